@@ -1,0 +1,1 @@
+"""Roles, and the one tool loop that runs them all."""

@@ -1,0 +1,225 @@
+"""Evidence: what the bot itself observed, as plain data. Gates read it and nothing else.
+
+Gathering it (checkouts, test runs, diffs) happens in `flows/gather.py`; judging it in `core/gates/`. It is saved with
+the commit that it proves and can be judged again at any time.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import Field
+
+from prd2pr.core.records import Document, Phase, PlannedSymbol, Record
+
+# --- one test run -----------------------------------------------------------------------------------------------------
+
+Outcome = Literal["passed", "failed", "error", "skipped", "xfailed", "xpassed"]
+
+
+class FailureKind(StrEnum):
+    ASSERTION = "assertion"
+    MISSING_SYMBOL = "missing_symbol"  # a module, name or attribute does not exist
+    NOT_IMPLEMENTED = "not_implemented"  # NotImplementedError out of the subject
+    SYNTAX = "syntax"
+    FIXTURE = "fixture"  # set-up or tear-down failed, or a fixture does not exist
+    IMPORT = "import"  # an import failed for another reason than a missing name of the project
+    EXIT = "exit"  # SystemExit, KeyboardInterrupt, pytest.exit
+    TIMEOUT = "timeout"
+    COLLECTION = "collection"
+    EXPLICIT = "explicit"  # pytest.fail()
+    EXCEPTION = "exception"  # any other exception in the call phase
+
+
+class Failure(Record):
+    kind: FailureKind
+    stage: Literal["collect", "setup", "call", "teardown"]
+    exception: str = ""  # type name: AssertionError, ImportError …
+    message: str = ""  # trimmed, without paths of this machine
+    path: str = ""  # where it was raised, relative to the checkout
+    line: int = 0
+    missing: str = ""  # for MISSING_SYMBOL, dotted: shop.points.earn, or shop.points for a module
+
+    @property
+    def signature(self) -> str:
+        """What must be the same in a second run."""
+        return f"{self.stage}:{self.kind}:{self.exception}:{self.missing}"
+
+
+class TestResult(Record):
+    __test__ = False
+    id: str  # pytest node id, relative to the checkout
+    outcome: Outcome
+    failure: Failure | None = None
+    seconds: float = 0
+
+
+class RunReport(Record):
+    """All that one clean run observed. Canaries are checked and taken out before this is made."""
+
+    code_tree: str
+    command: tuple[str, ...]
+    tools: dict[str, str]  # python, pytest, plugins enabled
+    order: Literal["normal", "reversed"] = "normal"
+    hash_seed: int = 0
+    results: tuple[TestResult, ...] = ()
+    collect_errors: tuple[Failure, ...] = ()
+    exit_status: int | None = None  # None: killed
+    seconds: float = 0
+    sandbox: str = "none"
+    problems: tuple[str, ...] = ()  # why the run is not honest; empty when it is
+
+    @property
+    def honest(self) -> bool:
+        return not self.problems
+
+    def by_id(self) -> dict[str, TestResult]:
+        return {result.id: result for result in self.results}
+
+
+class RunSummary(Record):
+    """A run as it is saved: story tests whole, of the others only what did not pass, and a digest of all ids."""
+
+    collected: int
+    passed: int
+    failed: int
+    errors: int
+    skipped: int
+    seconds: float
+    exit_status: int | None
+    sandbox: str
+    honest: bool
+    problems: tuple[str, ...] = ()
+    tools: dict[str, str] = Field(default_factory=dict)
+    story: tuple[TestResult, ...] = ()
+    others_not_passed: tuple[TestResult, ...] = ()
+    collect_errors: tuple[Failure, ...] = ()
+    ids_digest: str = ""
+
+
+# --- what changed -----------------------------------------------------------------------------------------------------
+
+
+class PathKind(StrEnum):
+    TEST = "test"  # test modules, conftest, fixtures, golden files: everything under a test root
+    SOURCE = "source"
+    TEST_CONFIG = "test_config"  # pyproject.toml, pytest.ini, tox.ini, setup.cfg, noxfile.py …: how tests are run
+    MANIFEST = "manifest"  # dependency manifests and lock files
+    CI = "ci"  # .github/, Makefile, .gitlab-ci.yml …
+    DOCS = "docs"
+    STATE = "state"  # .orch-state/
+    PROTECTED = "protected"  # agent instructions, .prd2pr.yml, .gitattributes, .gitmodules, hooks, policy's list
+    OTHER = "other"
+
+
+class Change(Record):
+    path: str
+    status: Literal["added", "modified", "deleted", "type_changed", "mode_changed"]
+    kind: PathKind
+    old_blob: str = ""
+    new_blob: str = ""
+    old_mode: str = ""
+    new_mode: str = ""  # 120000 symlink, 160000 submodule
+
+
+class LockedFile(Record):
+    """A file that GREEN and REFACTOR must find as RED left it. `actual` is empty when it is gone."""
+
+    path: str
+    expected: str
+    actual: str
+    detail: str = ""  # for people: line 14 `== 90` became `>= 0`
+
+
+class Fact(Record):
+    """Something that the AST of a file says, named by the finding that it will become."""
+
+    code: str  # RED301 …
+    path: str
+    line: int = 0
+    test: str = ""  # node id without parameters, where it is about one test
+    message: str = ""
+
+
+class Comparison(Record):
+    """Base run against head run."""
+
+    collected_before: int = 0
+    collected_after: int = 0
+    regressed: tuple[str, ...] = ()  # passed at base, ran at head and did not pass
+    vanished: tuple[str, ...] = ()  # passed at base, not collected or skipped at head
+    appeared: tuple[str, ...] = ()  # collected at head only
+
+
+class Coverage(Record):
+    """Which new tests name which criterion of the story."""
+
+    criterion: str
+    tests: tuple[str, ...] = ()
+
+
+class Signature(Record):
+    name: str  # dotted, public
+    text: str  # (a, b=1, *, c)
+    path: str = ""
+
+
+class Evidence(Document):
+    """tdd/evidence/<story>/<n>-<phase>.json"""
+
+    phase: Phase
+    prd: str = ""
+    story: str = ""
+    step: int = 0
+    base_tree: str = ""  # code trees: commit trees without .orch-state/
+    head_tree: str = ""
+    changes: tuple[Change, ...] = ()
+    locked: tuple[LockedFile, ...] = ()
+    declared: tuple[str, ...] = ()  # test functions that changed test files declare, as node ids without parameters
+    story_tests: tuple[str, ...] = ()  # node ids that this gate is about
+    facts: tuple[Fact, ...] = ()
+    planned: tuple[PlannedSymbol, ...] | None = None  # None: no design is known (a person's commits)
+    coverage: tuple[Coverage, ...] | None = None  # None: no criteria are known
+    comparison: Comparison | None = None
+    base_run: RunSummary | None = None
+    head_run: RunSummary | None = None
+    repeat_run: RunSummary | None = None
+    signatures_before: tuple[Signature, ...] = ()
+    signatures_after: tuple[Signature, ...] = ()
+    improvement: dict[str, Any] = Field(default_factory=dict)  # REFACTOR: measures before and after
+    note: str = ""  # "nothing worth changing", "pre_implemented", "kind docs: no tests asked for"
+    # Places kept for layers that are not built yet; None says "not checked", never "fine".
+    bite: dict[str, Any] | None = None  # knock-out, mutants, perturbed expectations
+    held_out: dict[str, Any] | None = None
+
+
+# --- the verdict ------------------------------------------------------------------------------------------------------
+
+Severity = Literal["error", "warning", "off"]
+
+
+class Finding(Record):
+    code: str
+    severity: Literal["error", "warning"]
+    message: str
+    path: str = ""
+    line: int = 0
+    test: str = ""
+
+
+class Verdict(Record):
+    phase: Phase
+    accepted: bool
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        return tuple(f for f in self.findings if f.severity == "error")
+
+
+class Proof(Document):
+    """What an evidence file holds: what was seen, and what was made of it."""
+
+    evidence: Evidence
+    verdict: Verdict

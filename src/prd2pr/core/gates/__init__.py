@@ -1,0 +1,1 @@
+"""The gates: pure functions from evidence to a verdict."""

@@ -1,0 +1,281 @@
+"""What is kept in `.orch-state/`: frozen records with a schema version.
+
+A `Document` is one JSON file. Times are UTC, in ISO 8601 with a `Z`. Unknown keys are errors: only the bot writes here.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SCHEMA_VERSION = 1
+
+
+class Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Document(Record):
+    schema_version: int = SCHEMA_VERSION
+
+
+# --- the plan ---------------------------------------------------------------------------------------------------------
+
+StoryKind = Literal["feature", "bug", "refactor", "docs", "config", "chore"]
+StoryStatus = Literal["backlog", "sprint", "in_progress", "done", "blocked", "skipped"]
+
+# Kinds that pass openly without RED: there is nothing that a unit test could prove.
+UNTESTED_KINDS: frozenset[str] = frozenset({"docs", "config", "chore"})
+
+
+class Criterion(Record):
+    id: str
+    text: str
+    example: str = ""
+
+
+class Epic(Record):
+    id: str
+    title: str
+    description: str = ""
+    status: Literal["active", "completed", "archived"] = "active"
+    requirements: tuple[str, ...] = ()
+
+
+class Story(Record):
+    id: str
+    epic: str
+    title: str
+    description: str = ""
+    kind: StoryKind = "feature"
+    criteria: tuple[Criterion, ...] = ()
+    priority: int = Field(3, ge=1, le=5)
+    depends_on: tuple[str, ...] = ()
+    estimate_minutes: int = Field(10, ge=0)
+    complexity: int = Field(3, ge=1, le=10)
+    requirements: tuple[str, ...] = ()
+    status: StoryStatus = "backlog"
+    module: str = ""
+    interface: str = ""
+    test_paths: tuple[str, ...] = ()
+    source_paths: tuple[str, ...] = ()
+    done_criteria: tuple[str, ...] = ()
+    issue: int | None = None
+
+
+class Backlog(Document):
+    """backlog.json. `stories` stand in the order in which they are worked on."""
+
+    epics: tuple[Epic, ...] = ()
+    stories: tuple[Story, ...] = ()
+    questions: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+
+
+class Requirement(Record):
+    id: str
+    text: str
+    kind: Literal["functional", "non_functional", "acceptance"] = "functional"
+    line: int = 0
+    parent: str = ""
+
+
+class PlannedCycle(Record):
+    """A cycle that the PRD itself lists in its implementation plan."""
+
+    id: str
+    title: str
+    phase: str = ""
+    requirements: tuple[str, ...] = ()
+    depends_on: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
+
+
+class Prd(Document):
+    """prd.json: the PRD as understood, pinned by the blob that it was read from."""
+
+    id: str
+    title: str
+    path: str
+    blob: str = ""
+    summary: str = ""
+    requirements: tuple[Requirement, ...] = ()
+    cycles: tuple[PlannedCycle, ...] = ()
+    modules: tuple[str, ...] = ()
+    dependencies: tuple[str, ...] = ()
+    text: str = ""
+
+
+# --- the project ------------------------------------------------------------------------------------------------------
+
+
+class ProjectState(StrEnum):
+    IDLE = "IDLE"
+    BACKLOG_READY = "BACKLOG_READY"
+    SPRINT_PLANNED = "SPRINT_PLANNED"
+    SPRINT_ACTIVE = "SPRINT_ACTIVE"
+    SPRINT_PAUSED = "SPRINT_PAUSED"
+    SPRINT_REVIEW = "SPRINT_REVIEW"
+    BLOCKED = "BLOCKED"
+
+
+class Transition(Record):
+    at: str
+    by: str
+    command: str
+    before: str
+    after: str
+    why: str = ""
+
+
+class Spend(Record):
+    """Tokens and money. `usd` is None where a model without a known price took part."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    usd: float | None = 0.0
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.cached_tokens + self.output_tokens
+
+    def __add__(self, other: Spend) -> Spend:
+        unpriced = self.usd is None or other.usd is None
+        return Spend(
+            calls=self.calls + other.calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            usd=None if unpriced else round((self.usd or 0) + (other.usd or 0), 6),
+        )
+
+
+class Status(Document):
+    """status.json: the project machine of one PRD."""
+
+    state: ProjectState = ProjectState.IDLE
+    sprint: str | None = None
+    transitions: tuple[Transition, ...] = ()  # the last 20
+    blocked_reason: str = ""
+    advice: str = ""  # /suggest_fix: reaches the next attempt
+
+
+class Sprint(Document):
+    id: str
+    goal: str
+    stories: tuple[str, ...]
+    status: Literal["planned", "active", "paused", "completed"] = "planned"
+    started_at: str | None = None
+    ended_at: str | None = None
+
+
+class Project(Document):
+    """project.json"""
+
+    language: str = "python"
+    runner: str = "pytest"
+    base_branch: str = ""
+    base_commit: str = ""
+    strategy: Literal["strict", "fused"] = "strict"
+
+
+# --- the cycle of one story -------------------------------------------------------------------------------------------
+
+
+class CycleState(StrEnum):
+    DESIGN = "DESIGN"
+    TEST_RED = "TEST_RED"
+    CODE_GREEN = "CODE_GREEN"
+    REFACTOR = "REFACTOR"
+    COMMIT = "COMMIT"  # integrated: the story is done
+    ABORTED = "ABORTED"
+
+
+class Phase(StrEnum):
+    """The kinds of commit, as they stand in the `Tdd-Phase` trailer."""
+
+    PLAN = "plan"
+    DESIGN = "design"
+    RED = "red"
+    GREEN = "green"
+    REFACTOR = "refactor"
+    INTEGRATED = "integrated"
+    NOTE = "note"  # a decision without code: blocked, skipped, aborted
+
+
+class PlannedSymbol(Record):
+    """What the design says will exist: RED may fail because it does not exist yet."""
+
+    name: str  # dotted, from an importable module: shop.points.earn
+    signature: str = ""
+
+
+class Design(Record):
+    summary: str
+    symbols: tuple[PlannedSymbol, ...] = ()
+    source_paths: tuple[str, ...] = ()
+    test_paths: tuple[str, ...] = ()
+    decisions: tuple[str, ...] = ()
+
+
+class RefusedAttempt(Record):
+    phase: Phase
+    attempt: int
+    codes: tuple[str, ...]
+    summary: str
+
+
+class Step(Record):
+    """One crossed phase. The commit's own SHA cannot be in the commit; the trailer `Tdd-Step` leads back to it."""
+
+    n: int
+    phase: Phase
+    at: str
+    code_tree: str
+    evidence: str  # sha256 of the evidence file
+    attempts: int = 1
+    seconds: float = 0
+    spend: Spend = Spend()
+    note: str = ""
+
+
+TestFileStatus = Literal["draft", "committed", "passing", "integrated"]
+
+
+class TestFile(Record):
+    __test__ = False
+    path: str
+    blob: str
+    status: TestFileStatus = "draft"
+    promoted_to: str = ""
+
+
+class Cycle(Document):
+    """tdd/cycles/<story>.json"""
+
+    story: str
+    state: CycleState = CycleState.DESIGN
+    steps: tuple[Step, ...] = ()
+    refused: tuple[RefusedAttempt, ...] = ()
+    design: Design | None = None
+    test_files: tuple[TestFile, ...] = ()
+    tests: tuple[str, ...] = ()  # ids proved RED; after promotion, under their new names
+    blocked: str = ""
+    paused: bool = False
+    pre_implemented: bool = False
+
+
+class RunRecord(Document):
+    """runs/<run-id>.json: one invocation, for `status` and `logs`."""
+
+    id: str
+    started_at: str
+    ended_at: str = ""
+    model: str = ""
+    steps: tuple[str, ...] = ()
+    outcome: str = ""
+    spend: Spend = Spend()

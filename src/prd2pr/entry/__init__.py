@@ -1,0 +1,1 @@
+"""Entry points. They wire and print; they decide nothing."""

@@ -1,0 +1,1 @@
+"""Where effects happen: each flow is one verb of the product."""

@@ -1,0 +1,1 @@
+"""Git, and the state that lives on the branch."""
