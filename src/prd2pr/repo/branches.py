@@ -1,0 +1,89 @@
+"""Moving a branch, compare-and-swap, and holding a lock that dies with its process."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from prd2pr.errors import BranchInUse, BranchMoved, BranchProblem
+from prd2pr.repo.process import GitRunner, Output, git_failed
+
+STALE_AFTER = 2.0  # seconds; writing a ref takes milliseconds
+SHORT_WAIT = 0.2
+
+
+def update_branch(runner: GitRunner, common_dir: Path, branch: str, new: str, old: str | None) -> str:
+    """Move the branch if it still stands at `old` (None: if it does not exist). The answer is a note, mostly empty."""
+    output = _update_ref(runner, branch, new, old)
+    note = ""
+    if output.status and "File exists" in output.stderr and ".lock'" in output.stderr:
+        note = _clear_stale_lock(common_dir / "refs" / "heads" / f"{branch}.lock")
+        output = _update_ref(runner, branch, new, old)
+    if output.status:
+        raise _refused(branch, old, output)
+    return note
+
+
+def _update_ref(runner: GitRunner, branch: str, new: str, old: str | None) -> Output:
+    expected = old or "0" * len(new)
+    return runner.run("update-ref", "-m", "prd2pr", "--end-of-options", f"refs/heads/{branch}", new, expected)
+
+
+def _clear_stale_lock(lock: Path) -> str:
+    """Only prd2pr writes this branch, under a lock of its own: a ref lock that stays was left by a killed process."""
+    deadline = time.monotonic() + STALE_AFTER + SHORT_WAIT
+    while time.monotonic() < deadline:
+        time.sleep(SHORT_WAIT)
+        try:
+            age = time.time() - lock.stat().st_mtime
+        except FileNotFoundError:
+            return ""
+        if age > STALE_AFTER:
+            break
+    lock.unlink(missing_ok=True)
+    return f"removed {lock.name}, left by a process that was killed"
+
+
+def _refused(branch: str, old: str | None, output: Output) -> BranchProblem:
+    where = f"branch {branch}"
+    moved = ("but expected", "reference already exists", "unable to resolve reference", "reference is missing")
+    if any(text in output.stderr for text in moved):
+        what = f"{branch} exists already" if old is None else f"{branch} is no longer at {old[:10]}"
+        return BranchMoved(what, where=where, remedy="run the command again: it starts from the branch as it is now")
+    if "cannot create" in output.stderr and "exists" in output.stderr:
+        clash = output.stderr.split("'refs/heads/")[-2].split("'")[0] if "'refs/heads/" in output.stderr else branch
+        return BranchProblem(
+            f"git cannot hold {branch} beside a branch named {clash}",
+            where=where,
+            remedy=f"rename the other one: git branch -m {clash} {clash.replace('/', '-')}-old",
+        )
+    return git_failed(("update-ref", branch), output)
+
+
+@contextmanager
+def exclusive(path: Path, what: str) -> Iterator[None]:
+    """Held until the block ends or the process does, however it does: the kernel keeps it, the file only names it."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise _in_use(handle, what, path) from None
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _in_use(handle: int, what: str, path: Path) -> BranchInUse:
+    holder = os.pread(handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
+    return BranchInUse(
+        f"another prd2pr works on {what} (process {holder})",
+        where=str(path),
+        remedy=f"wait for it to end, or stop it: kill {holder}" if holder.isdigit() else "wait for it to end",
+    )

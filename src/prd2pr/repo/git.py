@@ -1,0 +1,348 @@
+"""The repository, read and written without touching anybody's checkout, index or HEAD."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Self
+
+from prd2pr.errors import BranchProblem, NotARepository, SetupProblem, UnknownRevision
+from prd2pr.repo import branches, trees
+from prd2pr.repo.history import CommitInfo, parse_commit
+from prd2pr.repo.process import (
+    GitRunner,
+    ObjectReader,
+    Output,
+    base_environment,
+    end_process,
+    git_failed,
+    nul_fields,
+    plain_directory,
+)
+from prd2pr.repo.trees import STATE_DIRECTORY, TREE_MODE, BlobRef, TreeLine
+
+__all__ = ["BlobRef", "CommitInfo", "Entry", "Git", "RawChange"]
+
+PATCH_LIMIT = 400_000  # bytes
+BOT_NAME, BOT_EMAIL = "prd2pr", "prd2pr@localhost"
+
+
+@dataclass(frozen=True)
+class Entry:
+    mode: str  # 100644, 100755, 120000 symlink, 160000 submodule
+    kind: str  # blob, commit
+    blob: str
+    path: str
+
+
+@dataclass(frozen=True)
+class RawChange:
+    path: str
+    status: str  # A, M, D, T
+    old_blob: str
+    new_blob: str
+    old_mode: str
+    new_mode: str
+
+
+class Git:
+    """Names go to git after `--end-of-options`, paths after `--` or by NUL-ended input. Paths that are not UTF-8 are
+    carried with surrogate escapes."""
+
+    def __init__(self, git_dir: Path, common_dir: Path, workdir: Path | None, object_format: str) -> None:
+        self.git_dir, self.common_dir, self.workdir = git_dir, common_dir, workdir
+        self.private = common_dir / "prd2pr"
+        self.private.mkdir(exist_ok=True)
+        environment = base_environment()
+        tree = {"GIT_WORK_TREE": str(workdir)} if workdir else {}
+        self._repository = GitRunner({**environment, "GIT_DIR": str(git_dir), **tree}, workdir or common_dir)
+        self._plain = GitRunner(
+            {
+                **environment,
+                "GIT_DIR": str(plain_directory(self.private, object_format)),
+                "GIT_OBJECT_DIRECTORY": str(common_dir / "objects"),
+                "GIT_CONFIG_GLOBAL": "/dev/null",
+            },
+            self.private,
+        )
+        self._objects = ObjectReader(self._repository)
+        self._digest = hashlib.sha256 if object_format == "sha256" else hashlib.sha1
+        self._code_trees: dict[str, str] = {}
+        self._author: tuple[str, str] | None = None
+
+    @classmethod
+    def open(cls, path: Path | str) -> Self:
+        where = Path(path)
+        if not where.is_dir():
+            raise NotARepository(f"{where} is not a directory", where=str(where), remedy="name a git repository")
+        runner = GitRunner(base_environment(), where)
+        asked = ("--absolute-git-dir", "--git-common-dir", "--show-object-format", "--is-inside-work-tree")
+        output = runner.run("rev-parse", "--path-format=absolute", *asked)
+        if output.status:
+            raise _cannot_open(where, output)
+        git_dir, common_dir, object_format, inside = output.text.rsplit("\n", 3)
+        workdir = Path(runner.out("rev-parse", "--show-toplevel").text) if inside == "true" else None
+        return cls(Path(git_dir), Path(common_dir), workdir, object_format)
+
+    def close(self) -> None:
+        self._objects.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- where the user stands ----------------------------------------------------------------------------------------
+
+    def head_branch(self) -> str | None:
+        """None: HEAD is detached."""
+        output = self._repository.run("symbolic-ref", "--quiet", "HEAD")
+        return output.text.removeprefix("refs/heads/") if output.status == 0 else None
+
+    def is_unborn(self) -> bool:
+        return self._objects.info("HEAD^{commit}") is None
+
+    def dirty_paths(self) -> list[str]:
+        if self.workdir is None:
+            return []
+        arguments = ("status", "--porcelain=v1", "-z", "--no-renames", "--ignore-submodules=all")
+        return [line[3:] for line in nul_fields(self._repository.out(*arguments).stdout)]
+
+    def checked_out(self, branch: str) -> Path | None:
+        """The worktree that has the branch checked out, if any has."""
+        output = self._repository.run("worktree", "list", "--porcelain", "-z")
+        if output.status == 129:
+            raise SetupProblem("this git is too old", where="git worktree list -z", remedy="install git 2.36 or newer")
+        if output.status:
+            raise git_failed(("worktree", "list"), output)
+        here: Path | None = None
+        for line in nul_fields(output.stdout):
+            if line.startswith("worktree "):
+                here = Path(line.removeprefix("worktree "))
+            elif line == f"branch refs/heads/{branch}" and here is not None and here.is_dir():
+                return here
+        return None
+
+    # --- names --------------------------------------------------------------------------------------------------------
+
+    def rev(self, name: str) -> str:
+        found = None if not name.strip() or "\n" in name else self._objects.info(f"{name}^{{commit}}")
+        if found is None:
+            raise self._unknown(name)
+        return found.id
+
+    def branch_head(self, branch: str) -> str | None:
+        found = self._objects.info(f"refs/heads/{branch}^{{commit}}")
+        return found.id if found else None
+
+    def tree(self, commit: str) -> str:
+        """The tree of a commit; a tree is its own."""
+        found = self._objects.info(f"{commit}^{{tree}}")
+        if found is None:
+            raise self._unknown(commit)
+        return found.id
+
+    def merge_base(self, a: str, b: str) -> str | None:
+        """None: the two have no common ancestor."""
+        output = self._repository.run("merge-base", "--end-of-options", a, b)
+        if output.status > 1:
+            raise git_failed(("merge-base", a, b), output)
+        return output.text or None
+
+    def is_ancestor(self, ancestor: str, descendant: str) -> bool:
+        arguments = ("merge-base", "--is-ancestor", "--end-of-options", ancestor, descendant)
+        output = self._repository.run(*arguments)
+        if output.status > 1:
+            raise git_failed(arguments, output)
+        return output.status == 0
+
+    def _unknown(self, name: str) -> UnknownRevision:
+        refs = self._repository.out("for-each-ref", "--format=%(refname:short)", "--sort=-creatordate").text.split("\n")
+        near = difflib.get_close_matches(name, [ref for ref in refs[:2000] if ref], n=3, cutoff=0.5)
+        remedy = "did you mean " + " or ".join(near) + "?" if near else "`git log --oneline --all` lists what there is"
+        if self.is_unborn() and not near:
+            remedy = "the repository has no commit yet: make the first one"
+        return UnknownRevision(f"{name!r} names no commit here", where=str(self.common_dir), remedy=remedy)
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def entries(self, tree: str, prefix: str = "") -> tuple[Entry, ...]:
+        """All files of a tree, or those under a directory."""
+        under = ("--", prefix.rstrip("/") + "/") if prefix else ()
+        raw = self._plain.out("ls-tree", "-r", "-z", "--full-tree", self.tree(tree), *under).stdout
+        found = []
+        for line in nul_fields(raw):
+            meta, path = line.split("\t", 1)
+            mode, kind, blob = meta.split(" ")
+            found.append(Entry(mode, kind, blob, path))
+        return tuple(found)
+
+    def read(self, treeish: str, path: str) -> bytes | None:
+        """The bytes of a file (of a symlink, its target); None where there is no file."""
+        trees.check_path(path)
+        if "\n" in path:
+            return self._read_odd(treeish, path)
+        found = self._objects.contents(f"{self.tree(treeish)}:{path}")
+        return found.content if found and found.kind == "blob" else None
+
+    def _read_odd(self, treeish: str, path: str) -> bytes | None:
+        raw = self._plain.out("ls-tree", "-z", "--full-tree", self.tree(treeish), "--", path).stdout
+        blobs = [line.split("\t", 1)[0].split(" ")[2] for line in nul_fields(raw) if line.split(" ")[1] == "blob"]
+        return self.read_blobs(blobs)[blobs[0]] if blobs else None
+
+    def read_blobs(self, blobs: Iterable[str]) -> dict[str, bytes]:
+        names = list(dict.fromkeys(blobs))
+        answers = dict(zip(names, self._objects.contents_of(names), strict=True))
+        for name, found in answers.items():
+            if found is None or found.kind != "blob":
+                raise UnknownRevision(f"{name} is not a blob of this repository", where=str(self.common_dir))
+        return {name: found.content for name, found in answers.items() if found}
+
+    def diff(self, old_tree: str, new_tree: str) -> tuple[RawChange, ...]:
+        old, new = self.tree(old_tree), self.tree(new_tree)
+        raw = self._plain.out("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", old, new).stdout
+        fields = nul_fields(raw)
+        changes = []
+        for meta, path in zip(fields[::2], fields[1::2], strict=True):
+            old_mode, new_mode, old_blob, new_blob, status = meta.removeprefix(":").split(" ")
+            changes.append(RawChange(path, status, _real(old_blob), _real(new_blob), _real(old_mode), _real(new_mode)))
+        return tuple(changes)
+
+    def patch(self, old: str, new: str, paths: Iterable[str] = (), *, limit: int = PATCH_LIMIT) -> str:
+        """A unified diff for people and models, cut after `limit` bytes."""
+        options = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "-p", "-r")
+        process = self._plain.popen("diff-tree", *options, self.tree(old), self.tree(new), "--", *paths)
+        try:
+            assert process.stdout is not None
+            raw = process.stdout.read(limit + 1)
+        finally:
+            end_process(process)
+        text = raw[:limit].decode("utf-8", "replace")
+        return text if len(raw) <= limit else f"{text}\n… cut after {limit} bytes\n"
+
+    def log(self, revisions: str) -> tuple[CommitInfo, ...]:
+        """The commits of a range such as `main..prd2pr/auth`, along first parents, the oldest first."""
+        arguments = ("rev-list", "--first-parent", "--reverse", "--end-of-options", revisions, "--")
+        output = self._repository.run(*arguments)
+        if output.status:
+            raise self._unknown(revisions)
+        names = output.text.split()
+        return tuple(parse_commit(found) for found in self._objects.contents_of(names) if found)
+
+    # --- trees --------------------------------------------------------------------------------------------------------
+
+    @property
+    def empty_tree(self) -> str:
+        return self._digest(b"tree 0\0").hexdigest()
+
+    def code_tree(self, treeish: str) -> str:
+        """The tree without `.orch-state/`: what evidence is about."""
+        tree = self.tree(treeish)
+        if tree not in self._code_trees:
+            lines = self._lines(tree)
+            kept = [line for line in lines if line.name != STATE_DIRECTORY]
+            self._code_trees[tree] = self._write_tree(kept) if len(kept) < len(lines) else tree
+        return self._code_trees[tree]
+
+    def join_state(self, code_tree: str, state_from_tree: str) -> str:
+        """The code of one tree with the `.orch-state/` of another."""
+        code = [line for line in self._lines(self.tree(code_tree)) if line.name != STATE_DIRECTORY]
+        state = [line for line in self._lines(self.tree(state_from_tree)) if line.name == STATE_DIRECTORY]
+        return self._write_tree([*code, *(line for line in state if line.mode == TREE_MODE)])
+
+    def edit_tree(self, tree: str, updates: Mapping[str, bytes | BlobRef | None]) -> str:
+        """The tree with files put (new bytes as 100644, or a blob that exists) and taken away (None)."""
+        return trees.edit_tree(self._plain, self.tree(tree), updates)
+
+    def write_blob(self, content: bytes) -> str:
+        return trees.write_blobs(self._plain, [content])[0]
+
+    def export(self, tree: str, directory: Path, overlay: Mapping[str, str] | None = None) -> None:
+        """Fresh files in an empty or new directory, byte for byte, without `.git`; `overlay` puts blobs at paths."""
+        modes = {entry.path: entry.mode for entry in self.entries(tree)} if overlay else {}
+        refs = {path: BlobRef(blob, modes.get(path, trees.FILE_MODE)) for path, blob in (overlay or {}).items()}
+        trees.export_tree(self._plain, self.tree(tree), directory, refs)
+
+    def snapshot(self, directory: Path, base_tree: str) -> str:
+        """What the directory holds now, as a tree; what tests leave behind and what `.gitignore` names stays out."""
+        return trees.snapshot_directory(self._plain, directory, self.tree(base_tree))
+
+    def _lines(self, tree: str) -> list[TreeLine]:
+        found = self._objects.contents(tree)
+        if found is None or found.kind != "tree":
+            # The empty tree is known to git without being stored.
+            if tree == self.empty_tree:
+                return []
+            raise UnknownRevision(f"{tree} is not a tree of this repository", where=str(self.common_dir))
+        return trees.parse_tree(found.content, self._digest().digest_size)
+
+    def _write_tree(self, lines: Iterable[TreeLine]) -> str:
+        raw = trees.format_tree(lines)
+        name = self._digest(b"tree %d\0" % len(raw) + raw).hexdigest()
+        if self._objects.info(name) is None:
+            self._plain.out("hash-object", "-w", "-t", "tree", "--stdin", stdin=raw)
+        return name
+
+    # --- writing commits and branches ---------------------------------------------------------------------------------
+
+    def commit(self, tree: str, parents: Iterable[str], message: str, at: str | None = None) -> str:
+        name, email = self._identity()
+        env = {
+            "GIT_AUTHOR_NAME": name,
+            "GIT_AUTHOR_EMAIL": email,
+            "GIT_COMMITTER_NAME": BOT_NAME,
+            "GIT_COMMITTER_EMAIL": BOT_EMAIL,
+        }
+        if at is not None:
+            date = f"@{int(datetime.fromisoformat(at).timestamp())} +0000"
+            env |= {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+        flags = [flag for parent in parents for flag in ("-p", parent)]
+        # A lone surrogate has no UTF-8 form; git would record bytes that are not text.
+        text = message.encode("utf-8", "replace")
+        return self._plain.out("commit-tree", tree, *flags, "-F", "-", stdin=text, env=env).text
+
+    def update_branch(self, branch: str, new: str, old: str | None) -> str:
+        """Compare and swap; BranchMoved when it does not stand at `old` (None: must not exist). Answers with a note."""
+        if self._objects.info(f"{new}^{{commit}}") is None:
+            raise self._unknown(new)
+        return branches.update_branch(self._repository, self.common_dir, branch, new, old)
+
+    def lock(self, name: str) -> AbstractContextManager[None]:
+        """One process at a time; released by the kernel when the process ends, killed or not."""
+        trees.check_path(name)
+        return branches.exclusive(self.private / f"{name.replace('/', '-')}.lock", name)
+
+    def _identity(self) -> tuple[str, str]:
+        if self._author is None:
+            output = self._repository.run("-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT")
+            name, _, rest = output.text.partition(" <")
+            known = output.status == 0 and name and ">" in rest
+            self._author = (name, rest.split(">")[0]) if known else (BOT_NAME, BOT_EMAIL)
+        return self._author
+
+
+def _real(field: str) -> str:
+    """Git writes zeros for the side that does not exist."""
+    return "" if set(field) == {"0"} else field
+
+
+def _cannot_open(where: Path, output: Output) -> SetupProblem | BranchProblem:
+    if "not a git repository" in output.stderr:
+        return NotARepository(
+            "this is not a git repository",
+            where=str(where),
+            remedy="run `git init`, or name the repository's directory",
+        )
+    if "dubious ownership" in output.stderr:
+        return SetupProblem(
+            "git does not trust this repository: it belongs to another user",
+            where=str(where),
+            remedy=f"git config --global --add safe.directory {where.resolve()}",
+        )
+    return git_failed(("rev-parse",), output)

@@ -1,0 +1,262 @@
+"""Running git: an argument list, a fixed environment, and one long-lived reader of objects.
+
+There are two settings. One sees the repository's refs, its HEAD and the user's configuration. The plain one sees the
+same objects through a git directory of our own, without anybody's configuration or attributes: what makes trees and
+writes them out must not run filters, convert line ends or depend on whose machine it is.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from prd2pr.errors import BranchProblem, SetupProblem
+
+# All that git is told of our environment: no key or token, and no GIT_DIR, GIT_INDEX_FILE … that leads elsewhere.
+KEPT = (
+    *("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CONFIG_HOME", "LD_LIBRARY_PATH", "EMAIL"),
+    *("GIT_CONFIG_GLOBAL", "GIT_CEILING_DIRECTORIES", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL"),
+)
+
+FIXED = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",  # refs/replace/ would let history say something else than the objects do
+    "GIT_LITERAL_PATHSPECS": "1",
+    "LC_ALL": "C.UTF-8",
+}
+
+OPTIONS = (
+    "--no-pager",
+    *("-c", "core.hooksPath=/dev/null"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "commit.gpgSign=false"),
+    *("-c", "core.quotePath=false"),
+    *("-c", "submodule.recurse=false"),
+)
+
+PLAIN_CONFIG = """\
+[core]
+\trepositoryformatversion = {version}
+\tfilemode = true
+\tsymlinks = true
+\tbare = false
+\tignorecase = false
+\tautocrlf = false
+[extensions]
+{extensions}"""
+
+# info/attributes outranks every .gitattributes of a tree: bytes go in and out as they are.
+PLAIN_ATTRIBUTES = "* -text -eol -filter -ident -working-tree-encoding -crlf\n"
+
+
+def base_environment() -> dict[str, str]:
+    return {**{key: os.environ[key] for key in KEPT if key in os.environ}, **FIXED}
+
+
+def decode(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def nul_fields(raw: bytes) -> list[str]:
+    return [decode(part) for part in raw.split(b"\0")[:-1]]
+
+
+@dataclass(frozen=True)
+class Output:
+    status: int
+    stdout: bytes
+    stderr: str
+
+    @property
+    def text(self) -> str:
+        return decode(self.stdout).rstrip("\n")
+
+
+@dataclass(frozen=True)
+class GitRunner:
+    environment: Mapping[str, str]
+    directory: Path
+
+    def run(self, *arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Output:
+        """Whatever its exit status; the caller knows which ones mean something."""
+        with self._explained():
+            done = subprocess.run(
+                ["git", *OPTIONS, *arguments],
+                cwd=self.directory,
+                env={**self.environment, **(env or {})},
+                input=stdin,
+                capture_output=True,
+                check=False,
+            )
+        return Output(done.returncode, done.stdout, decode(done.stderr).strip())
+
+    def out(self, *arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Output:
+        """As `run`, where anything but success is an error."""
+        output = self.run(*arguments, stdin=stdin, env=env)
+        if output.status:
+            raise git_failed(arguments, output)
+        return output
+
+    def popen(self, *arguments: str) -> subprocess.Popen[bytes]:
+        with self._explained():
+            return subprocess.Popen(
+                ["git", *OPTIONS, *arguments],
+                cwd=self.directory,
+                env=dict(self.environment),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+
+    def _explained(self) -> _MissingExplained:
+        return _MissingExplained(self.directory)
+
+
+@dataclass(frozen=True)
+class _MissingExplained:
+    directory: Path
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, FileNotFoundError) and error.filename == "git":
+            raise SetupProblem("git is not installed", where="PATH", remedy="install git 2.36 or newer") from error
+
+
+def git_failed(arguments: Sequence[str], output: Output) -> BranchProblem:
+    reason = output.stderr.splitlines()[-1] if output.stderr else f"exit status {output.status}"
+    return BranchProblem(
+        f"git {arguments[0]} failed: {reason}",
+        where="git " + " ".join(arguments)[:200],
+        remedy="run `git fsck` to see whether the repository is sound; is the disk full?",
+    )
+
+
+def plain_directory(private: Path, object_format: str) -> Path:
+    """A git directory without configuration of anybody; it borrows the repository's objects by environment."""
+    wanted = private / f"plain-1-{object_format}"
+    if wanted.is_dir():
+        return wanted
+    made = Path(tempfile.mkdtemp(dir=private))
+    for name in ("objects", "refs", "info"):
+        (made / name).mkdir()
+    (made / "HEAD").write_text("ref: refs/heads/none\n")
+    sha256 = object_format == "sha256"
+    extensions = "\tobjectFormat = sha256\n" if sha256 else ""
+    (made / "config").write_text(PLAIN_CONFIG.format(version=1 if sha256 else 0, extensions=extensions))
+    (made / "info" / "attributes").write_text(PLAIN_ATTRIBUTES)
+    try:
+        made.rename(wanted)
+    except OSError:  # another process was quicker; its directory is the same as ours
+        shutil.rmtree(made)
+    return wanted
+
+
+# --- objects ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Found:
+    id: str
+    kind: str
+    size: int
+    content: bytes = b""
+
+
+@dataclass
+class ObjectReader:
+    """`git cat-file --batch-command`, started when first needed. Asking it costs far less than starting a process."""
+
+    runner: GitRunner
+    _process: subprocess.Popen[bytes] | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def info(self, name: str) -> Found | None:
+        return next(self._ask("info", [name]))
+
+    def contents(self, name: str) -> Found | None:
+        return next(self._ask("contents", [name]))
+
+    def contents_of(self, names: Iterable[str]) -> Iterator[Found | None]:
+        return self._ask("contents", list(names))
+
+    def close(self) -> None:
+        if self._process is not None:
+            end_process(self._process)
+            self._process = None
+
+    def _ask(self, command: str, names: list[str]) -> Iterator[Found | None]:
+        answers: list[Found | None] = []
+        with self._lock:
+            # A bunch of 100 requests fits into the pipe's buffer, so that neither side waits for the other.
+            for start in range(0, len(names), 100):
+                answers += self._ask_bunch(command, names[start : start + 100])
+        return iter(answers)
+
+    def _ask_bunch(self, command: str, names: list[str]) -> list[Found | None]:
+        process = self._running()
+        assert process.stdin is not None
+        try:
+            process.stdin.write(b"".join(encode(f"{command} {name}\n") for name in names))
+            process.stdin.flush()
+        except BrokenPipeError:
+            self.close()
+            raise self._ended() from None
+        return [self._answer(process, has_content=command == "contents") for _ in names]
+
+    def _answer(self, process: subprocess.Popen[bytes], *, has_content: bool) -> Found | None:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        if not line:
+            self.close()
+            raise self._ended()
+        words = decode(line).rstrip("\n").rsplit(" ", 2)
+        if len(words) != 3 or not words[2].isdigit():
+            return None  # "<name> missing", "<name> ambiguous"
+        found = Found(words[0], words[1], int(words[2]))
+        if not has_content:
+            return found
+        content = process.stdout.read(found.size)
+        process.stdout.read(1)  # the line feed after it
+        if len(content) != found.size:
+            self.close()
+            raise self._ended()
+        return Found(found.id, found.kind, found.size, content)
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            self._process = self.runner.popen("cat-file", "--batch-command")
+            weakref.finalize(self, end_process, self._process)
+        return self._process
+
+    def _ended(self) -> BranchProblem:
+        return BranchProblem(
+            "git cat-file ended early: an object cannot be read",
+            where=str(self.runner.directory),
+            remedy="run `git fsck` to find the damaged object; git 2.36 or newer is needed",
+        )
+
+
+def end_process(process: subprocess.Popen[bytes]) -> None:
+    for stream in (process.stdin, process.stdout):
+        if stream is not None and not stream.closed:
+            try:
+                stream.close()
+            except BrokenPipeError:
+                continue  # it has ended by itself already
+    process.terminate()
+    process.wait()

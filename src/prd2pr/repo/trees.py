@@ -1,0 +1,177 @@
+"""Making trees and writing them out, by plumbing and temporary index files only: nobody's checkout is touched."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from prd2pr.errors import BranchProblem, InputInvalid
+from prd2pr.repo.process import GitRunner, decode, encode, git_failed, nul_fields
+
+STATE_DIRECTORY = ".orch-state"
+TREE_MODE = "40000"
+FILE_MODE = "100644"
+
+# Left by running the tests; never part of anybody's work, whatever a .gitignore says.
+LEFTOVER_DIRECTORIES = frozenset({"__pycache__", ".pytest_cache"})
+
+
+@dataclass(frozen=True)
+class BlobRef:
+    """A blob that is in the repository already, put at a path as it is."""
+
+    blob: str
+    mode: str = FILE_MODE
+
+
+@dataclass(frozen=True)
+class TreeLine:
+    """One line of a tree object, as git stores it."""
+
+    mode: str
+    name: str
+    id: str
+
+    @property
+    def sort_key(self) -> bytes:
+        return encode(self.name) + (b"/" if self.mode == TREE_MODE else b"")
+
+
+def parse_tree(raw: bytes, id_bytes: int) -> list[TreeLine]:
+    lines, at = [], 0
+    while at < len(raw):
+        space, nul = raw.index(b" ", at), raw.index(b"\0", at)
+        end = nul + 1 + id_bytes
+        lines.append(TreeLine(raw[at:space].decode(), decode(raw[space + 1 : nul]), raw[nul + 1 : end].hex()))
+        at = end
+    return lines
+
+
+def format_tree(lines: Iterable[TreeLine]) -> bytes:
+    ordered = sorted(lines, key=lambda line: line.sort_key)
+    return b"".join(line.mode.encode() + b" " + encode(line.name) + b"\0" + bytes.fromhex(line.id) for line in ordered)
+
+
+def check_path(path: str) -> str:
+    """A path inside the tree, written in the one way that git knows."""
+    parts = path.split("/")
+    bad = (
+        not path
+        or "\0" in path
+        or any(part in {"", ".", ".."} for part in parts)
+        or any(part.lower() == ".git" for part in parts)
+    )
+    if bad:
+        raise InputInvalid(
+            f"{path!r} is not a path that may be written",
+            where="a change of the tree",
+            remedy="use a relative path with `/`, without `..`, `.`, `.git` or empty parts",
+        )
+    return path
+
+
+def write_blobs(plain: GitRunner, contents: list[bytes]) -> list[str]:
+    """One process, however many there are; files with plain names, since `--stdin-paths` splits at line feeds."""
+    if not contents:
+        return []
+    if len(contents) == 1:
+        return [plain.out("hash-object", "-w", "--no-filters", "--stdin", stdin=contents[0]).text]
+    with tempfile.TemporaryDirectory(prefix="prd2pr-blobs-") as directory:
+        for number, content in enumerate(contents):
+            Path(directory, str(number)).write_bytes(content)
+        names = "".join(f"{directory}/{number}\n" for number in range(len(contents)))
+        return plain.out("hash-object", "-w", "--no-filters", "--stdin-paths", stdin=encode(names)).text.split("\n")
+
+
+@contextmanager
+def temporary_index() -> Iterator[dict[str, str]]:
+    with tempfile.TemporaryDirectory(prefix="prd2pr-index-") as directory:
+        yield {"GIT_INDEX_FILE": f"{directory}/index"}
+
+
+def edit_tree(plain: GitRunner, tree: str, updates: Mapping[str, bytes | BlobRef | None]) -> str:
+    if not updates:
+        return tree
+    for path in updates:
+        check_path(path)
+    fresh = [(path, content) for path, content in updates.items() if isinstance(content, bytes)]
+    blobs = write_blobs(plain, [content for _, content in fresh])
+    refs: dict[str, BlobRef | None] = {path: ref for path, ref in updates.items() if not isinstance(ref, bytes)}
+    refs |= {path: BlobRef(blob) for (path, _), blob in zip(fresh, blobs, strict=True)}
+    with temporary_index() as env:
+        plain.out("read-tree", tree, env=env)
+        update_index(plain, env, refs, len(tree))
+        return plain.out("write-tree", env=env).text
+
+
+def update_index(plain: GitRunner, env: Mapping[str, str], refs: Mapping[str, BlobRef | None], id_length: int) -> None:
+    # Removals first, so that a file may give way to a directory of the same name and the other way round.
+    ordered = sorted(refs.items(), key=lambda item: item[1] is not None)
+    zero = "0" * id_length
+    lines = [f"{ref.mode} {ref.blob}\t{path}" if ref else f"0 {zero}\t{path}" for path, ref in ordered]
+    arguments = ("update-index", "-z", "--index-info")
+    output = plain.out(*arguments, stdin=encode("".join(f"{line}\0" for line in lines)), env=env)
+    if "Ignoring path" in output.stderr:  # git says so and goes on, with success
+        raise git_failed(arguments, output)
+
+
+def export_tree(plain: GitRunner, tree: str, directory: Path, overlay: Mapping[str, BlobRef]) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    if any(directory.iterdir()):
+        raise FileExistsError(f"{directory} is not empty: an export must be fresh")
+    for path in overlay:
+        check_path(path)
+    with temporary_index() as env:
+        plain.out("read-tree", tree, env=env)
+        if overlay:
+            update_index(plain, env, overlay, len(tree))
+        plain.out("checkout-index", "--all", "--quiet", env={**env, **work_tree(directory)})
+
+
+def snapshot_directory(plain: GitRunner, directory: Path, base_tree: str) -> str:
+    """The directory as a tree: new, changed and deleted files against the base, as `.gitignore` files in it say."""
+    with temporary_index() as index:
+        env = {**index, **work_tree(directory)}
+        plain.out("read-tree", base_tree, env=env)
+        changed = nul_fields(plain.out("ls-files", "-z", "--modified", "--deleted", env=env).stdout)
+        new = nul_fields(plain.out("ls-files", "-z", "--others", "--exclude-standard", env=env).stdout)
+        tracked = nul_fields(plain.out("ls-files", "-z", env=env).stdout)
+        refuse_embedded(directory, [*tracked, *new])
+        paths = dict.fromkeys(path for path in [*changed, *new] if not is_leftover(path))
+        gone = {path for path in paths if not is_there(directory, path)}
+        if gone:
+            update_index(plain, env, dict.fromkeys(gone), len(base_tree))
+        stdin = encode("".join(f"{path}\0" for path in paths if path not in gone))
+        plain.out("update-index", "-z", "--add", "--replace", "--stdin", stdin=stdin, env=env)
+        return plain.out("write-tree", env=env).text
+
+
+def is_there(directory: Path, path: str) -> bool:
+    """In the directory itself, not in another place that a link leads to."""
+    parents = PurePosixPath(path).parents
+    return os.path.lexists(directory / path) and not any((directory / parent).is_symlink() for parent in parents[:-1])
+
+
+def is_leftover(path: str) -> bool:
+    return path.endswith(".pyc") or not LEFTOVER_DIRECTORIES.isdisjoint(path.split("/"))
+
+
+def refuse_embedded(directory: Path, paths: Iterable[str]) -> None:
+    """A repository inside the directory would become a submodule that nobody can fetch, and hide its files."""
+    parents = {parent for path in paths for parent in PurePosixPath(path).parents} - {PurePosixPath()}
+    embedded = {path for path in paths if path.endswith("/")}
+    embedded |= {f"{parent}/" for parent in parents if os.path.lexists(directory / parent / ".git")}
+    if embedded:
+        raise BranchProblem(
+            "a git repository lies inside the workspace",
+            where=", ".join(sorted(embedded)),
+            remedy="remove it, or its `.git`; add foreign code as a dependency instead",
+        )
+
+
+def work_tree(directory: Path) -> dict[str, str]:
+    return {"GIT_WORK_TREE": str(directory.resolve())}

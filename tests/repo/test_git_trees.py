@@ -1,0 +1,212 @@
+"""Trees made and written out by plumbing, with the names and contents that real repositories hold."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from prd2pr.errors import BranchProblem, InputInvalid
+from prd2pr.repo.git import BlobRef, Git
+
+Shell = Callable[..., str]
+
+ODD_NAMES = [
+    "new\nline.py",
+    "-leading-dash",
+    "tab\there",
+    "quo\"te'.txt",
+    "a: b.txt",
+    "\u202egnp.exe",
+    "ünïcode/ß.py",
+    "star*[x]?.txt",
+    ":(glob)odd",
+    "back\\slash",
+    " space ",
+    "caf\udce9.txt",  # latin-1 bytes, not UTF-8
+]
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file() and not path.is_symlink()
+    }
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_an_odd_name_goes_in_and_comes_out(git: Git, tmp_path: Path, name: str) -> None:
+    tree = git.edit_tree("HEAD", {name: b"odd\n"})
+    assert git.read(tree, name) == b"odd\n"
+    assert name in {entry.path for entry in git.entries(tree)}
+    assert [(change.path, change.status) for change in git.diff("HEAD", tree)] == [(name, "A")]
+    git.export(tree, tmp_path / "out")
+    assert files(tmp_path / "out")[name] == b"odd\n"
+    assert git.snapshot(tmp_path / "out", git.empty_tree) == tree
+
+
+@pytest.mark.parametrize(
+    "path", ["../x", "a/../x", "/etc/x", "a//b", "./a", ".git/config", "a/.GIT/hooks/x", "a/", "", "nul\0"]
+)
+def test_a_path_that_leaves_the_tree_is_refused(git: Git, path: str) -> None:
+    with pytest.raises(InputInvalid, match="may be written"):
+        git.edit_tree("HEAD", {path: b""})
+
+
+def test_what_git_itself_would_skip_is_an_error(git: Git) -> None:
+    with pytest.raises(BranchProblem, match="update-index"):
+        git.edit_tree("HEAD", {"a/git~1/config": b""})
+
+
+def test_editing_puts_replaces_and_removes(git: Git) -> None:
+    tree = git.edit_tree("HEAD", {"src": None, "src/shop.py": b"x = 1\n", "README.md": None, "bin/run": b"#!\n"})
+    assert {entry.path: entry.mode for entry in git.entries(tree)} == {"src/shop.py": "100644", "bin/run": "100644"}
+    linked = git.edit_tree(tree, {"bin/run": BlobRef(git.write_blob(b"../src/shop.py"), "120000")})
+    assert [(c.status, c.old_mode, c.new_mode) for c in git.diff(tree, linked)] == [("T", "100644", "120000")]
+
+
+def test_a_file_gives_way_to_a_directory_and_back(git: Git) -> None:
+    tree = git.edit_tree("HEAD", {"README.md": None, "README.md/part.md": b"1\n"})
+    assert git.read(tree, "README.md/part.md") == b"1\n"
+    assert git.edit_tree(tree, {"README.md/part.md": None, "README.md": b"# Shop\n"}) == git.tree("HEAD")
+
+
+def test_no_update_is_the_same_tree(git: Git) -> None:
+    assert git.edit_tree("HEAD", {}) == git.tree("HEAD")
+
+
+def test_the_code_tree_is_the_tree_without_state(git: Git) -> None:
+    plain = git.tree("HEAD")
+    # Neighbours in sort order: `.orch-state` as a directory sorts as `.orch-state/`.
+    neighbours = git.edit_tree(plain, {".orch-state.md": b"", ".orch-state0": b"", ".a": b""})
+    with_state = git.edit_tree(neighbours, {".orch-state/project.json": b"{}\n"})
+    assert with_state != neighbours
+    assert git.code_tree(with_state) == neighbours
+    assert git.code_tree(plain) == plain
+    assert git.join_state(neighbours, with_state) == with_state
+    assert git.join_state(plain, plain) == plain
+    assert git.read(git.join_state(plain, with_state), ".orch-state/project.json") == b"{}\n"
+    assert git.join_state(with_state, plain) == neighbours
+
+
+def test_a_code_tree_that_was_never_stored_can_be_exported(git: Git, tmp_path: Path) -> None:
+    tree = git.edit_tree(git.empty_tree, {".orch-state/a": b"1", "b": b"2"})
+    git.export(git.code_tree(tree), tmp_path / "out")
+    assert files(tmp_path / "out") == {"b": b"2"}
+
+
+def test_an_export_has_the_bytes_modes_and_links_of_the_tree(git: Git, tmp_path: Path) -> None:
+    link = BlobRef(git.write_blob(b"/etc/hostname"), "120000")
+    script = BlobRef(git.write_blob(b"#!/bin/sh\r\n"), "100755")
+    tree = git.edit_tree("HEAD", {"link": link, "run.sh": script, "module": BlobRef("1" * 40, "160000")})
+    out = tmp_path / "out"
+    git.export(tree, out)
+    assert str((out / "link").readlink()) == "/etc/hostname"
+    assert (out / "run.sh").read_bytes() == b"#!/bin/sh\r\n"
+    assert (out / "run.sh").stat().st_mode & stat.S_IXUSR
+    assert not (out / ".git").exists()
+    with pytest.raises(FileExistsError):
+        git.export(tree, out)
+
+
+def test_an_overlay_puts_locked_files_back(git: Git, tmp_path: Path) -> None:
+    locked = git.write_blob(b"def test(): assert 0\n")
+    mode = BlobRef(git.write_blob(b"weakened"), "100755")
+    tree = git.edit_tree("HEAD", {"tests/test_a.py": mode})
+    git.export(tree, tmp_path / "out", {"tests/test_a.py": locked, "tests/test_b.py": locked})
+    out = tmp_path / "out"
+    assert (out / "tests/test_a.py").read_bytes() == (out / "tests/test_b.py").read_bytes() == b"def test(): assert 0\n"
+    assert (out / "tests/test_a.py").stat().st_mode & stat.S_IXUSR
+    assert git.diff("HEAD", tree)[0].new_blob == mode.blob
+
+
+def test_neither_filters_nor_line_ends_nor_attributes_touch_the_bytes(
+    git: Git, where: Path, shell: Shell, tmp_path: Path
+) -> None:
+    ran = tmp_path / "filter-ran"
+    script = f"sh -c 'touch {ran}; cat'"
+    for key in ("smudge", "clean"):
+        shell("config", f"filter.evil.{key}", script)
+    shell("config", "core.autocrlf", "true")
+    (where / ".git" / "info" / "attributes").write_text("* filter=evil\n")
+    attributes = b"* text eol=crlf ident filter=evil working-tree-encoding=UTF-16\n"
+    tree = git.edit_tree("HEAD", {".gitattributes": attributes, "a.txt": b"$Id$\nb\r\n"})
+    out = tmp_path / "out"
+    git.export(tree, out)
+    assert (out / "a.txt").read_bytes() == b"$Id$\nb\r\n"
+    (out / "b.txt").write_bytes(b"1\n2\r\n")
+    after = git.snapshot(out, tree)
+    assert git.read(after, "b.txt") == b"1\n2\r\n"
+    assert [change.path for change in git.diff(tree, after)] == ["b.txt"]
+    assert not ran.exists()
+
+
+def test_a_snapshot_sees_new_changed_deleted_and_mode(git: Git, tmp_path: Path) -> None:
+    base = git.edit_tree("HEAD", {"gone.py": b"1", "flip.sh": b"2", "same.py": b"3"})
+    out = tmp_path / "out"
+    git.export(base, out)
+    (out / "gone.py").unlink()
+    (out / "flip.sh").chmod(0o755)
+    (out / "src" / "shop.py").write_text("changed\n")
+    (out / "deep" / "er").mkdir(parents=True)
+    (out / "deep" / "er" / "new.py").write_text("new\n")
+    (out / "link").symlink_to("../outside")
+    after = git.snapshot(out, base)
+    seen = {change.path: (change.status, change.new_mode) for change in git.diff(base, after)}
+    assert seen == {
+        "gone.py": ("D", ""),
+        "flip.sh": ("M", "100755"),
+        "src/shop.py": ("M", "100644"),
+        "deep/er/new.py": ("A", "100644"),
+        "link": ("A", "120000"),
+    }
+
+
+def test_a_snapshot_leaves_out_what_tests_leave_behind(git: Git, tmp_path: Path) -> None:
+    base = git.edit_tree("HEAD", {".gitignore": b"*.log\n!*.pyc\n!__pycache__\n", "kept.pyc": b"old"})
+    out = tmp_path / "out"
+    git.export(base, out)
+    for path in ("src/__pycache__/shop.pyc", "a.pyc", ".pytest_cache/v/x", "x/__pycache__/note.txt", "run.log"):
+        (out / path).parent.mkdir(parents=True, exist_ok=True)
+        (out / path).write_bytes(b"left behind")
+    (out / "kept.pyc").write_bytes(b"compiled again")
+    assert git.snapshot(out, base) == base
+
+
+def test_a_directory_that_became_a_link_loses_its_files(git: Git, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "shop.py").write_text("from elsewhere\n")
+    out = tmp_path / "out"
+    git.export("HEAD", out)
+    (out / "src" / "shop.py").unlink()
+    (out / "src").rmdir()
+    (out / "src").symlink_to(outside)
+    after = git.snapshot(out, "HEAD")
+    assert {(entry.path, entry.mode) for entry in git.entries(after)} == {("README.md", "100644"), ("src", "120000")}
+
+
+@pytest.mark.parametrize("place", ["vendored", "src"])
+def test_an_embedded_repository_is_refused(git: Git, where: Path, shell: Shell, tmp_path: Path, place: str) -> None:
+    out = tmp_path / "out"
+    git.export("HEAD", out)
+    shell("clone", "-q", "--", str(where), str(tmp_path / "clone"))
+    (out / place).mkdir(exist_ok=True)
+    (tmp_path / "clone" / ".git").rename(out / place / ".git")
+    (out / place / "extra.py").write_text("1\n")
+    with pytest.raises(BranchProblem, match="lies inside") as caught:
+        git.snapshot(out, "HEAD")
+    assert f"{place}/" in caught.value.where
+
+
+def test_a_huge_file_goes_both_ways(git: Git, tmp_path: Path) -> None:
+    huge = os.urandom(1024) * 24 * 1024
+    tree = git.edit_tree("HEAD", {"huge.bin": huge})
+    git.export(tree, tmp_path / "out")
+    assert (tmp_path / "out" / "huge.bin").stat().st_size == len(huge)
+    assert git.read(tree, "huge.bin") == huge
+    assert git.snapshot(tmp_path / "out", "HEAD") == tree
