@@ -1,0 +1,101 @@
+"""From a provider's token counts to a `Spend`: tokens always, dollars only by a price that the user gave."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from prd2pr.core.budget import CallEstimate
+from prd2pr.core.records import Spend
+from prd2pr.ports import Model, Request, Text, ToolResult
+
+PER_MILLION = 1_000_000
+CHARACTERS_PER_TOKEN = 4  # English prose and code; only for looking ahead, never for counting what was spent
+USUAL_OUTPUT_TOKENS = 2_000  # what a phase's answer takes; `max_tokens` would stop every small budget at once
+
+
+class TokenPrice(Protocol):
+    """USD per million tokens. Where a cache price is not given, cached tokens cost as much as any input."""
+
+    @property
+    def input(self) -> float: ...
+    @property
+    def output(self) -> float: ...
+    @property
+    def cache_read(self) -> float | None: ...
+    @property
+    def cache_write(self) -> float | None: ...
+
+
+Prices = Mapping[str, TokenPrice]
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Disjoint counts: `input` is what was neither read from the cache nor written to it."""
+
+    input: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    output: int = 0
+
+    def spend(self, price: TokenPrice | None) -> Spend:
+        """What was written to the cache is new input; only what was read from it is `cached`."""
+        return Spend(
+            calls=1,
+            input_tokens=self.input + self.cache_write,
+            cached_tokens=self.cache_read,
+            output_tokens=self.output,
+            usd=None if price is None else round(self.dollars(price), 6),
+        )
+
+    def dollars(self, price: TokenPrice) -> float:
+        read = price.input if price.cache_read is None else price.cache_read
+        write = price.input if price.cache_write is None else price.cache_write
+        cost = self.input * price.input + self.cache_read * read + self.cache_write * write + self.output * price.output
+        return cost / PER_MILLION
+
+
+def find_price(prices: Prices, *names: str) -> TokenPrice | None:
+    """The price of the first name that has one; a price of nought counts as a price."""
+    return next((prices[name] for name in names if name in prices), None)
+
+
+@runtime_checkable
+class Estimating(Protocol):
+    """A model that can say beforehand what a call will probably take. All adapters of this package can."""
+
+    def estimate(self, request: Request | None) -> CallEstimate: ...
+
+
+def estimate_of(model: Model, request: Request | None = None) -> CallEstimate:
+    """For `core.budget.check`. A model that cannot say is unpriced: a dollar limit must not overlook it."""
+    return model.estimate(request) if isinstance(model, Estimating) else CallEstimate(model.name, usd=None)
+
+
+def estimate_call(model: str, price: TokenPrice | None, request: Request | None) -> CallEstimate:
+    """What one call will probably take; without a request, only whether it can be priced."""
+    if request is None:
+        return CallEstimate(model, usd=None if price is None else 0.0)
+    usage = Usage(
+        input=prompt_characters(request) // CHARACTERS_PER_TOKEN, output=min(request.max_tokens, USUAL_OUTPUT_TOKENS)
+    )
+    usd = None if price is None else usage.dollars(price)
+    return CallEstimate(model, tokens=usage.input + usage.output, usd=usd)
+
+
+def prompt_characters(request: Request) -> int:
+    system = sum(len(block.text) for block in request.system)
+    tools = sum(len(tool.name) + len(tool.description) + len(json.dumps(dict(tool.schema))) for tool in request.tools)
+    return system + tools + sum(_characters(block) for message in request.messages for block in message.blocks)
+
+
+def _characters(block: object) -> int:
+    match block:
+        case Text(text=text):
+            return len(text)
+        case ToolResult(content=content):
+            return len(content)
+    return len(json.dumps(dict(getattr(block, "input", {}))))
