@@ -1,0 +1,206 @@
+"""All that a pull request shows, as one frozen value. The Markdown body and the local page are both made from it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from prd2pr.core.evidence import Proof
+from prd2pr.core.picture_board import board, refusals
+from prd2pr.core.picture_facts import (
+    ALREADY_BUILT,
+    BLOCKED,
+    GATED,
+    PROVEN,
+    SETTLED,
+    UNPROVEN,
+    UNTESTED,
+    BranchFacts,
+    Key,
+    anchor,
+)
+from prd2pr.core.picture_next import Venue, next_of, verify_command
+from prd2pr.core.picture_parts import (
+    BOARD_PHASES,
+    CommitFacts,
+    CommitRow,
+    CostRow,
+    Figure,
+    NextStep,
+    PlanningCost,
+    PullPicture,
+    RefusedWrite,
+    SpendLimits,
+    Tone,
+)
+from prd2pr.core.picture_steps import story_views
+from prd2pr.core.picture_trace import requirement_rows, trace_rows
+from prd2pr.core.records import Backlog, Cycle, Prd, Spend, Status, Step
+from prd2pr.core.wording import clip, duration, money, plain, tokens, visible
+
+__all__ = ["CommitFacts", "NextStep", "PlanningCost", "PullPicture", "RefusedWrite", "SpendLimits", "picture"]
+
+NO_LIMITS = SpendLimits()
+NO_PLANNING = PlanningCost()
+
+
+def picture(
+    prd: Prd,
+    backlog: Backlog,
+    status: Status,
+    cycles: Mapping[str, Cycle],
+    *,
+    proofs: Mapping[Key, Proof],
+    commits: Mapping[Key, CommitFacts],
+    limits: SpendLimits = NO_LIMITS,
+    model: str = "",
+    replayed: bool = False,
+    head: str = "",
+    base: str = "main",
+    venue: Venue = "local",
+    strangers: Iterable[CommitFacts] = (),
+    refused_writes: Iterable[RefusedWrite] = (),
+    planning: PlanningCost = NO_PLANNING,
+    next_step: NextStep | None = None,
+) -> PullPicture:
+    """`commits` and `proofs` by story and step; `strangers` are commits on the branch without a step: people's work."""
+    facts = BranchFacts(prd, backlog, status, cycles, proofs, commits)
+    head = head or f"prd2pr/{prd.id}"
+    state, tone = state_of(facts)
+    strange = tuple(strangers)
+    return PullPicture(
+        prd=prd.id,
+        path=visible(prd.path),
+        title=clip(plain(prd.title), 160) or prd.id,
+        head=visible(head),
+        base=visible(base),
+        state=state,
+        tone=tone,
+        model=clip(plain(model), 120),
+        replayed=replayed,
+        figures=figures(facts, planning, limits),
+        next=next_step or next_of(facts, venue, head, base),
+        check=verify_command(base, head),
+        built=built(facts),
+        board=board(facts),
+        refusals=refusals(facts),
+        refused_writes=tuple(map(shown_write, refused_writes)),
+        questions=tuple(clip(plain(question), 400) for question in backlog.questions),
+        assumptions=tuple(clip(plain(assumption), 400) for assumption in backlog.assumptions),
+        requirements=requirement_rows(facts),
+        trace=trace_rows(facts),
+        costs=costs(facts, planning),
+        stories=story_views(facts),
+        commits=commit_rows(facts, strange),
+        unproven=tuple(row for row in commit_rows(facts, strange) if row.tone == "unproven"),
+    )
+
+
+def state_of(facts: BranchFacts) -> tuple[str, Tone]:
+    standings = [facts.standing(story) for story in facts.backlog.stories]
+    if BLOCKED in standings:
+        return "Blocked", "blocked"
+    if not standings or any(standing not in SETTLED for standing in standings):
+        return "In progress", "working"
+    return ("Done, not all proven", "unproven") if UNPROVEN in standings else ("Ready for review", "proven")
+
+
+def figures(facts: BranchFacts, planning: PlanningCost, limits: SpendLimits) -> tuple[Figure, ...]:
+    steps = [step for _, step in facts.all_steps()]
+    spend = sum((step.spend for step in steps), planning.spend)
+    seconds = planning.seconds + sum(step.seconds for step in steps)
+    of_tokens = f" of {tokens(limits.tokens)}" if limits.tokens is not None else ""
+    of_minutes = f" of {duration(limits.minutes * 60)}" if limits.minutes is not None else ""
+    return (
+        *story_figures(facts),
+        tests_figure(facts),
+        steps_figure(facts),
+        Figure(f"{tokens(spend.tokens)}{of_tokens} tokens", money(spend.usd, limits.usd)),
+        Figure(f"{duration(seconds)}{of_minutes}", "of runner time"),
+    )
+
+
+def story_figures(facts: BranchFacts) -> Iterable[Figure]:
+    standings = Counter(facts.standing(story).word for story in facts.backlog.stories)
+    total = len(facts.backlog.stories)
+    yield Figure(f"{standings[PROVEN.word]} of {total}", "stories proven", strong=True)
+    for standing, label in ((UNTESTED, "done without tests"), (ALREADY_BUILT, "already built")):
+        if standings[standing.word]:
+            yield Figure(f"{standings[standing.word]} of {total}", label)
+
+
+def tests_figure(facts: BranchFacts) -> Figure:
+    tests = [test for story in facts.backlog.stories for test in facts.tests(story.id)]
+    passing = sum(test.outcome == "passes" for test in tests)
+    planned = sum(test.outcome == "fails as planned" for test in tests)
+    label = "added tests pass" + (f", {planned} fail as planned" if planned else "")
+    return Figure(f"{passing} of {len(tests)}", label)
+
+
+def steps_figure(facts: BranchFacts) -> Figure:
+    claims = [(story, step) for story, step in facts.all_steps() if step.phase in GATED]
+    counted = [claim for claim in claims if facts.proved(*claim) or facts.unproven(*claim)]
+    return Figure(f"{sum(facts.proved(*claim) for claim in counted)} of {len(counted)}", "gates proved")
+
+
+def built(facts: BranchFacts) -> tuple[str, ...]:
+    """What the PRD is about, then one sentence for each story that stands, out of its design."""
+    said = [clip(plain(facts.prd.summary), 400)] if facts.prd.summary else []
+    for story in facts.backlog.stories:
+        cycle = facts.cycles.get(story.id)
+        if cycle and cycle.design and facts.standing(story) in (PROVEN, ALREADY_BUILT, UNTESTED):
+            said.append(f"{plain(story.title)}: {clip(plain(cycle.design.summary), 240)}")
+    return tuple(said)
+
+
+def shown_write(write: RefusedWrite) -> RefusedWrite:
+    return RefusedWrite(
+        plain(write.story), plain(write.phase), visible(write.path), plain(write.code), clip(plain(write.message), 300)
+    )
+
+
+def costs(facts: BranchFacts, planning: PlanningCost) -> tuple[CostRow, ...]:
+    """One row for each phase over all stories, and the total."""
+    steps = [step for _, step in facts.all_steps()]
+    rows = [cost_row("plan", planning.spend, planning.seconds)] if planning != NO_PLANNING else []
+    for phase in BOARD_PHASES:
+        of_phase = [step for step in steps if step.phase is phase]
+        if of_phase:
+            rows.append(phase_cost(phase.value, of_phase))
+    total = sum((step.spend for step in steps), planning.spend)
+    return (*rows, cost_row("total", total, planning.seconds + sum(step.seconds for step in steps)))
+
+
+def phase_cost(label: str, steps: list[Step]) -> CostRow:
+    return cost_row(label, sum((step.spend for step in steps), Spend()), sum(step.seconds for step in steps))
+
+
+def cost_row(label: str, spend: Spend, seconds: float) -> CostRow:
+    usd = "no price known" if spend.usd is None else f"${spend.usd:,.4f}"
+    return CostRow(
+        label, spend.calls, spend.input_tokens, spend.cached_tokens, spend.output_tokens, usd, duration(seconds)
+    )
+
+
+def commit_rows(facts: BranchFacts, strangers: tuple[CommitFacts, ...]) -> tuple[CommitRow, ...]:
+    """In the order in which they were made, as far as their times tell."""
+    rows = [stepped(facts, key, commit) for key, commit in facts.commits.items()]
+    rows += [commit_row(commit, "no step: not made by prd2pr", "unproven", "") for commit in strangers]
+    return tuple(sorted(rows, key=lambda row: row.at))
+
+
+def stepped(facts: BranchFacts, key: Key, commit: CommitFacts) -> CommitRow:
+    story, number = key
+    step = next((step for step in facts.steps(story) if step.n == number), None)
+    if step is None:
+        return commit_row(commit, "plan and notes", "quiet", "")
+    link = anchor("step", story, number)
+    if facts.unproven(story, step):
+        return commit_row(commit, f"{step.phase} without proof", "unproven", link)
+    if step.phase not in GATED:
+        return commit_row(commit, step.phase.value, "quiet", link)
+    return commit_row(commit, f"{step.phase} proven", "proven", link)
+
+
+def commit_row(commit: CommitFacts, proof: str, tone: Tone, link: str) -> CommitRow:
+    return CommitRow(visible(commit.sha), clip(plain(commit.subject), 160), plain(commit.at), proof, tone, link)

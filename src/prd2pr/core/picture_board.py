@@ -1,0 +1,124 @@
+"""The board: one row for each story, one cell for each phase."""
+
+from __future__ import annotations
+
+from prd2pr.core.picture_facts import BLOCKED, GATED, PAUSED, SETTLED, BranchFacts, Standing, anchor
+from prd2pr.core.picture_parts import BOARD_PHASES, NOT_MEASURED, Cell, Refusal, StoryRow
+from prd2pr.core.records import UNTESTED_KINDS, Cycle, Phase, Step, Story
+from prd2pr.core.wording import clip, count, ordinal, plain
+
+
+def board(facts: BranchFacts) -> tuple[StoryRow, ...]:
+    return tuple(story_row(facts, story) for story in facts.backlog.stories)
+
+
+def story_row(facts: BranchFacts, story: Story) -> StoryRow:
+    standing = facts.standing(story)
+    cycle = facts.cycles.get(story.id)
+    return StoryRow(
+        id=plain(story.id),
+        title=clip(plain(story.title), 120),
+        kind=story.kind,
+        anchor=anchor("story", story.id),
+        outcome=standing.word,
+        tone=standing.tone,
+        cells=cells(facts, story, standing),
+        tests=tests_text(facts, story.id),
+        bite=NOT_MEASURED if facts.last_step(story.id, Phase.GREEN) and story.kind not in UNTESTED_KINDS else "",
+        reason=clip(plain(cycle.blocked), 300) if cycle else "",
+    )
+
+
+def cells(facts: BranchFacts, story: Story, standing: Standing) -> tuple[Cell, ...]:
+    """Crossed phases as they were crossed; the first one that is missing says what it waits for; the rest are empty."""
+    open_phase = first_open(facts, story) if standing not in SETTLED else None
+    made = []
+    for phase in BOARD_PHASES:
+        step = facts.last_step(story.id, phase)
+        if step:
+            made.append(crossed(facts, story, step))
+        elif phase is open_phase:
+            made.append(pending(facts.cycles.get(story.id), phase, standing))
+        else:
+            made.append(left_out(facts, story, phase))
+    return tuple(made)
+
+
+def first_open(facts: BranchFacts, story: Story) -> Phase | None:
+    skipped = skipped_phases(facts, story)
+    return next((p for p in BOARD_PHASES if p not in skipped and not facts.last_step(story.id, p)), None)
+
+
+def skipped_phases(facts: BranchFacts, story: Story) -> frozenset[Phase]:
+    """Phases that this story openly does without."""
+    cycle = facts.cycles.get(story.id)
+    if story.kind in UNTESTED_KINDS:
+        return frozenset({Phase.RED, Phase.REFACTOR})
+    return frozenset({Phase.RED, Phase.GREEN, Phase.REFACTOR}) if cycle and cycle.pre_implemented else frozenset()
+
+
+def crossed(facts: BranchFacts, story: Story, step: Step) -> Cell:
+    sha = facts.sha(story.id, step)
+    link = anchor("step", story.id, step.n)
+    if facts.unproven(story.id, step):
+        return Cell(sha[:7] or "no commit", "no proof", sha, link, "unproven")
+    detail = f"{ordinal(step.attempts)} attempt" if step.attempts > 1 else ""
+    if step.phase is Phase.REFACTOR and (not sha or nothing_changed(facts, story.id, step)):
+        return Cell("nothing to do", detail, sha, link, "quiet")
+    tested = step.phase in GATED and story.kind not in UNTESTED_KINDS
+    return Cell(sha[:7] or "done", detail, sha, link, "proven" if tested else "quiet")
+
+
+def nothing_changed(facts: BranchFacts, story: str, step: Step) -> bool:
+    proof = facts.proof(story, step)
+    return proof is not None and not proof.evidence.changes
+
+
+def pending(cycle: Cycle | None, phase: Phase, standing: Standing) -> Cell:
+    """A phase that is not crossed yet. The last refused attempt of it is named."""
+    refused = [(n, attempt) for n, attempt in enumerate(cycle.refused, 1) if attempt.phase is phase] if cycle else []
+    codes = " ".join(plain(code) for code in refused[-1][1].codes) if refused else ""
+    link = anchor("refused", cycle.story, refused[-1][0]) if cycle and refused else ""
+    if standing is BLOCKED:
+        return Cell("blocked", codes, anchor=link, tone="blocked")
+    if standing is PAUSED:
+        return Cell("paused", anchor=link, tone="waiting")
+    if refused:
+        return Cell(f"refused {codes}".strip(), count(len(refused), "attempt"), anchor=link, tone="refused")
+    return Cell("waiting", tone="waiting")
+
+
+def left_out(facts: BranchFacts, story: Story, phase: Phase) -> Cell:
+    cycle = facts.cycles.get(story.id)
+    if phase not in skipped_phases(facts, story) or cycle is None:
+        return Cell()
+    if story.kind in UNTESTED_KINDS:
+        return Cell("no tests asked for" if phase is Phase.RED else "")
+    return Cell("already built" if phase is Phase.RED else "nothing to do")
+
+
+def tests_text(facts: BranchFacts, story: str) -> str:
+    """`9 of 9 pass`; what does not pass is named."""
+    tests = facts.tests(story)
+    if not tests:
+        return ""
+    if all(test.outcome == "fails as planned" for test in tests):
+        return f"{len(tests)} fail as planned"
+    return f"{sum(test.outcome == 'passes' for test in tests)} of {len(tests)} pass"
+
+
+def refusals(facts: BranchFacts) -> tuple[Refusal, ...]:
+    return tuple(
+        Refusal(
+            anchor=anchor("refused", story.id, number),
+            story=plain(story.id),
+            phase=attempt.phase.value,
+            attempt=attempt.attempt,
+            codes=tuple(plain(code) for code in attempt.codes),
+            summary=clip(plain(attempt.summary), 600),
+            crossed=facts.last_step(story.id, attempt.phase) is not None,
+        )
+        for story in facts.backlog.stories
+        if story.id in facts.cycles
+        for number, attempt in enumerate(facts.cycles[story.id].refused, 1)
+    )

@@ -1,0 +1,164 @@
+"""What the branch holds, with the questions that every part of the picture asks of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+
+from prd2pr.core.evidence import Proof, RunSummary, TestResult
+from prd2pr.core.picture_parts import CommitFacts, Tone, TracedTest
+from prd2pr.core.records import UNTESTED_KINDS, Backlog, Cycle, CycleState, Phase, Prd, Status, Step, Story
+from prd2pr.core.wording import visible
+
+Key = tuple[str, int]  # story and number of the step, as in the trailer Tdd-Step
+
+GATED = frozenset({Phase.RED, Phase.GREEN, Phase.REFACTOR, Phase.INTEGRATED})
+
+
+def anchor(*parts: object) -> str:
+    """An id for HTML. Odd names get a digest, so that two of them never share one."""
+    name = "-".join(str(part) for part in parts)
+    tame = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")
+    return tame if tame == name else f"{tame}-{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a story stands, in a word or two."""
+
+    word: str
+    tone: Tone
+
+
+PROVEN = Standing("proven", "proven")
+UNTESTED = Standing("done, no tests asked for", "quiet")
+ALREADY_BUILT = Standing("already built, verified", "proven")
+UNPROVEN = Standing("done without proof", "unproven")
+SKIPPED = Standing("skipped", "quiet")
+ABORTED = Standing("aborted", "quiet")
+BLOCKED = Standing("blocked", "blocked")
+PAUSED = Standing("paused", "waiting")
+WORKING = Standing("in progress", "working")
+WAITING = Standing("waiting", "waiting")
+
+SETTLED = (PROVEN, UNTESTED, ALREADY_BUILT, UNPROVEN, SKIPPED, ABORTED)
+
+
+@dataclass(frozen=True)
+class BranchFacts:
+    prd: Prd
+    backlog: Backlog
+    status: Status
+    cycles: Mapping[str, Cycle]
+    proofs: Mapping[Key, Proof]
+    commits: Mapping[Key, CommitFacts]
+
+    def steps(self, story: str) -> tuple[Step, ...]:
+        return self.cycles[story].steps if story in self.cycles else ()
+
+    def last_step(self, story: str, phase: Phase) -> Step | None:
+        return next((step for step in reversed(self.steps(story)) if step.phase is phase), None)
+
+    def all_steps(self) -> Iterator[tuple[str, Step]]:
+        for story in self.backlog.stories:
+            for step in self.steps(story.id):
+                yield story.id, step
+
+    def proof(self, story: str, step: Step) -> Proof | None:
+        return self.proofs.get((story, step.n))
+
+    def sha(self, story: str, step: Step) -> str:
+        commit = self.commits.get((story, step.n))
+        return commit.sha if commit else ""
+
+    def proved(self, story: str, step: Step) -> bool:
+        """A gate of exactly this phase accepted it."""
+        proof = self.proof(story, step)
+        if proof is None:
+            return False
+        return proof.verdict.accepted and proof.verdict.phase is step.phase and proof.evidence.phase is step.phase
+
+    def unproven(self, story: str, step: Step) -> bool:
+        """It claims a gate and has no proof. A refactoring that changed nothing, and made no commit, claims nothing."""
+        if step.phase not in GATED or self.proved(story, step):
+            return False
+        return step.phase is not Phase.REFACTOR or bool(self.sha(story, step))
+
+    def standing(self, story: Story) -> Standing:
+        cycle = self.cycles.get(story.id)
+        if story.status == "skipped":
+            return SKIPPED
+        if story.status == "blocked" or (cycle and cycle.blocked):
+            return BLOCKED
+        if cycle is None:
+            return WAITING if story.status != "done" else UNPROVEN
+        if cycle.state is CycleState.COMMIT or story.status == "done":
+            return self._finished(story, cycle)
+        return self._unfinished(cycle)
+
+    def _unfinished(self, cycle: Cycle) -> Standing:
+        if cycle.state is CycleState.ABORTED:
+            return ABORTED
+        if cycle.paused:
+            return PAUSED
+        return WORKING if cycle.steps or cycle.refused else WAITING
+
+    def _finished(self, story: Story, cycle: Cycle) -> Standing:
+        untested = story.kind in UNTESTED_KINDS
+        needed = {Phase.INTEGRATED} if untested or cycle.pre_implemented else {Phase.RED, Phase.GREEN, Phase.INTEGRATED}
+        proved = {step.phase for step in cycle.steps if self.proved(story.id, step)}
+        if needed - proved or any(self.unproven(story.id, step) for step in cycle.steps):
+            return UNPROVEN
+        if untested:
+            return UNTESTED
+        return ALREADY_BUILT if cycle.pre_implemented else PROVEN
+
+    @cached_property
+    def latest_run(self) -> RunSummary | None:
+        """The newest whole run of all: what passes *now*."""
+        runs = [
+            (step.at, proof.evidence.head_run)
+            for story, step in self.all_steps()
+            if (proof := self.proof(story, step)) and proof.evidence.head_run
+        ]
+        return max(runs, key=lambda run: run[0])[1] if runs else None
+
+    def story_run(self, story: str) -> tuple[Phase, RunSummary] | None:
+        """The newest run that proves something of this story."""
+        for step in reversed(self.steps(story)):
+            proof = self.proof(story, step)
+            if proof and proof.evidence.head_run:
+                return step.phase, proof.evidence.head_run
+        return None
+
+    def tests(self, story: str) -> tuple[TracedTest, ...]:
+        """The story's tests as they stand now: by its own last run, unless a later run saw one not passing."""
+        cycle, found = self.cycles.get(story), self.story_run(story)
+        if cycle is None or found is None:
+            return ()
+        phase, run = found
+        later = {result.id: result for result in (self.latest_run.others_not_passed if self.latest_run else ())}
+        seen = {result.id: result for result in run.story}
+        return tuple(_traced(test, later.get(test) or seen.get(test), phase) for test in cycle.tests)
+
+    def promoted(self, story: str, test: str) -> str:
+        """A test's id after its file moved to its permanent place."""
+        path, mark, rest = test.partition("::")
+        for file in self.cycles[story].test_files:
+            if file.path == path and file.promoted_to:
+                return f"{file.promoted_to}{mark}{rest}"
+        return test
+
+
+def _traced(test: str, result: TestResult | None, phase: Phase) -> TracedTest:
+    shown = visible(test)
+    if result is None:
+        return TracedTest(shown, "not run", "unproven")
+    if result.outcome == "passed":
+        return TracedTest(shown, "passes", "proven")
+    if phase is Phase.RED and result.outcome in ("failed", "error"):
+        return TracedTest(shown, "fails as planned", "working")
+    return TracedTest(shown, {"failed": "fails", "error": "breaks"}.get(result.outcome, result.outcome), "refused")

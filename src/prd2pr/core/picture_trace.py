@@ -1,0 +1,115 @@
+"""The trace: requirement → story → criterion → test → commit → verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from prd2pr.core.evidence import Coverage
+from prd2pr.core.picture_facts import ALREADY_BUILT, PROVEN, UNTESTED, BranchFacts, Standing, anchor
+from prd2pr.core.picture_parts import RequirementRow, Tone, TracedTest, TraceRow
+from prd2pr.core.records import Criterion, Requirement, Step, Story
+from prd2pr.core.wording import clip, plain, visible
+
+NO_CRITERION = Criterion(id="", text="")
+
+
+def requirement_rows(facts: BranchFacts) -> tuple[RequirementRow, ...]:
+    return tuple(requirement_row(facts, requirement) for requirement in facts.prd.requirements)
+
+
+def requirement_row(facts: BranchFacts, requirement: Requirement) -> RequirementRow:
+    stories = covering(facts, requirement)
+    verdict, tone = requirement_verdict(facts, requirement, stories)
+    return RequirementRow(
+        id=plain(requirement.id),
+        text=clip(plain(requirement.text), 240),
+        stories=tuple(plain(story.id) for story in stories),
+        verdict=verdict,
+        tone=tone,
+    )
+
+
+def covering(facts: BranchFacts, requirement: Requirement) -> list[Story]:
+    """Stories that name it; else those that name its parts, else those that name what it is a part of."""
+    parts = {other.id for other in facts.prd.requirements if other.parent == requirement.id}
+    for names in ({requirement.id}, parts, {requirement.parent}):
+        found = [story for story in facts.backlog.stories if names.intersection(story.requirements)]
+        if found:
+            return found
+    return []
+
+
+def requirement_verdict(facts: BranchFacts, requirement: Requirement, stories: list[Story]) -> tuple[str, Tone]:
+    if not stories:
+        assumed = any(requirement.id in assumption for assumption in facts.backlog.assumptions)
+        return ("by assumption", "quiet") if assumed else ("no story covers it", "refused")
+    standings = [facts.standing(story) for story in stories]
+    proven = sum(standing in (PROVEN, ALREADY_BUILT) for standing in standings)
+    text = f"{proven} of {len(stories)} {'story' if len(stories) == 1 else 'stories'} proven"
+    if proven == len(stories):
+        return text, "proven"
+    if all(standing in (PROVEN, ALREADY_BUILT, UNTESTED) for standing in standings):
+        return f"{text}, the rest needs no tests", "quiet"
+    return text, "working" if proven else "waiting"
+
+
+def trace_rows(facts: BranchFacts) -> tuple[TraceRow, ...]:
+    return tuple(
+        trace_row(facts, story, criterion)
+        for story in facts.backlog.stories
+        for criterion in story.criteria or (NO_CRITERION,)
+    )
+
+
+def trace_row(facts: BranchFacts, story: Story, criterion: Criterion) -> TraceRow:
+    tests = criterion_tests(facts, story.id, criterion.id)
+    step = last_proved(facts, story.id)
+    verdict, tone = trace_verdict(facts.standing(story), story, tests)
+    return TraceRow(
+        requirements=tuple(plain(requirement) for requirement in story.requirements),
+        story=plain(story.id),
+        criterion=plain(criterion.id),
+        text=clip(plain(criterion.text), 240),
+        tests=tests,
+        commit=facts.sha(story.id, step) if step else "",
+        anchor=anchor("step", story.id, step.n) if step else anchor("story", story.id),
+        verdict=verdict,
+        tone=tone,
+    )
+
+
+def criterion_tests(facts: BranchFacts, story: str, criterion: str) -> tuple[TracedTest, ...]:
+    """The tests that a gate saw naming the criterion, as they stand now. Coverage names functions, runs name cases."""
+    coverage = next(filter(None, (coverage_seen(facts, story, step) for step in facts.steps(story))), ())
+    named = [
+        visible(facts.promoted(story, test)) for part in coverage if part.criterion == criterion for test in part.tests
+    ]
+    return tuple(
+        test for test in facts.tests(story) if any(test.id == name or test.id.startswith(f"{name}[") for name in named)
+    )
+
+
+def coverage_seen(facts: BranchFacts, story: str, step: Step) -> tuple[Coverage, ...]:
+    proof = facts.proof(story, step)
+    return (proof.evidence.coverage or ()) if proof else ()
+
+
+def last_proved(facts: BranchFacts, story: str) -> Step | None:
+    steps = [step for step in facts.steps(story) if facts.proved(story, step) and facts.sha(story, step)]
+    return steps[-1] if steps else None
+
+
+def trace_verdict(standing: Standing, story: Story, tests: Sequence[TracedTest]) -> tuple[str, Tone]:
+    if standing is UNTESTED or not story.criteria:
+        return standing.word, standing.tone
+    if not tests:
+        return ("no test named", "unproven") if standing is PROVEN else ("no test yet", "waiting")
+    if any(test.tone == "refused" for test in tests):
+        return "a test does not pass", "refused"
+    if standing in (PROVEN, ALREADY_BUILT):
+        return standing.word, standing.tone
+    if all(test.outcome == "fails as planned" for test in tests):
+        return "fails as planned, code to come", "working"
+    return f"{standing.word}, tests pass" if all(
+        test.tone == "proven" for test in tests
+    ) else standing.word, standing.tone

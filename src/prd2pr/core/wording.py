@@ -1,0 +1,91 @@
+"""Small words and numbers, the same on the pull request, on its local page and in the terminal."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
+CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+# Characters that reorder or hide text: direction overrides, invisible spaces, byte order marks, tag characters.
+DECEIVERS = re.compile("[\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
+SURROGATES = re.compile("[\ud800-\udfff]")
+SPACES = re.compile(r"\s+")
+
+
+def plain(text: str) -> str:
+    """One line that says what it shows: no control sequences, no direction tricks, no lone surrogates."""
+    text = CONTROLS.sub(" ", ANSI.sub("", text.replace("\r\n", "\n")))
+    text = SURROGATES.sub("\ufffd", DECEIVERS.sub("", text))
+    return SPACES.sub(" ", text).strip()
+
+
+def visible(text: str) -> str:
+    """Code, paths and ids: nothing is dropped, what would not show is spelt out."""
+    text = SURROGATES.sub("\ufffd", text.replace("\t", "    "))
+    for pattern in (CONTROLS, DECEIVERS):
+        text = pattern.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text)
+    return text
+
+
+def clip(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
+@dataclass(frozen=True)
+class Span:
+    text: str
+    code: bool = False
+
+
+def spans(text: str) -> tuple[Span, ...]:
+    """Prose with `code` in backticks, taken apart. A backtick without a partner is an ordinary character."""
+    pieces = text.split("`")
+    if len(pieces) % 2 == 0:
+        pieces[-2:] = [f"{pieces[-2]}`{pieces[-1]}"]
+    return tuple(Span(piece, code=i % 2 == 1) for i, piece in enumerate(pieces) if piece)
+
+
+def plural(noun: str) -> str:
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number:,} {noun if number == 1 else plural(noun)}"
+
+
+def ordinal(number: int) -> str:
+    suffix = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{suffix}"
+
+
+def tokens(number: int) -> str:
+    """1200 -> 1.2k: three digits are enough to compare by."""
+    if number < 1000:
+        return str(number)
+    if number < 9950:
+        return f"{number / 1000:.1f}k"
+    if number < 999_500:
+        return f"{number / 1000:.0f}k"
+    return f"{number / 1_000_000:.1f}M"
+
+
+def duration(seconds: float) -> str:
+    if 0 < seconds < 0.95:
+        return f"{max(seconds, 0.1):.1f} s"
+    if seconds < 119.5:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def dollars(usd: float) -> str:
+    """Cents, and more digits where cents would say zero of something that is not."""
+    return f"${usd:.4f}" if 0 < usd < 0.01 else f"${usd:,.2f}"
+
+
+def money(usd: float | None, limit: float | None = None) -> str:
+    """`usd` None: a model without a known price took part, so no sum can be named."""
+    if usd is None:
+        return "no price known" if limit is None else f"no price known, budget {dollars(limit)}"
+    return f"{dollars(usd)}, no budget set" if limit is None else f"{dollars(usd)} of {dollars(limit)}"

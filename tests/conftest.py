@@ -1,0 +1,1 @@
+"""Puts this directory on the path, so that tests can import `fakes`."""
