@@ -1,0 +1,223 @@
+"""What kind of file a path is: the gates' scope rules hang on this.
+
+Names decide, not content. What configures a test run is found before anything else, because a `conftest.py` or a
+`pytest.py` does its harm wherever it lies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+
+from prd2pr.core.evidence import PathKind
+
+STATE_ROOT = ".orch-state"
+TDD_ROOT = "tests/tdd"
+
+_TEST_DIRECTORIES = frozenset({"tests", "test", "__tests__", "__snapshots__"})
+_TEST_NAMES = (
+    "test_*.py",
+    "*_test.py",
+    "*.snap",
+    "*.ambr",
+    "*_test.go",
+    "*.test.[jt]s",
+    "*.test.[jt]sx",
+    "*.spec.[jt]s",
+    "*.spec.[jt]sx",
+)
+# Under a test root these hold sample files, and a `pyproject.toml` there is data for a test.
+_DATA_DIRECTORIES = frozenset({"data", "fixtures", "golden", "goldens", "resources", "samples", "snapshots"})
+
+_RUN_SETTINGS = frozenset(
+    {
+        "pytest.ini",
+        ".pytest.ini",
+        "pytest.toml",
+        ".pytest.toml",
+        "pyproject.toml",
+        "setup.cfg",
+        "tox.ini",
+        "tox.toml",
+        "noxfile.py",
+        ".coveragerc",
+        ".python-version",
+    }
+)
+_RUN_HOOKS = ("sitecustomize.py", "usercustomize.py", "*.pth")
+# A module of this name, found first on the path, would be run in place of the real one.
+_SHADOWS = frozenset({"pytest", "_pytest", "pluggy", "unittest"})
+
+_MANIFEST_NAMES = (
+    "requirements*.txt",
+    "requirements*.in",
+    "constraints*.txt",
+    "setup.py",
+    "*.lock",
+    "pipfile",
+    "pdm.toml",
+    "environment.yml",
+    "package.json",
+    "package-lock.json",
+    "pnpm-lock.yaml",
+    "go.mod",
+    "go.sum",
+    "cargo.toml",
+)
+_CI_DIRECTORIES = frozenset({".github", ".circleci", ".gitlab", ".buildkite", ".ci"})
+_CI_NAMES = (
+    "makefile",
+    "gnumakefile",
+    "*.mk",
+    "justfile",
+    "taskfile.yml",
+    "taskfile.yaml",
+    ".gitlab-ci.yml",
+    "jenkinsfile",
+    "azure-pipelines*.yml",
+    ".travis.yml",
+    "appveyor.yml",
+    ".pre-commit-config.yaml",
+    "dockerfile",
+    "codecov.yml",
+    ".codecov.yml",
+)
+_DOCS_NAMES = ("*.md", "*.rst", "license", "license.*", "copying", "authors", "changelog", "changelog.*", "notice")
+
+_PROTECTED_NAMES = (
+    ".prd2pr.yml",
+    ".prd2pr.yaml",
+    ".gitattributes",
+    ".gitmodules",
+    ".gitconfig",
+    "claude.md",
+    "agents.md",
+    "gemini.md",
+    ".cursorrules",
+    ".windsurfrules",
+    ".mcp.json",
+    "*.egg-link",
+)
+_PROTECTED_COMPONENTS = (
+    ".git",
+    ".githooks",
+    ".husky",
+    ".claude",
+    ".cursor*",
+    ".codex",
+    "*.dist-info",
+    "*.egg-info",
+    "__pycache__",
+)
+_PROTECTED_FILES = (".github/copilot-instructions.md",)
+
+
+@dataclass(frozen=True)
+class PathRules:
+    """Roots (`src`, `lib/shop/`) or globs (`**/specs/*.py`) from the configuration; empty means: by convention."""
+
+    source: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    protected: tuple[str, ...] = ()
+
+
+CONVENTIONS = PathRules()
+
+
+def classify_path(path: str, rules: PathRules = CONVENTIONS) -> PathKind:
+    parts = PurePosixPath(path.lower()).parts
+    if not parts:
+        return PathKind.OTHER
+    for kind, holds in (
+        (PathKind.STATE, parts[0] == STATE_ROOT),
+        (PathKind.PROTECTED, matches_any(path, rules.protected) or _is_protected(parts)),
+        (PathKind.TEST_CONFIG, _configures_runs(path, parts, rules)),
+        (PathKind.TEST, _is_test(path, parts, rules)),
+        (PathKind.CI, parts[0] in _CI_DIRECTORIES or _named(parts, _CI_NAMES)),
+        (PathKind.MANIFEST, _is_manifest(parts)),
+    ):
+        if holds:
+            return kind
+    return _source_or_docs(path, parts, rules)
+
+
+def matches_any(path: str, patterns: Iterable[str]) -> bool:
+    """A pattern without wildcards is a root: itself and everything below it."""
+    return any(_matches(path, pattern) for pattern in patterns)
+
+
+def _matches(path: str, pattern: str) -> bool:
+    pattern = pattern.removeprefix("./")
+    if not any(sign in pattern for sign in "*?["):
+        root = pattern.rstrip("/")
+        return root in {"", "."} or path == root or path.startswith(f"{root}/")
+    # fnmatch's `*` crosses slashes, so `**/` needs to match nothing as well.
+    return fnmatchcase(path, pattern) or fnmatchcase(path, pattern.replace("**/", ""))
+
+
+def _named(parts: tuple[str, ...], patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(parts[-1], pattern) for pattern in patterns)
+
+
+def _is_protected(parts: tuple[str, ...]) -> bool:
+    inside = any(fnmatchcase(part, pattern) for part in parts for pattern in _PROTECTED_COMPONENTS)
+    return inside or _named(parts, _PROTECTED_NAMES) or "/".join(parts) in _PROTECTED_FILES
+
+
+def _configures_runs(path: str, parts: tuple[str, ...], rules: PathRules) -> bool:
+    in_tests = _under_test_root(path, parts, rules)
+    if _named(parts, _RUN_HOOKS) or _shadows_the_runner(parts):
+        return True
+    if parts[-1] in _RUN_SETTINGS:
+        return not (in_tests and any(part in _DATA_DIRECTORIES for part in parts[:-1]))
+    return parts[-1] == "conftest.py" and not in_tests
+
+
+def _shadows_the_runner(parts: tuple[str, ...]) -> bool:
+    """`pytest.py` anywhere (the test's own directory is on the path too), or a package where imports start."""
+    if parts[-1].endswith((".py", ".pyc", ".so")) and parts[-1].split(".")[0] in _SHADOWS:
+        return True
+    importable = parts[1:] if parts[0] in {"src", "lib"} else parts
+    return len(importable) > 1 and importable[0] in _SHADOWS
+
+
+def _under_test_root(path: str, parts: tuple[str, ...], rules: PathRules) -> bool:
+    if matches_any(path, rules.tests):
+        return True
+    if matches_any(path, rules.source):  # a package may be called `test` where the configuration says that it is source
+        return False
+    return any(part in _TEST_DIRECTORIES for part in parts[:-1])
+
+
+def _is_test(path: str, parts: tuple[str, ...], rules: PathRules) -> bool:
+    return _under_test_root(path, parts, rules) or _named(parts, _TEST_NAMES)
+
+
+def _is_manifest(parts: tuple[str, ...]) -> bool:
+    return _named(parts, _MANIFEST_NAMES) or (len(parts) > 1 and parts[0] == "requirements")
+
+
+def _source_or_docs(path: str, parts: tuple[str, ...], rules: PathRules) -> PathKind:
+    if matches_any(path, rules.source):
+        return PathKind.SOURCE
+    if parts[0] in {"docs", "doc"} or _named(parts, _DOCS_NAMES):
+        return PathKind.DOCS
+    if rules.source:
+        return PathKind.OTHER
+    code = parts[-1].endswith((".py", ".pyi", ".js", ".ts", ".jsx", ".tsx", ".go", ".rs", ".java", ".c", ".h"))
+    package_data = len(parts) > 1
+    hidden = any(part.startswith(".") for part in parts)
+    return PathKind.SOURCE if (code or package_data) and not hidden else PathKind.OTHER
+
+
+def promote(path: str, story: str) -> str:
+    """Where a story's test goes when the story is done. A path outside the story's directory stays."""
+    home = f"{TDD_ROOT}/{story}/"
+    if not path.startswith(home):
+        return path
+    rest = path.removeprefix(home)
+    if rest.startswith("integration/"):
+        return f"tests/integration/{story}/{rest.removeprefix('integration/')}"
+    return f"tests/unit/{story}/{rest}"

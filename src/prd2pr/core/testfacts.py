@@ -1,0 +1,71 @@
+"""What the AST of a test file says: declared tests, named criteria, and facts that become RED findings."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable
+
+from prd2pr.core.evidence import Fact
+from prd2pr.core.testfacts_marks import mark_facts
+from prd2pr.core.testfacts_model import DeclaredTest, FactContext, TestModule, is_test_module, parse_tests
+
+__all__ = ["FactContext", "criteria_named", "declared_tests", "test_facts"]
+
+_RULES: tuple[Callable[[TestModule, FactContext], Iterable[Fact]], ...] = (mark_facts,)
+
+
+def declared_tests(path: str, source: str) -> tuple[str, ...]:
+    """Node ids without parameters. A name that is declared twice stands here twice: pytest would run only the last."""
+    if not is_test_module(path):
+        return ()
+    module = parse_tests(path, source)
+    return tuple(test.id for test in module.tests) if module else ()
+
+
+def test_facts(path: str, source: str, context: FactContext) -> tuple[Fact, ...]:
+    """Facts about a test module, a conftest or a helper module under the tests."""
+    module = parse_tests(path, source)
+    if module is None:
+        return ()
+    facts = [fact for rule in _RULES for fact in rule(module, context)]
+    return tuple(sorted(facts, key=lambda fact: (fact.line, fact.code)))
+
+
+def criteria_named(path: str, source: str, criteria_ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Which tests name which criterion: by its id in docstring, marker or comment, or by `c2` in the test's name."""
+    module = parse_tests(path, source) if is_test_module(path) else None
+    tests = module.tests if module else ()
+    lines = source.splitlines()
+    return {
+        criterion: tuple(dict.fromkeys(test.id for test in tests if _names(test, lines, criterion)))
+        for criterion in criteria_ids
+    }
+
+
+def _names(test: DeclaredTest, lines: list[str], criterion: str) -> bool:
+    exact = re.compile(rf"(?<![\w.-]){re.escape(criterion)}(?![\w-]|\.\w)")
+    texts = [_text(test.node, lines), *(_head(owner, lines) for owner in test.owners)]
+    if any(exact.search(text) for text in texts):
+        return True
+    words = "_".join([*(owner.name for owner in test.owners), test.name]).lower().split("_")
+    whole = re.sub(r"[^a-z0-9]+", "_", criterion.lower())
+    return criterion.rpartition(".")[2].lower() in words or f"_{whole}_" in f"_{'_'.join(words)}_"
+
+
+def _text(node: ast.stmt, lines: list[str]) -> str:
+    """The function as written, with its decorators and the comment right above it."""
+    return "\n".join(lines[_first_line(node, lines) - 1 : node.end_lineno])
+
+
+def _head(owner: ast.ClassDef, lines: list[str]) -> str:
+    """A class speaks for its tests by what stands above its first member."""
+    return "\n".join([*lines[_first_line(owner, lines) - 1 : owner.lineno], ast.get_docstring(owner) or ""])
+
+
+def _first_line(node: ast.stmt, lines: list[str]) -> int:
+    decorators = node.decorator_list if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else []
+    first = min([node.lineno, *(item.lineno for item in decorators)])
+    while first > 1 and lines[first - 2].strip().startswith("#"):
+        first -= 1
+    return first

@@ -1,0 +1,178 @@
+"""A test module as its AST shows it: which tests it declares, and what their names refer to."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class FactContext:
+    """What the facts of one file depend on beyond its own text."""
+
+    project_modules: frozenset[str] = frozenset()  # importable top-level names of the project: {"shop"}
+    planned: tuple[str, ...] | None = None  # dotted names that the design promises; None: no design is known
+    support: Mapping[str, str] = field(default_factory=dict)  # path -> text: conftest and helper modules in reach
+    previous: Mapping[str, str] = field(
+        default_factory=dict
+    )  # path -> text at base: what stood there is not held against
+    new_tests: frozenset[str] | None = None  # ids without parameters; None: all that the file declares
+    test_sources: Mapping[str, str] = field(default_factory=dict)  # the story's tests, read by source facts
+    sources: Mapping[str, str] = field(default_factory=dict)  # all source files at head, read by source facts
+
+
+@dataclass(frozen=True)
+class DeclaredTest:
+    id: str
+    node: FunctionNode
+    owners: tuple[ast.ClassDef, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+
+@dataclass(frozen=True)
+class TestModule:
+    __test__ = False
+    path: str
+    source: str
+    tree: ast.Module
+    tests: tuple[DeclaredTest, ...]
+
+
+def is_test_module(path: str) -> bool:
+    name = PurePosixPath(path).name
+    return any(fnmatchcase(name, pattern) for pattern in ("test_*.py", "*_test.py"))
+
+
+def parse(source: str) -> ast.Module | None:
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError):  # ValueError: a null byte
+        return None
+
+
+def parse_tests(path: str, source: str) -> TestModule | None:
+    """None when the text is not Python: the run itself says so better than a fact could."""
+    tree = parse(source)
+    if tree is None:
+        return None
+    opted_out = _opts_out(tree.body)
+    tests = () if opted_out else tuple(_declared(tree.body, path, (), _classes(tree)))
+    return TestModule(path, source, tree, tests)
+
+
+def _classes(tree: ast.Module) -> dict[str, ast.ClassDef]:
+    return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def _declared(
+    body: list[ast.stmt], prefix: str, owners: tuple[ast.ClassDef, ...], classes: Mapping[str, ast.ClassDef]
+) -> Iterator[DeclaredTest]:
+    for node in body:
+        if isinstance(node, FunctionNode) and node.name.startswith("test") and not is_fixture(node):
+            yield DeclaredTest(f"{prefix}::{node.name}", node, owners)
+        elif isinstance(node, ast.ClassDef) and is_collected(node, classes):
+            yield from _declared(node.body, f"{prefix}::{node.name}", (*owners, node), classes)
+
+
+def is_collected(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> bool:
+    if _opts_out(node.body):
+        return False
+    if is_test_case(node, classes):
+        return True
+    return node.name.startswith("Test") and constructor_of(node, classes) is None
+
+
+def constructor_of(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> FunctionNode | None:
+    """The `__init__` or `__new__` because of which pytest passes the class over."""
+    for family in _lineage(node, classes):
+        for item in family.body:
+            if isinstance(item, FunctionNode) and item.name in {"__init__", "__new__"}:
+                return item
+    return None
+
+
+def is_test_case(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> bool:
+    """`unittest.TestCase` or something that is called like one."""
+    bases = [base for family in _lineage(node, classes) for base in family.bases]
+    return any(dotted(base).endswith("TestCase") for base in bases)
+
+
+def _lineage(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> list[ast.ClassDef]:
+    found = [node]
+    for family in found:  # grows while it is walked
+        parents = [classes[name] for base in family.bases if (name := dotted(base)) in classes]
+        found.extend(parent for parent in parents if parent not in found)
+    return found
+
+
+def _opts_out(body: list[ast.stmt]) -> bool:
+    return any(
+        isinstance(node, ast.Assign)
+        and [dotted(target) for target in node.targets] == ["__test__"]
+        and isinstance(node.value, ast.Constant)
+        and not node.value.value
+        for node in body
+    )
+
+
+def is_fixture(node: FunctionNode) -> bool:
+    return any(decorator_name(item).split(".")[-1] == "fixture" for item in node.decorator_list)
+
+
+def decorator_name(node: ast.expr) -> str:
+    return dotted(node.func if isinstance(node, ast.Call) else node)
+
+
+def dotted(node: ast.AST) -> str:
+    """`a.b.c` for a chain of names, and the empty string for anything else."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and (head := dotted(node.value)):
+        return f"{head}.{node.attr}"
+    return ""
+
+
+def imports_of(nodes: list[ast.stmt], package: str = "") -> dict[str, str]:
+    """Local name -> dotted name, of the imports anywhere below these statements. `package` resolves relative ones."""
+    names: dict[str, str] = {}
+    for node in (inner for statement in nodes for inner in ast.walk(statement)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                names[alias.asname or alias.name.split(".")[0]] = (
+                    alias.name if alias.asname else alias.name.split(".")[0]
+                )
+        elif isinstance(node, ast.ImportFrom):
+            base = absolute_module(node, package)
+            names.update(
+                {alias.asname or alias.name: f"{base}.{alias.name}" for alias in node.names if alias.name != "*"}
+            )
+    return names
+
+
+def absolute_module(node: ast.ImportFrom, package: str) -> str:
+    if not node.level:
+        return node.module or ""
+    parents = package.split(".") if package else []
+    kept = parents[: len(parents) - (node.level - 1)] if node.level > 1 else parents
+    return ".".join([*kept, *([node.module] if node.module else [])])
+
+
+def resolve(name: str, imports: Mapping[str, str]) -> str:
+    """A local dotted name as its full one: `mark.skip` after `from pytest import mark` is `pytest.mark.skip`."""
+    head, dot, rest = name.partition(".")
+    return f"{imports.get(head, head)}{dot}{rest}"
+
+
+def judged_tests(module: TestModule, context: FactContext) -> tuple[DeclaredTest, ...]:
+    """The tests that the gate is about; none in a file that pytest does not collect."""
+    if not is_test_module(module.path):
+        return ()
+    return tuple(test for test in module.tests if context.new_tests is None or test.id in context.new_tests)
