@@ -1,1 +1,326 @@
-"""`.prd2pr.yml`."""
+"""`.prd2pr.yml`: one frozen object, validated once, passed as an argument.
+
+Each key is described once, here; the JSON Schema and the reference page are made from these descriptions.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import PydanticUndefined
+
+from prd2pr.core import strict_yaml
+from prd2pr.core.estimate import Price
+from prd2pr.core.evidence import Severity
+from prd2pr.core.plain_errors import complaint, plain_type
+from prd2pr.errors import ConfigInvalid, InputInvalid
+
+CONFIG_PATH = ".prd2pr.yml"
+SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+CODE_PATTERN = r"^[A-Z]{3}\d{3}$"
+ROLE_PATTERN = r"^[a-z][a-z_]*$"
+BRANCH_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*/?$"
+PATTERN_WORDS = {
+    CODE_PATTERN: "Write the code of a finding: three capital letters and three digits, as in RED104.",
+    ROLE_PATTERN: "Write the name of a role in small letters, as in tester.",
+    BRANCH_PATTERN: "Write letters, digits, `.`, `_` and `-`, with `/` between parts, as in prd2pr/.",
+}
+
+PositiveNumber = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+PositiveCount = Annotated[int, Field(gt=0)]
+FindingCode = Annotated[str, Field(pattern=CODE_PATTERN)]
+RoleName = Annotated[str, Field(pattern=ROLE_PATTERN)]
+NonEmpty = Annotated[str, Field(min_length=1)]
+
+
+def _globs(value: Any) -> Any:
+    """One glob or several; `{a,b}` is written out, since git and Python know no braces."""
+    patterns = [value] if isinstance(value, str) else value
+    if not isinstance(patterns, list | tuple):
+        return value
+    return tuple(
+        plain for pattern in patterns for plain in (_braces(pattern) if isinstance(pattern, str) else [pattern])
+    )
+
+
+def _braces(pattern: str) -> list[str]:
+    group = re.search(r"\{([^{}]*)\}", pattern)
+    if group is None or pattern.count("{") > 4:
+        return [pattern]
+    before, after = pattern[: group.start()], pattern[group.end() :]
+    return [plain for choice in group[1].split(",") for plain in _braces(before + choice + after)]
+
+
+Globs = Annotated[tuple[NonEmpty, ...], BeforeValidator(_globs, json_schema_input_type=str | list[str])]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Labels(Section):
+    trigger: NonEmpty = Field(default="prd2pr", description="An issue with this label is implemented.")
+    active: NonEmpty = Field(default="prd2pr:active", description="Put on a pull request while work goes on.")
+    waiting: NonEmpty = Field(default="prd2pr:waiting", description="Put on a pull request when a person must act.")
+    blocked: NonEmpty = Field(
+        default="prd2pr:blocked", description="Put on a pull request when a story is out of attempts."
+    )
+    done: NonEmpty = Field(default="prd2pr:done", description="Put on a pull request when every story is proven.")
+
+
+class TestRun(Section):
+    __test__ = False
+    command: tuple[NonEmpty, ...] = Field(
+        default=(), description="Program and arguments that run the tests; empty: detected."
+    )
+    python: str = Field(
+        default="", description="Interpreter that runs the tests; empty: the project's virtual environment."
+    )
+    args: tuple[str, ...] = Field(default=(), description="More arguments for the test runner.")
+    timeout_seconds: PositiveCount = Field(default=1800, description="A whole test run is stopped after this time.")
+    stall_seconds: PositiveCount = Field(default=60, description="A test run without news for this time is stopped.")
+
+
+class Paths(Section):
+    source: Globs = Field(default=(), description="Where the source is: directories or globs; empty: detected.")
+    tests: Globs = Field(default=(), description="Where the tests are: directories or globs; empty: detected.")
+    protected: Globs = Field(
+        default=(), description="What the bot must never change, besides what it never changes anyway."
+    )
+
+
+class Models(Section):
+    default: NonEmpty = Field(default="anthropic:claude-sonnet-5-5", description="The model that does the work.")
+    strong: NonEmpty = Field(default="anthropic:claude-opus-5-5", description="The model that takes the last attempt.")
+    roles: dict[RoleName, NonEmpty] = Field(default_factory=dict, description="Another model for a role, by its name.")
+
+
+class BudgetLimits(Section):
+    usd_per_run: PositiveNumber | None = Field(
+        default=None, description="Dollars that one run may spend; empty: no limit."
+    )
+    usd_per_story: PositiveNumber | None = Field(
+        default=None, description="Dollars that one story may spend; empty: no limit."
+    )
+    usd_per_prd: PositiveNumber | None = Field(
+        default=None, description="Dollars that a whole PRD may spend; empty: no limit."
+    )
+    tokens_per_run: PositiveCount | None = Field(
+        default=None, description="Tokens that one run may use; empty: no limit."
+    )
+    tokens_per_story: PositiveCount | None = Field(
+        default=None, description="Tokens that one story may use; empty: no limit."
+    )
+    tokens_per_prd: PositiveCount | None = Field(
+        default=None, description="Tokens that a PRD may use; empty: no limit."
+    )
+    minutes_per_run: PositiveNumber | None = Field(
+        default=None, description="Minutes that one run may take; empty: no limit."
+    )
+
+
+class Gates(Section):
+    severity: dict[FindingCode, Severity] = Field(
+        default_factory=dict,
+        description="Severity of a finding, by its code. Findings about honesty, locks and scope cannot be put off.",
+    )
+    mutation_ratio: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="Share of deliberate faults that the story's tests must catch; empty: not asked.",
+    )
+    held_out: bool = Field(
+        default=False, description="Ask for examples that the coder never sees, and check the code by them."
+    )
+    allow_manifest: bool = Field(default=False, description="Let GREEN change dependency manifests.")
+
+
+class Docs(Section):
+    enabled: bool = Field(default=True, description="Write the living docs with each finished story.")
+    directory: NonEmpty = Field(default="docs", description="Where the living docs are written.")
+
+
+class Tracker(Section):
+    kind: Literal["github", "none"] = Field(default="github", description="Where stories are tracked as issues.")
+    sub_issues: bool = Field(default=True, description="Make an issue for each story below the tracking issue.")
+
+
+class Notify(Section):
+    # Not `on`: a YAML 1.1 editor would take that key for `true`.
+    events: tuple[Literal["blocked", "waiting", "done"], ...] = Field(
+        default=(), description="What a message is sent about."
+    )
+    urls_from: str = Field(default="PRD2PR_NOTIFY_URLS", description="Environment variable that holds the addresses.")
+
+
+class Retention(Section):
+    agent_logs_days: PositiveCount = Field(default=90, description="Logs of roles are kept this long.")
+    docs_cache_days: PositiveCount = Field(default=7, description="Looked-up library documentation is kept this long.")
+    pipelines_days: PositiveCount = Field(default=365, description="Records of finished pipelines are kept this long.")
+    archive_after_days: PositiveCount = Field(
+        default=90, description="Finished pipelines are archived after this time."
+    )
+
+
+DEFAULT_PRDS = ("prds/**/*.md", "prds/**/*.yml", "prds/**/*.yaml", "prds/**/*.json")
+
+
+class Config(Section):
+    """What prd2pr may do in a repository. Read from the base branch only."""
+
+    prds: Annotated[Globs, Field(min_length=1)] = Field(
+        default=DEFAULT_PRDS, description="Globs of the files that are PRDs."
+    )
+    labels: Labels = Field(default_factory=Labels, description="Names of the labels.")
+    branch_prefix: str = Field(
+        default="prd2pr/",
+        pattern=BRANCH_PATTERN,
+        description="A PRD's branch is this followed by the PRD's id.",
+    )
+    language: Literal["auto", "python"] = Field(default="auto", description="Language of the project; auto: detected.")
+    test: TestRun = Field(default_factory=TestRun, description="How the tests are run.")
+    paths: Paths = Field(default_factory=Paths, description="What is source and what is test.")
+    setup: tuple[NonEmpty, ...] = Field(
+        default=(), description="Commands that make a fresh checkout ready; no shell is used."
+    )
+    strategy: Literal["strict", "fused"] = Field(
+        default="strict",
+        description="strict: one model call for the tests, another for the code. "
+        "fused: one call for both, and RED is proved by withholding the code.",
+    )
+    profile: Literal["quick", "standard", "full"] = Field(
+        default="standard", description="Which roles run, and so the cost."
+    )
+    approval: Literal["plan", "story", "none"] = Field(
+        default="plan", description="What a person approves before work goes on: the plan, each story, or nothing."
+    )
+    models: Models = Field(default_factory=Models, description="Which model works.")
+    prices: dict[NonEmpty, Price] = Field(
+        default_factory=dict, description="Prices by model id. A limit in dollars needs the prices of its models."
+    )
+    budget: BudgetLimits = Field(default_factory=BudgetLimits, description="Where a run stops and asks.")
+    attempts: int = Field(
+        default=4,
+        ge=1,
+        le=10,
+        description="Attempts at a phase: the first, those with findings, the last on `models.strong`.",
+    )
+    gates: Gates = Field(default_factory=Gates, description="What the gates ask for.")
+    sandbox: Literal["required", "preferred", "off"] = Field(
+        default="preferred", description="Whether tests must run in a sandbox, should, or need not."
+    )
+    docs: Docs = Field(default_factory=Docs, description="The living docs.")
+    tracker: Tracker = Field(default_factory=Tracker, description="Issues for PRD and stories.")
+    notify: Notify = Field(default_factory=Notify, description="Messages outside GitHub.")
+    retention: Retention = Field(default_factory=Retention, description="How long records are kept.")
+
+
+def load_config(text: str | None, where: str = CONFIG_PATH, *, unswitchable: frozenset[str] = frozenset()) -> Config:
+    """The config in force; None or an empty file is all defaults. `unswitchable`: codes that may not be put to off."""
+    if text is None or not text.strip():
+        return Config()
+    try:
+        loaded = strict_yaml.load(text.removeprefix("\ufeff"), where)
+    except InputInvalid as error:
+        raise ConfigInvalid(error.what, where=error.where, remedy=error.remedy) from None
+    if loaded.data is None:
+        return Config()
+    if not isinstance(loaded.data, dict):
+        raise ConfigInvalid("the file is not a list of `key: value` lines", where=where, remedy=_SEE_REFERENCE)
+    config = _validated(loaded, where)
+    _refuse_switched_off(config, loaded, where, unswitchable)
+    return config
+
+
+_SEE_REFERENCE = "`prd2pr schema` prints every key with its description."
+
+
+def _validated(loaded: strict_yaml.Loaded, where: str) -> Config:
+    try:
+        # By way of JSON, in which a list is a tuple even to a strict model.
+        return Config.model_validate_json(json.dumps(loaded.data))
+    except ValidationError as error:
+        problems = [complaint(details, Config, PATTERN_WORDS) for details in error.errors(include_url=False)]
+    problems.sort(key=lambda problem: loaded.line_of(problem.path))
+    first, more = problems[0], len(problems) - 1
+    rest = "" if not more else f" (and {more} more {'problem' if more == 1 else 'problems'} in this file)"
+    raise ConfigInvalid(first.what + rest, where=f"{where}:{loaded.line_of(first.path)}", remedy=first.remedy)
+
+
+def _refuse_switched_off(config: Config, loaded: strict_yaml.Loaded, where: str, unswitchable: frozenset[str]) -> None:
+    for code, severity in config.gates.severity.items():
+        if severity == "off" and code in unswitchable:
+            line = loaded.line_of(("gates", "severity", code))
+            raise ConfigInvalid(
+                f"{code} cannot be put to `off`: the proof would be worth nothing without it",
+                where=f"{where}:{line}",
+                remedy=f"Remove the line. `prd2pr explain {code}` says what it is about.",
+            )
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of `.prd2pr.yml`, for editors; `prd2pr schema` prints it."""
+    schema = Config.model_json_schema(schema_generator=_UntitledFields)
+    definitions = schema.pop("$defs")
+    schema.pop("title")
+    return {"$schema": SCHEMA_DIALECT, "title": "prd2pr configuration (.prd2pr.yml)", **schema, "$defs": definitions}
+
+
+class _UntitledFields(GenerateJsonSchema):
+    """A title made from the key, as pydantic would add, says nothing that the key does not."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
+        return False
+
+
+def reference_rows() -> list[tuple[str, str, str, str]]:
+    """Key (dotted), type, default and description of every setting, in order."""
+    return list(_rows(Config, ""))
+
+
+def _rows(model: type[BaseModel], prefix: str) -> list[tuple[str, str, str, str]]:
+    rows: list[tuple[str, str, str, str]] = []
+    for name, field in model.model_fields.items():
+        kind, key = plain_type(field.annotation), prefix + name
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            rows += _rows(kind, f"{key}.")
+            continue
+        rows.append((key, _type_words(kind), _default_words(field), field.description or ""))
+        if (
+            get_origin(kind) is dict
+            and isinstance(get_args(kind)[1], type)
+            and issubclass(get_args(kind)[1], BaseModel)
+        ):
+            rows += _rows(get_args(kind)[1], f"{key}.<name>.")
+    return rows
+
+
+_TYPE_WORDS: dict[Any, str] = {str: "text", int: "whole number", float: "number", bool: "true or false"}
+
+
+def _type_words(kind: Any) -> str:
+    kind = plain_type(kind)
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _type_words(arguments[0])
+    if origin is Literal:
+        return " or ".join(f"`{choice}`" for choice in arguments)
+    if origin is tuple:
+        return f"list of {_type_words(arguments[0])}"
+    if origin is dict:
+        return f"{_type_words(arguments[0])} → {_type_words(arguments[1])}"
+    return _TYPE_WORDS.get(kind, "keys")
+
+
+def _default_words(field: FieldInfo) -> str:
+    value = field.get_default(call_default_factory=True)
+    if value is PydanticUndefined:
+        return "must be given"
+    return "none" if value is None else json.dumps(value)

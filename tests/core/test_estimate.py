@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from prd2pr.core.estimate import Price, cost, estimate, model_id, price_of
+from prd2pr.core.records import Backlog, Spend, Story
+
+
+@dataclass(frozen=True)
+class Tiers:
+    default: str = "anthropic:small"
+    strong: str = "anthropic:large"
+
+
+SMALL, LARGE = Price(input=1, output=10, cache_read=0.1), Price(input=5, output=50)
+PRICES = {"small": SMALL, "large": LARGE}
+
+
+def backlog(*stories: Story) -> Backlog:
+    return Backlog(stories=stories)
+
+
+def story(n: int, **facts: object) -> Story:
+    return Story.model_validate({"id": f"x-{n}", "epic": "x-e1", "title": "t", "complexity": 3, **facts})
+
+
+def test_cost_is_tokens_times_price() -> None:
+    spend = Spend(input_tokens=1_000_000, cached_tokens=2_000_000, output_tokens=500_000)
+    assert cost(SMALL, spend) == pytest.approx(1 + 0.2 + 5)
+
+
+def test_without_a_cache_price_cached_tokens_cost_as_input() -> None:
+    assert cost(LARGE, Spend(cached_tokens=1_000_000)) == 5
+
+
+def test_more_and_harder_stories_take_more() -> None:
+    one = estimate(backlog(story(1)), PRICES, Tiers())
+    two = estimate(backlog(story(1), story(2)), PRICES, Tiers())
+    hard = estimate(backlog(story(1, complexity=9)), PRICES, Tiers())
+    docs = estimate(backlog(story(1, kind="docs")), PRICES, Tiers())
+    assert one.tokens_low < two.tokens_low
+    assert one.tokens_low < hard.tokens_low
+    assert docs.tokens_low < one.tokens_low
+    for guess in (one, two, hard, docs):
+        assert guess.tokens_low < guess.tokens_high
+        assert 1 <= guess.minutes_low <= guess.minutes_high
+        assert guess.usd_low is not None
+        assert guess.usd_high is not None
+        assert 0 < guess.usd_low < guess.usd_high
+        assert guess.unpriced == ()
+
+
+def test_the_strong_model_raises_the_high_end_only() -> None:
+    dear = {"small": SMALL, "large": Price(input=50, output=500)}
+    cheap, costly = estimate(backlog(story(1)), PRICES, Tiers()), estimate(backlog(story(1)), dear, Tiers())
+    assert cheap.usd_low == costly.usd_low
+    assert cheap.usd_high is not None
+    assert costly.usd_high is not None
+    assert cheap.usd_high < costly.usd_high
+
+
+def test_done_stories_take_nothing() -> None:
+    nothing = estimate(backlog(story(1, status="done"), story(2, status="skipped")), PRICES, Tiers())
+    assert (nothing.tokens_high, nothing.minutes_high, nothing.usd_high) == (0, 0, 0)
+
+
+def test_an_unknown_price_is_said_and_never_invented() -> None:
+    unknown = estimate(backlog(story(1)), {}, Tiers())
+    assert (unknown.usd_low, unknown.usd_high, unknown.unpriced) == (None, None, ("small", "large"))
+    assert unknown.tokens_low > 0
+    half = estimate(backlog(story(1)), {"small": SMALL}, Tiers())
+    assert half.usd_low is not None
+    assert (half.usd_high, half.unpriced) == (None, ("large",))
+
+
+def test_a_recording_or_a_person_is_not_billed() -> None:
+    free = estimate(backlog(story(1)), {}, Tiers("replay:loyalty.jsonl", "human"))
+    assert (free.usd_low, free.usd_high, free.unpriced) == (0, 0, ())
+
+
+def test_prices_are_found_by_model_id_or_by_the_whole_spec() -> None:
+    assert model_id("anthropic:claude-x") == "claude-x"
+    assert model_id("command:./worker --fast") == "command:./worker --fast"
+    assert price_of({"openai:a": SMALL}, "openai:a") is SMALL
+    assert price_of({"a": LARGE}, "openai:a") is LARGE
+    assert price_of({}, "command:./worker") is None
