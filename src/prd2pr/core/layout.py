@@ -1,0 +1,111 @@
+"""Where everything lies under `.orch-state/`. Every path is made here, from checked ids."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from prd2pr.core.records import Phase
+from prd2pr.errors import InputInvalid
+
+STATE = ".orch-state"
+PROJECT = f"{STATE}/project.json"
+ARCHITECTURE = f"{STATE}/architecture.md"
+BEST_PRACTICES = f"{STATE}/best-practices.md"
+ATTRIBUTES = f"{STATE}/.gitattributes"
+PRDS = f"{STATE}/prds"
+MEMORY = f"{STATE}/memory"
+LOGS = f"{STATE}/logs"
+
+# Reviewers' diffs fold what is marked as generated; `git diff` still shows it.
+ATTRIBUTES_TEXT = b"* linguist-generated=true\n"
+
+ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9_-])?")
+
+
+def check_id(text: str, what: str = "id") -> str:
+    """Ids become file names and parts of branch names: letters, digits, `.`, `_`, `-`; neither `..` nor `.lock`."""
+    if not ID.fullmatch(text) or ".." in text or text.endswith(".lock"):
+        raise InputInvalid(
+            f"{text!r} cannot be the {what} of anything: it becomes a file name",
+            where=what,
+            remedy="use up to 100 letters, digits, `-`, `_` and single `.`, beginning with a letter or digit",
+        )
+    return text
+
+
+def log_path(run_id: str) -> str:
+    return f"{LOGS}/{check_id(run_id, 'run id')}.jsonl"
+
+
+def memory_path(kind: str, record_id: str) -> str:
+    return f"{MEMORY}/{check_id(kind, 'memory kind')}/{check_id(record_id, 'record id')}.json"
+
+
+@dataclass(frozen=True)
+class PrdLayout:
+    prd_id: str
+
+    def __post_init__(self) -> None:
+        check_id(self.prd_id, "PRD id")
+
+    @property
+    def root(self) -> str:
+        return f"{PRDS}/{self.prd_id}"
+
+    @property
+    def prd(self) -> str:
+        return f"{self.root}/prd.json"
+
+    @property
+    def status(self) -> str:
+        return f"{self.root}/status.json"
+
+    @property
+    def backlog(self) -> str:
+        return f"{self.root}/backlog.json"
+
+    @property
+    def progress(self) -> str:
+        return f"{self.root}/progress.md"
+
+    @property
+    def cycles(self) -> str:
+        return f"{self.root}/tdd/cycles"
+
+    @property
+    def evidence_root(self) -> str:
+        return f"{self.root}/tdd/evidence"
+
+    def sprint(self, sprint_id: str) -> str:
+        return f"{self.root}/sprints/{check_id(sprint_id, 'sprint id')}.json"
+
+    def cycle(self, story: str) -> str:
+        return f"{self.cycles}/{check_id(story, 'story id')}.json"
+
+    def evidence(self, story: str, n: int, phase: Phase) -> str:
+        if n < 0:
+            raise ValueError(f"step {n} cannot be")
+        return f"{self.evidence_root}/{check_id(story, 'story id')}/{n}-{phase.value}.json"
+
+    def pipeline(self, role: str) -> str:
+        return f"{self.root}/pipeline/{check_id(role, 'role')}.json"
+
+    def run(self, run_id: str) -> str:
+        return f"{self.root}/runs/{check_id(run_id, 'run id')}.json"
+
+
+@dataclass(frozen=True)
+class EvidencePath:
+    prd_id: str
+    story: str
+    n: int
+    phase: Phase
+
+
+def parse_evidence_path(path: str) -> EvidencePath | None:
+    """The reverse of `PrdLayout.evidence`; None for any other path."""
+    match = re.fullmatch(rf"{re.escape(PRDS)}/([^/]+)/tdd/evidence/([^/]+)/(\d+)-([a-z]+)\.json", path)
+    if match is None or match[4] not in set(Phase):
+        return None
+    return EvidencePath(match[1], match[2], int(match[3]), Phase(match[4]))
