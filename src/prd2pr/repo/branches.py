@@ -18,6 +18,8 @@ SHORT_WAIT = 0.2
 
 def update_branch(runner: GitRunner, common_dir: Path, branch: str, new: str, old: str | None) -> str:
     """Move the branch if it still stands at `old` (None: if it does not exist). The answer is a note, mostly empty."""
+    if branch.startswith("-"):  # a ref may be called so, a branch may not
+        raise _bad_name(branch)
     output = _update_ref(runner, branch, new, old)
     note = ""
     if output.status and "File exists" in output.stderr and ".lock'" in output.stderr:
@@ -61,7 +63,17 @@ def _refused(branch: str, old: str | None, output: Output) -> BranchProblem:
             where=where,
             remedy=f"rename the other one: git branch -m {clash} {clash.replace('/', '-')}-old",
         )
+    if "bad name" in output.stderr:
+        return _bad_name(branch)
     return git_failed(("update-ref", branch), output)
+
+
+def _bad_name(branch: str) -> BranchProblem:
+    return BranchProblem(
+        f"{branch!r} cannot be the name of a branch",
+        where="the branch to write",
+        remedy="use letters, digits, `-` and `/`; `git check-ref-format --branch NAME` tells what git takes",
+    )
 
 
 @contextmanager

@@ -88,7 +88,7 @@ class Output:
 
 @dataclass(frozen=True)
 class GitRunner:
-    environment: Mapping[str, str]
+    environment: Mapping[str, str] = field(repr=False)
     directory: Path
 
     def run(self, *arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Output:
