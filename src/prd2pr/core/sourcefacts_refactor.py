@@ -1,0 +1,66 @@
+"""RFC402, RFC405: a feature that comes along with a refactoring, and that no test asked for."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from prd2pr.core.complexity import branches
+from prd2pr.core.sourcefacts_literals import literal
+from prd2pr.core.sourcefacts_subject import Sighting
+from prd2pr.core.testfacts_model import FunctionNode, parse
+
+_HARMLESS = frozenset(repr(value) for value in (0, 1, -1, "", True, False))
+
+
+def refactor_sightings(old: str, new: str, path: str, sources: Mapping[str, str]) -> Iterator[Sighting]:
+    before, after = parse(old), parse(new)
+    if after is None:
+        return
+    everything = {**sources, path: new}
+    yield from _unused_functions(before, after, everything)
+    if branches(new) > branches(old):
+        yield from _new_questions(before, after)
+
+
+def _unused_functions(before: ast.Module | None, after: ast.Module, sources: Mapping[str, str]) -> Iterator[Sighting]:
+    known = {node.name for node in ast.walk(before) if isinstance(node, FunctionNode)} if before else set()
+    used = _used_names(sources)
+    for node in ast.walk(after):
+        if not isinstance(node, FunctionNode) or node.name in known or node.name.startswith("_"):
+            continue
+        if node.name not in used:
+            yield Sighting(
+                "RFC402",
+                node.name,
+                node.lineno,
+                f"`{node.name}` is new and nothing calls it: a feature, not a refactoring",
+            )
+
+
+def _used_names(sources: Mapping[str, str]) -> set[str]:
+    used: set[str] = set()
+    for tree in (parse(text) for text in sources.values()):
+        for node in ast.walk(tree) if tree else ():
+            if isinstance(node, ast.Name | ast.Attribute):
+                used.add(node.id if isinstance(node, ast.Name) else node.attr)
+    return used
+
+
+def _new_questions(before: ast.Module | None, after: ast.Module) -> Iterator[Sighting]:
+    """A branch more than before, that asks about a value which the old code never mentioned."""
+    known = Counter(_constants(before)) if before else Counter[str]()
+    for node in ast.walk(after):
+        if isinstance(node, ast.If | ast.IfExp | ast.While | ast.match_case):
+            question = node.pattern if isinstance(node, ast.match_case) else node.test
+            fresh = sorted({value for value in _constants(question) if value not in known} - _HARMLESS)
+            if fresh:
+                line = node.body[0].lineno - 1 if isinstance(node, ast.match_case) else node.lineno
+                yield Sighting(
+                    "RFC405", ast.dump(node), line, f"a new branch asks about {', '.join(f'`{x}`' for x in fresh)}"
+                )
+
+
+def _constants(tree: ast.AST) -> list[str]:
+    return [value for node in ast.walk(tree) if (value := literal(node)) is not None]
