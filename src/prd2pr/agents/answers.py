@@ -1,0 +1,75 @@
+"""The typed outputs of the roles that work on a story. The planner's is `core.plan.PlanDraft`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from prd2pr.core.records import Design, PlannedSymbol, Record
+
+WorkStatus = Literal["done", "nothing_to_do", "contradiction"]
+
+
+class WorkReport(Record):
+    status: WorkStatus = Field(
+        description="done: the step's work is complete. nothing_to_do: there is honestly nothing worth changing. "
+        "contradiction: the story, its tests or the code contradict each other, so that a person must decide."
+    )
+    explanation: str = Field(
+        max_length=4000,
+        description="Two or three plain sentences for a reviewer: what and why; or what contradicts what.",
+    )
+
+
+class Symbol(Record):
+    name: str = Field(
+        max_length=200, description="Dotted, as the tests will import it: shop.points.earn, shop.cart.Cart.total"
+    )
+    signature: str = Field(max_length=400, description="(amount: Decimal, *, rate: int = 1) -> int; empty for a module")
+
+
+class DesignAnswer(WorkReport):
+    summary: str = Field(max_length=2000, description="The design in two to five sentences.")
+    symbols: tuple[Symbol, ...] = Field(
+        max_length=40,
+        description="Every module, class, function, method, exception or constant that does not exist yet and will",
+    )
+    source_paths: tuple[str, ...] = Field(max_length=6, description="Source files to create or change, at most three")
+    test_paths: tuple[str, ...] = Field(max_length=6, description="Test files to create")
+    decisions: tuple[str, ...] = Field(max_length=12, description="Choices that the story left open, one sentence each")
+
+    def design(self) -> Design:
+        return Design(
+            summary=self.summary,
+            symbols=tuple(PlannedSymbol(name=symbol.name, signature=symbol.signature) for symbol in self.symbols),
+            source_paths=self.source_paths,
+            test_paths=self.test_paths,
+            decisions=self.decisions,
+        )
+
+
+def plain_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """The JSON Schema of `model` without references and titles: shorter, and understood by every provider."""
+    schema = model.model_json_schema()
+    definitions = schema.pop("$defs", {})
+    inlined = _inline(schema, definitions)
+    assert isinstance(inlined, dict)
+    return inlined
+
+
+def _inline(node: Any, definitions: dict[str, Any]) -> Any:
+    match node:
+        case {"$ref": str(reference), **others}:
+            return {**_inline(definitions[reference.rpartition("/")[2]], definitions), **others}
+        case dict():
+            # A property may itself be called "title"; then its value is a schema, not a string.
+            return {
+                key: _inline(value, definitions)
+                for key, value in node.items()
+                if not (key == "title" and isinstance(value, str))
+            }
+        case list():
+            return [_inline(item, definitions) for item in node]
+        case _:
+            return node

@@ -1,0 +1,55 @@
+"""From a task to the first message, ordered for caching: what changes least stands first."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from prd2pr.agents.roles import Role
+from prd2pr.agents.task import Task
+from prd2pr.core.context import fence, in_full, neighbours, repository_map, trim
+from prd2pr.core.policy import policy_for
+from prd2pr.ports import Message, Text
+from prd2pr.templating import Filters, environment
+
+FILTERS: Filters = {"fence": fence, "trim_to": trim}
+
+
+class Opening(NamedTuple):
+    system: tuple[Text, ...]
+    message: Message
+
+
+def opening(role: Role[Any], task: Task) -> Opening:
+    """System · repository and conventions · PRD and story · the step and what earlier attempts taught."""
+    templates = environment(FILTERS)
+    values = _values(role, task)
+
+    def filled(name: str) -> str:
+        return templates.get_template(name).render(values).strip() + "\n"
+
+    step = filled(role.prompt) + (filled("prompts/feedback.j2") if task.earlier or task.advice else "")
+    subject = "prompts/story.j2" if task.story else "prompts/prd.j2"
+    return Opening(
+        system=(Text(filled("prompts/system.j2"), cache=True),),
+        message=Message(
+            "user",
+            (Text(filled("prompts/repository.j2")), Text(filled(subject), cache=True), Text(step)),
+        ),
+    )
+
+
+def _values(role: Role[Any], task: Task) -> dict[str, object]:
+    own = task.own_paths()
+    policy = policy_for(role.phase, task.subject, fused=role.fused)
+    return {
+        "role": role,
+        "task": task,
+        "prd": task.prd,
+        "story": task.story,
+        "design": task.design,
+        "requirements": task.requirements(),
+        "map": repository_map(task.files, near=own),
+        "shown": in_full(task.files, (*own, *neighbours(task.files, own))),
+        "test_directory": policy.test_directory,
+        "test_file": f"{policy.test_directory}test_{task.subject.replace('-', '_')}_<topic>.py",
+    }

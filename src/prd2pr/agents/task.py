@@ -1,0 +1,59 @@
+"""What a role is asked to do: the facts that its prompt is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from prd2pr.agents.workspace import RefusedWrite
+from prd2pr.core.evidence import Finding
+from prd2pr.core.records import Design, Prd, Requirement, Story
+
+
+@dataclass(frozen=True)
+class EarlierAttempt:
+    """An attempt that the gate refused. Its files are gone; this is what is left to learn from."""
+
+    attempt: int
+    findings: tuple[Finding, ...] = ()
+    refused_writes: tuple[RefusedWrite, ...] = ()
+    patch: str = ""  # what it had written, as a diff
+    output: str = ""  # what the tests said
+
+
+@dataclass(frozen=True)
+class Task:
+    prd: Prd
+    model: str  # the id of the model to ask
+    story: Story | None = None
+    design: Design | None = None
+    files: Mapping[str, str] = field(default_factory=dict)  # the repository's text files, without `.orch-state/`
+    conventions: Mapping[str, str] = field(default_factory=dict)  # architecture.md, best-practices.md
+    attempt: int = 1
+    attempts: int = 1
+    earlier: tuple[EarlierAttempt, ...] = ()
+    test_output: str = ""  # what the tests say now
+    advice: str = ""  # a person's, or a root cause that was found
+
+    @property
+    def subject(self) -> str:
+        return self.story.id if self.story else self.prd.id
+
+    def requirements(self) -> tuple[Requirement, ...]:
+        """Those that the story serves, with their acceptance criteria, and what holds for all."""
+        if self.story is None:
+            return self.prd.requirements
+        wanted = set(self.story.requirements)
+        return tuple(
+            requirement
+            for requirement in self.prd.requirements
+            if requirement.id in wanted or requirement.parent in wanted or requirement.kind == "non_functional"
+        )
+
+    def own_paths(self) -> tuple[str, ...]:
+        """The story's own files, to be shown in full: its tests, then its modules."""
+        if self.story is None:
+            return ()
+        tests = sorted(path for path in self.files if path.startswith(f"tests/tdd/{self.story.id}/"))
+        planned = self.design.source_paths if self.design else ()
+        return tuple(dict.fromkeys((*tests, *planned, *self.story.source_paths)))

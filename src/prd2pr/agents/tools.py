@@ -1,0 +1,151 @@
+"""The tools of all roles, in one table. A wrong call is answered with a text that says how to call it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from prd2pr.agents.answers import plain_schema
+from prd2pr.agents.run_text import run_text
+from prd2pr.agents.workspace import Told, Workspace
+from prd2pr.core.evidence import RunReport
+from prd2pr.errors import CannotJudge
+from prd2pr.ports import Tool, ToolUse
+
+SUBMIT = "submit"
+
+RunTests = Callable[[tuple[str, ...]], RunReport]
+
+
+@dataclass
+class Desk:
+    """What a role has before it during one attempt."""
+
+    workspace: Workspace
+    run_tests: RunTests | None = None
+    runs_left: int = 6
+    runs_done: int = 0
+
+
+class Arguments(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ReadFile(Arguments):
+    path: str
+    start_line: int = Field(1, ge=1)
+    end_line: int = Field(0, ge=0, description="0: to the end")
+
+
+class ListFiles(Arguments):
+    directory: str = Field("", description="empty: the whole repository")
+
+
+class Search(Arguments):
+    text: str = Field(description="plain text, not a pattern")
+    directory: str = ""
+
+
+class WriteFile(Arguments):
+    path: str
+    content: str = Field(description="the whole file")
+
+
+class EditFile(Arguments):
+    path: str
+    old: str = Field(description="exact text that occurs once in the file")
+    new: str
+
+
+class RunTestsNow(Arguments):
+    paths: tuple[str, ...] = Field((), description="test files or directories; empty: the whole suite")
+
+
+@dataclass(frozen=True)
+class ToolKind:
+    description: str
+    arguments: type[Arguments]
+    handle: Callable[[Desk, Any], str]
+
+
+def _run_tests(desk: Desk, call: RunTestsNow) -> str:
+    if desk.run_tests is None or desk.runs_left <= 0:
+        raise Told("no more test runs in this attempt: finish the work and submit; the gate runs the tests anyway.")
+    desk.runs_left -= 1
+    desk.runs_done += 1
+    try:
+        return run_text(desk.run_tests(call.paths))
+    except CannotJudge as problem:
+        raise Told(f"the tests could not be run: {problem.what}") from problem
+
+
+TOOLS: dict[str, ToolKind] = {
+    "read_file": ToolKind(
+        "Read a text file of the repository.",
+        ReadFile,
+        lambda desk, call: desk.workspace.read(call.path, call.start_line, call.end_line),
+    ),
+    "list_files": ToolKind(
+        "List the files under a directory.",
+        ListFiles,
+        lambda desk, call: desk.workspace.list_files(call.directory),
+    ),
+    "search": ToolKind(
+        "Find the lines that contain a text.",
+        Search,
+        lambda desk, call: desk.workspace.search(call.text, call.directory),
+    ),
+    "write_file": ToolKind(
+        "Create a file or replace it as a whole.",
+        WriteFile,
+        lambda desk, call: desk.workspace.write(call.path, call.content),
+    ),
+    "edit_file": ToolKind(
+        "Replace one exact piece of a file by another.",
+        EditFile,
+        lambda desk, call: desk.workspace.edit(call.path, call.old, call.new),
+    ),
+    "run_tests": ToolKind(
+        "Run tests in a fresh checkout of your files, as the gate will.",
+        RunTestsNow,
+        _run_tests,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    text: str
+    failed: bool = False
+    misunderstood: bool = False  # not a call at all: unknown tool, or arguments of the wrong form
+
+
+def tools_for(names: Collection[str], output: type[BaseModel]) -> tuple[Tool, ...]:
+    """The definitions that a model is given: the named tools, and `submit` with the role's typed output."""
+    kinds = ((name, TOOLS[name]) for name in names)
+    submit = Tool(SUBMIT, "Hand in your work; ends your turn.", plain_schema(output))
+    return (*(Tool(name, kind.description, plain_schema(kind.arguments)) for name, kind in kinds), submit)
+
+
+def call_tool(desk: Desk, use: ToolUse, allowed: Collection[str]) -> Answer:
+    if use.name not in allowed:
+        names = ", ".join([*allowed, SUBMIT])
+        return Answer(f"there is no tool {use.name!r}; you have {names}.", failed=True, misunderstood=True)
+    kind = TOOLS[use.name]
+    try:
+        return Answer(kind.handle(desk, kind.arguments.model_validate(dict(use.input))))
+    except ValidationError as problem:
+        return Answer(f"wrong arguments for {use.name}: {what_is_wrong(problem)}", failed=True, misunderstood=True)
+    except Told as problem:
+        return Answer(str(problem), failed=True)
+
+
+def what_is_wrong(problem: ValidationError, limit: int = 6) -> str:
+    """`criteria.0.text: Field required; …`: names the field and never repeats the value."""
+    errors = problem.errors(include_url=False, include_context=False, include_input=False)
+    shown = [f"{'.'.join(map(str, error['loc'])) or 'the answer'}: {error['msg']}" for error in errors[:limit]]
+    more = [f"and {len(errors) - limit} more"] if len(errors) > limit else []
+    return "; ".join([*shown, *more])

@@ -1,0 +1,152 @@
+"""Who may write where. Asked before every write of a role; the gate looks at the same question again, afterwards."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from prd2pr.core.evidence import PathKind
+from prd2pr.core.paths import TDD_ROOT
+from prd2pr.core.records import Phase
+
+ScopeCode = Literal["RED101", "GRN101", "GRN201"]
+
+MAX_PATH = 400
+MAX_COMPONENT = 200
+
+_TESTS_ONLY = frozenset({PathKind.TEST})
+_SOURCE_ONLY = frozenset({PathKind.SOURCE})
+_NOTHING: frozenset[PathKind] = frozenset()
+
+WRITABLE: dict[Phase, frozenset[PathKind]] = {
+    Phase.RED: _TESTS_ONLY,
+    Phase.GREEN: _SOURCE_ONLY,
+    Phase.REFACTOR: _SOURCE_ONLY,
+}
+
+NEVER_WRITABLE = frozenset({PathKind.STATE, PathKind.CI, PathKind.PROTECTED, PathKind.TEST_CONFIG})
+
+
+@dataclass(frozen=True)
+class WritePolicy:
+    phase: Phase
+    story: str
+    writable: frozenset[PathKind]
+    locked: frozenset[str] = frozenset()  # what RED committed, and all that configures the run
+
+    @property
+    def test_directory(self) -> str:
+        return f"{TDD_ROOT}/{self.story}/"
+
+    def globs(self, source: Iterable[str] = ("**/*.py",)) -> tuple[str, ...]:
+        """For people and programs that edit by themselves; what they did is judged by the gate, not by these."""
+        tests = (f"{self.test_directory}**",) if PathKind.TEST in self.writable else ()
+        return tests + (tuple(source) if PathKind.SOURCE in self.writable else ())
+
+
+@dataclass(frozen=True)
+class PolicyRefusal:
+    path: str
+    code: ScopeCode
+    message: str  # what is wrong and what to do instead, for the model that tried
+
+
+def policy_for(
+    phase: Phase,
+    story: str,
+    *,
+    fused: bool = False,
+    locked: Iterable[str] = (),
+    also: Iterable[PathKind] = (),
+) -> WritePolicy:
+    """`fused`: tests and code come in one answer; RED is then proved by withholding the code.
+
+    `also`: what stories of kind docs, config or chore write, which pass openly without RED.
+    """
+    writable = _TESTS_ONLY | _SOURCE_ONLY if fused else WRITABLE.get(phase, _NOTHING)
+    return WritePolicy(phase, story, writable | frozenset(also) - NEVER_WRITABLE, frozenset(locked))
+
+
+def may_write(path: str, kind: PathKind, policy: WritePolicy) -> PolicyRefusal | None:
+    if problem := path_problem(path):
+        return refusal(path, policy, problem)
+    if path in policy.locked:
+        return PolicyRefusal(
+            path,
+            "GRN201",
+            f"{path} is locked: it must stay byte for byte as the RED commit has it. {_allowed(policy)} "
+            "If the tests cannot be satisfied, submit with status contradiction and say why.",
+        )
+    if kind not in policy.writable:
+        return refusal(path, policy, f"it is {_KIND_WORDS[kind]}")
+    if kind is PathKind.TEST and not path.startswith(policy.test_directory):
+        return refusal(path, policy, "it is outside of the story's own test directory")
+    return None
+
+
+def refusal(path: str, policy: WritePolicy, problem: str) -> PolicyRefusal:
+    code: ScopeCode = "RED101" if policy.phase is Phase.RED else "GRN101"
+    return PolicyRefusal(path, code, f"{path!r} may not be written: {problem}. {_allowed(policy)}")
+
+
+def path_problem(path: str) -> str:
+    """Why this is no plain relative path of the repository; empty when it is one."""
+    if not path:
+        return "the path is empty"
+    if len(path) > MAX_PATH:
+        return f"the path is longer than {MAX_PATH} characters"
+    if any(_is_odd(char) for char in path):
+        return "the path has control or invisible characters"
+    if path.startswith(("/", "~")) or "\\" in path or path[1:2] == ":":
+        return "the path must be relative to the repository's root, with forward slashes"
+    return next((problem for part in path.split("/") if (problem := _component_problem(part))), "")
+
+
+def _component_problem(part: str) -> str:
+    if part in {"", ".", ".."}:
+        return "the path may not have empty, `.` or `..` parts"
+    if part != part.strip() or part.endswith("."):
+        return "a part of the path begins or ends with a space, or ends with a dot"
+    if len(part.encode()) > MAX_COMPONENT:
+        return f"a part of the path is longer than {MAX_COMPONENT} bytes"
+    if part.startswith("-"):
+        return "a part of the path begins with a dash"
+    if part.casefold() == ".git" or part.casefold().startswith("git~"):
+        return "git's own directory is out of reach"
+    return ""
+
+
+def _is_odd(char: str) -> bool:
+    # Cc control, Cf invisible and direction marks, Cs lone surrogates, Co private, Zl/Zp line separators
+    return unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
+def _allowed(policy: WritePolicy) -> str:
+    places = [
+        f"tests under {policy.test_directory}" if kind is PathKind.TEST else _PLURALS[kind]
+        for kind in PathKind
+        if kind in policy.writable
+    ]
+    return f"Write only {' and '.join(places)}." if places else "This phase writes no files."
+
+
+_KIND_WORDS: dict[PathKind, str] = {
+    PathKind.TEST: "a test file",
+    PathKind.SOURCE: "a source file",
+    PathKind.TEST_CONFIG: "a file that configures how tests run",
+    PathKind.MANIFEST: "a dependency manifest",
+    PathKind.CI: "a build or CI file",
+    PathKind.DOCS: "documentation",
+    PathKind.STATE: "the bot's own state",
+    PathKind.PROTECTED: "a protected file",
+    PathKind.OTHER: "neither a test nor a source file",
+}
+
+_PLURALS: dict[PathKind, str] = {
+    PathKind.SOURCE: "source files",
+    PathKind.MANIFEST: "dependency manifests",
+    PathKind.DOCS: "documentation",
+    PathKind.OTHER: "other files",
+}
