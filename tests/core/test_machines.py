@@ -1,0 +1,306 @@
+"""The two machines: what the tables say, and what no sequence of commands can reach."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+
+from prd2pr.core.cycle_machine import (
+    CROSSINGS,
+    CYCLE_COMMANDS,
+    GATED,
+    OPEN,
+    check_cycle,
+    cross,
+    cycle_mermaid,
+    move,
+    pass_pre_implemented,
+    pass_untested,
+    phases_from,
+)
+from prd2pr.core.evidence import Finding, Verdict
+from prd2pr.core.project_machine import (
+    PROJECT_COMMANDS,
+    PROJECT_EVENTS,
+    allowed_project,
+    apply_event,
+    apply_project,
+    project_mermaid,
+    record_transition,
+    way_to,
+)
+from prd2pr.core.records import UNTESTED_KINDS, CycleState, Phase, ProjectState, Status
+from prd2pr.core.refusal import Refusal
+
+P = ProjectState
+C = CycleState
+
+
+# --- the project ------------------------------------------------------------------------------------------------------
+
+ACTIVE_OR_HELD = (P.SPRINT_ACTIVE, P.SPRINT_PAUSED, P.BLOCKED)
+NOT_REVIEW = tuple(state for state in P if state is not P.SPRINT_REVIEW)
+
+# Written out once more, from the requirements, so that a slip in the table is seen.
+LEGAL: dict[str, dict[ProjectState, ProjectState]] = {
+    "epic": {P.IDLE: P.BACKLOG_READY, P.BACKLOG_READY: P.BACKLOG_READY},
+    "approve": {P.BACKLOG_READY: P.BACKLOG_READY},
+    "sprint plan": {P.BACKLOG_READY: P.SPRINT_PLANNED},
+    "sprint start": {P.SPRINT_PLANNED: P.SPRINT_ACTIVE},
+    "sprint status": {state: state for state in ACTIVE_OR_HELD},
+    "sprint pause": {P.SPRINT_ACTIVE: P.SPRINT_PAUSED},
+    "sprint resume": {P.SPRINT_PAUSED: P.SPRINT_ACTIVE},
+    "suggest_fix": {P.BLOCKED: P.SPRINT_ACTIVE},
+    "skip_task": {P.BLOCKED: P.SPRINT_ACTIVE},
+    "request_changes": {P.SPRINT_REVIEW: P.BACKLOG_READY},
+    "feedback": {P.SPRINT_REVIEW: P.IDLE},
+    "backlog view": {state: state for state in NOT_REVIEW},
+    "backlog add_story": {state: state for state in NOT_REVIEW},
+    "backlog prioritize": {state: state for state in NOT_REVIEW},
+    "backlog remove": {state: state for state in NOT_REVIEW},
+    "state": {state: state for state in P},
+    "project register": {state: state for state in P},
+}
+
+
+def test_the_table_is_the_required_one() -> None:
+    assert set(LEGAL) == set(PROJECT_COMMANDS)
+
+
+@pytest.mark.parametrize("command", PROJECT_COMMANDS)
+@pytest.mark.parametrize("state", P)
+def test_every_command_in_every_state(state: ProjectState, command: str) -> None:
+    answer = apply_project(state, f"/{command}")
+    if state in LEGAL[command]:
+        assert answer == LEGAL[command][state]
+        return
+    assert isinstance(answer, Refusal)
+    assert answer.state == state
+    assert answer.allowed_in == tuple(s for s in P if s in LEGAL[command])
+    assert set(answer.allowed_now) == {f"/{name}" for name, legal in LEGAL.items() if state in legal}
+    assert answer.hint.startswith("it is allowed after ")
+    assert "does nothing in state" in answer.error().what
+
+
+def test_a_hint_leads_there() -> None:
+    answer = apply_project(P.SPRINT_ACTIVE, "/sprint plan")
+    assert isinstance(answer, Refusal)
+    assert answer.hint == "it is allowed after all stories done, then `/request_changes`"
+    assert way_to(P.IDLE, frozenset({P.SPRINT_ACTIVE})) == ("`/epic`", "`/sprint plan`", "`/sprint start`")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("/sprint strat", "/sprint start"), ("/aprove", "/approve"), ("/skip-task", "/skip_task"), ("/xyzzy", "")],
+)
+def test_an_unknown_command_is_guessed(typed: str, meant: str) -> None:
+    answer = apply_project(P.IDLE, typed)
+    assert isinstance(answer, Refusal)
+    assert answer.unknown
+    assert answer.did_you_mean == meant
+    assert "/state" in answer.allowed_now
+
+
+def test_events_happen_by_themselves_and_cannot_be_typed() -> None:
+    assert apply_event(P.SPRINT_ACTIVE, "all stories done") == P.SPRINT_REVIEW
+    assert apply_event(P.SPRINT_ACTIVE, "story out of attempts") == P.BLOCKED
+    assert apply_event(P.SPRINT_ACTIVE, "CI failed three times") == P.BLOCKED
+    for name in PROJECT_EVENTS:
+        assert isinstance(apply_project(P.SPRINT_ACTIVE, name), Refusal)
+        for state in set(P) - {P.SPRINT_ACTIVE}:
+            assert isinstance(apply_event(state, name), Refusal)
+
+
+def test_every_command_has_help_and_an_example_of_itself() -> None:
+    for command in PROJECT_COMMANDS.values():
+        assert command.help.endswith(".")
+        assert command.example.startswith(f"/{command.name}")
+    for cycle_command in CYCLE_COMMANDS.values():
+        assert cycle_command.help.endswith(".")
+        assert cycle_command.example.startswith(f"/tdd {cycle_command.name}")
+
+
+def test_every_state_offers_a_way_on() -> None:
+    for state in P:
+        assert len(allowed_project(state)) >= 3
+        assert way_to(state, frozenset({P.IDLE})) or state is P.IDLE
+
+
+def test_the_last_twenty_transitions_are_kept() -> None:
+    status = Status()
+    for number in range(25):
+        status = record_transition(
+            status, P.BACKLOG_READY, command=f"/epic {number}", by="ada", at="2026-01-01T00:00:00Z"
+        )
+    assert status.state == P.BACKLOG_READY
+    assert [entry.command for entry in status.transitions] == [f"/epic {number}" for number in range(5, 25)]
+    assert (status.transitions[0].before, status.transitions[0].after) == ("BACKLOG_READY", "BACKLOG_READY")
+
+
+# --- the story --------------------------------------------------------------------------------------------------------
+
+
+def verdict(phase: Phase, *, accepted: bool = True, code: str = "") -> Verdict:
+    findings = (Finding(code=code, severity="error", message="no"),) if code else ()
+    return Verdict(phase=phase, accepted=accepted, findings=findings)
+
+
+def test_a_story_walks_through_its_gates() -> None:
+    state: CycleState | Refusal | None = move(None, "/tdd start")
+    for phase, after in (
+        (Phase.DESIGN, C.TEST_RED),
+        (Phase.RED, C.CODE_GREEN),
+        (Phase.GREEN, C.REFACTOR),
+        (Phase.REFACTOR, C.REFACTOR),
+        (Phase.INTEGRATED, C.COMMIT),
+    ):
+        assert isinstance(state, CycleState)
+        assert phase in phases_from(state)
+        state = cross(state, phase, verdict(phase))
+        assert state == after
+
+
+@pytest.mark.parametrize(("state", "phase"), [key for key in CROSSINGS if key[1] in GATED])
+def test_a_gate_opens_to_an_accepted_verdict_of_its_own_phase_alone(state: CycleState, phase: Phase) -> None:
+    wrong: list[Verdict | None] = [None, verdict(phase, accepted=False), verdict(phase, code="RED104")]
+    wrong += [verdict(other) for other in Phase if other != phase]
+    for answer in (cross(state, phase, one) for one in wrong):
+        assert isinstance(answer, Refusal)
+        assert answer.state == state
+    refused = cross(state, phase, verdict(phase, accepted=False, code="RED104"))
+    assert isinstance(refused, Refusal)
+    assert "RED104" in refused.hint
+
+
+@pytest.mark.parametrize("state", C)
+@pytest.mark.parametrize("phase", Phase)
+def test_a_phase_is_crossed_from_its_own_state_alone(state: CycleState, phase: Phase) -> None:
+    answer = cross(state, phase, verdict(phase))
+    assert isinstance(answer, Refusal) == ((state, phase) not in CROSSINGS)
+
+
+@pytest.mark.parametrize("command", CYCLE_COMMANDS)
+@pytest.mark.parametrize("state", [None, *C])
+def test_without_a_verdict_no_command_leads_past_a_gate(state: CycleState | None, command: str) -> None:
+    after = move(state, f"/tdd {command}")
+    if isinstance(after, Refusal) or after == state:
+        return
+    backwards = {(C.CODE_GREEN, C.TEST_RED), (C.REFACTOR, C.CODE_GREEN)}
+    assert after in {C.DESIGN, C.ABORTED} or (state, after) in {(C.DESIGN, C.TEST_RED), *backwards}
+
+
+def test_a_gate_cannot_be_skipped() -> None:
+    for state in (C.TEST_RED, C.CODE_GREEN):
+        answer = move(state, "/tdd skip_phase")
+        assert isinstance(answer, Refusal)
+        assert "cannot be skipped" in answer.hint
+    assert move(C.REFACTOR, "skip_phase") == C.REFACTOR
+    answer = move(C.TEST_RED, "commit-tests")
+    assert isinstance(answer, Refusal)
+    assert answer.hint == "a verdict is needed: RED"
+    assert not answer.unknown
+
+
+def test_start_is_refused_while_the_cycle_is_open() -> None:
+    for state in OPEN:
+        answer = move(state, "start")
+        assert isinstance(answer, Refusal)
+        assert "not finished" in answer.hint
+    assert move(C.COMMIT, "start") == move(C.ABORTED, "start") == move(None, "start") == C.DESIGN
+
+
+def test_unknown_and_misplaced_commands_are_explained() -> None:
+    unknown = check_cycle(None, "/tdd nxet")
+    assert isinstance(unknown, Refusal)
+    assert unknown.did_you_mean == "/tdd next"
+    early = check_cycle(None, "/tdd code")
+    assert isinstance(early, Refusal)
+    assert (early.state, early.allowed_in) == ("no cycle", ("CODE_GREEN",))
+    assert "/tdd start" in early.hint
+
+
+def test_untested_kinds_pass_openly() -> None:
+    for kind in ("docs", "config", "chore"):
+        assert pass_untested(C.DESIGN, kind, "kind docs: no tests asked for") == C.CODE_GREEN
+    for state, kind, note in ((C.DESIGN, "feature", "why"), (C.DESIGN, "docs", " "), (C.REFACTOR, "docs", "why")):
+        assert isinstance(pass_untested(state, kind, note), Refusal)
+
+
+def test_pre_implemented_needs_green_and_claims_no_red() -> None:
+    assert pass_pre_implemented(C.TEST_RED, verdict(Phase.GREEN)) == C.REFACTOR
+    for state, seen in (
+        (C.TEST_RED, None),
+        (C.TEST_RED, verdict(Phase.RED)),
+        (C.TEST_RED, verdict(Phase.GREEN, accepted=False)),
+        (C.DESIGN, verdict(Phase.GREEN)),
+        (C.CODE_GREEN, verdict(Phase.GREEN)),
+    ):
+        assert isinstance(pass_pre_implemented(state, seen), Refusal)
+
+
+# --- no way round -----------------------------------------------------------------------------------------------------
+
+Situation = tuple[CycleState | None, frozenset[Phase]]  # where the cycle stands, and what was accepted since it began
+VERDICTS: tuple[Verdict | None, ...] = (
+    None,
+    *(
+        verdict(phase, accepted=accepted, code=code)
+        for phase in Phase
+        for accepted in (True, False)
+        for code in ("", "X1")
+    ),
+)
+
+
+def everything_that_can_happen(situation: Situation, kind: str) -> Iterator[Situation]:
+    state, accepted = situation
+    for name in CYCLE_COMMANDS:
+        after = move(state, name)
+        if not isinstance(after, Refusal):
+            yield after, frozenset() if name == "start" else accepted
+    if state is None:
+        return
+    for phase, seen in product(Phase, VERDICTS):
+        after = cross(state, phase, seen)
+        if not isinstance(after, Refusal):
+            fine = seen is not None and seen.accepted and not seen.errors
+            yield after, accepted | {seen.phase} if seen and fine else accepted
+    after = pass_untested(state, kind, "a note")
+    if not isinstance(after, Refusal):
+        yield after, accepted
+
+
+def reachable(kind: str) -> set[Situation]:
+    """All of them: there are few states, so that a search to the end takes the place of samples."""
+    seen: set[Situation] = {(None, frozenset())}
+    queue = list(seen)
+    while queue:
+        fresh = set(everything_that_can_happen(queue.pop(), kind)) - seen
+        seen |= fresh
+        queue += fresh
+    return seen
+
+
+@pytest.mark.parametrize("kind", ["feature", "bug", "refactor"])
+def test_no_sequence_reaches_commit_without_its_verdicts(kind: str) -> None:
+    done = [accepted for state, accepted in reachable(kind) if state is C.COMMIT]
+    assert done
+    assert all(accepted >= {Phase.RED, Phase.GREEN, Phase.INTEGRATED} for accepted in done)
+
+
+@pytest.mark.parametrize("kind", sorted(UNTESTED_KINDS))
+def test_untested_kinds_still_need_green_and_integrated(kind: str) -> None:
+    done = [accepted for state, accepted in reachable(kind) if state is C.COMMIT]
+    assert {Phase.GREEN, Phase.INTEGRATED} in done
+    assert all(accepted >= {Phase.GREEN, Phase.INTEGRATED} for accepted in done)
+
+
+def test_the_diagrams_show_every_state_and_crossing() -> None:
+    project, cycle = project_mermaid(), cycle_mermaid()
+    assert all(state.value in project for state in P)
+    assert all(state.value in cycle for state in C)
+    assert "SPRINT_ACTIVE --> SPRINT_REVIEW: all stories done" in project
+    assert "TEST_RED --> CODE_GREEN: red gate" in cycle
+    assert project.startswith("stateDiagram-v2\n")
