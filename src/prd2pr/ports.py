@@ -127,6 +127,7 @@ class PullRequest:
     body: str
     head: str
     base: str
+    page: str = ""  # the same as one HTML file, for forges that have no page of their own
 
 
 class Forge(Protocol):

@@ -228,7 +228,8 @@ def to_red(branch: Branch, story: str, count: int) -> None:
     branch.cross(story, Phase.DESIGN, None, seconds=4)
     branch.commit(story, f"design({story}): what will exist")
     coverage = (Coverage(criterion=f"{story}.c1", tests=ids[:1]), Coverage(criterion=f"{story}.c2", tests=ids[1:]))
-    seen = proof(Phase.RED, head=run(ids, "error"), repeat_run=run(ids, "error", others=0), coverage=coverage,
+    seen = proof(Phase.RED, head=run(ids, "error"), base_run=run((), "passed"),
+                 repeat_run=run(ids, "error", others=0), coverage=coverage,
                  comparison=Comparison(collected_before=24, collected_after=24 + count))  # fmt: skip
     branch.cross(story, Phase.RED, seen)
     branch.commit(story, f"red({story}): the tests fail", RED_PATCH)

@@ -35,7 +35,7 @@ from prd2pr.core.picture_parts import (
 )
 from prd2pr.core.picture_steps import story_views
 from prd2pr.core.picture_trace import requirement_rows, trace_rows
-from prd2pr.core.records import Backlog, Cycle, Prd, Spend, Status, Step
+from prd2pr.core.records import UNTESTED_KINDS, Backlog, Cycle, Prd, Spend, Status, Step
 from prd2pr.core.wording import clip, duration, money, plain, tokens, visible
 
 __all__ = ["CommitFacts", "NextStep", "PlanningCost", "PullPicture", "RefusedWrite", "SpendLimits", "picture"]
@@ -70,10 +70,10 @@ def picture(
     strange = tuple(strangers)
     return PullPicture(
         prd=prd.id,
-        path=visible(prd.path),
+        path=clip(visible(prd.path), 300),
         title=clip(plain(prd.title), 160) or prd.id,
-        head=visible(head),
-        base=visible(base),
+        head=clip(visible(head), 200),
+        base=clip(visible(base), 200),
         state=state,
         tone=tone,
         model=clip(plain(model), 120),
@@ -115,7 +115,7 @@ def figures(facts: BranchFacts, planning: PlanningCost, limits: SpendLimits) -> 
         *story_figures(facts),
         tests_figure(facts),
         steps_figure(facts),
-        Figure(f"{tokens(spend.tokens)}{of_tokens} tokens", money(spend.usd, limits.usd)),
+        Figure(f"{tokens(spend.tokens)}{of_tokens} tokens", money(spend.usd, limits.usd), joint=", "),
         Figure(f"{duration(seconds)}{of_minutes}", "of runner time"),
     )
 
@@ -199,6 +199,8 @@ def stepped(facts: BranchFacts, key: Key, commit: CommitFacts) -> CommitRow:
         return commit_row(commit, f"{step.phase} without proof", "unproven", link)
     if step.phase not in GATED:
         return commit_row(commit, step.phase.value, "quiet", link)
+    if facts.kind(story) in UNTESTED_KINDS:
+        return commit_row(commit, f"{step.phase}, no tests asked for", "quiet", link)
     return commit_row(commit, f"{step.phase} proven", "proven", link)
 
 

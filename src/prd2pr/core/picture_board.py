@@ -16,7 +16,7 @@ def story_row(facts: BranchFacts, story: Story) -> StoryRow:
     standing = facts.standing(story)
     cycle = facts.cycles.get(story.id)
     return StoryRow(
-        id=plain(story.id),
+        id=clip(plain(story.id), 80),
         title=clip(plain(story.title), 120),
         kind=story.kind,
         anchor=anchor("story", story.id),
@@ -77,14 +77,14 @@ def nothing_changed(facts: BranchFacts, story: str, step: Step) -> bool:
 def pending(cycle: Cycle | None, phase: Phase, standing: Standing) -> Cell:
     """A phase that is not crossed yet. The last refused attempt of it is named."""
     refused = [(n, attempt) for n, attempt in enumerate(cycle.refused, 1) if attempt.phase is phase] if cycle else []
-    codes = " ".join(plain(code) for code in refused[-1][1].codes) if refused else ""
+    codes = clip(" ".join(plain(code) for code in refused[-1][1].codes), 60) if refused else ""
     link = anchor("refused", cycle.story, refused[-1][0]) if cycle and refused else ""
     if standing is BLOCKED:
         return Cell("blocked", codes, anchor=link, tone="blocked")
     if standing is PAUSED:
         return Cell("paused", anchor=link, tone="waiting")
     if refused:
-        return Cell(f"refused {codes}".strip(), count(len(refused), "attempt"), anchor=link, tone="refused")
+        return Cell("refused", f"{codes}, {count(len(refused), 'attempt')}", anchor=link, tone="refused")
     return Cell("waiting", tone="waiting")
 
 

@@ -34,7 +34,7 @@ class Standing:
 
 
 PROVEN = Standing("proven", "proven")
-UNTESTED = Standing("done, no tests asked for", "quiet")
+UNTESTED = Standing("done without tests", "quiet")
 ALREADY_BUILT = Standing("already built, verified", "proven")
 UNPROVEN = Standing("done without proof", "unproven")
 SKIPPED = Standing("skipped", "quiet")
@@ -58,6 +58,9 @@ class BranchFacts:
 
     def steps(self, story: str) -> tuple[Step, ...]:
         return self.cycles[story].steps if story in self.cycles else ()
+
+    def kind(self, story: str) -> str:
+        return next((each.kind for each in self.backlog.stories if each.id == story), "")
 
     def last_step(self, story: str, phase: Phase) -> Step | None:
         return next((step for step in reversed(self.steps(story)) if step.phase is phase), None)

@@ -65,6 +65,7 @@ class Figure:
     value: str
     label: str
     strong: bool = False
+    joint: str = " "  # between the two in running text
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from prd2pr.core.evidence import Evidence, Failure, FailureKind, Finding, Proof, RunSummary, TestResult
+from prd2pr.core.evidence import Comparison, Evidence, Failure, FailureKind, Finding, Proof, RunSummary, TestResult
 from prd2pr.core.patch import file_diffs
 from prd2pr.core.picture_board import nothing_changed
 from prd2pr.core.picture_facts import GATED, BranchFacts, anchor
 from prd2pr.core.picture_parts import FindingView, RunView, StepView, StoryView, TestView, Tone
-from prd2pr.core.records import Phase, Step, Story
-from prd2pr.core.wording import clip, count, dollars, duration, plain, tokens, visible
+from prd2pr.core.records import UNTESTED_KINDS, Phase, Step, Story
+from prd2pr.core.wording import clip, count, dollars, duration, moment, plain, tokens, visible
 
 WHY: dict[FailureKind, str] = {
     FailureKind.ASSERTION: "assertion",
@@ -49,6 +49,7 @@ def step_view(facts: BranchFacts, story: str, step: Step) -> StepView:
     proof = facts.proof(story, step)
     commit = facts.commits.get((story, step.n))
     outcome, tone = outcome_of(facts, story, step)
+    note = clip(plain(step.note or (proof.evidence.note if proof else "")), 600)
     return StepView(
         anchor=anchor("step", story, step.n),
         n=step.n,
@@ -56,10 +57,10 @@ def step_view(facts: BranchFacts, story: str, step: Step) -> StepView:
         outcome=outcome,
         tone=tone,
         sha=commit.sha if commit else "",
-        at=plain(step.at),
+        at=moment(step.at),
         attempts=step.attempts,
         cost=cost_text(step),
-        note=clip(plain(step.note or (proof.evidence.note if proof else "")), 600),
+        note=note if note != outcome else "",
         runs=run_views(proof.evidence) if proof else (),
         tests=test_views(proof.evidence) if proof else (),
         findings=finding_views(proof),
@@ -76,12 +77,14 @@ def outcome_of(facts: BranchFacts, story: str, step: Step) -> tuple[str, Tone]:
     proof = facts.proof(story, step)
     if step.phase is Phase.REFACTOR and (proof is None or nothing_changed(facts, story, step)):
         return "nothing worth changing", "quiet"
+    if facts.kind(story) in UNTESTED_KINDS:
+        return "accepted, no tests asked for", "quiet"
     return outcome_sentence(step.phase, proof.evidence.head_run if proof else None), "proven"
 
 
 def outcome_sentence(phase: Phase, run: RunSummary | None) -> str:
     if run is None:
-        return "accepted, no tests asked for"
+        return "accepted without a test run"
     passed = sum(result.outcome == "passed" for result in run.story)
     others = run.collected - len(run.story)
     if phase is Phase.RED:
@@ -121,15 +124,19 @@ def run_view(label: str, run: RunSummary) -> RunView:
 def test_views(evidence: Evidence) -> tuple[TestView, ...]:
     before = {result.id: result for result in (evidence.base_run.story if evidence.base_run else ())}
     after = evidence.head_run.story if evidence.head_run else ()
-    return tuple(test_view(result, before.get(result.id), evidence.phase) for result in after)
+    absent = "moved here" if evidence.phase is Phase.INTEGRATED else "not there" if evidence.base_run else "not run"
+    return tuple(
+        test_view(result, before[result.id].outcome if result.id in before else absent, evidence.phase)
+        for result in after
+    )
 
 
-def test_view(result: TestResult, before: TestResult | None, phase: Phase) -> TestView:
+def test_view(result: TestResult, before: str, phase: Phase) -> TestView:
     planned = phase is Phase.RED and result.outcome in ("failed", "error")
     tone: Tone = "proven" if result.outcome == "passed" else "working" if planned else "refused"
     return TestView(
         id=visible(result.id),
-        before=before.outcome if before else "not there",
+        before=before,
         after=result.outcome,
         tone=tone,
         failure=failure_text(result.failure) if result.failure else "",
@@ -156,20 +163,24 @@ def sentences(evidence: Evidence) -> tuple[str, ...]:
     said: list[str] = []
     if evidence.locked:
         same = sum(file.expected == file.actual for file in evidence.locked)
-        said.append(f"{same} of {count(len(evidence.locked), 'locked file')} are byte for byte what RED committed.")
+        said.append(f"Locked files that are byte for byte what RED committed: {same} of {len(evidence.locked)}.")
     if evidence.comparison:
-        compared = evidence.comparison
-        lost = len(compared.regressed) + len(compared.vanished)
-        said.append(
-            f"{compared.collected_before:,} tests collected before, {compared.collected_after:,} after; "
-            f"{count(lost, 'test')} that passed before {'does' if lost == 1 else 'do'} not pass now."
-        )
+        said.append(comparison_sentence(evidence.comparison))
     if evidence.coverage is not None:
         named = sum(bool(part.tests) for part in evidence.coverage)
-        said.append(f"{named} of {len(evidence.coverage)} acceptance criteria are named by a test.")
+        said.append(f"Acceptance criteria that a test names: {named} of {len(evidence.coverage)}.")
     if evidence.repeat_run and evidence.head_run:
         said.append(repeat_sentence(evidence.head_run, evidence.repeat_run))
     return tuple(said)
+
+
+def comparison_sentence(compared: Comparison) -> str:
+    lost = len(compared.regressed) + len(compared.vanished)
+    verdict = f"{count(lost, 'test')} no longer {'passes' if lost == 1 else 'pass'}" if lost else "none is lost"
+    return (
+        f"Collected: {count(compared.collected_before, 'test')} before, {compared.collected_after:,} after; "
+        f"of those that passed before, {verdict}."
+    )
 
 
 def repeat_sentence(first: RunSummary, second: RunSummary) -> str:

@@ -44,6 +44,8 @@ def requirement_verdict(facts: BranchFacts, requirement: Requirement, stories: l
         assumed = any(requirement.id in assumption for assumption in facts.backlog.assumptions)
         return ("by assumption", "quiet") if assumed else ("no story covers it", "refused")
     standings = [facts.standing(story) for story in stories]
+    if all(standing is UNTESTED for standing in standings):
+        return UNTESTED.word, UNTESTED.tone
     proven = sum(standing in (PROVEN, ALREADY_BUILT) for standing in standings)
     text = f"{proven} of {len(stories)} {'story' if len(stories) == 1 else 'stories'} proven"
     if proven == len(stories):

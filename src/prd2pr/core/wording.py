@@ -70,6 +70,15 @@ def tokens(number: int) -> str:
     return f"{number / 1_000_000:.1f}M"
 
 
+MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?Z")
+
+
+def moment(at: str) -> str:
+    """2026-11-16T09:02:30Z -> 2026-11-16 09:02 UTC"""
+    found = MOMENT.fullmatch(at)
+    return f"{found[1]} {found[2]} UTC" if found else plain(at)
+
+
 def duration(seconds: float) -> str:
     if 0 < seconds < 0.95:
         return f"{max(seconds, 0.1):.1f} s"
