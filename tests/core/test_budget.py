@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prd2pr.core.budget import Budget, BudgetStop, CallEstimate, Limits, amount, check
+from prd2pr.core.records import Spend
+
+CALL = CallEstimate("claude-sonnet-5-5", tokens=3_000, usd=0.05)
+
+
+def spent(usd: float | None, tokens: int = 0) -> Spend:
+    return Spend(calls=1, input_tokens=tokens, usd=usd)
+
+
+def stopped(budget: Budget, now: float = 0.0, call: CallEstimate = CALL) -> BudgetStop:
+    stop = check(budget, now, call)
+    assert stop is not None
+    return stop
+
+
+def test_no_limit_never_stops() -> None:
+    budget = Budget(Limits(), spent(900.0, 10**9), spent(None), spent(None))
+    assert check(budget, 10**9, CallEstimate("unpriced", usd=None)) is None
+
+
+@pytest.mark.parametrize(
+    ("limits", "limit"),
+    [
+        (Limits(usd_per_run=1.0), "budget.usd_per_run"),
+        (Limits(usd_per_story=2.0), "budget.usd_per_story"),
+        (Limits(usd_per_prd=3.0), "budget.usd_per_prd"),
+        (Limits(tokens_per_run=10_000), "budget.tokens_per_run"),
+        (Limits(tokens_per_story=20_000), "budget.tokens_per_story"),
+        (Limits(tokens_per_prd=30_000), "budget.tokens_per_prd"),
+    ],
+)
+def test_each_limit_looks_at_its_own_spending(limits: Limits, limit: str) -> None:
+    at_limit = Budget(limits, spent(1.0, 10_000), spent(2.0, 20_000), spent(3.0, 30_000))
+    stop = stopped(at_limit)
+    assert stop.limit == limit
+    assert stop.used == stop.allowed
+    assert limit in stop.remedy
+    assert "prd2pr run" in stop.remedy
+    below = Budget(limits, spent(0.9, 6_000), spent(1.9, 16_000), spent(2.9, 26_000))
+    assert check(below, 0, CALL) is None
+
+
+def test_the_call_that_would_cross_the_limit_is_not_made() -> None:
+    stop = stopped(Budget(Limits(usd_per_run=5.0), spent_run=spent(4.97)))
+    assert stop.what == "The budget of this run is used up: $4.97 of $5.00, and the next call would take about $0.05."
+    assert check(Budget(Limits(usd_per_run=5.0), spent_run=spent(4.95)), 0, CALL) is None
+
+
+def test_a_limit_of_nought_lets_nothing_through() -> None:
+    free = CallEstimate("replay of x")
+    assert stopped(Budget(Limits(usd_per_run=0.0)), call=free).allowed == 0
+    assert stopped(Budget(Limits(tokens_per_story=0)), call=free).allowed == 0
+
+
+@pytest.mark.parametrize(
+    ("run", "call", "culprit"),
+    [
+        (spent(0.0), CallEstimate("claude-x", usd=None), "claude-x has no known price"),
+        (spent(None, 62_000), CALL, "an earlier call had no known price"),
+    ],
+)
+def test_dollars_that_cannot_be_counted_stop_the_work_and_ask_for_the_price(
+    run: Spend, call: CallEstimate, culprit: str
+) -> None:
+    stop = stopped(Budget(Limits(usd_per_run=5.0), spent_run=run), call=call)
+    assert stop.limit == "budget.usd_per_run"
+    assert culprit in stop.what
+    assert f"prices: {{{call.model}: " in stop.remedy
+    assert check(Budget(Limits(tokens_per_run=10**6), spent_run=run), 0, call) is None
+
+
+def test_the_narrowest_limit_is_named() -> None:
+    everything = Budget(Limits(usd_per_run=1, usd_per_story=1, usd_per_prd=1), spent(2), spent(2), spent(2))
+    assert stopped(everything).limit == "budget.usd_per_story"
+
+
+def test_time_is_counted_from_the_start_of_the_run() -> None:
+    budget = Budget(Limits(minutes_per_run=30), started=1_000.0)
+    assert check(budget, 1_000.0 + 29 * 60, CALL) is None
+    stop = stopped(budget, 1_000.0 + 30 * 60)
+    assert (stop.limit, stop.unit, stop.used) == ("budget.minutes_per_run", "minutes", 30.0)
+    assert "30 min of 30 min" in stop.what
+
+
+@given(st.lists(st.floats(0, 1), max_size=30), st.floats(0.01, 5))
+def test_dollars_never_run_past_the_limit_while_estimates_hold(calls: list[float], allowed: float) -> None:
+    total = Spend()
+    for usd in calls:
+        if check(Budget(Limits(usd_per_run=allowed), spent_run=total), 0, CallEstimate("m", usd=usd)) is None:
+            total = total + Spend(calls=1, usd=usd)
+    assert (total.usd or 0) <= allowed + 1e-4  # Spend rounds to a millionth at each sum
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (0, "usd", "$0.00"),
+        (0.0042, "usd", "$0.0042"),
+        (0.84, "usd", "$0.84"),
+        (62_400, "tokens", "62k tokens"),
+        (900, "tokens", "900 tokens"),
+        (14.2, "minutes", "14 min"),
+        (0.5, "minutes", "30 s"),
+    ],
+)
+def test_amounts_read_well(value: float, unit: str, text: str) -> None:
+    assert amount(value, unit) == text  # type: ignore[arg-type] # a parametrised literal
