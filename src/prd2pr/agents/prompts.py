@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 from prd2pr.agents.roles import Role
@@ -40,6 +41,7 @@ def opening(role: Role[Any], task: Task) -> Opening:
 
 def _values(role: Role[Any], task: Task) -> dict[str, object]:
     own = task.own_paths()
+    shown = in_full(task.files, (*own, *neighbours(task.files, own)))
     policy = policy_for(role.phase, task.subject, fused=role.fused)
     return {
         "role": role,
@@ -48,8 +50,18 @@ def _values(role: Role[Any], task: Task) -> dict[str, object]:
         "story": task.story,
         "design": task.design,
         "requirements": task.requirements(),
-        "map": repository_map(task.files, near=own),
-        "shown": in_full(task.files, (*own, *neighbours(task.files, own))),
+        "map": repository_map(task.files, near=own, shown=[path for path, _ in shown.files]),
+        "shown": shown,
         "test_directory": policy.test_directory,
-        "test_file": f"{policy.test_directory}test_{task.subject.replace('-', '_')}_<topic>.py",
+        "test_file": _test_file(task, policy.test_directory),
     }
+
+
+def _test_file(task: Task, directory: str) -> str:
+    """The design's, where it names one in the story's own directory; else the form of its name.
+
+    The name stands outside of any fence, so nothing but a plain one is taken over.
+    """
+    planned = task.design.test_paths if task.design else ()
+    plain = re.compile(re.escape(directory) + r"test_\w{1,80}\.py", re.ASCII)
+    return next(filter(plain.fullmatch, planned), f"{directory}test_{task.subject.replace('-', '_')}_<topic>.py")

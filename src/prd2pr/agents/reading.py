@@ -21,6 +21,7 @@ NOTHING_WRITTEN = (
 )
 FAILED_BEFORE = "not taken: a call before it failed. Mend that, then submit again."
 NOT_YOURS = "this role does not decide about contradictions: submit `nothing_to_do`, and say why in the explanation."
+NOT_NOTHING = "this step always has an answer: submit `done` with all fields filled in."
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,8 @@ class Ear(Generic[Output]):
         status = output.status if isinstance(output, WorkReport) else "done"
         if status == "contradiction":
             return "" if self.role.may_block else NOT_YOURS
+        if status == "nothing_to_do" and not self.role.may_pass:
+            return NOT_NOTHING
         if after_failure:
             return FAILED_BEFORE
         idle = self.role.writes and self.desk is not None and not self.desk.workspace.written

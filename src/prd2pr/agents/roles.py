@@ -27,6 +27,7 @@ class Role(Generic[Output]):
     tools: tuple[str, ...] = ()  # none: one structured answer
     tier: Tier = "default"
     may_block: bool = False  # "contradiction" stops the cycle and asks a person
+    may_pass: bool = True  # "nothing_to_do" is an answer
     fused: bool = False  # writes tests and source in one answer
     turns: int = 24
     test_runs: int = 6
@@ -42,7 +43,7 @@ class Role(Generic[Output]):
 
 
 PLANNER = Role("planner", "planner", Phase.PLAN, PlanDraft, turns=3, max_tokens=32_000)
-ARCHITECT = Role("architect", "architect", Phase.DESIGN, DesignAnswer, LOOK, may_block=True, turns=12)
+ARCHITECT = Role("architect", "architect", Phase.DESIGN, DesignAnswer, LOOK, may_block=True, may_pass=False, turns=12)
 TESTER = Role("tester", "test author", Phase.RED, WorkReport, WORK, may_block=True)
 BUILDER = Role("builder", "programmer", Phase.GREEN, WorkReport, WORK, may_block=True)
 FUSED = Role("fused", "programmer", Phase.RED, WorkReport, WORK, may_block=True, fused=True)

@@ -56,11 +56,16 @@ def trim(text: str, limit: int, *, tail: float = 0.3) -> str:
 # --- the repository, in brief -----------------------------------------------------------------------------------------
 
 
-def repository_map(files: Mapping[str, str], *, near: Iterable[str] = (), limit: int = MAP_LIMIT) -> str:
-    """Paths with public signatures, within `limit`: what is `near` the story first, then the rest, then mere counts."""
-    wanted = tuple(near)
+def repository_map(
+    files: Mapping[str, str], *, near: Iterable[str] = (), shown: Iterable[str] = (), limit: int = MAP_LIMIT
+) -> str:
+    """Paths with public signatures, within `limit`: what is `near` the story first, then the rest, then mere counts.
+
+    Files that are `shown` elsewhere in full need no signatures here.
+    """
+    wanted, brief = tuple(near), frozenset(shown)
     ordered = sorted(files, key=lambda path: (_distance(path, wanted), path))
-    entries = {path: _entry(path, files[path]) for path in ordered}
+    entries = {path: _shown_path(path) if path in brief else _entry(path, files[path]) for path in ordered}
     detailed = _fitting(entries, limit * 3 // 4)
     short = {path: entries[path] if path in detailed else _shown_path(path) for path in ordered}
     kept = _fitting(short, limit - 400)

@@ -1,0 +1,1 @@
+"""The checkout of a small web shop."""

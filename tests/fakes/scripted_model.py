@@ -1,0 +1,102 @@
+"""A model that says what the test wrote down, and is strict about what it is asked.
+
+A request that a real provider would refuse fails the test: turns that do not alternate, a tool call without its result,
+an empty block, too many cache marks. So does one call more than the script has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from prd2pr.core.records import Spend
+from prd2pr.ports import Message, Reply, Request, Text, ToolResult, ToolUse
+
+MAX_CACHE_MARKS = 4
+
+Line = Reply | Callable[[Request], Reply]
+
+
+class ScriptedModel:
+    name = "scripted"
+
+    def __init__(self, *script: Line) -> None:
+        self.script = list(script)
+        self.requests: list[Request] = []
+
+    def reply(self, request: Request) -> Reply:
+        check_request(request)
+        self.requests.append(request)
+        assert self.script, f"call {len(self.requests)} is not in the script: {request.purpose.key()}"
+        line = self.script.pop(0)
+        return line(request) if callable(line) else line
+
+    def assert_all_said(self) -> None:
+        assert self.script == []
+
+
+def check_request(request: Request) -> None:
+    assert request.model, "no model is named"
+    assert request.messages, "no message"
+    assert not (request.tools and request.output_schema), "tools and structured output at once"
+    expected = "user"
+    for message in request.messages:
+        assert message.role == expected, "turns must alternate, beginning with the user's"
+        expected = "assistant" if expected == "user" else "user"
+        _check_blocks(message)
+    assert request.messages[-1].role == "user"
+    _check_pairs(request.messages)
+    assert _cache_marks(request) <= MAX_CACHE_MARKS
+    known = {tool.name for tool in request.tools}
+    assert len(known) == len(request.tools), "two tools of one name"
+    for tool in request.tools:
+        assert tool.description
+        assert tool.schema["type"] == "object"
+
+
+def _check_blocks(message: Message) -> None:
+    assert message.blocks, "an empty message"
+    for block in message.blocks:
+        match block:
+            case Text(text=text):
+                assert text.strip(), "an empty text"
+            case ToolUse():
+                assert message.role == "assistant"
+            case ToolResult():
+                assert message.role == "user"
+
+
+def _check_pairs(messages: tuple[Message, ...]) -> None:
+    """Each tool call is answered in the very next message, each answer belongs to a call, results stand first."""
+    asked: list[str] = []
+    for message in messages:
+        answered = [block.tool_use_id for block in message.blocks if isinstance(block, ToolResult)]
+        if message.role == "user":
+            assert sorted(answered) == sorted(asked), f"calls {asked}, results {answered}"
+            kinds = [isinstance(block, ToolResult) for block in message.blocks]
+            assert kinds == sorted(kinds, reverse=True), "results must come before text"
+        asked = [block.id for block in message.blocks if isinstance(block, ToolUse)]
+
+
+def _cache_marks(request: Request) -> int:
+    blocks: Iterable[Any] = (*request.system, *(block for message in request.messages for block in message.blocks))
+    return sum(bool(getattr(block, "cache", False)) for block in blocks)
+
+
+def says(*blocks: str | tuple[str, dict[str, Any]], stop: str = "", tokens: int = 10) -> Reply:
+    """Texts, and tool calls as (name, input)."""
+    made = tuple(
+        Text(block) if isinstance(block, str) else ToolUse(f"call_{number}_{block[0]}", block[0], block[1])
+        for number, block in enumerate(blocks)
+    )
+    usual = "tool_use" if any(isinstance(block, ToolUse) for block in made) else "end"
+    spend = Spend(calls=1, input_tokens=tokens, output_tokens=tokens, usd=None)
+    return Reply(made, spend, stop or usual, "scripted-1")  # type: ignore[arg-type]
+
+
+def done(explanation: str = "Built it.", status: str = "done") -> tuple[str, dict[str, Any]]:
+    return ("submit", {"status": status, "explanation": explanation})
+
+
+def write(path: str, content: str = "x = 1\n") -> tuple[str, dict[str, Any]]:
+    return ("write_file", {"path": path, "content": content})
