@@ -69,6 +69,7 @@ class RunReport(Record):
     seconds: float = 0
     sandbox: str = "none"
     problems: tuple[str, ...] = ()  # why the run is not honest; empty when it is
+    canary_dirs: tuple[str, ...] = ()  # where canaries lived, relative to the checkout; "." is its root
 
     @property
     def honest(self) -> bool:

@@ -1,0 +1,80 @@
+"""A tree is tested once: honest reports are kept and given again for the same question."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import ValidationError
+
+from prd2pr.core.evidence import FailureKind, RunReport
+from prd2pr.ports import RunRequest
+
+
+class IdentifiedRunner(Protocol):
+    def run(self, request: RunRequest) -> RunReport: ...
+
+    def identity(self) -> str:
+        """Changes with the tools, their settings and the runner itself."""
+        ...
+
+
+class CachedRunner:
+    """Implements `ports.TestRunner`. With a directory, reports outlive the process; without one, they do not."""
+
+    def __init__(self, inner: IdentifiedRunner, directory: Path | None = None) -> None:
+        self._inner = inner
+        self._directory = directory
+        self._kept: dict[str, RunReport] = {}
+
+    def run(self, request: RunRequest) -> RunReport:
+        key = self._key(request)
+        known = self._kept.get(key) or self._read(key)
+        if known is not None and set(request.canary_dirs) <= set(known.canary_dirs):
+            self._kept[key] = known
+            return known
+        report = self._inner.run(request)
+        if worth_keeping(report):
+            self._kept[key] = report
+            self._write(key, report)
+        return report
+
+    def _key(self, request: RunRequest) -> str:
+        """All that a result depends on. Where the canaries were is not part of it: the report itself says so."""
+        parts = [
+            request.code_tree,
+            sorted(request.restore.items()),
+            sorted(request.paths),
+            request.order,
+            request.hash_seed,
+            self._inner.identity(),
+        ]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def _read(self, key: str) -> RunReport | None:
+        if self._directory is None:
+            return None
+        try:
+            report = RunReport.model_validate_json((self._directory / f"{key}.json").read_bytes())
+        except (OSError, ValidationError):
+            return None  # not there, or damaged: the run is simply done again
+        return report if worth_keeping(report) else None
+
+    def _write(self, key: str, report: RunReport) -> None:
+        if self._directory is None:
+            return
+        self._directory.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=self._directory, prefix=".", suffix=".json")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(report.model_dump_json())
+        Path(name).replace(self._directory / f"{key}.json")
+
+
+def worth_keeping(report: RunReport) -> bool:
+    """A time-out or a dishonest run says something about the moment, not about the tree."""
+    timed_out = any(result.failure and result.failure.kind == FailureKind.TIMEOUT for result in report.results)
+    return report.honest and report.exit_status is not None and not timed_out

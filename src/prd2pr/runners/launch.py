@@ -1,0 +1,306 @@
+"""Runs pytest in the interpreter of the project under test and tells, event by event, what happened.
+
+This file is executed by the *project's* Python (3.9 or later, pytest 7 or later), so it uses the standard library and
+pytest alone and imports nothing of prd2pr. Parameters come on stdin; events go to a pipe whose other end the runner
+holds: what has been written there can neither be taken back nor be edited later.
+
+The order of things is the point: pytest, its own plugins and the plugins that the project names are imported first,
+the checkout goes on `sys.path` after that. A `pytest.py` or a `*.dist-info` in the checkout therefore comes too late.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.metadata
+import json
+import os
+import platform
+import site
+import sys
+import sysconfig
+import traceback
+import types
+from collections.abc import Generator, Iterable
+from pathlib import Path
+from typing import Any
+
+import _pytest
+import pytest
+
+MESSAGE_LIMIT = 4000
+# Directory names that say nothing about which project a path belongs to.
+COMMON_NAMES = {"tests", "test", "docs", "doc", "src", "setup", "conftest", "examples", "scripts", "build", "dist"}
+
+
+class EventLog:
+    """JSON lines, numbered and signed with the nonce. The functions are kept: the subject may replace `os.write`."""
+
+    def __init__(self, descriptor: int, nonce: str) -> None:
+        self._descriptor = descriptor
+        self._nonce = nonce
+        self._count = 0
+        self._process = os.getpid()
+        self._write, self._dumps, self._getpid = os.write, json.dumps, os.getpid
+
+    def emit(self, event: str, **facts: object) -> None:
+        if self._getpid() != self._process:
+            return  # a fork of the test process reports nothing
+        self._count += 1
+        line = self._dumps({"n": self._count, "nonce": self._nonce, "event": event, **facts}).encode() + b"\n"
+        while line:
+            line = line[self._write(self._descriptor, line) :]
+
+
+class Describer:
+    """Turns an exception into plain data: type, message, where in the checkout, and which name was missing."""
+
+    def __init__(self, checkout: str) -> None:
+        self._root = checkout + os.sep
+
+    def inside(self, path: object) -> bool:
+        return bool(path) and str(path).startswith(self._root)
+
+    def relative(self, path: object) -> str:
+        return str(path)[len(self._root) :].replace(os.sep, "/")
+
+    def describe(self, error: BaseException) -> dict[str, Any]:
+        module, path, line = self._place(error)
+        facts = {
+            "type": type(error).__name__,
+            "mro": [kind.__name__ for kind in type(error).__mro__],
+            "message": self._message(error)[:MESSAGE_LIMIT],
+            "module": module,
+            "path": path,
+            "line": line,
+            "name": _text(getattr(error, "name", None)),
+            "name_from": _text(getattr(error, "name_from", None)),
+            "via_raises": _left_by_raises(error),
+        }
+        if isinstance(error, AttributeError):
+            facts.update(self._owner(getattr(error, "obj", None)))
+        return facts
+
+    def _message(self, error: BaseException) -> str:
+        if isinstance(error, SyntaxError):
+            return str(error.msg)
+        if type(error).__name__ == "FixtureLookupError":
+            return f"fixture {getattr(error, 'argname', '?')!r} not found"
+        lines = "".join(traceback.format_exception_only(type(error), error)).rstrip("\n")
+        return lines.partition(": ")[2]
+
+    def _place(self, error: BaseException) -> tuple[str, str, int]:
+        """The deepest frame that is inside the checkout: a failing library call counts for whoever made it."""
+        if isinstance(error, SyntaxError) and self.inside(error.filename):
+            return "", self.relative(error.filename), error.lineno or 0
+        found = ("", "", 0)
+        step = error.__traceback__
+        while step is not None:
+            code = step.tb_frame.f_code
+            if self.inside(code.co_filename):
+                name = step.tb_frame.f_globals.get("__name__", "")
+                found = (_text(name), self.relative(code.co_filename), step.tb_lineno)
+            step = step.tb_next
+        return found
+
+    def _owner(self, owner: object) -> dict[str, Any]:
+        if owner is None:
+            return {}
+        if isinstance(owner, types.ModuleType):
+            return {"owner": _text(owner.__name__), "owner_inside": self._module_inside(owner)}
+        kind = owner if isinstance(owner, type) else type(owner)
+        module = _text(kind.__module__)
+        return {
+            "owner": module + "." + _text(kind.__qualname__),
+            "owner_inside": self._module_inside(sys.modules.get(module)),
+        }
+
+    def _module_inside(self, module: types.ModuleType | None) -> bool:
+        places = [getattr(module, "__file__", None), *list(getattr(module, "__path__", []))]
+        return any(self.inside(place) for place in places)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _left_by_raises(error: BaseException) -> bool:
+    """`pytest.raises` reports a missing exception by `pytest.fail`: told apart by the frame that it came through."""
+    home = str(Path(_pytest.__file__).parent) + os.sep
+    step = error.__traceback__
+    while step is not None:
+        code = step.tb_frame.f_code
+        if code.co_filename.startswith(home) and code.co_name in ("__exit__", "raises", "warns"):
+            return True
+        step = step.tb_next
+    return False
+
+
+class Probe:
+    """A pytest plugin that watches and changes nothing but the order, where the reversed one is asked for."""
+
+    def __init__(self, log: EventLog, parameters: dict[str, Any], plugins: list[str]) -> None:
+        self._log = log
+        self._checkout = parameters["checkout"]
+        self._plugins = plugins
+        self._only = parameters["only"]
+        self._reverse = parameters["reverse"]
+        self._describer = Describer(self._checkout)
+        self._made: dict[tuple[str, str], tuple[str, Any]] = {}
+
+    # --- setting up ---
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_addoption(self, pluginmanager: pytest.PytestPluginManager) -> None:
+        """Runs when this plugin is registered: after pytest's own plugins, before any file of the checkout is read."""
+        for name in self._plugins:
+            pluginmanager.load_setuptools_entrypoints("pytest11", name=name)
+        drop_copies(self._checkout)
+        source = Path(self._checkout, "src")
+        sys.path[:0] = [self._checkout, *([str(source)] if source.is_dir() else [])]
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        tools = {"python": platform.python_version(), "pytest": pytest.__version__}
+        for _, distribution in session.config.pluginmanager.list_plugin_distinfo():
+            tools[distribution.project_name] = distribution.version
+        self._log.emit("tools", tools=tools)
+
+    # --- collecting ---
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        if not self._only or collection_path.name == "__init__.py" or collection_path.is_dir():
+            return None
+        path = self._describer.relative(collection_path)
+        return None if any(path == only or path.startswith(only + "/") for only in self._only) else True
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, None]:
+        if isinstance(collector, pytest.File):
+            self._log.emit("collect", id=collector.nodeid)
+        result = yield
+        if result.excinfo is not None:
+            return
+        report = result.get_result()
+        call = getattr(report, "call", None)
+        if call is not None and call.excinfo is not None:
+            error, conftest = self._collect_cause(call.excinfo.value)
+            facts = self._describer.describe(error)
+            self._log.emit("uncollected", id=report.nodeid, outcome=report.outcome, conftest=conftest, raised=facts)
+        elif report.outcome != "passed":
+            self._log.emit("uncollected", id=report.nodeid, outcome=report.outcome, conftest="", raised=None)
+        elif isinstance(collector, pytest.File):
+            self._log.emit("collected_file", id=collector.nodeid)
+
+    def _collect_cause(self, error: BaseException) -> tuple[BaseException, str]:
+        """Pytest wraps what a test module or a conftest raised on import; the cause is what matters."""
+        conftest = ""
+        if type(error).__name__ == "ConftestImportFailure":
+            conftest = self._describer.relative(getattr(error, "path", ""))
+        if conftest or isinstance(error, pytest.Collector.CollectError):
+            error = error.__cause__ or error
+        return error, conftest
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, Any, None]:
+        yield
+        if self._reverse:
+            items.reverse()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self._log.emit("collected", ids=[item.nodeid for item in session.items])
+
+    # --- running ---
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._log.emit("start", id=nodeid)
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
+        """What was really raised, beside what the report will say of it."""
+        result = yield
+        if result.excinfo is not None:
+            return
+        error = call.excinfo.value if call.excinfo is not None else None
+        self._made[item.nodeid, call.when] = (result.get_result().outcome, error and self._describer.describe(error))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        made, raised = self._made.get((report.nodeid, report.when), ("", None))
+        if report.when == "setup" and report.outcome == made == "passed":
+            return
+        self._log.emit(
+            "report",
+            id=report.nodeid,
+            when=report.when,
+            outcome=report.outcome,
+            made=made,
+            raised=raised,
+            xfail=hasattr(report, "wasxfail"),
+            sub=hasattr(report, "context"),
+            text="" if report.outcome == "passed" else str(getattr(report, "longrepr", ""))[-MESSAGE_LIMIT:],
+            seconds=round(report.duration, 4),
+        )
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        self._log.emit("finish", status=int(exitstatus))
+
+
+def plugin_names(named: Iterable[str]) -> list[str]:
+    """Entry points of the distributions that the project names; all others stay off."""
+    names = []
+    for distribution in named:
+        try:
+            points = importlib.metadata.distribution(distribution).entry_points
+        except importlib.metadata.PackageNotFoundError:
+            continue  # not installed: pytest says so itself where it matters
+        names += [point.name for point in points if point.group == "pytest11"]
+    return names
+
+
+def drop_copies(checkout: str) -> None:
+    """Take editable installs of this very project off the path: what is missing here must not be found there."""
+    own = top_level_names(Path(checkout)) | top_level_names(Path(checkout, "src"))
+    installed = {*site.getsitepackages(), *sysconfig.get_paths().values()}
+    sys.path[:] = [entry for entry in sys.path if entry in installed or not own & top_level_names(Path(entry))]
+    for finder in list(sys.meta_path):
+        module = sys.modules.get(getattr(finder, "__module__", ""))
+        mapping = getattr(module, "MAPPING", None)  # how setuptools' editable finders say what they serve
+        if isinstance(mapping, dict) and own & {str(name).partition(".")[0] for name in mapping}:
+            sys.meta_path.remove(finder)
+
+
+def top_level_names(directory: Path) -> set[str]:
+    """What can be imported from a directory: packages and modules, by name."""
+    if not directory.is_dir():
+        return set()
+    return {entry.stem for entry in directory.iterdir() if entry.suffix == ".py" or holds_modules(entry)} - COMMON_NAMES
+
+
+def holds_modules(directory: Path) -> bool:
+    return directory.name.isidentifier() and directory.is_dir() and any(directory.glob("*.py"))
+
+
+def main() -> int:
+    parameters = json.loads(sys.stdin.buffer.read())
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    fcntl.fcntl(parameters["events"], fcntl.F_SETFD, fcntl.FD_CLOEXEC)
+    own = Path(__file__).resolve().parent
+    sys.path[:] = [entry for entry in sys.path if entry and Path(entry).resolve() != own]
+    sys.argv = ["pytest"]
+    log = EventLog(parameters["events"], parameters["nonce"])
+    plugins = plugin_names(parameters["named"])
+    more = [option for name in plugins for option in parameters["plugin_args"].get(name, [])]
+    try:
+        status = int(pytest.main([*more, *parameters["args"]], plugins=[Probe(log, parameters, plugins)]))
+    except BaseException as error:
+        log.emit("aborted", raised=Describer(parameters["checkout"]).describe(error))
+        raise
+    log.emit("end", status=status)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,169 @@
+"""How a project runs its own tests, as far as the runner must know: patterns, test paths, plugins that it names."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import shlex
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+# pytest's own defaults
+PYTHON_FILES = ("test_*.py", "*_test.py")
+PYTHON_FUNCTIONS = ("test",)
+NORECURSE = ("*.egg", ".*", "_darcs", "build", "CVS", "dist", "node_modules", "venv", "{arch}")
+
+_REQUIREMENT = re.compile(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
+_QUOTED = re.compile(r"""["']([A-Za-z0-9][A-Za-z0-9._-]*)[^"'\n]*["']""")
+
+
+@dataclass(frozen=True)
+class PytestProject:
+    python_files: tuple[str, ...] = PYTHON_FILES
+    python_functions: tuple[str, ...] = PYTHON_FUNCTIONS
+    norecursedirs: tuple[str, ...] = NORECURSE
+    testpaths: tuple[str, ...] = ()
+    addopts: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()  # distributions, normalised: a pytest plugin among them is switched on
+
+    def is_test_module(self, path: str) -> bool:
+        name = path.rpartition("/")[2]
+        return any(fnmatchcase(path if "/" in pattern else name, pattern) for pattern in self.python_files)
+
+    def ignored(self, path: str) -> bool:
+        """Whether pytest, as configured, does not walk into this place."""
+        directories = path.split("/")[:-1]
+        return any(_skipped(part, self.norecursedirs) for part in directories) or any(
+            path == place or path.startswith(f"{place}/") for place in self._ignore_options()
+        )
+
+    def _ignore_options(self) -> Iterator[str]:
+        joined = [option.removeprefix("--ignore=") for option in self.addopts if option.startswith("--ignore=")]
+        apart = [value for option, value in pairwise(self.addopts) if option == "--ignore"]
+        return (place.removeprefix("./").rstrip("/") for place in [*joined, *apart])
+
+
+def _skipped(directory: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(directory, pattern) for pattern in patterns)
+
+
+def read_project(root: Path) -> PytestProject:
+    settings = _pytest_settings(root)
+    addopts = _words(settings.get("addopts", ""))
+    return PytestProject(
+        python_files=_words(settings.get("python_files", "")) or PYTHON_FILES,
+        python_functions=_words(settings.get("python_functions", "")) or PYTHON_FUNCTIONS,
+        norecursedirs=_words(settings.get("norecursedirs", "")) or NORECURSE,
+        testpaths=tuple(path.rstrip("/") for path in _words(settings.get("testpaths", ""))),
+        addopts=addopts,
+        named=_named_distributions(root, _lines(settings.get("required_plugins", ""))),
+    )
+
+
+# --- the file that configures pytest ----------------------------------------------------------------------------------
+
+
+def _pytest_settings(root: Path) -> dict[str, Any]:
+    """The first file, in pytest's own order, that has a section for pytest."""
+    for name in ("pytest.toml", ".pytest.toml"):
+        if (root / name).is_file():
+            return dict(_toml(root / name).get("pytest", {}))
+    for name in ("pytest.ini", ".pytest.ini"):
+        if (root / name).is_file():
+            return _ini(root / name).get("pytest", {})
+    tool = _toml(root / "pyproject.toml").get("tool", {}).get("pytest", {})
+    if tool:
+        return dict(tool.get("ini_options", tool))
+    for name, section in (("tox.ini", "pytest"), ("setup.cfg", "tool:pytest")):
+        if section in (sections := _ini(root / name)):
+            return sections[section]
+    return {}
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    """What cannot be read says nothing here; pytest itself refuses to start on a broken file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return {}
+
+
+def _ini(path: Path) -> dict[str, dict[str, Any]]:
+    parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
+    try:
+        parser.read_string(_text(path))
+    except configparser.Error:
+        return {}
+    return {section: dict(parser[section]) for section in parser.sections()}
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    if isinstance(value, list):
+        return tuple(str(item) for item in value)
+    try:
+        return tuple(shlex.split(str(value or "")))
+    except ValueError:  # an unclosed quote: pytest will complain
+        return tuple(str(value).split())
+
+
+def _lines(value: Any) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, list) else str(value or "").split()
+
+
+# --- what the project names -------------------------------------------------------------------------------------------
+
+
+def _named_distributions(root: Path, required: list[str]) -> tuple[str, ...]:
+    pyproject = _toml(root / "pyproject.toml")
+    pipfile = _toml(root / "Pipfile")
+    names = [
+        *required,
+        *_toml_requirements(pyproject),
+        *pipfile.get("packages", {}),
+        *pipfile.get("dev-packages", {}),
+        *_requirement_files(root),
+        *_ini_requirements(_ini(root / "setup.cfg")),
+        *_ini_requirements(_ini(root / "tox.ini")),
+        *(found for name in ("setup.py", "noxfile.py") for found in _QUOTED.findall(_text(root / name))),
+    ]
+    return tuple(sorted({_normal(match[1]) for name in names if (match := _REQUIREMENT.match(name))}))
+
+
+def _normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _toml_requirements(value: Any, *, under: bool = False) -> Iterator[str]:
+    """Strings and keys below any key that speaks of dependencies: every packaging tool has its own spelling."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if under:
+                yield key
+            yield from _toml_requirements(inner, under=under or "dependenc" in key or key == "requires")
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _toml_requirements(inner, under=under)
+    elif under and isinstance(value, str):
+        yield value
+
+
+def _requirement_files(root: Path) -> Iterator[str]:
+    places = [*root.glob("*requirements*.txt"), *root.glob("requirements*/*.txt"), *root.glob("*requirements*.in")]
+    for path in sorted(places):
+        yield from (line for line in _text(path).splitlines() if not line.lstrip().startswith(("-", "#")))
+
+
+def _ini_requirements(sections: dict[str, dict[str, Any]]) -> Iterator[str]:
+    for name, section in sections.items():
+        for key, value in section.items():
+            if key in {"install_requires", "tests_require", "deps"} or name == "options.extras_require":
+                yield from str(value or "").splitlines()

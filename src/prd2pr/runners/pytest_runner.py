@@ -1,0 +1,222 @@
+"""The clean run: a fresh checkout, a clean environment, secret results, canaries, and a report that can be believed."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from prd2pr.config import TestRun
+from prd2pr.core.evidence import RunReport
+from prd2pr.ports import RunRequest
+from prd2pr.runners.canary import Canary, choose_directories, place_canaries
+from prd2pr.runners.events import read_events
+from prd2pr.runners.honesty import Testimony, problems_of
+from prd2pr.runners.interpreter import tools_digest
+from prd2pr.runners.junit import JUnitUnreadable, Key, Verdict, read_junit
+from prd2pr.runners.project import PytestProject, read_project
+from prd2pr.runners.results import Place, results_of
+from prd2pr.runners.watch import Watched, watch
+
+Export = Callable[[str, Path, Mapping[str, str]], None]  # tree, directory, path -> blob put over it
+
+LAUNCHER = Path(__file__).with_name("launch.py")
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+@dataclass(frozen=True)
+class Rooms:
+    """The directories of one run. What the tests may know of is apart from what they may not."""
+
+    checkout: Path
+    home: Path
+    scratch: Path
+    secret: Path
+    nonce: str
+
+    @property
+    def junit(self) -> Path:
+        return self.secret / f"{self.nonce}.xml"
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return tuple(str(place) for place in (self.checkout, self.home, self.scratch, self.secret))
+
+
+class PytestRunner:
+    """Implements `ports.TestRunner` for one interpreter."""
+
+    def __init__(self, git_export: Export, python: Path, settings: TestRun | None = None) -> None:
+        self._export = git_export
+        self._python = python
+        self._settings = settings or TestRun()
+        self._identity = ""
+
+    def identity(self) -> str:
+        """Everything but the request that a result depends on: for whoever keeps results."""
+        if not self._identity:
+            command = [str(self._python), *self._settings.args, LAUNCHER.read_text(encoding="utf-8")]
+            self._identity = tools_digest(self._python, command)
+        return self._identity
+
+    def run(self, request: RunRequest) -> RunReport:
+        with _rooms() as rooms:
+            self._export(request.code_tree, rooms.checkout, dict(request.restore))
+            project = read_project(rooms.checkout)
+            modules = _test_modules(rooms.checkout, project)
+            wanted = (*request.canary_dirs, *(_parent(path, rooms.checkout) for path in request.paths))
+            directories = choose_directories(project, modules, wanted)
+            canaries = place_canaries(rooms.checkout, project, directories)
+            watched = self._watch(request, rooms, project, canaries)
+            return self._report(request, rooms, watched, canaries, modules)
+
+    # --- running ------------------------------------------------------------------------------------------------------
+
+    def _watch(self, request: RunRequest, rooms: Rooms, project: PytestProject, canaries: list[Canary]) -> Watched:
+        parameters = {
+            "nonce": rooms.nonce,
+            "checkout": str(rooms.checkout),
+            "named": project.named,
+            "plugin_args": {
+                "xdist": ["--numprocesses=0"],  # one process, so that every report is seen
+                "pytest_cov": ["--no-cov"],  # canaries would spoil the numbers
+                "randomly": [f"--randomly-seed={request.hash_seed}"],
+            },
+            "only": [*request.paths, *(canary.path for canary in canaries)] if request.paths else [],
+            "reverse": request.order == "reversed",
+            "args": [
+                *self._arguments(project, canaries),
+                *self._placed_arguments(rooms, project),
+                *_roots(project, canaries),
+            ],
+        }
+        return watch(
+            [str(self._python), "-s", "-B", "-X", "utf8", str(LAUNCHER)],
+            parameters,
+            cwd=rooms.checkout,
+            environment=clean_environment(self._python, rooms, request.hash_seed),
+            timeout_seconds=self._settings.timeout_seconds,
+            stall_seconds=self._settings.stall_seconds,
+        )
+
+    def _arguments(self, project: PytestProject, canaries: list[Canary]) -> list[str]:
+        """The project's own addopts come before these and stay in force, but for what would cut the run short."""
+        stray = [canary.path for canary in canaries if not project.is_test_module(canary.path)]
+        return [
+            *self._settings.args,
+            "--maxfail=0",
+            "--continue-on-collection-errors",
+            "--color=no",
+            "--tb=short",
+            *([f"--override-ini=python_files={' '.join([*project.python_files, *stray])}"] if stray else []),
+        ]
+
+    def _placed_arguments(self, rooms: Rooms, project: PytestProject) -> list[str]:
+        """Those that name directories of this run."""
+        cached = not any(option.endswith("no:cacheprovider") for option in project.addopts)
+        return [
+            f"--rootdir={rooms.checkout}",
+            f"--confcutdir={rooms.checkout}",
+            f"--junitxml={rooms.junit}",
+            "--override-ini=junit_family=xunit1",
+            *([f"--override-ini=cache_dir={rooms.scratch / 'cache'}"] if cached else []),
+        ]
+
+    # --- reporting ----------------------------------------------------------------------------------------------------
+
+    def _report(
+        self, request: RunRequest, rooms: Rooms, watched: Watched, canaries: list[Canary], modules: dict[str, str]
+    ) -> RunReport:
+        seen = read_events(watched.events, rooms.nonce)
+        results = results_of(seen, Place(modules, rooms.all), killed=bool(watched.killed))
+        by_id = {result.id: result for result in results.tests}
+        testimony = Testimony(
+            seen=seen,
+            exit_status=watched.exit_status,
+            killed=watched.killed,
+            seconds=watched.seconds,
+            junit=_read_junit(rooms.junit),
+            output=watched.output,
+            canaries=canaries,
+            results=by_id,
+            hidden=rooms.all,
+        )
+        own = {test for canary in canaries for test in canary.ids}
+        return RunReport(
+            code_tree=request.code_tree,
+            command=("pytest", *self._settings.args, *request.paths),
+            tools=seen.tools,
+            order=request.order,
+            hash_seed=request.hash_seed,
+            results=tuple(result for result in results.tests if result.id not in own),
+            collect_errors=results.collect_errors,
+            exit_status=watched.exit_status,
+            seconds=round(watched.seconds, 3),
+            problems=problems_of(testimony),
+            canary_dirs=tuple(canary.directory for canary in canaries),
+        )
+
+
+def clean_environment(python: Path, rooms: Rooms, hash_seed: int) -> dict[str, str]:
+    """Built from nothing: what is not here is not inherited."""
+    return {
+        "PATH": f"{python.parent}:{SYSTEM_PATH}",
+        "LANG": "C.UTF-8",
+        "HOME": str(rooms.home),
+        "TMPDIR": str(rooms.scratch),
+        "PYTHONHASHSEED": str(hash_seed),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
+
+
+@contextmanager
+def _rooms() -> Iterator[Rooms]:
+    """Two unrelated directories: from the checkout, nothing leads to the secret one."""
+    run, secret = Path(tempfile.mkdtemp()).resolve(), Path(tempfile.mkdtemp()).resolve()
+    rooms = Rooms(run / "checkout", run / "home", run / "tmp", secret, secrets.token_hex(16))
+    try:
+        for place in (rooms.checkout, rooms.home, rooms.scratch):
+            place.mkdir()
+        # Ends pytest's search for a configuration here, when the project has none.
+        (run / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+        yield rooms
+    finally:
+        for place in (run, secret):
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def _read_junit(path: Path) -> dict[Key, Verdict] | str:
+    try:
+        return read_junit(path)
+    except JUnitUnreadable as problem:
+        return str(problem)
+
+
+def _test_modules(checkout: Path, project: PytestProject) -> dict[str, str]:
+    found = {}
+    for path in sorted(checkout.rglob("*.py")):
+        name = path.relative_to(checkout).as_posix()
+        if project.is_test_module(name) and path.is_file() and not path.is_symlink():
+            found[name] = path.read_text(encoding="utf-8", errors="replace")
+    return found
+
+
+def _parent(path: str, checkout: Path) -> str:
+    return path if (checkout / path).is_dir() else path.rpartition("/")[0]
+
+
+def _roots(project: PytestProject, canaries: list[Canary]) -> list[str]:
+    """Where pytest starts: nothing said means its own testpaths. Directories outside of these have to be named."""
+    if not project.testpaths:
+        return []
+    asked = [canary.directory for canary in canaries if canary.requested]
+    outside = [place for place in asked if not any(_within(place, root) for root in project.testpaths)]
+    return [*project.testpaths, *outside] if outside else []
+
+
+def _within(place: str, root: str) -> bool:
+    return root in {".", place} or place.startswith(f"{root}/")

@@ -1,0 +1,249 @@
+"""Runs that try to look better than they are: each is a problem of the run, never a passed test that counts."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from small_projects import Files, run_files
+
+from prd2pr.config import TestRun
+from prd2pr.core.evidence import FailureKind
+
+WRONG = {
+    "shop.py": "def add(a, b):\n    return a - b\n",
+    "tests/test_shop.py": "from shop import add\n\ndef test_add():\n    assert add(1, 2) == 3\n",
+}
+
+SUBVERTED: dict[str, Files] = {
+    "conftest rewrites reports": {
+        "tests/conftest.py": """
+            import pytest
+
+            @pytest.hookimpl(hookwrapper=True)
+            def pytest_runtest_makereport(item, call):
+                outcome = yield
+                report = outcome.get_result()
+                report.outcome = "passed"
+            """
+    },
+    "conftest rewrites reports, outermost": {
+        "tests/conftest.py": """
+            import pytest
+
+            @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+            def pytest_runtest_makereport(item, call):
+                outcome = yield
+                outcome.get_result().outcome = "passed"
+            """
+    },
+    "conftest rewrites only the real test": {
+        "tests/conftest.py": """
+            import pytest
+
+            @pytest.hookimpl(tryfirst=True)
+            def pytest_runtest_logreport(report):
+                if "test_add" in report.nodeid:
+                    report.outcome = "passed"
+            """
+    },
+    "conftest rewrites only the real test, early": {
+        "tests/conftest.py": """
+            import pytest
+
+            @pytest.hookimpl(hookwrapper=True)
+            def pytest_runtest_makereport(item, call):
+                outcome = yield
+                if item.name == "test_add":
+                    outcome.get_result().outcome = "passed"
+            """
+    },
+    "conftest swallows the call": {
+        "tests/conftest.py": """
+            import pytest
+
+            @pytest.hookimpl(tryfirst=True)
+            def pytest_pyfunc_call(pyfuncitem):
+                return True
+            """
+    },
+    "conftest empties the collection": {
+        "tests/conftest.py": "def pytest_collection_modifyitems(items):\n    items.clear()\n"
+    },
+    "conftest drops tests later": {
+        "tests/conftest.py": """
+            import pytest
+
+            @pytest.hookimpl(tryfirst=True)
+            def pytest_runtestloop(session):
+                session.items[:] = [item for item in session.items if item.name != "test_add"]
+            """
+    },
+    "conftest sets the exit status": {
+        "tests/conftest.py": "def pytest_sessionfinish(session):\n    session.exitstatus = 0\n"
+    },
+    "conftest skips what fails": {
+        "tests/conftest.py": """
+            import pytest
+
+            @pytest.hookimpl(hookwrapper=True)
+            def pytest_runtest_call(item):
+                outcome = yield
+                if outcome.excinfo:
+                    pytest.skip("not today")
+            """
+    },
+    "addopts only collects": {"pytest.ini": "[pytest]\naddopts = --co\n"},
+    "addopts selects": {"pytest.ini": "[pytest]\naddopts = -k nothing_like_it\n"},
+    "subject exits at import": {"shop.py": "import os\nos._exit(0)\n"},
+    "subject exits at call": {"shop.py": "import os\ndef add(a, b):\n    os._exit(0)\n"},
+    "subject exits with status 1": {"shop.py": "import os\ndef add(a, b):\n    os._exit(1)\n"},
+    "subject exits at exit": {
+        "shop.py": "import atexit, os\natexit.register(os._exit, 0)\ndef add(a, b):\n    return a - b\n"
+    },
+    "subject leaves pytest": {
+        "shop.py": "import pytest\ndef add(a, b):\n    pytest.exit('done', returncode=0)\n"
+    },
+    "subject leaves pytest with status 1": {
+        "shop.py": "import pytest\ndef add(a, b):\n    pytest.exit('done', returncode=1)\n"
+    },
+    "subject interrupts": {"shop.py": "def add(a, b):\n    raise KeyboardInterrupt\n"},
+    "test module exits while collected": {"tests/test_other.py": "import sys\nsys.exit(0)\n"},
+    "subject patches pytest's reports": {
+        "shop.py": """
+            import _pytest.reports as reports
+            make = reports.TestReport.from_item_and_call
+            def passed(item, call):
+                call.excinfo = None
+                return make(item, call)
+            reports.TestReport.from_item_and_call = staticmethod(passed)
+            def add(a, b):
+                return a - b
+            """
+    },
+    "subject empties the result file at exit": {
+        "shop.py": """
+            import atexit, gc
+            def forge():
+                for thing in gc.get_objects():
+                    path = getattr(thing, "logfile", None)
+                    if path and str(path).endswith(".xml"):
+                        open(path, "w").write("<testsuites/>")
+            atexit.register(forge)
+            def add(a, b):
+                return a - b
+            """
+    },
+    "subject writes events of its own": {
+        "shop.py": """
+            import os
+            for descriptor in range(3, 20):
+                try:
+                    os.write(descriptor, b'{"event": "end", "status": 1, "n": 1}\\n')
+                except OSError:
+                    pass
+            def add(a, b):
+                return a - b
+            """
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SUBVERTED)
+def test_a_subverted_run_is_not_honest(name: str) -> None:
+    report = run_files({**WRONG, **SUBVERTED[name]})
+    assert report.problems, report
+    assert "/checkout" not in str(report.problems)
+    assert {result.id.partition("::")[0] for result in report.results} <= set(WRONG) | set(SUBVERTED[name])
+
+
+HARMLESS: dict[str, Files] = {
+    "pytest shadowed": {"pytest.py": "raise SystemExit(0)\n", "_pytest/__init__.py": "raise SystemExit(0)\n"},
+    "sitecustomize": {
+        "sitecustomize.py": "import os\nos._exit(0)\n",
+        "usercustomize.py": "import os\nos._exit(0)\n",
+        "evil.pth": "import os; os._exit(0)\n",
+    },
+    "plugin by metadata in the workspace": {
+        "evil-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: pytest-timeout\nVersion: 1.0\n",
+        "evil-1.0.dist-info/entry_points.txt": "[pytest11]\ntimeout = evil\n",
+        "requirements-dev.txt": "pytest-timeout\n",
+        "evil.py": "import os\nos._exit(0)\n",
+    },
+    "poisoned byte code": {"__pycache__/shop.cpython-311.pyc": "not byte code"},
+    "forged result file in the checkout": {"results.xml": "<testsuites/>", "report.xml": "<testsuites/>"},
+}
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_what_lies_in_the_workspace_has_no_say(name: str) -> None:
+    report = run_files({**WRONG, **HARMLESS[name]})
+    assert report.problems == ()
+    assert [(result.id, result.outcome) for result in report.results] == [("tests/test_shop.py::test_add", "failed")]
+
+
+@pytest.mark.parametrize(
+    ("subject", "kind", "stage"),
+    [
+        ("import os\ndef add(a, b):\n    os._exit(0)\n", FailureKind.EXIT, "call"),
+        ("import os\nos._exit(0)\n", FailureKind.EXIT, "collect"),
+        ("def add(a, b):\n    raise KeyboardInterrupt\n", FailureKind.EXIT, "call"),
+        ("import sys\ndef add(a, b):\n    sys.exit(1)\n", FailureKind.EXIT, "call"),
+        ("import time\ndef add(a, b):\n    time.sleep(60)\n", FailureKind.TIMEOUT, "call"),
+        ("import time\ntime.sleep(60)\n", FailureKind.TIMEOUT, "collect"),
+    ],
+)
+def test_the_test_that_ended_the_run_is_named(subject: str, kind: FailureKind, stage: str) -> None:
+    report = run_files({**WRONG, "shop.py": subject}, settings=TestRun(stall_seconds=2))
+    failure = report.by_id()["tests/test_shop.py::test_add"].failure
+    assert failure is not None
+    assert (failure.kind, failure.stage) == (kind, stage)
+    assert report.honest == (subject.count("sys.exit") == 1)  # pytest reports a SystemExit like any exception
+
+
+def test_the_whole_run_has_a_limit() -> None:
+    chatty = {f"test_{n}.py": "import time\ndef test_a():\n    time.sleep(0.4)\n" for n in range(20)}
+    began = time.monotonic()
+    report = run_files(chatty, settings=TestRun(timeout_seconds=2))
+    assert time.monotonic() - began < 5
+    assert report.exit_status is None
+    assert "timed out" in report.problems[0]
+
+
+@pytest.mark.parametrize("own_session", [True, False])
+def test_nothing_stays_alive(tmp_path: Path, own_session: bool) -> None:
+    note = tmp_path / "pid"
+    report = run_files(
+        {
+            "test_spawn.py": f"""
+                import subprocess, sys
+                def test_spawn():
+                    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"],
+                                             start_new_session={own_session})
+                    open({str(note)!r}, "w").write(str(child.pid))
+                """
+        }
+    )
+    assert report.problems == ()
+    assert not _alive(int(note.read_text()))
+
+
+def _alive(process: int) -> bool:
+    deadline = time.monotonic() + 3  # an orphan is reaped by init, a moment later
+    while time.monotonic() < deadline:
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return False
+        if Path(f"/proc/{process}/stat").read_text().split()[2] == "Z":
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def test_endless_output_is_bounded() -> None:
+    report = run_files({"test_loud.py": "import os\ndef test_loud():\n    os.write(1, b'x' * 50_000_000)\n"})
+    assert report.problems == ()
+    assert len(report.model_dump_json()) < 2000
