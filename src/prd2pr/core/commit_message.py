@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from prd2pr.core.records import Phase
 
 SUBJECT_LENGTH = 72
 TRAILER = re.compile(r"^([A-Za-z0-9][A-Za-z0-9-]*):[ \t]+(\S.*)$")
+STEP = re.compile(r"([A-Za-z0-9._-]+)/([A-Za-z0-9._-]+)/(\d{1,9})")
+EVIDENCE = re.compile(r"sha256:[0-9a-f]{64}")
 CHERRY_PICKED = re.compile(r"^\(cherry picked from commit [0-9a-f]+\)$")
 
 
@@ -21,19 +27,29 @@ def _shown(char: str) -> bool:
 
 
 def format_subject(phase: str, scope: str, title: str) -> str:
-    subject = f"{one_line(phase)}({one_line(scope)}): {one_line(title)}"
+    return shortened(f"{one_line(phase)}({one_line(scope)}): {one_line(title)}")
+
+
+def shortened(subject: str) -> str:
     return subject if len(subject) <= SUBJECT_LENGTH else subject[: SUBJECT_LENGTH - 1].rstrip() + "…"
 
 
 def format_message(subject: str, body: str, trailers: Sequence[tuple[str, str]]) -> str:
     """Trailers are the last paragraph and the only lines of their form: text of a model cannot add one."""
-    paragraphs = [one_line(subject)[:SUBJECT_LENGTH]]
+    paragraphs = [shortened(one_line(subject)) or "(no subject)"]
     lines = [_defused(line) for line in _body_lines(body)]
     if any(lines):
         paragraphs.append("\n".join(lines).strip("\n"))
     if trailers:
-        paragraphs.append("\n".join(f"{key}: {one_line(value)}" for key, value in trailers))
+        paragraphs.append("\n".join(_trailer(key, value) for key, value in trailers))
     return "\n\n".join(paragraphs) + "\n"
+
+
+def _trailer(key: str, value: str) -> str:
+    line = f"{key}: {one_line(value)}"
+    if not TRAILER.match(line):
+        raise ValueError(f"{line!r} is not a trailer")
+    return line
 
 
 def _body_lines(body: str) -> list[str]:
@@ -61,3 +77,41 @@ def read_trailers(body: str) -> Mapping[str, tuple[str, ...]]:
         elif not CHERRY_PICKED.match(line):
             return {}
     return found
+
+
+# --- the trailers of a step -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StepRef:
+    """What a commit says about itself; whether it is so, `prd2pr verify` proves."""
+
+    prd: str
+    story: str
+    n: int
+    phase: Phase
+    evidence: str  # sha256:<hex>
+
+
+def digest(data: bytes) -> str:
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
+def step_trailers(step: StepRef) -> tuple[tuple[str, str], ...]:
+    return (
+        ("Tdd-Step", f"{step.prd}/{step.story}/{step.n}"),
+        ("Tdd-Phase", step.phase.value),
+        ("Tdd-Evidence", step.evidence),
+    )
+
+
+def read_step(trailers: Mapping[str, tuple[str, ...]]) -> StepRef | None:
+    """None unless each of the three stands there once and in its form."""
+    values = [trailers.get(key, ()) for key in ("Tdd-Step", "Tdd-Phase", "Tdd-Evidence")]
+    if any(len(value) != 1 for value in values):
+        return None
+    step, phase, evidence = (value[0] for value in values)
+    match = STEP.fullmatch(step)
+    if match is None or phase not in set(Phase) or not EVIDENCE.fullmatch(evidence):
+        return None
+    return StepRef(match[1], match[2], int(match[3]), Phase(phase), evidence)

@@ -235,6 +235,11 @@ class Git:
         names = output.text.split()
         return tuple(parse_commit(found) for found in self._objects.contents_of(names) if found)
 
+    def ancestors(self, commit: str, limit: int) -> tuple[str, ...]:
+        """The commit and those before it, along first parents, the newest first."""
+        arguments = ("rev-list", "--first-parent", f"--max-count={limit}", "--end-of-options", self.rev(commit), "--")
+        return tuple(self._repository.out(*arguments).text.split())
+
     # --- trees --------------------------------------------------------------------------------------------------------
 
     @property

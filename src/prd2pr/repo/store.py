@@ -1,0 +1,193 @@
+"""The branch as the database: state is read from a commit, and written together with the code in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import TypeVar
+
+from prd2pr.core import layout
+from prd2pr.core.codec import decode, encode
+from prd2pr.core.commit_message import format_message, split_message
+from prd2pr.core.evidence import Proof
+from prd2pr.core.layout import PrdLayout
+from prd2pr.core.records import Backlog, Cycle, Document, Phase, Prd, Project, RunRecord, Sprint, Status
+from prd2pr.errors import InputInvalid, StateCorrupted, StateProblem
+from prd2pr.repo.git import Git
+
+D = TypeVar("D", bound=Document)
+
+SEARCHED_COMMITS = 50
+
+
+@dataclass(frozen=True)
+class StateChange:
+    """What a step changes under `.orch-state/`; each call gives a new one."""
+
+    updates: Mapping[str, bytes | None] = field(default_factory=lambda: MappingProxyType({}))
+
+    def with_doc(self, path: str, document: Document) -> StateChange:
+        return self.with_bytes(path, encode(document))
+
+    def with_bytes(self, path: str, content: bytes) -> StateChange:
+        return self._with(path, content)
+
+    def without(self, path: str) -> StateChange:
+        return self._with(path, None)
+
+    def _with(self, path: str, content: bytes | None) -> StateChange:
+        if not path.startswith(f"{layout.STATE}/"):
+            raise InputInvalid(f"{path!r} is not part of the state", where=layout.STATE, remedy="code goes by its tree")
+        return StateChange(MappingProxyType({**self.updates, path: content}))
+
+
+@dataclass(frozen=True)
+class StateStore:
+    git: Git
+    prd_id: str
+    branch: str = ""  # for remedies: where a damaged file is to be mended
+
+    def __post_init__(self) -> None:
+        layout.check_id(self.prd_id, "PRD id")
+
+    @property
+    def paths(self) -> PrdLayout:
+        return PrdLayout(self.prd_id)
+
+    def load(self, commit: str) -> BranchState:
+        """Reads nothing yet: each document is read when it is asked for."""
+        return BranchState(self, self.git.rev(commit))
+
+    def commit_step(
+        self,
+        base_commit: str,
+        code_tree: str,
+        change: StateChange,
+        message: str,
+        *,
+        trailers: Sequence[tuple[str, str]] = (),
+        at: str | None = None,
+    ) -> str:
+        """One commit on `base_commit`: code, state and evidence together. No branch is moved."""
+        tree = self.git.join_state(code_tree, base_commit)
+        updates = dict(change.updates)
+        if layout.ATTRIBUTES in updates or self.git.read(tree, layout.ATTRIBUTES) != layout.ATTRIBUTES_TEXT:
+            updates[layout.ATTRIBUTES] = layout.ATTRIBUTES_TEXT
+        tree = self.git.edit_tree(tree, updates)
+        subject, body = split_message(message)
+        return self.git.commit(tree, [self.git.rev(base_commit)], format_message(subject, body, trailers), at)
+
+    def read(self, commit: str, kind: type[D], path: str) -> D | None:
+        data = self.git.read(commit, path)
+        if data is None:
+            return None
+        try:
+            return decode(kind, data, path)
+        except StateCorrupted as problem:
+            raise self._with_last_valid(commit, kind, path, problem) from problem
+
+    def missing(self, commit: str, kind: type[Document], path: str) -> StateCorrupted:
+        problem = StateCorrupted(f"{path} is missing", where=path)
+        return self._with_last_valid(commit, kind, path, problem)
+
+    def _with_last_valid(self, commit: str, kind: type[Document], path: str, problem: StateCorrupted) -> StateCorrupted:
+        valid = self._last_valid(commit, kind, path)
+        if valid is None:
+            remedy = f"no valid version in the last {SEARCHED_COMMITS} commits: `git log -- {path}` shows its history"
+            return StateCorrupted(problem.what, where=f"{path} in {commit[:10]}", remedy=remedy)
+        switch = f"git switch {self.branch} && " if self.branch else ""
+        restore = f"git restore --source={valid[:10]} --staged --worktree -- {path} && git commit -m 'Restore {path}'"
+        where = f"{path} in {commit[:10]}; last valid in {valid[:10]}"
+        return StateCorrupted(problem.what, where=where, remedy=switch + restore)
+
+    def _last_valid(self, commit: str, kind: type[Document], path: str) -> str | None:
+        for earlier in self.git.ancestors(commit, SEARCHED_COMMITS):
+            data = self.git.read(earlier, path)
+            if data is not None and _is_valid(kind, data, path):
+                return earlier
+        return None
+
+
+def _is_valid(kind: type[Document], data: bytes, path: str) -> bool:
+    try:
+        decode(kind, data, path)
+    except StateProblem:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class BranchState:
+    """The state in one commit. A PRD that was never planned has empty documents; one that was must have all of them."""
+
+    store: StateStore
+    commit: str
+    _cycles: dict[str, Cycle | None] = field(default_factory=dict, repr=False)
+
+    @property
+    def paths(self) -> PrdLayout:
+        return self.store.paths
+
+    @property
+    def planned(self) -> bool:
+        return self.prd is not None
+
+    @cached_property
+    def prd(self) -> Prd | None:
+        return self._read(Prd, self.paths.prd)
+
+    @cached_property
+    def project(self) -> Project:
+        return self._expect(Project, layout.PROJECT) or Project()
+
+    @cached_property
+    def status(self) -> Status:
+        return self._expect(Status, self.paths.status) or Status()
+
+    @cached_property
+    def backlog(self) -> Backlog:
+        return self._expect(Backlog, self.paths.backlog) or Backlog()
+
+    def cycle(self, story: str) -> Cycle | None:
+        if story not in self._cycles:
+            self._cycles[story] = self._read(Cycle, self.paths.cycle(story))
+        return self._cycles[story]
+
+    @cached_property
+    def cycle_ids(self) -> tuple[str, ...]:
+        """Stories that have a cycle, without reading the cycles."""
+        names = (path.rpartition("/")[2] for path in self.listing(self.paths.cycles))
+        return tuple(sorted(name.removesuffix(".json") for name in names if name.endswith(".json")))
+
+    def sprint(self, sprint_id: str) -> Sprint | None:
+        return self._read(Sprint, self.paths.sprint(sprint_id))
+
+    def run(self, run_id: str) -> RunRecord | None:
+        return self._read(RunRecord, self.paths.run(run_id))
+
+    def run_ids(self) -> tuple[str, ...]:
+        names = (path.rpartition("/")[2] for path in self.listing(f"{self.paths.root}/runs"))
+        return tuple(sorted(name.removesuffix(".json") for name in names))
+
+    def evidence_bytes(self, story: str, n: int, phase: Phase) -> bytes | None:
+        return self.store.git.read(self.commit, self.paths.evidence(story, n, phase))
+
+    def proof(self, story: str, n: int, phase: Phase) -> Proof | None:
+        return self._read(Proof, self.paths.evidence(story, n, phase))
+
+    def bytes_at(self, path: str) -> bytes | None:
+        return self.store.git.read(self.commit, path)
+
+    def listing(self, directory: str) -> tuple[str, ...]:
+        return tuple(entry.path for entry in self.store.git.entries(self.commit, directory))
+
+    def _read(self, kind: type[D], path: str) -> D | None:
+        return self.store.read(self.commit, kind, path)
+
+    def _expect(self, kind: type[D], path: str) -> D | None:
+        found = self._read(kind, path)
+        if found is None and self.planned:
+            raise self.store.missing(self.commit, kind, path)
+        return found
