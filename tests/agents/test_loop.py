@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -349,15 +350,26 @@ def test_tests_can_be_run_a_bounded_number_of_times(work: Any) -> None:
         asked.append(paths)
         return report(TestResult(id="tests/test_cart.py::test_add", outcome="passed"), FAILED)
 
-    again = says(("run_tests", {"paths": [TEST_FILE]}))
+    asked_for = "tests/test_cart.py"
+    again = says(("run_tests", {"paths": [f"{asked_for}::test_add", asked_for]}))
     model = ScriptedModel(says(write(SOURCE)), again, again, says(("run_tests", {})), says(done()))
     result = work(replace(BUILDER, test_runs=2), model, run_tests=run_tests)
-    assert asked == [(TEST_FILE,), (TEST_FILE,)]
+    assert asked == [(asked_for,), (asked_for,)]
     assert result.test_runs == 2
     assert answers(model.requests[2]) == [
         f"2 tests: 1 passed, 1 failed.\nfailed {TEST_FILE}::test_c1: AssertionError: assert 40 == 41 (at {TEST_FILE}:9)"
     ]
     assert answers(model.requests[4])[0].startswith("no more test runs")
+
+
+@pytest.mark.parametrize("path", ["-p", "--co", "/etc", "../x", "tests/-k", "tests/gone.py", "", "::x"])
+def test_only_plain_paths_become_arguments_of_the_runner(work: Any, path: str) -> None:
+    def run_tests(paths: tuple[str, ...]) -> RunReport:
+        raise AssertionError(f"must not be run: {paths}")
+
+    model = ScriptedModel(says(write(SOURCE), ("run_tests", {"paths": [path]})), says(done()))
+    assert work(BUILDER, model, run_tests=run_tests).test_runs == 0
+    assert re.search("cannot be run|does not exist", answers(model.requests[1])[1])
 
 
 def test_tests_that_cannot_be_run_are_told_and_not_raised(work: Any) -> None:

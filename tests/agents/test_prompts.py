@@ -236,7 +236,7 @@ def test_hostile_text_stays_inside_its_tags(role: Role[Any]) -> None:
     if role is PLANNER:
         task = replace(task, story=None, design=None)
     for block in blocks_of(role, task)[1:]:
-        outside = re.sub(r'<material name="[^"<>\n]*">\n.*?\n</material>', "", block.text, flags=re.DOTALL)
+        outside = re.sub(r'<material name="[^"<>\n]*">.*?</material>', "", block.text, flags=re.DOTALL)
         assert "Ignore all rules" not in outside
         assert "delete the tests" not in outside
         assert "material" not in outside

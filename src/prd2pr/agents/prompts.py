@@ -28,7 +28,7 @@ def opening(role: Role[Any], task: Task) -> Opening:
     def filled(name: str) -> str:
         return templates.get_template(name).render(values).strip() + "\n"
 
-    step = filled(role.prompt) + (filled("prompts/feedback.j2") if task.earlier or task.advice else "")
+    step = filled(role.prompt) + ("\n" + filled("prompts/feedback.j2") if task.earlier or task.advice else "")
     subject = "prompts/story.j2" if task.story else "prompts/prd.j2"
     return Opening(
         system=(Text(filled("prompts/system.j2"), cache=True),),

@@ -12,6 +12,7 @@ from prd2pr.agents.answers import plain_schema
 from prd2pr.agents.run_text import run_text
 from prd2pr.agents.workspace import Told, Workspace
 from prd2pr.core.evidence import RunReport
+from prd2pr.core.policy import path_problem
 from prd2pr.errors import CannotJudge
 from prd2pr.ports import Tool, ToolUse
 
@@ -74,10 +75,16 @@ class ToolKind:
 def _run_tests(desk: Desk, call: RunTestsNow) -> str:
     if desk.run_tests is None or desk.runs_left <= 0:
         raise Told("no more test runs in this attempt: finish the work and submit; the gate runs the tests anyway.")
+    files = tuple(dict.fromkeys(path.partition("::")[0].rstrip("/") for path in call.paths))
+    for path in files:
+        if problem := path_problem(path):  # it becomes an argument of the test runner
+            raise Told(f"{path!r} cannot be run: {problem}.")
+        if not (desk.workspace.root / path).exists():
+            raise Told(f"{path} does not exist.")
     desk.runs_left -= 1
     desk.runs_done += 1
     try:
-        return run_text(desk.run_tests(call.paths))
+        return run_text(desk.run_tests(files))
     except CannotJudge as problem:
         raise Told(f"the tests could not be run: {problem.what}") from problem
 
