@@ -21,6 +21,7 @@ from prd2pr.core.cycle_machine import (
     phases_from,
 )
 from prd2pr.core.evidence import Finding, Verdict
+from prd2pr.core.machines import machines_page
 from prd2pr.core.project_machine import (
     PROJECT_COMMANDS,
     PROJECT_EVENTS,
@@ -305,3 +306,12 @@ def test_the_diagrams_show_every_state_and_crossing() -> None:
     assert "SPRINT_ACTIVE --> SPRINT_REVIEW: all stories done" in project
     assert "TEST_RED --> CODE_GREEN: red gate" in cycle
     assert project.startswith("stateDiagram-v2\n")
+
+
+def test_the_page_names_every_command_and_every_gate() -> None:
+    page = machines_page()
+    for command in (*PROJECT_COMMANDS.values(), *CYCLE_COMMANDS.values()):
+        row = next(line for line in page.splitlines() if line.startswith(f"| `{command.shown}` |"))
+        assert row.count("|") == 5
+    assert "| `/tdd commit-tests` | `TEST_RED` | Prove RED and commit the tests. Gates: RED. |" in page
+    assert page.count("```mermaid") == 2

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -144,9 +146,7 @@ def test_the_remedy_works(store: StateStore, planned: str, shell: Shell, where: 
     with pytest.raises(StateCorrupted) as caught:
         _ = store.load("prd2pr/auth").backlog
     for command in caught.value.remedy.split(" && "):
-        shell(
-            *command.removeprefix("git ").replace("'", "").split(" ", command.count(" ") if "-m" not in command else 3)
-        )
+        shell(*shlex.split(command)[1:])
     assert store.load("prd2pr/auth").backlog == BACKLOG
 
 
@@ -193,3 +193,21 @@ def test_evidence_paths_read_back() -> None:
     assert (found.prd_id, found.story, found.n, found.phase) == ("auth", "auth-1", 4, Phase.GREEN)
     assert parse_evidence_path(PATHS.cycle("auth-1")) is None
     assert parse_evidence_path(path.replace("green", "purple")) is None
+
+
+def test_a_step_needs_few_processes(
+    store: StateStore, planned: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each costs milliseconds. Counted by a `git` of our own in front of the real one."""
+    real, calls = shutil.which("git"), tmp_path / "calls"
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").write_text(f'#!/bin/sh\necho "$@" >> {calls}\nexec {real} "$@"\n')
+    (tmp_path / "bin" / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    with Git.open(store.git.common_dir.parent) as counted:
+        again = StateStore(counted, "auth")
+        _ = again.load(planned).status, again.load(planned).backlog, again.load(planned).cycle("auth-1")
+        counted.export(planned, tmp_path / "work")
+        counted.snapshot(tmp_path / "work", planned)
+        counted.update_branch("prd2pr/auth", red_step(again, planned), None)
+    assert len(calls.read_text().splitlines()) <= 22

@@ -15,6 +15,7 @@ from prd2pr.repo.process import GitRunner, decode, encode, git_failed, nul_field
 STATE_DIRECTORY = ".orch-state"
 TREE_MODE = "40000"
 FILE_MODE = "100644"
+UNCHANGED = "H"  # as `git ls-files -t` says it; a changed file is listed a second time with another letter
 
 # Left by running the tests; never part of anybody's work, whatever a .gitignore says.
 LEFTOVER_DIRECTORIES = frozenset({"__pycache__", ".pytest_cache"})
@@ -137,17 +138,24 @@ def snapshot_directory(plain: GitRunner, directory: Path, base_tree: str) -> str
     with temporary_index() as index:
         env = {**index, **work_tree(directory)}
         plain.out("read-tree", base_tree, env=env)
-        changed = nul_fields(plain.out("ls-files", "-z", "--modified", "--deleted", env=env).stdout)
-        new = nul_fields(plain.out("ls-files", "-z", "--others", "--exclude-standard", env=env).stdout)
-        tracked = nul_fields(plain.out("ls-files", "-z", env=env).stdout)
-        refuse_embedded(directory, [*tracked, *new])
-        paths = dict.fromkeys(path for path in [*changed, *new] if not is_leftover(path))
+        found = list_files(plain, env)
+        refuse_embedded(directory, [path for _, path in found])
+        paths = dict.fromkeys(path for tag, path in found if tag != UNCHANGED and not is_leftover(path))
+        if not paths:
+            return base_tree
         gone = {path for path in paths if not is_there(directory, path)}
         if gone:
             update_index(plain, env, dict.fromkeys(gone), len(base_tree))
         stdin = encode("".join(f"{path}\0" for path in paths if path not in gone))
         plain.out("update-index", "-z", "--add", "--replace", "--stdin", stdin=stdin, env=env)
         return plain.out("write-tree", env=env).text
+
+
+def list_files(plain: GitRunner, env: Mapping[str, str]) -> list[tuple[str, str]]:
+    """All that is tracked, and once more what of it was changed or deleted, and what is new: tag and path."""
+    kinds = ("--cached", "--modified", "--deleted", "--others", "--exclude-standard")
+    lines = nul_fields(plain.out("ls-files", "-z", "-t", *kinds, env=env).stdout)
+    return [(line[0], line[2:]) for line in lines]
 
 
 def is_there(directory: Path, path: str) -> bool:
