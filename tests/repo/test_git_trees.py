@@ -210,3 +210,11 @@ def test_a_huge_file_goes_both_ways(git: Git, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "huge.bin").stat().st_size == len(huge)
     assert git.read(tree, "huge.bin") == huge
     assert git.snapshot(tmp_path / "out", "HEAD") == tree
+
+
+def test_a_submodule_stays_as_it_is(git: Git, tmp_path: Path) -> None:
+    tree = git.edit_tree("HEAD", {"vendored": BlobRef("1" * 40, "160000")})
+    git.export(tree, tmp_path / "out")
+    (tmp_path / "out" / "new.py").write_text("1\n")
+    after = git.snapshot(tmp_path / "out", tree)
+    assert [(change.path, change.status) for change in git.diff(tree, after)] == [("new.py", "A")]
