@@ -153,7 +153,7 @@ class MessagesApi:
 
 def complete_reply(scripted: ScriptedReply, body: Json, number: int) -> Json:
     """The whole message, as it comes without streaming."""
-    reply = dict(scripted) if isinstance(scripted, Mapping) else {"content": scripted}
+    reply: Json = dict(scripted) if isinstance(scripted, Mapping) else {"content": scripted}
     content = reply["content"]
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     content = [

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-TOP_FIELDS = {
+TOP_FIELDS: dict[str, type | tuple[type, ...]] = {
     "model": str,
     "messages": list,
     "max_tokens": int,
