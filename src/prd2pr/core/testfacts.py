@@ -7,12 +7,22 @@ import re
 from collections.abc import Callable, Iterable
 
 from prd2pr.core.evidence import Fact
+from prd2pr.core.testfacts_hooks import hook_facts
 from prd2pr.core.testfacts_marks import mark_facts
+from prd2pr.core.testfacts_mocks import mock_facts
 from prd2pr.core.testfacts_model import DeclaredTest, FactContext, TestModule, is_test_module, parse_tests
+from prd2pr.core.testfacts_oracle import oracle_facts
+from prd2pr.core.testfacts_vacuous import vacuous_facts
 
 __all__ = ["FactContext", "criteria_named", "declared_tests", "test_facts"]
 
-_RULES: tuple[Callable[[TestModule, FactContext], Iterable[Fact]], ...] = (mark_facts,)
+_RULES: tuple[Callable[[TestModule, FactContext], Iterable[Fact]], ...] = (
+    mark_facts,
+    hook_facts,
+    mock_facts,
+    vacuous_facts,
+    oracle_facts,
+)
 
 
 def declared_tests(path: str, source: str) -> tuple[str, ...]:

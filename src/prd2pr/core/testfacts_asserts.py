@@ -1,0 +1,266 @@
+"""Finds the assertions that a test makes, its helpers' too, and where each stands: one that cannot fail says why."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from prd2pr.core.testfacts_live import Liveness
+from prd2pr.core.testfacts_marks import own_nodes
+from prd2pr.core.testfacts_model import FunctionNode, dotted, resolve
+from prd2pr.core.testfacts_scope import parameter_sources
+
+_BROAD = frozenset({"Exception", "BaseException", "AssertionError"})
+_THREADS = frozenset({"Thread", "Timer", "Process", "start_new_thread"})
+_CHECKING = ("check", "verify", "expect", "should", "raise_for_status")
+_UNITTEST_COMPARES: dict[str, type[ast.cmpop]] = {
+    "assertEqual": ast.Eq,
+    "assertEquals": ast.Eq,
+    "assertNotEqual": ast.NotEq,
+    "assertIs": ast.Is,
+    "assertIsNot": ast.IsNot,
+    "assertIn": ast.In,
+    "assertListEqual": ast.Eq,
+    "assertDictEqual": ast.Eq,
+    "assertGreaterEqual": ast.GtE,
+}
+
+
+@dataclass(frozen=True)
+class Assertion:
+    line: int
+    expression: ast.expr | None = None  # None: a block that must raise, or a call whose name says that it asserts
+    fault: str = ""  # the code of the finding, where it cannot fail
+    message: str = ""
+    unconditional: bool = True
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where the walk is."""
+
+    fault: str = ""
+    message: str = ""
+    unconditional: bool = True
+    in_helper: bool = False
+
+    def spoilt(self, fault: str, message: str) -> _Place:
+        return self if self.fault else replace(self, fault=fault, message=message)
+
+    def perhaps(self) -> _Place:
+        return replace(self, unconditional=False)
+
+    def assertion(self, node: ast.AST, expression: ast.expr | None = None) -> Assertion:
+        return Assertion(getattr(node, "lineno", 0), expression, self.fault, self.message, self.unconditional)
+
+
+def found_assertions(live: Liveness) -> list[Assertion]:
+    return list(_Walk(live).function(live.scope.test.node, _Place()))
+
+
+class _Walk:
+    def __init__(self, live: Liveness) -> None:
+        self.live = live
+        self.scope = live.scope
+        self.visited: list[FunctionNode] = []
+        self.nested: dict[str, FunctionNode] = {}
+
+    def function(self, node: FunctionNode, place: _Place) -> Iterator[Assertion]:
+        if node in self.visited:
+            return
+        self.visited.append(node)
+        self.nested.update({x.name: x for x in ast.walk(node) if isinstance(x, FunctionNode) and x is not node})
+        yield from self.body(node.body, place)
+
+    def body(self, statements: list[ast.stmt], place: _Place) -> Iterator[Assertion]:
+        for statement in statements:
+            yield from self.statement(statement, place)
+            if isinstance(statement, ast.Return | ast.Raise | ast.Continue | ast.Break):
+                place = place.spoilt("RED416", "stands where the test never comes")
+
+    def statement(self, node: ast.stmt, place: _Place) -> Iterator[Assertion]:
+        if isinstance(node, ast.With | ast.AsyncWith):
+            yield from self.with_block(node, place)
+        elif isinstance(node, ast.Try):
+            yield from self.try_block(node, place)
+        elif isinstance(node, ast.If):
+            yield from self.branch(node, place)
+        elif isinstance(node, ast.For | ast.AsyncFor | ast.While):
+            yield from self.loop(node, place)
+        elif isinstance(node, ast.Match):
+            for case in node.cases:
+                yield from self.body(case.body, place.perhaps())
+        elif not isinstance(node, FunctionNode | ast.ClassDef):
+            yield from self.simple(node, place)
+
+    def simple(self, node: ast.stmt, place: _Place) -> Iterator[Assertion]:
+        if isinstance(node, ast.Assert):
+            yield place.assertion(node, node.test)
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Compare):
+            yield place.spoilt("RED401", "compares, but asserts nothing").assertion(node)
+        elif isinstance(node, ast.Return) and isinstance(node.value, ast.Compare | ast.BoolOp) and not place.in_helper:
+            yield place.spoilt("RED403", "returns the comparison: pytest ignores it").assertion(node)
+        elif isinstance(node, ast.Raise) and "AssertionError" in ast.dump(node):
+            yield place.assertion(node, ast.copy_location(ast.Constant(value=False), node))
+        for call in [inner for inner in own_nodes(node) if isinstance(inner, ast.Call)]:
+            yield from self.call(call, place)
+
+    # --- blocks ---
+
+    def branch(self, node: ast.If, place: _Place) -> Iterator[Assertion]:
+        never = isinstance(node.test, ast.Constant) and not node.test.value
+        debug = "__debug__" in {inner.id for inner in ast.walk(node.test) if isinstance(inner, ast.Name)}
+        inside = place.perhaps()
+        if never or dotted(node.test).endswith("TYPE_CHECKING"):
+            inside = inside.spoilt("RED416", "stands under a condition that never holds")
+        elif debug:
+            inside = inside.spoilt("RED414", "runs only while Python's own asserts are on")
+        yield from self.body(node.body, inside)
+        yield from self.body(node.orelse, place.perhaps())
+
+    def loop(self, node: ast.For | ast.AsyncFor | ast.While, place: _Place) -> Iterator[Assertion]:
+        over = node.test if isinstance(node, ast.While) else node.iter
+        empty = isinstance(over, ast.List | ast.Tuple | ast.Set) and not over.elts
+        never = isinstance(node, ast.While) and isinstance(over, ast.Constant) and not over.value
+        inside = place.perhaps()
+        yield from self.body(node.body, inside.spoilt("RED416", "loops over nothing") if empty or never else inside)
+        yield from self.body(node.orelse, inside)
+
+    def try_block(self, node: ast.Try, place: _Place) -> Iterator[Assertion]:
+        inside = place.perhaps()
+        swallowed = any(_swallows(handler) for handler in node.handlers)
+        reason = "fails inside a `try` that catches the failure"
+        yield from self.body(node.body, inside.spoilt("RED404", reason) if swallowed else inside)
+        guarded = any(_gives_up(statement) for statement in (*node.body[-1:], *node.orelse))
+        handled = (
+            inside if guarded else inside.spoilt("RED416", "runs only if an exception comes, and nothing asks for one")
+        )
+        for handler in node.handlers:
+            yield from self.body(handler.body, handled)
+        yield from self.body(node.orelse, inside)
+        yield from self.body(node.finalbody, place)
+
+    def with_block(self, node: ast.With | ast.AsyncWith, place: _Place) -> Iterator[Assertion]:
+        inside = place
+        for item in node.items:
+            call = item.context_expr
+            if isinstance(call, ast.Call) and self._demands_exception(call):
+                yield from self.raising(node, item, call, place)
+                if _caught(call.args) & _BROAD:
+                    inside = inside.spoilt("RED404", "fails inside `raises`, which catches the failure")
+            elif isinstance(call, ast.Call) and dotted(call.func).endswith("suppress") and _caught(call.args) & _BROAD:
+                inside = inside.spoilt("RED404", "fails inside `suppress`, which drops the failure")
+            elif isinstance(call, ast.Name) and self._may_be_raises(call.id):
+                yield place.assertion(node)
+            elif isinstance(call, ast.Call):
+                yield from self.call(call, place)
+        yield from self.body(node.body, inside)
+
+    def _may_be_raises(self, name: str) -> bool:
+        source = parameter_sources(self.scope.test).get(name)
+        return source is not None and "raises" in ast.dump(source)
+
+    def _demands_exception(self, call: ast.Call) -> bool:
+        name = resolve(dotted(call.func), self.scope.imports)
+        if name in {"pytest.raises", "pytest.warns", "pytest.deprecated_call"}:
+            return True
+        return name.startswith("self.assert") and name.rpartition(".")[2][6:].startswith(("Raises", "Warns", "Logs"))
+
+    def raising(
+        self, node: ast.With | ast.AsyncWith, item: ast.withitem, call: ast.Call, place: _Place
+    ) -> Iterator[Assertion]:
+        broad = _caught(call.args[:1]) & _BROAD
+        told = any(keyword.arg in {"match", "check"} for keyword in call.keywords) or self._used_after(
+            item.optional_vars, node
+        )
+        if broad and not told:
+            place = place.spoilt("RED406", f"`raises({min(broad)})` is content with any failure at all")
+        elif not place.in_helper and not any(self.live.is_live(statement) for statement in node.body):
+            place = place.spoilt("RED401", "the block that must raise does not call the subject")
+        yield place.assertion(node)
+
+    def _used_after(self, name: ast.expr | None, node: ast.stmt) -> bool:
+        if name is None:
+            return False
+        uses = [x for x in ast.walk(self.scope.test.node) if isinstance(x, ast.Name) and x.id == dotted(name)]
+        return any(use.lineno > (node.end_lineno or 0) for use in uses)
+
+    # --- calls ---
+
+    def call(self, call: ast.Call, place: _Place) -> Iterator[Assertion]:
+        name = dotted(call.func)
+        last = call.func.attr if isinstance(call.func, ast.Attribute) else name
+        target = self.nested.get(name) or self.scope.helpers.get(name)
+        if target is not None:
+            yield from self.function(target, replace(place, in_helper=True))
+        elif resolve(name, self.scope.imports) == "pytest.fail":
+            yield place.assertion(call, ast.copy_location(ast.Constant(value=False), call))
+        elif self._demands_exception(call):
+            if len(call.args) > 1:
+                yield place.assertion(call)
+        elif last.startswith("assert") and not self.scope.is_subject(name):
+            yield place.assertion(call, _unittest_expression(call, last))
+        elif last.startswith(_CHECKING) and name.partition(".")[0] in self._handed_in():
+            yield place.assertion(call)
+        yield from self.callbacks(call, last, place)
+
+    def _handed_in(self) -> set[str]:
+        return {argument.arg for argument in self.scope.test.node.args.args}
+
+    def callbacks(self, call: ast.Call, last: str, place: _Place) -> Iterator[Assertion]:
+        """Functions of the test that something else will call."""
+        for value in (*call.args, *(keyword.value for keyword in call.keywords)):
+            target = self.nested.get(dotted(value)) or self.scope.helpers.get(dotted(value))
+            if target is None:
+                continue
+            lost = last in _THREADS or (last == "submit" and ".result(" not in ast.unparse(self.scope.test.node))
+            kept = any(isinstance(inner, ast.ExceptHandler) and not _swallows(inner) for inner in ast.walk(target))
+            reason = "fails in another thread, where pytest does not look"
+            inside = replace(place.perhaps(), in_helper=True)
+            yield from self.function(target, inside.spoilt("RED408", reason) if lost and not kept else inside)
+
+
+def _caught(types: list[ast.expr]) -> set[str]:
+    names = [item for node in types for item in (node.elts if isinstance(node, ast.Tuple) else [node])]
+    return {dotted(name).rpartition(".")[2] for name in names}
+
+
+def _swallows(handler: ast.ExceptHandler) -> bool:
+    caught = _caught([handler.type]) if handler.type is not None else {"BaseException"}
+    return bool(caught & _BROAD) and not any(
+        _gives_up(statement) or _keeps(statement, handler) for statement in handler.body
+    )
+
+
+def _gives_up(statement: ast.stmt) -> bool:
+    """Ends in a failure after all: raises, asserts or calls `fail`."""
+    for inner in ast.walk(statement):
+        if isinstance(inner, ast.Raise | ast.Assert):
+            return True
+        if isinstance(inner, ast.Call) and dotted(inner.func).rpartition(".")[2] in {"fail", "exit"}:
+            return True
+    return False
+
+
+def _keeps(statement: ast.stmt, handler: ast.ExceptHandler) -> bool:
+    """Puts the exception where the test can look at it later."""
+    uses = handler.name and handler.name in {x.id for x in ast.walk(statement) if isinstance(x, ast.Name)}
+    stores = isinstance(statement, ast.Assign) or any(
+        isinstance(inner, ast.Call)
+        and dotted(inner.func).rpartition(".")[2] in {"append", "put", "add", "set_exception"}
+        for inner in ast.walk(statement)
+    )
+    return bool(uses) and stores
+
+
+def _unittest_expression(call: ast.Call, name: str) -> ast.expr | None:
+    """`self.assertEqual(a, b)` as `a == b`, so that the same rules read both."""
+    if name == "assertTrue" and call.args:
+        return call.args[0]
+    if name == "assertFalse" and call.args:
+        return ast.copy_location(ast.UnaryOp(op=ast.Not(), operand=call.args[0]), call)
+    if name in _UNITTEST_COMPARES and len(call.args) >= 2:
+        compare = ast.Compare(left=call.args[0], ops=[_UNITTEST_COMPARES[name]()], comparators=[call.args[1]])
+        return ast.copy_location(compare, call)
+    return None

@@ -1,0 +1,274 @@
+"""What is wrong with an asserted expression: always true, always false, too wide, or not about the subject."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from typing import Any
+
+from prd2pr.core.testfacts_live import Liveness, bindings, only_asks_existence
+from prd2pr.core.testfacts_model import dotted, resolve
+
+Fault = tuple[str, str]  # code, what it does
+
+_UNKNOWN = object()
+_WIDE = 0.5  # a tolerance of half the value lets a wrong value pass
+_COMPARES: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Is: operator.eq,
+    ast.IsNot: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq,
+    ast.Is: ast.IsNot,
+    ast.Lt: ast.GtE,
+    ast.Gt: ast.LtE,
+    ast.In: ast.NotIn,
+}
+
+
+def expression_fault(node: ast.expr, live: Liveness) -> Fault | None:
+    if isinstance(node, ast.Tuple) and node.elts:
+        return "RED402", "asserts a tuple, which is always true: drop the parentheses"
+    value = fold(node, live)
+    if value is not _UNKNOWN:
+        return ("RED401", "is always true") if value else ("RED306", "fails on purpose, whatever the subject does")
+    if isinstance(node, ast.BoolOp):
+        return _of_several(node, live)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        inner = expression_fault(node.operand, live)
+        return inner if inner and inner[0] in {"RED402", "RED410", "RED401"} else None
+    return _of_one(node, live)
+
+
+def _of_several(node: ast.BoolOp, live: Liveness) -> Fault | None:
+    faults = [expression_fault(value, live) for value in node.values]
+    if isinstance(node.op, ast.And):
+        return next((fault for fault in faults), None) if all(faults) else next(_serious(faults), None)
+    if any(_complement(left, right) for left, right in combinations(node.values, 2)):
+        return "RED401", "is true either way"
+    always = next((fault for fault in faults if fault and fault[0] != "RED306"), None)
+    return always or _alternatives_of_or(node)
+
+
+def _serious(faults: list[Fault | None]) -> Iterator[Fault]:
+    yield from (fault for fault in faults if fault and fault[0] in {"RED306", "RED402", "RED407", "RED411"})
+
+
+def _of_one(node: ast.expr, live: Liveness) -> Fault | None:
+    if _always_true(node, live):
+        return "RED401", "is true of any value"
+    if _names_subject_only(node, live):
+        return "RED410", "only asks whether the subject exists"
+    wide = _too_wide(node, live)
+    if wide:
+        return "RED407", f"allows a tolerance of {wide}: a wrong value passes"
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In):
+        fault = _alternatives(node.comparators[0])
+        if fault:
+            return fault
+    if not live.is_live(node):
+        return "RED401", "is made of constants alone, not of what the subject did"
+    return None
+
+
+# --- constants --------------------------------------------------------------------------------------------------------
+
+
+def fold(node: ast.expr, live: Liveness) -> Any:
+    """The value of an expression that constants alone decide, or `_UNKNOWN`. Only its truth is used."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Name):
+        bound = constant_bindings(live).get(node.id)
+        return _UNKNOWN if bound is None else bound.value
+    if isinstance(node, ast.UnaryOp):
+        return _fold_unary(node, live)
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        return _fold_compare(node, live)
+    return _fold_several(node, live)
+
+
+def _fold_several(node: ast.expr, live: Liveness) -> Any:
+    if not isinstance(node, ast.List | ast.Tuple | ast.Set | ast.BoolOp):
+        return _UNKNOWN
+    values = [fold(item, live) for item in (node.values if isinstance(node, ast.BoolOp) else node.elts)]
+    if any(value is _UNKNOWN for value in values):
+        return _UNKNOWN
+    if isinstance(node, ast.BoolOp):
+        return all(values) if isinstance(node.op, ast.And) else any(values)
+    return tuple(values)
+
+
+def _fold_unary(node: ast.UnaryOp, live: Liveness) -> Any:
+    value = fold(node.operand, live)
+    if value is _UNKNOWN:
+        return _UNKNOWN
+    if isinstance(node.op, ast.Not):
+        return not value
+    return -value if isinstance(node.op, ast.USub) and isinstance(value, int | float) else _UNKNOWN
+
+
+def _fold_compare(node: ast.Compare, live: Liveness) -> Any:
+    left, right = fold(node.left, live), fold(node.comparators[0], live)
+    compare = _COMPARES.get(type(node.ops[0]))
+    if left is _UNKNOWN or right is _UNKNOWN or compare is None:
+        return _UNKNOWN
+    try:
+        return compare(left, right)
+    except TypeError:  # "a" < 1
+        return _UNKNOWN
+
+
+def constant_bindings(live: Liveness) -> dict[str, ast.Constant]:
+    """Dead names that the test itself binds once, to a constant."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(live.scope.test.node):
+        for name, value in bindings(node):
+            found.setdefault(name, []).append(value)
+    once = {name: values[0] for name, values in found.items() if len(values) == 1 and name in live.names}
+    return {name: value for name, value in once.items() if isinstance(value, ast.Constant)}
+
+
+# --- always true ------------------------------------------------------------------------------------------------------
+
+
+def _always_true(node: ast.expr, live: Liveness) -> bool:
+    if isinstance(node, ast.Call) and dotted(node.func) == "isinstance" and len(node.args) == 2:
+        return dotted(node.args[1]) == "object"
+    if isinstance(node, ast.Lambda | ast.GeneratorExp) or (isinstance(node, ast.JoinedStr) and node.values):
+        return True
+    if not (isinstance(node, ast.Compare) and len(node.ops) == 1):
+        return False
+    left, right, op = node.left, node.comparators[0], node.ops[0]
+    if any(resolve(dotted(side), live.scope.imports).endswith("mock.ANY") for side in (left, right)):
+        return True
+    calls = any(isinstance(inner, ast.Call) for inner in ast.walk(left))
+    if isinstance(op, ast.Eq | ast.Is | ast.LtE | ast.GtE) and not calls and ast.dump(left) == ast.dump(right):
+        return True
+    sized = isinstance(left, ast.Call) and dotted(left.func) == "len"
+    limit = fold(right, live)
+    return sized and ((isinstance(op, ast.GtE) and limit == 0) or (isinstance(op, ast.Gt) and limit == -1))
+
+
+def _complement(left: ast.expr, right: ast.expr) -> bool:
+    for one, other in ((left, right), (right, left)):
+        if (
+            isinstance(other, ast.UnaryOp)
+            and isinstance(other.op, ast.Not)
+            and ast.dump(other.operand) == ast.dump(one)
+        ):
+            return True
+        if isinstance(one, ast.Compare) and isinstance(other, ast.Compare) and len(one.ops) == len(other.ops) == 1:
+            same = ast.dump(one.left) == ast.dump(other.left) and ast.dump(one.comparators[0]) == ast.dump(
+                other.comparators[0]
+            )
+            if same and _OPPOSITES.get(type(one.ops[0])) is type(other.ops[0]):
+                return True
+    return False
+
+
+def _names_subject_only(node: ast.expr, live: Liveness) -> bool:
+    place: ast.AST = node
+    if only_asks_existence(node):
+        place = node.args[0] if isinstance(node, ast.Call) and node.args else getattr(node, "left", node)
+    name = dotted(place)
+    bound = {name for inner in ast.walk(live.scope.test.node) for name, _ in bindings(inner)}
+    hidden = bound | {argument.arg for argument in live.scope.test.node.args.args}
+    if not name or name.partition(".")[0] in hidden or not live.scope.is_subject(name):
+        return False
+    # `assert shop.DEBUG` reads a value; `assert shop.add` and `assert add` do not call anything.
+    return place is not node or "." not in name
+
+
+# --- too wide ---------------------------------------------------------------------------------------------------------
+
+
+def _too_wide(node: ast.expr, live: Liveness) -> str:
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Call):
+            name = resolve(dotted(inner.func), live.scope.imports).rpartition(".")[2]
+            if name in {"approx", "isclose", "allclose"}:
+                return _wide_call(inner, name, live)
+    return _wide_distance(node, live)
+
+
+def _wide_call(call: ast.Call, name: str, live: Liveness) -> str:
+    expected = fold(call.args[0 if name == "approx" else -1], live) if call.args else _UNKNOWN
+    told = {keyword.arg: fold(keyword.value, live) for keyword in call.keywords}
+    infinite = any("inf" in ast.unparse(keyword.value) for keyword in call.keywords)
+    relative = next((told[key] for key in ("rel", "rel_tol", "rtol") if key in told), 0)
+    absolute = next((told[key] for key in ("abs", "abs_tol", "atol") if key in told), 0)
+    if infinite:
+        return "infinity"
+    if isinstance(relative, int | float) and relative >= _WIDE:
+        return f"{relative:.0%}"
+    return f"± {absolute}" if _exceeds(absolute, expected) else ""
+
+
+def _exceeds(tolerance: Any, expected: Any) -> bool:
+    if not isinstance(tolerance, int | float) or isinstance(tolerance, bool):
+        return False
+    if isinstance(expected, int | float) and expected != 0:
+        return tolerance >= abs(expected) * _WIDE
+    return tolerance >= 1000
+
+
+def _wide_distance(node: ast.expr, live: Liveness) -> str:
+    """`abs(total - 90) < 1000`"""
+    if not (
+        isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Lt | ast.LtE) and isinstance(node.left, ast.Call)
+    ):
+        return ""
+    call, limit = node.left, fold(node.comparators[0], live)
+    if dotted(call.func) != "abs" or not call.args or not isinstance(call.args[0], ast.BinOp):
+        return ""
+    if not isinstance(call.args[0].op, ast.Sub):
+        return ""
+    sides = [fold(side, live) for side in (call.args[0].left, call.args[0].right)]
+    expected = next((side for side in sides if side is not _UNKNOWN), _UNKNOWN)
+    return f"± {limit}" if expected is not _UNKNOWN and _exceeds(limit, expected) else ""
+
+
+# --- alternatives -----------------------------------------------------------------------------------------------------
+
+
+def _alternatives(node: ast.expr) -> Fault | None:
+    if not isinstance(node, ast.Tuple | ast.List | ast.Set) or len(node.elts) < 2:
+        return None
+    if not all(isinstance(item, ast.Constant) for item in node.elts):
+        return None
+    return _opposed([item.value for item in node.elts if isinstance(item, ast.Constant)])
+
+
+def _alternatives_of_or(node: ast.BoolOp) -> Fault | None:
+    compares = [
+        value for value in node.values if isinstance(value, ast.Compare) and isinstance(value.ops[0], ast.Eq | ast.Is)
+    ]
+    lefts = {ast.dump(compare.left) for compare in compares}
+    rights = [compare.comparators[0] for compare in compares]
+    if len(compares) != len(node.values) or len(lefts) != 1:
+        return None
+    constants = [right.value for right in rights if isinstance(right, ast.Constant)]
+    return _opposed(constants) if len(constants) == len(rights) else None
+
+
+def _opposed(values: list[Any]) -> Fault | None:
+    """Answers of which one must be wrong: success and failure, yes and no, something and nothing."""
+    kinds = {type(value) for value in values}
+    numbers = [value for value in values if isinstance(value, int) and not isinstance(value, bool)]
+    mixed_status = any(200 <= n < 400 for n in numbers) and any(400 <= n < 600 for n in numbers)
+    if (
+        mixed_status
+        or {True, False} <= {value for value in values if isinstance(value, bool)}
+        or (None in values and len(kinds) > 1)
+    ):
+        return "RED411", f"is content with {' or '.join(repr(value) for value in values)}: one of these is wrong"
+    return None

@@ -1,0 +1,104 @@
+"""RED107: test files that reach into the test runner. Fixtures are welcome; what changes outcomes is not."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from prd2pr.core.evidence import Fact
+from prd2pr.core.testfacts_model import FactContext, FunctionNode, TestModule, dotted, imports_of, parse, resolve
+
+# Hooks that only change what is shown.
+_HARMLESS = frozenset({"pytest_report_header", "pytest_assertrepr_compare", "pytest_make_parametrize_id"})
+_SETTINGS = frozenset({"collect_ignore", "collect_ignore_glob", "pytest_plugins"})
+_INTERNALS = frozenset(
+    {"reports", "runner", "main", "outcomes", "terminal", "junitxml", "assertion", "config", "python"}
+)
+
+
+def hook_facts(module: TestModule, context: FactContext) -> Iterator[Fact]:
+    before = {key for key, _ in _sightings(parse(context.previous.get(module.path, "")) or ast.parse(""), module.path)}
+    for key, (line, message) in _sightings(module.tree, module.path):
+        if key not in before:
+            yield Fact(code="RED107", path=module.path, line=line, message=message)
+
+
+def _sightings(tree: ast.Module, path: str) -> Iterator[tuple[str, tuple[int, str]]]:
+    conftest = PurePosixPath(path).name == "conftest.py"
+    imports = imports_of(tree.body)
+    for node in ast.walk(tree):
+        line = getattr(node, "lineno", 0)
+        for message in _messages(node, imports, conftest=conftest):
+            yield f"{message}|{ast.dump(node)}", (line, message)
+
+
+def _messages(node: ast.AST, imports: dict[str, str], *, conftest: bool) -> Iterator[str]:
+    if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+        yield from _assignments(node, imports)
+    if isinstance(node, ast.Call):
+        yield from _calls(node, imports)
+    if isinstance(node, ast.ImportFrom | ast.Import):
+        yield from _internals(node)
+    if conftest:
+        yield from _hooks(node)
+
+
+def _assignments(node: ast.Assign | ast.AnnAssign | ast.AugAssign, imports: dict[str, str]) -> Iterator[str]:
+    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+        name = dotted(target)
+        full = resolve(name, imports)
+        if name in _SETTINGS:
+            yield f"`{name}` changes what is collected or which plugins run"
+        elif "." in name and full.partition(".")[0] in {"pytest", "_pytest", "pluggy"}:
+            yield f"replaces `{full}`, a part of the test runner"
+
+
+def _calls(node: ast.Call, imports: dict[str, str]) -> Iterator[str]:
+    name = resolve(dotted(node.func), imports)
+    if name.endswith(("pluginmanager.register", "pluginmanager.import_plugin")):
+        yield "registers a plugin while the tests run"
+    if name in {"os._exit", "os.abort", "atexit.register", "pytest.exit"}:
+        yield f"`{name}` takes the end of the run into its own hands"
+    if (
+        name == "setattr"
+        and node.args
+        and resolve(dotted(node.args[0]), imports).partition(".")[0] in {"pytest", "_pytest"}
+    ):
+        yield "replaces a part of the test runner"
+    if name.rpartition(".")[2] in {"setattr", "patch"} and node.args:
+        target = node.args[0]
+        text = target.value if isinstance(target, ast.Constant) else resolve(dotted(target), imports)
+        if isinstance(text, str) and text.partition(".")[0] in {"_pytest", "pytest"}:
+            yield f"replaces `{text}`, a part of the test runner"
+
+
+def _internals(node: ast.ImportFrom | ast.Import) -> Iterator[str]:
+    names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+    if isinstance(node, ast.ImportFrom) and node.module == "_pytest":
+        names = [f"_pytest.{alias.name}" for alias in node.names]
+    for name in names:
+        parts = name.split(".")
+        if parts[0] == "_pytest" and (len(parts) == 1 or parts[1] in _INTERNALS):
+            yield f"reaches into pytest itself: `{name}`"
+
+
+def _hooks(node: ast.AST) -> Iterator[str]:
+    """In a conftest alone: there, a function by the name of a hook is one."""
+    names: list[str] = []
+    if isinstance(node, FunctionNode):
+        marked = any("hookimpl" in ast.dump(item) for item in node.decorator_list)
+        names = [node.name] if node.name.startswith("pytest_") or marked else []
+    elif isinstance(node, ast.Assign):
+        names = [
+            name for target in node.targets if (name := dotted(target)).startswith("pytest_") and name not in _SETTINGS
+        ]
+    elif isinstance(node, ast.ImportFrom):
+        names = [
+            alias.asname or alias.name for alias in node.names if (alias.asname or alias.name).startswith("pytest_")
+        ]
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith("pytest_"):
+        names = [node.value] if node.value.isidentifier() else []
+    for name in names:
+        if name not in _HARMLESS:
+            yield f"hook `{name}` can change which tests run and how they come out"

@@ -1,0 +1,139 @@
+"""RED405: the test replaces the very thing that it is about."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from prd2pr.core.evidence import Fact
+from prd2pr.core.testfacts_live import bindings
+from prd2pr.core.testfacts_model import (
+    DeclaredTest,
+    FactContext,
+    FunctionNode,
+    TestModule,
+    dotted,
+    is_fixture,
+    judged_tests,
+)
+from prd2pr.core.testfacts_scope import TestScope, scopes
+
+_BUILTIN_CALLS = frozenset(
+    {"len", "str", "int", "float", "list", "dict", "set", "tuple", "sorted", "sum", "approx", "isinstance"}
+)
+
+
+@dataclass(frozen=True)
+class Replacement:
+    name: str  # the last part: what is called
+    owner: str
+    line: int
+
+
+def mock_facts(module: TestModule, context: FactContext) -> Iterator[Fact]:
+    for scope in scopes(module, judged_tests(module, context), context):
+        nodes: list[ast.AST] = [*scope.reach, *scope.test.owners[-1:]]
+        replaced = {each.name: each for node in nodes for each in _replacements(node, scope)}
+        asserted = _asserted_calls(scope)
+        if replaced and asserted and asserted <= set(replaced):
+            each = replaced[min(asserted)]
+            why = f"`{each.name}` is replaced, so `{scope.test.name}` tests the stand-in"
+            yield Fact(code="RED405", path=module.path, line=each.line, test=scope.test.id, message=why)
+    yield from _wholesale(module, context)
+
+
+def _replacements(node: ast.AST, scope: TestScope) -> Iterator[Replacement]:
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Call):
+            yield from _by_call(inner, scope)
+        elif isinstance(inner, ast.Assign):
+            for target in inner.targets:
+                if isinstance(target, ast.Attribute) and scope.is_subject(dotted(target.value)):
+                    yield Replacement(target.attr, dotted(target.value), inner.lineno)
+
+
+def _by_call(call: ast.Call, scope: TestScope) -> Iterator[Replacement]:
+    verb = dotted(call.func).rpartition(".")[2]
+    if verb not in {"patch", "setattr", "delattr", "object"} or not call.args:
+        return
+    first = call.args[0]
+    if isinstance(first, ast.Constant) and isinstance(first.value, str):
+        owner, _, name = first.value.rpartition(".")
+        if scope.is_subject_module(first.value):
+            yield Replacement(name, owner, call.lineno)
+    elif len(call.args) > 1 and isinstance(call.args[1], ast.Constant) and _belongs(first, scope):
+        yield Replacement(str(call.args[1].value), dotted(first), call.lineno)
+
+
+def _belongs(node: ast.expr, scope: TestScope) -> bool:
+    """A module or class of the subject, or a local that was built from one."""
+    if scope.is_subject(dotted(node)):
+        return True
+    built = {name: value for inner in ast.walk(scope.test.node) for name, value in bindings(inner)}
+    value = built.get(dotted(node))
+    return isinstance(value, ast.Call) and scope.is_subject(dotted(value.func))
+
+
+def _asserted_calls(scope: TestScope) -> set[str]:
+    """Names of what is called to get the asserted values; classes and built-ins are no more than packaging."""
+    bound = {name: value for inner in ast.walk(scope.test.node) for name, value in bindings(inner)}
+    calls: set[str] = set()
+    for statement in (x for x in ast.walk(scope.test.node) if isinstance(x, ast.Assert | ast.Expr)):
+        if isinstance(statement, ast.Expr) and not dotted(getattr(statement.value, "func", statement)).startswith(
+            "self.assert"
+        ):
+            continue
+        nodes = [statement, *(bound[x.id] for x in ast.walk(statement) if isinstance(x, ast.Name) and x.id in bound)]
+        for call in (x for node in nodes for x in ast.walk(node) if isinstance(x, ast.Call)):
+            name = call.func.attr if isinstance(call.func, ast.Attribute) else dotted(call.func)
+            calls.add(name)
+    plain = {name for name in calls if name and not name[0].isupper() and not name.startswith("assert")}
+    return plain - _BUILTIN_CALLS
+
+
+def _wholesale(module: TestModule, context: FactContext) -> Iterator[Fact]:
+    """Replaced for every test: at import, in an autouse fixture, or by a stand-in in `sys.modules`."""
+    probe = _probe(module, context)
+    if probe is None:
+        return
+    for node in module.tree.body:
+        if isinstance(node, FunctionNode) and not (is_fixture(node) and "autouse" in ast.dump(node)):
+            continue
+        if isinstance(node, ast.ClassDef):
+            continue
+        planned = {name.rpartition(".")[2] for name in context.planned or ()}
+        for each in _replacements(node, probe):
+            if each.name in planned or not isinstance(node, FunctionNode):
+                why = f"replaces `{each.owner}.{each.name}` for every test"
+                yield Fact(code="RED405", path=module.path, line=each.line, message=why)
+    for place in ast.walk(module.tree):
+        if _replaces_module(place, probe):
+            why = "puts a stand-in for the project's module into `sys.modules`"
+            yield Fact(code="RED405", path=module.path, line=getattr(place, "lineno", 0), message=why)
+
+
+def _probe(module: TestModule, context: FactContext) -> TestScope | None:
+    """A scope for the module as a whole; a conftest has no test of its own to borrow it from."""
+    functions = [node for node in ast.walk(module.tree) if isinstance(node, FunctionNode)]
+    if module.tests:
+        return scopes(module, module.tests[:1], context)[0]
+    empty = ast.parse("def nothing(): pass").body[0]
+    node = functions[0] if functions else empty
+    if not isinstance(node, FunctionNode):
+        return None
+    return scopes(module, [_as_test(module, node)], context)[0]
+
+
+def _as_test(module: TestModule, node: FunctionNode) -> DeclaredTest:
+    return DeclaredTest(f"{module.path}::{node.name}", node)
+
+
+def _replaces_module(node: ast.AST, scope: TestScope) -> bool:
+    keys: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        keys = [x.slice for x in node.targets if isinstance(x, ast.Subscript) and dotted(x.value) == "sys.modules"]
+    elif isinstance(node, ast.Call) and dotted(node.func).endswith((".setitem", ".dict")) and node.args:
+        keys = list(node.args[1:]) if dotted(node.args[0]) == "sys.modules" else []
+    texts = [x.value for key in keys for x in ast.walk(key) if isinstance(x, ast.Constant) and isinstance(x.value, str)]
+    return any(text.partition(".")[0] in scope.subject_tops for text in texts)

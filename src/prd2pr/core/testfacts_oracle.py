@@ -1,0 +1,245 @@
+"""Where the expected value comes from: the subject itself, a file the test writes, or a contradiction."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from prd2pr.core.evidence import Fact
+from prd2pr.core.testfacts_live import bindings
+from prd2pr.core.testfacts_model import DeclaredTest, FactContext, TestModule, dotted, judged_tests
+from prd2pr.core.testfacts_scope import TestScope, argument_names, scopes
+
+
+@dataclass(frozen=True)
+class Equation:
+    """`assert left == right`, its names replaced by what they were bound to, and whether it always runs."""
+
+    scope: TestScope
+    position: int  # which statement of the test it is in
+    line: int
+    left: ast.expr
+    right: ast.expr
+    plain: bool  # stands at the top of the test, and no set-up comes before its call
+
+    def sides(self) -> tuple[tuple[ast.expr, ast.expr], tuple[ast.expr, ast.expr]]:
+        return (self.left, self.right), (self.right, self.left)
+
+
+def oracle_facts(module: TestModule, context: FactContext) -> Iterator[Fact]:
+    tests = judged_tests(module, context)
+    equations = [each for scope in scopes(module, tests, context) for each in _equations(scope)]
+    yield from _mirrors(module, equations)
+    yield from _contradictions(module, equations)
+    for test in tests:
+        yield from _contradictory_rows(module, test)
+        yield from _several_answers(module, test)
+    yield from _self_written(module, tests)
+
+
+def _fact(code: str, module: TestModule, line: int, message: str, test: str) -> Fact:
+    return Fact(code=code, path=module.path, line=line, test=test, message=message)
+
+
+# --- equations --------------------------------------------------------------------------------------------------------
+
+
+def _equations(scope: TestScope) -> Iterator[Equation]:
+    bound = _bound_once(scope.test)
+    bare = not scope.test.node.args.args and not scope.setups and not scope.used_fixtures
+    for position, statement in enumerate(scope.test.node.body):
+        top = isinstance(statement, ast.Assert)
+        before = scope.test.node.body[:position]
+        untouched = bare and all(
+            isinstance(node, ast.Assert | ast.Assign | ast.Import | ast.ImportFrom) for node in before
+        )
+        for node in _asserted_compares(statement):
+            left, right = (_substitute(side, bound) for side in (node.left, node.comparators[0]))
+            yield Equation(scope, position, node.lineno, left, right, top and untouched)
+
+
+def _asserted_compares(statement: ast.stmt) -> Iterator[ast.Compare]:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Assert):
+            parts = (
+                node.test.values
+                if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And)
+                else [node.test]
+            )
+            yield from (
+                x for x in parts if isinstance(x, ast.Compare) and len(x.ops) == 1 and isinstance(x.ops[0], ast.Eq)
+            )
+        elif isinstance(node, ast.Call) and dotted(node.func) == "self.assertEqual" and len(node.args) >= 2:
+            compare = ast.Compare(left=node.args[0], ops=[ast.Eq()], comparators=[node.args[1]])
+            yield ast.copy_location(compare, node)
+
+
+def _bound_once(test: DeclaredTest) -> dict[str, ast.expr]:
+    found: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(test.node):
+        for name, value in bindings(node):
+            found.setdefault(name, []).append(value)
+    plain = {
+        id(x.value) for x in ast.walk(test.node) if isinstance(x, ast.Assign) and isinstance(x.targets[0], ast.Name)
+    }
+    return {name: values[0] for name, values in found.items() if len(values) == 1 and id(values[0]) in plain}
+
+
+def _substitute(node: ast.expr, bound: dict[str, ast.expr]) -> ast.expr:
+    """One step is enough for `expected = add(2, 3)`."""
+    return bound[node.id] if isinstance(node, ast.Name) and node.id in bound else node
+
+
+# --- RED409: the subject is its own oracle ----------------------------------------------------------------------------
+
+
+def _mirrors(module: TestModule, equations: list[Equation]) -> Iterator[Fact]:
+    mirrored = [each for each in equations if _is_mirror(each)]
+    checked = {name for each in equations if not _is_mirror(each) for name in _subject_calls(each)}
+    for each in mirrored:
+        names = _subject_calls(each)
+        own = [other for other in equations if other.scope.test.id == each.scope.test.id]
+        if all(_is_mirror(other) for other in own) and not names & checked:
+            why = f"`{min(names)}` is compared with itself only: any answer would do"
+            yield _fact("RED409", module, each.line, why, each.scope.test.id)
+
+
+def _is_mirror(each: Equation) -> bool:
+    return bool(_subject_calls(each)) and ast.dump(each.left) == ast.dump(each.right)
+
+
+def _subject_calls(each: Equation) -> set[str]:
+    """Functions of the subject in an equation. Two equal objects built alike test `__eq__`, so classes do not count."""
+    calls = [x for side in (each.left, each.right) for x in ast.walk(side) if isinstance(x, ast.Call)]
+    names = {dotted(call.func) for call in calls if each.scope.is_subject(dotted(call.func))}
+    return {name for name in names if not name.rpartition(".")[2][:1].isupper()}
+
+
+# --- RED310: no code can satisfy this ---------------------------------------------------------------------------------
+
+
+def _contradictions(module: TestModule, equations: list[Equation]) -> Iterator[Fact]:
+    seen: dict[str, tuple[Equation, str]] = {}
+    for each in equations:
+        for call, expected in each.sides():
+            if not isinstance(expected, ast.Constant) or not _is_plain_call(call, each.scope):
+                continue
+            key, value = ast.dump(call), repr(expected.value)
+            first = seen.setdefault(key, (each, value))
+            if first[1] != value and _certain(first[0], each, call):
+                why = f"`{ast.unparse(call)}` cannot be {first[1]} (line {first[0].line}) and {value}"
+                yield _fact("RED310", module, each.line, why, each.scope.test.id)
+
+
+def _is_plain_call(node: ast.expr, scope: TestScope) -> bool:
+    if not isinstance(node, ast.Call) or not scope.is_subject(dotted(node.func)):
+        return False
+    values = [*node.args, *(keyword.value for keyword in node.keywords)]
+    return bool(values) and all(isinstance(value, ast.Constant) for value in values)
+
+
+def _certain(first: Equation, second: Equation, call: ast.expr) -> bool:
+    """A function may keep state: `hit("page")` is 1, then 2. So: one bound value, pure numbers, or two first calls."""
+    if first.scope.test.id != second.scope.test.id:
+        return first.plain and second.plain and first.position <= 1 and second.position <= 1
+    same_value = first.left is second.left or first.right is second.right
+    numbers = isinstance(call, ast.Call) and all(
+        isinstance(value, ast.Constant) and isinstance(value.value, int | float) and not isinstance(value.value, bool)
+        for value in call.args
+    )
+    adjacent = second.position - first.position <= 1
+    return same_value or (numbers and adjacent and len(getattr(call, "args", [])) > 1)
+
+
+def _contradictory_rows(module: TestModule, test: DeclaredTest) -> Iterator[Fact]:
+    for call in (item for item in test.node.decorator_list if isinstance(item, ast.Call)):
+        if (
+            not dotted(call.func).endswith("parametrize")
+            or len(call.args) < 2
+            or not isinstance(call.args[1], ast.List | ast.Tuple)
+        ):
+            continue
+        names = argument_names(call.args[0])
+        column = _expected_column(test, names)
+        if column is None:
+            continue
+        seen: dict[str, str] = {}
+        for row in call.args[1].elts:
+            cells = [ast.dump(cell) for cell in row.elts] if isinstance(row, ast.Tuple | ast.List) else []
+            if len(cells) == len(names):
+                expected = cells.pop(column)
+                if seen.setdefault("|".join(cells), expected) != expected:
+                    why = f"two rows ask for different answers to the same input: `{ast.unparse(row)}`"
+                    yield _fact("RED310", module, row.lineno, why, test.id)
+
+
+def _expected_column(test: DeclaredTest, names: list[str]) -> int | None:
+    """The parameter that stands alone on one side of `==`, while the other side uses all the others."""
+    for statement in test.node.body:
+        for compare in _asserted_compares(statement):
+            for side, other in ((compare.left, compare.comparators[0]), (compare.comparators[0], compare.left)):
+                used = {x.id for x in ast.walk(other) if isinstance(x, ast.Name)}
+                if isinstance(side, ast.Name) and side.id in names and set(names) - {side.id} <= used:
+                    return names.index(side.id)
+    return None
+
+
+# --- RED417: several answers are right --------------------------------------------------------------------------------
+
+
+def _several_answers(module: TestModule, test: DeclaredTest) -> Iterator[Fact]:
+    for node in ast.walk(test.node):
+        if not isinstance(node, ast.Assert):
+            continue
+        for compare in (x for x in ast.walk(node.test) if isinstance(x, ast.Compare) and isinstance(x.ops[0], ast.In)):
+            options = compare.comparators[0]
+            if (
+                isinstance(options, ast.Tuple | ast.List | ast.Set)
+                and 1 < len(options.elts) <= 3
+                and not _is_constant(compare.left)
+            ):
+                why = f"is content with any of {len(options.elts)} answers: `{ast.unparse(options)}`"
+                yield _fact("RED417", module, node.lineno, why, test.id)
+
+
+def _is_constant(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant)
+
+
+# --- RED413, RED414: the test accepts what it finds -------------------------------------------------------------------
+
+
+def _self_written(module: TestModule, tests: tuple[DeclaredTest, ...]) -> Iterator[Fact]:
+    constants = {name for node in module.tree.body for name, value in bindings(node) if "__file__" in ast.dump(value)}
+    for test in tests:
+        local = {name for node in ast.walk(test.node) for name, value in bindings(node) if _from_here(value, constants)}
+        for node in ast.walk(test.node):
+            if isinstance(node, ast.Call) and _writes(node, constants | local):
+                yield _fact("RED413", module, node.lineno, "writes the file that it then compares with", test.id)
+            elif isinstance(node, ast.Compare) and _empty_snapshot(node):
+                yield _fact("RED413", module, node.lineno, "the snapshot is empty: whatever comes is accepted", test.id)
+            elif isinstance(node, ast.Constant) and node.value in {"PYTHONOPTIMIZE", "-O", "-OO"}:
+                yield _fact("RED414", module, node.lineno, f"`{node.value}` switches asserts off", test.id)
+
+
+def _from_here(value: ast.expr, known: set[str]) -> bool:
+    return "__file__" in ast.dump(value) or bool(known & {x.id for x in ast.walk(value) if isinstance(x, ast.Name)})
+
+
+def _writes(call: ast.Call, files: set[str]) -> bool:
+    """`GOLDEN.write_text(…)` or `open(GOLDEN, "w")` for a file that lies beside the tests."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else dotted(call.func)
+    target = call.func.value if isinstance(call.func, ast.Attribute) else (call.args[0] if call.args else call)
+    here = _from_here(target, files)
+    if name in {"write_text", "write_bytes"}:
+        return here
+    modes = [x.value for x in (*call.args, *(key.value for key in call.keywords)) if isinstance(x, ast.Constant)]
+    return name == "open" and here and any(isinstance(mode, str) and mode[:1] in {"w", "a", "x"} for mode in modes)
+
+
+def _empty_snapshot(node: ast.Compare) -> bool:
+    sides = [node.left, *node.comparators]
+    return any(
+        isinstance(x, ast.Call) and dotted(x.func) == "snapshot" and not x.args and not x.keywords for x in sides
+    )

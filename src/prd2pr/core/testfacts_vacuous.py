@@ -1,0 +1,78 @@
+"""Tests that cannot fail once the subject merely exists (RED306, RED4xx)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from prd2pr.core.evidence import Fact
+from prd2pr.core.testfacts_asserts import Assertion, found_assertions
+from prd2pr.core.testfacts_expressions import expression_fault
+from prd2pr.core.testfacts_live import Liveness, liveness, uses_subject
+from prd2pr.core.testfacts_model import FactContext, FunctionNode, TestModule, dotted, judged_tests
+from prd2pr.core.testfacts_scope import TestScope, scopes
+
+# Wrong wherever they stand; the others matter only where no sound assertion stands beside them.
+_ALWAYS = frozenset({"RED306", "RED402", "RED406", "RED407", "RED411"})
+_PRIORITY = ("RED404", "RED403", "RED408", "RED414", "RED416", "RED410", "RED401")
+
+
+def vacuous_facts(module: TestModule, context: FactContext) -> Iterator[Fact]:
+    for scope in scopes(module, judged_tests(module, context), context):
+        yield from _facts(scope)
+
+
+def _facts(scope: TestScope) -> Iterator[Fact]:
+    live = liveness(scope)
+    judged = [_judge(assertion, live) for assertion in found_assertions(live)]
+    outright = [each for each in judged if each.fault in _ALWAYS]
+    yield from (_fact(scope, each.fault, each.line, each.message) for each in outright)
+    sound = [each for each in judged if not each.fault]
+    if sound:
+        if not uses_subject(scope):
+            yield _fact(scope, "RED410", scope.test.node.lineno, f"`{scope.test.name}` never calls code of the project")
+    elif not outright and not _inherits_assertions(scope):
+        yield _why_vacuous(scope, judged)
+
+
+def _judge(assertion: Assertion, live: Liveness) -> Assertion:
+    if assertion.fault or assertion.expression is None:
+        return assertion
+    fault = expression_fault(assertion.expression, live)
+    if fault is None:
+        return assertion
+    code, message = fault
+    if code == "RED306" and not assertion.unconditional:
+        code, message = "RED401", "can only fail on purpose"  # the guard at the end of a `try`: neither sound nor wrong
+    return Assertion(assertion.line, assertion.expression, code, message, assertion.unconditional)
+
+
+def _why_vacuous(scope: TestScope, judged: list[Assertion]) -> Fact:
+    fixture = _asserting_fixture(scope)
+    if fixture is not None:
+        why = f"fixture `{fixture.name}` does the work and the asserting, `{scope.test.name}` itself asserts nothing"
+        return _fact(scope, "RED412", fixture.lineno, why)
+    for code in _PRIORITY:
+        for assertion in judged:
+            if assertion.fault == code:
+                return _fact(scope, code, assertion.line, f"the assertion of `{scope.test.name}` {assertion.message}")
+    return _fact(scope, "RED401", scope.test.node.lineno, f"`{scope.test.name}` asserts nothing")
+
+
+def _asserting_fixture(scope: TestScope) -> FunctionNode | None:
+    for node in scope.used_fixtures.values():
+        if any(isinstance(inner, ast.Assert) for inner in ast.walk(node)):
+            return node
+    return None
+
+
+def _inherits_assertions(scope: TestScope) -> bool:
+    """A base class out of sight may do the asserting: `self.check_total(5)`."""
+    own = {name for name in scope.helpers if name.startswith("self.")}
+    functions = [x.func for x in ast.walk(scope.test.node) if isinstance(x, ast.Call)]
+    methods = {name for function in functions if (name := dotted(function)).startswith("self.")}
+    return scope.foreign_base and bool(methods - own)
+
+
+def _fact(scope: TestScope, code: str, line: int, message: str) -> Fact:
+    return Fact(code=code, path=scope.module.path, line=line, test=scope.test.id, message=message)

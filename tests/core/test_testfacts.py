@@ -1,0 +1,193 @@
+"""Facts about tests: each cheat is seen, and each honest look-alike is left alone."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from prd2pr.core.testfacts import FactContext, criteria_named, declared_tests
+from prd2pr.core.testfacts import test_facts as facts_of
+
+WARNINGS = {"RED417", "RED506"}
+
+
+def codes(source: str, path: str = "tests/test_shop.py", **context: object) -> set[str]:
+    settings: dict[str, object] = {"project_modules": frozenset({"shop"}), **context}
+    facts = facts_of(path, textwrap.dedent(source), FactContext(**settings))  # type: ignore[arg-type]
+    return {fact.code for fact in facts}
+
+
+HEAD = "import pytest\nimport shop\nfrom shop import Cart, add, charge, checkout\n"
+
+CASES = Path(__file__).with_name("testfacts_cases")
+
+
+def cases(name: str) -> list[tuple[str, str]]:
+    """Title and source of each case of a file; a case begins with `=== title`."""
+    sections = (CASES / name).read_text(encoding="utf-8").split("=== ")[1:]
+    return [(title, source) for title, _, source in (section.partition("\n") for section in sections)]
+
+
+@pytest.mark.parametrize(
+    ("code", "source"),
+    [pytest.param(*title.split()[:1], source, id=title.split()[1]) for title, source in cases("cheats.txt")],
+)
+def test_cheat_is_seen(code: str, source: str) -> None:
+    assert code in codes(HEAD + source)
+
+
+@pytest.mark.parametrize("source", [pytest.param(source, id=title) for title, source in cases("honest.txt")])
+def test_honest_look_alike_is_left_alone(source: str) -> None:
+    assert codes(HEAD + source) - WARNINGS == set()
+
+
+CONFTEST_CHEATS: dict[str, str] = {
+    "makereport": "import pytest\n@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_makereport(item, call):\n    yield",
+    "other_name": "import pytest\n@pytest.hookimpl(specname='pytest_runtest_makereport')\ndef innocent(item, call):\n    pass",
+    "empties_items": "def pytest_collection_modifyitems(items):\n    items.clear()",
+    "collect_ignore": "collect_ignore = ['test_shop.py']",
+    "sessionfinish": "def pytest_sessionfinish(session):\n    session.exitstatus = 0",
+    "plugins": "pytest_plugins = ('evil',)",
+    "imported_hook": "from evil import pytest_pyfunc_call",
+    "by_string": "globals()['pytest_runtest_protocol'] = print",
+    "registers": "import pytest\n@pytest.fixture(autouse=True)\ndef x(request):\n    request.config.pluginmanager.register(object())",
+    "configure": "def pytest_configure(config):\n    config.option.collectonly = True",
+}
+
+
+@pytest.mark.parametrize("source", [pytest.param(source, id=name) for name, source in CONFTEST_CHEATS.items()])
+def test_a_conftest_that_changes_outcomes_is_seen(source: str) -> None:
+    assert "RED107" in codes(source, path="tests/conftest.py")
+
+
+def test_a_hook_that_stood_there_before_is_not_held_against_the_story() -> None:
+    old = CONFTEST_CHEATS["makereport"]
+    new = f"{old}\n\n@pytest.fixture\ndef cart():\n    return 1\n"
+    assert codes(new, path="tests/conftest.py", previous={"tests/conftest.py": old}) == set()
+    assert "RED107" in codes(new, path="tests/conftest.py")
+
+
+def test_a_conftest_of_fixtures_is_welcome() -> None:
+    source = "import pytest\nfrom shop import Cart\n@pytest.fixture\ndef cart():\n    return Cart()\n"
+    assert codes(source, path="tests/conftest.py") == set()
+
+
+def test_an_autouse_fixture_that_replaces_the_planned_symbol_is_seen() -> None:
+    source = """
+        import pytest, shop
+        @pytest.fixture(autouse=True)
+        def easy(monkeypatch):
+            monkeypatch.setattr(shop, "add", lambda a, b: 5)
+    """
+    assert "RED405" in codes(source, path="tests/conftest.py", planned=("shop.add",))
+    assert "RED405" not in codes(source.replace('"add"', '"now"'), path="tests/conftest.py", planned=("shop.add",))
+    test = HEAD + "def test_a():\n    assert shop.add(2, 3) == 5"
+    assert "RED405" in codes(test, support={"tests/conftest.py": textwrap.dedent(source)})
+
+
+def test_fixtures_and_helpers_of_other_files_are_followed() -> None:
+    support = {
+        "tests/conftest.py": "import pytest\nfrom shop import Cart\n@pytest.fixture\ndef cart():\n    return Cart()\n",
+        "tests/helpers.py": "def same(a, b):\n    assert a == b\n\ndef idle(a, b):\n    return a == b\n",
+    }
+    good = "from tests.helpers import same\ndef test_a(cart):\n    same(cart.total(), 5)"
+    lazy = "from helpers import idle\ndef test_a(cart):\n    idle(cart.total(), 5)"
+    assert codes(good, support=support) == set()
+    assert codes(lazy, support=support) == {"RED401"}
+
+
+def test_only_new_tests_are_judged() -> None:
+    source = HEAD + "def test_old():\n    assert True\ndef test_new():\n    assert add(2, 3) == 5"
+    assert codes(source, new_tests=frozenset({"tests/test_shop.py::test_new"})) == set()
+    assert codes(source, new_tests=frozenset({"tests/test_shop.py::test_old"})) == {"RED401"}
+
+
+def test_greenfield_without_source_takes_the_planned_names_or_any_unknown_import_for_the_subject() -> None:
+    source = "from points import earn\ndef test_a():\n    assert earn(5) == 1"
+    assert codes(source, project_modules=frozenset(), planned=("points.earn",)) == set()
+    assert codes(source, project_modules=frozenset()) == set()
+    assert codes("import math\ndef test_a():\n    assert math.sqrt(4) == len('ab')", project_modules=frozenset()) == {
+        "RED401"
+    }
+
+
+def test_a_misnamed_file_is_seen_and_a_helper_file_is_not() -> None:
+    assert codes(HEAD + "def test_a():\n    assert add(2, 3) == 5", path="tests/points.py") == {"RED202"}
+    assert codes("def test_client():\n    return object()", path="tests/helpers.py") == set()
+
+
+def test_text_that_is_not_python_has_no_facts() -> None:
+    assert codes("def test_a(:\n") == set()
+    assert declared_tests("tests/test_a.py", "def test_a(:\n") == ()
+
+
+def test_declared_tests() -> None:
+    source = """
+import pytest, unittest
+def test_one(): pass
+def test_one(): pass
+async def test_later(): pass
+def helper(): pass
+@pytest.fixture
+def test_data(): pass
+class TestCart:
+    def test_a(self): pass
+    def helper(self): pass
+    class TestInner:
+        def test_b(self): pass
+class TestBuilt:
+    def __init__(self): pass
+    def test_no(self): pass
+class TestChild(TestBuilt):
+    def test_no_either(self): pass
+class Cases(unittest.TestCase):
+    def test_c(self): pass
+class Plain:
+    def test_not_collected(self): pass
+class TestOff:
+    __test__ = False
+    def test_no(self): pass
+"""
+    assert declared_tests("tests/test_x.py", source) == (
+        "tests/test_x.py::test_one",
+        "tests/test_x.py::test_one",
+        "tests/test_x.py::test_later",
+        "tests/test_x.py::TestCart::test_a",
+        "tests/test_x.py::TestCart::TestInner::test_b",
+        "tests/test_x.py::Cases::test_c",
+    )
+    assert declared_tests("tests/helpers.py", source) == ()
+
+
+def test_criteria_are_named_by_docstring_comment_marker_or_name() -> None:
+    source = '''
+import pytest
+def test_docstring():
+    """loyalty-1.c1: points are earned"""
+# loyalty-1.c2
+def test_comment_above(): pass
+def test_comment_inside():
+    # covers loyalty-1.c2
+    pass
+@pytest.mark.criterion("loyalty-1.c3")
+def test_marker(): pass
+def test_c4_by_name(): pass
+class TestLoyalty:
+    """loyalty-1.c5"""
+    def test_in_class(self): pass
+def test_other():
+    """loyalty-1.c10 and loyalty-11.c6 and xloyalty-1.c7"""
+'''
+    ids = [f"loyalty-1.c{n}" for n in range(1, 8)]
+    named = criteria_named("tests/test_x.py", source, ids)
+    assert {criterion: [test.rpartition("::")[2] for test in tests] for criterion, tests in named.items()} == {
+        "loyalty-1.c1": ["test_docstring"],
+        "loyalty-1.c2": ["test_comment_above", "test_comment_inside"],
+        "loyalty-1.c3": ["test_marker"],
+        "loyalty-1.c4": ["test_c4_by_name"],
+        "loyalty-1.c5": ["test_in_class"],
+        "loyalty-1.c6": [],
+        "loyalty-1.c7": [],
+    }
