@@ -196,7 +196,7 @@ def plan() -> Branch:
             criteria=() if n == 3 else (
                 Criterion(id=f"loyalty-{n}.c1", text=EARNS), Criterion(id=f"loyalty-{n}.c2", text=COUNTS_NOTHING),
             ),
-            requirements=(f"FR-{n}",), status="done" if n <= 3 else "in_progress" if n == 4 else "backlog",
+            requirements=(f"FR-{n}",),
         )
         for n, title in enumerate(TITLES, 1)
     )  # fmt: skip
@@ -267,6 +267,9 @@ def sample() -> Branch:
     scope = "`src/shop/conftest.py` changes how tests run; GREEN may change source only."
     refused = RefusedAttempt(phase=Phase.GREEN, attempt=1, codes=("GRN101", "GRN301"), summary=scope)
     branch.update("loyalty-4", refused=(refused,))
+    statuses = {"loyalty-4": "in_progress", "loyalty-5": "backlog"}
+    stories = (s.model_copy(update={"status": statuses.get(s.id, "done")}) for s in branch.backlog.stories)
+    branch.backlog = branch.backlog.model_copy(update={"stories": tuple(stories)})
     return branch
 
 

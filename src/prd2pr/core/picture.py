@@ -67,7 +67,7 @@ def picture(
     facts = BranchFacts(prd, backlog, status, cycles, proofs, commits)
     head = head or f"prd2pr/{prd.id}"
     state, tone = state_of(facts)
-    strange = tuple(strangers)
+    commit_list = commit_rows(facts, tuple(strangers))
     return PullPicture(
         prd=prd.id,
         path=clip(visible(prd.path), 300),
@@ -91,8 +91,8 @@ def picture(
         trace=trace_rows(facts),
         costs=costs(facts, planning),
         stories=story_views(facts),
-        commits=commit_rows(facts, strange),
-        unproven=tuple(row for row in commit_rows(facts, strange) if row.tone == "unproven"),
+        commits=commit_list,
+        unproven=tuple(row for row in commit_list if row.tone == "unproven"),
     )
 
 
@@ -144,13 +144,14 @@ def steps_figure(facts: BranchFacts) -> Figure:
 
 
 def built(facts: BranchFacts) -> tuple[str, ...]:
-    """What the PRD is about, then one sentence for each story that stands, out of its design."""
-    said = [clip(plain(facts.prd.summary), 400)] if facts.prd.summary else []
+    """One sentence for each story that stands, out of its design, after what the PRD is about."""
+    said = []
     for story in facts.backlog.stories:
         cycle = facts.cycles.get(story.id)
         if cycle and cycle.design and facts.standing(story) in (PROVEN, ALREADY_BUILT, UNTESTED):
-            said.append(f"{plain(story.title)}: {clip(plain(cycle.design.summary), 240)}")
-    return tuple(said)
+            said.append(f"{clip(plain(story.title), 120)}: {clip(plain(cycle.design.summary), 240)}")
+    about = clip(plain(facts.prd.summary), 400)
+    return (about, *said) if about and said else tuple(said)
 
 
 def shown_write(write: RefusedWrite) -> RefusedWrite:

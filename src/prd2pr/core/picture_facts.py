@@ -59,8 +59,12 @@ class BranchFacts:
     def steps(self, story: str) -> tuple[Step, ...]:
         return self.cycles[story].steps if story in self.cycles else ()
 
+    @cached_property
+    def _kinds(self) -> dict[str, str]:
+        return {story.id: story.kind for story in self.backlog.stories}
+
     def kind(self, story: str) -> str:
-        return next((each.kind for each in self.backlog.stories if each.id == story), "")
+        return self._kinds.get(story, "")
 
     def last_step(self, story: str, phase: Phase) -> Step | None:
         return next((step for step in reversed(self.steps(story)) if step.phase is phase), None)

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prd2pr.core.patch import LINES_SHOWN, file_diffs
+from prd2pr.core.wording import clip, count, duration, moment, money, ordinal, plain, spans, tokens, visible
+
+
+@given(st.text())
+def test_plain_text_is_one_harmless_line(text: str) -> None:
+    cleaned = plain(text)
+    assert "\n" not in cleaned
+    assert "\x1b" not in cleaned
+    assert plain(cleaned) == cleaned
+    cleaned.encode()
+
+
+def test_control_sequences_and_direction_tricks_go() -> None:
+    assert plain("\x1b[31mred\x1b[0m \x1b]0;title\x07a\u202eb\r\nc\udce9") == "red ab c\ufffd"
+
+
+def test_visible_spells_out_what_would_not_show() -> None:
+    assert visible("a\u202eb\x00\tc") == "a\\u{202e}b\\u{0}    c"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0, "0 s"), (0.04, "0.1 s"), (11.4, "11 s"), (119.4, "119 s"), (840, "14 min"), (7500, "2 h 5 min")],
+)
+def test_durations(seconds: float, words: str) -> None:
+    assert duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("number", "words"), [(0, "0"), (999, "999"), (1200, "1.2k"), (9960, "10k"), (62_000, "62k"), (999_600, "1.0M")]
+)
+def test_tokens(number: int, words: str) -> None:
+    assert tokens(number) == words
+
+
+def test_money_names_its_denominator() -> None:
+    assert money(0.84, 5) == "$0.84 of $5.00"
+    assert money(0.84) == "$0.84, no budget set"
+    assert money(0.004, 5) == "$0.0040 of $5.00"
+    assert money(None) == "no price known"
+    assert money(None, 5) == "no price known, budget $5.00"
+
+
+def test_small_words() -> None:
+    assert [ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 102)] == [
+        "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd",
+    ]  # fmt: skip
+    assert count(1, "story") == "1 story"
+    assert count(2, "story") == "2 stories"
+    assert clip("abcdef", 4) == "abc…"
+    assert moment("2026-11-16T09:02:30Z") == "2026-11-16 09:02 UTC"
+    assert moment("yesterday") == "yesterday"
+
+
+def test_spans() -> None:
+    assert [(part.text, part.code) for part in spans("a `b` c")] == [("a ", False), ("b", True), (" c", False)]
+    assert [(part.text, part.code) for part in spans("a `b` c `d")] == [("a ", False), ("b", True), (" c `d", False)]
+
+
+PATCH = """\
+diff --git a/src/a.py b/src/a.py
+index 1..2 100644
+--- a/src/a.py
++++ b/src/a.py
+@@ -1,3 +1,3 @@ def f():
+ same
+--- a dashed line that was removed
++++ a line of pluses that was added
+\\ No newline at end of file
+diff --git a/.orch-state/x.json b/.orch-state/x.json
+--- a/.orch-state/x.json
++++ b/.orch-state/x.json
+@@ -1 +1 @@
+-1
++2
+diff --git a/gone.py b/gone.py
+deleted file mode 100644
+--- a/gone.py
++++ /dev/null
+@@ -1 +0,0 @@
+-x
+diff --git a/pic.png b/pic.png
+new file mode 100644
+Binary files /dev/null and b/pic.png differ
+"""
+
+
+def test_a_patch_is_taken_apart_without_the_state() -> None:
+    first, gone, picture = file_diffs(PATCH)
+    assert (first.path, first.added, first.removed) == ("src/a.py", 1, 1)
+    assert [line.kind for line in first.lines] == ["hunk", "context", "removed", "added", "note"]
+    assert (gone.path, gone.added, gone.removed) == ("gone.py", 0, 1)
+    assert picture.path == "pic.png"
+    assert [line.text for line in picture.lines] == [
+        "new file mode 100644",
+        "Binary files /dev/null and b/pic.png differ",
+    ]
+
+
+def test_a_long_file_is_cut_and_says_so() -> None:
+    body = "".join(f"+line {n}\n" for n in range(LINES_SHOWN + 50))
+    (diff,) = file_diffs(f"diff --git a/x b/x\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n{body}")
+    assert diff.added == LINES_SHOWN + 50
+    assert len(diff.lines) == LINES_SHOWN
+    assert diff.hidden == 51
+
+
+def test_hidden_characters_in_a_diff_are_spelt_out() -> None:
+    (diff,) = file_diffs("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n+if admin\u202e: \x1b[8m\n")
+    assert diff.lines[-1].text == "+if admin\\u{202e}: \\u{1b}[8m"
+
+
+def test_no_patch_no_files() -> None:
+    assert file_diffs("") == ()
