@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,6 +15,9 @@ from prd2pr.ports import RunRequest
 from prd2pr.runners.pytest_runner import PytestRunner
 
 Files = Mapping[str, str]
+
+# Set it to try the runner on a project with another Python or pytest.
+TARGET = Path(os.environ.get("PRD2PR_TEST_PYTHON", sys.executable))
 
 
 def exporter(files: Files) -> Callable[[str, Path, Mapping[str, str]], None]:
@@ -28,5 +32,5 @@ def exporter(files: Files) -> Callable[[str, Path, Mapping[str, str]], None]:
 def run_files(
     files: Files, *, python: Path | None = None, settings: TestRun | None = None, **request: Any
 ) -> RunReport:
-    runner = PytestRunner(exporter(files), python or Path(sys.executable), settings)
+    runner = PytestRunner(exporter(files), python or TARGET, settings)
     return runner.run(RunRequest(code_tree="t", **request))

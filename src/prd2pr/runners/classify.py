@@ -138,7 +138,7 @@ def _always(kind: FailureKind) -> Callable[[Raised, str], Ruling]:
 _RULES: tuple[tuple[frozenset[str], Callable[[Raised, str], Ruling]], ...] = (
     (frozenset({"AssertionError", "DocTestFailure", "MultipleDoctestFailures"}), _always(FailureKind.ASSERTION)),
     (frozenset({"FixtureLookupError"}), _always(FailureKind.FIXTURE)),
-    (frozenset({"Failed"}), _explicit),
+    (frozenset({"Failed", "Skipped"}), _explicit),
     (frozenset({"SystemExit", "KeyboardInterrupt", "Exit"}), _always(FailureKind.EXIT)),
     (frozenset({"SyntaxError"}), _always(FailureKind.SYNTAX)),
     (frozenset({"ImportError"}), _import),

@@ -33,22 +33,31 @@ COMMON_NAMES = {"tests", "test", "docs", "doc", "src", "setup", "conftest", "exa
 
 
 class EventLog:
-    """JSON lines, numbered and signed with the nonce. The functions are kept: the subject may replace `os.write`."""
+    """JSON lines, numbered and signed with the nonce. The functions are kept: the subject may replace `os.write`.
+
+    Lines are held back until something is about to happen that may not come back: one write per test is enough.
+    """
 
     def __init__(self, descriptor: int, nonce: str) -> None:
         self._descriptor = descriptor
         self._nonce = nonce
         self._count = 0
+        self._held = b""
         self._process = os.getpid()
         self._write, self._dumps, self._getpid = os.write, json.dumps, os.getpid
 
-    def emit(self, event: str, **facts: object) -> None:
+    def hold(self, event: str, **facts: object) -> None:
         if self._getpid() != self._process:
             return  # a fork of the test process reports nothing
         self._count += 1
-        line = self._dumps({"n": self._count, "nonce": self._nonce, "event": event, **facts}).encode() + b"\n"
-        while line:
-            line = line[self._write(self._descriptor, line) :]
+        line = self._dumps({"n": self._count, "nonce": self._nonce, "event": event, **facts})
+        self._held += line.encode() + b"\n"
+
+    def emit(self, event: str, **facts: object) -> None:
+        self.hold(event, **facts)
+        if self._getpid() == self._process:
+            while self._held:
+                self._held = self._held[self._write(self._descriptor, self._held) :]
 
 
 class Describer:
@@ -162,7 +171,7 @@ class Probe:
         tools = {"python": platform.python_version(), "pytest": pytest.__version__}
         for _, distribution in session.config.pluginmanager.list_plugin_distinfo():
             tools[distribution.project_name] = distribution.version
-        self._log.emit("tools", tools=tools)
+        self._log.hold("tools", tools=tools)
 
     # --- collecting ---
 
@@ -189,7 +198,7 @@ class Probe:
         elif report.outcome != "passed":
             self._log.emit("uncollected", id=report.nodeid, outcome=report.outcome, conftest="", raised=None)
         elif isinstance(collector, pytest.File):
-            self._log.emit("collected_file", id=collector.nodeid)
+            self._log.hold("collected_file", id=collector.nodeid)
 
     def _collect_cause(self, error: BaseException) -> tuple[BaseException, str]:
         """Pytest wraps what a test module or a conftest raised on import; the cause is what matters."""
@@ -230,7 +239,7 @@ class Probe:
         made, raised = self._made.get((report.nodeid, report.when), ("", None))
         if report.when == "setup" and report.outcome == made == "passed":
             return
-        self._log.emit(
+        self._log.hold(
             "report",
             id=report.nodeid,
             when=report.when,

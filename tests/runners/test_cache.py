@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from prd2pr.core.evidence import Failure, FailureKind, RunReport, TestResult
+from prd2pr.ports import RunRequest
+from prd2pr.runners.cache import CachedRunner
+
+
+class CountingRunner:
+    """Answers at once; says how often it was asked."""
+
+    def __init__(self, **fields: object) -> None:
+        self.asked = 0
+        self.tools = "pytest 9"
+        self.fields = fields
+
+    def identity(self) -> str:
+        return self.tools
+
+    def run(self, request: RunRequest) -> RunReport:
+        self.asked += 1
+        made = {
+            "command": ("pytest",),
+            "tools": {},
+            "exit_status": 1,
+            "canary_dirs": request.canary_dirs,
+            **self.fields,
+        }
+        return RunReport.model_validate({"code_tree": request.code_tree, **made})
+
+
+def test_the_same_question_is_asked_once_and_outlives_the_process(tmp_path: Path) -> None:
+    inner = CountingRunner()
+    first = CachedRunner(inner, tmp_path / "runs").run(RunRequest("a"))
+    second = CachedRunner(inner, tmp_path / "runs").run(RunRequest("a"))
+    assert first == second
+    assert inner.asked == 1
+    assert [path.suffix for path in (tmp_path / "runs").iterdir()] == [".json"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        RunRequest("b"),
+        RunRequest("a", paths=("tests",)),
+        RunRequest("a", order="reversed"),
+        RunRequest("a", hash_seed=1),
+        RunRequest("a", restore={"tests/test_a.py": "0" * 40}),
+        RunRequest("a", canary_dirs=("tests/tdd/s-1",)),
+    ],
+)
+def test_another_question_is_another_run(other: RunRequest) -> None:
+    inner = CountingRunner()
+    runner = CachedRunner(inner)
+    runner.run(RunRequest("a"))
+    runner.run(other)
+    assert inner.asked == 2
+
+
+def test_a_run_with_canaries_in_more_places_answers_for_fewer() -> None:
+    inner = CountingRunner()
+    runner = CachedRunner(inner)
+    runner.run(RunRequest("a", canary_dirs=("tests", "tests/tdd/s-1")))
+    runner.run(RunRequest("a", canary_dirs=("tests/tdd/s-1",)))
+    runner.run(RunRequest("a"))
+    assert inner.asked == 1
+
+
+def test_other_tools_are_another_question(tmp_path: Path) -> None:
+    inner = CountingRunner()
+    CachedRunner(inner, tmp_path).run(RunRequest("a"))
+    inner.tools = "pytest 10"
+    CachedRunner(inner, tmp_path).run(RunRequest("a"))
+    assert inner.asked == 2
+
+
+TIMED_OUT = TestResult(id="t", outcome="failed", failure=Failure(kind=FailureKind.TIMEOUT, stage="call"))
+
+
+@pytest.mark.parametrize("fields", [{"problems": ("x",)}, {"exit_status": None}, {"results": (TIMED_OUT,)}])
+def test_what_may_be_otherwise_next_time_is_not_kept(tmp_path: Path, fields: dict[str, object]) -> None:
+    inner = CountingRunner(**fields)
+    runner = CachedRunner(inner, tmp_path)
+    runner.run(RunRequest("a"))
+    runner.run(RunRequest("a"))
+    assert inner.asked == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b'{"code_tree": 1}', b"\xff\xfe"])
+def test_a_damaged_file_is_replaced(tmp_path: Path, damage: bytes) -> None:
+    inner = CountingRunner()
+    CachedRunner(inner, tmp_path).run(RunRequest("a"))
+    (kept,) = tmp_path.iterdir()
+    whole = kept.read_bytes()
+    kept.write_bytes(damage)
+    CachedRunner(inner, tmp_path).run(RunRequest("a"))
+    assert inner.asked == 2
+    assert kept.read_bytes() == whole

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from prd2pr.runners.canary import choose_directories, place_canaries
+from prd2pr.runners.project import PytestProject, read_project
+
+
+def project(root: Path, **files: str) -> PytestProject:
+    for name, text in files.items():
+        path = root / name.replace("__", "/").replace("_DOT_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return read_project(root)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject_DOT_toml", "[project]\ndependencies = [\"Pytest_Cov[x]>=4; python_version > '3'\"]\n"),
+        ("pyproject_DOT_toml", '[project.optional-dependencies]\ntest = ["pytest.cov"]\n'),
+        ("pyproject_DOT_toml", '[dependency-groups]\ntest = ["pytest-cov", {include-group = "x"}]\n'),
+        ("pyproject_DOT_toml", '[tool.poetry.group.dev.dependencies]\npytest-cov = "^4"\n'),
+        ("pyproject_DOT_toml", '[tool.uv]\ndev-dependencies = ["pytest-cov"]\n'),
+        ("pyproject_DOT_toml", '[tool.hatch.envs.test]\ndependencies = ["pytest-cov"]\n'),
+        ("pyproject_DOT_toml", '[tool.pytest.ini_options]\nrequired_plugins = "pytest-cov>=4"\n'),
+        ("requirements-dev_DOT_txt", "# tools\npytest-cov==4.1  # why\n-r other.txt\n"),
+        ("requirements__test_DOT_txt", "pytest-cov\n"),
+        ("setup_DOT_cfg", "[options.extras_require]\ntest =\n    pytest-cov\n"),
+        ("tox_DOT_ini", "[testenv]\ndeps =\n    pytest-cov>=4\n"),
+        ("setup_DOT_py", "setup(extras_require={'test': ['pytest-cov>=4']})\n"),
+        ("Pipfile", '[dev-packages]\npytest-cov = "*"\n'),
+    ],
+)
+def test_where_a_project_names_its_plugins(tmp_path: Path, name: str, text: str) -> None:
+    assert "pytest-cov" in project(tmp_path, **{name: text}).named
+
+
+def test_what_is_only_mentioned_is_not_named(tmp_path: Path) -> None:
+    text = '[project]\ndescription = "pytest-cov"\n[tool.coverage.run]\nplugins = ["pytest-cov"]\n'
+    found = project(tmp_path, pyproject_DOT_toml=text, requirements_DOT_txt="# pytest-cov\n-e pytest-cov\n")
+    assert "pytest-cov" not in found.named
+
+
+def test_broken_files_say_nothing(tmp_path: Path) -> None:
+    found = project(tmp_path, pyproject_DOT_toml="[", setup_DOT_cfg="x\n[", tox_DOT_ini="]\n", Pipfile="=")
+    assert found == PytestProject()
+
+
+def test_ini_comes_before_pyproject_as_pytest_has_it(tmp_path: Path) -> None:
+    toml = '[tool.pytest.ini_options]\ntestpaths = ["b"]\n'
+    assert project(tmp_path, pytest_DOT_ini="[pytest]\ntestpaths = a\n", pyproject_DOT_toml=toml).testpaths == ("a",)
+
+
+def test_canaries_live_where_they_are_asked_for_and_where_most_tests_are() -> None:
+    files = ["tests/test_a.py", "tests/unit/test_b.py", "tests/unit/test_c.py", "build/test_d.py", "e2e/test_e.py"]
+    chosen = choose_directories(PytestProject(addopts=("--ignore=e2e",)), files, ["tests/tdd/s-1"])
+    assert chosen == [("tests/tdd/s-1", True), ("tests/unit", False), ("tests", False)]
+    assert choose_directories(PytestProject(testpaths=("checks",)), files, []) == [("checks", False)]
+    assert choose_directories(PytestProject(), [], []) == [(".", False)]
+
+
+def test_no_two_canaries_are_alike(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    placed = [place_canaries(tmp_path, PytestProject(), [("tests", True)])[0] for _ in range(40)]
+    assert len({canary.path for canary in placed}) == 40
+    texts = {(tmp_path / canary.path).read_text() for canary in placed}
+    assert len(texts) == 40
+    starts = {canary.path.removeprefix("tests/test_")[:3] for canary in placed}
+    assert len(starts) > 10
