@@ -182,6 +182,8 @@ class Evidence(Document):
     facts: tuple[Fact, ...] = ()
     planned: tuple[PlannedSymbol, ...] | None = None  # None: no design is known (a person's commits)
     coverage: tuple[Coverage, ...] | None = None  # None: no criteria are known
+    project_modules: tuple[str, ...] = ()  # importable top-level names of the project at head: shop
+    project_names: tuple[str, ...] = ()  # its modules, and the public names of those that a missing symbol points into
     comparison: Comparison | None = None
     base_run: RunSummary | None = None
     head_run: RunSummary | None = None
