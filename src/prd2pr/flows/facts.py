@@ -1,0 +1,78 @@
+"""What the texts of two trees say: the AST facts, declared tests, named criteria and signatures of evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from prd2pr.core.evidence import Coverage, Fact, PathKind, RunReport, Signature
+from prd2pr.core.records import Phase, PlannedSymbol
+from prd2pr.core.signatures import module_name, public_signatures
+from prd2pr.core.sourcefacts import source_facts
+from prd2pr.core.testfacts import FactContext, criteria_named, declared_tests, test_facts
+from prd2pr.flows.codebase import Codebase, Pair
+
+MODULES_NAMED = 2000  # of a larger project, the names would outweigh the evidence
+
+
+def declared_in(pair: Pair, modules: Iterable[str]) -> tuple[str, ...]:
+    texts = pair.head.test_texts
+    return tuple(test for path in modules if path in texts for test in declared_tests(path, texts[path]))
+
+
+def facts_of_tests(
+    pair: Pair, touched: Iterable[str], fresh: frozenset[str], planned: tuple[PlannedSymbol, ...] | None
+) -> tuple[Fact, ...]:
+    """Of every test module, conftest and helper that the step touched."""
+    context = FactContext(
+        project_modules=pair.head.top_level,
+        planned=None if planned is None else tuple(symbol.name for symbol in planned),
+        support=pair.head.support_texts,
+        previous=pair.base.test_texts,
+        new_tests=fresh,
+    )
+    texts = pair.head.test_texts
+    return tuple(fact for path in touched if path in texts for fact in test_facts(path, texts[path], context))
+
+
+def coverage_of(
+    pair: Pair, modules: Iterable[str], fresh: frozenset[str], criteria: tuple[str, ...]
+) -> tuple[Coverage, ...]:
+    """Which of the new tests name which criterion."""
+    texts = pair.head.test_texts
+    named: dict[str, list[str]] = {criterion: [] for criterion in criteria}
+    for path in modules:
+        for criterion, tests in criteria_named(path, texts.get(path, ""), criteria).items():
+            named[criterion] += [test for test in tests if test in fresh]
+    return tuple(Coverage(criterion=criterion, tests=tuple(tests)) for criterion, tests in named.items())
+
+
+def named_modules(pair: Pair, report: RunReport) -> tuple[str, ...]:
+    """The project's modules, and the public names of those that a missing symbol points into."""
+    missing = {result.failure.missing for result in report.results if result.failure and result.failure.missing}
+    parents = {name.rpartition(".")[0] for name in missing} | missing
+    names = set(sorted(pair.head.modules)[:MODULES_NAMED])
+    for path, text in pair.head.source_texts.items():
+        module = module_name(path)
+        if module in parents or any(name.startswith(f"{module}.") for name in missing):
+            names |= {signature.name for signature in public_signatures(path, text)}
+    return tuple(sorted(names))
+
+
+def facts_of_source(pair: Pair, test_files: Iterable[str], phase: Phase) -> tuple[Fact, ...]:
+    own = set(test_files)
+    tests = pair.base.test_texts
+    context = FactContext(
+        project_modules=pair.head.top_level,
+        test_sources={path: text for path, text in tests.items() if path in own},
+        sources=pair.head.source_texts,
+    )
+    old, new = pair.base.source_texts, pair.head.source_texts
+    changed = [change.path for change in pair.changed(PathKind.SOURCE) if change.path in new]
+    return tuple(fact for path in changed for fact in source_facts(path, old.get(path), new[path], context, phase))
+
+
+def signatures_of(codebase: Codebase, pair: Pair) -> tuple[Signature, ...]:
+    """Of the source files that the step changed; the others say the same on both sides."""
+    changed = {change.path for change in pair.changes if change.kind is PathKind.SOURCE}
+    texts = {path: text for path, text in codebase.source_texts.items() if path in changed}
+    return tuple(signature for path in sorted(texts) for signature in public_signatures(path, texts[path]))

@@ -1,0 +1,263 @@
+"""The one way in which evidence is made: for the flow, for `prd2pr gate` and for `prd2pr verify` alike.
+
+Gathering reads trees and runs tests; it judges nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from prd2pr.core.complexity import improvement
+from prd2pr.core.evidence import Evidence, LockedFile, PathKind, RunReport
+from prd2pr.core.paths import CONVENTIONS, PathRules
+from prd2pr.core.records import UNTESTED_KINDS, Cycle, Phase, PlannedSymbol, Story, StoryKind
+from prd2pr.core.runs import bare_id, compare, expanded, moved_id, summarise
+from prd2pr.core.story_tests import RedTests, red_tests, unproved_tests
+from prd2pr.core.testfacts_model import is_test_module
+from prd2pr.errors import UnknownRevision, UsageProblem
+from prd2pr.flows.codebase import LOCKED_KINDS, Pair, pair_of
+from prd2pr.flows.facts import (
+    coverage_of,
+    declared_in,
+    facts_of_source,
+    facts_of_tests,
+    named_modules,
+    signatures_of,
+)
+from prd2pr.ports import RunRequest, TestRunner
+from prd2pr.repo.git import Git
+
+REPEAT_SEED = 1
+
+
+@dataclass(frozen=True)
+class Gathering:
+    """What gathering works with."""
+
+    git: Git
+    runner: TestRunner
+    rules: PathRules = CONVENTIONS
+
+
+@dataclass(frozen=True)
+class StoryContext:
+    """What is known of a story before the step that is judged."""
+
+    story: str
+    prd: str = ""
+    kind: StoryKind = "feature"
+    step: int = 0
+    criteria: tuple[str, ...] = ()
+    planned: tuple[PlannedSymbol, ...] | None = None
+    red_tests: tuple[str, ...] = ()
+    locked: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # path -> blob that RED committed
+    note: str = ""
+
+    @classmethod
+    def of(cls, prd: str, story: Story, cycle: Cycle, *, note: str = "") -> StoryContext:
+        untested = f"kind {story.kind}: no tests asked for" if story.kind in UNTESTED_KINDS else ""
+        return cls(
+            story=story.id,
+            prd=prd,
+            kind=story.kind,
+            step=len(cycle.steps) + 1,
+            criteria=tuple(criterion.id for criterion in story.criteria),
+            planned=cycle.design.symbols if cycle.design else None,
+            red_tests=cycle.tests,
+            locked=MappingProxyType({file.path: file.blob for file in cycle.test_files}),
+            note=note or untested,
+        )
+
+
+@dataclass(frozen=True)
+class _Case:
+    """One question: what happened from this base to this head?"""
+
+    gathering: Gathering
+    phase: Phase
+    pair: Pair
+    story: StoryContext | None
+    base: str
+
+    @cached_property
+    def base_report(self) -> RunReport:
+        """The whole suite before the step; mostly known already, as the result of the step before."""
+        return self.gathering.runner.run(RunRequest(self.pair.base.tree))
+
+    def head_report(self, directories: Iterable[str], restore: Mapping[str, str] | None = None) -> RunReport:
+        """The whole suite after the step, with canaries beside the tests that the step is about."""
+        places = tuple(sorted({*directories} & _directories(self.pair.head.entries)))
+        return self.gathering.runner.run(RunRequest(self.pair.head.tree, restore=restore or {}, canary_dirs=places))
+
+    def common(self) -> dict[str, Any]:
+        """What evidence of every phase says."""
+        story = self.story
+        return {
+            "phase": self.phase,
+            "prd": story.prd if story else "",
+            "story": story.story if story else "",
+            "step": story.step if story else 0,
+            "base_tree": self.pair.base.tree,
+            "head_tree": self.pair.head.tree,
+            "changes": self.pair.changes,
+            "planned": story.planned if story else None,
+            "project_modules": tuple(sorted(self.pair.head.top_level)),
+            "note": story.note if story else "",
+        }
+
+
+def gather(
+    gathering: Gathering,
+    phase: Phase,
+    base: str,
+    head: str,
+    *,
+    story: StoryContext | None = None,
+    with_state: bool = False,
+) -> Evidence:
+    """`base` and `head` are commits or trees. `with_state`: changes under `.orch-state/` count as changes."""
+    if phase not in _GATHERERS:
+        raise UsageProblem(f"{phase.value} has no gate", where="gate", remedy="name red, green, refactor or integrated")
+    pair = pair_of(gathering.git, gathering.rules, base, head, with_state=with_state)
+    return _GATHERERS[phase](_Case(gathering, phase, pair, story, base))
+
+
+# --- RED --------------------------------------------------------------------------------------------------------------
+
+
+def _red(case: _Case) -> Evidence:
+    pair, base = case.pair, case.base_report
+    touched = [change.path for change in pair.changed(*LOCKED_KINDS)]
+    modules = [path for path in touched if is_test_module(path)]
+    head = case.head_report(_parents(modules))
+    tests = red_tests(_texts(pair.base.test_texts, modules), _texts(pair.head.test_texts, modules), base, head)
+    comparison = compare(base, head)
+    kept = tuple(test for test in comparison.regressed if test not in tests.carried)
+    fresh = frozenset(bare_id(test) for test in tests.fresh)
+    return Evidence(
+        **case.common(),
+        declared=declared_in(pair, modules),
+        story_tests=tests.all,
+        facts=facts_of_tests(pair, touched, fresh, case.story.planned if case.story else None),
+        coverage=coverage_of(pair, modules, fresh, case.story.criteria) if case.story else None,
+        project_names=named_modules(pair, head),
+        comparison=comparison.model_copy(update={"regressed": kept}),
+        base_run=summarise(base, tests.all),
+        head_run=summarise(head, tests.all),
+        repeat_run=summarise(_repeat(case, tests), tests.all) if tests.all else None,
+    )
+
+
+def _repeat(case: _Case, tests: RedTests) -> RunReport:
+    """The story's files once more, in another order and with another hash seed."""
+    paths = tuple(sorted({test.partition("::")[0] for test in tests.all}))
+    request = RunRequest(case.pair.head.tree, paths=paths, order="reversed", hash_seed=REPEAT_SEED)
+    return case.gathering.runner.run(request)
+
+
+# --- GREEN and REFACTOR: the tests are locked -------------------------------------------------------------------------
+
+
+def _locked(case: _Case) -> Evidence:
+    pair, base = case.pair, case.base_report
+    claimed = _claimed(case)
+    own = {test.partition("::")[0] for test in claimed}
+    expected = {**pair.base.locked, **(case.story.locked if case.story else {})}
+    locked = pair.locked_files(expected, lambda path: path in own)
+    head = case.head_report(_parents(own), _restored(locked))
+    tests = expanded(claimed, head)
+    refactor = case.phase is Phase.REFACTOR
+    return Evidence(
+        **case.common(),
+        locked=locked,
+        story_tests=tests,
+        facts=facts_of_source(pair, own, case.phase),
+        comparison=compare(base, head),
+        base_run=summarise(base, expanded(claimed, base)),
+        head_run=summarise(head, tests),
+        signatures_before=signatures_of(pair.base, pair) if refactor else (),
+        signatures_after=signatures_of(pair.head, pair) if refactor else (),
+        improvement=_improvement(pair) if refactor else {},
+    )
+
+
+def _claimed(case: _Case) -> tuple[str, ...]:
+    """The tests that were proved RED; of a person's commits, those that the commit before brought and left failing."""
+    if case.story:
+        return case.story.red_tests
+    return unproved_tests(case.base_report, _changed_by(case))
+
+
+def _changed_by(case: _Case) -> list[str]:
+    """Test files that the base commit changed against its first parent."""
+    git = case.gathering.git
+    try:
+        commits = git.ancestors(case.base, 2)
+    except UnknownRevision:
+        return []  # only a tree is known
+    if len(commits) < 2:
+        return list(case.pair.base.locked)
+    earlier = pair_of(git, case.gathering.rules, commits[1], commits[0], with_state=False)
+    return [change.path for change in earlier.changed(*LOCKED_KINDS)]
+
+
+def _restored(locked: Iterable[LockedFile]) -> dict[str, str]:
+    """Not trusted, but put back: GREEN is proved with the tests that RED committed."""
+    return {file.path: file.expected for file in locked if file.actual != file.expected}
+
+
+def _improvement(pair: Pair) -> dict[str, Any]:
+    paths = {change.path for change in pair.changes if change.kind is PathKind.SOURCE}
+    before = pair.base.texts(lambda path: path in paths)
+    return improvement(before, pair.head.texts(lambda path: path in paths))
+
+
+# --- INTEGRATED: the tests move ---------------------------------------------------------------------------------------
+
+
+def _integrated(case: _Case) -> Evidence:
+    pair, base = case.pair, case.base_report
+    moved = pair.moved()
+    claimed = case.story.red_tests if case.story else _tests_in(base, moved)
+    there = [moved_id(test, moved) for test in claimed]
+    expected = {moved.get(path, path): blob for path, blob in pair.base.locked.items()}
+    locked = pair.locked_files(expected, lambda path: path in moved.values())
+    head = case.head_report(_parents(test.partition("::")[0] for test in there), _restored(locked))
+    tests = expanded(there, head)
+    return Evidence(
+        **case.common(),
+        locked=locked,
+        story_tests=tests,
+        comparison=compare(base, head, moved),
+        base_run=summarise(base, expanded(claimed, base)),
+        head_run=summarise(head, tests),
+    )
+
+
+def _tests_in(report: RunReport, files: Iterable[str]) -> tuple[str, ...]:
+    wanted = set(files)
+    return tuple(result.id for result in report.results if result.id.partition("::")[0] in wanted)
+
+
+_GATHERERS: dict[Phase, Callable[[_Case], Evidence]] = {
+    Phase.RED: _red,
+    Phase.GREEN: _locked,
+    Phase.REFACTOR: _locked,
+    Phase.INTEGRATED: _integrated,
+}
+
+
+def _parents(paths: Iterable[str]) -> set[str]:
+    return {path.rpartition("/")[0] or "." for path in paths}
+
+
+def _directories(paths: Iterable[str]) -> set[str]:
+    return _parents(paths) | {"."}
+
+
+def _texts(texts: Mapping[str, str], paths: Iterable[str]) -> dict[str, str]:
+    return {path: texts[path] for path in paths if path in texts}

@@ -1,0 +1,74 @@
+"""Judging two commits, anybody's: what `prd2pr gate` does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from prd2pr.core.commit_message import read_step
+from prd2pr.core.evidence import Evidence, Finding, RunSummary, Verdict
+from prd2pr.core.gates import GATES, GatePolicy
+from prd2pr.core.layout import PRDS
+from prd2pr.core.records import Cycle, Phase
+from prd2pr.errors import UsageProblem
+from prd2pr.flows.gather import Gathering, StoryContext, gather
+from prd2pr.repo.git import Git
+from prd2pr.repo.store import StateStore
+
+
+def judge(  # noqa: PLR0917 the words of the command line, in their order
+    gathering: Gathering, policy: GatePolicy, phase: Phase, base: str, head: str, story: str | None = None
+) -> tuple[Evidence, Verdict]:
+    """With a story, its design, criteria and RED ids count, as the branch holds them."""
+    git = gathering.git
+    base, head = git.rev(base), git.rev(head)
+    context = story_context(git, story, (base, head)) if story else None
+    evidence = gather(gathering, phase, base, head, story=context, with_state=not _is_step(git, head))
+    return evidence, GATES[phase](evidence, policy)
+
+
+def story_context(git: Git, story: str, commits: Iterable[str]) -> StoryContext:
+    """From the first commit that knows the story: what a step may know is what was there before it."""
+    known: set[str] = set()
+    for commit in commits:
+        for prd in _prds(git, commit):
+            state = StateStore(git, prd).load(commit)
+            stories = {each.id: each for each in state.backlog.stories}
+            known |= set(stories)
+            if story in stories:
+                return StoryContext.of(prd, stories[story], state.cycle(story) or Cycle(story=story))
+    listed = ", ".join(sorted(known)[:10])
+    raise UsageProblem(
+        f"neither commit knows a story {story}",
+        where="--story",
+        remedy=f"stories there: {listed}" if listed else "leave --story out: these commits hold no plan",
+    )
+
+
+def _prds(git: Git, commit: str) -> list[str]:
+    paths = (entry.path.removeprefix(f"{PRDS}/") for entry in git.entries(commit, PRDS))
+    return sorted({path.split("/")[0] for path in paths if "/" in path})
+
+
+def _is_step(git: Git, commit: str) -> bool:
+    """The bot's own commits carry state with every step; in anybody else's it does not belong."""
+    (info,) = git.log(f"{commit}^!") or (None,)
+    return info is not None and read_step(info.trailers) is not None
+
+
+def gate_json(evidence: Evidence, verdict: Verdict) -> dict[str, Any]:
+    return {
+        "verdict": "accepted" if verdict.accepted else "refused",
+        "phase": verdict.phase.value,
+        "findings": [_finding(finding) for finding in verdict.findings],
+        "run": _run(evidence.head_run),
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    return finding.model_dump(include={"code", "severity", "message", "path", "test"})
+
+
+def _run(run: RunSummary | None) -> dict[str, Any] | None:
+    told = {"collected", "passed", "failed", "errors", "skipped", "seconds", "sandbox", "honest"}
+    return run.model_dump(include=told) if run else None
