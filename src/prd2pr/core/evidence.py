@@ -178,12 +178,18 @@ class Evidence(Document):
     changes: tuple[Change, ...] = ()
     locked: tuple[LockedFile, ...] = ()
     declared: tuple[str, ...] = ()  # test functions that changed test files declare, as node ids without parameters
+    uncollected: tuple[str, ...] = ()  # of these, the ones that the head run did not collect
     story_tests: tuple[str, ...] = ()  # node ids that this gate is about
     facts: tuple[Fact, ...] = ()
     planned: tuple[PlannedSymbol, ...] | None = None  # None: no design is known (a person's commits)
     coverage: tuple[Coverage, ...] | None = None  # None: no criteria are known
     project_modules: tuple[str, ...] = ()  # importable top-level names of the project at head: shop
     project_names: tuple[str, ...] = ()  # its modules, and the public names of those that a missing symbol points into
+    flat_layout: bool = False  # modules lie at the root, or there is no source yet: a new one may have any name
+    called: tuple[str, ...] | None = None  # dotted names that the story's tests call; None: not looked at
+    subject_lines: dict[str, tuple[int, ...]] = Field(
+        default_factory=dict
+    )  # test file -> lines that work on the subject
     comparison: Comparison | None = None
     base_run: RunSummary | None = None
     head_run: RunSummary | None = None

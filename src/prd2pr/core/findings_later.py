@@ -1,0 +1,231 @@
+"""Findings of the REFACTOR and INTEGRATED gates."""
+
+from __future__ import annotations
+
+from prd2pr.core.findings_kind import FindingKind, advice, law, rule
+
+_REFACTOR: tuple[FindingKind, ...] = (
+    law(
+        "RFC101",
+        "changes how tests run; REFACTOR may change source only",
+        "A refactoring leaves the tests and all that runs them alone; they are what holds the behaviour.",
+        "pyproject.toml was changed",
+        "take the file out of this commit.",
+    ),
+    law(
+        "RFC102",
+        "changes a dependency manifest",
+        "A refactoring needs nothing new.",
+        "requirements.txt gains a package",
+        "take it out, or allow it with gates.allow_manifest in .prd2pr.yml on the base branch.",
+    ),
+    law(
+        "RFC103",
+        "writes the bot's state or a protected file",
+        "Neither may be written by the one whose work is judged.",
+        ".prd2pr.yml was edited",
+        "take the change out of this commit.",
+    ),
+    law(
+        "RFC104",
+        "adds a link, a submodule or an odd file mode",
+        "A symbolic link or a submodule lets a path mean something outside of the commit.",
+        "src/shop -> ../elsewhere",
+        "commit the file itself.",
+    ),
+    law(
+        "RFC105",
+        "adds a test file",
+        "New tests begin with RED.",
+        "tests/test_more.py was added",
+        "take it out.",
+    ),
+    law(
+        "RFC106",
+        "changes a file that is neither source nor test",
+        "A refactoring changes source only.",
+        "notes.csv was changed",
+        "take it out.",
+    ),
+    advice(
+        "RFC107",
+        "changes documentation together with the code",
+        "It does no harm, but the refactoring is easier to read alone.",
+        "README.md changed in REFACTOR",
+        "nothing needs to be done.",
+    ),
+    law(
+        "RFC201",
+        "a locked file was changed",
+        "The tests are what holds the behaviour while the code moves. They must be what RED committed.",
+        "tests/tdd/loyalty-2/test_redeem.py: line 14 `== 90` became `>= 0`",
+        "restore the file.",
+    ),
+    law(
+        "RFC202",
+        "a locked file is gone",
+        "A test was deleted or renamed.",
+        "tests/tdd/loyalty-2/test_redeem.py is not there any more",
+        "restore it.",
+    ),
+    law(
+        "RFC203",
+        "it is not known which files are locked",
+        "Without that list nobody can say that the tests are the same.",
+        "no locked file in the evidence",
+        "judge against the GREEN commit.",
+    ),
+    law(
+        "RFC302",
+        "a test of the story does not pass",
+        "The behaviour has changed.",
+        "test_redeem: expected 90, got 0",
+        "undo the step that broke it.",
+    ),
+    law(
+        "RFC303",
+        "a test of the story was not run",
+        "It is skipped, xfailed, deselected or missing. Only `passed` counts.",
+        "test_redeem skipped",
+        "let the test run.",
+    ),
+    law(
+        "RFC304",
+        "a test that passed before fails now",
+        "The behaviour has changed elsewhere.",
+        "tests/test_cart.py::test_total passed before",
+        "undo the step that broke it.",
+    ),
+    law(
+        "RFC305",
+        "fewer tests are collected than before",
+        "Tests that passed have vanished from the run.",
+        "41 tests before, 40 now",
+        "put the tests back.",
+    ),
+    rule(
+        "RFC401",
+        "a public signature changed",
+        "Callers outside of this repository depend on public names and their parameters.",
+        "shop.points.earn(amount) became earn(amount, rate)",
+        "keep the old form, or make the change a story of its own.",
+    ),
+    rule(
+        "RFC402",
+        "a feature came along",
+        "A new public function that nothing calls is not a refactoring, and no test asked for it.",
+        "def transfer(points, to): ...   # called by nobody",
+        "take it out and write a story for it.",
+    ),
+    rule(
+        "RFC403",
+        "only comments and layout changed",
+        "The program is the same. That is not a refactoring, and the step would claim an improvement that is none.",
+        "a docstring was added",
+        "record the step as nothing worth changing.",
+    ),
+    rule(
+        "RFC404",
+        "got worse by measure",
+        "Neither complexity, nor length, nor duplication has fallen, and at least one of them has risen.",
+        "complexity 14 before, 14 after; 120 lines before, 131 after",
+        "make it simpler, or record the step as nothing worth changing.",
+    ),
+    rule(
+        "RFC405",
+        "a new branch that no test asked for",
+        "The code asks about a value that it never mentioned before. No test knows that branch.",
+        "if customer == 'vip': return price * 0.5",
+        "take it out and write a story for it.",
+    ),
+    rule(
+        "RFC406",
+        "changes nothing and does not say so",
+        "An empty step must be recorded as nothing worth changing.",
+        "no source file differs from GREEN",
+        "record the step as nothing worth changing.",
+    ),
+    rule(
+        "RFC407",
+        "the improvement was not measured",
+        "The evidence holds no measures of before and after.",
+        "no measures in the evidence",
+        "judge the commits again.",
+    ),
+    advice(
+        "RFC408",
+        "no measure changed",
+        "Complexity, length and duplication are what they were. Better names are a gain that no number shows.",
+        "_calc was renamed to _points_for",
+        "nothing needs to be done.",
+    ),
+)
+
+_INTEGRATED: tuple[FindingKind, ...] = (
+    law(
+        "INT101",
+        "changes something else than the place of the tests",
+        "Integration moves the story's tests and does nothing else, so that what was proved GREEN is what is "
+        "integrated.",
+        "src/shop/points.py was changed",
+        "take the change out; code changes belong to GREEN or REFACTOR.",
+    ),
+    law(
+        "INT102",
+        "a test changed while it moved",
+        "The file at its new place is not the file that was proved.",
+        "tests/unit/loyalty-2/test_redeem.py differs from tests/tdd/loyalty-2/test_redeem.py",
+        "move the file as it is.",
+    ),
+    law(
+        "INT103",
+        "a test of the story stayed behind or was lost",
+        "Every file of tests/tdd/<story>/ moves to its permanent place.",
+        "tests/tdd/loyalty-2/test_redeem.py is still there",
+        "move it too.",
+    ),
+    law(
+        "INT104",
+        "adds a link, a submodule or an odd file mode",
+        "A moved file keeps its mode.",
+        "tests/unit/loyalty-2/data is a link",
+        "move the file itself.",
+    ),
+    law(
+        "INT302",
+        "a test of the story does not pass at its new place",
+        "It depended on where it lay, or on its neighbours.",
+        "tests/unit/loyalty-2/test_redeem.py::test_redeem failed",
+        "go back to RED and free the test from its place.",
+    ),
+    law(
+        "INT303",
+        "a test of the story was not run at its new place",
+        "Only `passed` counts.",
+        "tests/unit/loyalty-2/test_redeem.py::test_redeem is not collected",
+        "look for a clash of file names or a directory that pytest ignores.",
+    ),
+    law(
+        "INT304",
+        "a test that passed before fails now",
+        "The whole suite must pass, but for failures that were there before the story.",
+        "tests/test_cart.py::test_total passed before",
+        "look for a clash between the moved tests and the old ones.",
+    ),
+    law(
+        "INT305",
+        "fewer tests are collected than before",
+        "Tests were lost on the way.",
+        "53 tests before, 52 now",
+        "look for a clash of file names.",
+    ),
+    law(
+        "INT306",
+        "the story has no tests",
+        "A story without a proved test is not done, unless its kind asks for none.",
+        "no story tests in the evidence",
+        "begin with RED.",
+    ),
+)
+
+LATER_FINDINGS: tuple[FindingKind, ...] = (*_REFACTOR, *_INTEGRATED)

@@ -1,0 +1,176 @@
+"""Why a test fails in RED: because what the story promises is missing, or for a reason that proves nothing."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+from prd2pr.core.evidence import Evidence, Failure, FailureKind, PathKind
+from prd2pr.core.paths import classify_path
+
+Wrong = tuple[str, str]  # code, message
+
+_PLAIN: dict[FailureKind, tuple[str, str]] = {
+    FailureKind.SYNTAX: ("RED301", "syntax error"),
+    FailureKind.FIXTURE: ("RED303", "fails in a fixture or in set-up"),
+    FailureKind.IMPORT: ("RED308", "an import fails for another reason than a missing name"),
+    FailureKind.EXIT: ("RED304", "the process was ended"),
+    FailureKind.TIMEOUT: ("RED305", "ran out of time"),
+    FailureKind.EXPLICIT: ("RED306", "fails on purpose, by pytest.fail()"),
+}
+_CALL_FORM = re.compile(r"(\w+)\(\) (got an unexpected|got multiple|missing \d+ required|takes )")
+_WELL_KNOWN_WORDS = """
+    aiohttp alembic anthropic apprise arrow attr attrs babel bcrypt black boto3 botocore bs4 celery certifi cffi
+    chardet click cryptography cython dateutil dask django docker dotenv faker fastapi flask flask_sqlalchemy
+    freezegun gevent github google graphql greenlet grpc gunicorn httpx hypothesis jinja2 jose joblib jsonschema jwt
+    keras kombu langchain lightgbm lxml markdown marshmallow matplotlib mock mongoengine motor msgpack mypy mysql
+    nacl networkx nltk nox numba numpy oauthlib openai opentelemetry orjson packaging pandas paramiko passlib peewee
+    pendulum pil pip playwright plotly pluggy polars psutil psycopg psycopg2 pyarrow pydantic pygments pylint
+    pymongo pymysql pytest pytz redis regex requests requests_mock respx responses rich ruamel ruff scipy seaborn
+    selenium sentry_sdk setuptools shapely six sklearn sqlalchemy sqlmodel starlette statsmodels stripe sympy
+    tabulate tenacity tensorflow toml tomli torch tornado tox tqdm transformers twisted typer tzlocal ujson urllib3
+    uvicorn vcr watchdog websocket websockets werkzeug wheel wrapt xarray xgboost yaml yarl zmq
+"""
+_WELL_KNOWN = frozenset(_WELL_KNOWN_WORDS.split())
+
+
+def wrong_reason(failure: Failure, evidence: Evidence) -> Wrong | None:
+    """None where the failure is what RED asks for."""
+    if failure.kind in _PLAIN:
+        code, what = _PLAIN[failure.kind]
+        return code, f"{what}{_told(failure)}"
+    if failure.kind is FailureKind.COLLECTION:
+        is_async = "async" in failure.message
+        return ("RED206", failure.message) if is_async else ("RED205", f"cannot be collected{_told(failure)}")
+    if failure.kind is FailureKind.MISSING_SYMBOL:
+        return _missing(failure, evidence)
+    if failure.stage != "call":
+        return "RED309", f"fails in {failure.stage}, not in its call{_told(failure)}"
+    if failure.kind in {FailureKind.EXCEPTION, FailureKind.NOT_IMPLEMENTED}:
+        return _exception(failure, evidence)
+    return None
+
+
+def _told(failure: Failure) -> str:
+    text = f"{failure.exception} {failure.message.strip().partition(chr(10))[0]}".strip()
+    return f": {text}" if text else ""
+
+
+# --- exceptions -------------------------------------------------------------------------------------------------------
+
+
+def _exception(failure: Failure, evidence: Evidence) -> Wrong | None:
+    """Right where it came out of the project's source, or out of a line of the test that works on the subject."""
+    if failure.path and not _in_test(failure, evidence):
+        return None
+    if failure.kind is FailureKind.EXCEPTION:
+        if failure.line in evidence.subject_lines.get(failure.path, ()):
+            return None
+        if failure.exception == "TypeError" and _is_call_of_subject(failure, evidence):
+            return None
+    return "RED307", f"breaks in the test's own code{_told(failure)}"
+
+
+def _in_test(failure: Failure, evidence: Evidence) -> bool:
+    tests = {test.partition("::")[0] for test in evidence.story_tests}
+    changed = {change.path for change in evidence.changes if change.kind is PathKind.TEST}
+    return failure.path in tests | changed or classify_path(failure.path) is PathKind.TEST
+
+
+def _is_call_of_subject(failure: Failure, evidence: Evidence) -> bool:
+    """`earn() got an unexpected keyword argument 'rate'`: the parameter is what the story adds."""
+    found = _CALL_FORM.search(failure.message)
+    if found is None:
+        return False
+    names = (
+        [symbol.name for symbol in evidence.planned or ()] + list(evidence.project_names) + list(evidence.called or ())
+    )
+    return any(found[1] in name.split(".") for name in names)
+
+
+# --- missing names ----------------------------------------------------------------------------------------------------
+
+
+def _missing(failure: Failure, evidence: Evidence) -> Wrong | None:
+    name = failure.missing
+    if failure.exception == "NameError" and "." not in name and _in_test(failure, evidence):
+        return "RED307", f"uses `{name}`, which the test never defines or imports"
+    if evidence.planned is not None:
+        planned = [symbol.name for symbol in evidence.planned]
+        if any(_is_promised(name, promised) for promised in planned):
+            return None
+        return "RED302", f"`{name}` does not exist, and the design does not plan it{_plan(planned)}"
+    return _missing_without_design(name, evidence)
+
+
+def _is_promised(name: str, promised: str) -> bool:
+    if name == promised or promised.startswith(f"{name}.") or name.startswith(f"{promised}."):
+        return True
+    # A package may export what one of its modules defines: `shop.earn` for `shop.points.earn`.
+    package, _, last = name.rpartition(".")
+    return bool(package) and promised.startswith(f"{package}.") and promised.endswith(f".{last}")
+
+
+def _plan(planned: list[str]) -> str:
+    return f" (planned: {', '.join(planned[:4])}{' …' if len(planned) > 4 else ''})" if planned else ""
+
+
+def _missing_without_design(name: str, evidence: Evidence) -> Wrong | None:
+    top = name.partition(".")[0]
+    own = set(evidence.project_modules)
+    if not _is_used(name, evidence):
+        return "RED302", f"`{name}` does not exist, and the tests do nothing with it"
+    alike = _misspelt(name, evidence)
+    if alike is not None:
+        return "RED302", f"`{name}` does not exist; `{alike}` does: a misspelt import?"
+    if top in own:
+        return None
+    if top in sys.stdlib_module_names or top.lower() in _WELL_KNOWN:
+        return "RED302", f"`{top}` is not installed: a dependency is missing"
+    if evidence.flat_layout or not own:
+        return None
+    return "RED302", f"`{name}` does not exist, and is not part of the project ({', '.join(sorted(own)[:4])})"
+
+
+def _is_used(name: str, evidence: Evidence) -> bool:
+    if evidence.called is None:
+        return True
+    return any(
+        called == name or called.startswith(f"{name}.") or name.startswith(f"{called}.") for called in evidence.called
+    )
+
+
+def _misspelt(name: str, evidence: Evidence) -> str | None:
+    """An existing name that differs by one slip of the finger, at the first part that does not exist."""
+    known = {*evidence.project_modules, *evidence.project_names}
+    parts = name.split(".")
+    for end in range(1, len(parts) + 1):
+        here = ".".join(parts[:end])
+        if here in known:
+            continue
+        parent = ".".join(parts[: end - 1])
+        for other in sorted(known):
+            if other.rpartition(".")[0] == parent and is_slip(parts[end - 1], other.rpartition(".")[2]):
+                return other
+    return None
+
+
+def is_slip(written: str, meant: str) -> bool:
+    """Whether one is a mistyped form of the other. A new word that resembles an old one (`items`, `learn`) is none."""
+    if min(len(written), len(meant)) < 4 or written[0] != meant[0] or written == meant:
+        return False
+    if len(written) == len(meant):
+        differing = [i for i in range(len(meant)) if written[i] != meant[i]]
+        if len(differing) == 2 and differing[1] == differing[0] + 1:
+            i, j = differing
+            return written[i] == meant[j] and written[j] == meant[i]
+        return (
+            len(differing) == 1
+            and len(meant) >= 6
+            and differing[0] < len(meant) - 1
+            and not written[differing[0]].isdigit()
+        )
+    short, long = sorted((written, meant), key=len)
+    if len(long) - len(short) != 1 or long.startswith(short):
+        return False
+    return any(long[:i] + long[i + 1 :] == short for i in range(1, len(long) - 1))

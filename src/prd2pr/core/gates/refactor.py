@@ -1,0 +1,120 @@
+"""REFACTOR: behaviour held, code better by measure, or honestly nothing to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from prd2pr.core.evidence import Evidence, Finding, PathKind, Signature, Verdict
+from prd2pr.core.gates.common import (
+    Codes,
+    GatePolicy,
+    all_pass,
+    facts,
+    finding,
+    honest_runs,
+    links,
+    locks,
+    nothing_broke,
+    settle,
+    source_only,
+)
+from prd2pr.core.records import Phase
+from prd2pr.core.signatures import ALIAS
+
+NOTHING_TO_DO = "nothing worth changing"
+# What a refactoring can make better. The number of functions is no merit either way.
+BETTER = {
+    "complexity_max": "greatest complexity",
+    "complexity_sum": "complexity in all",
+    "longest_function": "longest function",
+    "duplicate_lines": "copied lines",
+    "lines": "lines",
+}
+
+CODES = Codes(
+    phase=Phase.REFACTOR,
+    how_tests_run="RFC101",
+    manifest="RFC102",
+    state="RFC103",
+    link="RFC104",
+    test="RFC105",
+    other="RFC106",
+    docs="RFC107",
+    locked="RFC201",
+    locked_gone="RFC202",
+    unlocked="RFC203",
+    not_passed="RFC302",
+    not_run="RFC303",
+    regressed="RFC304",
+    fewer="RFC305",
+)
+
+
+def refactor_gate(evidence: Evidence, policy: GatePolicy) -> Verdict:
+    return settle(Phase.REFACTOR, _findings(evidence, policy), policy)
+
+
+def _findings(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
+    yield from honest_runs(evidence, policy)
+    yield from source_only(evidence, CODES, policy)
+    yield from links(evidence, CODES.link)
+    yield from locks(evidence, CODES)
+    yield from all_pass(evidence, CODES)
+    yield from nothing_broke(evidence, CODES.regressed, CODES.fewer)
+    yield from _signatures(evidence)
+    yield from _better(evidence)
+    yield from facts(evidence, "GRN", "RFC")
+
+
+# --- signatures -------------------------------------------------------------------------------------------------------
+
+
+def _signatures(evidence: Evidence) -> Iterator[Finding]:
+    after = {each.name: each for each in evidence.signatures_after}
+    for before in evidence.signatures_before:
+        # An import in an ordinary module is that module's own affair; in a package's `__init__` it is an export.
+        if before.text.startswith(ALIAS) and not before.path.endswith("__init__.py"):
+            continue
+        now = after.get(before.name)
+        if now is None:
+            yield finding("RFC401", f"`{before.name}` was public and is gone", path=before.path)
+        elif not _same(before, now, after):
+            yield finding("RFC401", f"`{before.name}{before.text}` became `{now.name}{now.text}`", path=now.path)
+
+
+def _same(before: Signature, now: Signature, after: Mapping[str, Signature]) -> bool:
+    if before.text == now.text:
+        return True
+    if not now.text.startswith(ALIAS):
+        return before.text.startswith(ALIAS)
+    target = after.get(now.text.removeprefix(ALIAS))  # moved, and imported here: callers notice nothing
+    return target is None or target.text == before.text
+
+
+# --- better -----------------------------------------------------------------------------------------------------------
+
+
+def _better(evidence: Evidence) -> Iterator[Finding]:
+    if not any(change.kind is PathKind.SOURCE for change in evidence.changes):
+        if NOTHING_TO_DO not in evidence.note:
+            yield finding("RFC406", f"no source file changed, and the step is not recorded as {NOTHING_TO_DO}")
+        return
+    before, after = evidence.improvement.get("before"), evidence.improvement.get("after")
+    if not isinstance(before, Mapping) or not isinstance(after, Mapping):
+        yield finding("RFC407", "there are no measures of before and after")
+    elif evidence.improvement.get("comment_only"):
+        yield finding("RFC403", "only comments, docstrings or layout changed: the program is the same")
+    else:
+        yield from _measured(before, after)
+
+
+def _measured(before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[Finding]:
+    known = [name for name in BETTER if name in before and name in after]
+    if not known:
+        yield finding("RFC407", "there are no measures of before and after")
+    elif not any(after[name] < before[name] for name in known):
+        worse = [f"{BETTER[name]} {before[name]} → {after[name]}" for name in known if after[name] > before[name]]
+        if worse:
+            yield finding("RFC404", f"nothing got better by measure, and some got worse: {', '.join(worse)}")
+        else:
+            yield finding("RFC408", "no measure changed: the gain, if any, is for the reader to see")
