@@ -1,0 +1,36 @@
+"""Real repositories made from path -> text, commit by commit, and a gathering over them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from textwrap import dedent
+
+from prd2pr.flows.gather import Gathering
+from prd2pr.repo.git import Git
+from prd2pr.runners.cache import CachedRunner
+from prd2pr.runners.pytest_runner import PytestRunner
+
+Files = Mapping[str, str | None]
+
+
+class Repository:
+    """Commits are made by plumbing: no checkout is needed, and it is quick."""
+
+    def __init__(self, place: Path, kept_runs: Path | None = None) -> None:
+        subprocess.run(["git", "init", "-q", "-b", "main", str(place)], check=True)
+        self.git = Git.open(place)
+        self.gathering = Gathering(
+            self.git, CachedRunner(PytestRunner(self.git.export, Path(sys.executable)), kept_runs)
+        )
+        self.head = ""
+
+    def commit(self, files: Files, message: str = "A step") -> str:
+        """`None` deletes a file; what is not named stays."""
+        base = self.git.tree(self.head) if self.head else self.git.empty_tree
+        updates = {path: None if text is None else dedent(text).encode() for path, text in files.items()}
+        tree = self.git.edit_tree(base, updates)
+        self.head = self.git.commit(tree, [self.head] if self.head else [], message)
+        return self.head
