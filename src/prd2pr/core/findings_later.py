@@ -103,6 +103,13 @@ _REFACTOR: tuple[FindingKind, ...] = (
         "41 tests before, 40 now",
         "put the tests back.",
     ),
+    law(
+        "RFC306",
+        "no test holds the behaviour",
+        "A refactoring is safe only while tests pass before and after it. Here none does.",
+        "0 tests passed",
+        "write tests for the behaviour first.",
+    ),
     rule(
         "RFC401",
         "a public signature changed",

@@ -67,6 +67,11 @@ class Codebase:
         return frozenset(".".join(name.split(".")[:n]) for name in names for n in range(1, name.count(".") + 2))
 
     @cached_property
+    def flat(self) -> bool:
+        """Modules lie at the root, or there is no source yet: a new module may have any name."""
+        return not self.source_texts or any("/" not in path for path in self.source_texts)
+
+    @cached_property
     def top_level(self) -> frozenset[str]:
         return frozenset(name for name in self.modules if "." not in name)
 

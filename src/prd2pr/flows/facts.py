@@ -9,6 +9,7 @@ from prd2pr.core.records import Phase, PlannedSymbol
 from prd2pr.core.signatures import module_name, public_signatures
 from prd2pr.core.sourcefacts import source_facts
 from prd2pr.core.testfacts import FactContext, criteria_named, declared_tests, test_facts
+from prd2pr.core.testfacts_subject_use import called_names, subject_lines
 from prd2pr.flows.codebase import Codebase, Pair
 
 MODULES_NAMED = 2000  # of a larger project, the names would outweigh the evidence
@@ -23,15 +24,34 @@ def facts_of_tests(
     pair: Pair, touched: Iterable[str], fresh: frozenset[str], planned: tuple[PlannedSymbol, ...] | None
 ) -> tuple[Fact, ...]:
     """Of every test module, conftest and helper that the step touched."""
-    context = FactContext(
+    context = _context(pair, fresh, planned)
+    texts = pair.head.test_texts
+    return tuple(fact for path in touched if path in texts for fact in test_facts(path, texts[path], context))
+
+
+def lines_on_subject(
+    pair: Pair, modules: Iterable[str], fresh: frozenset[str], planned: tuple[PlannedSymbol, ...] | None
+) -> dict[str, tuple[int, ...]]:
+    context = _context(pair, fresh, planned)
+    texts = pair.head.test_texts
+    return {path: subject_lines(path, texts[path], context) for path in modules if path in texts}
+
+
+def called_in(pair: Pair, modules: Iterable[str]) -> tuple[str, ...]:
+    """What the changed test modules, and the files that tests lean on, do with what they import."""
+    support = pair.head.support_texts
+    texts = {**support, **{path: pair.head.test_texts[path] for path in modules if path in pair.head.test_texts}}
+    return tuple(sorted({name for path, text in texts.items() for name in called_names(path, text)}))
+
+
+def _context(pair: Pair, fresh: frozenset[str], planned: tuple[PlannedSymbol, ...] | None) -> FactContext:
+    return FactContext(
         project_modules=pair.head.top_level,
         planned=None if planned is None else tuple(symbol.name for symbol in planned),
         support=pair.head.support_texts,
         previous=pair.base.test_texts,
         new_tests=fresh,
     )
-    texts = pair.head.test_texts
-    return tuple(fact for path in touched if path in texts for fact in test_facts(path, texts[path], context))
 
 
 def coverage_of(

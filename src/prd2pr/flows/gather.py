@@ -21,10 +21,12 @@ from prd2pr.core.testfacts_model import is_test_module
 from prd2pr.errors import UnknownRevision, UsageProblem
 from prd2pr.flows.codebase import LOCKED_KINDS, Pair, pair_of
 from prd2pr.flows.facts import (
+    called_in,
     coverage_of,
     declared_in,
     facts_of_source,
     facts_of_tests,
+    lines_on_subject,
     named_modules,
     signatures_of,
 )
@@ -138,13 +140,20 @@ def _red(case: _Case) -> Evidence:
     comparison = compare(base, head)
     kept = tuple(test for test in comparison.regressed if test not in tests.carried)
     fresh = frozenset(bare_id(test) for test in tests.fresh)
+    planned = case.story.planned if case.story else None
+    declared = declared_in(pair, modules)
+    collected = {bare_id(result.id) for result in head.results}
     return Evidence(
         **case.common(),
-        declared=declared_in(pair, modules),
+        declared=declared,
+        uncollected=tuple(test for test in declared if test not in collected),
         story_tests=tests.all,
-        facts=facts_of_tests(pair, touched, fresh, case.story.planned if case.story else None),
+        facts=facts_of_tests(pair, touched, fresh, planned),
         coverage=coverage_of(pair, modules, fresh, case.story.criteria) if case.story else None,
         project_names=named_modules(pair, head),
+        flat_layout=pair.head.flat,
+        called=called_in(pair, modules),
+        subject_lines=lines_on_subject(pair, modules, fresh, planned),
         comparison=comparison.model_copy(update={"regressed": kept}),
         base_run=summarise(base, tests.all),
         head_run=summarise(head, tests.all),

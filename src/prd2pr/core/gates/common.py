@@ -143,8 +143,9 @@ def _loose_test(change: Change, codes: Codes) -> Finding:
 
 
 def locks(evidence: Evidence, codes: Codes) -> Iterator[Finding]:
-    if not evidence.locked:
-        yield finding(codes.unlocked, "it is not known which files the tests consist of")
+    held = {each.path for each in evidence.locked}
+    for path in sorted({test.partition("::")[0] for test in evidence.story_tests} - held):
+        yield finding(codes.unlocked, "it is not known whether this is the file that RED committed", path=path)
     for each in evidence.locked:
         if each.actual == each.expected:
             continue

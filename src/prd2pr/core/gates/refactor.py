@@ -59,11 +59,17 @@ def _findings(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
     yield from source_only(evidence, CODES, policy)
     yield from links(evidence, CODES.link)
     yield from locks(evidence, CODES)
+    yield from _held_by_tests(evidence)
     yield from all_pass(evidence, CODES)
     yield from nothing_broke(evidence, CODES.regressed, CODES.fewer)
     yield from _signatures(evidence)
     yield from _better(evidence)
     yield from facts(evidence, "GRN", "RFC")
+
+
+def _held_by_tests(evidence: Evidence) -> Iterator[Finding]:
+    if evidence.head_run is not None and not evidence.head_run.passed:
+        yield finding("RFC306", "no test passes, so nothing holds the behaviour")
 
 
 # --- signatures -------------------------------------------------------------------------------------------------------
