@@ -1,0 +1,263 @@
+"""A PRD file → `Prd`: Markdown with front matter, YAML or JSON, with or without ids, always with line numbers.
+
+    decode_prd    bytes → text: UTF-8, line ends, size
+    parse_prd     text → Prd: outline, sections, requirements with an id, requirements in prose, the plan's cycles
+
+Whatever is wrong is a `PrdInvalid` that names file, line and remedy.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from typing import Any
+
+from frontmatter import parse as split_front_matter
+from frontmatter.default_handlers import BaseHandler
+
+from prd2pr.core import strict_json, strict_yaml
+from prd2pr.core.prd_cycles import planned_cycles
+from prd2pr.core.prd_labels import labelled_requirements
+from prd2pr.core.prd_markdown import read_markdown
+from prd2pr.core.prd_outline import Outline
+from prd2pr.core.prd_prose import prose_requirements
+from prd2pr.core.prd_sections import SectionKind, listed, section_kinds
+from prd2pr.core.prd_structured import read_structured
+from prd2pr.core.records import Prd, Requirement
+from prd2pr.core.requirement_ids import by_key
+from prd2pr.core.strict_yaml import Loaded
+from prd2pr.errors import InputInvalid, PrdInvalid
+
+MAX_PRD_BYTES = 512 * 1024
+MAX_PRD_LINES = 20_000
+MAX_REQUIREMENTS = 500
+MAX_SUMMARY = 500
+MAX_TITLE = 200
+ID_PATTERN = re.compile(r"^[a-z0-9][a-z0-9-]{0,47}$")
+
+_SPLIT = "Split it into several PRDs; each becomes a pull request of its own."
+_EXAMPLE = "Write at least one sentence that says what must be true, such as `- FR-1: A visitor can sign up by e-mail.`"
+
+
+# --- bytes → text -----------------------------------------------------------------------------------------------------
+
+
+def decode_prd(data: bytes, path: str) -> str:
+    """Text with `\\n` line ends and without a byte order mark."""
+    _refuse_too_long(len(data), data.count(b"\n"), path)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise PrdInvalid("the PRD is not UTF-8 text", where=f"{path}:{line}", remedy="Save it as UTF-8.") from None
+    return _clean(text, path)
+
+
+def _refuse_too_long(size: int, lines: int, path: str) -> None:
+    if size > MAX_PRD_BYTES or lines > MAX_PRD_LINES:
+        raise PrdInvalid(
+            f"the PRD has {size / 1024:.0f} KiB and {lines} lines; the limits are {MAX_PRD_BYTES // 1024} KiB and "
+            f"{MAX_PRD_LINES} lines",
+            where=path,
+            remedy=_SPLIT,
+        )
+
+
+def _clean(text: str, path: str) -> str:
+    clean = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    odd = re.search("[\x00\ud800-\udfff]", clean)
+    if odd:
+        line = clean.count("\n", 0, odd.start()) + 1
+        raise PrdInvalid(
+            "the PRD holds a NUL or half of a character, so it is not a text file",
+            where=f"{path}:{line}",
+            remedy="Save the file as UTF-8 text.",
+        )
+    return clean
+
+
+# --- text → Prd -------------------------------------------------------------------------------------------------------
+
+
+def parse_prd(text: str, path: str, *, blob: str = "") -> Prd:
+    text = _clean(text, path)
+    if not text.strip():
+        raise PrdInvalid("the PRD is empty", where=path, remedy=_EXAMPLE)
+    _refuse_too_long(len(text.encode()), text.count("\n"), path)
+    outline = Outline()
+    try:
+        metadata = _reader(path)(text, path, outline)
+    except InputInvalid as error:
+        raise PrdInvalid(error.what, where=error.where, remedy=error.remedy) from None
+    kinds = section_kinds(outline)
+    requirements = _requirements(outline, kinds, path)
+    known = by_key(requirement.id for requirement in requirements)
+    title = _title(metadata, outline, path)
+    return Prd(
+        id=_prd_id(metadata, path),
+        title=title,
+        path=path,
+        blob=blob,
+        summary=_summary(metadata, outline, kinds),
+        requirements=requirements,
+        cycles=planned_cycles(outline, kinds, known, path),
+        modules=listed(outline, kinds, "modules"),
+        dependencies=listed(outline, kinds, "dependencies"),
+        text=text,
+    )
+
+
+def _requirements(outline: Outline, kinds: list[SectionKind], path: str) -> tuple[Requirement, ...]:
+    labelled = labelled_requirements(outline, kinds, path)
+    prose = prose_requirements(outline, kinds, used=labelled.used)
+    found = tuple(sorted((*labelled.requirements, *prose), key=lambda requirement: requirement.line))
+    if not found:
+        only_headings = all(block.kind == "heading" for block in outline.blocks)
+        what = "the PRD has headings but no text below them" if only_headings else "the PRD asks for nothing"
+        raise PrdInvalid(what, where=path, remedy=_EXAMPLE)
+    if len(found) > MAX_REQUIREMENTS:
+        raise PrdInvalid(
+            f"the PRD has {len(found)} requirements; the limit is {MAX_REQUIREMENTS}",
+            where=f"{path}:{found[MAX_REQUIREMENTS].line}",
+            remedy=_SPLIT,
+        )
+    return found
+
+
+# --- formats ----------------------------------------------------------------------------------------------------------
+
+Metadata = dict[str, Any]
+
+
+def _reader(path: str) -> Callable[[str, str, Outline], Metadata]:
+    suffix = path.lower().rpartition("/")[2].rpartition(".")[2]
+    reader = _READERS.get(suffix)
+    if reader is None:
+        raise PrdInvalid(
+            "this kind of file cannot be read as a PRD",
+            where=path,
+            remedy=f"Use one of: {', '.join(f'.{known}' for known in _READERS)}.",
+        )
+    return reader
+
+
+def _read_markdown(text: str, path: str, outline: Outline) -> Metadata:
+    handler = _FrontMatter(path)
+    metadata: Metadata = {}
+    if handler.detect(text):
+        metadata = dict(split_front_matter(text, handler=handler)[0])
+        read_markdown(handler.body, outline, first_line=handler.body_line)
+    else:
+        read_markdown(text, outline)
+    return metadata
+
+
+def _read_yaml(text: str, path: str, outline: Outline) -> Metadata:
+    return _read_loaded(strict_yaml.load(text, path), path, outline)
+
+
+def _read_json(text: str, path: str, outline: Outline) -> Metadata:
+    return _read_loaded(strict_json.load(text, path), path, outline)
+
+
+def _read_loaded(loaded: Loaded, path: str, outline: Outline) -> Metadata:
+    if not isinstance(loaded.data, dict):
+        raise PrdInvalid(
+            "the PRD is not a set of keys",
+            where=path,
+            remedy="Begin with `title:` and `requirements:`; plain prose belongs into a .md file.",
+        )
+    read_structured(loaded, outline)
+    return loaded.data
+
+
+_READERS = {"md": _read_markdown, "markdown": _read_markdown, "yml": _read_yaml, "yaml": _read_yaml, "json": _read_json}
+
+
+_BOUNDARY = re.compile(r"^-{3,}[ \t]*$", re.MULTILINE)
+
+
+class _FrontMatter(BaseHandler):
+    """YAML between two `---` lines, read strictly; remembers where the body begins."""
+
+    FM_BOUNDARY = _BOUNDARY
+    START_DELIMITER = END_DELIMITER = "---"
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self.path = path
+        self.body = ""
+        self.body_line = 1
+
+    def split(self, text: str) -> tuple[str, str]:
+        parts = _BOUNDARY.split(text, maxsplit=2)
+        if len(parts) < 3:
+            raise PrdInvalid(
+                "the front matter has no end",
+                where=f"{self.path}:1",
+                remedy="Close it with a line `---`, or remove the `---` on the first line.",
+            )
+        _, front, self.body = parts
+        self.body_line = front.count("\n") + 1
+        return front, self.body
+
+    def load(self, fm: str) -> Metadata:
+        data = strict_yaml.load(fm, self.path).data
+        if data is not None and not isinstance(data, dict):
+            raise PrdInvalid(
+                "the front matter is not a list of `key: value` lines",
+                where=f"{self.path}:1",
+                remedy="Write `id:` and `title:` between the two `---` lines, or remove these lines.",
+            )
+        return data or {}
+
+
+# --- id, title, summary -----------------------------------------------------------------------------------------------
+
+
+def _prd_id(metadata: Metadata, path: str) -> str:
+    given = metadata.get("id")
+    if given is not None:
+        if isinstance(given, str | int) and not isinstance(given, bool) and ID_PATTERN.match(str(given)):
+            return str(given)
+        meant = slug(str(given)) if isinstance(given, str | int) else ""
+        raise PrdInvalid(
+            f"the id `{given}` cannot name a branch",
+            where=path,
+            remedy="Use small letters, digits and hyphens, at most 48" + (f": `id: {meant}`." if meant else "."),
+        )
+    found = slug(_stem(path))
+    if not found:
+        raise PrdInvalid(
+            "no id can be made from the file's name", where=path, remedy="Rename the file, or give `id:` at its top."
+        )
+    return found
+
+
+def slug(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:48].strip("-")
+
+
+def _stem(path: str) -> str:
+    return path.rpartition("/")[2].rpartition(".")[0]
+
+
+def _title(metadata: Metadata, outline: Outline, path: str) -> str:
+    heading = next((block.text for block in outline.blocks if block.kind == "heading"), "")
+    given = metadata.get("title")
+    structured = not path.lower().endswith(("md", "markdown"))
+    candidates = (given if isinstance(given, str) else "", "" if structured else heading, _stem(path), path)
+    return next(" ".join(text.split())[:MAX_TITLE] for text in candidates if text.strip())
+
+
+def _summary(metadata: Metadata, outline: Outline, kinds: list[SectionKind]) -> str:
+    given = metadata.get("summary")
+    paragraphs = [
+        (kind != "background", block.text)
+        for block, kind in zip(outline.blocks, kinds, strict=True)
+        if block.kind == "paragraph" and kind in ("", "background")
+    ]
+    first = min(paragraphs, key=lambda found: found[0])[1] if paragraphs else ""
+    return " ".join((given if isinstance(given, str) else first).split())[:MAX_SUMMARY]
