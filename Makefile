@@ -35,3 +35,10 @@ bench: $(STAMP)
 
 clean:
 	rm -rf $(VENV) demo
+
+.PHONY: kill-battery reference
+kill-battery: $(STAMP)
+	$(BIN)/python tests/kill/battery.py --kills 50
+
+reference: $(STAMP)
+	$(BIN)/python -m prd2pr.entry.reference

@@ -229,6 +229,16 @@ class RefusedAttempt(Record):
     summary: str
 
 
+class RefusedWriteRecord(Record):
+    """A role tried to write where its phase may not. The write did not happen."""
+
+    phase: Phase
+    attempt: int
+    path: str
+    code: str
+    message: str = ""
+
+
 class Step(Record):
     """One crossed phase. The commit's own SHA cannot be in the commit; the trailer `Tdd-Step` leads back to it."""
 
@@ -261,6 +271,7 @@ class Cycle(Document):
     state: CycleState = CycleState.DESIGN
     steps: tuple[Step, ...] = ()
     refused: tuple[RefusedAttempt, ...] = ()
+    refused_writes: tuple[RefusedWriteRecord, ...] = ()
     design: Design | None = None
     test_files: tuple[TestFile, ...] = ()
     tests: tuple[str, ...] = ()  # ids proved RED; after promotion, under their new names

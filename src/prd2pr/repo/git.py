@@ -141,6 +141,12 @@ class Git:
         found = self._objects.info(f"refs/heads/{branch}^{{commit}}")
         return found.id if found else None
 
+    def branches(self, prefix: str) -> list[str]:
+        """Local branches whose name begins with `prefix`."""
+        raw = self._repository.out("for-each-ref", "--format=%(refname)", "refs/heads/").text
+        names = (line.removeprefix("refs/heads/") for line in raw.splitlines())
+        return [name for name in names if name.startswith(prefix)]
+
     def tree(self, commit: str) -> str:
         """The tree of a commit; a tree is its own."""
         found = self._objects.info(f"{commit}^{{tree}}")
@@ -322,6 +328,9 @@ class Git:
         """One process at a time; released by the kernel when the process ends, killed or not."""
         trees.check_path(name)
         return branches.exclusive(self.private / f"{name.replace('/', '-')}.lock", name)
+
+    def user_name(self) -> str:
+        return self._identity()[0]
 
     def _identity(self) -> tuple[str, str]:
         if self._author is None:

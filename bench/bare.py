@@ -1,0 +1,70 @@
+"""The baseline of `cycle_vs_bare`: the same trees, the same pytest runs over the same paths, the same commits.
+
+And nothing else: no gate, no evidence, no fresh checkout, no canary.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+BRANCH = "prd2pr/loyalty"
+GIT = ("git", "-c", "user.name=b", "-c", "user.email=b@b", "-c", "gc.auto=0")
+
+
+@dataclass(frozen=True)
+class BareStep:
+    commit: str
+    subject: str
+    runs: tuple[tuple[str, ...], ...]  # paths of each pytest run
+
+
+def git(repo: Path, *arguments: str) -> str:
+    return subprocess.run([*GIT, *arguments], cwd=repo, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def count_runs(repo: Path) -> int:
+    """Each test run that really happened left one file in the cache."""
+    return len(list((repo / ".git/prd2pr/cache/runs").glob("*.json")))
+
+
+def plan(repo: Path, story: str, before: str, runs: int) -> list[BareStep]:
+    """What the story's cycle did, read off its commits; `runs` is how many test runs it made."""
+    lines = git(repo, "log", "--reverse", "--format=%H %s", f"{before}..{BRANCH}").splitlines()
+    steps = []
+    for line in lines:
+        commit, _, subject = line.partition(" ")
+        phase = subject.partition("(")[0]
+        steps.append(BareStep(commit, subject, runs_of(phase, story)))
+    counted = sum(len(step.runs) for step in steps)
+    if counted != runs:
+        raise SystemExit(f"the baseline would do {counted} test runs, the cycle did {runs}: mend bench/bare.py")
+    return steps
+
+
+def runs_of(phase: str, story: str) -> tuple[tuple[str, ...], ...]:
+    """RED looks at the base once, then at the new tests, then at these again in another order."""
+    whole: tuple[str, ...] = ()
+    return {
+        "red": (whole, whole, (f"tests/tdd/{story}",)),
+        "green": (whole,),
+        "refactor": (whole,),
+        "integrated": (whole,),
+    }.get(phase, ())
+
+
+def perform(steps: list[BareStep], clone: Path, start: str) -> None:
+    git(clone, "checkout", "-q", "--detach", start)
+    for step in steps:
+        git(clone, "read-tree", "-u", "--reset", step.commit)
+        for paths in step.runs:
+            subprocess.run(
+                [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *paths],
+                cwd=clone,
+                capture_output=True,
+                check=False,
+            )
+        git(clone, "add", "-A")
+        git(clone, "commit", "-q", "--allow-empty", "-m", step.subject)

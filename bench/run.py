@@ -1,0 +1,135 @@
+"""Ratios of one run, against a bare baseline; raw seconds beside them. Prints one JSON object.
+
+cycle_vs_bare            a story's whole cycle ÷ a bare script that does the same pytest runs and the same commits
+ignored_event_vs_python  the Action's entry on an irrelevant event ÷ `python -c pass`
+state_10k_vs_10          `prd2pr next` with 10,000 stories in the state ÷ with 10
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import bare
+from big_state import grow_state, write_transcript
+
+PRD2PR = [sys.executable, "-m", "prd2pr"]
+TEMPLATES = Path(__file__).resolve().parents[1] / "templates" / "demo"
+TRANSCRIPT = TEMPLATES / "transcript.jsonl"
+ROUNDS = 5
+STORY = "loyalty-1"
+
+
+def seconds(action: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    action()
+    return time.perf_counter() - started
+
+
+def median(action: Callable[[], object], rounds: int = ROUNDS) -> float:
+    return statistics.median(seconds(action) for _ in range(rounds))
+
+
+def call(*command: str | Path, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
+    done = subprocess.run(
+        [str(part) for part in command], cwd=cwd, env=env, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(f"{command}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")
+    return done.stdout
+
+
+def sample_repository(directory: Path) -> Path:
+    shutil.copytree(TEMPLATES / "repo", directory)
+    call("git", "init", "-q", "-b", "main", cwd=directory)
+    call("git", "add", "-A", cwd=directory)
+    call("git", "-c", "user.name=b", "-c", "user.email=b@b", "commit", "-qm", "start", cwd=directory)
+    return directory
+
+
+def planned(directory: Path) -> Path:
+    """A repository whose PRD is planned: the next step is the first story's design."""
+    repo = sample_repository(directory)
+    call(*PRD2PR, "next", "prds/loyalty.md", "--model", f"replay:{TRANSCRIPT}", cwd=repo)
+    return repo
+
+
+def cycle_vs_bare(scratch: Path) -> dict[str, float]:
+    """One story, from design to integrated, in one invocation; the bare script gets the same trees and run list."""
+    start = planned(scratch / "planned")
+    before = bare.git(start, "rev-parse", bare.BRANCH)
+    runs = bare.count_runs(start)
+    ours, theirs = [], []
+    for number in range(3):
+        repo = Path(shutil.copytree(start, scratch / f"cycle-{number}", symlinks=True))
+        ours.append(seconds(lambda repo=repo: run_story(repo)))
+        clone = scratch / f"bare-{number}"
+        call("git", "clone", "-q", "--no-checkout", "--branch", bare.BRANCH, repo, clone)
+        steps = bare.plan(repo, STORY, before, bare.count_runs(repo) - runs)
+        theirs.append(seconds(lambda steps=steps, clone=clone: bare.perform(steps, clone, before)))
+    return {"cycle": statistics.median(ours), "bare": statistics.median(theirs)}
+
+
+def run_story(repo: Path) -> None:
+    call(*PRD2PR, "run", "prds/loyalty.md", "--story", STORY, "--model", f"replay:{TRANSCRIPT}", cwd=repo)
+
+
+def ignored_event_vs_python(scratch: Path) -> dict[str, float]:
+    event = scratch / "event.json"
+    event.write_text(json.dumps({"action": "created", "comment": {"body": "looks good to me"}}))
+    env = {**os.environ, "GITHUB_EVENT_NAME": "issue_comment", "GITHUB_EVENT_PATH": str(event)}
+    program = Path(sys.executable).with_name("prd2pr")
+    return {
+        "ignored": median(lambda: call(program, "action", env=env), 15),
+        "python": median(lambda: call(sys.executable, "-c", "pass"), 15),
+    }
+
+
+def state_10k_vs_10(scratch: Path) -> dict[str, float]:
+    """`next` three times: design, red and green of the first story."""
+    transcript = write_transcript(scratch / "state.jsonl")
+    found = {}
+    for size in (10, 10_000):
+        repo = grow_state(sample_repository(scratch / f"state-{size}"), size)
+        found[str(size)] = statistics.median(
+            seconds(lambda copy=copy: three_phases(copy, transcript)) for copy in copies(repo, scratch, f"copy-{size}")
+        )
+    return found
+
+
+def three_phases(repo: Path, transcript: Path) -> None:
+    for _ in range(3):
+        call(*PRD2PR, "next", "prds/loyalty.md", "--model", f"replay:{transcript}", cwd=repo)
+
+
+def copies(repo: Path, scratch: Path, name: str) -> list[Path]:
+    return [Path(shutil.copytree(repo, scratch / f"{name}-{number}", symlinks=True)) for number in range(3)]
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as made:
+        scratch = Path(made)
+        cycle = cycle_vs_bare(scratch)
+        ignored = ignored_event_vs_python(scratch)
+        state = state_10k_vs_10(scratch)
+    ratios = {
+        "cycle_vs_bare": round(cycle["cycle"] / cycle["bare"], 3),
+        "ignored_event_vs_python": round(ignored["ignored"] / ignored["python"], 3),
+        "state_10k_vs_10": round(state["10000"] / state["10"], 3),
+    }
+    raw = {"cycle": cycle, "ignored_event": ignored, "state": state}
+    rounded = {name: {key: round(value, 4) for key, value in part.items()} for name, part in raw.items()}
+    sys.stdout.write(json.dumps({**ratios, "seconds": rounded}) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

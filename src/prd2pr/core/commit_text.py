@@ -1,0 +1,106 @@
+"""What the bot says in its commits: a subject and two or three lines of what and why, from facts alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from prd2pr.core.evidence import Evidence, FailureKind, RunSummary
+from prd2pr.core.records import Backlog, Design, Phase, Prd, Story
+
+WHY_RED = {
+    FailureKind.ASSERTION: "on an assertion",
+    FailureKind.MISSING_SYMBOL: "because what was planned does not exist yet",
+    FailureKind.NOT_IMPLEMENTED: "because the code says it is not implemented",
+    FailureKind.EXCEPTION: "because the code cannot do it yet",
+}
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def plan_text(prd: Prd, backlog: Backlog) -> tuple[str, str]:
+    criteria = sum(len(story.criteria) for story in backlog.stories)
+    body = (
+        f"{counted(len(backlog.stories), 'story', 'stories')} with {counted(criteria, 'criterion', 'criteria')} "
+        f"for {counted(len(prd.requirements), 'requirement')} of {prd.path}."
+    )
+    return f"plan({prd.id}): {prd.title}", body
+
+
+def plan_outcome(backlog: Backlog) -> str:
+    criteria = sum(len(story.criteria) for story in backlog.stories)
+    return f"{counted(len(backlog.stories), 'story', 'stories')}, {counted(criteria, 'criterion', 'criteria')}"
+
+
+def phase_text(story: Story, evidence: Evidence, explanation: str, note: str, design: Design | None) -> tuple[str, str]:
+    """Subject and body of a phase's commit. The role's own explanation comes last, marked as such."""
+    phase = evidence.phase
+    match phase:
+        case Phase.DESIGN if design is not None:
+            names = ", ".join(symbol.name for symbol in design.symbols)
+            facts = design.summary + (f"\n\nPlanned: {names}." if names else "")
+        case Phase.RED:
+            facts = f"{red_outcome(evidence)}\nNothing but tests has changed."
+        case Phase.GREEN:
+            facts = f"{passing(evidence)}\nNo test has changed since RED."
+        case Phase.INTEGRATED:
+            facts = f"{moved(evidence)}{passing(evidence)}"
+        case _:
+            facts = passing(evidence)
+    said = f"\n\nThe worker says: {explanation}" if explanation and phase is not Phase.DESIGN else ""
+    return f"{phase.value}({story.id}): {story.title}", facts + (f"\n{note}" if note else "") + said
+
+
+def phase_outcome(evidence: Evidence, note: str) -> str:
+    """The same in one line, for whoever watches."""
+    match evidence.phase:
+        case Phase.DESIGN:
+            return "ok"
+        case Phase.RED:
+            run = evidence.head_run
+            return f"{counted(len(run.story) if run else 0, 'test')} fail as planned"
+        case Phase.INTEGRATED:
+            places = new_places(evidence)
+            return ", ".join(part for part in (", ".join(places) or passing_short(evidence), note) if part)
+        case _:
+            return passing_short(evidence)
+
+
+def passing_short(evidence: Evidence) -> str:
+    run = evidence.head_run
+    if run is None:
+        return "no test run"
+    return f"{sum(result.outcome == 'passed' for result in run.story)} pass, {others_passed(run)} others pass"
+
+
+def new_places(evidence: Evidence) -> list[str]:
+    return sorted({change.path.rpartition("/")[0] for change in evidence.changes if change.status == "added"})
+
+
+def moved(evidence: Evidence) -> str:
+    places = new_places(evidence)
+    return f"The tests now live in {', '.join(places)}.\n" if places else ""
+
+
+def red_outcome(evidence: Evidence) -> str:
+    run = evidence.head_run
+    failures = [result.failure for result in (run.story if run else ()) if result.failure]
+    kinds = Counter(WHY_RED.get(failure.kind, failure.kind.value) for failure in failures)
+    reasons = ", ".join(f"{number} {why}" for why, number in kinds.most_common())
+    return f"{counted(len(failures), 'test')} fail{'s' if len(failures) == 1 else ''} as planned: {reasons}."
+
+
+def passing(evidence: Evidence) -> str:
+    run = evidence.head_run
+    if run is None:
+        return "No test run."
+    story_passed = sum(result.outcome == "passed" for result in run.story)
+    return (
+        f"{story_passed} of {counted(len(run.story), 'story test')} pass, "
+        f"and {others_passed(run)} of {run.collected - len(run.story)} others."
+    )
+
+
+def others_passed(run: RunSummary) -> int:
+    return run.passed - sum(result.outcome == "passed" for result in run.story)

@@ -1,0 +1,80 @@
+"""What to do next: a pure function of what the branch says, or the reason why there is nothing to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from prd2pr.core.records import UNTESTED_KINDS, Backlog, Cycle, CycleState, Phase, ProjectState, Status, Story
+
+Outcome = Literal["done", "waiting", "paused", "blocked", "budget", "stopped", "nothing"]
+
+
+@dataclass(frozen=True)
+class Rest:
+    """Nothing to do now: why, and what would change that."""
+
+    outcome: Outcome
+    reason: str
+    next: str = ""
+
+
+def next_story(status: Status, backlog: Backlog, prd_path: str, only: str = "") -> Story | Rest:
+    """The story to work on: one that is under way, else the first whose dependencies are done."""
+    if status.state is ProjectState.SPRINT_PAUSED:
+        return Rest("paused", "the sprint is paused", "/sprint resume")
+    if only:
+        return named_story(backlog, only)
+    if status.state is ProjectState.BLOCKED:
+        return Rest("blocked", status.blocked_reason or "a story is out of attempts", retry_command(backlog, prd_path))
+    settled = {story.id for story in backlog.stories if story.status in ("done", "skipped")}
+    open_stories = [story for story in backlog.stories if story.id not in settled]
+    if not open_stories:
+        return Rest("done", f"all {len(backlog.stories)} stories are settled")
+    for story in sorted(open_stories, key=lambda story: story.status != "in_progress"):
+        if story.status != "blocked" and settled.issuperset(story.depends_on):
+            return story
+    return Rest("waiting", "the stories that are left wait for a blocked one", retry_command(backlog, prd_path))
+
+
+def named_story(backlog: Backlog, only: str) -> Story | Rest:
+    by_id = {story.id: story for story in backlog.stories}
+    if only not in by_id:
+        return Rest("nothing", f"there is no story {only}; there are {', '.join(by_id)}")
+    story = by_id[only]
+    if story.status in ("done", "skipped"):
+        return Rest("done", f"{only} is {story.status}")
+    missing = [key for key in story.depends_on if key in by_id and by_id[key].status not in ("done", "skipped")]
+    if missing:
+        return Rest("waiting", f"{only} waits for {', '.join(missing)}")
+    return story
+
+
+def retry_command(backlog: Backlog, prd_path: str) -> str:
+    blocked = [story.id for story in backlog.stories if story.status == "blocked"]
+    return f"prd2pr run {prd_path} --story {blocked[0]}" if blocked else ""
+
+
+PHASE_IN = {
+    CycleState.DESIGN: Phase.DESIGN,
+    CycleState.TEST_RED: Phase.RED,
+    CycleState.CODE_GREEN: Phase.GREEN,
+}
+
+
+def next_phase(story: Story, cycle: Cycle | None) -> Phase | Rest:
+    if cycle is None:
+        return Phase.DESIGN
+    if cycle.paused:
+        return Rest("paused", f"{story.id} is paused", "/tdd resume")
+    if cycle.state is CycleState.COMMIT:
+        return Rest("done", f"{story.id} is integrated")
+    if cycle.state is CycleState.ABORTED:
+        return Rest("stopped", f"the cycle of {story.id} was aborted", f"prd2pr run --story {story.id}")
+    return PHASE_IN.get(cycle.state) or after_green(story, cycle)
+
+
+def after_green(story: Story, cycle: Cycle) -> Phase:
+    """Refactoring is asked for once, and of code that tests hold: a docs or config story goes straight on."""
+    asked = bool(cycle.steps) and cycle.steps[-1].phase is Phase.REFACTOR
+    return Phase.INTEGRATED if asked or story.kind in UNTESTED_KINDS else Phase.REFACTOR

@@ -1,0 +1,248 @@
+"""The command line: one table of commands. Help, the docs page and the dispatch are made from it.
+
+A handler is named, not imported, so that each call pays only for what it uses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import platform
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from prd2pr import __version__
+from prd2pr.errors import Prd2prError, Stopped
+
+BUG_STATUS = 3
+
+
+@dataclass(frozen=True)
+class Option:
+    names: tuple[str, ...]
+    help: str
+    settings: tuple[tuple[str, Any], ...] = ()  # keyword arguments of argparse
+
+
+@dataclass(frozen=True)
+class Command:
+    name: str
+    help: str
+    handler: str  # module under prd2pr.entry.verbs, and function
+    exits: str
+    options: tuple[Option, ...] = ()
+    example: str = ""
+
+
+def option(*names: str, help: str, **settings: Any) -> Option:  # noqa: A002 - argparse's own word
+    return Option(names, help, tuple(settings.items()))
+
+
+JSON = option("--json", help="print JSON for programs", action="store_true")
+REPO = option("--repo", help="the repository (default: the one around this directory)", metavar="DIR", default=".")
+MODEL = option(
+    "--model", help="who does the work: anthropic:ID, openai:ID, command:PROGRAM, human, replay:FILE", metavar="SPEC"
+)
+RECORD = option("--record", help="write the model's answers to a transcript that replay: reads", metavar="FILE")
+STORY = option("--story", help="only this story", metavar="ID")
+
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        "demo",
+        "a sample repository and PRD, the whole way to the PR page, with a replayed model",
+        "demo:main",
+        "0",
+        (option("--dir", help="where to put it; the same directory again goes on from where it was", metavar="D"),),
+        "prd2pr demo --dir demo",
+    ),
+    Command(
+        "init",
+        "write .prd2pr.yml, the workflow and prds/ with a template; never overwrites",
+        "init:main",
+        "0",
+        (REPO,),
+        "prd2pr init",
+    ),
+    Command(
+        "doctor",
+        "say what is wrong with the set-up and how to mend it",
+        "doctor:main",
+        "0 fine, 1 not",
+        (REPO, JSON),
+        "prd2pr doctor",
+    ),
+    Command(
+        "plan",
+        "preview the stories of a PRD with estimate and cost; writes nothing",
+        "plan:main",
+        "0, or 1",
+        (option("prd", help="the PRD file", metavar="PRD"), REPO, MODEL, RECORD, JSON),
+        "prd2pr plan prds/loyalty.md",
+    ),
+    Command(
+        "run",
+        "drive a PRD through its stories to the PR page",
+        "run:main",
+        "0 done, 1 stopped with a reason",
+        (
+            option("prd", help="the PRD file", metavar="PRD"),
+            REPO,
+            STORY,
+            MODEL,
+            RECORD,
+            JSON,
+            option("--max-steps", help="stop after N phases", metavar="N", type=int),
+        ),
+        "prd2pr run prds/loyalty.md --model anthropic:claude-sonnet-5-5",
+    ),
+    Command(
+        "next",
+        "do one phase: its work, its gate, its commit",
+        "run:next_phase",
+        "0, or 1 with a reason",
+        (
+            option("prd", help="the PRD file (default: the only one under way)", metavar="PRD", nargs="?"),
+            REPO,
+            STORY,
+            MODEL,
+            RECORD,
+            JSON,
+        ),
+        "prd2pr next",
+    ),
+    Command(
+        "gate",
+        "judge any two commits, a person's too",
+        "gate:main",
+        "0 accepted, 1 refused, 2 could not judge",
+        (
+            option(
+                "phase", help="red, green, refactor or integrated", choices=("red", "green", "refactor", "integrated")
+            ),
+            option("--base", help="the commit before", metavar="REV", required=True),
+            option("--head", help="the commit to judge (default: HEAD)", metavar="REV", default="HEAD"),
+            option("--story", help="the story whose criteria and design count", metavar="ID"),
+            REPO,
+            JSON,
+        ),
+        "prd2pr gate green --base red1 --head mine",
+    ),
+    Command(
+        "verify",
+        "prove every step of a branch again, from the commits alone",
+        "verify:main",
+        "0 all proved, 1 not, 2 could not tell",
+        (
+            option(
+                "range",
+                help="A..B or a branch (default: this branch, else every prd2pr branch)",
+                metavar="RANGE",
+                nargs="?",
+            ),
+            REPO,
+            JSON,
+        ),
+        "prd2pr verify main..prd2pr/loyalty",
+    ),
+    Command(
+        "explain",
+        "what a finding or an error means, with an example and the way out",
+        "explain:main",
+        "0, or 2 if unknown",
+        (option("code", help="RED104, GRN201, ERR401 …", metavar="CODE"), JSON),
+        "prd2pr explain RED104",
+    ),
+    Command(
+        "status",
+        "where each PRD stands, and the next thing to do",
+        "status:main",
+        "0",
+        (option("prd", help="a PRD's id or file", metavar="PRD", nargs="?"), REPO, JSON),
+        "prd2pr status",
+    ),
+    Command(
+        "logs",
+        "what the runs did: model calls, verdicts, tokens",
+        "logs:main",
+        "0",
+        (option("prd", help="a PRD's id or file", metavar="PRD", nargs="?"), REPO, STORY, JSON),
+        "prd2pr logs",
+    ),
+    Command("schema", "print the JSON Schema of .prd2pr.yml", "schema:main", "0", (), "prd2pr schema"),
+    Command("action", "the entry of the GitHub Action", "action:main", "0, or 1 with an annotation", (), ""),
+)
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="prd2pr",
+        description="Push a PRD, get a pull request in which every commit proves itself.",
+        epilog="New here? `prd2pr demo` needs no key, no network and no GitHub.",
+    )
+    top.add_argument("--version", action="version", version=f"prd2pr {__version__}")
+    verbs = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        verb = verbs.add_parser(
+            command.name, help=command.help, description=command.help, epilog=f"exit status: {command.exits}"
+        )
+        for each in command.options:
+            verb.add_argument(*each.names, help=each.help, **dict(each.settings))
+        verb.set_defaults(handler=command.handler)
+    return top
+
+
+def load(handler: str) -> Callable[[argparse.Namespace], int]:
+    module, function = handler.split(":")
+    found: Callable[[argparse.Namespace], int] = getattr(
+        importlib.import_module(f"prd2pr.entry.verbs.{module}"), function
+    )
+    return found
+
+
+def run(argv: list[str]) -> int:
+    """The one place where errors become words and exit statuses."""
+    try:
+        signal.signal(signal.SIGTERM, stop)
+        options = parser().parse_args(argv)
+        status = load(options.handler)(options)
+        sys.stdout.flush()
+    except Prd2prError as error:
+        return complain(error)
+    except KeyboardInterrupt:
+        return complain(
+            Stopped("stopped by Ctrl-C", remedy="the same command again goes on from the last proved phase")
+        )
+    except BrokenPipeError:
+        # The reader (`head`, a closed pager) has seen enough. Python would complain once more while shutting down.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception:  # noqa: BLE001 - the process's edge: whatever arrives here is a bug
+        return report_bug(argv)
+    return status
+
+
+def stop(*_: object) -> None:
+    """A runner that cancels a job sends SIGTERM shortly before it kills."""
+    raise Stopped("stopped by SIGTERM", remedy="the same command again goes on from the last proved phase")
+
+
+def complain(error: Prd2prError) -> int:
+    sys.stderr.write("\n".join(error.lines()) + "\n")
+    return error.exit_status
+
+
+def report_bug(argv: list[str]) -> int:
+    """A report to paste. Values of environment variables and file contents stay out of it."""
+    sys.stderr.write(
+        "\nThis is a bug in prd2pr, not in what you did. Nothing that was committed is lost.\n"
+        "Please paste the following into a new issue:\n\n```\n"
+        f"prd2pr {__version__}, Python {platform.python_version()}, {platform.system()} {platform.release()}\n"
+        f"command: prd2pr {' '.join(argv[:1])}\n"
+        f"{traceback.format_exc()}```\n"
+    )
+    return BUG_STATUS

@@ -1,0 +1,69 @@
+"""Tells, with nothing but the standard library, that an Actions event is none of prd2pr's business.
+
+Most events in a repository are: a comment without a command, a push without a PRD. They must cost next to nothing, so
+this module imports neither the configuration nor the event models. It errs on the side of letting an event through.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+COMMAND_WORDS = ("/tdd", "/epic", "/approve", "/sprint", "/suggest_fix", "/skip_task", "/request_changes", "/feedback",
+                 "/backlog", "/state", "/project")  # fmt: skip
+PRD_ENDINGS = (".md", ".markdown", ".yml", ".yaml", ".json")
+
+
+def ignored() -> str:
+    """Why the event at hand can be ignored; empty when it may matter."""
+    name = os.environ.get("GITHUB_EVENT_NAME", "")
+    path = os.environ.get("GITHUB_EVENT_PATH", "")
+    if not name or not path:
+        return ""  # not inside Actions: let the entry itself say so
+    try:
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs 5 ms here
+            event = json.load(file)
+    except (OSError, ValueError):
+        return ""  # let the entry itself report it
+    if not isinstance(event, dict):
+        return ""
+    return REASONS[name](event) if name in REASONS else f"the event {name} starts nothing"
+
+
+def push(event: dict[str, Any]) -> str:
+    commits = event.get("commits")
+    if not isinstance(commits, list) or len(commits) >= 20:  # GitHub lists no more than 20 with their files
+        return ""
+    paths = [
+        path for commit in commits if isinstance(commit, dict)
+        for part in ("added", "modified", "removed") for path in commit.get(part) or ()
+    ]  # fmt: skip
+    return "" if any(str(path).endswith(PRD_ENDINGS) for path in paths) else "no PRD was pushed"
+
+
+def comment(event: dict[str, Any]) -> str:
+    if event.get("action") != "created":
+        return "only new comments count, not edited or deleted ones"
+    said = event.get("comment")
+    body = said.get("body") if isinstance(said, dict) else None
+    lines = str(body or "").splitlines()
+    return "" if any(line.lstrip().startswith(COMMAND_WORDS) for line in lines) else "the comment holds no command"
+
+
+def issue(event: dict[str, Any]) -> str:
+    return "" if event.get("action") == "labeled" else "no label was added"
+
+
+def matters(_: dict[str, Any]) -> str:
+    return ""
+
+
+REASONS = {
+    "push": push,
+    "issue_comment": comment,
+    "issues": issue,
+    "workflow_dispatch": matters,
+    "repository_dispatch": matters,
+    "schedule": matters,
+}

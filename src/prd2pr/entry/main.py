@@ -1,0 +1,22 @@
+"""The program's front door. It must be light: an Actions event that is none of our business costs one Python start."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main(argv: list[str] | None = None) -> int:
+    arguments = sys.argv[1:] if argv is None else argv
+    if arguments[:1] == ["action"]:
+        from prd2pr.entry.door import ignored
+
+        if reason := ignored():
+            sys.stdout.write(f"prd2pr: nothing to do: {reason}\n")
+            return 0
+    from prd2pr.entry.cli import run
+
+    return run(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+"""Which PRDs this repository has on branches, for commands that are called without one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from prd2pr.core.layout import PRDS
+from prd2pr.core.records import Prd
+from prd2pr.entry.wiring import read_config
+from prd2pr.errors import UsageProblem
+from prd2pr.repo.git import Git
+from prd2pr.repo.store import BranchState, StateStore
+
+
+@dataclass(frozen=True)
+class UnderWay:
+    branch: str
+    prd: Prd
+    state: BranchState
+
+    @property
+    def finished(self) -> bool:
+        return all(story.status in ("done", "skipped") for story in self.state.backlog.stories)
+
+
+def branches_with_state(git: Git) -> Iterator[UnderWay]:
+    prefix = read_config(git, git.rev("HEAD")).branch_prefix
+    for branch in git.branches(prefix):
+        prd_id = branch.removeprefix(prefix)
+        if git.read(branch, f"{PRDS}/{prd_id}/prd.json") is None:
+            continue
+        state = StateStore(git, prd_id, branch).load(branch)
+        if state.prd is not None:
+            yield UnderWay(branch, state.prd, state)
+
+
+def prd_under_way(git: Git) -> Prd:
+    open_ones = [each for each in branches_with_state(git) if not each.finished]
+    if len(open_ones) == 1:
+        return open_ones[0].prd
+    if not open_ones:
+        raise UsageProblem("no PRD is under way", remedy="name one: prd2pr next prds/my-feature.md")
+    names = ", ".join(each.prd.path for each in open_ones)
+    example = f"name one: prd2pr next {open_ones[0].prd.path}"
+    raise UsageProblem(f"{len(open_ones)} PRDs are under way: {names}", remedy=example)
+
+
+def chosen(git: Git, name: str | None) -> list[UnderWay]:
+    """All, or the one whose id or file is named."""
+    found = list(branches_with_state(git))
+    if name is None:
+        return found
+    named = [each for each in found if name in (each.prd.id, each.prd.path) or each.prd.path.endswith(f"/{name}")]
+    if not named:
+        known = ", ".join(each.prd.id for each in found) or "none"
+        raise UsageProblem(f"no branch holds a PRD {name!r}; there are: {known}", remedy=f"start it: prd2pr run {name}")
+    return named

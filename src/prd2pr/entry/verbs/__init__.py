@@ -1,0 +1,1 @@
+"""One module per command: it reads the options, calls a flow and prints."""

@@ -1,0 +1,180 @@
+"""`prd2pr doctor`: a list of checks, each with what was found and how to mend it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+from prd2pr.config import CONFIG_PATH, Config
+from prd2pr.entry.under_way import branches_with_state
+from prd2pr.entry.wiring import open_repository, open_runner, read_config
+from prd2pr.errors import Prd2prError
+from prd2pr.models import open_model
+from prd2pr.ports import RunRequest
+from prd2pr.repo.git import Git
+
+Mark = Literal["ok", "warning", "wrong"]
+MARKS = {"ok": "ok     ", "warning": "warning", "wrong": "WRONG  "}
+
+
+@dataclass(frozen=True)
+class Check:
+    name: str
+    mark: Mark
+    found: str
+    remedy: str = ""
+
+
+def main(options: argparse.Namespace) -> int:
+    checks = list(examine(options.repo))
+    wrong = sum(check.mark == "wrong" for check in checks)
+    if options.json:
+        sys.stdout.write(json.dumps({"checks": [asdict(check) for check in checks], "wrong": wrong}, indent=2) + "\n")
+    else:
+        sys.stdout.write("".join(map(shown, checks)))
+        sys.stdout.write("Everything is ready.\n" if not wrong else f"{wrong} of {len(checks)} checks are wrong.\n")
+    return 1 if wrong else 0
+
+
+def shown(check: Check) -> str:
+    remedy = f"\n{' ' * 22}to do: {check.remedy}" if check.remedy else ""
+    return f"{MARKS[check.mark]}  {check.name:<12} {check.found}{remedy}\n"
+
+
+def examine(repo: str) -> Iterator[Check]:
+    """Later checks need the earlier ones, so the first thing that is wrong with the repository ends the list."""
+    try:
+        git = open_repository(repo)
+    except Prd2prError as error:
+        yield wrong("repository", error)
+        return
+    with git:
+        yield Check("repository", "ok", str(git.workdir or git.common_dir))
+        yield tree_check(git)
+        try:
+            config = read_config(git, git.rev("HEAD"))
+        except Prd2prError as error:
+            yield wrong("config", error)
+            return
+        for look in CHECKS:
+            try:
+                yield look(git, config)
+            except Prd2prError as error:
+                yield wrong(look.__name__.removesuffix("_check"), error)
+
+
+def wrong(name: str, error: Prd2prError) -> Check:
+    where = f" ({error.where})" if error.where else ""
+    return Check(name, "wrong", f"{error.what}{where}", error.remedy)
+
+
+def tree_check(git: Git) -> Check:
+    branch = git.head_branch()
+    if branch is None:
+        return Check("branch", "warning", "HEAD is detached", "git switch to a branch, so that the PR has a base")
+    dirty = git.dirty_paths()
+    if dirty:
+        return Check(
+            "branch",
+            "warning",
+            f"{branch}, with {len(dirty)} uncommitted files",
+            "runs start from commits and do not see them",
+        )
+    return Check("branch", "ok", branch)
+
+
+def config_check(git: Git, config: Config) -> Check:
+    if git.read("HEAD", CONFIG_PATH) is None:
+        return Check("config", "warning", f"no {CONFIG_PATH} is committed: the defaults are in force", "prd2pr init")
+    return Check("config", "ok", f"{CONFIG_PATH}, strategy {config.strategy}")
+
+
+def tests_check(git: Git, config: Config) -> Check:
+    report = open_runner(git, config, cached=True).run(RunRequest(code_tree=git.code_tree("HEAD")))
+    passed = sum(result.outcome == "passed" for result in report.results)
+    python = report.tools.get("python", "?")
+    found = (
+        f"{passed} of {len(report.results)} tests pass with pytest {report.tools.get('pytest', '?')} on Python {python}"
+    )
+    if not report.honest:
+        return Check(
+            "tests",
+            "wrong",
+            f"the test run cannot be trusted: {report.problems[0]}",
+            "run the tests by hand and mend that first",
+        )
+    if passed < len(report.results):
+        return Check("tests", "warning", found, "failures that were there before count as baseline, not as RED")
+    return Check("tests", "ok", found)
+
+
+def model_check(_: Git, config: Config) -> Check:
+    model = open_model(os.environ.get("PRD2PR_MODEL") or config.models.default)
+    priced = config.budget.model_dump(exclude_none=True)
+    if any(name.startswith("usd") for name in priced) and not config.prices:
+        return Check(
+            "model",
+            "wrong",
+            f"{model.name}: a limit in dollars is set, but no price",
+            "put the price under `prices:` in .prd2pr.yml",
+        )
+    return Check("model", "ok", model.name)
+
+
+def sandbox_check(_: Git, config: Config) -> Check:
+    found = "bubblewrap is installed" if shutil.which("bwrap") else "no bubblewrap"
+    if config.sandbox == "required":
+        return Check(
+            "sandbox",
+            "wrong",
+            "sandbox: required, but this version cannot sandbox",
+            "set sandbox: preferred, and every verdict will say `sandbox none`",
+        )
+    return Check(
+        "sandbox",
+        "warning",
+        f"tests run without a sandbox in this version ({found})",
+        "run prd2pr where the code under test may run: a container or a runner",
+    )
+
+
+def prds_check(git: Git, config: Config) -> Check:
+    paths = [entry.path for entry in git.entries("HEAD")]
+    found = [
+        path
+        for path in paths
+        if any(Path(path).match(glob.replace("**/", "")) or Path(path).match(glob) for glob in config.prds)
+    ]
+    found = [path for path in found if not Path(path).name.startswith("_")]
+    if not found:
+        return Check(
+            "prds", "warning", f"no PRD is committed under {', '.join(config.prds)}", "prd2pr init writes a template"
+        )
+    return Check("prds", "ok", ", ".join(found[:4]) + (f" and {len(found) - 4} more" if len(found) > 4 else ""))
+
+
+def state_check(git: Git, _: Config) -> Check:
+    found = list(branches_with_state(git))
+    for each in found:
+        for story in each.state.cycle_ids:
+            each.state.cycle(story)
+        readable = each.state.status, each.state.project, each.state.backlog
+        assert all(readable)
+    return Check("state", "ok", f"{len(found)} PRDs on branches, all readable" if found else "no PRD is under way")
+
+
+CHECKS: tuple[Callable[[Git, Config], Check], ...] = (
+    config_check,
+    tests_check,
+    model_check,
+    sandbox_check,
+    prds_check,
+    state_check,
+)

@@ -1,0 +1,48 @@
+"""`prd2pr logs`: what the runs did, as the branch recorded it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from prd2pr.core.layout import log_path
+from prd2pr.core.wording import plain
+from prd2pr.entry.under_way import UnderWay, chosen
+from prd2pr.entry.wiring import open_repository
+
+
+def main(options: argparse.Namespace) -> int:
+    with open_repository(options.repo) as git:
+        lines = [line for each in chosen(git, options.prd) for line in lines_of(each, options.story)]
+    if options.json:
+        sys.stdout.write(json.dumps({"lines": lines}, indent=2) + "\n")
+    else:
+        sys.stdout.write("".join(map(shown, lines)) or "Nothing is recorded yet.\n")
+    return 0
+
+
+def lines_of(each: UnderWay, story: str | None) -> list[dict[str, Any]]:
+    found = []
+    for run_id in each.state.run_ids():
+        data = each.state.bytes_at(log_path(run_id)) or b""
+        for line in map(json.loads, data.decode("utf-8", "replace").splitlines()):
+            subject = line.get("story") or str(line.get("purpose", "")).partition("/")[0]
+            if story is None or subject == story:
+                found.append({"run": run_id, "prd": each.prd.id, **line})
+    return found
+
+
+def shown(line: dict[str, Any]) -> str:
+    match line["kind"]:
+        case "call":
+            tokens = line["input_tokens"] + line["cached_tokens"] + line["output_tokens"]
+            what = f"{line['purpose']}: {tokens} tokens ({line['cached_tokens']} cached), {line['model']}"
+        case "refused":
+            what = f"{line['story']} {line['phase']} refused: {' '.join(line['codes'])}"
+        case "crossed":
+            what = f"{line['story']} {line['phase']} crossed after {line['attempts']} attempt(s)"
+        case _:
+            what = f"{line.get('story', '')} {line.get('text', '')}"
+    return f"{line['at']}  {line['kind']:<8} {plain(what)}\n"

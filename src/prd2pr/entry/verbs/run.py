@@ -1,0 +1,85 @@
+"""`prd2pr run` and `prd2pr next`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from prd2pr.core.decide import Rest
+from prd2pr.core.records import Prd
+from prd2pr.entry.terminal import Terminal
+from prd2pr.entry.under_way import prd_under_way
+from prd2pr.entry.wiring import open_repository, open_session
+from prd2pr.errors import UsageProblem
+from prd2pr.flows.drive import Driven, drive
+from prd2pr.flows.publish import publish
+from prd2pr.flows.session import Session
+from prd2pr.forges.local import LocalForge
+
+FINISHED = ("done",)
+
+
+def main(options: argparse.Namespace) -> int:
+    if options.max_steps is not None and options.max_steps < 1:
+        raise UsageProblem("--max-steps takes a number from 1 on", where=f"--max-steps {options.max_steps}")
+    driven = drive_and_publish(options, options.max_steps)
+    return 0 if driven.rest.outcome in FINISHED else 1
+
+
+def next_phase(options: argparse.Namespace) -> int:
+    """One phase. It is a success when the phase was crossed, whatever comes after it."""
+    driven = drive_and_publish(options, 1)
+    return 0 if driven.steps or driven.rest.outcome in FINISHED else 1
+
+
+def drive_and_publish(options: argparse.Namespace, max_steps: int | None) -> Driven:
+    # With --json, standard output is for programs; a person may still watch.
+    with Terminal(sys.stderr if options.json else sys.stdout) as progress:
+        session = open_session(options, progress, pinned(options))
+        with session.git:
+            driven = drive(session, max_steps)
+            page = publish_pull(session)
+            tell(session, driven, page)
+    if options.json:
+        sys.stdout.write(json.dumps(as_json(session, driven, page)) + "\n")
+    return driven
+
+
+def pinned(options: argparse.Namespace) -> Prd | None:
+    """Without a file, the one PRD that is under way, as its branch has it."""
+    if options.prd:
+        return None
+    return prd_under_way(open_repository(options.repo))
+
+
+def publish_pull(session: Session) -> str:
+    if session.git.branch_head(session.branch) is None:
+        return ""
+    return publish(LocalForge(session.git.private), session.store, session.branch, session.limits)
+
+
+def tell(session: Session, driven: Driven, page: str) -> None:
+    state = session.store.load(driven.head)
+    steps = sum(len(cycle.steps) for story in state.cycle_ids if (cycle := state.cycle(story)))
+    rest = driven.rest
+    if rest.outcome == "done":
+        session.progress.say("done", page=page, branch=session.branch, proved=steps, steps=steps)
+    else:
+        session.progress.say("stopped", reason=rest.reason, next=rest.next)
+        if page:
+            session.progress.say("note", text=f"PR page: {page}")
+
+
+def as_json(session: Session, driven: Driven, page: str) -> dict[str, object]:
+    rest: Rest = driven.rest
+    return {
+        "outcome": rest.outcome,
+        "reason": rest.reason,
+        "next": rest.next,
+        "steps": driven.steps,
+        "branch": session.branch,
+        "head": driven.head,
+        "page": page,
+        "spend": session.log.spend.model_dump(),
+    }

@@ -1,0 +1,75 @@
+"""`prd2pr status`: where each PRD stands, and the next thing to do."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from prd2pr.core.decide import Rest, next_phase, next_story
+from prd2pr.core.records import Story
+from prd2pr.core.wording import plain
+from prd2pr.entry.under_way import UnderWay, chosen
+from prd2pr.entry.wiring import open_repository
+
+
+def main(options: argparse.Namespace) -> int:
+    with open_repository(options.repo) as git:
+        found = chosen(git, options.prd)
+        facts = [facts_of(each) for each in found]
+    if options.json:
+        sys.stdout.write(json.dumps({"prds": facts}, indent=2) + "\n")
+    elif not facts:
+        sys.stdout.write("No PRD is under way. Start one: prd2pr run prds/my-feature.md\n")
+    else:
+        sys.stdout.write("\n".join(map(shown, facts)))
+    return 0
+
+
+def facts_of(each: UnderWay) -> dict[str, object]:
+    stories = each.state.backlog.stories
+    return {
+        "prd": each.prd.id,
+        "title": plain(each.prd.title),
+        "path": each.prd.path,
+        "branch": each.branch,
+        "state": each.state.status.state.value,
+        "done": sum(story.status == "done" for story in stories),
+        "stories": [story_facts(each, story) for story in stories],
+        **what_next(each),
+    }
+
+
+def story_facts(each: UnderWay, story: Story) -> dict[str, object]:
+    cycle = each.state.cycle(story.id) if story.status != "backlog" else None
+    return {
+        "id": story.id,
+        "title": plain(story.title),
+        "status": story.status,
+        "phase": cycle.state.value if cycle else None,
+        "refused": len(cycle.refused) if cycle else 0,
+    }
+
+
+def what_next(each: UnderWay) -> dict[str, object]:
+    story = next_story(each.state.status, each.state.backlog, each.prd.path)
+    phase = story if isinstance(story, Rest) else next_phase(story, each.state.cycle(story.id))
+    if isinstance(phase, Rest):
+        return {"outcome": phase.outcome, "why": phase.reason, "next": phase.next}
+    assert isinstance(story, Story)
+    why = f"{story.id} is waiting for {phase.value}"
+    return {"outcome": "ready", "why": why, "next": f"prd2pr next {each.prd.path}"}
+
+
+def shown(facts: dict[str, object]) -> str:
+    stories = facts["stories"]
+    assert isinstance(stories, list)
+    rows = "".join(
+        f"  {story['id']:<16} {story['status']:<12} {story['phase'] or '':<11} {story['title']}\n" for story in stories
+    )
+    following = f"Next: {facts['next']}\n" if facts["next"] else ""
+    return (
+        f"{facts['title']}  ({facts['path']}, branch {facts['branch']})\n"
+        f"{facts['done']} of {len(stories)} stories integrated, state {facts['state']}\n{rows}"
+        f"{facts['why']}\n{following}"
+    )

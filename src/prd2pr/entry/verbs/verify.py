@@ -1,0 +1,101 @@
+"""`prd2pr verify`: prove a branch again."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from prd2pr.entry.under_way import branches_with_state
+from prd2pr.entry.wiring import gate_policy, gathering_of, open_repository, read_config
+from prd2pr.errors import CannotJudge
+from prd2pr.flows.publish import base_of
+from prd2pr.flows.verify import Checked, Verifier
+from prd2pr.repo.git import Git
+from prd2pr.repo.store import StateStore
+
+
+def main(options: argparse.Namespace) -> int:
+    with open_repository(options.repo) as git:
+        checked: list[Checked] = []
+        for base, head in ranges(git, options.range):
+            # Rules come from where the branch started, never from the branch itself.
+            config = read_config(git, base)
+            verifier = Verifier(
+                git,
+                gathering_of(git, config, cached=False),
+                gate_policy(config),
+                on_checked=keep_quiet if options.json else show,
+            )
+            checked += verifier.verify(base, head)
+    if not checked:
+        raise CannotJudge("there is no commit to verify", remedy="name a range: prd2pr verify main..prd2pr/my-feature")
+    sys.stdout.write(json.dumps(as_json(checked), indent=2) + "\n" if options.json else total_line(checked) + "\n")
+    return 0 if all(each.proved for each in checked) else 1
+
+
+def ranges(git: Git, given: str | None) -> list[tuple[str, str]]:
+    if given and ".." in given:
+        base, _, head = given.partition("..")
+        return [(git.rev(base or "HEAD"), git.rev(head.lstrip(".") or "HEAD"))]
+    if given:
+        return [(start_of(git, git.rev(given)), git.rev(given))]
+    head = git.rev("HEAD")
+    if prd_ids(git, head) and (here := start_of(git, head)) != head:
+        return [(here, head)]
+    found = [(start_of(git, git.rev(each.branch)), git.rev(each.branch)) for each in branches_with_state(git)]
+    if not found:
+        raise CannotJudge(
+            "no branch here holds steps of prd2pr",
+            where="HEAD and the prd2pr branches",
+            remedy="name a branch or a range: prd2pr verify main..my-branch",
+        )
+    return found
+
+
+def prd_ids(git: Git, commit: str) -> list[str]:
+    return sorted({entry.path.split("/")[2] for entry in git.entries(commit, ".orch-state/prds")})
+
+
+def start_of(git: Git, head: str) -> str:
+    """Where the branch left its base."""
+    ids = prd_ids(git, head)
+    if not ids:
+        raise CannotJudge("this branch holds no state of prd2pr", where=head[:10], remedy="name a range: BASE..HEAD")
+    return base_of(git, StateStore(git, ids[0]).load(head), head)
+
+
+def keep_quiet(_: Checked) -> None:
+    """JSON comes at the end, in one piece."""
+
+
+def show(checked: Checked) -> None:
+    mark = "proved  " if checked.proved else "UNPROVEN" if not checked.step else "NOT SO  "
+    sys.stdout.write(f"{mark}  {checked.commit[:10]}  {checked.subject}\n")
+    for finding in checked.findings:
+        where = f" {finding.path}" if finding.path else ""
+        sys.stdout.write(f"          {finding.severity} {finding.code}{where}: {finding.message}\n")
+    sys.stdout.flush()
+
+
+def total_line(checked: list[Checked]) -> str:
+    steps = [each for each in checked if each.step]
+    proved = sum(each.proved for each in steps)
+    strangers = len(checked) - len(steps)
+    rest = f"; {strangers} commits claim no step and are unproven" if strangers else ""
+    verdict = "all proved" if proved == len(checked) else "NOT all proved"
+    return f"{verdict}: {proved} of {len(steps)} steps{rest}"
+
+
+def as_json(checked: list[Checked]) -> dict[str, object]:
+    steps = [each for each in checked if each.step]
+    return {
+        "steps": [each.as_json() for each in checked],
+        "total": {
+            "commits": len(checked),
+            "steps": len(steps),
+            "proved": sum(each.proved for each in checked),
+            "unproven": len(checked) - len(steps),
+        },
+        "all_proved": all(each.proved for each in checked),
+    }

@@ -1,0 +1,195 @@
+"""From options to a session: the one place where adapters are chosen."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+from prd2pr.config import CONFIG_PATH, Config, load_config
+from prd2pr.core.budget import Limits
+from prd2pr.core.findings import UNSWITCHABLE
+from prd2pr.core.gates import GatePolicy
+from prd2pr.core.paths import PathRules
+from prd2pr.core.prd import decode_prd, parse_prd
+from prd2pr.core.records import Prd
+from prd2pr.errors import NotARepository, PrdInvalid, SetupProblem
+from prd2pr.flows.gather import Gathering
+from prd2pr.flows.session import Hired, RunLog, Session
+from prd2pr.models import open_model, recorded
+from prd2pr.ports import Progress, TestRunner
+from prd2pr.repo.git import Git
+from prd2pr.repo.journal import Journal
+from prd2pr.repo.store import StateStore
+from prd2pr.runners.cache import CachedRunner
+from prd2pr.runners.interpreter import find_python
+from prd2pr.runners.pytest_runner import PytestRunner
+
+EDIT_THEMSELVES = ("human", "command:")
+
+
+class SystemClock:
+    def now(self) -> str:
+        return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+def open_repository(path: str) -> Git:
+    """A repository with at least one commit."""
+    git = Git.open(Path(path))
+    if git.is_unborn():
+        raise NotARepository(
+            "the repository has no commit yet, so there is nothing to start from",
+            where=str(git.workdir or git.common_dir),
+            remedy="git add -A && git commit -m 'First commit'",
+        )
+    return git
+
+
+def read_config(git: Git, base: str) -> Config:
+    """From the base commit: what a pull request changes of its own policy is not in force."""
+    data = git.read(base, CONFIG_PATH)
+    text = None if data is None else data.decode("utf-8", "replace")
+    return load_config(text, CONFIG_PATH, unswitchable=UNSWITCHABLE)
+
+
+def read_prd(git: Git, name: str) -> Prd:
+    """The file as it is now, pinned by its blob."""
+    path = Path(name)
+    try:
+        data = path.read_bytes()
+    except IsADirectoryError:
+        raise PrdInvalid("a PRD is one file, and this is a directory", where=name, remedy="name the file") from None
+    except FileNotFoundError:
+        raise PrdInvalid("there is no such file", where=name, remedy="name a PRD: prds/my-feature.md") from None
+    except OSError as error:
+        raise PrdInvalid(f"the file cannot be read: {error.strerror}", where=name) from None
+    shown = relative_path(git, path)
+    return parse_prd(decode_prd(data, name), shown, blob=git.write_blob(data))
+
+
+def relative_path(git: Git, path: Path) -> str:
+    if git.workdir is None:
+        return path.name
+    try:
+        return path.resolve().relative_to(git.workdir.resolve()).as_posix()
+    except ValueError:
+        raise PrdInvalid(
+            "the PRD lies outside of the repository",
+            where=str(path),
+            remedy=f"put it below {git.workdir}, for example into prds/, or name the repository with --repo",
+        ) from None
+
+
+def path_rules(config: Config) -> PathRules:
+    return PathRules(source=config.paths.source, tests=config.paths.tests, protected=config.paths.protected)
+
+
+def gate_policy(config: Config) -> GatePolicy:
+    return GatePolicy(
+        severities=dict(config.gates.severity),
+        allow_manifest=config.gates.allow_manifest,
+        require_sandbox=config.sandbox == "required",
+    )
+
+
+def limits_of(config: Config) -> Limits:
+    return Limits(**config.budget.model_dump())
+
+
+def open_runner(git: Git, config: Config, *, cached: bool) -> TestRunner:
+    """`cached`: results are kept on disk. `verify` keeps them only while it runs: it believes nothing older."""
+    if config.test.command:
+        raise SetupProblem(
+            "test.command is set, and this version runs pytest only",
+            where=CONFIG_PATH,
+            remedy="leave test.command out; test.python and test.args are honoured",
+        )
+    if config.setup:
+        raise SetupProblem(
+            "setup commands are set, and this version does not run them",
+            where=CONFIG_PATH,
+            remedy="install what the tests need into an interpreter and name it as test.python",
+        )
+    python = find_python(git.workdir, config.test.python)
+    inner = PytestRunner(git.export, python, config.test)
+    return CachedRunner(inner, git.private / "cache" / "runs" if cached else None)
+
+
+def gathering_of(git: Git, config: Config, *, cached: bool) -> Gathering:
+    return Gathering(git, open_runner(git, config, cached=cached), path_rules(config))
+
+
+def hiring(options: argparse.Namespace, config: Config, progress: Progress) -> Callable[[str, bool], Hired]:
+    """Who does a role's work: `--model` for all, else the role's own, the stronger or the default one."""
+
+    @cache
+    def hire(spec: str) -> Hired:
+        model = open_model(
+            spec,
+            prices=config.prices,
+            on_retry=lambda retry: progress.say("retry", why=retry.why, seconds=retry.seconds),
+        )
+        if options.record:
+            model = recorded(model, Path(options.record))
+        return Hired(model, edits_itself=spec.startswith(EDIT_THEMSELVES))
+
+    def choose(role: str, strong: bool) -> Hired:
+        fallback = config.models.strong if strong else config.models.default
+        return hire(options.model or os.environ.get("PRD2PR_MODEL") or config.models.roles.get(role) or fallback)
+
+    return choose
+
+
+def open_session(options: argparse.Namespace, progress: Progress, prd: Prd | None = None) -> Session:
+    git = open_repository(options.repo)
+    base = git.rev("HEAD")
+    base_branch = git.head_branch()
+    config = read_config(git, base)
+    prd = prd or read_prd(git, options.prd)
+    clock = SystemClock()
+    gathering = gathering_of(git, config, cached=True)
+    if base_branch is None:
+        progress.say("note", text=f"HEAD is detached: {base[:10]} is the base")
+    warn_of_dirt(git, progress, prd)
+    branch = f"{config.branch_prefix}{prd.id}"
+    return Session(
+        git=git,
+        store=StateStore(git, prd.id, branch),
+        config=config,
+        prd=prd,
+        branch=branch,
+        base_branch=base_branch or "",
+        base_commit=base,
+        runner=gathering.runner,
+        gathering=gathering,
+        policy=gate_policy(config),
+        hire=hiring(options, config, progress),
+        clock=clock,
+        progress=progress,
+        journal=Journal(git.private, prd.id),
+        log=RunLog(run_id(clock), clock.now(), clock.monotonic()),
+        rules=path_rules(config),
+        limits=limits_of(config),
+        only_story=getattr(options, "story", None) or "",
+    )
+
+
+def run_id(clock: SystemClock) -> str:
+    stamp = clock.now().replace("-", "").replace(":", "")
+    return f"{stamp}-{secrets.token_hex(3)}"
+
+
+def warn_of_dirt(git: Git, progress: Progress, prd: Prd) -> None:
+    """Work goes from commits. What is not committed is neither seen nor touched, and nobody should wonder about it."""
+    dirty = [path for path in git.dirty_paths() if path != prd.path]
+    if dirty:
+        shown = ", ".join(dirty[:3]) + (f" and {len(dirty) - 3} more" if len(dirty) > 3 else "")
+        progress.say("note", text=f"not committed, so not part of this run, and left as it is: {shown}")

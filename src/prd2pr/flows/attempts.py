@@ -1,0 +1,206 @@
+"""Attempts at a phase: work from a clean tree, evidence, verdict; findings fed back; a bounded number of times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from prd2pr.agents.answers import WorkReport
+from prd2pr.agents.roles import Role
+from prd2pr.agents.task import EarlierAttempt
+from prd2pr.agents.workspace import RefusedWrite
+from prd2pr.core.evidence import Evidence, Finding, PathKind, RunSummary, Verdict
+from prd2pr.core.paths import classify_path
+from prd2pr.core.policy import WritePolicy, policy_for
+from prd2pr.core.records import Cycle, Phase, RefusedAttempt, RefusedWriteRecord, Spend, Story
+from prd2pr.flows.ledger import Entry, refused_entries, spent
+from prd2pr.flows.session import Session
+from prd2pr.flows.workbench import Assignment, Work, do_work
+from prd2pr.repo.store import BranchState
+
+# What a story that passes openly without RED may write, besides source.
+OPEN_KINDS = {
+    "docs": (PathKind.DOCS,),
+    "config": (PathKind.OTHER, PathKind.DOCS),
+    "chore": (PathKind.OTHER, PathKind.DOCS),
+}
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where the branch stands, for one story."""
+
+    head: str
+    code_tree: str
+    state: BranchState
+    story: Story
+    cycle: Cycle
+    spent_prd: Spend = field(default_factory=Spend)
+
+    @property
+    def spent_story(self) -> Spend:
+        return sum((step.spend for step in self.cycle.steps), Spend())
+
+
+@dataclass(frozen=True)
+class Judged:
+    """An attempt, with what was seen of it and what was made of that."""
+
+    code_tree: str
+    evidence: Evidence
+    verdict: Verdict
+    attempt: int
+    explanation: str = ""
+    refused_writes: tuple[RefusedWrite, ...] = ()
+
+
+@dataclass(frozen=True)
+class Stuck:
+    """No further attempt will be made: a person has to look."""
+
+    reason: str
+
+
+def assignment_for(
+    session: Session, position: Position, role: Role[WorkReport], earlier: tuple[EarlierAttempt, ...], attempts: int
+) -> Assignment[WorkReport]:
+    attempt = len(earlier) + 1
+    return Assignment(
+        role=role,
+        code_tree=position.code_tree,
+        head=position.head,
+        policy=write_policy(session, position, role),
+        story=position.story,
+        design=position.cycle.design,
+        attempt=attempt,
+        attempts=attempts,
+        earlier=earlier,
+        test_output=red_output(position) if role.phase is Phase.GREEN else "",
+        advice=position.state.status.advice,
+        spent_story=position.spent_story,
+        spent_prd=position.spent_prd,
+        # The last attempt goes to the stronger model: cheaper than asking a person.
+        strong=attempt == attempts > 1,
+    )
+
+
+def write_policy(session: Session, position: Position, role: Role[WorkReport]) -> WritePolicy:
+    locked = (
+        entry.path
+        for entry in session.git.entries(position.code_tree)
+        if classify_path(entry.path, session.rules) in (PathKind.TEST, PathKind.TEST_CONFIG)
+    )
+    return policy_for(
+        role.phase,
+        position.story.id,
+        fused=role.fused,
+        locked=() if role.phase is Phase.RED else locked,
+        also=OPEN_KINDS.get(position.story.kind, ()),
+    )
+
+
+def work_once(session: Session, assignment: Assignment[WorkReport]) -> Work[WorkReport]:
+    session.progress.say(
+        "working", phase=assignment.role.phase.value, attempt=assignment.attempt, what=assignment.role.title
+    )
+    return do_work(session, assignment)
+
+
+def earlier_attempts(session: Session, position: Position, phase: Phase) -> tuple[EarlierAttempt, ...]:
+    """Refused attempts since the last commit, also those of a run that was killed."""
+    entries = refused_entries(session.journal.since(position.head), position.story.id, phase)
+    return tuple(recall(session, position, number, entry) for number, entry in enumerate(entries, start=1))
+
+
+def recall(session: Session, position: Position, number: int, entry: Entry) -> EarlierAttempt:
+    return EarlierAttempt(
+        attempt=number,
+        findings=tuple(Finding.model_validate(finding) for finding in entry.facts["findings"]),
+        refused_writes=tuple(RefusedWrite(**refused) for refused in entry.facts["refused_writes"]),
+        patch=session.git.patch(position.code_tree, entry.facts["tree"], limit=12_000),
+        output=entry.facts["output"],
+    )
+
+
+def note_refusal(session: Session, position: Position, judged: Judged, attempts: int) -> None:
+    """Kept at once, so that a killed run neither forgets an attempt nor pays for its lesson twice."""
+    phase = judged.verdict.phase
+    codes = sorted({finding.code for finding in judged.verdict.errors})
+    session.journal.append(
+        "refused",
+        head=position.head,
+        story=position.story.id,
+        phase=phase.value,
+        attempt=judged.attempt,
+        tree=judged.code_tree,
+        findings=[finding.model_dump() for finding in judged.verdict.findings],
+        refused_writes=[vars(refused) for refused in judged.refused_writes],
+        output=failures_text(judged.evidence.head_run),
+    )
+    summary = judged.verdict.errors[0].message if judged.verdict.errors else ""
+    session.log.add(session.clock.now(), "refused", story=position.story.id, phase=phase.value, codes=codes)
+    session.progress.say(
+        "refused",
+        story=position.story.id,
+        phase=phase.value,
+        codes=codes,
+        attempt=judged.attempt,
+        of=attempts,
+        summary=summary,
+    )
+
+
+def refused_records(session: Session, position: Position) -> tuple[RefusedAttempt, ...]:
+    """For the cycle's record: what was refused since the last commit."""
+    made = []
+    for entry in session.journal.since(position.head):
+        if entry.kind == "refused" and entry.facts["story"] == position.story.id:
+            findings = [Finding.model_validate(finding) for finding in entry.facts["findings"]]
+            errors = [finding for finding in findings if finding.severity == "error"]
+            made.append(
+                RefusedAttempt(
+                    phase=Phase(entry.facts["phase"]),
+                    attempt=entry.facts["attempt"],
+                    codes=tuple(sorted({finding.code for finding in errors})),
+                    summary=errors[0].message if errors else "",
+                )
+            )
+    return tuple(made)
+
+
+def refused_writes(session: Session, position: Position, last: Judged | None = None) -> tuple[RefusedWriteRecord, ...]:
+    """What roles tried to write where they may not, in refused attempts and in the one that crossed."""
+    tried = [
+        (Phase(entry.facts["phase"]), entry.facts["attempt"], refused)
+        for entry in session.journal.since(position.head)
+        if entry.kind == "refused" and entry.facts["story"] == position.story.id
+        for refused in entry.facts["refused_writes"]
+    ]
+    if last:
+        tried += [(last.verdict.phase, last.attempt, vars(refused)) for refused in last.refused_writes]
+    return tuple(RefusedWriteRecord(phase=phase, attempt=attempt, **refused) for phase, attempt, refused in tried)
+
+
+def oscillates(tree: str, session: Session, position: Position, phase: Phase) -> bool:
+    """A → B → A: the same files as in an attempt before the last one."""
+    entries = refused_entries(session.journal.since(position.head), position.story.id, phase)
+    return tree in [entry.facts["tree"] for entry in entries[:-1]]
+
+
+def step_spend(session: Session, position: Position) -> Spend:
+    return spent(session.journal.since(position.head), position.story.id)
+
+
+def red_output(position: Position) -> str:
+    reds = [step for step in position.cycle.steps if step.phase is Phase.RED]
+    if not reds:
+        return ""
+    proof = position.state.proof(position.story.id, reds[-1].n, Phase.RED)
+    return failures_text(proof.evidence.head_run) if proof else ""
+
+
+def failures_text(run: RunSummary | None) -> str:
+    if run is None:
+        return ""
+    failing = [result for result in (*run.story, *run.others_not_passed) if result.failure]
+    lines = [f"{each.outcome} {each.id}: {each.failure.message}" for each in failing if each.failure]
+    return "\n".join([*run.problems, *lines])[:6000]

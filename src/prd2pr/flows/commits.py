@@ -1,0 +1,263 @@
+"""From a crossed phase to one commit: code, state and evidence together, and the branch moved by compare-and-swap."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from prd2pr.core import advance
+from prd2pr.core.advance import Crossed
+from prd2pr.core.codec import encode
+from prd2pr.core.commit_message import StepRef, digest, step_trailers
+from prd2pr.core.commit_text import phase_outcome, phase_text, plan_outcome, plan_text
+from prd2pr.core.evidence import Evidence, Proof, Verdict
+from prd2pr.core.layout import PROJECT, log_path
+from prd2pr.core.paths import TDD_ROOT
+from prd2pr.core.progress_text import progress_text
+from prd2pr.core.records import Backlog, Cycle, Phase, Project, Status, Step
+from prd2pr.flows.attempts import Position, refused_records, refused_writes, step_spend
+from prd2pr.flows.ledger import spent
+from prd2pr.flows.phases import Crossing
+from prd2pr.flows.planning import PLAN_STORY
+from prd2pr.flows.session import Session
+from prd2pr.repo.git import BlobRef
+from prd2pr.repo.store import StateChange
+
+
+@dataclass(frozen=True)
+class Landing:
+    """What a commit is made of, besides its state."""
+
+    base: str
+    code_tree: str
+    story: str
+    n: int
+    phase: Phase
+    subject: str
+    body: str
+    evidence: bytes
+    at: str
+
+    @property
+    def digest(self) -> str:
+        return digest(self.evidence)
+
+
+def land(session: Session, landing: Landing, change: StateChange) -> str:
+    """One commit, and the branch on it. Whoever moved the branch meanwhile wins: BranchMoved, nothing is lost."""
+    session.log.steps.append(f"{landing.story}/{landing.n}")
+    layout = session.store.paths
+    whole = (
+        change.with_bytes(layout.evidence(landing.story, landing.n, landing.phase), landing.evidence)
+        .with_doc(layout.run(session.log.id), session.log.record(landing.at))
+        .with_bytes(log_path(session.log.id), log_bytes(session))
+    )
+    step = StepRef(session.prd.id, landing.story, landing.n, landing.phase, landing.digest)
+    message = f"{landing.subject}\n\n{landing.body}"
+    sha = session.store.commit_step(
+        landing.base, landing.code_tree, whole, message, trailers=step_trailers(step), at=landing.at
+    )
+    exists = session.git.branch_head(session.branch) is not None
+    note = session.git.update_branch(session.branch, sha, landing.base if exists else None)
+    if note:
+        session.progress.say("note", text=note)
+    session.journal.settle(sha)
+    return sha
+
+
+def log_bytes(session: Session) -> bytes:
+    return "".join(json.dumps(line, ensure_ascii=False, sort_keys=True) + "\n" for line in session.log.lines).encode()
+
+
+# --- the plan ---------------------------------------------------------------------------------------------------------
+
+
+def commit_plan(session: Session, head: str, code_tree: str, backlog: Backlog) -> str:
+    at = session.clock.now()
+    by = session.git.user_name()
+    status, sprint = advance.planned(Status(), backlog.stories, by=by, at=at, goal=session.prd.title)
+    tree = tree_with_prd(session, code_tree)
+    evidence = Evidence(
+        phase=Phase.PLAN, prd=session.prd.id, story=PLAN_STORY, step=1, base_tree=code_tree, head_tree=tree
+    )
+    subject, body = plan_text(session.prd, backlog)
+    landing = Landing(head, tree, PLAN_STORY, 1, Phase.PLAN, subject, body, proof_bytes(evidence, Phase.PLAN), at)
+    layout = session.store.paths
+    change = (
+        StateChange()
+        .with_doc(PROJECT, project_of(session))
+        .with_doc(layout.prd, session.prd)
+        .with_doc(layout.status, status)
+        .with_doc(layout.backlog, backlog)
+        .with_doc(layout.sprint(sprint.id), sprint)
+        .with_bytes(layout.progress, progress_text(session.prd, backlog, status).encode())
+    )
+    spend = spent(session.journal.since(head))
+    sha = land(session, landing, change)
+    session.progress.say(
+        "phase",
+        story=session.prd.id,
+        phase="plan",
+        outcome=plan_outcome(backlog),
+        seconds=session.clock.monotonic() - session.log.started,
+        tokens=spend.tokens,
+        sha=sha,
+    )
+    return sha
+
+
+def proof_bytes(evidence: Evidence, phase: Phase) -> bytes:
+    """Of a phase without a gate: the verdict says no more than that nothing had to be judged."""
+    return encode(Proof(evidence=evidence, verdict=Verdict(phase=phase, accepted=True)))
+
+
+def project_of(session: Session) -> Project:
+    return Project(base_branch=session.base_branch, base_commit=session.base_commit, strategy=session.config.strategy)
+
+
+def tree_with_prd(session: Session, code_tree: str) -> str:
+    """The PRD belongs to the pull request, also when nobody has committed it yet."""
+    if session.prd.path.startswith(("/", "..")):
+        return code_tree  # it lies outside of the repository
+    return session.git.edit_tree(code_tree, {session.prd.path: BlobRef(session.prd.blob, "100644")})
+
+
+# --- a phase ----------------------------------------------------------------------------------------------------------
+
+
+def commit_crossing(session: Session, position: Position, crossing: Crossing, seconds: float) -> str:
+    at = session.clock.now()
+    n = len(position.cycle.steps) + 1
+    evidence = crossing.judged.evidence.model_copy(
+        update={"step": n, "prd": session.prd.id, "story": position.story.id}
+    )
+    proof = encode(Proof(evidence=evidence, verdict=crossing.judged.verdict))
+    subject, body = phase_text(position.story, evidence, crossing.judged.explanation, crossing.note, crossing.design)
+    landing = Landing(
+        position.head, crossing.judged.code_tree, position.story.id, n, crossing.phase, subject, body, proof, at
+    )
+    step = Step(
+        n=n,
+        phase=crossing.phase,
+        at=at,
+        code_tree=crossing.judged.code_tree,
+        evidence=landing.digest,
+        attempts=crossing.judged.attempt,
+        seconds=round(seconds, 3),
+        spend=step_spend(session, position),
+        note=crossing.note,
+    )
+    cycle = advance.advance(position.cycle, crossed_of(session, position, crossing, step, evidence))
+    session.log.add(at, "crossed", story=position.story.id, phase=crossing.phase.value, attempts=step.attempts)
+    sha = land(session, landing, story_change(session, position, cycle, crossing.phase, at))
+    session.progress.say(
+        "phase",
+        story=position.story.id,
+        phase=crossing.phase.value,
+        outcome=phase_outcome(evidence, crossing.note),
+        seconds=seconds,
+        tokens=step.spend.tokens,
+        sha=sha,
+    )
+    return sha
+
+
+def crossed_of(session: Session, position: Position, crossing: Crossing, step: Step, evidence: Evidence) -> Crossed:
+    entries = session.git.entries(crossing.judged.code_tree, f"{TDD_ROOT}/{position.story.id}")
+    return Crossed(
+        step=step,
+        verdict=crossing.judged.verdict,
+        evidence=evidence,
+        story=position.story,
+        design=crossing.design,
+        refused=refused_records(session, position),
+        refused_writes=refused_writes(session, position, crossing.judged),
+        test_blobs=tuple((entry.path, entry.blob) for entry in entries),
+    )
+
+
+def story_change(session: Session, position: Position, cycle: Cycle, phase: Phase, at: str) -> StateChange:
+    """DESIGN takes the story up, INTEGRATED finishes it; in between only the cycle's own files change."""
+    layout = session.store.paths
+    change = StateChange().with_doc(layout.cycle(position.story.id), cycle)
+    if phase not in (Phase.DESIGN, Phase.INTEGRATED):
+        return change
+    status = position.state.status
+    backlog = advance.with_story(
+        position.state.backlog, position.story.id, "done" if phase is Phase.INTEGRATED else "in_progress"
+    )
+    after = advance.settled(status, backlog, at=at) if phase is Phase.INTEGRATED else status
+    if after is not status:
+        change = change.with_doc(layout.status, after)
+    return change.with_doc(layout.backlog, backlog).with_bytes(
+        layout.progress, progress_text(session.prd, backlog, after).encode()
+    )
+
+
+# --- decisions without code -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Note:
+    """A decision that changes no code: what it says, and what becomes of the records."""
+
+    text: str
+    cycle: Cycle
+    backlog: Backlog
+    status: Status
+
+
+def commit_block(session: Session, position: Position, reason: str) -> str:
+    at = session.clock.now()
+    cycle = position.cycle.model_copy(
+        update={
+            "refused": (*position.cycle.refused, *refused_records(session, position)),
+            "refused_writes": (*position.cycle.refused_writes, *refused_writes(session, position)),
+            "blocked": reason,
+        }
+    )
+    backlog = advance.with_story(position.state.backlog, position.story.id, "blocked")
+    status = advance.blocked(position.state.status, f"{position.story.id}: {reason}", at=at)
+    return commit_note(session, position, Note(f"blocked: {reason}", cycle, backlog, status), at)
+
+
+def commit_retry(session: Session, position: Position) -> str:
+    """A person asks for a blocked story again: its attempts start anew, on record."""
+    at = session.clock.now()
+    by = session.git.user_name()
+    story = position.story.id
+    cycle = position.cycle.model_copy(update={"blocked": ""})
+    backlog = advance.with_story(position.state.backlog, story, "in_progress")
+    status = advance.unblocked(position.state.status, by=by, at=at, why=f"retry of {story}")
+    return commit_note(session, position, Note(f"tried again by {by}", cycle, backlog, status), at)
+
+
+def commit_note(session: Session, position: Position, note: Note, at: str) -> str:
+    story, n = position.story.id, len(position.cycle.steps) + 1
+    tree = position.code_tree
+    evidence = Evidence(
+        phase=Phase.NOTE, prd=session.prd.id, story=story, step=n, base_tree=tree, head_tree=tree, note=note.text
+    )
+    landing = Landing(
+        base=position.head,
+        code_tree=tree,
+        story=story,
+        n=n,
+        phase=Phase.NOTE,
+        subject=f"note({story}): {note.text}",
+        body=f"{note.text}\n\nNo code has changed.",
+        evidence=proof_bytes(evidence, Phase.NOTE),
+        at=at,
+    )
+    spend = step_spend(session, position)
+    step = Step(n=n, phase=Phase.NOTE, at=at, code_tree=tree, evidence=landing.digest, spend=spend, note=note.text)
+    paths = session.store.paths
+    change = (
+        StateChange()
+        .with_doc(paths.cycle(story), note.cycle.model_copy(update={"steps": (*note.cycle.steps, step)}))
+        .with_doc(paths.backlog, note.backlog)
+        .with_doc(paths.status, note.status)
+        .with_bytes(paths.progress, progress_text(session.prd, note.backlog, note.status).encode())
+    )
+    session.log.add(at, "note", story=story, text=note.text)
+    return land(session, landing, change)

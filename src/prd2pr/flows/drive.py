@@ -1,0 +1,166 @@
+"""The loop: reconcile, decide, act, commit, publish. The same for one phase (`next`) and for a whole PRD (`run`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from prd2pr.core.decide import Rest, next_phase, next_story
+from prd2pr.core.records import Cycle, Phase, Spend, Story
+from prd2pr.errors import BranchInUse, BranchMoved
+from prd2pr.flows.attempts import Position, Stuck
+from prd2pr.flows.commits import commit_block, commit_crossing, commit_plan, commit_retry
+from prd2pr.flows.phases import Crossing, cross, withheld_green
+from prd2pr.flows.planning import make_plan
+from prd2pr.flows.session import Session
+from prd2pr.flows.workbench import sweep
+from prd2pr.repo.store import BranchState
+
+RACES = 3  # lost compare-and-swaps in a row before giving up
+
+
+@dataclass(frozen=True)
+class Driven:
+    """How an invocation ended."""
+
+    head: str
+    steps: int
+    rest: Rest
+
+
+def drive(session: Session, max_steps: int | None = None) -> Driven:
+    """Steps until there is nothing to do, or `max_steps` are done. The caller publishes."""
+    with session.git.lock(f"branch-{session.prd.id}"):
+        refuse_checked_out(session)
+        sweep(session)
+        tell_where_it_goes_on(session)
+        steps = races = 0
+        while max_steps is None or steps < max_steps:
+            try:
+                stepped = step(session)
+            except BranchMoved:
+                races += 1
+                if races >= RACES:
+                    raise
+                session.progress.say("note", text="the branch moved meanwhile; reading it again")
+                continue
+            races = 0
+            if isinstance(stepped, Rest):
+                return Driven(head_of(session), steps, stepped)
+            steps += 1
+        return Driven(head_of(session), steps, what_is_next(session))
+
+
+def refuse_checked_out(session: Session) -> None:
+    where = session.git.checked_out(session.branch)
+    if where is not None:
+        raise BranchInUse(
+            f"{session.branch} is checked out, and prd2pr never touches a checkout",
+            where=str(where),
+            remedy=f"git -C {where} switch {session.base_branch or '-'}, then the same command again",
+        )
+
+
+def tell_where_it_goes_on(session: Session) -> None:
+    state = session.store.load(head_of(session))
+    if not state.planned:
+        return
+    stories = state.backlog.stories
+    done = sum(story.status == "done" for story in stories)
+    session.progress.say("resumed", text=f"{session.branch}: {done} of {len(stories)} stories are integrated")
+    if state.prd is not None and state.prd.blob != session.prd.blob:
+        text = f"{session.prd.path} has changed since it was planned; the plan stays as it is"
+        session.progress.say("note", text=text)
+
+
+def head_of(session: Session) -> str:
+    return session.git.branch_head(session.branch) or session.base_commit
+
+
+def step(session: Session) -> str | Rest:
+    """One commit further, or why not. The answer is the new head."""
+    head = head_of(session)
+    state = session.store.load(head)
+    if not state.planned:
+        return plan_step(session, head)
+    story = next_story(state.status, state.backlog, session.prd.path, session.only_story)
+    if isinstance(story, Rest):
+        return story
+    if story.status == "blocked":
+        head = commit_retry(session, position_of(session, head, state, story))
+        state = session.store.load(head)
+        story = next(each for each in state.backlog.stories if each.id == story.id)
+    position = position_of(session, head, state, story)
+    phase = next_phase(story, position.cycle)
+    if isinstance(phase, Rest):
+        return phase
+    return phase_step(session, position, phase)
+
+
+def plan_step(session: Session, head: str) -> str:
+    code_tree = session.git.code_tree(head)
+    backlog = make_plan(session, head, code_tree)
+    return commit_plan(session, head, code_tree, backlog)
+
+
+def phase_step(session: Session, position: Position, phase: Phase) -> str | Rest:
+    if not position.cycle.steps:
+        session.progress.say("story", id=position.story.id, title=position.story.title)
+    started = session.clock.monotonic()
+    crossed = cross(session, position, phase)
+    if isinstance(crossed, Stuck):
+        return block(session, position, crossed)
+    head = commit_crossing(session, position, crossed, session.clock.monotonic() - started)
+    if crossed.withheld:
+        return fused_green(session, head, position, crossed)
+    return head
+
+
+def fused_green(session: Session, head: str, position: Position, crossed: Crossing) -> str | Rest:
+    """The second half of a fused answer, while it is at hand. A kill in between costs one builder call, no more."""
+    state = session.store.load(head)
+    after = replace(position_of(session, head, state, position.story), code_tree=session.git.code_tree(head))
+    started = session.clock.monotonic()
+    green = withheld_green(session, after, crossed.withheld)
+    if isinstance(green, Stuck):
+        return block(session, after, green)
+    return commit_crossing(session, after, green, session.clock.monotonic() - started)
+
+
+def block(session: Session, position: Position, stuck: Stuck) -> Rest:
+    """BLOCKED, with the evidence, on the branch: a person decides."""
+    commit_block(session, position, stuck.reason)
+    again = f"prd2pr run {session.prd.path} --story {position.story.id}"
+    return Rest("blocked", f"{position.story.id}: {stuck.reason}", again)
+
+
+def position_of(session: Session, head: str, state: BranchState, story: Story) -> Position:
+    return Position(
+        head=head,
+        code_tree=session.git.code_tree(head),
+        state=state,
+        story=story,
+        cycle=state.cycle(story.id) or Cycle(story=story.id),
+        spent_prd=prd_spend(state) if limited(session) else Spend(),
+    )
+
+
+def limited(session: Session) -> bool:
+    """Adding up all runs is only worth it where a limit per PRD is set."""
+    return session.limits.usd_per_prd is not None or session.limits.tokens_per_prd is not None
+
+
+def prd_spend(state: BranchState) -> Spend:
+    runs = (state.run(run_id) for run_id in state.run_ids())
+    return sum((run.spend for run in runs if run), Spend())
+
+
+def what_is_next(session: Session) -> Rest:
+    """Why the loop ended when the number of steps was what ended it."""
+    state = session.store.load(head_of(session))
+    story = next_story(state.status, state.backlog, session.prd.path, session.only_story)
+    if isinstance(story, Rest):
+        return story
+    phase = next_phase(story, state.cycle(story.id))
+    if isinstance(phase, Rest):
+        return phase
+    return Rest("stopped", f"{story.id} is waiting for {phase.value}", f"prd2pr next {session.prd.path}")

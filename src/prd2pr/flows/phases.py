@@ -1,0 +1,208 @@
+"""The phases of a story. Each ends with a verdict that lets it through, or with the reason why a person must look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from prd2pr.agents.answers import WorkReport
+from prd2pr.agents.roles import ARCHITECT, BUILDER, FUSED, REFACTORER, TESTER, Role
+from prd2pr.core.evidence import Evidence, PathKind, Verdict
+from prd2pr.core.gates import GATES
+from prd2pr.core.paths import TDD_ROOT, classify_path, promote
+from prd2pr.core.policy import policy_for
+from prd2pr.core.records import UNTESTED_KINDS, Design, Phase
+from prd2pr.flows.attempts import (
+    Judged,
+    Position,
+    Stuck,
+    assignment_for,
+    earlier_attempts,
+    note_refusal,
+    oscillates,
+    work_once,
+)
+from prd2pr.flows.gather import StoryContext, gather
+from prd2pr.flows.session import Session
+from prd2pr.flows.workbench import Assignment, Work, do_work
+from prd2pr.repo.git import BlobRef
+
+REFACTOR_ATTEMPTS = 2
+NOTHING_TO_REFACTOR = "refactor: nothing worth changing"
+REFACTORING_DROPPED = "refactor: refused, so the code stays as GREEN proved it"
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """A phase that its gate let through, not yet committed. `withheld`: the code of a fused answer, judged next."""
+
+    phase: Phase
+    judged: Judged
+    design: Design | None = None
+    note: str = ""
+    withheld: str = ""
+    pre_implemented: bool = False
+
+
+Phased = Crossing | Stuck
+
+
+def cross(session: Session, position: Position, phase: Phase) -> Phased:
+    return PHASES[phase](session, position)
+
+
+def design(session: Session, position: Position) -> Phased:
+    assignment = Assignment(
+        role=ARCHITECT,
+        code_tree=position.code_tree,
+        head=position.head,
+        policy=policy_for(Phase.DESIGN, position.story.id),
+        story=position.story,
+        advice=position.state.status.advice,
+        spent_story=position.spent_story,
+        spent_prd=position.spent_prd,
+    )
+    session.progress.say("working", phase="design", attempt=1, what=ARCHITECT.title)
+    result = do_work(session, assignment).result
+    if result.output is None or result.stop == "contradiction":
+        return Stuck(f"the architect says that the story contradicts itself: {result.explanation}")
+    # DESIGN has no gate: its evidence says that no code has changed, and verify looks whether that is so.
+    evidence = Evidence(
+        phase=Phase.DESIGN,
+        prd=session.prd.id,
+        story=position.story.id,
+        base_tree=position.code_tree,
+        head_tree=position.code_tree,
+    )
+    judged = Judged(position.code_tree, evidence, Verdict(phase=Phase.DESIGN, accepted=True), 1, result.explanation)
+    return Crossing(Phase.DESIGN, judged, design=result.output.design())
+
+
+def red(session: Session, position: Position) -> Phased:
+    if session.config.strategy == "fused":
+        return fused_red(session, position)
+    return attempt(session, position, TESTER, session.config.attempts)
+
+
+def green(session: Session, position: Position) -> Phased:
+    return attempt(session, position, BUILDER, session.config.attempts)
+
+
+def refactor(session: Session, position: Position) -> Phased:
+    """A refactoring that is refused is dropped, not fatal: the code was proved GREEN."""
+    crossed = attempt(session, position, REFACTORER, REFACTOR_ATTEMPTS)
+    if isinstance(crossed, Crossing):
+        return crossed if crossed.note != NOTHING_TO_REFACTOR else integrated(session, position, NOTHING_TO_REFACTOR)
+    return integrated(session, position, REFACTORING_DROPPED)
+
+
+def attempt(session: Session, position: Position, role: Role[WorkReport], attempts: int) -> Phased:
+    earlier = earlier_attempts(session, position, role.phase)
+    while len(earlier) < attempts:
+        work = work_once(session, assignment_for(session, position, role, earlier, attempts))
+        if work.result.stop == "contradiction":
+            return Stuck(f"the {role.title} finds a contradiction: {work.result.explanation}")
+        if role is REFACTORER and work.code_tree == position.code_tree:
+            return Crossing(Phase.REFACTOR, nothing_done(position, work), note=NOTHING_TO_REFACTOR)
+        judged = judge_work(session, position, role.phase, work, len(earlier) + 1)
+        if judged.verdict.accepted:
+            return Crossing(role.phase, judged)
+        repeated = oscillates(judged.code_tree, session, position, role.phase)
+        note_refusal(session, position, judged, attempts)
+        earlier = earlier_attempts(session, position, role.phase)
+        if repeated:
+            return Stuck(f"{role.phase.value}: the attempts go in a circle, the last one repeats an earlier one")
+    return Stuck(f"{role.phase.value} was refused {attempts} times, the last time by {last_codes(earlier)}")
+
+
+def last_codes(earlier: tuple[object, ...]) -> str:
+    findings = getattr(earlier[-1], "findings", ()) if earlier else ()
+    return ", ".join(sorted({finding.code for finding in findings if finding.severity == "error"})) or "its gate"
+
+
+def nothing_done(position: Position, work: Work[WorkReport]) -> Judged:
+    verdict = Verdict(phase=Phase.REFACTOR, accepted=False)
+    return Judged(position.code_tree, Evidence(phase=Phase.REFACTOR), verdict, 1, work.result.explanation)
+
+
+def judge_work(session: Session, position: Position, phase: Phase, work: Work[WorkReport], number: int) -> Judged:
+    judged = judge_tree(session, position, phase, work.code_tree)
+    return replace(
+        judged, attempt=number, explanation=work.result.explanation, refused_writes=work.result.refused_writes
+    )
+
+
+def judge_tree(session: Session, position: Position, phase: Phase, tree: str, note: str = "") -> Judged:
+    evidence = gather(session.gathering, phase, position.code_tree, tree, story=story_context(session, position, note))
+    return Judged(tree, evidence, GATES[phase](evidence, session.policy), 1)
+
+
+def story_context(session: Session, position: Position, note: str = "") -> StoryContext:
+    cycle = position.cycle
+    return StoryContext.of(session.prd.id, position.story, cycle, note=note)
+
+
+def fused_red(session: Session, position: Position) -> Phased:
+    """One answer with tests and code; RED is proved by withholding the code, which GREEN then judges."""
+    attempts = session.config.attempts
+    earlier = earlier_attempts(session, position, Phase.RED)
+    while len(earlier) < attempts:
+        work = work_once(session, assignment_for(session, position, FUSED, earlier, attempts))
+        if work.result.stop == "contradiction":
+            return Stuck(f"the story contradicts itself: {work.result.explanation}")
+        tests_only = replace(work, code_tree=without_code(session, position.code_tree, work.code_tree))
+        judged = judge_work(session, position, Phase.RED, tests_only, len(earlier) + 1)
+        if judged.verdict.accepted:
+            return Crossing(Phase.RED, judged, withheld=work.code_tree)
+        note_refusal(session, position, judged, attempts)
+        earlier = earlier_attempts(session, position, Phase.RED)
+    return Stuck(f"red was refused {attempts} times, the last time by {last_codes(earlier)}")
+
+
+def without_code(session: Session, base: str, both: str) -> str:
+    """`base` with only those changes of `both` that are tests."""
+    updates = {
+        change.path: BlobRef(change.new_blob, change.new_mode) if change.new_blob else None
+        for change in session.git.diff(base, both)
+        if classify_path(change.path, session.rules) is PathKind.TEST
+    }
+    return session.git.edit_tree(base, updates)
+
+
+def withheld_green(session: Session, position: Position, tree: str) -> Phased:
+    """The other half of a fused answer. Refused, it counts as GREEN's first attempt and the builder goes on."""
+    judged = judge_tree(session, position, Phase.GREEN, tree)
+    if judged.verdict.accepted:
+        return Crossing(Phase.GREEN, judged)
+    note_refusal(session, position, judged, session.config.attempts)
+    return green(session, position)
+
+
+def integrated(session: Session, position: Position, note: str = "") -> Phased:
+    """No model takes part: the tests move to their permanent place, and the whole suite runs there."""
+    session.progress.say("working", phase="integrated", attempt=1, what="moving the tests and running the whole suite")
+    if position.story.kind in UNTESTED_KINDS:
+        note = f"kind {position.story.kind}: no tests asked for"
+    tree = promoted_tree(session, position)
+    judged = judge_tree(session, position, Phase.INTEGRATED, tree, note)
+    if judged.verdict.accepted:
+        return Crossing(Phase.INTEGRATED, judged, note=note)
+    note_refusal(session, position, judged, 1)
+    return Stuck(f"integration was refused by {', '.join(sorted({f.code for f in judged.verdict.errors}))}")
+
+
+def promoted_tree(session: Session, position: Position) -> str:
+    updates: dict[str, bytes | BlobRef | None] = {}
+    for entry in session.git.entries(position.code_tree, f"{TDD_ROOT}/{position.story.id}"):
+        updates[entry.path] = None
+        updates[promote(entry.path, position.story.id)] = BlobRef(entry.blob, entry.mode)
+    return session.git.edit_tree(position.code_tree, updates) if updates else position.code_tree
+
+
+PHASES: dict[Phase, Callable[[Session, Position], Phased]] = {
+    Phase.DESIGN: design,
+    Phase.RED: red,
+    Phase.GREEN: green,
+    Phase.REFACTOR: refactor,
+    Phase.INTEGRATED: integrated,
+}

@@ -1,0 +1,73 @@
+"""From a PRD to a backlog: one role, a typed answer, and rules that code checks."""
+
+from __future__ import annotations
+
+from prd2pr.agents.loop import RoleResult
+from prd2pr.agents.roles import PLANNER
+from prd2pr.agents.task import EarlierAttempt
+from prd2pr.core.evidence import Evidence, Finding, Verdict
+from prd2pr.core.plan import PlanDraft, PlanProblem, check_plan, to_backlog
+from prd2pr.core.policy import policy_for
+from prd2pr.core.records import Backlog, Phase
+from prd2pr.errors import ModelRefused, PlanInvalid
+from prd2pr.flows.session import Session
+from prd2pr.flows.workbench import Assignment, do_work
+
+PLAN_ATTEMPTS = 3
+PLAN_STORY = "plan"  # stands for a story's id in the step and evidence of the plan itself
+
+
+def make_plan(session: Session, head: str, code_tree: str) -> Backlog:
+    """Valid by all rules, or PlanInvalid with what is wrong. Writes nothing."""
+    earlier: tuple[EarlierAttempt, ...] = ()
+    problems: tuple[PlanProblem, ...] = ()
+    while len(earlier) < PLAN_ATTEMPTS:
+        session.progress.say("working", phase="plan", attempt=len(earlier) + 1, what=PLANNER.title)
+        draft = ask_planner(session, head, code_tree, earlier)
+        problems = check_plan(session.prd, draft)
+        if not problems:
+            return to_backlog(session.prd, draft)
+        session.progress.say(
+            "refused",
+            story=session.prd.id,
+            phase="plan",
+            codes=sorted({problem.code for problem in problems}),
+            attempt=len(earlier) + 1,
+            of=PLAN_ATTEMPTS,
+            summary=problems[0].message,
+        )
+        earlier += (EarlierAttempt(len(earlier) + 1, findings_of(problems)),)
+    raise PlanInvalid(
+        f"no valid plan after {PLAN_ATTEMPTS} attempts: {'; '.join(problem.message for problem in problems[:5])}",
+        where=session.prd.path,
+        remedy="run it again, or make the PRD clearer at these points",
+    )
+
+
+def ask_planner(session: Session, head: str, code_tree: str, earlier: tuple[EarlierAttempt, ...]) -> PlanDraft:
+    assignment = Assignment(
+        role=PLANNER,
+        code_tree=code_tree,
+        head=head,
+        policy=policy_for(Phase.PLAN, session.prd.id),
+        attempt=len(earlier) + 1,
+        attempts=PLAN_ATTEMPTS,
+        earlier=earlier,
+        strong=len(earlier) + 1 == PLAN_ATTEMPTS,
+    )
+    result: RoleResult[PlanDraft] = do_work(session, assignment).result
+    if result.output is None:
+        raise ModelRefused("the planner gave no plan", where=session.prd.path)
+    return result.output
+
+
+def findings_of(problems: tuple[PlanProblem, ...]) -> tuple[Finding, ...]:
+    return tuple(Finding(code=each.code, severity="error", message=each.message) for each in problems)
+
+
+def plan_evidence(session: Session, base_tree: str, head_tree: str) -> tuple[Evidence, Verdict]:
+    """A plan has no gate of tests; its evidence says which code it was made for."""
+    evidence = Evidence(
+        phase=Phase.PLAN, prd=session.prd.id, story=PLAN_STORY, step=1, base_tree=base_tree, head_tree=head_tree
+    )
+    return evidence, Verdict(phase=Phase.PLAN, accepted=True)

@@ -1,0 +1,115 @@
+"""The pull request, derived from the branch. Doing it twice changes nothing."""
+
+from __future__ import annotations
+
+from prd2pr.core.budget import Limits
+from prd2pr.core.commit_message import StepRef, read_step
+from prd2pr.core.evidence import Proof
+from prd2pr.core.picture import CommitFacts, PlanningCost, PullPicture, RefusedWrite, SpendLimits, picture
+from prd2pr.core.records import Cycle, Phase, Spend
+from prd2pr.forges.pull_pages import body, page
+from prd2pr.ports import Forge, PullRequest
+from prd2pr.repo.git import CommitInfo, Git
+from prd2pr.repo.store import BranchState, StateStore
+
+PATCH_BYTES = 60_000  # of one phase on the page; the rest is in git
+REPLAY = "replay of "
+
+
+def publish(forge: Forge, store: StateStore, branch: str, limits: Limits) -> str:
+    """Where a person finds the pull request."""
+    made = picture_of(store, branch, limits)
+    return forge.publish(
+        PullRequest(title=made.title, body=body(made), head=made.head, base=made.base, page=page(made))
+    )
+
+
+def picture_of(store: StateStore, branch: str, limits: Limits) -> PullPicture:
+    git = store.git
+    head = git.rev(branch)
+    state = store.load(head)
+    assert state.prd is not None, "only a planned PRD is published"
+    base = base_of(git, state, head)
+    cycles = {story: cycle for story in state.cycle_ids if (cycle := state.cycle(story)) is not None}
+    steps, strangers = commits_of(git, base, head, store.prd_id)
+    models = [run.model for run_id in state.run_ids() if (run := state.run(run_id)) is not None]
+    return picture(
+        state.prd,
+        state.backlog,
+        state.status,
+        cycles,
+        proofs=proofs_of(state, cycles),
+        commits=steps,
+        limits=SpendLimits(usd=limits.usd_per_prd, tokens=limits.tokens_per_prd),
+        model=models[-1] if models else "",
+        replayed=any(model.startswith(REPLAY) for model in models),
+        head=branch,
+        base=state.project.base_branch or base[:10],
+        strangers=strangers,
+        refused_writes=writes_of(cycles),
+        planning=planning_cost(state, cycles),
+    )
+
+
+def base_of(git: Git, state: BranchState, head: str) -> str:
+    """Where the branch left its base: by the base branch as it is, else by what the plan wrote down."""
+    name = state.project.base_branch
+    tip = git.branch_head(name) if name else None
+    return (git.merge_base(tip, head) if tip else None) or state.project.base_commit
+
+
+def commits_of(
+    git: Git, base: str, head: str, prd: str
+) -> tuple[dict[tuple[str, int], CommitFacts], tuple[CommitFacts, ...]]:
+    steps: dict[tuple[str, int], CommitFacts] = {}
+    strangers = []
+    before = base
+    for commit in git.log(f"{base}..{head}"):
+        step = read_step(commit.trailers)
+        facts = commit_facts(git, before, commit, step)
+        if step and step.prd == prd:
+            steps[step.story, step.n] = facts
+        else:
+            strangers.append(facts)
+        before = commit.sha
+    return steps, tuple(strangers)
+
+
+def commit_facts(git: Git, before: str, commit: CommitInfo, step: StepRef | None) -> CommitFacts:
+    """The diff of the code alone. A plan's diff is the PRD, which nobody needs to see twice."""
+    if step and step.phase in (Phase.PLAN, Phase.DESIGN, Phase.NOTE):
+        return CommitFacts(commit.sha, commit.subject, commit.at)
+    old, new = git.code_tree(before), git.code_tree(commit.sha)
+    files = tuple(change.path for change in git.diff(old, new))
+    return CommitFacts(commit.sha, commit.subject, commit.at, git.patch(old, new, limit=PATCH_BYTES), files)
+
+
+def proofs_of(state: BranchState, cycles: dict[str, Cycle]) -> dict[tuple[str, int], Proof]:
+    steps = ((story, step) for story, cycle in cycles.items() for step in cycle.steps)
+    found = {(story, step.n): state.proof(story, step.n, step.phase) for story, step in steps}
+    return {key: proof for key, proof in found.items() if proof is not None}
+
+
+def writes_of(cycles: dict[str, Cycle]) -> tuple[RefusedWrite, ...]:
+    return tuple(
+        RefusedWrite(story=story, phase=write.phase.value, path=write.path, code=write.code, message=write.message)
+        for story, cycle in cycles.items()
+        for write in cycle.refused_writes
+    )
+
+
+def planning_cost(state: BranchState, cycles: dict[str, Cycle]) -> PlanningCost:
+    """What the runs spent and no step of a story accounts for."""
+    total = sum((run.spend for run_id in state.run_ids() if (run := state.run(run_id))), Spend())
+    stories = sum((step.spend for cycle in cycles.values() for step in cycle.steps), Spend())
+    return PlanningCost(spend=minus(total, stories))
+
+
+def minus(total: Spend, part: Spend) -> Spend:
+    return Spend(
+        calls=max(0, total.calls - part.calls),
+        input_tokens=max(0, total.input_tokens - part.input_tokens),
+        cached_tokens=max(0, total.cached_tokens - part.cached_tokens),
+        output_tokens=max(0, total.output_tokens - part.output_tokens),
+        usd=None if total.usd is None or part.usd is None else max(0.0, round(total.usd - part.usd, 6)),
+    )

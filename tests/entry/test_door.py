@@ -1,0 +1,49 @@
+"""The door lets through what may matter and turns the rest away, whatever the payload looks like."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from prd2pr.entry.door import ignored
+
+
+@pytest.fixture
+def event(tmp_path, monkeypatch):
+    def arrive(name: str, payload: object) -> str:
+        path = tmp_path / "event.json"
+        path.write_text(payload if isinstance(payload, str) else json.dumps(payload))
+        monkeypatch.setenv("GITHUB_EVENT_NAME", name)
+        monkeypatch.setenv("GITHUB_EVENT_PATH", str(path))
+        return ignored()
+
+    return arrive
+
+
+@pytest.mark.parametrize(
+    ("name", "payload", "reason"),
+    [
+        ("push", {"commits": [{"added": ["prds/a.md"]}]}, ""),
+        ("push", {"commits": [{"modified": ["src/a.py"], "added": None}]}, "no PRD was pushed"),
+        ("push", {"commits": [{"modified": ["a.py"]}] * 20}, ""),
+        ("push", {}, ""),
+        ("issue_comment", {"action": "created", "comment": {"body": "well\n /tdd next"}}, ""),
+        ("issue_comment", {"action": "created", "comment": {"body": "see tdd"}}, "the comment holds no command"),
+        ("issue_comment", {"action": "created", "comment": None}, "the comment holds no command"),
+        ("issue_comment", {"action": "edited"}, "only new comments count, not edited or deleted ones"),
+        ("issues", {"action": "labeled"}, ""),
+        ("issues", {"action": "opened"}, "no label was added"),
+        ("workflow_dispatch", {}, ""),
+        ("star", {}, "the event star starts nothing"),
+        ("push", "[1]", ""),
+        ("push", "{not json", ""),
+    ],
+)
+def test_what_the_door_says(event, name, payload, reason):
+    assert event(name, payload) == reason
+
+
+def test_outside_actions_nothing_is_ignored(monkeypatch):
+    monkeypatch.delenv("GITHUB_EVENT_NAME", raising=False)
+    assert ignored() == ""

@@ -1,0 +1,102 @@
+"""kill -9 of the demo's whole process group at random moments, then the same command again.
+
+    python tests/kill/battery.py --kills 50 [--per-directory 5] [--seed 7]
+
+After each directory the branch must hold the very code tree, and the very steps, of a run that was never killed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+BRANCH = "prd2pr/loyalty"
+PROGRAM = [sys.executable, "-m", "prd2pr", "demo", "--dir"]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a finished demo leaves: the code, and the steps in their order."""
+
+    code_tree: str
+    steps: tuple[str, ...]
+
+
+def git(directory: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=directory, check=True, capture_output=True, text=True).stdout
+
+
+def ended(directory: Path) -> Ended:
+    listing = git(directory, "ls-tree", "-r", BRANCH).splitlines()
+    code = "\n".join(line for line in listing if not line.split("\t")[1].startswith(".orch-state/"))
+    steps = git(
+        directory, "log", "--reverse", "--format=%(trailers:key=Tdd-Step,valueonly,separator=%x2C)", f"main..{BRANCH}"
+    )
+    return Ended(code, tuple(steps.split()))
+
+
+def run_to_the_end(directory: Path) -> float:
+    started = time.monotonic()
+    done = subprocess.run([*PROGRAM, str(directory)], capture_output=True, text=True, check=False)
+    if done.returncode or "all proved" not in done.stdout:
+        raise SystemExit(f"the demo in {directory} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
+    return time.monotonic() - started
+
+
+def run_and_kill(directory: Path, after: float) -> bool:
+    """Whether it was still running when it was killed."""
+    process = subprocess.Popen(
+        [*PROGRAM, str(directory)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        process.wait(timeout=after)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        return True
+    return False
+
+
+def battery(kills: int, per_directory: int, seed: int) -> int:
+    """How many kills really hit a running demo."""
+    chance = random.Random(seed)
+    with tempfile.TemporaryDirectory() as scratch:
+        reference = Path(scratch) / "never-killed"
+        whole = run_to_the_end(reference)
+        expected = ended(reference)
+        hits = tried = 0
+        while hits < kills:
+            directory = Path(scratch) / f"killed-{tried}"
+            longest = 1.3 * whole / per_directory
+            moments = [chance.uniform(0.01, longest) for _ in range(min(per_directory, kills - hits))]
+            here = sum(run_and_kill(directory, after) for after in moments)
+            run_to_the_end(directory)
+            found = ended(directory)
+            shown = ", ".join(f"{moment:.2f}" for moment in moments)
+            if found != expected:
+                raise SystemExit(f"killed after {shown} s, {directory} differs:\n{expected.steps}\n{found.steps}")
+            hits, tried = hits + here, tried + 1
+            print(f"{hits} of {kills} kills survived (after {shown} s): same code tree, same {len(found.steps)} steps")
+    return hits
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--per-directory", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=7)
+    options = parser.parse_args()
+    battery(options.kills, options.per_directory, options.seed)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

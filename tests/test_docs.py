@@ -1,0 +1,50 @@
+"""The docs say what the code says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from prd2pr import errors
+from prd2pr.entry.cli import COMMANDS
+from prd2pr.entry.explain_errors import KINDS
+from prd2pr.entry.reference import pages
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("name", sorted(pages()))
+def test_reference_pages_are_current(name):
+    assert (ROOT / name).read_text(encoding="utf-8") == pages()[name], (
+        "stale: run .venv/bin/python -m prd2pr.entry.reference"
+    )
+
+
+def test_every_error_is_explained():
+    def tree(kind: type) -> set[type]:
+        return {kind}.union(*(tree(each) for each in kind.__subclasses__()))
+
+    raised = {kind for kind in tree(errors.Prd2prError) if kind.__module__ == errors.__name__}
+    assert {kind.error for kind in KINDS} == raised - {errors.Prd2prError}
+    assert len({kind.code for kind in KINDS}) == len(KINDS)
+
+
+def test_readme_has_exactly_two_commands_to_set_up_and_go():
+    block = re.search(r"```console\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert block is not None
+    assert block.group(1).split("\n")[:-1] == ["make demo", "make test"]
+
+
+def test_every_command_named_in_the_docs_exists():
+    names = {command.name for command in COMMANDS}
+    for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]:
+        used = set(re.findall(r"`prd2pr ([a-z]+)", path.read_text(encoding="utf-8")))
+        assert used <= names, f"{path.name} names unknown commands"
+
+
+def test_links_between_docs_lead_somewhere():
+    for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+            assert (path.parent / target).exists(), f"{path.name}: {target}"

@@ -1,0 +1,196 @@
+"""A repository, a PRD and a transcript, driven by the real program: `world.run()`, `world.next()`, `world.verify()`.
+
+Only the model's words are scripted: each is looked up by its purpose, `calc-1/red/tester/1/1`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from prd2pr.models.transcript import header_line
+
+PRD = """---
+id: calc
+title: A small calculator
+---
+
+# A small calculator
+
+- **FR-1** Two numbers can be added.
+- **FR-2** A number can be doubled.
+"""
+
+BASE = {
+    "pyproject.toml": '[project]\nname = "calc"\nversion = "1"\n\n[tool.pytest.ini_options]\npythonpath = ["src"]\n',
+    "src/calc/__init__.py": '"""A calculator."""\n',
+    "src/calc/signs.py": "def negate(number):\n    return -number\n",
+    "tests/test_signs.py": "from calc.signs import negate\n\n\ndef test_negates():\n    assert negate(3) == -3\n",
+    "prds/calc.md": PRD,
+}
+
+PLAN = {
+    "epics": [{"key": "E1", "title": "Calculator", "description": "Sums", "requirements": ["FR-1", "FR-2"]}],
+    "stories": [
+        {
+            "key": "S1", "epic": "E1", "title": "Add two numbers", "description": "As a user I add numbers.",
+            "kind": "feature", "criteria": [{"text": "1 and 2 give 3", "example": "add(1, 2) == 3"}],
+            "depends_on": [], "complexity": 1, "estimate_minutes": 5, "requirements": ["FR-1"],
+            "module": "calc.sums", "interface": "add(a, b)", "source_paths": ["src/calc/sums.py"], "test_paths": [],
+        },
+        {
+            "key": "S2", "epic": "E1", "title": "Double a number", "description": "As a user I double numbers.",
+            "kind": "feature", "criteria": [{"text": "4 gives 8", "example": "double(4) == 8"}],
+            "depends_on": ["S1"], "complexity": 1, "estimate_minutes": 5, "requirements": ["FR-2"],
+            "module": "calc.sums", "interface": "double(a)", "source_paths": ["src/calc/sums.py"], "test_paths": [],
+        },
+    ],
+    "questions": [], "assumptions": [],
+}  # fmt: skip
+
+RED_ADD = '''from calc.sums import add
+
+
+def test_adds_two_numbers():
+    """calc-1.c1"""
+    assert add(1, 2) == 3
+
+
+def test_adds_negative_numbers():
+    """calc-1.c1"""
+    assert add(-5, 2) == -3
+'''
+GREEN_ADD = "def add(a, b):\n    return a + b\n"
+WRONG_ADD = "def add(a, b):\n    return 3\n"
+RED_DOUBLE = '''from calc.sums import double
+
+
+def test_doubles():
+    """calc-2.c1"""
+    assert double(4) == 8
+    assert double(-3) == -6
+'''
+GREEN_DOUBLE = "def add(a, b):\n    return a + b\n\n\ndef double(a):\n    return a * 2\n"
+
+Blocks = list[dict[str, Any]]
+
+
+def say(value: object) -> Blocks:
+    return [{"type": "text", "text": json.dumps(value)}]
+
+
+def use(name: str, **arguments: object) -> dict[str, Any]:
+    return {"type": "tool_use", "id": f"use_{name}", "name": name, "input": arguments}
+
+
+def submit(status: str = "done", explanation: str = "As asked.", **more: object) -> dict[str, Any]:
+    return use("submit", status=status, explanation=explanation, **more)
+
+
+def write(path: str, content: str) -> Blocks:
+    return [use("write_file", path=path, content=content), submit()]
+
+
+def designed(*names: str) -> Blocks:
+    symbols = [{"name": name, "signature": "(…)"} for name in names]
+    return [
+        submit(summary="A function.", symbols=symbols, source_paths=["src/calc/sums.py"], test_paths=[], decisions=[])
+    ]
+
+
+def script() -> dict[str, Blocks]:
+    """All goes well, at the first attempt."""
+    return {
+        "calc/plan/planner/1/1": say(PLAN),
+        "calc-1/design/architect/1/1": designed("calc.sums.add"),
+        "calc-1/red/tester/1/1": write("tests/tdd/calc-1/test_calc_1_add.py", RED_ADD),
+        "calc-1/green/builder/1/1": write("src/calc/sums.py", GREEN_ADD),
+        "calc-1/refactor/refactorer/1/1": [submit("nothing_to_do")],
+        "calc-2/design/architect/1/1": designed("calc.sums.double"),
+        "calc-2/red/tester/1/1": write("tests/tdd/calc-2/test_calc_2_double.py", RED_DOUBLE),
+        "calc-2/green/builder/1/1": write("src/calc/sums.py", GREEN_DOUBLE),
+        "calc-2/refactor/refactorer/1/1": [submit("nothing_to_do")],
+    }
+
+
+@dataclass
+class Result:
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@dataclass
+class World:
+    root: Path
+    answers: dict[str, Blocks] = field(default_factory=script)
+    branch: str = "prd2pr/calc"
+
+    @property
+    def repo(self) -> Path:
+        return self.root / "repo"
+
+    def start(self, files: dict[str, str] | None = None) -> World:
+        self.write({**BASE, **(files or {})})
+        self.git("init", "-q", "-b", "main")
+        self.commit("start")
+        return self
+
+    def write(self, files: dict[str, str]) -> None:
+        for name, text in files.items():
+            path = self.repo / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+    def git(self, *arguments: str, check: bool = True) -> str:
+        identity = ("-c", "user.name=Ada", "-c", "user.email=ada@localhost")
+        done = subprocess.run(
+            ["git", *identity, *arguments], cwd=self.repo, capture_output=True, text=True, check=check
+        )
+        return done.stdout.strip()
+
+    def commit(self, message: str) -> str:
+        self.git("add", "-A")
+        self.git("commit", "-qm", message)
+        return self.git("rev-parse", "HEAD")
+
+    def transcript(self) -> Path:
+        path = self.root / "transcript.jsonl"
+        exchanges = ({"key": key, "model": "scripted", "content": blocks} for key, blocks in self.answers.items())
+        lines = map(json.dumps, exchanges)
+        path.write_text(header_line("scripted answers", "scripted") + "\n".join(lines) + "\n", encoding="utf-8")
+        return path
+
+    def program(self, *arguments: str, env: dict[str, str] | None = None) -> Result:
+        done = subprocess.run(
+            [sys.executable, "-m", "prd2pr", *arguments],
+            cwd=self.repo, capture_output=True, text=True, check=False, env={**os.environ, **(env or {})},
+        )  # fmt: skip
+        return Result(done.returncode, done.stdout, done.stderr)
+
+    def run(self, *more: str) -> Result:
+        return self.program("run", "prds/calc.md", "--model", f"replay:{self.transcript()}", *more)
+
+    def next(self, *more: str) -> Result:
+        return self.program("next", "prds/calc.md", "--model", f"replay:{self.transcript()}", *more)
+
+    def verify(self, *more: str) -> Result:
+        return self.program("verify", *more)
+
+    def subjects(self) -> list[str]:
+        return self.git("log", "--reverse", "--format=%s", f"main..{self.branch}", check=False).splitlines()
+
+    def phases(self) -> list[str]:
+        return [subject.partition(":")[0] for subject in self.subjects()]
+
+    def show(self, path: str, rev: str = "") -> str:
+        return self.git("show", f"{rev or self.branch}:{path}")
