@@ -35,6 +35,8 @@ _ASIDE = re.compile(r"[(\[][^()\[\]]*[)\]]")
 _WAITING_COLUMN = re.compile(r"depend|after|prereq|blocked", re.IGNORECASE)
 _NUMBER_COLUMN = re.compile(r"cycle|step|task|^id$|^#$|^no\.?$", re.IGNORECASE)
 
+MAX_CYCLES = 200
+
 
 @dataclass(frozen=True)
 class _Entry:
@@ -55,6 +57,12 @@ def planned_cycles(
 ) -> tuple[PlannedCycle, ...]:
     """`known`: the PRD's requirements by key. Empty when the plan names no cycles: then a model makes them."""
     entries = _named_entries(outline, kinds) or _unnamed_entries(outline, kinds)
+    if len(entries) > MAX_CYCLES:
+        raise PrdInvalid(
+            f"the implementation plan has {len(entries)} cycles; the limit is {MAX_CYCLES}",
+            where=f"{where}:{entries[MAX_CYCLES].line}",
+            remedy="Split the PRD into several; each becomes a pull request of its own.",
+        )
     ids = _ids(entries, where)
     cycles = tuple(
         PlannedCycle(

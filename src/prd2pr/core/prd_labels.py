@@ -67,7 +67,7 @@ def _defined(outline: Outline, n: int, block: Block) -> tuple[str, str] | None:
     if block.cells:
         rest = " | ".join(cell for cell in (rest, *block.cells[1:]) if cell)
     # "FR-1 and FR-2 must be fast." speaks of requirements; it does not define one.
-    if block.kind == "paragraph" and rest[:1].islower() and re.match(rf"\W*{re.escape(name)}\W?\s+\w", block.text):
+    if block.kind == "paragraph" and rest[:1].islower() and block.text.removesuffix(rest).rstrip()[-1:].isalnum():
         return None
     return (name, rest) if _says_something(rest) or _has_details(outline, n, block) else None
 
