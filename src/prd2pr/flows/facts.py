@@ -20,19 +20,13 @@ def declared_in(pair: Pair, modules: Iterable[str]) -> tuple[str, ...]:
     return tuple(test for path in modules if path in texts for test in declared_tests(path, texts[path]))
 
 
-def facts_of_tests(
-    pair: Pair, touched: Iterable[str], fresh: frozenset[str], planned: tuple[PlannedSymbol, ...] | None
-) -> tuple[Fact, ...]:
+def facts_of_tests(pair: Pair, touched: Iterable[str], context: FactContext) -> tuple[Fact, ...]:
     """Of every test module, conftest and helper that the step touched."""
-    context = _context(pair, fresh, planned)
     texts = pair.head.test_texts
     return tuple(fact for path in touched if path in texts for fact in test_facts(path, texts[path], context))
 
 
-def lines_on_subject(
-    pair: Pair, modules: Iterable[str], fresh: frozenset[str], planned: tuple[PlannedSymbol, ...] | None
-) -> dict[str, tuple[int, ...]]:
-    context = _context(pair, fresh, planned)
+def lines_on_subject(pair: Pair, modules: Iterable[str], context: FactContext) -> dict[str, tuple[int, ...]]:
     texts = pair.head.test_texts
     return {path: subject_lines(path, texts[path], context) for path in modules if path in texts}
 
@@ -44,14 +38,22 @@ def called_in(pair: Pair, modules: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted({name for path, text in texts.items() for name in called_names(path, text)}))
 
 
-def _context(pair: Pair, fresh: frozenset[str], planned: tuple[PlannedSymbol, ...] | None) -> FactContext:
+def context_of_tests(
+    pair: Pair, fresh: frozenset[str], planned: tuple[PlannedSymbol, ...] | None, head: RunReport
+) -> FactContext:
+    """Without a design, a module that is missing is taken for the subject; whether it may be missing is asked apart."""
+    missing = {name.partition(".")[0] for name in _missing(head)} if planned is None else set()
     return FactContext(
-        project_modules=pair.head.top_level,
+        project_modules=pair.head.top_level | missing,
         planned=None if planned is None else tuple(symbol.name for symbol in planned),
         support=pair.head.support_texts,
         previous=pair.base.test_texts,
         new_tests=fresh,
     )
+
+
+def _missing(report: RunReport) -> set[str]:
+    return {result.failure.missing for result in report.results if result.failure and result.failure.missing}
 
 
 def coverage_of(
@@ -68,7 +70,7 @@ def coverage_of(
 
 def named_modules(pair: Pair, report: RunReport) -> tuple[str, ...]:
     """The project's modules, and the public names of those that a missing symbol points into."""
-    missing = {result.failure.missing for result in report.results if result.failure and result.failure.missing}
+    missing = _missing(report)
     parents = {name.rpartition(".")[0] for name in missing} | missing
     names = set(sorted(pair.head.modules)[:MODULES_NAMED])
     for path, text in pair.head.source_texts.items():

@@ -22,6 +22,7 @@ from prd2pr.errors import UnknownRevision, UsageProblem
 from prd2pr.flows.codebase import LOCKED_KINDS, Pair, pair_of
 from prd2pr.flows.facts import (
     called_in,
+    context_of_tests,
     coverage_of,
     declared_in,
     facts_of_source,
@@ -140,7 +141,7 @@ def _red(case: _Case) -> Evidence:
     comparison = compare(base, head)
     kept = tuple(test for test in comparison.regressed if test not in tests.carried)
     fresh = frozenset(bare_id(test) for test in tests.fresh)
-    planned = case.story.planned if case.story else None
+    context = context_of_tests(pair, fresh, case.story.planned if case.story else None, head)
     declared = declared_in(pair, modules)
     collected = {bare_id(result.id) for result in head.results}
     return Evidence(
@@ -148,12 +149,12 @@ def _red(case: _Case) -> Evidence:
         declared=declared,
         uncollected=tuple(test for test in declared if test not in collected),
         story_tests=tests.all,
-        facts=facts_of_tests(pair, touched, fresh, planned),
+        facts=facts_of_tests(pair, touched, context),
         coverage=coverage_of(pair, modules, fresh, case.story.criteria) if case.story else None,
         project_names=named_modules(pair, head),
         flat_layout=pair.head.flat,
         called=called_in(pair, modules),
-        subject_lines=lines_on_subject(pair, modules, fresh, planned),
+        subject_lines=lines_on_subject(pair, modules, context),
         comparison=comparison.model_copy(update={"regressed": kept}),
         base_run=summarise(base, tests.all),
         head_run=summarise(head, tests.all),
