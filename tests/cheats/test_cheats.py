@@ -1,0 +1,30 @@
+"""Every known way to fake a step is refused, for the reason that makes it one."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from cheats.battery import Cheat, cheats
+from cheats.conftest import Judge
+
+ALL = cheats()
+# Of the catalogue in the gates' design: what is told from one pair of commits, without mutation or held-out examples.
+NUMBERS = {*range(1, 56), 58, 59, 60, 61, 64, 68, 70, 71, 72}
+
+
+@pytest.mark.parametrize("cheat", [pytest.param(cheat, id=cheat.id) for cheat in ALL])
+def test_refused(cheat: Cheat, judged: Judge) -> None:
+    evidence, verdict = judged(cheat)
+    told = "\n".join(
+        f"{each.severity} {each.code} {each.path}:{each.line} {each.test} {each.message}" for each in verdict.findings
+    )
+    assert not verdict.accepted, told
+    assert set(cheat.codes) <= {each.code for each in verdict.errors}, told
+    assert evidence.head_run is not None
+
+
+def test_the_catalogue_is_complete() -> None:
+    assert {cheat.number for cheat in ALL} >= NUMBERS
+    assert [name for name, times in Counter(cheat.id for cheat in ALL).items() if times > 1] == []

@@ -1,0 +1,97 @@
+"""The battery itself is tested: take one rule away, and a cheat that it alone refused goes through."""
+
+from __future__ import annotations
+
+import pytest
+
+from cheats.battery import Cheat, cheats
+from cheats.conftest import Judge
+from prd2pr.core.evidence import Evidence, RunSummary
+from prd2pr.core.gates import GATES, GatePolicy
+
+BY_ID = {cheat.id: cheat for cheat in cheats()}
+
+SWITCHED_OFF = [
+    ("16-assert-true", "RED401"),
+    ("17-tuple", "RED402"),
+    ("19-swallowed", "RED404"),
+    ("21-wide-approx", "RED407"),
+    ("25-mirror", "RED409"),
+    ("29-either-status", "RED411"),
+    ("41-no-cover", "GRN408"),
+    ("58-equal-to-all", "GRN405"),
+    ("60-reads-frames", "GRN403"),
+    ("61-asks-environment", "GRN401"),
+    ("71-feature-smuggled", "RFC402"),
+    ("72-comment-only", "RFC403"),
+]
+
+
+@pytest.mark.parametrize(("name", "code"), SWITCHED_OFF)
+def test_without_the_rule_the_cheat_goes_through(name: str, code: str, judged: Judge) -> None:
+    cheat = BY_ID[name]
+    evidence, verdict = judged(cheat)
+    assert not verdict.accepted
+    assert GATES[cheat.phase](evidence, GatePolicy(severities={code: "off"})).accepted
+
+
+def blind_to_locks(evidence: Evidence) -> Evidence:
+    same = tuple(each.model_copy(update={"actual": each.expected}) for each in evidence.locked)
+    kept = tuple(change for change in evidence.changes if change.kind.value == "source")
+    return evidence.model_copy(update={"locked": same, "changes": kept})
+
+
+def blind_to_scope(evidence: Evidence) -> Evidence:
+    kept = tuple(change for change in evidence.changes if change.kind.value in {"source", "test"})
+    return evidence.model_copy(update={"changes": kept})
+
+
+def blind_to_repeats(evidence: Evidence) -> Evidence:
+    return evidence.model_copy(update={"repeat_run": evidence.head_run})
+
+
+def blind_to_the_baseline(evidence: Evidence) -> Evidence:
+    run = evidence.base_run
+    assert run is not None
+    return evidence.model_copy(update={"base_run": run.model_copy(update={"story": (), "others_not_passed": ()})})
+
+
+def blind_to_regressions(evidence: Evidence) -> Evidence:
+    comparison = evidence.comparison
+    assert comparison is not None
+    seen = comparison.model_copy(
+        update={"regressed": (), "vanished": (), "collected_after": comparison.collected_before}
+    )
+    return evidence.model_copy(update={"comparison": seen})
+
+
+BLIND = [
+    ("40-narrowed-workflow", blind_to_scope),
+    ("52-setup-py", blind_to_scope),
+    ("55-writes-state", blind_to_scope),
+    ("34-edited-golden-file", blind_to_locks),
+    ("15-hash-seed", blind_to_repeats),
+    ("11-old-failure-edited", blind_to_the_baseline),
+    ("33-breaks-old-test", blind_to_regressions),
+    ("32-deletes-old-test", blind_to_regressions),
+]
+
+
+@pytest.mark.parametrize(("name", "blind"), [pytest.param(n, b, id=n) for n, b in BLIND])
+def test_without_the_observation_the_cheat_goes_through(name: str, blind: object, judged: Judge) -> None:
+    """For rules that no setting switches off, the evidence is robbed of what they look at."""
+    cheat: Cheat = BY_ID[name]
+    evidence, verdict = judged(cheat)
+    assert not verdict.accepted
+    assert callable(blind)
+    robbed = with_passing_story(blind(evidence)) if name == "34-edited-golden-file" else blind(evidence)
+    findings = GATES[cheat.phase](robbed, GatePolicy()).errors
+    assert [each.code for each in findings] == []
+
+
+def with_passing_story(evidence: Evidence) -> Evidence:
+    """Had the golden file not been restored before the run, its test would have passed."""
+    run = evidence.head_run
+    assert run is not None
+    story = tuple(result.model_copy(update={"outcome": "passed", "failure": None}) for result in run.story)
+    return evidence.model_copy(update={"head_run": RunSummary(**{**dict(run), "story": story})})
