@@ -17,7 +17,8 @@ from pydantic_core import PydanticUndefined
 from prd2pr.core import strict_yaml
 from prd2pr.core.estimate import Price
 from prd2pr.core.evidence import Severity
-from prd2pr.core.plain_errors import complaint, plain_type
+from prd2pr.core.findings import FINDINGS, UNSWITCHABLE
+from prd2pr.core.plain_errors import close_match, complaint, plain_type
 from prd2pr.errors import ConfigInvalid, InputInvalid
 
 CONFIG_PATH = ".prd2pr.yml"
@@ -222,8 +223,8 @@ class Config(Section):
     retention: Retention = Field(default_factory=Retention, description="How long records are kept.")
 
 
-def load_config(text: str | None, where: str = CONFIG_PATH, *, unswitchable: frozenset[str] = frozenset()) -> Config:
-    """The config in force; None or an empty file is all defaults. `unswitchable`: codes that may not be put to off."""
+def load_config(text: str | None, where: str = CONFIG_PATH, *, unswitchable: frozenset[str] = UNSWITCHABLE) -> Config:
+    """The config in force; None or an empty file is all defaults. `unswitchable`: codes that stay errors."""
     if text is None or not text.strip():
         return Config()
     try:
@@ -235,7 +236,7 @@ def load_config(text: str | None, where: str = CONFIG_PATH, *, unswitchable: fro
     if not isinstance(loaded.data, dict):
         raise ConfigInvalid("the file is not a list of `key: value` lines", where=where, remedy=_SEE_REFERENCE)
     config = _validated(loaded, where)
-    _refuse_switched_off(config, loaded, where, unswitchable)
+    _check_severities(config, loaded, where, unswitchable)
     return config
 
 
@@ -254,12 +255,19 @@ def _validated(loaded: strict_yaml.Loaded, where: str) -> Config:
     raise ConfigInvalid(first.what + rest, where=f"{where}:{loaded.line_of(first.path)}", remedy=first.remedy)
 
 
-def _refuse_switched_off(config: Config, loaded: strict_yaml.Loaded, where: str, unswitchable: frozenset[str]) -> None:
+def _check_severities(config: Config, loaded: strict_yaml.Loaded, where: str, unswitchable: frozenset[str]) -> None:
     for code, severity in config.gates.severity.items():
-        if severity == "off" and code in unswitchable:
-            line = loaded.line_of(("gates", "severity", code))
+        line = loaded.line_of(("gates", "severity", code))
+        if code not in FINDINGS and code not in unswitchable:
+            meant = close_match(code, FINDINGS)
             raise ConfigInvalid(
-                f"{code} cannot be put to `off`: the proof would be worth nothing without it",
+                f"there is no finding {code}" + (f"; did you mean {meant}?" if meant else ""),
+                where=f"{where}:{line}",
+                remedy="Remove the line, or correct the code.",
+            )
+        if severity != "error" and code in unswitchable:
+            raise ConfigInvalid(
+                f"{code} cannot be put to `{severity}`: the proof would be worth nothing without it",
                 where=f"{where}:{line}",
                 remedy=f"Remove the line. `prd2pr explain {code}` says what it is about.",
             )

@@ -9,6 +9,7 @@ from anthropic.types.model import Model
 from pydantic import ValidationError
 
 from prd2pr.config import Config, json_schema, load_config, reference_rows
+from prd2pr.core.findings import UNSWITCHABLE
 from prd2pr.errors import ConfigInvalid
 
 ROOT = Path(__file__).parents[2]
@@ -129,13 +130,18 @@ def test_wrong_values_are_explained(text: str, what: str, remedy: str) -> None:
     assert error.where.startswith(".prd2pr.yml")
 
 
-def test_a_locked_rule_cannot_be_put_to_off() -> None:
-    text = "gates:\n  severity:\n    GRN201: {}\n"
-    locked = frozenset({"GRN201"})
-    assert load_config(text.format("warning"), unswitchable=locked).gates.severity == {"GRN201": "warning"}
-    with pytest.raises(ConfigInvalid, match="GRN201 cannot be put to `off`") as caught:
-        load_config(text.format("off"), unswitchable=locked)
-    assert caught.value.where == ".prd2pr.yml:3"
+@pytest.mark.parametrize("severity", ["off", "warning"])
+@pytest.mark.parametrize("code", sorted(UNSWITCHABLE))
+def test_a_locked_rule_stays_an_error(code: str, severity: str) -> None:
+    text = f"gates:\n  severity:\n    {code}: "
+    assert load_config(text + "error").gates.severity == {code: "error"}
+    error = refusal(text + severity)
+    assert error.what.startswith(f"{code} cannot be put to `{severity}`")
+    assert error.where == ".prd2pr.yml:3"
+
+
+def test_an_unknown_finding_is_an_error_with_a_suggestion() -> None:
+    assert refusal("gates: {severity: {GRM402: off}}").what == "there is no finding GRM402; did you mean GRN402?"
 
 
 def test_every_key_is_described() -> None:

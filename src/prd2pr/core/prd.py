@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from frontmatter import parse as split_front_matter
 from frontmatter.default_handlers import BaseHandler
 
 from prd2pr.core import strict_json, strict_yaml
+from prd2pr.core.plain_errors import shown
 from prd2pr.core.prd_cycles import planned_cycles
 from prd2pr.core.prd_labels import labelled_requirements
 from prd2pr.core.prd_markdown import read_markdown
@@ -87,19 +88,18 @@ def parse_prd(text: str, path: str, *, blob: str = "") -> Prd:
     _refuse_too_long(len(text.encode()), text.count("\n"), path)
     outline = Outline()
     try:
-        metadata = _reader(path)(text, path, outline)
+        loaded = _reader(path)(text, path, outline)
     except InputInvalid as error:
         raise PrdInvalid(error.what, where=error.where, remedy=error.remedy) from None
     kinds = section_kinds(outline)
     requirements = _requirements(outline, kinds, path)
     known = by_key(requirement.id for requirement in requirements)
-    title = _title(metadata, outline, path)
     return Prd(
-        id=_prd_id(metadata, path),
-        title=title,
+        id=_prd_id(loaded, path),
+        title=_title(loaded.data, outline, path),
         path=path,
         blob=blob,
-        summary=_summary(metadata, outline, kinds),
+        summary=_summary(loaded.data, outline, kinds),
         requirements=requirements,
         cycles=planned_cycles(outline, kinds, known, path),
         modules=listed(outline, kinds, "modules"),
@@ -128,9 +128,10 @@ def _requirements(outline: Outline, kinds: list[SectionKind], path: str) -> tupl
 # --- formats ----------------------------------------------------------------------------------------------------------
 
 Metadata = dict[str, Any]
+Reader = Callable[[str, str, Outline], Loaded]  # fills the outline; answers with the document's keys
 
 
-def _reader(path: str) -> Callable[[str, str, Outline], Metadata]:
+def _reader(path: str) -> Reader:
     suffix = path.lower().rpartition("/")[2].rpartition(".")[2]
     reader = _READERS.get(suffix)
     if reader is None:
@@ -142,26 +143,25 @@ def _reader(path: str) -> Callable[[str, str, Outline], Metadata]:
     return reader
 
 
-def _read_markdown(text: str, path: str, outline: Outline) -> Metadata:
+def _read_markdown(text: str, path: str, outline: Outline) -> Loaded:
     handler = _FrontMatter(path)
-    metadata: Metadata = {}
-    if handler.detect(text):
-        metadata = dict(split_front_matter(text, handler=handler)[0])
-        read_markdown(handler.body, outline, first_line=handler.body_line)
-    else:
+    if not handler.detect(text):
         read_markdown(text, outline)
-    return metadata
+        return Loaded({}, {})
+    metadata, _ = split_front_matter(text, handler=handler)
+    read_markdown(handler.body, outline, first_line=handler.body_line)
+    return Loaded(metadata, handler.lines)
 
 
-def _read_yaml(text: str, path: str, outline: Outline) -> Metadata:
+def _read_yaml(text: str, path: str, outline: Outline) -> Loaded:
     return _read_loaded(strict_yaml.load(text, path), path, outline)
 
 
-def _read_json(text: str, path: str, outline: Outline) -> Metadata:
+def _read_json(text: str, path: str, outline: Outline) -> Loaded:
     return _read_loaded(strict_json.load(text, path), path, outline)
 
 
-def _read_loaded(loaded: Loaded, path: str, outline: Outline) -> Metadata:
+def _read_loaded(loaded: Loaded, path: str, outline: Outline) -> Loaded:
     if not isinstance(loaded.data, dict):
         raise PrdInvalid(
             "the PRD is not a set of keys",
@@ -169,10 +169,16 @@ def _read_loaded(loaded: Loaded, path: str, outline: Outline) -> Metadata:
             remedy="Begin with `title:` and `requirements:`; plain prose belongs into a .md file.",
         )
     read_structured(loaded, outline)
-    return loaded.data
+    return loaded
 
 
-_READERS = {"md": _read_markdown, "markdown": _read_markdown, "yml": _read_yaml, "yaml": _read_yaml, "json": _read_json}
+_READERS: dict[str, Reader] = {
+    "md": _read_markdown,
+    "markdown": _read_markdown,
+    "yml": _read_yaml,
+    "yaml": _read_yaml,
+    "json": _read_json,
+}
 
 
 _BOUNDARY = re.compile(r"^-{3,}[ \t]*$", re.MULTILINE)
@@ -189,6 +195,7 @@ class _FrontMatter(BaseHandler):
         self.path = path
         self.body = ""
         self.body_line = 1
+        self.lines: Mapping[strict_yaml.KeyPath, int] = {}
 
     def split(self, text: str) -> tuple[str, str]:
         parts = _BOUNDARY.split(text, maxsplit=2)
@@ -203,7 +210,8 @@ class _FrontMatter(BaseHandler):
         return front, self.body
 
     def load(self, fm: str) -> Metadata:
-        data = strict_yaml.load(fm, self.path).data
+        loaded = strict_yaml.load(fm, self.path)
+        data, self.lines = loaded.data, loaded.lines
         if data is not None and not isinstance(data, dict):
             raise PrdInvalid(
                 "the front matter is not a list of `key: value` lines",
@@ -216,15 +224,15 @@ class _FrontMatter(BaseHandler):
 # --- id, title, summary -----------------------------------------------------------------------------------------------
 
 
-def _prd_id(metadata: Metadata, path: str) -> str:
-    given = metadata.get("id")
+def _prd_id(loaded: Loaded, path: str) -> str:
+    given = loaded.data.get("id")
     if given is not None:
         if isinstance(given, str | int) and not isinstance(given, bool) and ID_PATTERN.match(str(given)):
             return str(given)
         meant = slug(str(given)) if isinstance(given, str | int) else ""
         raise PrdInvalid(
-            f"the id `{given}` cannot name a branch",
-            where=path,
+            f"the id cannot be {shown(given)}: it names a branch",
+            where=f"{path}:{loaded.line_of(('id',))}",
             remedy="Use small letters, digits and hyphens, at most 48" + (f": `id: {meant}`." if meant else "."),
         )
     found = slug(_stem(path))
