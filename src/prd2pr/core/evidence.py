@@ -172,6 +172,7 @@ class Evidence(Document):
     phase: Phase
     prd: str = ""
     story: str = ""
+    kind: str = ""  # of the story, as the plan has it; empty: no story is known
     step: int = 0
     base_tree: str = ""  # code trees: commit trees without .orch-state/
     head_tree: str = ""

@@ -103,6 +103,7 @@ class _Case:
             "phase": self.phase,
             "prd": story.prd if story else "",
             "story": story.story if story else "",
+            "kind": story.kind if story else "",
             "step": story.step if story else 0,
             "base_tree": self.pair.base.tree,
             "head_tree": self.pair.head.tree,

@@ -7,9 +7,15 @@ from dataclasses import dataclass, field
 
 from prd2pr.core.evidence import Change, Evidence, Finding, PathKind, RunSummary, Severity, TestResult, Verdict
 from prd2pr.core.findings import FINDINGS, UNSWITCHABLE
-from prd2pr.core.records import Phase
+from prd2pr.core.records import UNTESTED_KINDS, Phase
 
 LINK_MODES = frozenset({"120000", "160000"})
+# What a story without tests may change besides source.
+_OPEN_SCOPE: Mapping[str, frozenset[PathKind]] = {
+    "docs": frozenset({PathKind.DOCS}),
+    "config": frozenset({PathKind.DOCS, PathKind.OTHER}),
+    "chore": frozenset({PathKind.DOCS, PathKind.OTHER}),
+}
 _SHOWN = 8  # of one kind; the rest is counted
 
 
@@ -109,12 +115,19 @@ def links(evidence: Evidence, code: str) -> Iterator[Finding]:
             yield finding(code, f"`{change.path}` changed its mode: {modes}", path=change.path)
 
 
+def asks_no_tests(evidence: Evidence) -> bool:
+    """A story of a kind that passes openly without RED. The plan says so; a step cannot."""
+    return evidence.kind in UNTESTED_KINDS
+
+
 def source_only(evidence: Evidence, codes: Codes, policy: GatePolicy) -> Iterator[Finding]:
     """Scope of GREEN and REFACTOR."""
     name = codes.phase.value.upper()
     locked = {each.path for each in evidence.locked}
     for change in evidence.changes:
         kind, path = change.kind, change.path
+        if kind in _OPEN_SCOPE.get(evidence.kind, ()):
+            continue
         if kind in {PathKind.TEST_CONFIG, PathKind.CI} or is_conftest(change):
             yield finding(codes.how_tests_run, f"changes how tests run; {name} may change source only", path=path)
         elif kind is PathKind.MANIFEST and not policy.allow_manifest:

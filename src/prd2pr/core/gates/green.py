@@ -10,6 +10,7 @@ from prd2pr.core.gates.common import (
     GatePolicy,
     about_test,
     all_pass,
+    asks_no_tests,
     facts,
     finding,
     honest_runs,
@@ -58,12 +59,15 @@ def _findings(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
 
 
 def _something_changed(evidence: Evidence) -> Iterator[Finding]:
-    if not any(change.kind in {PathKind.SOURCE, PathKind.MANIFEST} for change in evidence.changes):
+    if asks_no_tests(evidence):
+        if not evidence.changes:
+            yield finding("GRN108", "nothing differs from the commit before")
+    elif not any(change.kind in {PathKind.SOURCE, PathKind.MANIFEST} for change in evidence.changes):
         yield finding("GRN108", "no source file differs from the RED commit")
 
 
 def _was_red(evidence: Evidence) -> Iterator[Finding]:
-    if not evidence.story_tests:
+    if not evidence.story_tests and not asks_no_tests(evidence):
         yield finding("GRN306", "no test of this story failed before, so there is nothing that could turn green")
     for test in evidence.story_tests:
         before = results_of(evidence.base_run, test)

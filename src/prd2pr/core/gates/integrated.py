@@ -8,6 +8,7 @@ from prd2pr.core.evidence import Change, Evidence, Finding, PathKind, Verdict
 from prd2pr.core.gates.common import (
     GatePolicy,
     about_test,
+    asks_no_tests,
     finding,
     honest_runs,
     links,
@@ -16,8 +17,6 @@ from prd2pr.core.gates.common import (
 )
 from prd2pr.core.paths import TDD_ROOT, promote
 from prd2pr.core.records import Phase
-
-NO_TESTS_ASKED = "no tests asked for"
 
 
 def integrated_gate(evidence: Evidence, policy: GatePolicy) -> Verdict:
@@ -78,7 +77,7 @@ def _left_behind(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _at_home(evidence: Evidence) -> Iterator[Finding]:
-    if not evidence.story_tests and NO_TESTS_ASKED not in evidence.note:
+    if not evidence.story_tests and not asks_no_tests(evidence):
         yield finding("INT306", "the story has no test that was proved")
     for test in evidence.story_tests:
         results = results_of(evidence.head_run, test)

@@ -1,0 +1,58 @@
+"""Docs, configuration and chores pass openly without RED; nothing else does, whatever a note says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from prd2pr.core.evidence import Verdict
+from prd2pr.core.gates import GATES, GatePolicy
+from prd2pr.core.records import Cycle, Phase, Story, StoryKind
+from prd2pr.flows.gather import StoryContext, gather
+from repositories import Files, Repository
+
+BASE: Files = {"shop/__init__.py": "", "tests/test_sum.py": "def test_sum():\n    assert 1 + 1 == 2\n"}
+
+
+def verdict(place: Path, phase: Phase, kind: StoryKind, files: Files, note: str = "") -> Verdict:
+    repository = Repository(place / "project")
+    base = repository.commit(BASE)
+    head = repository.commit(files)
+    story = Story(id="p-1", epic="e", title="t", kind=kind)
+    context = StoryContext.of("p", story, Cycle(story="p-1"), note=note)
+    return GATES[phase](gather(repository.gathering, phase, base, head, story=context), GatePolicy())
+
+
+@pytest.mark.parametrize(
+    ("kind", "files"),
+    [
+        ("docs", {"docs/points.md": "How points work.\n"}),
+        ("config", {"settings.toml": "limit = 5\n"}),
+        ("chore", {"shop/version.py": "VERSION = '2'\n", "editor.cfg": "x\n"}),
+    ],
+)
+def test_they_pass(tmp_path: Path, kind: StoryKind, files: Files) -> None:
+    assert verdict(tmp_path, Phase.GREEN, kind, files).errors == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "files", "code"),
+    [
+        ("docs", {"settings.toml": "limit = 5\n"}, "GRN106"),
+        ("chore", {"tests/test_sum.py": "def test_sum():\n    pass\n"}, "GRN201"),
+        ("chore", {"tests/test_sum.py": None}, "GRN202"),
+        ("chore", {"pytest.ini": "[pytest]\naddopts = -k nothing\n"}, "GRN101"),
+        ("config", {".github/workflows/ci.yml": "on: push\n"}, "GRN101"),
+        ("docs", {}, "GRN108"),
+        ("feature", {"shop/points.py": "RATE = 10\n"}, "GRN306"),
+    ],
+)
+def test_but_not_with_anything(tmp_path: Path, kind: StoryKind, files: Files, code: str) -> None:
+    note = "kind docs: no tests asked for"
+    assert code in {finding.code for finding in verdict(tmp_path, Phase.GREEN, kind, files, note).errors}
+
+
+def test_a_feature_is_not_done_without_tests(tmp_path: Path) -> None:
+    note = "kind docs: no tests asked for"
+    assert [each.code for each in verdict(tmp_path, Phase.INTEGRATED, "feature", {}, note).errors] == ["INT306"]
