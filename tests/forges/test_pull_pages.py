@@ -147,10 +147,20 @@ def test_three_hundred_stories_fit() -> None:
 
 
 def test_a_thousand_stories_shorten_the_board_and_say_so() -> None:
-    text = body(many(1000).picture(), commit_url=COMMITS)
-    assert BODY_LIMIT - 500 < len(text) <= BODY_LIMIT
+    picture = many(1000).picture()
+    text = body(picture, commit_url=COMMITS)
+    assert len(text) <= BODY_LIMIT
+    assert "**1000 of 1000 stories proven**" in text
+    assert text.count("\n| `loyalty-") == 100
+    assert "100 of 1000 stories are shown." in text
+    assert "100 of 1000 stories are shown" in page(picture)
+
+
+def test_a_tight_limit_shortens_the_board_and_says_so() -> None:
+    text = body(many(300).picture(), commit_url=COMMITS, limit=20_000)
+    assert 19_500 < len(text) <= 20_000
     shown_rows = text.count("\n| `loyalty-")
-    assert f"The first {shown_rows} of 1000 stories are shown." in text
+    assert f"{shown_rows} of 300 stories are shown." in text
     assert all(words in text for words in LEAVE_OUT.values())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from prd2pr.core.evidence import Proof
 from prd2pr.core.picture_board import board, refusals
@@ -43,6 +44,10 @@ __all__ = ["CommitFacts", "NextStep", "PlanningCost", "PullPicture", "RefusedWri
 NO_LIMITS = SpendLimits()
 NO_PLANNING = PlanningCost()
 
+SHOWN_STORIES = 400
+SHOWN_DONE = 100
+SHOWN_WAITING = 50
+
 
 def picture(
     prd: Prd,
@@ -65,6 +70,7 @@ def picture(
 ) -> PullPicture:
     """`commits` and `proofs` by story and step; `strangers` are commits on the branch without a step: people's work."""
     facts = BranchFacts(prd, backlog, status, cycles, proofs, commits)
+    near = replace(facts, backlog=window(backlog))
     head = head or f"prd2pr/{prd.id}"
     state, tone = state_of(facts)
     commit_list = commit_rows(facts, tuple(strangers))
@@ -81,19 +87,30 @@ def picture(
         figures=figures(facts, planning, limits),
         next=next_step or next_of(facts, venue, head, base),
         check=verify_command(base, head),
-        built=built(facts),
-        board=board(facts),
-        refusals=refusals(facts),
+        built=built(near),
+        board=board(near),
+        stories_in_all=len(backlog.stories),
+        refusals=refusals(near),
         refused_writes=tuple(map(shown_write, refused_writes)),
         questions=tuple(clip(plain(question), 400) for question in backlog.questions),
         assumptions=tuple(clip(plain(assumption), 400) for assumption in backlog.assumptions),
         requirements=requirement_rows(facts),
-        trace=trace_rows(facts),
+        trace=trace_rows(near),
         costs=costs(facts, planning),
-        stories=story_views(facts),
+        stories=story_views(near),
         commits=commit_list,
         unproven=tuple(row for row in commit_list if row.tone == "unproven"),
     )
+
+
+def window(backlog: Backlog) -> Backlog:
+    """What a page can show of a huge plan: what is under way or blocked, the last that are done, the next in line."""
+    if len(backlog.stories) <= SHOWN_STORIES:
+        return backlog
+    done = [story.id for story in backlog.stories if story.status in ("done", "skipped")]
+    waiting = [story.id for story in backlog.stories if story.status in ("backlog", "sprint")]
+    hidden = {*done[:-SHOWN_DONE], *waiting[SHOWN_WAITING:]}
+    return backlog.model_copy(update={"stories": tuple(story for story in backlog.stories if story.id not in hidden)})
 
 
 def state_of(facts: BranchFacts) -> tuple[str, Tone]:

@@ -56,6 +56,14 @@ class BranchFacts:
     proofs: Mapping[Key, Proof]
     commits: Mapping[Key, CommitFacts]
 
+    @cached_property
+    def by_requirement(self) -> dict[str, list[Story]]:
+        found: dict[str, list[Story]] = {}
+        for story in self.backlog.stories:
+            for name in story.requirements:
+                found.setdefault(name, []).append(story)
+        return found
+
     def steps(self, story: str) -> tuple[Step, ...]:
         return self.cycles[story].steps if story in self.cycles else ()
 

@@ -249,3 +249,4 @@ class PullPicture:
     stories: tuple[StoryView, ...]
     commits: tuple[CommitRow, ...]
     unproven: tuple[CommitRow, ...]
+    stories_in_all: int = 0  # the board may show fewer

@@ -13,6 +13,9 @@ from prd2pr.core.wording import clip, plain, visible
 NO_CRITERION = Criterion(id="", text="")
 
 
+NAMED_STORIES = 20
+
+
 def requirement_rows(facts: BranchFacts) -> tuple[RequirementRow, ...]:
     return tuple(requirement_row(facts, requirement) for requirement in facts.prd.requirements)
 
@@ -20,10 +23,11 @@ def requirement_rows(facts: BranchFacts) -> tuple[RequirementRow, ...]:
 def requirement_row(facts: BranchFacts, requirement: Requirement) -> RequirementRow:
     stories = covering(facts, requirement)
     verdict, tone = requirement_verdict(facts, requirement, stories)
+    rest = [f"and {len(stories) - NAMED_STORIES} more"] if len(stories) > NAMED_STORIES else []
     return RequirementRow(
         id=plain(requirement.id),
         text=clip(plain(requirement.text), 240),
-        stories=tuple(plain(story.id) for story in stories),
+        stories=(*(plain(story.id) for story in stories[:NAMED_STORIES]), *rest),
         verdict=verdict,
         tone=tone,
     )
@@ -33,9 +37,9 @@ def covering(facts: BranchFacts, requirement: Requirement) -> list[Story]:
     """Stories that name it; else those that name its parts, else those that name what it is a part of."""
     parts = {other.id for other in facts.prd.requirements if other.parent == requirement.id}
     for names in ({requirement.id}, parts, {requirement.parent}):
-        found = [story for story in facts.backlog.stories if names.intersection(story.requirements)]
-        if found:
-            return found
+        if any(name in facts.by_requirement for name in names):
+            found = {story.id: story for name in sorted(names) for story in facts.by_requirement.get(name, ())}
+            return list(found.values())
     return []
 
 

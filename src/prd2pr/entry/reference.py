@@ -44,7 +44,8 @@ def command_section(command: Command) -> str:
 
 def config_page() -> str:
     intro = (
-        "# Configuration\n\n`.prd2pr.yml` at the root of the base branch; every key is optional.\nAn unknown one is an error. "
+        "# Configuration\n\n`.prd2pr.yml` at the root of the base branch; every key is optional. "
+        "An unknown one is an error.\n"
         "Editors complete it with [the JSON Schema](../prd2pr.schema.json).\n\n"
         "| key | type | default | meaning |\n|---|---|---|---|\n"
     )

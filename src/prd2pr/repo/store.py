@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import TypeVar
@@ -27,9 +27,12 @@ class StateChange:
     """What a step changes under `.orch-state/`; each call gives a new one."""
 
     updates: Mapping[str, bytes | None] = field(default_factory=lambda: MappingProxyType({}))
+    documents: Mapping[type[Document], tuple[bytes, Document]] = field(default_factory=lambda: MappingProxyType({}))
 
     def with_doc(self, path: str, document: Document) -> StateChange:
-        return self.with_bytes(path, encode(document))
+        data = encode(document)
+        kept = MappingProxyType({**self.documents, type(document): (data, document)})
+        return replace(self.with_bytes(path, data), documents=kept)
 
     def with_bytes(self, path: str, content: bytes) -> StateChange:
         return self._with(path, content)
@@ -40,7 +43,7 @@ class StateChange:
     def _with(self, path: str, content: bytes | None) -> StateChange:
         if not path.startswith(f"{layout.STATE}/"):
             raise InputInvalid(f"{path!r} is not part of the state", where=layout.STATE, remedy="code goes by its tree")
-        return StateChange(MappingProxyType({**self.updates, path: content}))
+        return replace(self, updates=MappingProxyType({**self.updates, path: content}))
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ class StateStore:
     git: Git
     prd_id: str
     branch: str = ""  # for remedies: where a damaged file is to be mended
+    _decoded: dict[type[Document], tuple[bytes, Document]] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         layout.check_id(self.prd_id, "PRD id")
@@ -76,6 +80,7 @@ class StateStore:
         if layout.ATTRIBUTES in updates or self.git.read(tree, layout.ATTRIBUTES) != layout.ATTRIBUTES_TEXT:
             updates[layout.ATTRIBUTES] = layout.ATTRIBUTES_TEXT
         tree = self.git.edit_tree(tree, updates)
+        self._decoded.update(change.documents)
         subject, body = split_message(message)
         return self.git.commit(tree, [self.git.rev(base_commit)], format_message(subject, body, trailers), at)
 
@@ -83,10 +88,16 @@ class StateStore:
         data = self.git.read(commit, path)
         if data is None:
             return None
+        # Successive commits mostly hold the same plan, and reading ten thousand stories takes its time.
+        known = self._decoded.get(kind)
+        if known and known[0] == data and isinstance(known[1], kind):
+            return known[1]
         try:
-            return decode(kind, data, path)
+            document = decode(kind, data, path)
         except StateCorrupted as problem:
             raise self._with_last_valid(commit, kind, path, problem) from problem
+        self._decoded[kind] = (data, document)
+        return document
 
     def missing(self, commit: str, kind: type[Document], path: str) -> StateCorrupted:
         problem = StateCorrupted(f"{path} is missing", where=path)
