@@ -8,6 +8,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import honest_edges
+import honest_lookalikes
 import honest_objects
 import honest_steps
 import honest_values
@@ -22,7 +23,13 @@ from prd2pr.flows.gather import StoryContext, gather
 from prd2pr.flows.judge import judge
 from repositories import Repository
 
-CASES = [*honest_values.CASES, *honest_objects.CASES, *honest_edges.CASES, *honest_steps.CASES]
+CASES = [
+    *honest_values.CASES,
+    *honest_objects.CASES,
+    *honest_edges.CASES,
+    *honest_steps.CASES,
+    *honest_lookalikes.CASES,
+]
 
 
 @pytest.fixture(scope="session")

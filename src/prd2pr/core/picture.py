@@ -16,6 +16,7 @@ from prd2pr.core.picture_facts import (
     SETTLED,
     UNPROVEN,
     UNTESTED,
+    WAITING,
     BranchFacts,
     Key,
     anchor,
@@ -70,7 +71,7 @@ def picture(
 ) -> PullPicture:
     """`commits` and `proofs` by story and step; `strangers` are commits on the branch without a step: people's work."""
     facts = BranchFacts(prd, backlog, status, cycles, proofs, commits)
-    near = replace(facts, backlog=window(backlog))
+    near = replace(facts, backlog=window(facts))
     head = head or f"prd2pr/{prd.id}"
     state, tone = state_of(facts)
     commit_list = commit_rows(facts, tuple(strangers))
@@ -103,14 +104,16 @@ def picture(
     )
 
 
-def window(backlog: Backlog) -> Backlog:
+def window(facts: BranchFacts) -> Backlog:
     """What a page can show of a huge plan: what is under way or blocked, the last that are done, the next in line."""
-    if len(backlog.stories) <= SHOWN_STORIES:
-        return backlog
-    done = [story.id for story in backlog.stories if story.status in ("done", "skipped")]
-    waiting = [story.id for story in backlog.stories if story.status in ("backlog", "sprint")]
+    stories = facts.backlog.stories
+    if len(stories) <= SHOWN_STORIES:
+        return facts.backlog
+    standings = [(story.id, facts.standing(story)) for story in stories]
+    done = [story for story, standing in standings if standing in SETTLED]
+    waiting = [story for story, standing in standings if standing is WAITING]
     hidden = {*done[:-SHOWN_DONE], *waiting[SHOWN_WAITING:]}
-    return backlog.model_copy(update={"stories": tuple(story for story in backlog.stories if story.id not in hidden)})
+    return facts.backlog.model_copy(update={"stories": tuple(story for story in stories if story.id not in hidden)})
 
 
 def state_of(facts: BranchFacts) -> tuple[str, Tone]:

@@ -58,7 +58,7 @@ def source_facts(
         else:
             found.append(sighting)
     if phase is Phase.REFACTOR:
-        found.extend(refactor_sightings(old or "", new, path, context.sources))
+        found.extend(refactor_sightings(old or "", new, path, context.sources, context.previous))
     else:
         found.extend(literal_sightings(old or "", new, context.test_sources))
     facts = (Fact(code=each.code, path=path, line=each.line, message=each.message) for each in found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from prd2pr.core.complexity import branches
@@ -14,18 +13,22 @@ from prd2pr.core.testfacts_model import FunctionNode, parse
 _HARMLESS = frozenset(repr(value) for value in (0, 1, -1, "", True, False))
 
 
-def refactor_sightings(old: str, new: str, path: str, sources: Mapping[str, str]) -> Iterator[Sighting]:
-    before, after = parse(old), parse(new)
+def refactor_sightings(
+    old: str, new: str, path: str, sources: Mapping[str, str], previous: Mapping[str, str]
+) -> Iterator[Sighting]:
+    """`previous` holds the changed files as they were: what only moved between them is not new."""
+    after = parse(new)
     if after is None:
         return
+    before = [tree for tree in map(parse, [old, *previous.values()]) if tree is not None]
     everything = {**sources, path: new}
     yield from _unused_functions(before, after, everything)
     if branches(new) > branches(old):
         yield from _new_questions(before, after)
 
 
-def _unused_functions(before: ast.Module | None, after: ast.Module, sources: Mapping[str, str]) -> Iterator[Sighting]:
-    known = {node.name for node in ast.walk(before) if isinstance(node, FunctionNode)} if before else set()
+def _unused_functions(before: list[ast.Module], after: ast.Module, sources: Mapping[str, str]) -> Iterator[Sighting]:
+    known = {node.name for tree in before for node in ast.walk(tree) if isinstance(node, FunctionNode)}
     used = _used_names(sources)
     for node in ast.walk(after):
         if not isinstance(node, FunctionNode) or node.name in known or node.name.startswith("_"):
@@ -48,9 +51,9 @@ def _used_names(sources: Mapping[str, str]) -> set[str]:
     return used
 
 
-def _new_questions(before: ast.Module | None, after: ast.Module) -> Iterator[Sighting]:
+def _new_questions(before: list[ast.Module], after: ast.Module) -> Iterator[Sighting]:
     """A branch more than before, that asks about a value which the old code never mentioned."""
-    known = Counter(_constants(before)) if before else Counter[str]()
+    known = {value for tree in before for value in _constants(tree)}
     for node in ast.walk(after):
         if isinstance(node, ast.If | ast.IfExp | ast.While | ast.match_case):
             question = node.pattern if isinstance(node, ast.match_case) else node.test

@@ -82,13 +82,14 @@ def named_modules(pair: Pair, report: RunReport) -> tuple[str, ...]:
 
 def facts_of_source(pair: Pair, test_files: Iterable[str], phase: Phase) -> tuple[Fact, ...]:
     own = set(test_files)
-    tests = pair.base.test_texts
+    tests, old = pair.base.test_texts, pair.base.source_texts
     context = FactContext(
         project_modules=pair.head.top_level,
         test_sources={path: text for path, text in tests.items() if path in own},
         sources=pair.head.source_texts,
+        previous={change.path: old[change.path] for change in pair.changes if change.path in old},
     )
-    old, new = pair.base.source_texts, pair.head.source_texts
+    new = pair.head.source_texts
     changed = [change.path for change in pair.changed(PathKind.SOURCE) if change.path in new]
     return tuple(fact for path in changed for fact in source_facts(path, old.get(path), new[path], context, phase))
 

@@ -61,7 +61,8 @@ def publish_pull(session: Session) -> str:
 
 def tell(session: Session, driven: Driven, page: str) -> None:
     state = session.store.load(driven.head)
-    steps = sum(len(cycle.steps) for story in state.cycle_ids if (cycle := state.cycle(story)))
+    # The plan is a step too.
+    steps = 1 + sum(len(cycle.steps) for story in state.cycle_ids if (cycle := state.cycle(story)))
     rest = driven.rest
     if rest.outcome == "done":
         session.progress.say("done", page=page, branch=session.branch, proved=steps, steps=steps)

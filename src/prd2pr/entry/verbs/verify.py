@@ -30,7 +30,10 @@ def main(options: argparse.Namespace) -> int:
             checked += verifier.verify(base, head)
     if not checked:
         raise CannotJudge("there is no commit to verify", remedy="name a range: prd2pr verify main..prd2pr/my-feature")
-    sys.stdout.write(json.dumps(as_json(checked), indent=2) + "\n" if options.json else total_line(checked) + "\n")
+    if options.json:
+        sys.stdout.write(json.dumps(as_json(checked), indent=2) + "\n")
+    else:
+        sys.stdout.write(f"{warning_lines(checked)}{total_line(checked)}\n")
     return 0 if all(each.proved for each in checked) else 1
 
 
@@ -73,9 +76,19 @@ def show(checked: Checked) -> None:
     mark = "proved  " if checked.proved else "UNPROVEN" if not checked.step else "NOT SO  "
     sys.stdout.write(f"{mark}  {checked.commit[:10]}  {checked.subject}\n")
     for finding in checked.findings:
-        where = f" {finding.path}" if finding.path else ""
-        sys.stdout.write(f"          {finding.severity} {finding.code}{where}: {finding.message}\n")
+        if finding.severity == "error":
+            where = f" {finding.path}" if finding.path else ""
+            sys.stdout.write(f"          {finding.code}{where}: {finding.message}\n")
     sys.stdout.flush()
+
+
+def warning_lines(checked: list[Checked]) -> str:
+    """Each warning once, with the number of commits that it is about: repeated under every commit, nobody reads it."""
+    found: dict[tuple[str, str], int] = {}
+    for each in checked:
+        for warning in {(f.code, f.message) for f in each.findings if f.severity == "warning"}:
+            found[warning] = found.get(warning, 0) + 1
+    return "".join(f"warning {code} on {count} commits: {text}\n" for (code, text), count in sorted(found.items()))
 
 
 def total_line(checked: list[Checked]) -> str:
