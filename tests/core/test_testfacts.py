@@ -15,7 +15,7 @@ WARNINGS = {"RED417", "RED506"}
 
 def codes(source: str, path: str = "tests/test_shop.py", **context: object) -> set[str]:
     settings: dict[str, object] = {"project_modules": frozenset({"shop"}), **context}
-    facts = facts_of(path, textwrap.dedent(source), FactContext(**settings))  # type: ignore[arg-type]
+    facts = facts_of(path, textwrap.dedent(source), FactContext(**settings))
     return {fact.code for fact in facts}
 
 
@@ -43,18 +43,7 @@ def test_honest_look_alike_is_left_alone(source: str) -> None:
     assert codes(HEAD + source) - WARNINGS == set()
 
 
-CONFTEST_CHEATS: dict[str, str] = {
-    "makereport": "import pytest\n@pytest.hookimpl(hookwrapper=True)\ndef pytest_runtest_makereport(item, call):\n    yield",
-    "other_name": "import pytest\n@pytest.hookimpl(specname='pytest_runtest_makereport')\ndef innocent(item, call):\n    pass",
-    "empties_items": "def pytest_collection_modifyitems(items):\n    items.clear()",
-    "collect_ignore": "collect_ignore = ['test_shop.py']",
-    "sessionfinish": "def pytest_sessionfinish(session):\n    session.exitstatus = 0",
-    "plugins": "pytest_plugins = ('evil',)",
-    "imported_hook": "from evil import pytest_pyfunc_call",
-    "by_string": "globals()['pytest_runtest_protocol'] = print",
-    "registers": "import pytest\n@pytest.fixture(autouse=True)\ndef x(request):\n    request.config.pluginmanager.register(object())",
-    "configure": "def pytest_configure(config):\n    config.option.collectonly = True",
-}
+CONFTEST_CHEATS = dict(cases("conftests.txt"))
 
 
 @pytest.mark.parametrize("source", [pytest.param(source, id=name) for name, source in CONFTEST_CHEATS.items()])

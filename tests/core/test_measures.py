@@ -1,0 +1,95 @@
+"""Signatures and measures."""
+
+from __future__ import annotations
+
+import pytest
+
+from prd2pr.core.complexity import improvement, measure, same_but_comments
+from prd2pr.core.signatures import public_signatures
+
+SOURCE = """
+from math import sqrt
+from .rates import RATE as rate
+
+LIMIT = 10
+_HIDDEN = 1
+
+
+class Cart:
+    def __init__(self, owner: str, *, gold: bool = False) -> None: ...
+    def total(self, tax=0.19): ...
+    def _sum(self): ...
+    @property
+    def size(self): ...
+
+
+async def fetch(url: str, /, *rest, **more): ...
+def _private(): ...
+"""
+
+
+def test_public_signatures() -> None:
+    found = {signature.name: signature.text for signature in public_signatures("src/shop/cart.py", SOURCE)}
+    assert found == {
+        "shop.cart.Cart": "class",
+        "shop.cart.Cart.__init__": "(self, owner, *, gold=False)",
+        "shop.cart.Cart.size": "property (self)",
+        "shop.cart.Cart.total": "(self, tax=0.19)",
+        "shop.cart.LIMIT": "value",
+        "shop.cart.fetch": "async (url, /, *rest, **more)",
+        "shop.cart.rate": "-> shop.rates.RATE",
+        "shop.cart.sqrt": "-> math.sqrt",
+    }
+
+
+def test_dunder_all_and_private_modules_limit_what_is_public() -> None:
+    only = public_signatures("shop/__init__.py", "__all__ = ['a']\ndef a(): ...\ndef b(): ...\n")
+    assert [signature.name for signature in only] == ["shop.a"]
+    assert public_signatures("src/shop/_impl.py", "def a(): ...") == ()
+    assert public_signatures("shop.py", "def a(: ...") == ()
+
+
+def test_measure() -> None:
+    source = (
+        '"""Words."""\n'
+        "def f(x):\n    # a comment\n    if x and x > 1:\n        return [y for y in x if y]\n    return 0\n\n"
+        "def g(x):\n    return x\n"
+    )
+    assert measure(source) == {
+        "lines": 6,
+        "functions": 2,
+        "complexity_max": 5,
+        "complexity_sum": 6,
+        "longest_function": 5,
+        "duplicate_lines": 0,
+    }
+
+
+def test_copied_lines_are_counted() -> None:
+    block = "    a = x + 1\n    b = a * 2\n    c = b - 3\n"
+    assert measure(f"def f(x):\n{block}    return c\ndef g(x):\n{block}    return -c\n")["duplicate_lines"] == 6
+    assert measure(f"def f(x):\n{block}    return c\n")["duplicate_lines"] == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("def f():\n    return 1\n", 'def f():\n    """One."""\n    # why\n    return (1)\n', True),
+        ('"""Old."""\nx = 1\n', "x = 1\n", True),
+        ("x = 1\n", "x = 2\n", False),
+        ("def f(:", "def f(:", True),
+        ("def f(:", "def f(): pass", False),
+    ],
+)
+def test_same_but_comments(old: str, new: str, *, same: bool) -> None:
+    assert same_but_comments(old, new) is same
+
+
+def test_improvement_of_several_files() -> None:
+    old = {"a.py": "def f(x):\n    if x:\n        return 1\n    return 2\n"}
+    new = {"a.py": "def f(x):\n    return 1 if x else 2\n", "b.py": "y = 1\n"}
+    told = improvement(old, new)
+    assert (told["before"]["lines"], told["after"]["lines"]) == (4, 3)
+    assert told["comment_only"] is False
+    assert improvement(old, {"a.py": old["a.py"] + "# words\n"})["comment_only"] is True
+    assert improvement({"t.html": "a"}, {"t.html": "b"})["comment_only"] is False

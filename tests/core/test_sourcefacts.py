@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from prd2pr.core.records import Phase
+from prd2pr.core.sourcefacts import source_facts
+from prd2pr.core.testfacts import FactContext
+
+TESTS = {
+TESTS = {"tests/test_shop.py": "def test_a():\n    assert add(2, 3) == 5\n    assert add(7, 4) == 11\n"}
+}
+
+
+def codes(new: str, old: str | None = None, phase: Phase = Phase.GREEN, **context: object) -> list[str]:
+    settings: dict[str, object] = {"test_sources": TESTS, **context}
+    facts = source_facts(
+        "src/shop.py",
+        None if old is None else textwrap.dedent(old),
+        textwrap.dedent(new),
+        FactContext(**settings),
+        phase,
+    )
+    return [fact.code for fact in facts]
+
+
+SIGNS = [
+    ("GRN401", "import pytest"),
+    ("GRN401", "from unittest import mock"),
+    ("GRN401", "__import__('_pytest.reports')"),
+    ("GRN401", "import importlib\nimportlib.import_module('pytest')"),
+    ("GRN401", "import os\nif 'PYTEST_CURRENT_TEST' in os.environ:\n    x = 1"),
+    ("GRN401", "import os\nx = os.getenv('PYTEST_' + 'VERSION')"),
+    ("GRN401", "import sys\nx = 'pytest' in sys.modules"),
+    ("GRN401", "import sys\nx = any('pytest' in arg for arg in sys.argv)"),
+    ("GRN401", "from sys import modules\nx = modules.get('_pytest')"),
+    ("GRN403", "import sys\nx = sys._getframe(1)"),
+    ("GRN403", "import inspect\nx = inspect.stack()"),
+    ("GRN403", "from inspect import currentframe\nx = currentframe().f_back"),
+    ("GRN403", "import sys\nsys.settrace(print)"),
+    ("GRN404", "import os\ndef f():\n    os._exit(0)"),
+    ("GRN404", "import sys\nsys.exit(0)"),
+    ("GRN404", "raise SystemExit(0)"),
+    ("GRN404", "import atexit, sys\ndef bye():\n    sys.exit(0)\natexit.register(bye)"),
+    ("GRN404", "import os, signal\ndef f():\n    os.kill(os.getpid(), signal.SIGKILL)"),
+    ("GRN404", "import subprocess\nsubprocess.Popen(['sleep', '9'])"),
+    ("GRN405", "class A:\n    def __eq__(self, other):\n        return True"),
+    ("GRN405", "class A:\n    def __eq__(self, o):\n        if o:\n            return True\n        return True"),
+    ("GRN405", "class A:\n    __eq__ = lambda self, other: True"),
+    ("GRN405", "class A:\n    def __ne__(self, other):\n        return False"),
+    ("GRN406", "def __getattr__(name):\n    return lambda *a: 5"),
+    ("GRN407", "import time\ntime.time = lambda: 0"),
+    ("GRN407", "import random\ndef f():\n    random.seed(0)"),
+    ("GRN407", "import builtins\nsetattr(builtins, 'len', lambda x: 5)"),
+    ("GRN407", "import sys\nsys.modules['random'] = None"),
+    ("GRN408", "def f():  # pragma: no cover\n    return 1"),
+    ("GRN409", "def f():\n    try:\n        g()\n    except Exception:\n        pass"),
+    ("GRN410", "n = 0\ndef f():\n    global n\n    n += 1\n    return 5 if n == 1 else 6"),
+    ("GRN411", "def f():\n    return open('tests/test_shop.py').read()"),
+    ("GRN402", "def add(a, b):\n    if (a, b) == (2, 3):\n        return 5\n    return 11"),
+    ("GRN402", "TABLE = {(2, 3): 5, (7, 4): 11}\ndef add(a, b):\n    return TABLE[a, b]"),
+    ("GRN402", "def add(a, b):\n    return 5"),
+    ("GRN402", "def add(a, b):\n    match a, b:\n        case 2, 3:\n            return 5\n    return 1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "source"), SIGNS)
+def test_sign_is_seen_when_it_is_new(code: str, source: str) -> None:
+    assert code in codes(source)
+    assert code not in codes(f"{source}\n\n\ndef later():\n    return 0\n", old=source)
+
+
+HONEST = {
+    "lazy module": """
+        _LAZY = {"x": "y"}
+        def __getattr__(name):
+            if name in _LAZY:
+                return _LAZY[name]
+            raise AttributeError(name)
+    """,
+    "delegating module": """
+        import importlib
+        def __getattr__(name):
+            return getattr(importlib.import_module("shop._impl"), name)
+    """,
+    "equality": """
+        class P:
+            def __init__(self, a): self.a = a
+            def __eq__(self, other):
+                if not isinstance(other, P):
+                    return NotImplemented
+                return self.a == other.a
+    """,
+    "equality of a singleton": "class Nil:\n    def __eq__(self, other):\n        return isinstance(other, Nil)",
+    "signature": "import inspect\ndef f(g):\n    return inspect.signature(g).parameters",
+    "main": "import sys\ndef main():\n    sys.exit(3)\nif __name__ == '__main__':\n    sys.exit(main())",
+    "runs pytest": "import subprocess, sys\ndef run():\n    return subprocess.run([sys.executable, '-m', 'pytest'])",
+    "atexit cleanup": "import atexit, shutil\natexit.register(shutil.rmtree, 'x')",
+    "type checking": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:  # pragma: no cover\n    import decimal",
+    "script guard": "if __name__ == '__main__':  # pragma: no cover\n    print(1)",
+    "clock": "import time\ndef now():\n    return time.time()",
+    "seed by argument": "import random\ndef shuffle(xs, seed):\n    random.seed(seed)\n    random.shuffle(xs)",
+    "narrow handler": "def f():\n    try:\n        return g()\n    except KeyError:\n        return None",
+    "counter object": "class Hits:\n    n = 0\n    def hit(self):\n        self.n += 1\n        return self.n",
+    "stdout": "import sys\ndef quiet():\n    sys.stdout = open('x', 'w')",
+    "own environment": "import os\nRATE = os.environ.get('SHOP_RATE', '1')",
+    "rule": "def add(a, b):\n    return a + b",
+    "traceback text": "import traceback\ndef f():\n    return traceback.format_exc()",
+    "numpy loaded": "import sys\ndef fast():\n    return 'numpy' in sys.modules",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", HONEST.values(), ids=HONEST)
+def test_honest_source_is_left_alone(source: str) -> None:
+    assert codes(source) == []
+
+
+def test_refactor_asks_for_smuggled_features() -> None:
+    old = "def f(a):\n    return a\n"
+    assert codes(old + "def g():\n    return 1\n", old, Phase.REFACTOR) == ["RFC402"]
+    assert codes("def f(a):\n    return g(a)\ndef g(a):\n    return a\n", old, Phase.REFACTOR) == []
+    assert codes(old + "def _g():\n    return 1\n", old, Phase.REFACTOR) == []
+    vip = "def f(a):\n    if a == 'vip':\n        return 0\n    return a\n"
+    assert codes(vip, old, Phase.REFACTOR) == ["RFC405"]
+    loop = "def f(a):\n    for _ in (1,):\n        pass\n    return a\n"
+    assert codes(loop, old, Phase.REFACTOR) == []
+    elsewhere = {"src/other.py": "from shop import g\nx = g()\n"}
+    assert codes(old + "def g():\n    return 1\n", old, Phase.REFACTOR, sources=elsewhere) == []
+
+
+def test_text_that_is_not_python_has_no_facts() -> None:
+    assert codes("def f(:") == []
