@@ -8,9 +8,7 @@ from prd2pr.core.records import Phase
 from prd2pr.core.sourcefacts import source_facts
 from prd2pr.core.testfacts import FactContext
 
-TESTS = {
 TESTS = {"tests/test_shop.py": "def test_a():\n    assert add(2, 3) == 5\n    assert add(7, 4) == 11\n"}
-}
 
 
 def codes(new: str, old: str | None = None, phase: Phase = Phase.GREEN, **context: object) -> list[str]:
