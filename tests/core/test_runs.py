@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import pytest
+
+from prd2pr.core.difference import first_difference
+from prd2pr.core.evidence import Failure, FailureKind, Outcome, RunReport, TestResult
+from prd2pr.core.runs import bare_id, compare, expanded, moved_id, summarise
+from prd2pr.core.story_tests import red_tests, unproved_tests
+
+
+def report(**outcomes: Outcome) -> RunReport:
+    """`a=…` is the result of `tests/t.py::a`."""
+    results = tuple(TestResult(id=f"tests/t.py::{name}", outcome=outcome) for name, outcome in outcomes.items())
+    return RunReport(code_tree="t", command=("pytest",), tools={"python": "3"}, results=results, exit_status=1)
+
+
+def test_a_summary_keeps_story_tests_whole_and_of_others_what_did_not_pass() -> None:
+    made = report(a="passed", b="failed", c="error", d="skipped", e="xfailed", f="xpassed", g="passed")
+    summary = summarise(made, ["tests/t.py::a", "tests/t.py::b", "tests/t.py::nowhere"])
+    assert (summary.collected, summary.passed, summary.failed, summary.errors, summary.skipped) == (7, 2, 2, 1, 2)
+    assert [result.id[-1] for result in summary.story] == ["a", "b"]
+    assert [result.id[-1] for result in summary.others_not_passed] == ["c", "d", "e", "f"]
+    assert summary.honest
+
+
+def test_the_digest_is_of_the_ids_alone() -> None:
+    assert (
+        summarise(report(a="passed", b="failed"), []).ids_digest
+        == summarise(report(b="passed", a="error"), []).ids_digest
+    )
+    assert summarise(report(a="passed"), []).ids_digest != summarise(report(b="passed"), []).ids_digest
+
+
+def test_comparing() -> None:
+    base = report(a="passed", b="passed", c="passed", d="failed", e="passed", x="xfailed")
+    head = report(a="passed", b="failed", c="skipped", d="failed", f="passed", x="passed")
+    comparison = compare(base, head)
+    assert [test[-1] for test in comparison.regressed] == ["b"]
+    assert [test[-1] for test in comparison.vanished] == ["c", "e"]
+    assert [test[-1] for test in comparison.appeared] == ["f"]
+    assert (comparison.collected_before, comparison.collected_after) == (6, 6)
+
+
+def test_an_error_is_a_regression_and_a_moved_file_is_not() -> None:
+    base, head = report(a="passed", b="passed"), report(a="error", b="xpassed")
+    assert [test[-1] for test in compare(base, head).regressed] == ["a", "b"]
+    there = {"tests/t.py": "tests/unit/t.py"}
+    assert compare(base, report(), there).vanished == ("tests/unit/t.py::a", "tests/unit/t.py::b")
+    assert moved_id("tests/t.py::T::a[x/y::z]", there) == "tests/unit/t.py::T::a[x/y::z]"
+
+
+def test_an_id_without_parameters_stands_for_all_its_cases() -> None:
+    made = report(**{"a[1]": "passed", "a[2]": "failed", "b": "passed"})
+    asked = ["tests/t.py::a", "tests/t.py::b", "tests/t.py::gone", "tests/t.py::a[1]"]
+    assert expanded(asked, made) == ("tests/t.py::a[1]", "tests/t.py::a[2]", "tests/t.py::b", "tests/t.py::gone")
+    assert bare_id("tests/t[1].py::T::a[x[0]]") == "tests/t[1].py::T::a"
+
+
+MISSING = Failure(kind=FailureKind.MISSING_SYMBOL, stage="collect", missing="shop.new")
+
+
+def test_which_tests_red_is_about() -> None:
+    old = "import shop\ndef test_kept(): assert shop.a\ndef test_edited(): assert shop.b\n"
+    new = "import shop.new\ndef test_kept(): assert shop.a\ndef test_edited(): assert shop.c\ndef test_new(): ...\n"
+    base = report(test_kept="passed", test_edited="passed")
+    stopped = report(test_kept="error", test_edited="error", test_new="error")
+    head = stopped.model_copy(
+        update={"results": tuple(each.model_copy(update={"failure": MISSING}) for each in stopped.results)}
+    )
+    found = red_tests({"tests/t.py": old}, {"tests/t.py": new}, base, head)
+    assert [test.rpartition("::")[2] for test in found.fresh] == ["test_edited", "test_new"]
+    assert [test.rpartition("::")[2] for test in found.carried] == ["test_kept"]
+
+
+def test_a_further_case_of_an_old_test_is_new() -> None:
+    base = report(**{"test_a[1]": "passed"})
+    found = red_tests({}, {}, base, report(**{"test_a[1]": "passed", "test_a[2]": "failed"}))
+    assert found.fresh == ("tests/t.py::test_a[2]",)
+
+
+def test_what_a_persons_green_is_about() -> None:
+    base = report(a="passed", b="failed", c="skipped", d="error")
+    assert unproved_tests(base, ["tests/t.py"]) == ("tests/t.py::b", "tests/t.py::d")
+    assert unproved_tests(base, ["tests/other.py"]) == ("tests/t.py::b", "tests/t.py::d")
+    assert unproved_tests(report(a="passed"), ["tests/t.py"]) == ()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("a\nassert f(1) == 90\n", "a\nassert f(1) >= 0\n", "line 2 `== 90` became `>= 0`"),
+        ("a\n", "a\nb\n", "line 2 `b` was added"),
+        ("a\nb\nc\n", "a\nc\n", "line 2 `b` was removed"),
+        ("a\n", "a\r\n", "only line ends or the end of the file differ"),
+        ("a\nb\nc\n", "x\nb\ny\n", "line 1 `a` became `x`, and 1 more"),
+        ("a\0", "b", "2 bytes became 1"),
+        ("x = 'a'\n", "x = 'b'  # noqa\n", "line 1 `'a'` became `'b' # noqa`"),
+    ],
+)
+def test_how_a_file_changed_in_one_line(old: str, new: str, told: str) -> None:
+    assert first_difference(old.encode(), new.encode()) == told
