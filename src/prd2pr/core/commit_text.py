@@ -7,6 +7,13 @@ from collections import Counter
 from prd2pr.core.evidence import Evidence, FailureKind, RunSummary
 from prd2pr.core.records import Backlog, Design, Phase, Prd, Story
 
+MEASURES = {
+    "lines": "lines",
+    "complexity_max": "highest complexity",
+    "complexity_sum": "complexity",
+    "longest_function": "longest function",
+    "duplicate_lines": "repeated lines",
+}
 WHY_RED = {
     FailureKind.ASSERTION: "on an assertion",
     FailureKind.MISSING_SYMBOL: "because what was planned does not exist yet",
@@ -59,10 +66,13 @@ def phase_outcome(evidence: Evidence, note: str) -> str:
             return "ok"
         case Phase.RED:
             run = evidence.head_run
-            return f"{counted(len(run.story) if run else 0, 'test')} fail as planned"
+            number = len(run.story) if run else 0
+            return f"{counted(number, 'test')} fail{'s' if number == 1 else ''} as planned"
         case Phase.INTEGRATED:
             places = new_places(evidence)
             return ", ".join(part for part in (", ".join(places) or passing_short(evidence), note) if part)
+        case Phase.REFACTOR:
+            return ", ".join(part for part in (gained(evidence), passing_short(evidence)) if part)
         case _:
             return passing_short(evidence)
 
@@ -71,7 +81,18 @@ def passing_short(evidence: Evidence) -> str:
     run = evidence.head_run
     if run is None:
         return "no test run"
-    return f"{sum(result.outcome == 'passed' for result in run.story)} pass, {others_passed(run)} others pass"
+    passed = [result.id for result in run.story if result.outcome == "passed"]
+    tests = len({name.partition("[")[0] for name in passed})
+    # RED cannot count the cases of a parametrised test whose module does not import yet: both numbers are told.
+    cases = f" in {len(passed)} cases" if tests != len(passed) else ""
+    return f"{counted(tests, 'test')} pass{'es' if tests == 1 else ''}{cases}, {others_passed(run)} others pass"
+
+
+def gained(evidence: Evidence) -> str:
+    """What a refactoring made better, by measure."""
+    before, after = evidence.improvement.get("before", {}), evidence.improvement.get("after", {})
+    better = [name for name in before if name in after and after[name] < before[name]]
+    return ", ".join(f"{MEASURES.get(name, name)} {before[name]} → {after[name]}" for name in better[:2])
 
 
 def new_places(evidence: Evidence) -> list[str]:

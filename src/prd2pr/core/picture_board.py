@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from prd2pr.core.picture_facts import BLOCKED, GATED, PAUSED, SETTLED, BranchFacts, Standing, anchor
 from prd2pr.core.picture_parts import BOARD_PHASES, NOT_MEASURED, Cell, Refusal, StoryRow
-from prd2pr.core.records import UNTESTED_KINDS, Cycle, Phase, Step, Story
+from prd2pr.core.records import (
+    NOTHING_TO_REFACTOR,
+    REFACTORING_DROPPED,
+    UNTESTED_KINDS,
+    Cycle,
+    Phase,
+    Step,
+    Story,
+)
 from prd2pr.core.wording import clip, count, ordinal, plain
+
+REFACTOR_NOTES = {NOTHING_TO_REFACTOR: "nothing to do", REFACTORING_DROPPED: "refused, dropped"}
 
 
 def board(facts: BranchFacts) -> tuple[StoryRow, ...]:
@@ -90,11 +100,19 @@ def pending(cycle: Cycle | None, phase: Phase, standing: Standing) -> Cell:
 
 def left_out(facts: BranchFacts, story: Story, phase: Phase) -> Cell:
     cycle = facts.cycles.get(story.id)
+    if phase is Phase.REFACTOR and (note := refactor_note(facts, story.id)):
+        return Cell(note)
     if phase not in skipped_phases(facts, story) or cycle is None:
         return Cell()
     if story.kind in UNTESTED_KINDS:
         return Cell("no tests asked for" if phase is Phase.RED else "")
     return Cell("already built" if phase is Phase.RED else "nothing to do")
+
+
+def refactor_note(facts: BranchFacts, story: str) -> str:
+    """A refactoring without a commit is recorded with the integration that followed it."""
+    step = facts.last_step(story, Phase.INTEGRATED)
+    return REFACTOR_NOTES.get(step.note, "") if step else ""
 
 
 def tests_text(facts: BranchFacts, story: str) -> str:

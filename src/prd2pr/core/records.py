@@ -207,6 +207,11 @@ class Phase(StrEnum):
     NOTE = "note"  # a decision without code: blocked, skipped, aborted
 
 
+# Notes of an INTEGRATED step whose refactoring made no commit.
+NOTHING_TO_REFACTOR = "refactor: nothing worth changing"
+REFACTORING_DROPPED = "refactor: refused, so the code stays as GREEN proved it"
+
+
 class PlannedSymbol(Record):
     """What the design says will exist: RED may fail because it does not exist yet."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from prd2pr.agents.answers import WorkReport
@@ -136,7 +137,7 @@ def note_refusal(session: Session, position: Position, judged: Judged, attempts:
         refused_writes=[vars(refused) for refused in judged.refused_writes],
         output=failures_text(judged.evidence.head_run),
     )
-    summary = judged.verdict.errors[0].message if judged.verdict.errors else ""
+    summary = summary_of(judged.verdict.errors)
     session.log.add(session.clock.now(), "refused", story=position.story.id, phase=phase.value, codes=codes)
     session.progress.say(
         "refused",
@@ -147,6 +148,15 @@ def note_refusal(session: Session, position: Position, judged: Judged, attempts:
         of=attempts,
         summary=summary,
     )
+
+
+def summary_of(errors: Sequence[Finding]) -> str:
+    """The first finding, with the test that it is about, and how many more there are."""
+    if not errors:
+        return ""
+    first, more = errors[0], len(errors) - 1
+    about = f"{first.test.partition('::')[2]}: " if first.test and first.test not in first.message else ""
+    return f"{about}{first.message}" + (f" (and {more} more)" if more else "")
 
 
 def refused_records(session: Session, position: Position) -> tuple[RefusedAttempt, ...]:
@@ -161,7 +171,7 @@ def refused_records(session: Session, position: Position) -> tuple[RefusedAttemp
                     phase=Phase(entry.facts["phase"]),
                     attempt=entry.facts["attempt"],
                     codes=tuple(sorted({finding.code for finding in errors})),
-                    summary=errors[0].message if errors else "",
+                    summary=summary_of(errors),
                 )
             )
     return tuple(made)

@@ -11,7 +11,7 @@ from prd2pr.core.evidence import Evidence, PathKind, Verdict
 from prd2pr.core.gates import GATES
 from prd2pr.core.paths import TDD_ROOT, classify_path, promote
 from prd2pr.core.policy import policy_for
-from prd2pr.core.records import UNTESTED_KINDS, Design, Phase
+from prd2pr.core.records import NOTHING_TO_REFACTOR, REFACTORING_DROPPED, UNTESTED_KINDS, Design, Phase
 from prd2pr.flows.attempts import (
     Judged,
     Position,
@@ -28,8 +28,6 @@ from prd2pr.flows.workbench import Assignment, Work, do_work
 from prd2pr.repo.git import BlobRef
 
 REFACTOR_ATTEMPTS = 2
-NOTHING_TO_REFACTOR = "refactor: nothing worth changing"
-REFACTORING_DROPPED = "refactor: refused, so the code stays as GREEN proved it"
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,13 @@ from prd2pr.core.evidence import Failure, FailureKind
 
 Stage = Literal["collect", "setup", "call", "teardown"]
 
-MESSAGE_LENGTH = 600
+MESSAGE_LENGTH = 900
+LINE_LENGTH = 400  # of a longer line, head and tail: one huge value must not push out what differs in it
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,16}\b")
+# What pytest says about its own output, and not about the values.
+_ASIDE = re.compile(
+    r"\s*(?:\.\.\.(?:Full output truncated .*)?|Use -v to get more diff|Drill down into differing .*)?\s*"
+)
 _CANNOT_IMPORT = re.compile(r"cannot import name '([^']+)' from '([^']+)'")
 _MODULE_LACKS = re.compile(r"(?:module |<module )'([\w.]+)'.* (?:has no attribute|does not have the attribute) '(\w+)'")
 _NAME = re.compile(r"name '(\w+)' is not defined")
@@ -66,7 +71,13 @@ def tidy(message: str, places: tuple[str, ...] = ()) -> str:
     for place in sorted(places, key=len, reverse=True):
         message = message.replace(f"{place}/", "").replace(place, ".")
     message = _ADDRESS.sub("0x…", message).strip()
-    return message if len(message) <= MESSAGE_LENGTH else message[: MESSAGE_LENGTH - 1] + "…"
+    told = "\n".join(_shortened(line) for line in message.splitlines() if not _ASIDE.fullmatch(line))
+    return told if len(told) <= MESSAGE_LENGTH else told[: MESSAGE_LENGTH - 1] + "…"
+
+
+def _shortened(line: str) -> str:
+    half = LINE_LENGTH // 2
+    return line if len(line) <= LINE_LENGTH else f"{line[:half]} … {line[3 - half :]}"
 
 
 def _kind(raised: Raised, stage: Stage, test_path: str) -> tuple[FailureKind, str]:

@@ -292,6 +292,11 @@ def holds_modules(directory: Path) -> bool:
     return directory.name.isidentifier() and directory.is_dir() and any(directory.glob("*.py"))
 
 
+def whole_values() -> list[str]:
+    """Let a failed assert tell its values in full; before pytest 8 that would change all other output too."""
+    return ["--override-ini=verbosity_assertions=2"] if int(pytest.__version__.partition(".")[0]) >= 8 else []
+
+
 def main() -> int:
     parameters = json.loads(sys.stdin.buffer.read())
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -301,7 +306,7 @@ def main() -> int:
     sys.argv = ["pytest"]
     log = EventLog(parameters["events"], parameters["nonce"])
     plugins = plugin_names(parameters["named"])
-    more = [option for name in plugins for option in parameters["plugin_args"].get(name, [])]
+    more = [option for name in plugins for option in parameters["plugin_args"].get(name, [])] + whole_values()
     try:
         status = int(pytest.main([*more, *parameters["args"]], plugins=[Probe(log, parameters, plugins)]))
     except BaseException as error:
