@@ -21,10 +21,9 @@ def test_a_story_over_http_with_faults_on_the_way(world, tmp_path):
     faults = {2: SOON, 4: OVERLOADED, 6: Cut(after_events=4)}
     recording = tmp_path / "recorded.jsonl"
     with MessagesApi([script()[key] for key in STORY], faults=faults) as api:
-        done = world.program(
-            "run", "prds/calc.md", "--story", "calc-1", "--model", "anthropic:claude-sonnet-5-5", "--record", str(recording),
-            env={"ANTHROPIC_BASE_URL": api.url, "ANTHROPIC_API_KEY": "sk-test-not-a-key"},
-        )  # fmt: skip
+        env = {"ANTHROPIC_BASE_URL": api.url, "ANTHROPIC_API_KEY": "sk-test-not-a-key"}
+        model = ("--model", "anthropic:claude-sonnet-5-5", "--record", str(recording))
+        done = world.program("run", "prds/calc.md", "--story", "calc-1", *model, env=env)
     assert done.status == 0, done.out + done.err
     assert api.violations == []
     assert len(api.requests) == len(STORY) + len(faults)

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 
+from prd2pr.core.wording import count
 from prd2pr.entry.under_way import branches_with_state
 from prd2pr.entry.wiring import gate_policy, gathering_of, open_repository, read_config
 from prd2pr.errors import CannotJudge
@@ -88,14 +89,17 @@ def warning_lines(checked: list[Checked]) -> str:
     for each in checked:
         for warning in {(f.code, f.message) for f in each.findings if f.severity == "warning"}:
             found[warning] = found.get(warning, 0) + 1
-    return "".join(f"warning {code} on {count} commits: {text}\n" for (code, text), count in sorted(found.items()))
+    return "".join(
+        f"warning {code} on {count(number, 'commit')}: {text}\n" for (code, text), number in sorted(found.items())
+    )
 
 
 def total_line(checked: list[Checked]) -> str:
     steps = [each for each in checked if each.step]
     proved = sum(each.proved for each in steps)
     strangers = len(checked) - len(steps)
-    rest = f"; {strangers} commits claim no step and are unproven" if strangers else ""
+    what = "1 commit claims no step and is" if strangers == 1 else f"{strangers} commits claim no step and are"
+    rest = f"; {what} unproven" if strangers else ""
     verdict = "all proved" if proved == len(checked) else "NOT all proved"
     return f"{verdict}: {proved} of {len(steps)} steps{rest}"
 

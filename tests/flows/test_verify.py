@@ -1,0 +1,235 @@
+"""`verify` believes nothing: whatever is changed in a rewritten commit, it says so."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from world import World
+
+EVIDENCE = ".orch-state/prds/calc/tdd/evidence/calc-1"
+Edit = Callable[[Path], None]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> World:
+    world = World(tmp_path_factory.mktemp("finished")).start()
+    assert world.run("--story", "calc-1").status == 0
+    return world
+
+
+@pytest.fixture
+def world(finished, tmp_path) -> World:
+    shutil.copytree(finished.root, tmp_path / "copy", symlinks=True)
+    return World(tmp_path / "copy")
+
+
+def commits(world: World) -> list[str]:
+    return world.git("rev-list", "--reverse", f"main..{world.branch}").split()
+
+
+def rewrite(world: World, edits: dict[str, Edit], *, messages: dict[str, Callable[[str], str]] | None = None) -> None:
+    """The branch again, commit by commit, with edits at the phases that are named and everything else as it was."""
+    checkout = world.root / "rewriting"
+    world.git("worktree", "add", "-q", "--detach", str(checkout), "main")
+    inside = World(world.root)
+    env = {
+        **os.environ,
+        "GIT_COMMITTER_NAME": "x",
+        "GIT_COMMITTER_EMAIL": "x@x",
+        "GIT_AUTHOR_NAME": "x",
+        "GIT_AUTHOR_EMAIL": "x@x",
+    }
+
+    def git(*arguments: str, text: str = "") -> str:
+        done = subprocess.run(
+            ["git", *arguments], cwd=checkout, env=env, input=text, capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    changed: list[Edit] = []
+    for sha in commits(inside):
+        git("read-tree", "-u", "--reset", sha)
+        message = git("log", "-1", "--format=%B", sha)
+        phase = message.partition("(")[0]
+        if phase in edits:
+            changed.append(edits[phase])
+        for edit in changed:
+            edit(checkout)
+        git("add", "-A", "-f")
+        git("commit", "-q", "--allow-empty", "-F", "-", text=(messages or {}).get(phase, lambda text: text)(message))
+    head = git("rev-parse", "HEAD")
+    world.git("worktree", "remove", "--force", str(checkout))
+    world.git("branch", "-f", world.branch, head)
+
+
+def replace(name: str, old: str, new: str) -> Edit:
+    def edit(root: Path) -> None:
+        for path in root.glob(name):
+            path.write_text(path.read_text().replace(old, new))
+
+    return edit
+
+
+def codes(world: World) -> dict[str, set[str]]:
+    """Phase → codes of what is not so."""
+    done = world.verify(world.branch, "--json")
+    assert done.status == 1, done.out
+    return {
+        step["phase"] or "none": {finding["code"] for finding in step["findings"] if finding["severity"] == "error"}
+        for step in done.json["steps"]
+        if not step["proved"]
+    }
+
+
+def test_untouched_it_is_all_proved(world):
+    done = world.verify(world.branch)
+    assert done.status == 0
+    assert "all proved: 5 of 5 steps" in done.out
+
+
+def test_rewritten_without_a_change_it_is_still_proved(world):
+    rewrite(world, {})
+    assert world.verify(world.branch).status == 0
+
+
+@pytest.mark.parametrize("phase", ["red", "green", "integrated"])
+def test_one_byte_of_a_test(world, phase):
+    rewrite(world, {phase: replace("tests/*/calc-1/*.py", "add(1, 2) == 3", "add(1, 2) >= 3")})
+    assert "VER102" in codes(world)[phase]
+
+
+@pytest.mark.parametrize(
+    ("phase", "name"), [("red", "2-red.json"), ("green", "3-green.json"), ("design", "1-design.json")]
+)
+def test_one_byte_of_an_evidence_file(world, phase, name):
+    rewrite(world, {phase: replace(f"{EVIDENCE}/{name}", '"schema_version": 1', '"schema_version":  1')})
+    assert "VER101" in codes(world)[phase]
+
+
+def test_evidence_changed_later_by_another_step(world):
+    rewrite(world, {"green": replace(f"{EVIDENCE}/2-red.json", "calc-1", "calc-I")})
+    assert "VER106" in codes(world)["green"]
+
+
+def test_an_evidence_file_that_is_gone(world):
+    rewrite(world, {"green": lambda root: (root / EVIDENCE / "3-green.json").unlink()})
+    assert "VER101" in codes(world)["green"]
+
+
+def test_source_changed_in_the_green_commit(world):
+    rewrite(world, {"green": replace("src/calc/sums.py", "a + b", "a - b")})
+    assert "VER102" in codes(world)["green"]
+
+
+def forged(root: Path) -> None:
+    """Evidence and records made to fit code that does not do it: every digest is right, and nothing is true."""
+    (root / "src/calc/sums.py").write_text("def add(a, b):\n    return 3\n")
+
+
+def test_forged_evidence_with_right_digests_fails_on_running_again(world, tmp_path):
+    """The forger rewrites code, evidence, record and trailer of GREEN consistently; the tests still fail."""
+    env = World(world.root)
+    rewrite(world, {"green": forged})
+    tree_of = {sha: code_tree(env, sha) for sha in commits(env)}
+    shas = commits(env)
+    green_tree = tree_of[shas[3]]
+
+    def fit(root: Path) -> None:
+        path = root / EVIDENCE / "3-green.json"
+        proof = json.loads(path.read_text())
+        proof["evidence"]["head_tree"] = green_tree
+        path.write_text(json.dumps(proof, indent=2) + "\n")
+        digest = f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+        cycle = root / ".orch-state/prds/calc/tdd/cycles/calc-1.json"
+        record = json.loads(cycle.read_text())
+        for step in record["steps"]:
+            if step["n"] == 3:
+                step.update(evidence=digest, code_tree=green_tree)
+        cycle.write_text(json.dumps(record, indent=2) + "\n")
+        (tmp_path / "digest").write_text(digest)
+
+    def trailer(message: str) -> str:
+        lines = message.splitlines()
+        digest = (tmp_path / "digest").read_text()
+        return "\n".join(f"Tdd-Evidence: {digest}" if line.startswith("Tdd-Evidence:") else line for line in lines)
+
+    rewrite(world, {"green": fit}, messages={"green": trailer})
+    found = codes(world)["green"]
+    assert found >= {"VER105"}, found
+    assert not found & {"VER101", "VER102"}, "the forgery itself is sound; only running the tests shows it"
+
+
+def code_tree(world: World, sha: str) -> str:
+    listing = [line for line in world.git("ls-tree", sha).splitlines() if not line.endswith("\t.orch-state")]
+    done = subprocess.run(
+        ["git", "mktree"], cwd=world.repo, input="\n".join(listing) + "\n", capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def rebuild(world: World, chosen: list[str]) -> None:
+    """The branch out of these commits' trees and messages, in this order."""
+    head = world.git("rev-parse", "main")
+    identity = ("-c", "user.name=x", "-c", "user.email=x@x")
+    for sha in chosen:
+        message = world.git("log", "-1", "--format=%B", sha)
+        done = subprocess.run(
+            ["git", *identity, "commit-tree", f"{sha}^{{tree}}", "-p", head, "-F", "-"],
+            cwd=world.repo, input=message, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        head = done.stdout.strip()
+    world.git("branch", "-f", world.branch, head)
+
+
+def test_a_dropped_red(world):
+    plan, design, _, green, integrated = commits(world)
+    rebuild(world, [plan, design, green, integrated])
+    assert "VER104" in codes(world)["green"]
+
+
+def test_swapped_steps(world):
+    plan, design, red, green, integrated = commits(world)
+    rebuild(world, [plan, design, green, red, integrated])
+    assert {"green", "red"} <= codes(world).keys()
+
+
+def test_red_squashed_into_green(world):
+    plan, design, _, green, integrated = commits(world)
+    rebuild(world, [plan, design, green, integrated])
+    assert world.verify(world.branch).status == 1
+
+
+def test_a_commit_that_claims_nothing_is_named(world):
+    world.git("switch", "-q", world.branch)
+    world.write({"src/calc/extra.py": "EXTRA = 1\n"})
+    stranger = world.commit("Slip something in")
+    done = world.verify()
+    assert done.status == 1
+    assert stranger[:10] in done.out
+    assert "1 commit claims no step" in done.out
+
+
+def test_code_in_a_design_commit(world):
+    rewrite(world, {"design": lambda root: (root / "src/calc/extra.py").write_text("EXTRA = 1\n")})
+    assert codes(world)["design"] & {"VER102", "VER108"}
+
+
+def test_a_plan_changed_under_way(world):
+    rewrite(world, {"green": replace(".orch-state/prds/calc/backlog.json", "1 and 2 give 3", "anything goes")})
+    assert "VER106" in codes(world)["green"]
+
+
+def test_nothing_to_verify_is_not_a_success(world):
+    world.git("branch", "-D", world.branch)
+    done = world.verify()
+    assert done.status == 2
+    assert world.verify("main..main").status == 2
+    assert world.verify("main..nowhere").status == 2
