@@ -52,6 +52,58 @@ def test_a_failed_assertion_names_place_and_values() -> None:
     assert "assert 1 == 2" in failure.message
 
 
+def test_a_failed_assertion_tells_its_values_in_full_and_pytests_remarks_not() -> None:
+    report = run_files(
+        {
+            "test_values.py": """
+                from dataclasses import dataclass
+
+                @dataclass
+                class Entry:
+                    day: str
+                    points: int
+
+                def test_records():
+                    assert [Entry("mo", n) for n in (1, 2, 3)] == [Entry("mo", n) for n in (1, 2, 4, 5)]
+
+                def test_record():
+                    assert Entry("mo", 1) == Entry("sunday", 2)
+                """
+        }
+    )
+    records, record = (result.failure.message for result in report.results if result.failure)
+    first, *others = records.splitlines()
+    assert first.startswith(
+        "assert [Entry(day='mo', points=1), Entry(day='mo', points=2), Entry(day='mo', points=3)] == ["
+    )
+    assert first.endswith("Entry(day='mo', points=4), Entry(day='mo', points=5)]")
+    assert others == [
+        "  At index 2 diff: Entry(day='mo', points=3) != Entry(day='mo', points=4)",
+        "  Right contains one more item: Entry(day='mo', points=5)",
+    ]
+    assert "day: 'mo' != 'sunday'" in record
+    assert "points: 1 != 2" in record
+    assert [words for words in ("Use -v", "truncated", "Drill down", "...") if words in record] == []
+
+
+def test_large_values_are_compared_in_brief_because_pytest_takes_minutes_for_more() -> None:
+    report = run_files(
+        {
+            "test_values.py": """
+                import random
+
+                def test_numbers():
+                    source = random.Random(1)
+                    assert [source.random() for _ in range(3000)] == [source.random() for _ in range(3000)]
+                """
+        }
+    )
+    (result,) = report.results
+    assert result.failure
+    assert "At index 0 diff" in result.failure.message
+    assert result.seconds < 5
+
+
 def test_src_layout_unittest_classes_and_parameters() -> None:
     report = run_files(
         {
@@ -404,7 +456,7 @@ def test_messages_name_no_path_of_this_machine() -> None:
     )
     text = report.model_dump_json()
     assert "/tmp" not in text
-    assert all(result.failure and len(result.failure.message) <= 600 for result in report.results)
+    assert all(result.failure and len(result.failure.message) <= 900 for result in report.results)
 
 
 def test_settings_reach_pytest() -> None:

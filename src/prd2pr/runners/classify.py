@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Literal
 
 from prd2pr.core.evidence import Failure, FailureKind
@@ -71,7 +72,10 @@ def tidy(message: str, places: tuple[str, ...] = ()) -> str:
     for place in sorted(places, key=len, reverse=True):
         message = message.replace(f"{place}/", "").replace(place, ".")
     message = _ADDRESS.sub("0x…", message).strip()
-    told = "\n".join(_shortened(line) for line in message.splitlines() if not _ASIDE.fullmatch(line))
+    lines = [line for line in message.splitlines() if not _ASIDE.fullmatch(line)]
+    if lines and len(lines[0]) <= LINE_LENGTH:  # it has both values, so pytest's "Full diff" only repeats them
+        lines = list(takewhile(lambda line: not line.lstrip().startswith("Full diff:"), lines))
+    told = "\n".join(map(_shortened, lines))
     return told if len(told) <= MESSAGE_LENGTH else told[: MESSAGE_LENGTH - 1] + "…"
 
 

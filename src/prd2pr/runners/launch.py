@@ -26,8 +26,10 @@ from typing import Any
 
 import _pytest
 import pytest
+from _pytest._io.saferepr import saferepr_unlimited
 
 MESSAGE_LIMIT = 4000
+COMPARED_LIMIT = 1500  # characters of a value, beyond which pytest would compare line by line for minutes
 # Directory names that say nothing about which project a path belongs to.
 COMMON_NAMES = {"tests", "test", "docs", "doc", "src", "setup", "conftest", "examples", "scripts", "build", "dist"}
 
@@ -234,6 +236,17 @@ class Probe:
         error = call.excinfo.value if call.excinfo is not None else None
         self._made[item.nodeid, call.when] = (result.get_result().outcome, error and self._describer.describe(error))
 
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_assertrepr_compare(
+        self, config: pytest.Config, left: object, right: object
+    ) -> Generator[None, Any, None]:
+        """The run asks pytest for values in full; large ones are told in brief all the same."""
+        asked = config.option.verbose
+        if max(len(saferepr_unlimited(value)) for value in (left, right)) > COMPARED_LIMIT:
+            config.option.verbose = 0
+        yield
+        config.option.verbose = asked
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         made, raised = self._made.get((report.nodeid, report.when), ("", None))
@@ -292,11 +305,6 @@ def holds_modules(directory: Path) -> bool:
     return directory.name.isidentifier() and directory.is_dir() and any(directory.glob("*.py"))
 
 
-def whole_values() -> list[str]:
-    """Let a failed assert tell its values in full; before pytest 8 that would change all other output too."""
-    return ["--override-ini=verbosity_assertions=2"] if int(pytest.__version__.partition(".")[0]) >= 8 else []
-
-
 def main() -> int:
     parameters = json.loads(sys.stdin.buffer.read())
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -306,7 +314,7 @@ def main() -> int:
     sys.argv = ["pytest"]
     log = EventLog(parameters["events"], parameters["nonce"])
     plugins = plugin_names(parameters["named"])
-    more = [option for name in plugins for option in parameters["plugin_args"].get(name, [])] + whole_values()
+    more = [option for name in plugins for option in parameters["plugin_args"].get(name, [])]
     try:
         status = int(pytest.main([*more, *parameters["args"]], plugins=[Probe(log, parameters, plugins)]))
     except BaseException as error:

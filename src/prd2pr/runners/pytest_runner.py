@@ -112,6 +112,8 @@ class PytestRunner:
             "--continue-on-collection-errors",
             "--color=no",
             "--tb=short",
+            "--verbosity=2",  # a failed assert tells its values in full
+            "--override-ini=verbosity_assertions=auto",
             *([f"--override-ini=python_files={' '.join([*project.python_files, *stray])}"] if stray else []),
         ]
 
