@@ -8,7 +8,7 @@ import pytest
 
 from prd2pr.core.evidence import Evidence, PathKind
 from prd2pr.core.records import Criterion, Cycle, Design, Phase, PlannedSymbol, Story, TestFile
-from prd2pr.errors import UsageProblem
+from prd2pr.errors import CannotJudge, UsageProblem
 from prd2pr.flows.gather import StoryContext, gather
 from repositories import Files, Repository
 
@@ -220,6 +220,12 @@ def test_state_counts_as_a_change_only_where_it_is_asked_for(repository: Reposit
     assert gather(repository.gathering, Phase.GREEN, base, head).changes == ()
     (change,) = gather(repository.gathering, Phase.GREEN, base, head, with_state=True).changes
     assert (change.path, change.kind) == (".orch-state/prds/p/status.json", PathKind.STATE)
+
+
+def test_a_base_that_cannot_be_tested_allows_no_verdict(repository: Repository) -> None:
+    repository.commit({"pytest.ini": "[pytest]\naddopts = --no-such-option\n"})
+    with pytest.raises(CannotJudge, match="no-such-option"):
+        red(repository, {PLACE: REDEEM_TEST})
 
 
 def test_a_phase_without_a_gate(repository: Repository) -> None:

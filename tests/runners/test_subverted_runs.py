@@ -247,3 +247,20 @@ def test_endless_output_is_bounded() -> None:
     report = run_files({"test_loud.py": "import os\ndef test_loud():\n    os.write(1, b'x' * 50_000_000)\n"})
     assert report.problems == ()
     assert len(report.model_dump_json()) < 2000
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({"pytest.ini": "[pytest]\naddopts = --cov=shop\n"}, "unrecognized arguments: --cov=shop"),
+        ({"pytest.ini": "[pytest]\naddopts = --strict-config\nfoo = 1\n"}, "Unknown config option: foo"),
+        ({"pyproject.toml": "[tool.pytest.ini_options\n"}, "pyproject.toml"),
+        ({"conftest.py": "import nowhere_at_all\n"}, "No module named 'nowhere_at_all'"),
+    ],
+)
+def test_a_run_that_cannot_start_says_why(files: Files, words: str) -> None:
+    report = run_files({**WRONG, **files})
+    assert (report.exit_status, report.results) == (4, ())
+    (problem,) = report.problems
+    assert problem.startswith("pytest could not start")
+    assert words in problem

@@ -18,7 +18,7 @@ from prd2pr.core.records import UNTESTED_KINDS, Cycle, Phase, PlannedSymbol, Sto
 from prd2pr.core.runs import bare_id, compare, expanded, moved_id, summarise
 from prd2pr.core.story_tests import RedTests, red_tests, unproved_tests
 from prd2pr.core.testfacts_model import is_test_module
-from prd2pr.errors import UnknownRevision, UsageProblem
+from prd2pr.errors import CannotJudge, UnknownRevision, UsageProblem
 from prd2pr.flows.codebase import LOCKED_KINDS, Pair, pair_of
 from prd2pr.flows.facts import (
     called_in,
@@ -35,6 +35,7 @@ from prd2pr.ports import RunRequest, TestRunner
 from prd2pr.repo.git import Git
 
 REPEAT_SEED = 1
+COULD_NOT_START = 4  # pytest's exit status: a broken configuration, a missing plugin, a conftest that fails
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,14 @@ class _Case:
     @cached_property
     def base_report(self) -> RunReport:
         """The whole suite before the step; mostly known already, as the result of the step before."""
-        return self.gathering.runner.run(RunRequest(self.pair.base.tree))
+        report = self.gathering.runner.run(RunRequest(self.pair.base.tree))
+        if report.exit_status == COULD_NOT_START:
+            raise CannotJudge(
+                f"the tests cannot be run before this step, so nothing can be said about it: {report.problems[0]}",
+                where=f"tree {self.pair.base.tree[:10]}",
+                remedy="make `python -m pytest` start in a fresh checkout of the base commit",
+            )
+        return report
 
     def head_report(self, directories: Iterable[str], restore: Mapping[str, str] | None = None) -> RunReport:
         """The whole suite after the step, with canaries beside the tests that the step is about."""

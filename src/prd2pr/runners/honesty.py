@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,9 @@ from prd2pr.runners.junit import Key, Verdict, key_of, worst
 from prd2pr.runners.watch import Killed
 
 FAILED = 1  # pytest's exit status with failing tests: the canaries always bring it about
+_TELLING = re.compile(
+    r"^E  |ERROR: |error: |Error: |Error while|KeyboardInterrupt|^_pytest\.outcomes\.Exit|SystemExit|Interrupted"
+)
 _STATUS = {0: "all tests passed", 2: "interrupted", 3: "internal error", 4: "usage error", 5: "no tests collected"}
 
 
@@ -66,6 +70,8 @@ def _status_problems(told: Testimony) -> list[str]:
     if seen.end != FAILED:
         meaning = _STATUS.get(seen.end, "unknown")
         tail = _last_words(told) if seen.end in {2, 3, 4} else ""
+        if seen.end == 4:
+            return [f"pytest could not start{tail}"]
         return [f"pytest ended with status {seen.end} ({meaning}) where a canary must make it {FAILED}{tail}"]
     if not seen.end == seen.finish == told.exit_status:
         stations = f"the session ended with {seen.finish}, pytest with {seen.end}, the process with {told.exit_status}"
@@ -74,9 +80,10 @@ def _status_problems(told: Testimony) -> list[str]:
 
 
 def _last_words(told: Testimony) -> str:
-    lines = [line.strip() for line in told.output.splitlines()]
-    telling = [line.strip("! ") for line in lines if line.startswith(("ERROR", "INTERNALERROR", "!!!"))]
-    words = tidy(" / ".join(line.removeprefix("INTERNALERROR>").strip() for line in telling[-3:]), told.hidden)
+    """What pytest itself complained about, without its usage and without decoration."""
+    lines = [line.strip().removeprefix("INTERNALERROR>").strip("! ") for line in told.output.splitlines()]
+    telling = [line for line in lines if _TELLING.search(line) and not line.startswith("ERROR: usage:")]
+    words = tidy(" / ".join(telling[-2:]), told.hidden)
     return f": {words}" if words else ""
 
 

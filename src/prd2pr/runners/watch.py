@@ -17,6 +17,7 @@ from typing import Any, Literal
 OUTPUT_KEPT = 64_000  # bytes of the end: pytest's own complaints stand there
 EVENTS_LIMIT = 128_000_000  # bytes; a run that tells more is flooding
 _TICK = 0.05  # seconds
+_PAUSE = 0.004
 
 Killed = Literal["", "stalled", "timed out", "flooded"]
 
@@ -122,6 +123,7 @@ def _follow(process: subprocess.Popen[bytes], streams: _Streams, deadline: float
                 _wait_briefly(process)  # both ends are closed: it is about to exit
             if verdict := _overdue(streams, deadline, stall):
                 return verdict
+            time.sleep(_PAUSE)  # not to wake for every line: on few cores that costs the tests their time
     return ""
 
 
