@@ -5,12 +5,15 @@ And nothing else: no gate, no evidence, no fresh checkout, no canary.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 BRANCH = "prd2pr/loyalty"
+# The cycle loads no plugin that the project does not name; nor does the baseline.
+LEAN = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 GIT = ("git", "-c", "user.name=b", "-c", "user.email=b@b", "-c", "gc.auto=0")
 
 
@@ -65,6 +68,7 @@ def perform(steps: list[BareStep], clone: Path, start: str) -> None:
                 cwd=clone,
                 capture_output=True,
                 check=False,
+                env=LEAN,
             )
         git(clone, "add", "-A")
         git(clone, "commit", "-q", "--allow-empty", "-m", step.subject)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -22,9 +21,11 @@ import bare
 from big_state import grow_state, write_transcript
 
 PRD2PR = [sys.executable, "-m", "prd2pr"]
+# Both sides run the tests with this interpreter.
+os.environ["VIRTUAL_ENV"] = sys.prefix
 TEMPLATES = Path(__file__).resolve().parents[1] / "templates" / "demo"
 TRANSCRIPT = TEMPLATES / "transcript.jsonl"
-ROUNDS = 5
+ROUNDS = 4
 STORY = "loyalty-1"
 
 
@@ -34,8 +35,9 @@ def seconds(action: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
-def median(action: Callable[[], object], rounds: int = ROUNDS) -> float:
-    return statistics.median(seconds(action) for _ in range(rounds))
+def least(action: Callable[[], object], rounds: int) -> float:
+    """The least of several: what else the machine does can only add to it."""
+    return min(seconds(action) for _ in range(rounds))
 
 
 def call(*command: str | Path, cwd: Path | None = None, env: dict[str, str] | None = None) -> str:
@@ -68,14 +70,14 @@ def cycle_vs_bare(scratch: Path) -> dict[str, float]:
     before = bare.git(start, "rev-parse", bare.BRANCH)
     runs = bare.count_runs(start)
     ours, theirs = [], []
-    for number in range(3):
+    for number in range(ROUNDS):
         repo = Path(shutil.copytree(start, scratch / f"cycle-{number}", symlinks=True))
         ours.append(seconds(lambda repo=repo: run_story(repo)))
         clone = scratch / f"bare-{number}"
         call("git", "clone", "-q", "--no-checkout", "--branch", bare.BRANCH, repo, clone)
         steps = bare.plan(repo, STORY, before, bare.count_runs(repo) - runs)
         theirs.append(seconds(lambda steps=steps, clone=clone: bare.perform(steps, clone, before)))
-    return {"cycle": statistics.median(ours), "bare": statistics.median(theirs)}
+    return {"cycle": min(ours), "bare": min(theirs)}
 
 
 def run_story(repo: Path) -> None:
@@ -88,30 +90,26 @@ def ignored_event_vs_python(scratch: Path) -> dict[str, float]:
     env = {**os.environ, "GITHUB_EVENT_NAME": "issue_comment", "GITHUB_EVENT_PATH": str(event)}
     program = Path(sys.executable).with_name("prd2pr")
     return {
-        "ignored": median(lambda: call(program, "action", env=env), 15),
-        "python": median(lambda: call(sys.executable, "-c", "pass"), 15),
+        "ignored": least(lambda: call(program, "action", env=env), 15),
+        "python": least(lambda: call(sys.executable, "-c", "pass"), 15),
     }
 
 
 def state_10k_vs_10(scratch: Path) -> dict[str, float]:
-    """`next` three times: design, red and green of the first story."""
+    """`next` three times: design, red and green of the first story. The two sizes take turns."""
     transcript = write_transcript(scratch / "state.jsonl")
-    found = {}
-    for size in (10, 10_000):
-        repo = grow_state(sample_repository(scratch / f"state-{size}"), size)
-        found[str(size)] = statistics.median(
-            seconds(lambda copy=copy: three_phases(copy, transcript)) for copy in copies(repo, scratch, f"copy-{size}")
-        )
-    return found
+    start = {size: grow_state(sample_repository(scratch / f"state-{size}"), size) for size in (10, 10_000)}
+    found: dict[str, list[float]] = {str(size): [] for size in start}
+    for number in range(ROUNDS):
+        for size, repo in start.items():
+            copy = Path(shutil.copytree(repo, scratch / f"state-{size}-{number}", symlinks=True))
+            found[str(size)].append(seconds(lambda copy=copy: three_phases(copy, transcript)))
+    return {size: min(times) for size, times in found.items()}
 
 
 def three_phases(repo: Path, transcript: Path) -> None:
     for _ in range(3):
         call(*PRD2PR, "next", "prds/loyalty.md", "--model", f"replay:{transcript}", cwd=repo)
-
-
-def copies(repo: Path, scratch: Path, name: str) -> list[Path]:
-    return [Path(shutil.copytree(repo, scratch / f"{name}-{number}", symlinks=True)) for number in range(3)]
 
 
 def main() -> int:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import dedent
+from typing import Self
 
 from prd2pr.flows.gather import Gathering
 from prd2pr.repo.git import Git
@@ -26,6 +27,12 @@ class Repository:
             self.git, CachedRunner(PytestRunner(self.git.export, Path(sys.executable)), kept_runs)
         )
         self.head = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.git.close()
 
     def commit(self, files: Files, message: str = "A step") -> str:
         """`None` deletes a file; what is not named stays."""

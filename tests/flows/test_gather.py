@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,10 +40,10 @@ PLACE = "tests/tdd/s-1/test_redeem.py"
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Repository:
-    made = Repository(tmp_path / "project")
-    made.commit(SHOP)
-    return made
+def repository(tmp_path: Path) -> Iterator[Repository]:
+    with Repository(tmp_path / "project") as made:
+        made.commit(SHOP)
+        yield made
 
 
 def story(**more: object) -> StoryContext:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -45,10 +46,10 @@ TRAILERS = "\n\nTdd-Step: loyalty/loyalty-1/2\nTdd-Phase: red\nTdd-Evidence: sha
 
 
 @pytest.fixture
-def repository(tmp_path: Path) -> Repository:
-    made = Repository(tmp_path / "project")
-    made.commit(SHOP)
-    return made
+def repository(tmp_path: Path) -> Iterator[Repository]:
+    with Repository(tmp_path / "project") as made:
+        made.commit(SHOP)
+        yield made
 
 
 def state(*, planned: str = "shop.points.redeem") -> Files:

@@ -43,9 +43,10 @@ def test_there_are_enough_of_them() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_gate_accepts(case: Honest, tmp_path: Path, kept_runs: Path) -> None:
-    repository = Repository(tmp_path / "project", kept_runs)
-    repository.commit({"README.md": "An honest project.\n", **case.base})
-    for phase, evidence, verdict in judged(case, repository):
+    with Repository(tmp_path / "project", kept_runs) as repository:
+        repository.commit({"README.md": "An honest project.\n", **case.base})
+        steps_judged = list(judged(case, repository))
+    for phase, evidence, verdict in steps_judged:
         errors = [f"{each.code} {each.path}:{each.line} {each.test} {each.message}" for each in verdict.errors]
         assert not errors, phase
         assert verdict.accepted

@@ -16,12 +16,12 @@ BASE: Files = {"shop/__init__.py": "", "tests/test_sum.py": "def test_sum():\n  
 
 
 def verdict(place: Path, phase: Phase, kind: StoryKind, files: Files, note: str = "") -> Verdict:
-    repository = Repository(place / "project")
-    base = repository.commit(BASE)
-    head = repository.commit(files)
     story = Story(id="p-1", epic="e", title="t", kind=kind)
     context = StoryContext.of("p", story, Cycle(story="p-1"), note=note)
-    return GATES[phase](gather(repository.gathering, phase, base, head, story=context), GatePolicy())
+    with Repository(place / "project") as repository:
+        base, head = repository.commit(BASE), repository.commit(files)
+        evidence = gather(repository.gathering, phase, base, head, story=context)
+    return GATES[phase](evidence, GatePolicy())
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -74,7 +75,8 @@ def same_but_comments(old: str, new: str) -> bool:
     return _bare(before) == _bare(after)
 
 
-def _bare(tree: ast.Module) -> str:
+def _bare(shared: ast.Module) -> str:
+    tree = copy.deepcopy(shared)
     for node in ast.walk(tree):
         if (
             isinstance(node, ast.Module | ast.ClassDef | FunctionNode)

@@ -6,7 +6,7 @@ A `Document` is one JSON file. Times are UTC, in ISO 8601 with a `Z`. Unknown ke
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -19,6 +19,8 @@ class Record(BaseModel):
 
 class Document(Record):
     schema_version: int = SCHEMA_VERSION
+    # Neither floats nor mappings in it: written field by field it is the same every time, and ten times as fast.
+    plain_fields: ClassVar[bool] = False
 
 
 # --- the plan ---------------------------------------------------------------------------------------------------------
@@ -68,6 +70,7 @@ class Story(Record):
 class Backlog(Document):
     """backlog.json. `stories` stand in the order in which they are worked on."""
 
+    plain_fields: ClassVar[bool] = True
     epics: tuple[Epic, ...] = ()
     stories: tuple[Story, ...] = ()
     questions: tuple[str, ...] = ()

@@ -10,13 +10,14 @@ from prd2pr.core.evidence import Fact
 from prd2pr.core.testfacts_hooks import hook_facts
 from prd2pr.core.testfacts_marks import mark_facts
 from prd2pr.core.testfacts_mocks import mock_facts
-from prd2pr.core.testfacts_model import DeclaredTest, FactContext, TestModule, is_test_module, parse_tests
+from prd2pr.core.testfacts_model import DeclaredTest, FactContext, is_test_module, parse_tests
 from prd2pr.core.testfacts_oracle import oracle_facts
+from prd2pr.core.testfacts_suite import Suite
 from prd2pr.core.testfacts_vacuous import vacuous_facts
 
 __all__ = ["FactContext", "criteria_named", "declared_tests", "test_facts"]
 
-_RULES: tuple[Callable[[TestModule, FactContext], Iterable[Fact]], ...] = (
+_RULES: tuple[Callable[[Suite], Iterable[Fact]], ...] = (
     mark_facts,
     hook_facts,
     mock_facts,
@@ -38,7 +39,8 @@ def test_facts(path: str, source: str, context: FactContext) -> tuple[Fact, ...]
     module = parse_tests(path, source)
     if module is None:
         return ()
-    facts = [fact for rule in _RULES for fact in rule(module, context)]
+    suite = Suite(module, context)
+    facts = [fact for rule in _RULES for fact in rule(suite)]
     return tuple(sorted(facts, key=lambda fact: (fact.line, fact.code)))
 
 

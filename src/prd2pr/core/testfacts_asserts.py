@@ -78,6 +78,8 @@ class _Walk:
             yield from self.statement(statement, place)
             if isinstance(statement, ast.Return | ast.Raise | ast.Continue | ast.Break):
                 place = place.spoilt("RED416", "stands where the test never comes")
+            elif any(isinstance(inner, ast.Return) for inner in own_nodes(statement)):
+                place = place.perhaps()
 
     def statement(self, node: ast.stmt, place: _Place) -> Iterator[Assertion]:
         if isinstance(node, ast.With | ast.AsyncWith):
@@ -147,6 +149,7 @@ class _Walk:
             call = item.context_expr
             if isinstance(call, ast.Call) and self._demands_exception(call):
                 yield from self.raising(node, item, call, place)
+                inside = inside.perhaps()
                 if _caught(call.args) & _BROAD:
                     inside = inside.spoilt("RED404", "fails inside `raises`, which catches the failure")
             elif isinstance(call, ast.Call) and dotted(call.func).endswith("suppress") and _caught(call.args) & _BROAD:
@@ -176,7 +179,7 @@ class _Walk:
         )
         if broad and not told:
             place = place.spoilt("RED406", f"`raises({min(broad)})` is content with any failure at all")
-        elif not place.in_helper and not any(self.live.is_live(statement) for statement in node.body):
+        elif not place.in_helper and not any(self.live.is_live(x) for x in (*node.body, *node.items) if x is not item):
             place = place.spoilt("RED401", "the block that must raise does not call the subject")
         yield place.assertion(node)
 

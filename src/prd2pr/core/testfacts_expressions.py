@@ -87,7 +87,7 @@ def fold(node: ast.expr, live: Liveness) -> Any:
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):
-        bound = constant_bindings(live).get(node.id)
+        bound = live.constants.get(node.id)
         return _UNKNOWN if bound is None else bound.value
     if isinstance(node, ast.UnaryOp):
         return _fold_unary(node, live)
@@ -125,16 +125,6 @@ def _fold_compare(node: ast.Compare, live: Liveness) -> Any:
         return compare(left, right)
     except TypeError:  # "a" < 1
         return _UNKNOWN
-
-
-def constant_bindings(live: Liveness) -> dict[str, ast.Constant]:
-    """Dead names that the test itself binds once, to a constant."""
-    found: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(live.scope.test.node):
-        for name, value in bindings(node):
-            found.setdefault(name, []).append(value)
-    once = {name: values[0] for name, values in found.items() if len(values) == 1 and name in live.names}
-    return {name: value for name, value in once.items() if isinstance(value, ast.Constant)}
 
 
 # --- always true ------------------------------------------------------------------------------------------------------

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from prd2pr.core.evidence import Fact
-from prd2pr.core.testfacts_model import FactContext, FunctionNode, TestModule, dotted, imports_of, parse, resolve
+from prd2pr.core.testfacts_model import FunctionNode, dotted, imports_of, parse, resolve
+from prd2pr.core.testfacts_suite import Suite
 
 # Hooks that only change what is shown.
 _HARMLESS = frozenset({"pytest_report_header", "pytest_assertrepr_compare", "pytest_make_parametrize_id"})
@@ -17,8 +18,10 @@ _INTERNALS = frozenset(
 )
 
 
-def hook_facts(module: TestModule, context: FactContext) -> Iterator[Fact]:
-    before = {key for key, _ in _sightings(parse(context.previous.get(module.path, "")) or ast.parse(""), module.path)}
+def hook_facts(suite: Suite) -> Iterator[Fact]:
+    module = suite.module
+    earlier = parse(suite.context.previous.get(module.path, ""))
+    before = {key for key, _ in _sightings(earlier, module.path)} if earlier else set()
     for key, (line, message) in _sightings(module.tree, module.path):
         if key not in before:
             yield Fact(code="RED107", path=module.path, line=line, message=message)

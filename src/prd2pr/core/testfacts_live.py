@@ -10,6 +10,7 @@ import ast
 import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from prd2pr.core.testfacts_model import FunctionNode, decorator_name, dotted, resolve
 from prd2pr.core.testfacts_scope import TestScope, parameter_sources, string_constants
@@ -24,6 +25,7 @@ _OPEN_BUILTINS = frozenset(
     {"open", "input", "vars", "globals", "locals", "__import__", "eval", "exec", "compile", "print"}
 )
 _BUILTINS = frozenset(dir(builtins)) - _OPEN_BUILTINS
+_STARTERS = frozenset({"subprocess", "runpy", "pexpect", "os", "pty", "asyncio"})
 _PATCHES = frozenset({"patch", "setattr", "delattr", "object", "setitem", "delitem"})
 
 
@@ -35,15 +37,27 @@ class Liveness:
     def is_live(self, node: ast.AST) -> bool:
         return _is_live(node, self.scope, self.names)
 
+    @cached_property
+    def constants(self) -> dict[str, ast.Constant]:
+        """Dead names that the test itself binds once, to a constant."""
+        found: dict[str, list[ast.expr]] = {}
+        for node in ast.walk(self.scope.test.node):
+            for name, value in bindings(node):
+                found.setdefault(name, []).append(value)
+        once = {name: values[0] for name, values in found.items() if len(values) == 1 and name in self.names}
+        return {name: value for name, value in once.items() if isinstance(value, ast.Constant)}
+
 
 def liveness(scope: TestScope) -> Liveness:
     """Start with every name that is only ever bound to dead values, then drop those that something live touches."""
-    dead = _bound_names(scope)
-    while True:
-        kept = frozenset(name for name in dead if not _touched(name, scope, dead))
-        if kept == dead:
-            return Liveness(scope, dead)
-        dead = kept
+    nodes = [node for statement in _statements(scope) for node in ast.walk(statement)]
+    dead = _bound_names(scope, nodes)
+    while dead:
+        touched = {name for node in nodes for name in _touched(node, scope, dead)} | _fed_live(scope, dead)
+        if not touched & dead:
+            break
+        dead -= touched
+    return Liveness(scope, dead)
 
 
 def _statements(scope: TestScope) -> list[ast.stmt]:
@@ -51,12 +65,20 @@ def _statements(scope: TestScope) -> list[ast.stmt]:
     return [*plain, scope.test.node]
 
 
-def _bound_names(scope: TestScope) -> frozenset[str]:
-    sources = parameter_sources(scope.test)
+def _bound_names(scope: TestScope, nodes: list[ast.AST]) -> frozenset[str]:
     fixtures = {name for name, node in scope.used_fixtures.items() if not _gives_live(node)}
-    bound = {name for statement in _statements(scope) for node in ast.walk(statement) for name, _ in bindings(node)}
+    bound = {name for node in nodes for name, _ in bindings(node)}
     own = {argument.arg for argument in scope.test.node.args.args}
-    return frozenset((bound - own) | set(sources) | (fixtures & own))
+    return frozenset((bound - own) | set(parameter_sources(scope.test)) | (fixtures & own))
+
+
+def _fed_live(scope: TestScope, dead: frozenset[str]) -> set[str]:
+    """Parameters whose decorator mentions something live: `parametrize("f", [add])`."""
+    return {
+        name
+        for name, source in parameter_sources(scope.test).items()
+        if any(_is_live(argument, scope, dead) for argument in (*source.args, *source.keywords))
+    }
 
 
 def _gives_live(node: FunctionNode) -> bool:
@@ -82,31 +104,29 @@ def bindings(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
             )
 
 
-def _touched(name: str, scope: TestScope, dead: frozenset[str]) -> bool:
-    source = parameter_sources(scope.test).get(name)
-    if source is not None and any(_is_live(argument, scope, dead) for argument in (*source.args, *source.keywords)):
-        return True
-    return any(_touches(node, name, scope, dead) for statement in _statements(scope) for node in ast.walk(statement))
-
-
-def _touches(node: ast.AST, name: str, scope: TestScope, dead: frozenset[str]) -> bool:
-    if any(bound == name and _is_live(value, scope, dead) for bound, value in bindings(node)):
-        return True
-    if isinstance(node, ast.Assign) and any(_root(target) == name for target in node.targets):
-        return _is_live(node.value, scope, dead)
+def _touched(node: ast.AST, scope: TestScope, dead: frozenset[str]) -> set[str]:
+    """Dead names that this node makes live."""
+    bound = list(bindings(node))
+    names = {name for name, value in bound if name in dead and _is_live(value, scope, dead)}
+    if isinstance(node, ast.Assign):
+        roots = {_root(target) for target in node.targets} & dead
+        return names | (roots if roots and _is_live(node.value, scope, dead) else set())
     if isinstance(node, ast.Global | ast.Nonlocal):
-        return name in node.names
+        return names | (set(node.names) & dead)
     if isinstance(node, FunctionNode | ast.Lambda | ast.ClassDef) and node is not scope.test.node:
-        return _uses(node, name)  # a callback may do anything with it
-    return isinstance(node, ast.Call) and _call_touches(node, name, scope, dead)
+        return names | (_names_in(node) & dead)  # a callback may do anything with them
+    return names | (_call_touches(node, scope, dead) if isinstance(node, ast.Call) else set())
 
 
-def _call_touches(node: ast.Call, name: str, scope: TestScope, dead: frozenset[str]) -> bool:
+def _call_touches(node: ast.Call, scope: TestScope, dead: frozenset[str]) -> set[str]:
     values = [*node.args, *(keyword.value for keyword in node.keywords)]
-    if _root(node.func) == name and isinstance(node.func, ast.Attribute):
-        return any(_is_live(value, scope, dead) for value in values)  # items.append(add(2, 3))
-    handed = any(_uses(value, name) for value in values) and _is_live(node.func, scope, dead)
-    return handed and not _is_immutable(name, scope)
+    root = _root(node.func)
+    if root in dead and isinstance(node.func, ast.Attribute):  # items.append(add(2, 3))
+        return {root} if any(_is_live(value, scope, dead) for value in values) else set()
+    handed = {name for value in values for name in _names_in(value)} & dead
+    if not handed or not _is_live(node.func, scope, dead):
+        return set()
+    return {name for name in handed if not _is_immutable(name, scope)}
 
 
 def _is_immutable(name: str, scope: TestScope) -> bool:
@@ -126,8 +146,8 @@ def _is_plain(node: ast.expr) -> bool:
     return all(isinstance(item, ast.Constant) or (isinstance(item, ast.Tuple) and _is_plain(item)) for item in items)
 
 
-def _uses(node: ast.AST, name: str) -> bool:
-    return any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(node))
+def _names_in(node: ast.AST) -> set[str]:
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
 
 
 def _root(node: ast.AST) -> str:
@@ -141,8 +161,9 @@ def _is_live(node: ast.AST, scope: TestScope, dead: frozenset[str]) -> bool:
         name for inner in ast.walk(node) if isinstance(inner, ast.comprehension) for name, _ in bindings(inner)
     }
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Name) and inner.id not in bound_inside | dead and _live_name(inner.id, scope):
-            return True
+        if isinstance(inner, ast.Name) and inner.id not in bound_inside and inner.id not in dead:
+            if inner.id in scope.bound or _live_name(inner.id, scope):
+                return True
         if isinstance(inner, ast.Await):
             return True
     return False
@@ -162,7 +183,7 @@ def _live_name(name: str, scope: TestScope) -> bool:
 
 def uses_subject(scope: TestScope) -> bool:
     """Whether the subject is called, built or read anywhere in the test's reach, not merely imported or named."""
-    if scope.unknown_fixtures or scope.foreign_base:
+    if scope.unknown_fixtures or scope.foreign_base or scope.drives_subject:
         return True
     for function in scope.reach:
         bound = (name for node in ast.walk(function) for name, _ in bindings(node))
@@ -170,10 +191,34 @@ def uses_subject(scope: TestScope) -> bool:
         decorators = list(function.decorator_list)
         if any(_uses_subject(node, scope, local) for node in (*function.body, *decorators)):
             return True
-    plain = [
-        node for node in scope.module.tree.body if isinstance(node, ast.Assign | ast.AnnAssign | ast.With | ast.Expr)
-    ]
-    return any(_uses_subject(node, scope, set()) for node in plain)
+    around = _used_statements(scope)
+    return any(_uses_subject(node, scope, set()) for node in around) or _runs_subject(scope, around)
+
+
+def _used_statements(scope: TestScope) -> list[ast.stmt]:
+    """Assignments of the module whose names the test uses, directly or through one another."""
+    plain = [node for node in scope.module.tree.body if isinstance(node, ast.Assign | ast.AnnAssign | ast.With)]
+    used = {name for node in scope.reach for name in _names_in(node)}
+    found: list[ast.stmt] = []
+    while True:
+        more = [
+            node
+            for node in plain
+            if node not in found and used & {name for inner in ast.walk(node) for name, _ in bindings(inner)}
+        ]
+        if not more:
+            return found
+        found += more
+        used |= {name for node in more for name in _names_in(node)}
+
+
+def _runs_subject(scope: TestScope, around: list[ast.stmt]) -> bool:
+    """A text with code or a command line that names the project, in a test that starts a process or executes text."""
+    calls = [inner for node in scope.reach for inner in ast.walk(node) if isinstance(inner, ast.Call)]
+    names = {resolve(dotted(call.func), scope.imports) for call in calls}
+    starts = any(name.partition(".")[0] in _STARTERS or name in {"exec", "eval"} for name in names)
+    texts = string_constants([*(statement for node in scope.reach for statement in node.body), *around])
+    return starts and any(scope.suite.mentions_subject(text) for text in texts)
 
 
 def _uses_subject(node: ast.AST, scope: TestScope, hidden: set[str]) -> bool:
@@ -200,7 +245,7 @@ def _calls_subject(call: ast.Call, scope: TestScope, hidden: set[str]) -> bool:
     if dotted(call.func).rpartition(".")[2] in {"raises", "warns", "assertRaises"}:
         values = values[1:]  # naming the exception is not yet using the subject
     handed = any(_is_subject(inner, scope, hidden) for value in values for inner in ast.walk(value))
-    return handed or any(scope.mentions_subject(text) for text in string_constants(values))
+    return handed or any(scope.suite.mentions_subject(text) for text in string_constants(values))
 
 
 def _is_subject(node: ast.AST, scope: TestScope, hidden: set[str]) -> bool:

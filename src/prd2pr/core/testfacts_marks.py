@@ -21,6 +21,7 @@ from prd2pr.core.testfacts_model import (
     judged_tests,
     resolve,
 )
+from prd2pr.core.testfacts_suite import Suite
 
 _SKIPS = frozenset(
     f"{owner}.{name}"
@@ -52,9 +53,9 @@ _CLOCKS = frozenset(
 )
 
 
-def mark_facts(module: TestModule, context: FactContext) -> Iterator[Fact]:
-    imports = imports_of(module.tree.body)
-    tests = judged_tests(module, context)
+def mark_facts(suite: Suite) -> Iterator[Fact]:
+    module, imports = suite.module, suite.own.imports
+    tests = judged_tests(module, suite.context)
     yield from _shadowed(module, tests)
     yield from _passed_over(module)
     yield from _module_skips(module, tests, imports)
@@ -62,7 +63,7 @@ def mark_facts(module: TestModule, context: FactContext) -> Iterator[Fact]:
         yield from _skips(module, test, imports)
         yield from _empty_parameters(module, test, imports)
         yield from _yields(module, test)
-        yield from _dice(module, test, imports, context)
+        yield from _dice(module, test, imports, suite.context)
         yield from _clocks(module, test, imports)
 
 

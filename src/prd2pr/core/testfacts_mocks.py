@@ -10,14 +10,13 @@ from prd2pr.core.evidence import Fact
 from prd2pr.core.testfacts_live import bindings
 from prd2pr.core.testfacts_model import (
     DeclaredTest,
-    FactContext,
     FunctionNode,
-    TestModule,
     dotted,
     is_fixture,
     judged_tests,
 )
 from prd2pr.core.testfacts_scope import TestScope, scopes
+from prd2pr.core.testfacts_suite import Suite
 
 _BUILTIN_CALLS = frozenset(
     {"len", "str", "int", "float", "list", "dict", "set", "tuple", "sorted", "sum", "approx", "isinstance"}
@@ -31,8 +30,9 @@ class Replacement:
     line: int
 
 
-def mock_facts(module: TestModule, context: FactContext) -> Iterator[Fact]:
-    for scope in scopes(module, judged_tests(module, context), context):
+def mock_facts(suite: Suite) -> Iterator[Fact]:
+    module = suite.module
+    for scope in scopes(suite, judged_tests(module, suite.context)):
         nodes: list[ast.AST] = [*scope.reach, *scope.test.owners[-1:]]
         replaced = {each.name: each for node in nodes for each in _replacements(node, scope)}
         asserted = _asserted_calls(scope)
@@ -40,7 +40,7 @@ def mock_facts(module: TestModule, context: FactContext) -> Iterator[Fact]:
             each = replaced[min(asserted)]
             why = f"`{each.name}` is replaced, so `{scope.test.name}` tests the stand-in"
             yield Fact(code="RED405", path=module.path, line=each.line, test=scope.test.id, message=why)
-    yield from _wholesale(module, context)
+    yield from _wholesale(suite)
 
 
 def _replacements(node: ast.AST, scope: TestScope) -> Iterator[Replacement]:
@@ -60,7 +60,7 @@ def _by_call(call: ast.Call, scope: TestScope) -> Iterator[Replacement]:
     first = call.args[0]
     if isinstance(first, ast.Constant) and isinstance(first.value, str):
         owner, _, name = first.value.rpartition(".")
-        if scope.is_subject_module(first.value):
+        if scope.suite.is_subject_module(first.value):
             yield Replacement(name, owner, call.lineno)
     elif len(call.args) > 1 and isinstance(call.args[1], ast.Constant) and _belongs(first, scope):
         yield Replacement(str(call.args[1].value), dotted(first), call.lineno)
@@ -92,9 +92,9 @@ def _asserted_calls(scope: TestScope) -> set[str]:
     return plain - _BUILTIN_CALLS
 
 
-def _wholesale(module: TestModule, context: FactContext) -> Iterator[Fact]:
+def _wholesale(suite: Suite) -> Iterator[Fact]:
     """Replaced for every test: at import, in an autouse fixture, or by a stand-in in `sys.modules`."""
-    probe = _probe(module, context)
+    module, probe = suite.module, _probe(suite)
     if probe is None:
         return
     for node in module.tree.body:
@@ -102,7 +102,7 @@ def _wholesale(module: TestModule, context: FactContext) -> Iterator[Fact]:
             continue
         if isinstance(node, ast.ClassDef):
             continue
-        planned = {name.rpartition(".")[2] for name in context.planned or ()}
+        planned = {name.rpartition(".")[2] for name in suite.context.planned or ()}
         for each in _replacements(node, probe):
             if each.name in planned or not isinstance(node, FunctionNode):
                 why = f"replaces `{each.owner}.{each.name}` for every test"
@@ -113,20 +113,17 @@ def _wholesale(module: TestModule, context: FactContext) -> Iterator[Fact]:
             yield Fact(code="RED405", path=module.path, line=getattr(place, "lineno", 0), message=why)
 
 
-def _probe(module: TestModule, context: FactContext) -> TestScope | None:
+def _probe(suite: Suite) -> TestScope | None:
     """A scope for the module as a whole; a conftest has no test of its own to borrow it from."""
+    module = suite.module
     functions = [node for node in ast.walk(module.tree) if isinstance(node, FunctionNode)]
     if module.tests:
-        return scopes(module, module.tests[:1], context)[0]
+        return TestScope(suite, module.tests[0])
     empty = ast.parse("def nothing(): pass").body[0]
     node = functions[0] if functions else empty
     if not isinstance(node, FunctionNode):
         return None
-    return scopes(module, [_as_test(module, node)], context)[0]
-
-
-def _as_test(module: TestModule, node: FunctionNode) -> DeclaredTest:
-    return DeclaredTest(f"{module.path}::{node.name}", node)
+    return TestScope(suite, DeclaredTest(f"{module.path}::{node.name}", node))
 
 
 def _replaces_module(node: ast.AST, scope: TestScope) -> bool:
@@ -136,4 +133,4 @@ def _replaces_module(node: ast.AST, scope: TestScope) -> bool:
     elif isinstance(node, ast.Call) and dotted(node.func).endswith((".setitem", ".dict")) and node.args:
         keys = list(node.args[1:]) if dotted(node.args[0]) == "sys.modules" else []
     texts = [x.value for key in keys for x in ast.walk(key) if isinstance(x, ast.Constant) and isinstance(x.value, str)]
-    return any(text.partition(".")[0] in scope.subject_tops for text in texts)
+    return any(text.partition(".")[0] in scope.suite.subject_tops for text in texts)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -51,7 +52,9 @@ def is_test_module(path: str) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in ("test_*.py", "*_test.py"))
 
 
+@lru_cache(maxsize=512)
 def parse(source: str) -> ast.Module | None:
+    """The tree is shared by all who ask for the same text: copy it before changing it."""
     try:
         return ast.parse(source)
     except (SyntaxError, ValueError):  # ValueError: a null byte

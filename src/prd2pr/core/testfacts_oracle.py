@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from prd2pr.core.evidence import Fact
 from prd2pr.core.testfacts_live import bindings
-from prd2pr.core.testfacts_model import DeclaredTest, FactContext, TestModule, dotted, judged_tests
+from prd2pr.core.testfacts_model import DeclaredTest, TestModule, dotted, judged_tests
 from prd2pr.core.testfacts_scope import TestScope, argument_names, scopes
+from prd2pr.core.testfacts_suite import Suite
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,10 @@ class Equation:
         return (self.left, self.right), (self.right, self.left)
 
 
-def oracle_facts(module: TestModule, context: FactContext) -> Iterator[Fact]:
-    tests = judged_tests(module, context)
-    equations = [each for scope in scopes(module, tests, context) for each in _equations(scope)]
+def oracle_facts(suite: Suite) -> Iterator[Fact]:
+    module = suite.module
+    tests = judged_tests(module, suite.context)
+    equations = [each for scope in scopes(suite, tests) for each in _equations(scope)]
     yield from _mirrors(module, equations)
     yield from _contradictions(module, equations)
     for test in tests:
@@ -96,13 +98,25 @@ def _substitute(node: ast.expr, bound: dict[str, ast.expr]) -> ast.expr:
 
 def _mirrors(module: TestModule, equations: list[Equation]) -> Iterator[Fact]:
     mirrored = [each for each in equations if _is_mirror(each)]
-    checked = {name for each in equations if not _is_mirror(each) for name in _subject_calls(each)}
+    spent = {id(inner) for each in mirrored for side in (each.left, each.right) for inner in ast.walk(side)}
+    checked = _used_otherwise(module, spent) if mirrored else set()
     for each in mirrored:
         names = _subject_calls(each)
-        own = [other for other in equations if other.scope.test.id == each.scope.test.id]
-        if all(_is_mirror(other) for other in own) and not names & checked:
+        if not names & checked:
             why = f"`{min(names)}` is compared with itself only: any answer would do"
             yield _fact("RED409", module, each.line, why, each.scope.test.id)
+
+
+def _used_otherwise(module: TestModule, spent: set[int]) -> set[str]:
+    """Functions that some test asserts on, expects an error from, or works with, beside the mirrored calls."""
+    statements = [
+        node
+        for test in module.tests
+        for node in ast.walk(test.node)
+        if isinstance(node, ast.Assert | ast.Assign | ast.With | ast.Return | ast.For)
+    ]
+    calls = [x for node in statements for x in ast.walk(node) if isinstance(x, ast.Call) and id(x) not in spent]
+    return {dotted(call.func) for call in calls}
 
 
 def _is_mirror(each: Equation) -> bool:
@@ -214,13 +228,29 @@ def _self_written(module: TestModule, tests: tuple[DeclaredTest, ...]) -> Iterat
     constants = {name for node in module.tree.body for name, value in bindings(node) if "__file__" in ast.dump(value)}
     for test in tests:
         local = {name for node in ast.walk(test.node) for name, value in bindings(node) if _from_here(value, constants)}
+        asked = {id(inner) for node in ast.walk(test.node) if _is_asked_for(node) for inner in ast.walk(node)}
         for node in ast.walk(test.node):
-            if isinstance(node, ast.Call) and _writes(node, constants | local):
+            if isinstance(node, ast.Call) and id(node) not in asked and _writes(node, constants | local):
                 yield _fact("RED413", module, node.lineno, "writes the file that it then compares with", test.id)
             elif isinstance(node, ast.Compare) and _empty_snapshot(node):
                 yield _fact("RED413", module, node.lineno, "the snapshot is empty: whatever comes is accepted", test.id)
-            elif isinstance(node, ast.Constant) and node.value in {"PYTHONOPTIMIZE", "-O", "-OO"}:
-                yield _fact("RED414", module, node.lineno, f"`{node.value}` switches asserts off", test.id)
+            elif _switches_asserts_off(node):
+                yield _fact("RED414", module, getattr(node, "lineno", 0), "runs Python with its asserts off", test.id)
+
+
+def _switches_asserts_off(node: ast.AST) -> bool:
+    if isinstance(node, ast.Constant):
+        return node.value == "PYTHONOPTIMIZE"
+    if not isinstance(node, ast.List | ast.Tuple) or not node.elts:
+        return False
+    command = ast.unparse(node.elts[0])
+    options = {item.value for item in node.elts if isinstance(item, ast.Constant)}
+    return bool(options & {"-O", "-OO"}) and ("executable" in command or "python" in command)
+
+
+def _is_asked_for(node: ast.AST) -> bool:
+    """Rewriting golden files when a person asks for it, by a variable or an option, is good practice."""
+    return isinstance(node, ast.If) and any(word in ast.unparse(node.test) for word in ("environ", "getenv", "option"))
 
 
 def _from_here(value: ast.expr, known: set[str]) -> bool:

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import ast
-import builtins
-import re
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import PurePosixPath
 
 from prd2pr.core.testfacts_model import (
     DeclaredTest,
-    FactContext,
     FunctionNode,
     TestModule,
     decorator_name,
     dotted,
     imports_of,
     is_fixture,
-    parse,
-    resolve,
 )
+from prd2pr.core.testfacts_suite import Suite, functions_in
 
-_NOT_SUBJECT = frozenset(
-    {"tests", "test", "conftest", "pytest", "_pytest", "hypothesis", "unittest", "numpy", "pandas"}
-)
 _SETUP_NAMES = frozenset(
     {"setup_method", "setup_class", "setUp", "setUpClass", "asyncSetUp", "setup", "setup_module", "setup_function"}
 )
@@ -40,56 +31,38 @@ _BUILT_IN_FIXTURES = frozenset(_FIXTURE_WORDS.split())
 @dataclass(frozen=True)
 class TestScope:
     __test__ = False
-    module: TestModule
+    suite: Suite
     test: DeclaredTest
-    context: FactContext
-    support: tuple[tuple[str, ast.Module], ...]
+
+    @property
+    def module(self) -> TestModule:
+        return self.suite.module
 
     @cached_property
     def imports(self) -> dict[str, str]:
-        """Local names with what they stand for; those of helper modules too, as their functions run here."""
-        bodies: list[list[ast.stmt]] = [
-            *(tree.body for _, tree in self.support),
-            self.module.tree.body,
-            [self.test.node],
-        ]
-        return {name: full for body in bodies for name, full in imports_of(body).items()}
-
-    @cached_property
-    def star_imports(self) -> bool:
-        """After `from shop import *` every unknown name may be the subject's."""
-        nodes = [node for node in ast.walk(self.module.tree) if isinstance(node, ast.ImportFrom)]
-        return any(node.names[0].name == "*" and self.is_subject_module(node.module or "") for node in nodes)
+        return {**self.suite.imports, **imports_of([self.test.node])}
 
     @cached_property
     def helpers(self) -> dict[str, FunctionNode]:
         """Functions by the name under which the test can call them, its own methods as `self.name`."""
-        found: dict[str, FunctionNode] = {}
-        for path, tree in self.support:
-            stem = PurePosixPath(path).stem
-            for name, node in _functions(tree.body):
-                if not is_fixture(node):
-                    found.update(dict.fromkeys(self._names_of(stem, name), node))
-        found.update({name: node for name, node in _functions(self.module.tree.body) if not is_fixture(node)})
+        found = dict(self.suite.helpers)
         for owner in self._owners():
-            found.update({f"self.{name}": node for name, node in _functions(owner.body) if not is_fixture(node)})
+            found.update({f"self.{name}": node for name, node in functions_in(owner.body) if not is_fixture(node)})
         return found
 
-    def _names_of(self, stem: str, name: str) -> Iterator[str]:
-        for local, full in self.imports.items():
-            parts = full.split(".")
-            if parts[-1] == name and (stem in parts[:-1] or len(parts) == 1):
-                yield local
-            if parts[-1] == stem:
-                yield f"{local}.{name}"
+    @cached_property
+    def bound(self) -> frozenset[str]:
+        """Names that the test binds itself; one that is called like a built-in (`id`, `input`) hides it."""
+        stored = {x.id for x in ast.walk(self.test.node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+        return frozenset(
+            stored | {argument.arg for argument in ast.walk(self.test.node) if isinstance(argument, ast.arg)}
+        )
 
     def _owners(self) -> list[ast.ClassDef]:
         """The test's classes and those of their bases that can be found."""
-        trees = [self.module.tree, *(tree for _, tree in self.support)]
-        classes = {node.name: node for tree in reversed(trees) for node in tree.body if isinstance(node, ast.ClassDef)}
         found = list(self.test.owners)
         for owner in found:  # grows while it is walked
-            bases = [classes.get(dotted(base).rpartition(".")[2]) for base in owner.bases]
+            bases = [self.suite.classes.get(dotted(base).rpartition(".")[2]) for base in owner.bases]
             found.extend(base for base in bases if base is not None and base not in found)
         return list(reversed(found))
 
@@ -108,8 +81,9 @@ class TestScope:
 
     @cached_property
     def fixtures(self) -> dict[str, FunctionNode]:
-        bodies = [*(tree.body for _, tree in self.support), self.module.tree.body, *(o.body for o in self._owners())]
-        return {_fixture_name(node): node for body in bodies for _, node in _functions(body) if is_fixture(node)}
+        trees = [file.tree for file in (*self.suite.support, self.suite.own)]
+        bodies = [*(tree.body for tree in trees), *(owner.body for owner in self._owners())]
+        return {_fixture_name(node): node for body in bodies for _, node in functions_in(body) if is_fixture(node)}
 
     @cached_property
     def used_fixtures(self) -> dict[str, FunctionNode]:
@@ -138,57 +112,42 @@ class TestScope:
     @cached_property
     def setups(self) -> list[FunctionNode]:
         bodies = [self.module.tree.body, *(owner.body for owner in self._owners())]
-        return [node for body in bodies for name, node in _functions(body) if name in _SETUP_NAMES]
+        return [node for body in bodies for name, node in functions_in(body) if name in _SETUP_NAMES]
 
     @cached_property
     def reach(self) -> list[FunctionNode]:
         """Every function whose body can run as part of this test."""
         found: list[FunctionNode] = [self.test.node, *self.used_fixtures.values(), *self.setups]
+        known = {id(node) for node in found}
         for node in found:  # grows while it is walked
             for inner in ast.walk(node):
                 if isinstance(inner, ast.Name | ast.Attribute):
-                    helper = self.helpers.get(dotted(inner))
-                    if helper is not None and helper not in found:
-                        found.append(helper)
+                    for further in self._named(dotted(inner)):
+                        if id(further) not in known:
+                            known.add(id(further))
+                            found.append(further)
         return found
 
-    # --- the subject ---
+    def _named(self, name: str) -> list[FunctionNode]:
+        """The helper of that name, or the methods of the class."""
+        helper = self.helpers.get(name)
+        owner = self.suite.classes.get(name)
+        return ([helper] if helper else []) + ([node for _, node in functions_in(owner.body)] if owner else [])
 
     def is_subject(self, name: str) -> bool:
-        """Whether a dotted name, as written in this module, belongs to the code under test."""
-        head = name.partition(".")[0]
-        if head in self.imports:
-            return self.is_subject_module(resolve(name, self.imports))
-        return bool(head) and self.star_imports and head not in self.helpers and not hasattr(builtins, head)
-
-    def is_subject_module(self, full: str) -> bool:
-        top = full.partition(".")[0]
-        if top in self.subject_tops:
-            return True
-        return not self.subject_tops and bool(top) and top not in self._never_subject
+        return self.suite.is_subject(name, self.imports)
 
     @cached_property
-    def subject_tops(self) -> frozenset[str]:
-        planned = {name.partition(".")[0] for name in self.context.planned or ()}
-        return frozenset((self.context.project_modules | planned) - self._support_stems - {"tests", "test", "conftest"})
-
-    @cached_property
-    def _support_stems(self) -> frozenset[str]:
-        return frozenset(PurePosixPath(path).stem for path, _ in self.support)
-
-    @cached_property
-    def _never_subject(self) -> frozenset[str]:
-        return frozenset(sys.stdlib_module_names) | _NOT_SUBJECT | self._support_stems
-
-    def mentions_subject(self, text: str) -> bool:
-        """A string that names a module of the project: `python -m shop`, `import_module("shop.points")`."""
-        return any(re.search(rf"(?<![\w.]){re.escape(top)}(?!\w)", text) for top in self.subject_tops)
+    def drives_subject(self) -> bool:
+        """A name from a helper module that works with the subject is used: `World().program("run")`."""
+        used = {inner.id for node in self.reach for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+        return any(
+            self.suite.driving_stems & set(self.imports[name].split(".")) for name in used if name in self.imports
+        )
 
 
-def scopes(module: TestModule, tests: Iterable[DeclaredTest], context: FactContext) -> list[TestScope]:
-    trees = [(path, parse(text)) for path, text in sorted(context.support.items()) if path != module.path]
-    support = tuple((path, tree) for path, tree in trees if tree is not None)
-    return [TestScope(module, test, context, support) for test in tests]
+def scopes(suite: Suite, tests: Iterable[DeclaredTest]) -> list[TestScope]:
+    return [TestScope(suite, test) for test in tests]
 
 
 def parametrised_names(test: DeclaredTest) -> frozenset[str]:
@@ -218,14 +177,6 @@ def argument_names(node: ast.expr) -> list[str]:
     if isinstance(node, ast.List | ast.Tuple):
         return [str(item.value) for item in node.elts if isinstance(item, ast.Constant)]
     return []
-
-
-def _functions(body: list[ast.stmt]) -> Iterator[tuple[str, FunctionNode]]:
-    for node in body:
-        if isinstance(node, FunctionNode):
-            yield node.name, node
-        elif isinstance(node, ast.If | ast.Try):
-            yield from _functions(node.body)
 
 
 def _parameters(node: FunctionNode) -> list[str]:

@@ -15,6 +15,7 @@ from prd2pr.core.testfacts_model import (
     resolve,
 )
 from prd2pr.core.testfacts_scope import TestScope, scopes
+from prd2pr.core.testfacts_suite import Suite
 
 # Fixtures of pytest through which a test sees what the subject did.
 _WITNESSES = frozenset({"capsys", "capfd", "capsysbinary", "capfdbinary", "caplog", "tmp_path", "tmpdir", "recwarn"})
@@ -43,7 +44,7 @@ def subject_lines(path: str, source: str, context: FactContext) -> tuple[int, ..
     if module is None:
         return ()
     lines: set[int] = set()
-    for scope in scopes(module, judged_tests(module, context), context):
+    for scope in scopes(Suite(module, context), judged_tests(module, context)):
         names = _subject_values(scope)
         for function in scope.reach:
             for node in ast.walk(function):

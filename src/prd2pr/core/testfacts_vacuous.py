@@ -9,16 +9,17 @@ from prd2pr.core.evidence import Fact
 from prd2pr.core.testfacts_asserts import Assertion, found_assertions
 from prd2pr.core.testfacts_expressions import expression_fault
 from prd2pr.core.testfacts_live import Liveness, liveness, uses_subject
-from prd2pr.core.testfacts_model import FactContext, FunctionNode, TestModule, dotted, judged_tests
+from prd2pr.core.testfacts_model import FunctionNode, dotted, judged_tests
 from prd2pr.core.testfacts_scope import TestScope, scopes
+from prd2pr.core.testfacts_suite import Suite
 
 # Wrong wherever they stand; the others matter only where no sound assertion stands beside them.
 _ALWAYS = frozenset({"RED306", "RED402", "RED406", "RED407", "RED411"})
 _PRIORITY = ("RED404", "RED403", "RED408", "RED414", "RED416", "RED410", "RED401")
 
 
-def vacuous_facts(module: TestModule, context: FactContext) -> Iterator[Fact]:
-    for scope in scopes(module, judged_tests(module, context), context):
+def vacuous_facts(suite: Suite) -> Iterator[Fact]:
+    for scope in scopes(suite, judged_tests(suite.module, suite.context)):
         yield from _facts(scope)
 
 

@@ -1,0 +1,180 @@
+"""The files around a test module, read once: conftests above it, and the helper modules that it imports."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePosixPath
+
+from prd2pr.core.testfacts_model import FactContext, FunctionNode, TestModule, imports_of, is_fixture, parse, resolve
+
+_NOT_SUBJECT = frozenset(
+    {"tests", "test", "conftest", "pytest", "_pytest", "hypothesis", "unittest", "numpy", "pandas"}
+)
+
+
+@dataclass(frozen=True)
+class SuiteFile:
+    """One Python file of the tests."""
+
+    path: str
+    tree: ast.Module
+
+    @property
+    def stem(self) -> str:
+        return PurePosixPath(self.path).stem
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        return list(ast.walk(self.tree))
+
+    @cached_property
+    def imports(self) -> dict[str, str]:
+        return imports_of(self.tree.body)
+
+    @cached_property
+    def functions(self) -> dict[str, FunctionNode]:
+        return dict(functions_in(self.tree.body))
+
+    @cached_property
+    def classes(self) -> dict[str, ast.ClassDef]:
+        return {node.name: node for node in self.tree.body if isinstance(node, ast.ClassDef)}
+
+    @cached_property
+    def strings(self) -> list[str]:
+        return [x.value for x in self.nodes if isinstance(x, ast.Constant) and isinstance(x.value, str)]
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A test module with all that its tests can lean on."""
+
+    module: TestModule
+    context: FactContext
+
+    @cached_property
+    def own(self) -> SuiteFile:
+        return SuiteFile(self.module.path, self.module.tree)
+
+    @cached_property
+    def support(self) -> tuple[SuiteFile, ...]:
+        """Conftests of this directory and those above, and the helper modules that are imported, one by another."""
+        texts = {path: text for path, text in self.context.support.items() if path != self.module.path}
+        wanted = [path for path in sorted(texts) if _is_conftest_of(path, self.module.path)]
+        found: dict[str, SuiteFile] = {}
+        pending = [self.own]
+        while pending or wanted:
+            for path in wanted:
+                tree = parse(texts[path])
+                if path not in found and tree is not None:
+                    found[path] = SuiteFile(path, tree)
+                    pending.append(found[path])
+            words = {word for file in pending for full in _imported(file) for word in full.split(".")}
+            pending = []
+            wanted = [path for path in sorted(texts) if path not in found and PurePosixPath(path).stem in words]
+            wanted = [path for path in wanted if parse(texts[path]) is not None]
+        return tuple(found.values())
+
+    @cached_property
+    def imports(self) -> dict[str, str]:
+        """Local names with what they stand for; those of helper modules too, as their functions run here."""
+        return {name: full for file in (*self.support, self.own) for name, full in file.imports.items()}
+
+    @cached_property
+    def helpers(self) -> dict[str, FunctionNode]:
+        """Functions by the name under which a test can call them."""
+        found = {name: node for file in self.support for name, node in file.functions.items() if not is_fixture(node)}
+        by_stem = {file.stem: file for file in self.support}
+        for local, full in self.own.imports.items():
+            module, _, last = full.rpartition(".")
+            if last in by_stem:
+                found.update({f"{local}.{name}": node for name, node in by_stem[last].functions.items()})
+            home = by_stem.get(module.rpartition(".")[2])
+            if home is not None and last in home.functions:
+                found[local] = home.functions[last]
+        found.update({name: node for name, node in self.own.functions.items() if not is_fixture(node)})
+        return found
+
+    @cached_property
+    def classes(self) -> dict[str, ast.ClassDef]:
+        return {name: node for file in (*self.support, self.own) for name, node in file.classes.items()}
+
+    # --- the subject ---
+
+    @cached_property
+    def subject_tops(self) -> frozenset[str]:
+        planned = {name.partition(".")[0] for name in self.context.planned or ()}
+        return frozenset((self.context.project_modules | planned) - self._support_stems - {"tests", "test", "conftest"})
+
+    @cached_property
+    def _support_stems(self) -> frozenset[str]:
+        return frozenset(PurePosixPath(path).stem for path in self.context.support)
+
+    @cached_property
+    def _never_subject(self) -> frozenset[str]:
+        return frozenset(sys.stdlib_module_names) | _NOT_SUBJECT | self._support_stems
+
+    @cached_property
+    def star_imports(self) -> bool:
+        """After `from shop import *` every unknown name may be the subject's."""
+        nodes = [node for node in self.own.nodes if isinstance(node, ast.ImportFrom)]
+        return any(node.names[0].name == "*" and self.is_subject_module(node.module or "") for node in nodes)
+
+    def is_subject_module(self, full: str) -> bool:
+        top = full.partition(".")[0]
+        if top in self.subject_tops:
+            return True
+        return not self.subject_tops and bool(top) and top not in self._never_subject
+
+    def is_subject(self, name: str, imports: dict[str, str]) -> bool:
+        """Whether a dotted name, as written in the test, belongs to the code under test."""
+        head = name.partition(".")[0]
+        if head in imports:
+            return self.is_subject_module(resolve(name, imports))
+        return bool(head) and self.star_imports and head not in self.helpers and not hasattr(builtins, head)
+
+    def mentions_subject(self, text: str) -> bool:
+        """A string that names a module of the project: `python -m shop`, `import_module("shop.points")`."""
+        return any(re.search(rf"(?<![\w.]){re.escape(top)}(?!\w)", text) for top in self.subject_tops)
+
+    @cached_property
+    def driving_stems(self) -> frozenset[str]:
+        """Helper modules that work with the subject, themselves or through another one."""
+        driving = {
+            file.stem
+            for file in self.support
+            if any(self.is_subject_module(full) for full in file.imports.values())
+            or any(self.mentions_subject(text) for text in file.strings)
+        }
+        while True:
+            more = {
+                file.stem
+                for file in self.support
+                if any(driving & set(full.split(".")) for full in file.imports.values())
+            }
+            if more <= driving:
+                return frozenset(driving)
+            driving |= more
+
+
+def functions_in(body: list[ast.stmt]) -> Iterator[tuple[str, FunctionNode]]:
+    for node in body:
+        if isinstance(node, FunctionNode):
+            yield node.name, node
+        elif isinstance(node, ast.If | ast.Try):
+            yield from functions_in(node.body)
+
+
+def _imported(file: SuiteFile) -> Iterator[str]:
+    yield from file.imports.values()
+    yield from (node.module or "" for node in file.nodes if isinstance(node, ast.ImportFrom))
+
+
+def _is_conftest_of(path: str, test: str) -> bool:
+    directory, _, name = path.rpartition("/")
+    return name == "conftest.py" and (not directory or test.startswith(f"{directory}/"))
