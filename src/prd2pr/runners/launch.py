@@ -26,8 +26,11 @@ from typing import Any
 
 import _pytest
 import pytest
-from _pytest._io.saferepr import saferepr_unlimited
+from _pytest._io import saferepr
 
+PYTEST_MAJOR = int(pytest.__version__.partition(".")[0])
+# A repr that never raises; the one that never cuts came in the course of pytest 7.
+whole_repr = getattr(saferepr, "saferepr_unlimited", saferepr.saferepr)
 MESSAGE_LIMIT = 4000
 COMPARED_LIMIT = 1500  # characters of a value, beyond which pytest would compare line by line for minutes
 # Directory names that say nothing about which project a path belongs to.
@@ -242,7 +245,7 @@ class Probe:
     ) -> Generator[None, Any, None]:
         """The run asks pytest for values in full; large ones are told in brief all the same."""
         asked = config.option.verbose
-        if max(len(saferepr_unlimited(value)) for value in (left, right)) > COMPARED_LIMIT:
+        if max(len(whole_repr(value)) for value in (left, right)) > COMPARED_LIMIT:
             config.option.verbose = 0
         yield
         config.option.verbose = asked
@@ -315,6 +318,8 @@ def main() -> int:
     log = EventLog(parameters["events"], parameters["nonce"])
     plugins = plugin_names(parameters["named"])
     more = [option for name in plugins for option in parameters["plugin_args"].get(name, [])]
+    if PYTEST_MAJOR >= 8:  # the setting came with it, and an unknown one is an error under --strict-config
+        more.append("--override-ini=verbosity_assertions=auto")
     try:
         status = int(pytest.main([*more, *parameters["args"]], plugins=[Probe(log, parameters, plugins)]))
     except BaseException as error:

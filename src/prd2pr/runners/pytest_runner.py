@@ -113,7 +113,6 @@ class PytestRunner:
             "--color=no",
             "--tb=short",
             "--verbosity=2",  # a failed assert tells its values in full
-            "--override-ini=verbosity_assertions=auto",
             *([f"--override-ini=python_files={' '.join([*project.python_files, *stray])}"] if stray else []),
         ]
 
