@@ -78,7 +78,8 @@ class Labels(Section):
 class TestRun(Section):
     __test__ = False
     command: tuple[NonEmpty, ...] = Field(
-        default=(), description="Program and arguments that run the tests; empty: detected."
+        default=(),
+        description="Program and arguments that run the tests; this version runs pytest and refuses this key.",
     )
     python: str = Field(
         default="", description="Interpreter that runs the tests; empty: the project's virtual environment."
@@ -135,10 +136,11 @@ class Gates(Section):
         default=None,
         ge=0,
         le=1,
-        description="Share of deliberate faults that the story's tests must catch; empty: not asked.",
+        description="Share of deliberate faults that the story's tests must catch; empty: not asked. Not used by this version.",
     )
     held_out: bool = Field(
-        default=False, description="Ask for examples that the coder never sees, and check the code by them."
+        default=False,
+        description="Ask for examples that the coder never sees, and check the code by them. Not used by this version.",
     )
     allow_manifest: bool = Field(default=False, description="Let GREEN change dependency manifests.")
 
@@ -179,17 +181,19 @@ class Config(Section):
     prds: Annotated[Globs, Field(min_length=1)] = Field(
         default=DEFAULT_PRDS, description="Globs of the files that are PRDs."
     )
-    labels: Labels = Field(default_factory=Labels, description="Names of the labels.")
+    labels: Labels = Field(default_factory=Labels, description="Names of the labels. Not used by this version.")
     branch_prefix: str = Field(
         default="prd2pr/",
         pattern=BRANCH_PATTERN,
         description="A PRD's branch is this followed by the PRD's id.",
     )
-    language: Literal["auto", "python"] = Field(default="auto", description="Language of the project; auto: detected.")
+    language: Literal["auto", "python"] = Field(
+        default="auto", description="Language of the project; this version drives Python."
+    )
     test: TestRun = Field(default_factory=TestRun, description="How the tests are run.")
     paths: Paths = Field(default_factory=Paths, description="What is source and what is test.")
     setup: tuple[NonEmpty, ...] = Field(
-        default=(), description="Commands that make a fresh checkout ready; no shell is used."
+        default=(), description="Commands that make a fresh checkout ready; this version refuses this key."
     )
     strategy: Literal["strict", "fused"] = Field(
         default="strict",
@@ -197,10 +201,12 @@ class Config(Section):
         "fused: one call for both, and RED is proved by withholding the code.",
     )
     profile: Literal["quick", "standard", "full"] = Field(
-        default="standard", description="Which roles run, and so the cost."
+        default="standard", description="Which roles run, and so the cost. Not used by this version."
     )
     approval: Literal["plan", "story", "none"] = Field(
-        default="plan", description="What a person approves before work goes on: the plan, each story, or nothing."
+        default="plan",
+        description="What a person approves on GitHub before work goes on: the plan, each story, or nothing. "
+        "On the command line, calling `run` or `next` is the approval.",
     )
     models: Models = Field(default_factory=Models, description="Which model works.")
     prices: dict[NonEmpty, Price] = Field(
@@ -217,10 +223,14 @@ class Config(Section):
     sandbox: Literal["required", "preferred", "off"] = Field(
         default="preferred", description="Whether tests must run in a sandbox, should, or need not."
     )
-    docs: Docs = Field(default_factory=Docs, description="The living docs.")
-    tracker: Tracker = Field(default_factory=Tracker, description="Issues for PRD and stories.")
-    notify: Notify = Field(default_factory=Notify, description="Messages outside GitHub.")
-    retention: Retention = Field(default_factory=Retention, description="How long records are kept.")
+    docs: Docs = Field(default_factory=Docs, description="The living docs. Not used by this version.")
+    tracker: Tracker = Field(
+        default_factory=Tracker, description="Issues for PRD and stories. Not used by this version."
+    )
+    notify: Notify = Field(default_factory=Notify, description="Messages outside GitHub. Not used by this version.")
+    retention: Retention = Field(
+        default_factory=Retention, description="How long records are kept. Not used by this version."
+    )
 
 
 def load_config(text: str | None, where: str = CONFIG_PATH, *, unswitchable: frozenset[str] = UNSWITCHABLE) -> Config:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
@@ -56,6 +57,22 @@ def plain_schema(model: type[BaseModel]) -> dict[str, Any]:
     inlined = _inline(schema, definitions)
     assert isinstance(inlined, dict)
     return inlined
+
+
+def common_schema(outputs: Iterable[type[BaseModel]]) -> dict[str, Any]:
+    """One schema that the answers of all these roles fit: what not every role gives is optional.
+
+    Providers cache a prompt from its tools on, so that roles share what they read only if their tools are the same.
+    """
+    schemas = [plain_schema(output) for output in outputs]
+    properties = {name: field for schema in schemas for name, field in schema["properties"].items()}
+    required = [name for name in properties if all(name in schema.get("required", ()) for schema in schemas)]
+    told = {name: field if name in required else _optional(field) for name, field in properties.items()}
+    return {"type": "object", "properties": told, "required": required, "additionalProperties": False}
+
+
+def _optional(field: dict[str, Any]) -> dict[str, Any]:
+    return {**field, "description": f"Design step only. {field.get('description', '')}".strip()}
 
 
 def _inline(node: Any, definitions: dict[str, Any]) -> Any:

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal
 
-from prd2pr.agents.answers import WorkReport, plain_schema
+from prd2pr.agents.answers import WorkReport, common_schema, plain_schema
 from prd2pr.agents.prompts import opening
 from prd2pr.agents.reading import Ear
-from prd2pr.agents.roles import Output, Role
+from prd2pr.agents.roles import ROLES, Output, Role
 from prd2pr.agents.task import Task
-from prd2pr.agents.tools import Desk, tools_for
+from prd2pr.agents.tools import TOOLS, Desk, tools_for
 from prd2pr.agents.workspace import RefusedWrite
 from prd2pr.core.records import Spend
 from prd2pr.errors import ModelRefused
-from prd2pr.ports import Block, Message, Model, Purpose, Reply, Request, Text, ToolResult
+from prd2pr.ports import Block, Message, Model, Purpose, Reply, Request, Text, Tool, ToolResult
 
 PATIENCE = 2  # unusable answers in a row that are only told so; the next one ends the attempt
 LAST_TURN = Text("This is your last answer in this attempt: finish the files and call `submit` in it.")
@@ -48,7 +48,7 @@ def run_role(
     edits_itself: bool = False,
 ) -> RoleResult[Output]:
     """Ends with what was submitted or with the budget's stop; ModelRefused when no usable answer is to be had."""
-    first = _first_request(role, task, desk)
+    first = _first_request(role, task, desk, edits_itself=edits_itself)
     talk = list(first.messages)
     ear = Ear(role, desk, edits_itself)
     spend, misunderstood = Spend(), 0
@@ -72,19 +72,31 @@ def run_role(
     raise _refused(role, task, model, f"did not hand anything in within {role.turns} turns")
 
 
-def _first_request(role: Role[Any], task: Task, desk: Desk | None) -> Request:
+def _first_request(role: Role[Any], task: Task, desk: Desk | None, *, edits_itself: bool) -> Request:
     system, message = opening(role, task)
     return Request(
         purpose=Purpose(role.name, task.subject, role.phase.value, task.attempt),
         model=task.model,
         system=system,
         messages=(message,),
-        tools=tools_for(role.tools, role.output) if role.tools else (),
+        tools=_tools(role, alone=edits_itself),
         output_schema=None if role.tools else plain_schema(role.output),
         max_tokens=role.max_tokens,
         workspace=desk.workspace.root if desk else None,
         writable=desk.workspace.globs() if desk and role.writes else (),
     )
+
+
+def _tools(role: Role[Any], *, alone: bool) -> tuple[Tool, ...]:
+    """The same for all roles that have tools, so that a provider's cache serves one with what another one read.
+
+    Whoever works without our tools (`alone`) pays no tokens, and is told exactly what is to be handed in.
+    """
+    if not role.tools:
+        return ()
+    if alone:
+        return tools_for(role.tools, plain_schema(role.output))
+    return tools_for(TOOLS, common_schema(other.output for other in ROLES.values() if other.tools))
 
 
 def _sent(talk: list[Message]) -> tuple[Message, ...]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic
 
 from pydantic import ValidationError
 
 from prd2pr.agents.answers import WorkReport
-from prd2pr.agents.roles import Output, Role
+from prd2pr.agents.roles import ROLES, Output, Role
 from prd2pr.agents.tools import SUBMIT, Answer, Desk, call_tool, what_is_wrong
 from prd2pr.ports import Reply, Text, ToolResult, ToolUse
 
@@ -73,13 +74,22 @@ class Ear(Generic[Output]):
 
     def _submit(self, use: ToolUse, *, after_failure: bool) -> tuple[Output | None, Answer]:
         try:
-            output = self.role.output.model_validate(dict(use.input))
+            output = self.role.output.model_validate(self._of_role(use.input))
         except ValidationError as problem:
             told = f"not taken: {what_is_wrong(problem)}"
             return None, Answer(told, failed=True, misunderstood=True)
         if doubt := self._doubt(output, after_failure=after_failure):
             return None, Answer(doubt, failed=True)
         return output, Answer("taken")
+
+    def _of_role(self, answer: Mapping[str, Any]) -> dict[str, Any]:
+        """Without fields that `submit` has for other roles: filling them in does no harm."""
+        foreign = {name for role in ROLES.values() if role.tools for name in role.output.model_fields}
+        return {
+            name: value
+            for name, value in answer.items()
+            if name in self.role.output.model_fields or name not in foreign
+        }
 
     def _doubt(self, output: Output, *, after_failure: bool) -> str:
         status = output.status if isinstance(output, WorkReport) else "done"

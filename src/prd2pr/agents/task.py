@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from prd2pr.agents.workspace import RefusedWrite
 from prd2pr.core.evidence import Finding
+from prd2pr.core.paths import TDD_ROOT
 from prd2pr.core.records import Design, Prd, Requirement, Story
 
 
@@ -21,12 +23,21 @@ class EarlierAttempt:
     output: str = ""  # what the tests said
 
 
+class Foundation(NamedTuple):
+    """A story that is done and that this one builds on, directly or not."""
+
+    story: Story
+    design: Design
+
+
 @dataclass(frozen=True)
 class Task:
     prd: Prd
     model: str  # the id of the model to ask
     story: Story | None = None
     design: Design | None = None
+    assumptions: tuple[str, ...] = ()  # of the plan
+    foundations: tuple[Foundation, ...] = ()  # the nearest first
     files: Mapping[str, str] = field(default_factory=dict)  # the repository's text files, without `.orch-state/`
     conventions: Mapping[str, str] = field(default_factory=dict)  # architecture.md, best-practices.md
     attempt: int = 1
@@ -40,20 +51,22 @@ class Task:
         return self.story.id if self.story else self.prd.id
 
     def requirements(self) -> tuple[Requirement, ...]:
-        """Those that the story serves, with their acceptance criteria, and what holds for all."""
+        """Those that the story serves, with their acceptance criteria; without a story, all."""
         if self.story is None:
             return self.prd.requirements
         wanted = set(self.story.requirements)
-        return tuple(
-            requirement
-            for requirement in self.prd.requirements
-            if requirement.id in wanted or requirement.parent in wanted or requirement.kind == "non_functional"
-        )
+        return tuple(each for each in self.prd.requirements if each.id in wanted or each.parent in wanted)
 
-    def own_paths(self) -> tuple[str, ...]:
-        """The story's own files, to be shown in full: its tests, then its modules."""
+    def general_requirements(self) -> tuple[Requirement, ...]:
+        """What holds for all stories."""
+        return tuple(each for each in self.prd.requirements if each.kind == "non_functional")
+
+    def own_sources(self) -> tuple[str, ...]:
+        """The files that the story creates or changes, whether they exist yet or not."""
+        planned = self.design.source_paths if self.design else ()
+        return tuple(dict.fromkeys((*planned, *(self.story.source_paths if self.story else ()))))
+
+    def own_tests(self) -> tuple[str, ...]:
         if self.story is None:
             return ()
-        tests = sorted(path for path in self.files if path.startswith(f"tests/tdd/{self.story.id}/"))
-        planned = self.design.source_paths if self.design else ()
-        return tuple(dict.fromkeys((*tests, *planned, *self.story.source_paths)))
+        return tuple(sorted(path for path in self.files if path.startswith(f"{TDD_ROOT}/{self.subject}/")))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,17 +130,18 @@ class Answer:
     misunderstood: bool = False  # not a call at all: unknown tool, or arguments of the wrong form
 
 
-def tools_for(names: Collection[str], output: type[BaseModel]) -> tuple[Tool, ...]:
-    """The definitions that a model is given: the named tools, and `submit` with the role's typed output."""
+def tools_for(names: Collection[str], submit: Mapping[str, Any]) -> tuple[Tool, ...]:
+    """The definitions that a model is given: the named tools, and `submit` with this schema."""
     kinds = ((name, TOOLS[name]) for name in names)
-    submit = Tool(SUBMIT, "Hand in your work; ends your turn.", plain_schema(output))
-    return (*(Tool(name, kind.description, plain_schema(kind.arguments)) for name, kind in kinds), submit)
+    last = Tool(SUBMIT, "Hand in your work; ends your turn.", submit)
+    return (*(Tool(name, kind.description, plain_schema(kind.arguments)) for name, kind in kinds), last)
 
 
 def call_tool(desk: Desk, use: ToolUse, allowed: Collection[str]) -> Answer:
     if use.name not in allowed:
         names = ", ".join([*allowed, SUBMIT])
-        return Answer(f"there is no tool {use.name!r}; you have {names}.", failed=True, misunderstood=True)
+        what = f"{use.name} is not for your step" if use.name in TOOLS else f"there is no tool {use.name!r}"
+        return Answer(f"{what}; you have {names}.", failed=True, misunderstood=True)
     kind = TOOLS[use.name]
     try:
         return Answer(kind.handle(desk, kind.arguments.model_validate(dict(use.input))))

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 MAP_LIMIT = 6_000
 FULL_LIMIT = 24_000
 FILE_LIMIT = 12_000
-NEIGHBOURS_LIMIT = 8_000
 
 # --- data stays data --------------------------------------------------------------------------------------------------
 
@@ -126,7 +125,7 @@ def _signatures(body: list[ast.stmt], indent: str) -> Iterator[str]:
     for node in body:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() if _is_public(node.name):
-                yield f"{indent}{_decorators(node)}{_function(node)}"
+                yield f"{indent}{_decorators(node)}{_function(node)}{_fixture_value(node)}"
             case ast.ClassDef() if _is_public(node.name):
                 yield f"{indent}{_decorators(node)}class {node.name}{_bases(node)}"
                 yield from _signatures(node.body, indent + "  ")
@@ -140,6 +139,14 @@ def _function(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     prefix = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
     return f"{prefix} {node.name}({ast.unparse(node.args)}){returns}"
+
+
+def _fixture_value(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """What a one-line fixture returns: whoever writes a test needs the value, not only the name."""
+    match node.body:
+        case [ast.Return(value=ast.expr() as value)] if "fixture" in _decorators(node):
+            return f": return {ast.unparse(value)[:120]}"
+    return ""
 
 
 def _decorators(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:
@@ -176,15 +183,3 @@ def in_full(files: Mapping[str, str], wanted: Iterable[str], *, limit: int = FUL
         else:
             left_out.append(path)
     return Shown(tuple(shown.items()), tuple(left_out))
-
-
-def neighbours(files: Mapping[str, str], own: Iterable[str], *, limit: int = NEIGHBOURS_LIMIT) -> tuple[str, ...]:
-    """The small modules beside the story's own, and the suite's fixtures: showing them saves a turn of reading."""
-    directories = {path.rpartition("/")[0] for path in own}
-    beside = [path for path in files if path.endswith(".py") and path.rpartition("/")[0] in directories]
-    fixtures = [path for path in files if path in {"conftest.py", "tests/conftest.py"}]
-    chosen: list[str] = []
-    for path in sorted({*beside, *fixtures} - set(own), key=lambda path: (len(files[path]), path)):
-        if files[path].strip() and sum(len(files[other]) for other in (*chosen, path)) <= limit:
-            chosen.append(path)
-    return tuple(sorted(chosen))

@@ -61,8 +61,7 @@ def liveness(scope: TestScope) -> Liveness:
 
 
 def _statements(scope: TestScope) -> list[ast.stmt]:
-    plain = [node for node in scope.module.tree.body if not isinstance(node, FunctionNode | ast.ClassDef)]
-    return [*plain, scope.test.node]
+    return [*_used_statements(scope), scope.test.node]
 
 
 def _bound_names(scope: TestScope, nodes: list[ast.AST]) -> frozenset[str]:
@@ -161,10 +160,11 @@ def _is_live(node: ast.AST, scope: TestScope, dead: frozenset[str]) -> bool:
         name for inner in ast.walk(node) if isinstance(inner, ast.comprehension) for name, _ in bindings(inner)
     }
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Name) and inner.id not in bound_inside and inner.id not in dead:
-            if inner.id in scope.bound or _live_name(inner.id, scope):
-                return True
         if isinstance(inner, ast.Await):
+            return True
+        if not isinstance(inner, ast.Name) or inner.id in bound_inside or inner.id in dead:
+            continue
+        if inner.id in scope.bound or _live_name(inner.id, scope):
             return True
     return False
 

@@ -13,6 +13,7 @@ from prd2pr.core.evidence import Evidence, Finding, PathKind, RunSummary, Verdic
 from prd2pr.core.paths import classify_path
 from prd2pr.core.policy import WritePolicy, policy_for
 from prd2pr.core.records import Cycle, Phase, RefusedAttempt, RefusedWriteRecord, Spend, Story
+from prd2pr.core.run_words import failure_lines, joined
 from prd2pr.flows.ledger import Entry, refused_entries, spent
 from prd2pr.flows.session import Session
 from prd2pr.flows.workbench import Assignment, Work, do_work
@@ -211,6 +212,5 @@ def red_output(position: Position) -> str:
 def failures_text(run: RunSummary | None) -> str:
     if run is None:
         return ""
-    failing = [result for result in (*run.story, *run.others_not_passed) if result.failure]
-    lines = [f"{each.outcome} {each.id}: {each.failure.message}" for each in failing if each.failure]
-    return "\n".join([*run.problems, *lines])[:6000]
+    failing = failure_lines(result for result in (*run.story, *run.others_not_passed) if result.failure)
+    return "\n".join(joined([*run.problems, *failing], 6000))

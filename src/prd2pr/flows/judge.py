@@ -27,8 +27,11 @@ def judge(  # noqa: PLR0917 the words of the command line, in their order
     return evidence, GATES[phase](evidence, policy)
 
 
-def story_context(git: Git, story: str, commits: Iterable[str]) -> StoryContext:
-    """From the first commit that knows the story: what a step may know is what was there before it."""
+def story_context(git: Git, story: str, commits: Iterable[str]) -> StoryContext | None:
+    """From the first commit that knows the story: what a step may know is what was there before it.
+
+    Commits that hold no plan at all are a person's: then the name says nothing, and they are judged as they are.
+    """
     known: set[str] = set()
     for commit in commits:
         for prd in _prds(git, commit):
@@ -37,11 +40,13 @@ def story_context(git: Git, story: str, commits: Iterable[str]) -> StoryContext:
             known |= set(stories)
             if story in stories:
                 return StoryContext.of(prd, stories[story], state.cycle(story) or Cycle(story=story))
+    if not known:
+        return None
     listed = ", ".join(sorted(known)[:10])
     raise UsageProblem(
         f"neither commit knows a story {story}",
         where="--story",
-        remedy=f"stories there: {listed}" if listed else "leave --story out: these commits hold no plan",
+        remedy=f"stories there: {listed}",
     )
 
 

@@ -12,7 +12,7 @@ from typing import Generic
 
 from prd2pr.agents.loop import RoleResult, run_role
 from prd2pr.agents.roles import Output, Role
-from prd2pr.agents.task import EarlierAttempt, Task
+from prd2pr.agents.task import EarlierAttempt, Foundation, Task
 from prd2pr.agents.tools import Desk
 from prd2pr.agents.workspace import Workspace
 from prd2pr.core.budget import Budget, check
@@ -25,10 +25,12 @@ from prd2pr.flows.ledger import spent
 from prd2pr.flows.session import Session
 from prd2pr.models import estimate_of
 from prd2pr.ports import Model, Purpose, Reply, Request, RunRequest
+from prd2pr.repo.store import BranchState
 
 MAX_FILES = 3000
 MAX_FILE_BYTES = 60_000
-TEXT_ENDINGS = (".py", ".md", ".toml", ".cfg", ".ini", ".txt", ".yml", ".yaml", ".json", ".rst")
+MAX_FOUNDATIONS = 12
+TEXT_ENDINGS = (".py", ".md", ".toml", ".cfg", ".ini", ".txt", ".yml", ".yaml", ".json", ".rst", ".flake8")
 
 
 @dataclass(frozen=True)
@@ -113,11 +115,15 @@ def try_tests(session: Session, assignment: Assignment[Output], directory: Path,
 
 
 def task_of(session: Session, assignment: Assignment[Output], model: Model) -> Task:
+    state = session.store.load(assignment.head)
+    story = assignment.story if state.planned else None
     return Task(
         prd=session.prd,
         model=model.name,
         story=assignment.story,
         design=assignment.design,
+        assumptions=state.backlog.assumptions if story else (),
+        foundations=foundations(state, story) if story else (),
         files=text_files(session, assignment.code_tree),
         conventions=conventions(session, assignment.head),
         attempt=assignment.attempt,
@@ -126,6 +132,23 @@ def task_of(session: Session, assignment: Assignment[Output], model: Model) -> T
         test_output=assignment.test_output,
         advice=assignment.advice,
     )
+
+
+def foundations(state: BranchState, story: Story) -> tuple[Foundation, ...]:
+    """The stories that this one builds on and that have a design, the nearest first."""
+    stories = {other.id: other for other in state.backlog.stories}
+    waiting, met = list(story.depends_on), set[str]()
+    found: list[Foundation] = []
+    while waiting and len(found) < MAX_FOUNDATIONS:
+        name = waiting.pop(0)
+        if name in met or name not in stories:
+            continue
+        met.add(name)
+        waiting += stories[name].depends_on
+        cycle = state.cycle(name)
+        if cycle and cycle.design:
+            found.append(Foundation(stories[name], cycle.design))
+    return tuple(found)
 
 
 def text_files(session: Session, tree: str) -> dict[str, str]:
