@@ -136,7 +136,8 @@ class Gates(Section):
         default=None,
         ge=0,
         le=1,
-        description="Share of deliberate faults that the story's tests must catch; empty: not asked. Not used by this version.",
+        description="Share of deliberate faults that the story's tests must catch; empty: not asked. "
+        "Not used by this version.",
     )
     held_out: bool = Field(
         default=False,

@@ -157,6 +157,8 @@ def _misspelt(name: str, evidence: Evidence) -> str | None:
 
 def is_slip(written: str, meant: str) -> bool:
     """Whether one is a mistyped form of the other. A new word that resembles an old one (`items`, `learn`) is none."""
+    if written == meant + meant[-1:] and not written.endswith("ss"):
+        return True  # a key that was held too long: `calcc`
     if min(len(written), len(meant)) < 4 or written[0] != meant[0] or written == meant:
         return False
     if len(written) == len(meant):
