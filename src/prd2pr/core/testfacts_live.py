@@ -61,7 +61,7 @@ def liveness(scope: TestScope) -> Liveness:
 
 
 def _statements(scope: TestScope) -> list[ast.stmt]:
-    return [*_used_statements(scope), scope.test.node]
+    return [*scope.statements, scope.test.node]
 
 
 def _bound_names(scope: TestScope, nodes: list[ast.AST]) -> frozenset[str]:
@@ -191,66 +191,48 @@ def uses_subject(scope: TestScope) -> bool:
         decorators = list(function.decorator_list)
         if any(_uses_subject(node, scope, local) for node in (*function.body, *decorators)):
             return True
-    around = _used_statements(scope)
-    return any(_uses_subject(node, scope, set()) for node in around) or _runs_subject(scope, around)
+    return any(_uses_subject(node, scope, set()) for node in scope.statements) or _runs_subject(scope)
 
 
-def _used_statements(scope: TestScope) -> list[ast.stmt]:
-    """Assignments of the module whose names the test uses, directly or through one another."""
-    plain = [node for node in scope.module.tree.body if isinstance(node, ast.Assign | ast.AnnAssign | ast.With)]
-    used = {name for node in scope.reach for name in _names_in(node)}
-    found: list[ast.stmt] = []
-    while True:
-        more = [
-            node
-            for node in plain
-            if node not in found and used & {name for inner in ast.walk(node) for name, _ in bindings(inner)}
-        ]
-        if not more:
-            return found
-        found += more
-        used |= {name for node in more for name in _names_in(node)}
-
-
-def _runs_subject(scope: TestScope, around: list[ast.stmt]) -> bool:
+def _runs_subject(scope: TestScope) -> bool:
     """A text with code or a command line that names the project, in a test that starts a process or executes text."""
     calls = [inner for node in scope.reach for inner in ast.walk(node) if isinstance(inner, ast.Call)]
     names = {resolve(dotted(call.func), scope.imports) for call in calls}
     starts = any(name.partition(".")[0] in _STARTERS or name in {"exec", "eval"} for name in names)
-    texts = string_constants([*(statement for node in scope.reach for statement in node.body), *around])
+    texts = string_constants([*(statement for node in scope.reach for statement in node.body), *scope.statements])
     return starts and any(scope.suite.mentions_subject(text) for text in texts)
 
 
 def _uses_subject(node: ast.AST, scope: TestScope, hidden: set[str]) -> bool:
-    existence = {id(inner) for place in ast.walk(node) if only_asks_existence(place) for inner in ast.walk(place)}
-    patched = {id(inner) for place in ast.walk(node) if _is_patch(place) for inner in ast.walk(place)}
+    passed_over = {id(inner) for place in _idle_places(node) for inner in ast.walk(place)}
     for inner in ast.walk(node):
-        if id(inner) in existence or id(inner) in patched:
+        if id(inner) in passed_over:
             continue
-        if isinstance(inner, ast.Call) and _calls_subject(inner, scope, hidden):
-            return True
-        if isinstance(inner, ast.Attribute) and _is_subject(inner, scope, hidden) and isinstance(inner.ctx, ast.Load):
-            return True
-        if isinstance(inner, ast.Compare | ast.BinOp | ast.For | ast.Subscript | ast.ClassDef) and any(
-            _is_subject(child, scope, hidden) for child in ast.iter_child_nodes(inner)
-        ):
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load) and inner.id not in hidden:
+            if scope.is_subject(inner.id):
+                return True
+        elif isinstance(inner, ast.Call) and any(map(scope.suite.mentions_subject, string_constants(inner.args))):
             return True
     return False
 
 
-def _calls_subject(call: ast.Call, scope: TestScope, hidden: set[str]) -> bool:
-    if _is_subject(call.func, scope, hidden):
-        return True
-    values = [*call.args, *(keyword.value for keyword in call.keywords)]
-    if dotted(call.func).rpartition(".")[2] in {"raises", "warns", "assertRaises"}:
-        values = values[1:]  # naming the exception is not yet using the subject
-    handed = any(_is_subject(inner, scope, hidden) for value in values for inner in ast.walk(value))
-    return handed or any(scope.suite.mentions_subject(text) for text in string_constants(values))
-
-
-def _is_subject(node: ast.AST, scope: TestScope, hidden: set[str]) -> bool:
-    name = dotted(node)
-    return bool(name) and name.partition(".")[0] not in hidden and scope.is_subject(name)
+def _idle_places(node: ast.AST) -> Iterator[ast.AST]:
+    """Where a name is mentioned and nothing is done with it."""
+    for place in ast.walk(node):
+        if only_asks_existence(place) or _is_patch(place):
+            yield place
+        elif isinstance(place, ast.Assert) and isinstance(place.test, ast.Name):
+            yield place.test
+        elif isinstance(place, ast.AnnAssign | ast.arg) and place.annotation is not None:
+            yield place.annotation
+        elif isinstance(place, ast.Call) and dotted(place.func).rpartition(".")[2] in {
+            "raises",
+            "warns",
+            "assertRaises",
+        }:
+            yield from place.args[:1]  # naming the exception is not yet using the subject
+        elif isinstance(place, ast.ExceptHandler) and place.type is not None:
+            yield place.type
 
 
 def _is_patch(node: ast.AST) -> bool:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from prd2pr.core.evidence import Fact
 from prd2pr.core.testfacts_model import (
     DeclaredTest,
-    FactContext,
     FunctionNode,
     TestModule,
     constructor_of,
@@ -63,7 +62,7 @@ def mark_facts(suite: Suite) -> Iterator[Fact]:
         yield from _skips(module, test, imports)
         yield from _empty_parameters(module, test, imports)
         yield from _yields(module, test)
-        yield from _dice(module, test, imports, suite.context)
+        yield from _dice(suite, test)
         yield from _clocks(module, test, imports)
 
 
@@ -199,13 +198,14 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
 # --- not the same twice -----------------------------------------------------------------------------------------------
 
 
-def _dice(module: TestModule, test: DeclaredTest, imports: Mapping[str, str], context: FactContext) -> Iterator[Fact]:
-    own = {**imports, **imports_of([test.node])}
-    if _calls(module.tree, own) & _SEEDS or any("random.seed(" in text for text in context.support.values()):
-        return
+def _dice(suite: Suite, test: DeclaredTest) -> Iterator[Fact]:
+    own = {**suite.own.imports, **imports_of([test.node])}
+    seeded = _SEEDS & (suite.own.calls | {name for file in suite.support for name in file.calls})
     for node in ast.walk(test.node):
-        if isinstance(node, ast.Call) and (name := resolve(dotted(node.func), own)) in _DICE:
-            yield _fact("RED505", module, node, f"`{name}` without a seed: the test can come out differently", test.id)
+        if isinstance(node, ast.Call) and (name := resolve(dotted(node.func), own)) in _DICE and not seeded:
+            yield _fact(
+                "RED505", suite.module, node, f"`{name}` without a seed: the test can come out differently", test.id
+            )
             return
 
 

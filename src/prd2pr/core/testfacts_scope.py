@@ -134,6 +134,21 @@ class TestScope:
         owner = self.suite.classes.get(name)
         return ([helper] if helper else []) + ([node for _, node in functions_in(owner.body)] if owner else [])
 
+    @cached_property
+    def statements(self) -> list[ast.stmt]:
+        """Assignments of the module whose names the test uses, directly or through one another."""
+        used = {x.id for node in self.reach for x in ast.walk(node) if isinstance(x, ast.Name)}
+        found: dict[int, ast.stmt] = {}
+        grows = True
+        while grows:
+            grows = False
+            for node, bound, mentioned in self.suite.own.assignments:
+                if id(node) not in found and used & bound:
+                    found[id(node)] = node
+                    used |= mentioned
+                    grows = True
+        return list(found.values())
+
     def is_subject(self, name: str) -> bool:
         return self.suite.is_subject(name, self.imports)
 

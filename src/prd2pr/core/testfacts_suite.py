@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from prd2pr.core.testfacts_model import FactContext, FunctionNode, TestModule, imports_of, is_fixture, parse, resolve
+from prd2pr.core.testfacts_model import (
+    FactContext,
+    FunctionNode,
+    TestModule,
+    dotted,
+    imports_of,
+    is_fixture,
+    parse,
+    resolve,
+)
 
 _NOT_SUBJECT = frozenset(
     {"tests", "test", "conftest", "pytest", "_pytest", "hypothesis", "unittest", "numpy", "pandas"}
@@ -44,6 +53,17 @@ class SuiteFile:
     @cached_property
     def classes(self) -> dict[str, ast.ClassDef]:
         return {node.name: node for node in self.tree.body if isinstance(node, ast.ClassDef)}
+
+    @cached_property
+    def assignments(self) -> list[tuple[ast.stmt, frozenset[str], frozenset[str]]]:
+        """Statements of the module that bind names, with the names that they bind and those that they mention."""
+        plain = [node for node in self.tree.body if isinstance(node, ast.Assign | ast.AnnAssign | ast.With)]
+        return [(node, _names(node, ast.Store), _names(node, ast.Load)) for node in plain]
+
+    @cached_property
+    def calls(self) -> frozenset[str]:
+        """Full names of all that is called anywhere in the file."""
+        return frozenset(resolve(dotted(x.func), self.imports) for x in self.nodes if isinstance(x, ast.Call))
 
     @cached_property
     def strings(self) -> list[str]:
@@ -160,6 +180,10 @@ class Suite:
             if more <= driving:
                 return frozenset(driving)
             driving |= more
+
+
+def _names(node: ast.AST, context: type[ast.expr_context]) -> frozenset[str]:
+    return frozenset(x.id for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, context))
 
 
 def functions_in(body: list[ast.stmt]) -> Iterator[tuple[str, FunctionNode]]:
