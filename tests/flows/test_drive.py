@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from world import GREEN_ADD, RED_ADD, WRONG_ADD, submit, use, write
+from world import GREEN_ADD, PLAN, RED_ADD, WRONG_ADD, designed, say, submit, use, write
 
 ALL_PHASES = [
     "plan(calc)",
@@ -111,4 +111,31 @@ def test_fused_proves_red_by_withholding_the_code(world):
     assert done.status == 0, done.out + done.err
     assert world.phases() == ALL_PHASES[:5]
     assert "src/calc/sums.py" not in world.git("ls-tree", "-r", "--name-only", f"{world.branch}~2")
+    assert world.verify().status == 0
+
+
+def test_a_story_that_is_built_already_is_verified_and_never_called_red(world):
+    world.write({"src/calc/sums.py": GREEN_ADD})
+    world.commit("somebody built it before")
+    world.answers["calc-1/red/tester/2/1"] = world.answers["calc-1/red/tester/1/1"]
+    done = world.run("--story", "calc-1")
+    assert done.status == 0, done.out + done.err
+    assert world.phases() == ["plan(calc)", "design(calc-1)", "green(calc-1)", "integrated(calc-1)"]
+    cycle = json.loads(world.show(".orch-state/prds/calc/tdd/cycles/calc-1.json"))
+    assert cycle["pre_implemented"]
+    assert "already built" in (world.repo / ".git/prd2pr/pr/calc.html").read_text()
+    verified = world.verify()
+    assert verified.status == 0, verified.out
+
+
+def test_a_docs_story_passes_openly_without_red(world):
+    plan = json.loads(json.dumps(PLAN))
+    plan["stories"][0].update(kind="docs", criteria=[], title="Describe adding", source_paths=["README.md"])
+    world.answers["calc/plan/planner/1/1"] = say(plan)
+    world.answers["calc-1/design/architect/1/1"] = designed()
+    world.answers["calc-1/green/builder/1/1"] = write("README.md", "# Calc\n\nAdds numbers.\n")
+    done = world.run("--story", "calc-1")
+    assert done.status == 0, done.out + done.err
+    assert world.phases() == ["plan(calc)", "design(calc-1)", "green(calc-1)", "integrated(calc-1)"]
+    assert "no tests asked for" in world.git("log", "-1", "--format=%B", world.branch)
     assert world.verify().status == 0

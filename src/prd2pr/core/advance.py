@@ -24,6 +24,7 @@ from prd2pr.core.records import (
     Story,
     StoryStatus,
     TestFile,
+    TestFileStatus,
 )
 from prd2pr.core.refusal import Refusal
 
@@ -44,7 +45,6 @@ class Crossed:
 
 def advance(cycle: Cycle, crossed: Crossed) -> Cycle:
     """The cycle past its phase. Raises IllegalCommand where the machine does not allow it."""
-    phase = crossed.step.phase
     return cycle.model_copy(
         update={
             "state": next_state(cycle, crossed),
@@ -53,10 +53,16 @@ def advance(cycle: Cycle, crossed: Crossed) -> Cycle:
             "refused_writes": (*cycle.refused_writes, *crossed.refused_writes),
             "design": crossed.design or cycle.design,
             "test_files": files_after(cycle, crossed),
-            "tests": crossed.evidence.story_tests if phase in (Phase.RED, Phase.INTEGRATED) else cycle.tests,
+            "tests": crossed.evidence.story_tests if brings_tests(crossed) else cycle.tests,
             "blocked": "",
+            "pre_implemented": cycle.pre_implemented or crossed.evidence.pre_implemented,
         }
     )
+
+
+def brings_tests(crossed: Crossed) -> bool:
+    """RED brings the story's tests, INTEGRATED gives them new names; so does GREEN of what was built before."""
+    return crossed.step.phase in (Phase.RED, Phase.INTEGRATED) or crossed.evidence.pre_implemented
 
 
 def next_state(cycle: Cycle, crossed: Crossed) -> CycleState:
@@ -64,7 +70,7 @@ def next_state(cycle: Cycle, crossed: Crossed) -> CycleState:
     after: CycleState | Refusal = cross(cycle.state, phase, crossed.verdict)
     if phase is Phase.DESIGN and crossed.story.kind in UNTESTED_KINDS:
         after = pass_untested(cycle.state, crossed.story.kind, f"kind {crossed.story.kind}: no tests asked for")
-    elif phase is Phase.GREEN and cycle.pre_implemented:
+    elif phase is Phase.GREEN and crossed.evidence.pre_implemented:
         after = pass_pre_implemented(cycle.state, crossed.verdict)
     if isinstance(after, Refusal):
         raise after.error()
@@ -73,9 +79,11 @@ def next_state(cycle: Cycle, crossed: Crossed) -> CycleState:
 
 def files_after(cycle: Cycle, crossed: Crossed) -> tuple[TestFile, ...]:
     """draft → committed (RED) → passing (GREEN) → integrated."""
+    built_before = crossed.evidence.pre_implemented
     match crossed.step.phase:
-        case Phase.RED:
-            return tuple(TestFile(path=path, blob=blob, status="committed") for path, blob in crossed.test_blobs)
+        case Phase.RED | Phase.GREEN if built_before or crossed.step.phase is Phase.RED:
+            status: TestFileStatus = "passing" if built_before else "committed"
+            return tuple(TestFile(path=path, blob=blob, status=status) for path, blob in crossed.test_blobs)
         case Phase.GREEN | Phase.REFACTOR:
             return tuple(file.model_copy(update={"status": "passing"}) for file in cycle.test_files)
         case Phase.INTEGRATED:

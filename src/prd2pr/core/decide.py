@@ -75,6 +75,7 @@ def next_phase(story: Story, cycle: Cycle | None) -> Phase | Rest:
 
 
 def after_green(story: Story, cycle: Cycle) -> Phase:
-    """Refactoring is asked for once, and of code that tests hold: a docs or config story goes straight on."""
+    """Refactoring is asked for once, and of code that this story wrote under tests: others go straight on."""
     asked = bool(cycle.steps) and cycle.steps[-1].phase is Phase.REFACTOR
-    return Phase.INTEGRATED if asked or story.kind in UNTESTED_KINDS else Phase.REFACTOR
+    nothing_new = story.kind in UNTESTED_KINDS or cycle.pre_implemented
+    return Phase.INTEGRATED if asked or nothing_new else Phase.REFACTOR

@@ -199,6 +199,7 @@ class Evidence(Document):
     signatures_after: tuple[Signature, ...] = ()
     improvement: dict[str, Any] = Field(default_factory=dict)  # REFACTOR: measures before and after
     note: str = ""  # "nothing worth changing", "pre_implemented", "kind docs: no tests asked for"
+    pre_implemented: bool = False  # GREEN without RED, openly: the tests are new and the code was there before
     # Places kept for layers that are not built yet; None says "not checked", never "fine".
     bite: dict[str, Any] | None = None  # knock-out, mutants, perturbed expectations
     held_out: dict[str, Any] | None = None

@@ -215,6 +215,10 @@ NOTHING_TO_REFACTOR = "refactor: nothing worth changing"
 REFACTORING_DROPPED = "refactor: refused, so the code stays as GREEN proved it"
 
 
+# The note of a GREEN step that no RED came before.
+ALREADY_BUILT = "built before: the new tests pass without any change of code, so RED is not claimed"
+
+
 class PlannedSymbol(Record):
     """What the design says will exist: RED may fail because it does not exist yet."""
 

@@ -60,9 +60,10 @@ class StoryContext:
     red_tests: tuple[str, ...] = ()
     locked: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # path -> blob that RED committed
     note: str = ""
+    pre_implemented: bool = False
 
     @classmethod
-    def of(cls, prd: str, story: Story, cycle: Cycle, *, note: str = "") -> StoryContext:
+    def of(cls, prd: str, story: Story, cycle: Cycle, *, note: str = "", pre_implemented: bool = False) -> StoryContext:
         untested = f"kind {story.kind}: no tests asked for" if story.kind in UNTESTED_KINDS else ""
         return cls(
             story=story.id,
@@ -74,6 +75,7 @@ class StoryContext:
             red_tests=cycle.tests,
             locked=MappingProxyType({file.path: file.blob for file in cycle.test_files}),
             note=note or untested,
+            pre_implemented=pre_implemented,
         )
 
 
@@ -135,7 +137,10 @@ def gather(
     if phase not in _GATHERERS:
         raise UsageProblem(f"{phase.value} has no gate", where="gate", remedy="name red, green, refactor or integrated")
     pair = pair_of(gathering.git, gathering.rules, base, head, with_state=with_state)
-    return _GATHERERS[phase](_Case(gathering, phase, pair, story, base))
+    case = _Case(gathering, phase, pair, story, base)
+    if phase is Phase.GREEN and story and story.pre_implemented:
+        return _red(case).model_copy(update={"pre_implemented": True})
+    return _GATHERERS[phase](case)
 
 
 # --- RED --------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from prd2pr.core.evidence import Evidence, PathKind, Verdict
 from prd2pr.core.gates import GATES
 from prd2pr.core.paths import TDD_ROOT, classify_path, promote
 from prd2pr.core.policy import policy_for
-from prd2pr.core.records import NOTHING_TO_REFACTOR, REFACTORING_DROPPED, UNTESTED_KINDS, Design, Phase
+from prd2pr.core.records import ALREADY_BUILT, NOTHING_TO_REFACTOR, REFACTORING_DROPPED, UNTESTED_KINDS, Design, Phase
 from prd2pr.flows.attempts import (
     Judged,
     Position,
@@ -39,7 +39,6 @@ class Crossing:
     design: Design | None = None
     note: str = ""
     withheld: str = ""
-    pre_implemented: bool = False
 
 
 Phased = Crossing | Stuck
@@ -107,10 +106,27 @@ def attempt(session: Session, position: Position, role: Role[WorkReport], attemp
             return Crossing(role.phase, judged)
         repeated = oscillates(judged.code_tree, session, position, role.phase)
         note_refusal(session, position, judged, attempts)
+        if earlier and only_built_before(judged):
+            return built_before(session, position, judged)
         earlier = earlier_attempts(session, position, role.phase)
         if repeated:
             return Stuck(f"{role.phase.value}: the attempts go in a circle, the last one repeats an earlier one")
     return Stuck(f"{role.phase.value} was refused {attempts} times, the last time by {last_codes(earlier)}")
+
+
+def only_built_before(judged: Judged) -> bool:
+    """All new tests pass, and nothing else is wrong with them."""
+    return {finding.code for finding in judged.verdict.errors} == {"RED105"}
+
+
+def built_before(session: Session, position: Position, red: Judged) -> Phased:
+    """Asked twice, the tester wrote tests that pass: the story is verified as built, and RED is never claimed."""
+    judged = judge_tree(session, position, Phase.GREEN, red.code_tree, ALREADY_BUILT, pre_implemented=True)
+    if judged.verdict.accepted:
+        return Crossing(
+            Phase.GREEN, replace(judged, attempt=red.attempt, explanation=red.explanation), note=ALREADY_BUILT
+        )
+    return Stuck("the story seems to be built already, but its tests do not hold")
 
 
 def last_codes(earlier: tuple[object, ...]) -> str:
@@ -130,14 +146,14 @@ def judge_work(session: Session, position: Position, phase: Phase, work: Work[Wo
     )
 
 
-def judge_tree(session: Session, position: Position, phase: Phase, tree: str, note: str = "") -> Judged:
-    evidence = gather(session.gathering, phase, position.code_tree, tree, story=story_context(session, position, note))
+def judge_tree(
+    session: Session, position: Position, phase: Phase, tree: str, note: str = "", *, pre_implemented: bool = False
+) -> Judged:
+    context = StoryContext.of(
+        session.prd.id, position.story, position.cycle, note=note, pre_implemented=pre_implemented
+    )
+    evidence = gather(session.gathering, phase, position.code_tree, tree, story=context)
     return Judged(tree, evidence, GATES[phase](evidence, session.policy), 1)
-
-
-def story_context(session: Session, position: Position, note: str = "") -> StoryContext:
-    cycle = position.cycle
-    return StoryContext.of(session.prd.id, position.story, cycle, note=note)
 
 
 def fused_red(session: Session, position: Position) -> Phased:

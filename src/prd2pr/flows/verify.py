@@ -170,7 +170,14 @@ class Verifier:
             verdict, evidence = Verdict(phase=claim.step.phase, accepted=True), Evidence(phase=claim.step.phase)
         else:
             assert claim.story is not None, "order_findings has looked"
-            context = StoryContext.of(claim.step.prd, claim.story, claim.cycle_before, note=noted(claim))
+            said = claimed_evidence(claim)
+            context = StoryContext.of(
+                claim.step.prd,
+                claim.story,
+                claim.cycle_before,
+                note=said.note if said else "",
+                pre_implemented=bool(said and said.pre_implemented),
+            )
             evidence = gather(self.gathering, claim.step.phase, claim.base_tree, claim.head_tree, story=context)
             verdict = GATES[claim.step.phase](evidence, self.policy)
             if not verdict.accepted:
@@ -243,6 +250,9 @@ def order_findings(claim: Claim) -> Iterator[Finding]:
         yield error("VER106", "the cycle's record does not name this step", claim.state.paths.cycle(step.story))
     expected = next_phase(claim.story, before if before.steps else None)
     may_follow = {expected, Phase.INTEGRATED} if expected is Phase.REFACTOR else {expected}
+    said = claimed_evidence(claim)
+    if expected is Phase.RED and said and said.pre_implemented:
+        may_follow = {Phase.GREEN}  # openly without RED: the gate asks for new tests that pass and no other change
     if step.phase is not Phase.NOTE and step.phase not in may_follow:
         yield error("VER104", f"{step.phase.value} cannot come now")
 
@@ -254,6 +264,6 @@ def plan_of(backlog: Backlog) -> Backlog:
     )
 
 
-def noted(claim: Claim) -> str:
+def claimed_evidence(claim: Claim) -> Evidence | None:
     proof = claim.state.proof(claim.step.story, claim.step.n, claim.step.phase)
-    return proof.evidence.note if proof else ""
+    return proof.evidence if proof else None

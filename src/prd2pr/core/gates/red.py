@@ -33,10 +33,10 @@ _SCOPE: dict[PathKind, tuple[str, str]] = {
 
 
 def red_gate(evidence: Evidence, policy: GatePolicy) -> Verdict:
-    return settle(Phase.RED, _findings(evidence, policy), policy)
+    return settle(Phase.RED, red_findings(evidence, policy), policy)
 
 
-def _findings(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
+def red_findings(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
     yield from honest_runs(evidence, policy)
     yield from _tests_only(evidence)
     yield from links(evidence, "RED106")
