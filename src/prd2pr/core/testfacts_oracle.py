@@ -36,6 +36,7 @@ def oracle_facts(suite: Suite) -> Iterator[Fact]:
     yield from _contradictions(module, equations)
     for test in tests:
         yield from _contradictory_rows(module, test)
+        yield from _unequal_to_itself(module, test)
         yield from _several_answers(module, test)
     yield from _self_written(module, tests)
 
@@ -166,6 +167,17 @@ def _certain(first: Equation, second: Equation, call: ast.expr) -> bool:
     return same_value or (numbers and adjacent and len(getattr(call, "args", [])) > 1)
 
 
+def _unequal_to_itself(module: TestModule, test: DeclaredTest) -> Iterator[Fact]:
+    """`assert x != x`: nothing is. Calls are left out, since two of them may differ: `uuid4() != uuid4()`."""
+    for node in ast.walk(test.node):
+        if not isinstance(node, ast.Assert) or not isinstance(node.test, ast.Compare) or len(node.test.ops) != 1:
+            continue
+        left, right = node.test.left, node.test.comparators[0]
+        never = isinstance(node.test.ops[0], ast.NotEq | ast.Lt | ast.Gt | ast.IsNot)
+        if never and isinstance(left, ast.Name | ast.Attribute) and ast.dump(left) == ast.dump(right):
+            yield _fact("RED310", module, node.lineno, f"`{ast.unparse(node.test)}` can never be", test.id)
+
+
 def _contradictory_rows(module: TestModule, test: DeclaredTest) -> Iterator[Fact]:
     for call in (item for item in test.node.decorator_list if isinstance(item, ast.Call)):
         if (
@@ -232,6 +244,9 @@ def _self_written(module: TestModule, tests: tuple[DeclaredTest, ...]) -> Iterat
         for node in ast.walk(test.node):
             if isinstance(node, ast.Call) and id(node) not in asked and _writes(node, constants | local):
                 yield _fact("RED413", module, node.lineno, "writes the file that it then compares with", test.id)
+            elif isinstance(node, ast.If) and id(node) not in asked and _fills_in(node):
+                why = "writes what it finds where nothing is yet, and then compares with that"
+                yield _fact("RED413", module, node.lineno, why, test.id)
             elif isinstance(node, ast.Compare) and _empty_snapshot(node):
                 yield _fact("RED413", module, node.lineno, "the snapshot is empty: whatever comes is accepted", test.id)
             elif _switches_asserts_off(node):
@@ -251,6 +266,14 @@ def _switches_asserts_off(node: ast.AST) -> bool:
 def _is_asked_for(node: ast.AST) -> bool:
     """Rewriting golden files when a person asks for it, by a variable or an option, is good practice."""
     return isinstance(node, ast.If) and any(word in ast.unparse(node.test) for word in ("environ", "getenv", "option"))
+
+
+def _fills_in(node: ast.If) -> bool:
+    """`if not path.exists(): path.write_text(…)`, wherever the path lies."""
+    if not isinstance(node.test, ast.UnaryOp) or "exists(" not in ast.unparse(node.test):
+        return False
+    calls = (inner for line in node.body for inner in ast.walk(line) if isinstance(inner, ast.Call))
+    return any(dotted(call.func).rpartition(".")[2] in {"write_text", "write_bytes", "open", "dump"} for call in calls)
 
 
 def _from_here(value: ast.expr, known: set[str]) -> bool:
