@@ -269,11 +269,16 @@ def _is_asked_for(node: ast.AST) -> bool:
 
 
 def _fills_in(node: ast.If) -> bool:
-    """`if not path.exists(): path.write_text(…)`, wherever the path lies."""
+    """`if not path.exists(): path.write_text(found)`, wherever the path lies. A constant is an input, not a finding."""
     if not isinstance(node.test, ast.UnaryOp) or "exists(" not in ast.unparse(node.test):
         return False
     calls = (inner for line in node.body for inner in ast.walk(line) if isinstance(inner, ast.Call))
-    return any(dotted(call.func).rpartition(".")[2] in {"write_text", "write_bytes", "open", "dump"} for call in calls)
+    writers = {"write_text", "write_bytes", "write", "dump"}
+    return any(
+        dotted(call.func).rpartition(".")[2] in writers
+        and any(not isinstance(value, ast.Constant) for value in call.args)
+        for call in calls
+    )
 
 
 def _from_here(value: ast.expr, known: set[str]) -> bool:
