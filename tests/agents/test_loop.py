@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -286,14 +287,51 @@ def test_the_architect_reads_and_submits_a_design(work: Any) -> None:
     model = ScriptedModel(says(("read_file", {"path": "src/shop/cart.py"})), says(("submit", answer)))
     design = work(ARCHITECT, model).output.design()
     assert design.symbols[0].name == "shop.points.points_for"
-    assert {tool.name for tool in model.requests[0].tools} == {"read_file", "list_files", "search", "submit"}
 
 
 def test_the_architect_cannot_write(work: Any, checkout: Path) -> None:
     model = ScriptedModel(says(write(SOURCE)), says(write(SOURCE)), says(write(SOURCE)))
-    with pytest.raises(ModelRefused, match="there is no tool 'write_file'"):
+    with pytest.raises(
+        ModelRefused, match="write_file is not for your step; you have read_file, list_files, search, submit"
+    ):
         work(ARCHITECT, model)
     assert not (checkout / SOURCE).exists()
+
+
+def test_all_roles_have_the_same_tools_so_that_they_share_a_cache(work: Any) -> None:
+    requests = []
+    for role in (ARCHITECT, TESTER, BUILDER, FUSED, REFACTORER):
+        model = ScriptedModel(says(("submit", {"status": "contradiction", "explanation": "No."})), *[says("no")] * 3)
+        with contextlib.suppress(ModelRefused):
+            work(role, model)
+        requests.append(model.requests[0])
+    assert len({repr((request.tools, request.system)) for request in requests}) == 1
+    submit = requests[0].tools[-1]
+    assert (submit.name, submit.schema["required"]) == ("submit", ["status", "explanation"])
+    assert submit.schema["properties"]["symbols"]["description"].startswith("Only if asked for.")
+
+
+def test_fields_of_another_role_do_no_harm(work: Any) -> None:
+    answer = {"status": "done", "explanation": "Built.", "summary": "One function.", "symbols": [], "decisions": []}
+    result = work(BUILDER, ScriptedModel(says(write(SOURCE), ("submit", answer))))
+    assert (result.stop, result.explanation) == ("done", "Built.")
+
+
+def test_a_field_of_no_role_is_told(work: Any) -> None:
+    model = ScriptedModel(
+        says(write(SOURCE), ("submit", {"status": "done", "explanation": "x", "mood": "fine"})), says(done())
+    )
+    work(BUILDER, model)
+    assert any("mood" in text for text in answers(model.requests[1]))
+
+
+def test_workers_without_our_tools_are_told_exactly_what_to_hand_in(work: Any) -> None:
+    model = ScriptedModel(*[says("no")] * 3)
+    with pytest.raises(ModelRefused):
+        work(ARCHITECT, model, edits_itself=True)
+    tools = {tool.name: tool for tool in model.requests[0].tools}
+    assert set(tools) == {"read_file", "list_files", "search", "submit"}
+    assert "symbols" in tools["submit"].schema["required"]
 
 
 # --- workers that edit by themselves ----------------------------------------------------------------------------------

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
+from prd2pr.agents.answers import common_schema
 from prd2pr.agents.prompts import opening
-from prd2pr.agents.roles import ARCHITECT, BUILDER, PLANNER, ROLES, TESTER, Role
-from prd2pr.agents.task import EarlierAttempt, Task
+from prd2pr.agents.roles import ARCHITECT, BUILDER, PLANNER, REFACTORER, ROLES, TESTER, Role
+from prd2pr.agents.task import EarlierAttempt, Foundation, Task
 from prd2pr.agents.tools import TOOLS, tools_for
 from prd2pr.agents.workspace import RefusedWrite
 from prd2pr.core.evidence import Finding
@@ -94,9 +95,67 @@ def test_a_refused_attempt_is_fed_back_like_this(task: Task) -> None:
     assert text.count("+def test_empty()") == 1, "only the last attempt's work is shown again"
 
 
-def test_the_builder_sees_what_the_tests_say(task: Task) -> None:
-    text = shown(BUILDER, replace(task, test_output="3 tests: 3 error."))
-    assert '<material name="test run">\n3 tests: 3 error.\n</material>' in text
+def test_the_builder_sees_what_the_tests_say_until_an_attempt_says_more(task: Task) -> None:
+    first = replace(task, test_output="3 tests: 3 error.")
+    assert '<material name="test run">\n3 tests: 3 error.\n</material>' in shown(BUILDER, first)
+    assert "3 tests: 3 error." not in shown(BUILDER, replace(first, attempt=2, earlier=(EARLIER,)))
+
+
+def test_what_the_test_run_says_is_not_said_again_by_the_findings(task: Task) -> None:
+    test = "tests/tdd/loyalty-1/test_loyalty_1_earning.py::test_sum"
+    failed = Finding(code="GRN302", severity="error", message="failed: AssertionError assert 1 == 2", test=test)
+    sandbox = Finding(code="RUN104", severity="warning", message="the tests ran without a sandbox")
+    attempt = EarlierAttempt(1, (failed, sandbox), output=f"failed {test}: AssertionError: assert 1 == 2")
+    text = shown(BUILDER, replace(task, attempt=2, earlier=(attempt,)))
+    assert f"GRN302 error: failed, see the test run [{test}]" in text
+    assert text.count("assert 1 == 2") == 1
+    assert "RUN104" not in text
+
+
+def test_what_the_plan_assumed_and_earlier_stories_decided_is_told(task: Task, story: Story, design: Design) -> None:
+    earlier = story.model_copy(update={"id": "loyalty-0", "title": "Prices are whole"})
+    text = shown(
+        TESTER,
+        replace(task, assumptions=("A day ends at midnight UTC.",), foundations=(Foundation(earlier, design),)),
+    )
+    assert "- A day ends at midnight UTC." in text
+    assert "loyalty-0: Prices are whole\n  decided: Cents of several lines add up before they are floored." in text
+    assert "  made: shop.points, shop.points.points_for" in text
+
+
+def test_the_line_length_is_told_where_the_project_has_one(task: Task) -> None:
+    assert "characters long" not in shown(TESTER, task)
+    files = {**task.files, "pyproject.toml": "[tool.black]\nline-length = 99\n"}
+    assert "Lines are at most 99 characters long." in shown(TESTER, replace(task, files=files))
+
+
+def test_the_refactorer_sees_what_is_measured(task: Task) -> None:
+    source = "def points_for(cart):\n    return 1 if cart else 0\n"
+    text = shown(REFACTORER, replace(task, files={**task.files, "src/shop/points.py": source}))
+    measures = "greatest complexity 2, complexity in all 2, longest function 2, copied lines 0, lines 2, functions 1"
+    assert f"src/shop/points.py: {measures}" in text
+
+
+def test_a_story_that_adds_no_names_is_built_by_changing_what_exists(task: Task, design: Design) -> None:
+    assert "Build what the design names" in shown(BUILDER, task)
+    text = shown(BUILDER, replace(task, design=design.model_copy(update={"symbols": ()})))
+    assert "Build what the design names" not in text
+    assert "change how the existing code behaves" in text
+
+
+def test_hints_of_several_lines_stay_apart(task: Task, story: Story) -> None:
+    wordy = story.model_copy(update={"interface": "earn(cart) -> int\nspend(points) -> Money"})
+    text = shown(TESTER, replace(task, story=wordy))
+    assert "Planned module: shop.points\n\nPlanned interface:\n  earn(cart) -> int\n  spend(points) -> Money\n" in text
+
+
+def test_only_what_the_story_is_about_is_shown_in_full(task: Task, story: Story) -> None:
+    tests = {"tests/tdd/loyalty-1/test_loyalty_1_earning.py": "from shop.catalog import Product\n"}
+    about = story.model_copy(update={"interface": "points_for(receipt: Receipt) -> int"})
+    text = shown(BUILDER, replace(task, story=about, files={**task.files, **tests}))
+    in_full = re.findall(r'<material name="(\S+\.py)">', text)
+    assert in_full == ["src/shop/checkout.py", next(iter(tests)), "src/shop/catalog.py", "src/shop/cart.py"]
+    assert "  class Cart\n" in text, "all others by their signatures"
 
 
 @pytest.mark.parametrize("kind", ["docs", "config", "chore"])
@@ -112,6 +171,7 @@ def test_stories_without_tests_are_said_to_have_none(task: Task, story: Story, k
 @pytest.mark.parametrize("role", ROLES.values(), ids=list(ROLES))
 def test_prompts_are_thrifty(role: Role[Any], task: Task) -> None:
     system, *_, step = blocks_of(role, task_for(role, task))
+    assert step.text.startswith("# Your step")
     assert len(system.text) / CHARS_A_TOKEN < 700
     assert len(step.text) / CHARS_A_TOKEN < 600
 
@@ -120,14 +180,30 @@ def test_prompts_are_thrifty(role: Role[Any], task: Task) -> None:
 def test_what_changes_between_attempts_stands_after_the_last_cache_mark(role: Role[Any], task: Task) -> None:
     first = blocks_of(role, task_for(role, task))
     later = blocks_of(role, replace(task_for(role, task), attempt=2, earlier=(EARLIER,), advice="Think."))
-    assert [block.cache for block in first] == [True, False, True, False]
-    assert first[:3] == later[:3]
-    assert later[3].text.startswith(first[3].text)
+    assert first[-1].cache
+    assert later[:-1] == first
+    assert sum(block.cache for block in later) == 3, "one more for the talk that follows: providers take four"
 
 
-def test_the_system_prompt_does_not_depend_on_the_story(task: Task, story: Story) -> None:
-    other = replace(task, story=story.model_copy(update={"id": "loyalty-9", "title": "Other"}))
-    assert blocks_of(TESTER, task)[0] == blocks_of(TESTER, other)[0]
+def test_the_steps_of_a_story_share_all_but_its_own_files(task: Task) -> None:
+    tests = {"tests/tdd/loyalty-1/test_loyalty_1_earning.py": "from shop.points import points_for\n"}
+    code = {"src/shop/points.py": "def points_for(cart): ...\n"}
+    asked = [
+        blocks_of(ARCHITECT, replace(task, design=None)),
+        blocks_of(TESTER, task),
+        blocks_of(BUILDER, replace(task, files={**task.files, **tests})),
+        blocks_of(REFACTORER, replace(task, files={**task.files, **tests, **code})),
+    ]
+    shared = [repr(blocks[:3]) for blocks in asked]
+    assert len(set(shared)) == 1
+    assert all(blocks[2].cache for blocks in asked)
+
+
+def test_the_stories_of_a_prd_share_what_does_not_name_them(task: Task, story: Story) -> None:
+    other = story.model_copy(update={"id": "loyalty-9", "title": "Other", "requirements": ("FR-2",)})
+    files = {**task.files, "src/shop/more.py": "def more(): ...\n"}
+    assert blocks_of(TESTER, task)[:2] == blocks_of(BUILDER, replace(task, story=other, files=files))[:2]
+    assert blocks_of(TESTER, task)[1].cache
 
 
 def test_a_huge_repository_gives_a_small_prompt(task: Task) -> None:
@@ -145,8 +221,8 @@ def test_a_huge_repository_gives_a_small_prompt(task: Task) -> None:
         '"""loyalty-1.c1: …"""',
         "`tests/tdd/loyalty-1/test_loyalty_1_earning.py`",
         "unique in the repository",
-        "fail now, only because the behaviour is missing",
-        "Import the planned symbols at the top",
+        "every parametrised case is a test of its own",
+        "Import planned symbols at the top",
         "skip, xfail, importorskip",
         "mocks of the subject",
         "unseeded randomness",
@@ -169,7 +245,7 @@ def test_every_role_has_its_template_and_known_tools() -> None:
 
 
 def test_tool_definitions_are_short_and_complete() -> None:
-    tools = tools_for(TESTER.tools, TESTER.output)
+    tools = tools_for(TOOLS, common_schema(role.output for role in ROLES.values() if role.tools))
     assert [tool.name for tool in tools][-1] == "submit"
     for tool in tools:
         assert tool.schema["type"] == "object"
@@ -220,6 +296,8 @@ def hostile(text: str) -> Task:
         model="m",
         story=story,
         design=design,
+        assumptions=(text,),
+        foundations=(Foundation(story, design),),
         files={"src/a.py": text, text: text, "tests/conftest.py": text, "src/big.py": text * 500},
         conventions={text: text},
         attempt=2,

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prd2pr.core.context import FENCE, MAP_LIMIT, fence, in_full, neighbours, outline, repository_map, trim, visible
+from prd2pr.core.context import FENCE, MAP_LIMIT, fence, in_full, outline, repository_map, trim, visible
 
 CART = '''
 """Cart."""
@@ -71,17 +71,14 @@ def test_files_in_full_are_bounded_and_the_rest_is_named() -> None:
     assert shown.left_out == ("big.py", "c.py")
 
 
-def test_neighbours_are_small_modules_beside_and_the_fixtures() -> None:
-    files = {
-        "src/shop/points.py": "x = 1",
-        "src/shop/cart.py": "y = 1",
-        "src/shop/__init__.py": "",
-        "src/shop/big.py": "z" * 9000,
-        "src/other/a.py": "a = 1",
-        "tests/conftest.py": "import pytest",
-        "src/shop/logo.svg": "<svg/>",
-    }
-    assert neighbours(files, ["src/shop/points.py"]) == ("src/shop/cart.py", "tests/conftest.py")
+def test_fixtures_are_listed_with_what_they_return() -> None:
+    source = "@pytest.fixture\ndef tea():\n    return Product('tea', 450)\n\ndef helper():\n    return 1\n"
+    assert outline(source) == ("@pytest.fixture def tea(): return Product('tea', 450)", "def helper()")
+
+
+def test_operators_are_public() -> None:
+    source = "class Money:\n    def __add__(self, other): ...\n    def __secret(self): ...\n"
+    assert outline(source) == ("class Money", "  def __add__(self, other)")
 
 
 def test_trim_keeps_head_and_tail_and_counts_the_gap() -> None:

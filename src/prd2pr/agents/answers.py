@@ -72,7 +72,7 @@ def common_schema(outputs: Iterable[type[BaseModel]]) -> dict[str, Any]:
 
 
 def _optional(field: dict[str, Any]) -> dict[str, Any]:
-    return {**field, "description": f"Design step only. {field.get('description', '')}".strip()}
+    return {**field, "description": f"Only if asked for. {field.get('description', '')}".strip()}
 
 
 def _inline(node: Any, definitions: dict[str, Any]) -> Any:

@@ -1,10 +1,10 @@
 """From a task to the first message, ordered for caching: what more of the later calls share stands first.
 
-    tools · system                the same for all roles that have tools, and all stories
-    PRD                           the same for all stories of a PRD
-    story, map, modules around    the same for all steps of a story: its own files are not part of it
-    design, own files · step      the same for all attempts at a step
-    feedback, test run            this attempt
+tools · system                the same for all roles that have tools, and all stories
+PRD                           the same for all stories of a PRD
+story, map, modules around    the same for all steps of a story: its own files are not part of it
+design, own files · step      the same for all attempts at a step
+feedback, test run            this attempt
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ import re
 from typing import Any, NamedTuple
 
 from prd2pr.agents.roles import Role
-from prd2pr.agents.task import Task
+from prd2pr.agents.task import EarlierAttempt, Task
 from prd2pr.core.complexity import measure
 from prd2pr.core.context import fence, in_full, repository_map, trim
+from prd2pr.core.gates.refactor import BETTER
 from prd2pr.core.line_length import line_length
 from prd2pr.core.policy import policy_for
-from prd2pr.core.relevance import designs_in_brief, imported_by, spoken_of
+from prd2pr.core.relevance import design_text, designs_in_brief, imported_by, spoken_of, story_text
 from prd2pr.core.run_words import finding_lines
 from prd2pr.ports import Message, Text
 from prd2pr.templating import Filters, environment
 
 FILTERS: Filters = {"fence": fence, "trim_to": trim}
 AROUND_LIMIT = 6_000  # characters of modules that the story names
-IMPORTED_LIMIT = 4_000  # characters of modules that its own files import
+USED_LIMIT = 4_000  # characters of modules that its own files import or its design names
 
 
 class Opening(NamedTuple):
@@ -44,52 +45,80 @@ class Refused(NamedTuple):
 
 def opening(role: Role[Any], task: Task) -> Opening:
     templates = environment(FILTERS)
-    values = {**_subject(task), **_own(role, task), "earlier": _refused(task)}
+    values = {**_subject(role, task), **_files(task), "earlier": _refused(task)}
 
     def filled(name: str) -> str:
-        return templates.get_template(f"prompts/{name}.j2").render(values).strip() + "\n"
+        return templates.get_template(name).render(values).strip() + "\n"
 
-    last = filled("feedback") if task.earlier or task.test_output or task.advice else ""
+    last = filled("prompts/feedback.j2")
     blocks = (
-        Text(filled("prd"), cache=True),
-        Text(filled("story"), cache=True),
-        *([Text(filled("work"))] if task.story else []),
-        Text(filled(role.name), cache=True),
-        *([Text(last)] if last else []),
+        Text(filled("prompts/prd.j2"), cache=True),
+        Text(filled("prompts/story.j2"), cache=True),
+        *([Text(filled("prompts/work.j2"))] if task.story else []),
+        Text(filled(role.prompt), cache=True),
+        *([Text(last)] if last.strip() else []),
     )
-    return Opening(system=(Text(filled("system")),), message=Message("user", blocks))
+    return Opening(system=(Text(filled("prompts/system.j2")),), message=Message("user", blocks))
 
 
-def _subject(task: Task) -> dict[str, object]:
-    """What does not depend on how far the story is."""
-    apart = {*task.own_sources(), *task.own_tests()}
-    others = {path: text for path, text in task.files.items() if path not in apart}
-    named = spoken_of(others, task.story) if task.story else ()
-    around = in_full(others, named, limit=AROUND_LIMIT)
+def _subject(role: Role[Any], task: Task) -> dict[str, object]:
+    policy = policy_for(role.phase, task.subject, fused=role.fused)
     return {
+        "role": role,
         "task": task,
         "prd": task.prd,
         "story": task.story,
+        "design": task.design,
         "requirements": task.requirements(),
         "general": task.general_requirements(),
         "foundations": designs_in_brief(task.foundations),
         "line_length": line_length(task.files),
-        "around": around,
-        "map": repository_map(others, near=task.own_sources(), shown=[path for path, _ in around.files]),
-    }
-
-
-def _own(role: Role[Any], task: Task) -> dict[str, object]:
-    """The step, and what has been written for the story so far."""
-    policy = policy_for(role.phase, task.subject, fused=role.fused)
-    own = (*task.own_tests(), *task.own_sources())
-    around = {path for path, _ in in_full(task.files, spoken_of(task.files, task.story), limit=AROUND_LIMIT).files}
-    return {
-        "role": role,
-        "design": task.design,
-        "own": in_full(task.files, own),
-        "imported": in_full(task.files, imported_by(task.files, own), limit=IMPORTED_LIMIT),
-        "measures": _measures(task),
+        "measures": "\n".join(_measured(path, task.files[path]) for path in task.own_sources() if path in task.files),
         "test_directory": policy.test_directory,
         "test_file": _test_file(task, policy.test_directory),
     }
+
+
+def _files(task: Task) -> dict[str, object]:
+    """`map` and `around` leave the story's own files out, so that they stay the same while these are written."""
+    own = (*task.own_tests(), *task.own_sources())
+    others = {path: text for path, text in task.files.items() if path not in own}
+    around = in_full(others, spoken_of(others, story_text(task.story)) if task.story else (), limit=AROUND_LIMIT)
+    shown = [path for path, _ in around.files]
+    planned = spoken_of(others, design_text(task.design)) if task.design else ()
+    used = dict.fromkeys((*imported_by(task.files, own), *planned))
+    return {
+        "map": repository_map(others, near=task.own_sources(), shown=shown),
+        "around": around,
+        "own": in_full(task.files, own),
+        "used": in_full(others, (path for path in used if path not in shown), limit=USED_LIMIT),
+    }
+
+
+def _measured(path: str, source: str) -> str:
+    measures = measure(source)
+    told = ", ".join(f"{words} {measures[name]}" for name, words in BETTER.items())
+    return f"{path}: {told}, functions {measures['functions']}"
+
+
+def _refused(task: Task) -> list[Refused]:
+    if not task.earlier:
+        return []
+    *before, last = task.earlier
+    told = [Refused(attempt.attempt, _said(attempt)) for attempt in before]
+    return [*told, Refused(last.attempt, _said(last, last.output), last.output, last.patch)]
+
+
+def _said(attempt: EarlierAttempt, run: str = "") -> str:
+    refused = (f"{write.code} refused write: {write.message}" for write in attempt.refused_writes)
+    return "\n".join([*finding_lines(attempt.findings, run), *refused])
+
+
+def _test_file(task: Task, directory: str) -> str:
+    """The design's, where it names one in the story's own directory; else the form of its name.
+
+    The name stands outside of any fence, so nothing but a plain one is taken over.
+    """
+    planned = task.design.test_paths if task.design else ()
+    plain = re.compile(re.escape(directory) + r"test_\w{1,80}\.py", re.ASCII)
+    return next(filter(plain.fullmatch, planned), f"{directory}test_{task.subject.replace('-', '_')}_<topic>.py")

@@ -51,11 +51,13 @@ class Task:
         return self.story.id if self.story else self.prd.id
 
     def requirements(self) -> tuple[Requirement, ...]:
-        """Those that the story serves, with their acceptance criteria; without a story, all."""
+        """Those that the story alone serves, with their acceptance criteria; without a story, all."""
         if self.story is None:
             return self.prd.requirements
         wanted = set(self.story.requirements)
-        return tuple(each for each in self.prd.requirements if each.id in wanted or each.parent in wanted)
+        general = set(self.general_requirements())
+        served = (each for each in self.prd.requirements if each.id in wanted or each.parent in wanted)
+        return tuple(each for each in served if each not in general)
 
     def general_requirements(self) -> tuple[Requirement, ...]:
         """What holds for all stories."""

@@ -129,7 +129,7 @@ def _signatures(body: list[ast.stmt], indent: str) -> Iterator[str]:
             case ast.ClassDef() if _is_public(node.name):
                 yield f"{indent}{_decorators(node)}class {node.name}{_bases(node)}"
                 yield from _signatures(node.body, indent + "  ")
-            case ast.AnnAssign(target=ast.Name(id=name)) if _is_public(name):
+            case ast.AnnAssign(target=ast.Name(id=name)) if not name.startswith("_"):
                 yield f"{indent}{name}: {ast.unparse(node.annotation)}"
             case ast.Assign(targets=[ast.Name(id=name)]) if name.isupper() and not indent:
                 yield f"{name} = {ast.unparse(node.value)[:60]}"
@@ -158,7 +158,8 @@ def _bases(node: ast.ClassDef) -> str:
 
 
 def _is_public(name: str) -> bool:
-    return not name.startswith("_") or name == "__init__"
+    """Operators too: `__add__` says that things can be added."""
+    return not name.startswith("_") or (name.startswith("__") and name.endswith("__"))
 
 
 # --- files in full ----------------------------------------------------------------------------------------------------
@@ -176,7 +177,7 @@ def in_full(files: Mapping[str, str], wanted: Iterable[str], *, limit: int = FUL
     shown: dict[str, str] = {}
     left_out: list[str] = []
     for path in dict.fromkeys(wanted):
-        if path not in files:
+        if not files.get(path, "").strip():
             continue
         if len(files[path]) <= FILE_LIMIT and len(files[path]) + sum(map(len, shown.values())) <= limit:
             shown[path] = files[path]

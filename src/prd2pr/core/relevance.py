@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from prd2pr.core.records import Design, Story
 from prd2pr.core.run_words import joined
@@ -15,19 +15,11 @@ DESIGNS_LIMIT = 1_500
 _DEFINED = re.compile(r"^(?:class|(?:async )?def) +([^\W_]\w*)", re.MULTILINE)  # parsing thousands of files takes long
 
 
-def spoken_of(files: Mapping[str, str], story: Story, *, apart: Collection[str] = ()) -> tuple[str, ...]:
-    """Source files whose module, classes or functions the story's text names, the most named first.
-
-    Only the story decides, not what has been written for it so far: so the choice is the same in all of its steps.
-    """
-    text = "\n".join(_texts(story))
+def spoken_of(files: Mapping[str, str], text: str) -> tuple[str, ...]:
+    """Source files whose module, classes or functions the text names, the most named first."""
     words = frozenset(re.findall(r"\w+", text))
-    found = {
-        path: len(_named_in(path, source, text, words))
-        for path, source in files.items()
-        if path.endswith(".py") and path not in apart and not _is_for_tests(path)
-    }
-    return tuple(sorted((path for path in found if found[path]), key=lambda path: (-found[path], path)))
+    named = {path: _named_in(path, source, text, words) for path, source in files.items() if _is_source(path)}
+    return tuple(sorted((path for path in named if named[path]), key=lambda path: (-named[path], path)))
 
 
 def imported_by(files: Mapping[str, str], paths: Iterable[str]) -> tuple[str, ...]:
@@ -37,20 +29,26 @@ def imported_by(files: Mapping[str, str], paths: Iterable[str]) -> tuple[str, ..
     return tuple(dict.fromkeys(by_module[name] for name in wanted if name in by_module))
 
 
-def _is_for_tests(path: str) -> bool:
-    return is_test_module(path) or path.startswith(("tests/", "test/")) or path.rpartition("/")[2] == "conftest.py"
+def story_text(story: Story) -> str:
+    criteria = (text for criterion in story.criteria for text in (criterion.text, criterion.example))
+    return "\n".join([story.title, story.description, story.module, story.interface, *criteria])
 
 
-def _texts(story: Story) -> Iterator[str]:
-    yield from (story.title, story.description, story.module, story.interface)
-    for criterion in story.criteria:
-        yield from (criterion.text, criterion.example)
+def design_text(design: Design) -> str:
+    symbols = (f"{symbol.name}{symbol.signature}" for symbol in design.symbols)
+    return "\n".join([design.summary, *symbols, *design.decisions])
 
 
-def _named_in(path: str, source: str, text: str, words: frozenset[str]) -> set[str]:
+def _is_source(path: str) -> bool:
+    for_tests = path.startswith(("tests/", "test/")) or path.rpartition("/")[2] == "conftest.py" or is_test_module(path)
+    return path.endswith(".py") and not for_tests
+
+
+def _named_in(path: str, source: str, text: str, words: frozenset[str]) -> int:
+    """How many of its names stand in the text."""
     module = module_name(path)
-    found = {name for name in _DEFINED.findall(source) if name in words and _is_meant(name, text)}
-    return found | ({module} if "." in module and module in text else set())
+    names = {name for name in _DEFINED.findall(source) if name in words and _is_meant(name, text)}
+    return len(names) + int("." in module and module in text)
 
 
 def _is_meant(name: str, text: str) -> bool:

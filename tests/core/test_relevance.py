@@ -1,0 +1,59 @@
+"""Which files a story is about."""
+
+from __future__ import annotations
+
+from prd2pr.core.records import Criterion, Design, PlannedSymbol, Story
+from prd2pr.core.relevance import design_text, designs_in_brief, imported_by, spoken_of, story_text
+
+FILES = {
+    "src/shop/__init__.py": "",
+    "src/shop/cart.py": "from shop.money import Money\n\nclass Line: ...\n\nclass Cart: ...\n\ndef total(): ...\n",
+    "src/shop/money.py": "class Money: ...\n",
+    "src/shop/rates.py": "from .money import Money\nfrom . import cart\n\ndef earn_rate(): ...\n",
+    "tests/conftest.py": "class Cart: ...\n",
+    "tests/test_cart.py": "import os\nimport shop.rates\nfrom shop import cart, missing\n",
+}
+
+
+def test_classes_modules_and_calls_are_names_and_plain_words_are_not() -> None:
+    assert spoken_of(FILES, "The total of all lines in a cart") == ()
+    assert spoken_of(FILES, "call total() on it") == ("src/shop/cart.py",)
+    assert spoken_of(FILES, "earn_rate by default") == ("src/shop/rates.py",)
+    assert spoken_of(FILES, "in shop.money, say") == ("src/shop/money.py",)
+
+
+def test_the_most_named_file_comes_first() -> None:
+    assert spoken_of(FILES, "Money of a Line in a Cart") == ("src/shop/cart.py", "src/shop/money.py")
+
+
+def test_imports_lead_to_files_of_the_project_alone() -> None:
+    assert imported_by(FILES, ["src/shop/rates.py"]) == (
+        "src/shop/money.py",
+        "src/shop/cart.py",
+        "src/shop/__init__.py",
+    )
+    assert imported_by(FILES, ["tests/test_cart.py", "gone.py"]) == (
+        "src/shop/rates.py",
+        "src/shop/cart.py",
+        "src/shop/__init__.py",
+    )
+
+
+def test_a_file_that_does_not_parse_imports_nothing() -> None:
+    assert imported_by({"a.py": "import b\ndef (", "b.py": ""}, ["a.py"]) == ()
+
+
+def test_texts_hold_what_may_name_code() -> None:
+    story = Story(id="s-1", epic="e", title="A", criteria=(Criterion(id="c", text="B", example="C"),), interface="D")
+    assert story_text(story).split() == ["A", "D", "B", "C"]
+    design = Design(summary="A", symbols=(PlannedSymbol(name="B", signature="(C)"),), decisions=("D",))
+    assert design_text(design).split() == ["A", "B(C)", "D"]
+
+
+def test_earlier_designs_are_bounded() -> None:
+    story = Story(id="s-1", epic="e", title="First")
+    design = Design(summary="x", symbols=(PlannedSymbol(name="shop.cart"),), decisions=("Long. " * 30,) * 20)
+    text = designs_in_brief([(story, design)])
+    assert text.startswith("s-1: First\n  decided: Long.")
+    assert len(text) < 1600
+    assert text.splitlines()[-1].startswith("… and ")
