@@ -289,6 +289,12 @@ def test_the_architect_reads_and_submits_a_design(work: Any) -> None:
     assert design.symbols[0].name == "shop.points.points_for"
 
 
+def test_the_architect_finds_a_contradiction_without_a_design(work: Any) -> None:
+    answer = {"status": "contradiction", "explanation": "c1 and c2 cannot both hold."}
+    result = work(ARCHITECT, ScriptedModel(says(("submit", answer))))
+    assert (result.stop, result.explanation) == ("contradiction", "c1 and c2 cannot both hold.")
+
+
 def test_the_architect_cannot_write(work: Any, checkout: Path) -> None:
     model = ScriptedModel(says(write(SOURCE)), says(write(SOURCE)), says(write(SOURCE)))
     with pytest.raises(
@@ -395,7 +401,7 @@ def test_tests_can_be_run_a_bounded_number_of_times(work: Any) -> None:
     assert asked == [(asked_for,), (asked_for,)]
     assert result.test_runs == 2
     assert answers(model.requests[2]) == [
-        f"2 tests: 1 passed, 1 failed.\nfailed {TEST_FILE}::test_c1: AssertionError: assert 40 == 41 (at {TEST_FILE}:9)"
+        f"2 tests: 1 passed, 1 failed.\nfailed {TEST_FILE}::test_c1 (line 9): AssertionError: assert 40 == 41"
     ]
     assert answers(model.requests[4])[0].startswith("no more test runs")
 

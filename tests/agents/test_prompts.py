@@ -107,7 +107,7 @@ def test_what_the_test_run_says_is_not_said_again_by_the_findings(task: Task) ->
     sandbox = Finding(code="RUN104", severity="warning", message="the tests ran without a sandbox")
     attempt = EarlierAttempt(1, (failed, sandbox), output=f"failed {test}: AssertionError: assert 1 == 2")
     text = shown(BUILDER, replace(task, attempt=2, earlier=(attempt,)))
-    assert f"GRN302 error: failed, see the test run [{test}]" in text
+    assert "GRN302 error: failed [1 test, see the test run]" in text
     assert text.count("assert 1 == 2") == 1
     assert "RUN104" not in text
 
@@ -121,6 +121,15 @@ def test_what_the_plan_assumed_and_earlier_stories_decided_is_told(task: Task, s
     assert "- A day ends at midnight UTC." in text
     assert "loyalty-0: Prices are whole\n  decided: Cents of several lines add up before they are floored." in text
     assert "  made: shop.points, shop.points.points_for" in text
+
+
+def test_what_the_stories_before_have_written_is_shown_in_full(task: Task, story: Story, design: Design) -> None:
+    earlier = story.model_copy(update={"id": "loyalty-0"})
+    made = Foundation(earlier, design.model_copy(update={"source_paths": ("src/shop/money.py",)}))
+    far = replace(task, foundations=(made,))
+    assert '<material name="src/shop/money.py">' not in shown(TESTER, far)
+    near = replace(far, story=story.model_copy(update={"depends_on": ("loyalty-0",)}))
+    assert '<material name="src/shop/money.py">' in shown(TESTER, near)
 
 
 def test_the_line_length_is_told_where_the_project_has_one(task: Task) -> None:

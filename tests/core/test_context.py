@@ -76,6 +76,11 @@ def test_fixtures_are_listed_with_what_they_return() -> None:
     assert outline(source) == ("@pytest.fixture def tea(): return Product('tea', 450)", "def helper()")
 
 
+def test_members_of_an_enumeration_are_told() -> None:
+    source = "class Trend(Enum):\n    RISING = 'rising'\n    _HIDDEN = 1\n"
+    assert outline(source) == ("class Trend(Enum)", "  RISING = 'rising'")
+
+
 def test_operators_are_public() -> None:
     source = "class Money:\n    def __add__(self, other): ...\n    def __secret(self): ...\n"
     assert outline(source) == ("class Money", "  def __add__(self, other)")

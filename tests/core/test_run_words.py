@@ -40,7 +40,10 @@ def test_the_place_of_a_single_failure_is_told() -> None:
         kind=FailureKind.EXCEPTION, stage="call", exception="KeyError", message="'a'", path="a.py", line=3
     )
     lines = failure_lines([TestResult(id="t/a.py::test_x", outcome="failed", failure=failure)])
-    assert lines == ["failed t/a.py::test_x: KeyError: 'a' (at a.py:3)"]
+    assert lines == ["failed t/a.py::test_x (at a.py:3): KeyError: 'a'"]
+    own = failure.model_copy(update={"path": "t/a.py"})
+    lines = failure_lines([TestResult(id="t/a.py::test_x", outcome="failed", failure=own)])
+    assert lines == ["failed t/a.py::test_x (line 3): KeyError: 'a'"]
 
 
 def test_findings_are_folded_errors_first() -> None:
@@ -55,7 +58,7 @@ def test_findings_are_folded_errors_first() -> None:
 def test_what_the_run_says_too_is_left_to_it() -> None:
     failed = [finding("GRN302", f"failed: AssertionError assert {n} == 9", f"t/a.py::test_{n}") for n in range(2)]
     run = "\n".join(failure_lines(result(f"t/a.py::test_{n}", f"assert {n} == 9") for n in range(2)))
-    assert finding_lines(failed, run) == ["GRN302 error: failed, see the test run [t/a.py::test_0, ::test_1]"]
+    assert finding_lines(failed, run) == ["GRN302 error: failed [2 tests, see the test run]"]
     assert finding_lines(failed[:1]) == ["GRN302 error: failed: AssertionError assert 0 == 9 [t/a.py::test_0]"]
 
 

@@ -25,7 +25,7 @@ from prd2pr.ports import Message, Text
 from prd2pr.templating import Filters, environment
 
 FILTERS: Filters = {"fence": fence, "trim_to": trim}
-AROUND_LIMIT = 6_000  # characters of modules that the story names
+AROUND_LIMIT = 6_000  # characters of modules that the story names or directly builds on
 USED_LIMIT = 4_000  # characters of modules that its own files import or its design names
 
 
@@ -83,7 +83,8 @@ def _files(task: Task) -> dict[str, object]:
     """`map` and `around` leave the story's own files out, so that they stay the same while these are written."""
     own = (*task.own_tests(), *task.own_sources())
     others = {path: text for path, text in task.files.items() if path not in own}
-    around = in_full(others, spoken_of(others, story_text(task.story)) if task.story else (), limit=AROUND_LIMIT)
+    named = spoken_of(others, story_text(task.story)) if task.story else ()
+    around = in_full(others, (*named, *task.foundation_sources()), limit=AROUND_LIMIT)
     shown = [path for path, _ in around.files]
     planned = spoken_of(others, design_text(task.design)) if task.design else ()
     used = dict.fromkeys((*imported_by(task.files, own), *planned))

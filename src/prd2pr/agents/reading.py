@@ -83,13 +83,12 @@ class Ear(Generic[Output]):
         return output, Answer("taken")
 
     def _of_role(self, answer: Mapping[str, Any]) -> dict[str, Any]:
-        """Without fields that `submit` has for other roles: filling them in does no harm."""
-        foreign = {name for role in ROLES.values() if role.tools for name in role.output.model_fields}
-        return {
-            name: value
-            for name, value in answer.items()
-            if name in self.role.output.model_fields or name not in foreign
-        }
+        """Without fields that `submit` has for other roles; a contradiction needs none but its explanation."""
+        own = self.role.output.model_fields
+        foreign = {name for role in ROLES.values() if role.tools for name in role.output.model_fields} - own.keys()
+        stopped = answer.get("status") == "contradiction"
+        blanks = {name: "" if field.annotation is str else () for name, field in own.items()} if stopped else {}
+        return {**blanks, **{name: value for name, value in answer.items() if name not in foreign}}
 
     def _doubt(self, output: Output, *, after_failure: bool) -> str:
         status = output.status if isinstance(output, WorkReport) else "done"

@@ -68,6 +68,11 @@ class Task:
         planned = self.design.source_paths if self.design else ()
         return tuple(dict.fromkeys((*planned, *(self.story.source_paths if self.story else ()))))
 
+    def foundation_sources(self) -> tuple[str, ...]:
+        """What the stories that this one directly depends on have written."""
+        direct = self.story.depends_on if self.story else ()
+        return tuple(path for each in self.foundations if each.story.id in direct for path in each.design.source_paths)
+
     def own_tests(self) -> tuple[str, ...]:
         if self.story is None:
             return ()

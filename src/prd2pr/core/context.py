@@ -131,8 +131,8 @@ def _signatures(body: list[ast.stmt], indent: str) -> Iterator[str]:
                 yield from _signatures(node.body, indent + "  ")
             case ast.AnnAssign(target=ast.Name(id=name)) if not name.startswith("_"):
                 yield f"{indent}{name}: {ast.unparse(node.annotation)}"
-            case ast.Assign(targets=[ast.Name(id=name)]) if name.isupper() and not indent:
-                yield f"{name} = {ast.unparse(node.value)[:60]}"
+            case ast.Assign(targets=[ast.Name(id=name)]) if name.isupper() and _is_public(name):
+                yield f"{indent}{name} = {ast.unparse(node.value)[:60]}"
 
 
 def _function(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:

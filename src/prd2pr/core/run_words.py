@@ -22,18 +22,27 @@ def failure_lines(results: Iterable[TestResult]) -> list[str]:
 
 
 def why_failed(failure: Failure) -> str:
-    at = f" (at {failure.path}:{failure.line})" if failure.path else ""
-    return f"{_words(failure)}{at}"
+    """With the place first: a message can be long."""
+    at = f"at {failure.path}:{failure.line}, " if failure.path else ""
+    return f"{at}{_words(failure)}"
 
 
 def _told(tests: Sequence[TestResult], why: str) -> str:
     first = tests[0]
     if len(tests) == 1:
-        return f"{first.outcome} {first.id}{': ' + why_failed(first.failure) if first.failure else ''}"
+        return f"{first.outcome} {first.id}{_line(first)}{': ' + why if why else ''}"
     ids = [test.id for test in tests]
     uncollected = first.failure is not None and first.failure.stage == "collect"
     which = f"all {len(ids)} tests of {_files(ids)}" if uncollected else f"{len(ids)} tests alike, {named(ids)}"
     return f"{first.outcome} {which}{': ' + why if why else ''}"
+
+
+def _line(result: TestResult) -> str:
+    failure = result.failure
+    if failure is None or not failure.path:
+        return ""
+    own = result.id.partition("::")[0] == failure.path
+    return f" (line {failure.line})" if own else f" (at {failure.path}:{failure.line})"
 
 
 def _words(failure: Failure | None) -> str:
@@ -67,8 +76,9 @@ def finding_lines(findings: Iterable[Finding], run: str = "") -> list[str]:
     useful = [finding for finding in findings if not _is_beyond_reach(finding)]
     alike: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in sorted(useful, key=lambda finding: finding.severity != "error"):
-        alike.setdefault((finding.code, finding.severity, _unsaid(finding, run)), []).append(finding)
-    return [f"{code} {severity}: {text}{_where(same)}" for (code, severity, text), same in alike.items()]
+        text = _unsaid(finding, run) or finding.message
+        alike.setdefault((finding.code, finding.severity, text), []).append(finding)
+    return [f"{code} {severity}: {text}{_where(same, run)}" for (code, severity, text), same in alike.items()]
 
 
 def _is_beyond_reach(finding: Finding) -> bool:
@@ -77,14 +87,16 @@ def _is_beyond_reach(finding: Finding) -> bool:
 
 
 def _unsaid(finding: Finding, run: str) -> str:
-    """`failed: AssertionError assert 1 == 2` is `failed` where the run tells the rest."""
+    """`failed: AssertionError assert 1 == 2` is `failed` where the run tells the rest; empty where it does not."""
     head, colon, why = finding.message.partition(": ")
     words = why.partition(" ")[2] or why
-    return f"{head}, see the test run" if finding.test and colon and words and words in run else finding.message
+    return head if finding.test and colon and words and words in run else ""
 
 
-def _where(findings: Sequence[Finding]) -> str:
+def _where(findings: Sequence[Finding], run: str) -> str:
     tests = list(dict.fromkeys(finding.test for finding in findings if finding.test))
+    if tests and all(_unsaid(finding, run) for finding in findings):
+        return f" [{len(tests)} test{'s' if len(tests) > 1 else ''}, see the test run]"
     if tests:
         line = f", line {findings[0].line}" if len(findings) == 1 and findings[0].line else ""
         return f" [{named(tests)}{line}]"
