@@ -268,7 +268,7 @@ _VACUOUS: tuple[FindingKind, ...] = (
     rule(
         "RED407",
         "the tolerance is too wide",
-        "With a tolerance of half the expected value or more, a wrong value passes.",
+        "With a tolerance of more than half the expected value, wrong values pass.",
         "assert total == pytest.approx(90, abs=100)",
         "use the default tolerance, or one that tells right from wrong.",
     ),

@@ -93,7 +93,10 @@ class _Walk:
         elif isinstance(node, ast.Match):
             for case in node.cases:
                 yield from self.body(case.body, place.perhaps())
-        elif not isinstance(node, FunctionNode | ast.ClassDef):
+        elif isinstance(node, FunctionNode):
+            if node.decorator_list:  # `@app.route("/")` hands it to somebody who calls it
+                yield from self.function(node, replace(place.perhaps(), in_helper=True))
+        elif not isinstance(node, ast.ClassDef):
             yield from self.simple(node, place)
 
     def simple(self, node: ast.stmt, place: _Place) -> Iterator[Assertion]:
@@ -173,7 +176,8 @@ class _Walk:
     def raising(
         self, node: ast.With | ast.AsyncWith, item: ast.withitem, call: ast.Call, place: _Place
     ) -> Iterator[Assertion]:
-        broad = _caught(call.args[:1]) & _BROAD
+        asserts = any(isinstance(inner, ast.Assert) for statement in node.body for inner in ast.walk(statement))
+        broad = _caught(call.args[:1]) & (_BROAD if asserts else _BROAD - {"AssertionError"})
         told = any(keyword.arg in {"match", "check"} for keyword in call.keywords) or self._used_after(
             item.optional_vars, node
         )
@@ -186,7 +190,8 @@ class _Walk:
     def _used_after(self, name: ast.expr | None, node: ast.stmt) -> bool:
         if name is None:
             return False
-        uses = [x for x in ast.walk(self.scope.test.node) if isinstance(x, ast.Name) and x.id == dotted(name)]
+        homes = [function for function in self.visited if any(inner is node for inner in ast.walk(function))]
+        uses = [x for home in homes for x in ast.walk(home) if isinstance(x, ast.Name) and x.id == dotted(name)]
         return any(use.lineno > (node.end_lineno or 0) for use in uses)
 
     # --- calls ---

@@ -14,7 +14,7 @@ from prd2pr.core.testfacts_model import dotted, resolve
 Fault = tuple[str, str]  # code, what it does
 
 _UNKNOWN = object()
-_WIDE = 0.5  # a tolerance of half the value lets a wrong value pass
+_WIDE = 0.5  # with a tolerance beyond half the value, wrong values pass
 _COMPARES: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -140,8 +140,12 @@ def _always_true(node: ast.expr, live: Liveness) -> bool:
     left, right, op = node.left, node.comparators[0], node.ops[0]
     if any(resolve(dotted(side), live.scope.imports).endswith("mock.ANY") for side in (left, right)):
         return True
-    calls = any(isinstance(inner, ast.Call) for inner in ast.walk(left))
-    if isinstance(op, ast.Eq | ast.Is | ast.LtE | ast.GtE) and not calls and ast.dump(left) == ast.dump(right):
+    # An attribute may be a property, and a call may answer differently each time: only a plain name is itself.
+    if (
+        isinstance(op, ast.Eq | ast.Is | ast.LtE | ast.GtE)
+        and isinstance(left, ast.Name)
+        and dotted(left) == dotted(right)
+    ):
         return True
     sized = isinstance(left, ast.Call) and dotted(left.func) == "len"
     limit = fold(right, live)
@@ -207,7 +211,7 @@ def _exceeds(tolerance: Any, expected: Any) -> bool:
     if not isinstance(tolerance, int | float) or isinstance(tolerance, bool):
         return False
     if isinstance(expected, int | float) and expected != 0:
-        return tolerance >= abs(expected) * _WIDE
+        return tolerance > abs(expected) * _WIDE
     return tolerance >= 1000
 
 

@@ -25,6 +25,7 @@ _OPEN_BUILTINS = frozenset(
     {"open", "input", "vars", "globals", "locals", "__import__", "eval", "exec", "compile", "print"}
 )
 _BUILTINS = frozenset(dir(builtins)) - _OPEN_BUILTINS
+_COMPOUND = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.With, ast.AsyncWith, ast.Match)
 _STARTERS = frozenset({"subprocess", "runpy", "pexpect", "os", "pty", "asyncio"})
 _PATCHES = frozenset({"patch", "setattr", "delattr", "object", "setitem", "delitem"})
 
@@ -112,6 +113,9 @@ def _touched(node: ast.AST, scope: TestScope, dead: frozenset[str]) -> set[str]:
         return names | (roots if roots and _is_live(node.value, scope, dead) else set())
     if isinstance(node, ast.Global | ast.Nonlocal):
         return names | (set(node.names) & dead)
+    if isinstance(node, _COMPOUND):
+        inside = {name for inner in ast.walk(node) for name, _ in bindings(inner)} & dead
+        return names | (inside if inside and _is_live(node, scope, dead) else set())  # how often, or whether, is live
     if isinstance(node, FunctionNode | ast.Lambda | ast.ClassDef) and node is not scope.test.node:
         return names | (_names_in(node) & dead)  # a callback may do anything with them
     return names | (_call_touches(node, scope, dead) if isinstance(node, ast.Call) else set())
@@ -191,7 +195,8 @@ def uses_subject(scope: TestScope) -> bool:
         decorators = list(function.decorator_list)
         if any(_uses_subject(node, scope, local) for node in (*function.body, *decorators)):
             return True
-    return any(_uses_subject(node, scope, set()) for node in scope.statements) or _runs_subject(scope)
+    around = [*scope.statements, *scope.used_classes, *scope.class_statements]
+    return any(_uses_subject(node, scope, set()) for node in around) or _runs_subject(scope)
 
 
 def _runs_subject(scope: TestScope) -> bool:

@@ -12,6 +12,7 @@ from prd2pr.core.testfacts_model import (
     FunctionNode,
     TestModule,
     constructor_of,
+    decorator_name,
     dotted,
     imports_of,
     is_fixture,
@@ -179,6 +180,8 @@ def _empty_parameters(module: TestModule, test: DeclaredTest, imports: Mapping[s
 
 
 def _yields(module: TestModule, test: DeclaredTest) -> Iterator[Fact]:
+    if any(".mark." not in f".{decorator_name(item)}" for item in test.node.decorator_list):
+        return  # a decorator such as tornado's `gen_test` may run it after all
     for inner in own_nodes(test.node):
         if isinstance(inner, ast.Yield | ast.YieldFrom):
             yield _fact(

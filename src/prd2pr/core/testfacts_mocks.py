@@ -33,7 +33,7 @@ class Replacement:
 def mock_facts(suite: Suite) -> Iterator[Fact]:
     module = suite.module
     for scope in scopes(suite, judged_tests(module, suite.context)):
-        nodes: list[ast.AST] = [*scope.reach, *scope.test.owners[-1:]]
+        nodes: list[ast.AST] = [*scope.reach, *(item for owner in scope.test.owners for item in owner.decorator_list)]
         replaced = {each.name: each for node in nodes for each in _replacements(node, scope)}
         asserted = _asserted_calls(scope)
         if replaced and asserted and asserted <= set(replaced):

@@ -53,10 +53,10 @@ class TestScope:
     @cached_property
     def bound(self) -> frozenset[str]:
         """Names that the test binds itself; one that is called like a built-in (`id`, `input`) hides it."""
-        stored = {x.id for x in ast.walk(self.test.node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
-        return frozenset(
-            stored | {argument.arg for argument in ast.walk(self.test.node) if isinstance(argument, ast.arg)}
-        )
+        nodes = list(ast.walk(self.test.node))
+        stored = {x.id for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+        caught = {x.name for x in nodes if isinstance(x, ast.ExceptHandler) and x.name}
+        return frozenset(stored | caught | {x.arg for x in nodes if isinstance(x, ast.arg)})
 
     def _owners(self) -> list[ast.ClassDef]:
         """The test's classes and those of their bases that can be found."""
@@ -135,9 +135,21 @@ class TestScope:
         return ([helper] if helper else []) + ([node for _, node in functions_in(owner.body)] if owner else [])
 
     @cached_property
+    def used_classes(self) -> list[ast.ClassDef]:
+        """Classes around the test that it names: their bases and decorators may be the subject."""
+        names = {x.id for node in (*self.reach, *self.test.owners) for x in ast.walk(node) if isinstance(x, ast.Name)}
+        return [node for name, node in self.suite.classes.items() if name in names and node not in self.test.owners]
+
+    @cached_property
+    def class_statements(self) -> list[ast.stmt]:
+        """What the test's classes set for all their tests: `storage = shop.Storage`."""
+        return [node for owner in self._owners() for node in owner.body if isinstance(node, ast.Assign | ast.AnnAssign)]
+
+    @cached_property
     def statements(self) -> list[ast.stmt]:
         """Assignments of the module whose names the test uses, directly or through one another."""
-        used = {x.id for node in self.reach for x in ast.walk(node) if isinstance(x, ast.Name)}
+        roots = [*self.reach, *(item for owner in self.test.owners for item in owner.decorator_list)]
+        used = {x.id for node in roots for x in ast.walk(node) if isinstance(x, ast.Name)}
         found: dict[int, ast.stmt] = {}
         grows = True
         while grows:

@@ -15,6 +15,7 @@ from prd2pr.core.testfacts_model import (
     FactContext,
     FunctionNode,
     TestModule,
+    absolute_module,
     dotted,
     imports_of,
     is_fixture,
@@ -42,9 +43,15 @@ class SuiteFile:
     def nodes(self) -> list[ast.AST]:
         return list(ast.walk(self.tree))
 
+    @property
+    def package(self) -> str:
+        """The package that relative imports start from: `h11.tests` for h11/tests/test_state.py."""
+        directory = self.path.rpartition("/")[0]
+        return directory.removeprefix("src/").replace("/", ".")
+
     @cached_property
     def imports(self) -> dict[str, str]:
-        return imports_of(self.tree.body)
+        return imports_of(self.tree.body, self.package)
 
     @cached_property
     def functions(self) -> dict[str, FunctionNode]:
@@ -129,7 +136,7 @@ class Suite:
     @cached_property
     def subject_tops(self) -> frozenset[str]:
         planned = {name.partition(".")[0] for name in self.context.planned or ()}
-        return frozenset((self.context.project_modules | planned) - self._support_stems - {"tests", "test", "conftest"})
+        return frozenset((self.context.project_modules | planned) - {"tests", "test", "conftest"})
 
     @cached_property
     def _support_stems(self) -> frozenset[str]:
@@ -143,7 +150,8 @@ class Suite:
     def star_imports(self) -> bool:
         """After `from shop import *` every unknown name may be the subject's."""
         nodes = [node for node in self.own.nodes if isinstance(node, ast.ImportFrom)]
-        return any(node.names[0].name == "*" and self.is_subject_module(node.module or "") for node in nodes)
+        starred = [absolute_module(node, self.own.package) for node in nodes if node.names[0].name == "*"]
+        return any(self.is_subject_module(module) for module in starred)
 
     def is_subject_module(self, full: str) -> bool:
         top = full.partition(".")[0]

@@ -44,7 +44,7 @@ def _judge(assertion: Assertion, live: Liveness) -> Assertion:
         return assertion
     code, message = fault
     if code == "RED306" and not assertion.unconditional:
-        code, message = "RED401", "can only fail on purpose"  # the guard at the end of a `try`: neither sound nor wrong
+        return assertion  # `if total != 5: pytest.fail()`, or the end of a `try` that must not be reached
     return Assertion(assertion.line, assertion.expression, code, message, assertion.unconditional)
 
 
@@ -61,18 +61,29 @@ def _why_vacuous(scope: TestScope, judged: list[Assertion]) -> Fact:
 
 
 def _asserting_fixture(scope: TestScope) -> FunctionNode | None:
-    for node in scope.used_fixtures.values():
-        if any(isinstance(inner, ast.Assert) for inner in ast.walk(node)):
+    asked = {argument.arg for argument in scope.test.node.args.args}
+    for name, node in scope.used_fixtures.items():
+        if name in asked and any(isinstance(inner, ast.Assert) for inner in ast.walk(node)):
             return node
     return None
 
 
 def _inherits_assertions(scope: TestScope) -> bool:
-    """A base class out of sight may do the asserting: `self.check_total(5)`."""
+    """A base class out of sight, or what set-up put on the instance, may do the asserting: `self.check_total(5)`."""
     own = {name for name in scope.helpers if name.startswith("self.")}
     functions = [x.func for x in ast.walk(scope.test.node) if isinstance(x, ast.Call)]
     methods = {name for function in functions if (name := dotted(function)).startswith("self.")}
-    return scope.foreign_base and bool(methods - own)
+    unseen = methods - own - {f"self.{name}" for name in ("subTest", "addCleanup")}
+    lent = any(isinstance(inner, ast.Assert) for node in scope.setups for inner in _lent(node, scope))
+    return bool(unseen) and (scope.foreign_base or lent)
+
+
+def _lent(setup: FunctionNode, scope: TestScope) -> Iterator[ast.AST]:
+    """Bodies of helpers that set-up puts on the instance: `self.test = partial(check, rate=2)`."""
+    for inner in ast.walk(setup):
+        helper = scope.helpers.get(dotted(inner)) if isinstance(inner, ast.Name) else None
+        if helper is not None:
+            yield from ast.walk(helper)
 
 
 def _fact(scope: TestScope, code: str, line: int, message: str) -> Fact:
