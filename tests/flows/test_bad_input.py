@@ -155,6 +155,26 @@ def test_a_commit_by_a_person_is_kept_and_named_as_unproven(world):
     ]
 
 
+def test_a_locked_test_that_a_person_changed_is_named_before_any_attempt(world):
+    for _ in range(3):
+        world.next()
+    assert world.phases()[-1] == "red(calc-1)"
+    world.git("switch", "-q", world.branch)
+    path = "tests/tdd/calc-1/test_calc_1_add.py"
+    world.write({path: "def test_nothing():\n    pass\n"})
+    world.commit("by hand")
+    world.git("switch", "-q", "main")
+    done = world.next()
+    assert done.status == 1
+    assert f"{path} is not as RED committed it" in done.out
+    assert world.phases()[-1] != "note(calc-1)", "no attempt was made, and nothing is blocked"
+    world.git("switch", "-q", world.branch)
+    world.git("revert", "--no-edit", "HEAD")
+    world.git("switch", "-q", "main")
+    assert world.next().status == 0
+    assert world.phases()[-1] == "green(calc-1)"
+
+
 def test_a_stale_lock_does_not_wedge_the_branch(world):
     world.next()
     for name in ("index.lock", f"refs/heads/{world.branch}.lock"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from prd2pr.core.decide import Rest, next_phase, next_story
+from prd2pr.core.paths import TDD_ROOT
 from prd2pr.core.records import Cycle, Phase, Spend, Story
 from prd2pr.errors import BranchInUse, BranchMoved
 from prd2pr.flows.attempts import Position, Stuck
@@ -105,6 +106,12 @@ def plan_step(session: Session, head: str) -> str:
 def phase_step(session: Session, position: Position, phase: Phase) -> str | Rest:
     if not position.cycle.steps:
         session.progress.say("story", id=position.story.id, title=position.story.title)
+    if touched := touched_since_red(session, position):
+        return Rest(
+            "waiting",
+            f"{touched} is not as RED committed it: somebody has changed it on {session.branch}",
+            f"put it back in a commit of its own, then prd2pr next {session.prd.path}",
+        )
     started = session.clock.monotonic()
     crossed = cross(session, position, phase)
     if isinstance(crossed, Stuck):
@@ -113,6 +120,15 @@ def phase_step(session: Session, position: Position, phase: Phase) -> str | Rest
     if crossed.withheld:
         return fused_green(session, head, position, crossed)
     return head
+
+
+def touched_since_red(session: Session, position: Position) -> str:
+    """A locked test that a person changed meanwhile. No attempt could pass with it, so none is made."""
+    files = position.cycle.test_files
+    if not files:
+        return ""
+    there = {entry.path: entry.blob for entry in session.git.entries(position.code_tree, TDD_ROOT)}
+    return next((file.path for file in files if there.get(file.path) != file.blob), "")
 
 
 def fused_green(session: Session, head: str, position: Position, crossed: Crossing) -> str | Rest:
