@@ -22,7 +22,8 @@ FIRST_COMMIT = "A small shop, and a PRD for loyalty points"
 
 INTRODUCTION = """\
 A small shop, a PRD for loyalty points, and the whole way to a pull request.
-The model is a replayed transcript: its words were recorded. Git, the tests, the gates and the evidence are real.
+The model is a replayed transcript: its words were recorded, with two mistakes in it on purpose. Git, the tests, the
+gates and the evidence are real.
 
 """
 
