@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from textwrap import fill
 
+from prd2pr.core.commit_message import format_subject
 from prd2pr.core.evidence import Evidence, FailureKind, RunSummary
 from prd2pr.core.records import Backlog, Design, Phase, Prd, Story
 
@@ -56,7 +58,14 @@ def phase_text(story: Story, evidence: Evidence, explanation: str, note: str, de
         case _:
             facts = passing(evidence)
     said = f"\n\nThe worker says: {explanation}" if explanation and phase is not Phase.DESIGN else ""
-    return f"{phase.value}({story.id}): {story.title}", facts + (f"\n{note}" if note else "") + said
+    subject = format_subject(phase.value, story.id, story.title)
+    whole_title = f"{story.title}\n\n" if subject.endswith("…") else ""
+    return subject, wrapped(whole_title + facts + (f"\n{note}" if note else "") + said)
+
+
+def wrapped(text: str) -> str:
+    """As `git log` is read: lines of up to 76 characters, paragraphs kept."""
+    return "\n".join(fill(line, 76, break_long_words=False, break_on_hyphens=False) for line in text.splitlines())
 
 
 def phase_outcome(evidence: Evidence, note: str) -> str:
