@@ -191,7 +191,7 @@ def test_what_changes_between_attempts_stands_after_the_last_cache_mark(role: Ro
     later = blocks_of(role, replace(task_for(role, task), attempt=2, earlier=(EARLIER,), advice="Think."))
     assert first[-1].cache
     assert later[:-1] == first
-    assert sum(block.cache for block in later) == 3, "one more for the talk that follows: providers take four"
+    assert sum(block.cache for block in later) <= 4, "providers take no more"
 
 
 def test_the_steps_of_a_story_share_all_but_its_own_files(task: Task) -> None:
@@ -206,6 +206,8 @@ def test_the_steps_of_a_story_share_all_but_its_own_files(task: Task) -> None:
     shared = [repr(blocks[:3]) for blocks in asked]
     assert len(set(shared)) == 1
     assert all(blocks[2].cache for blocks in asked)
+    assert asked[2][3] == asked[3][3]
+    assert asked[2][3].cache, "GREEN's tests are read again by REFACTOR"
 
 
 def test_the_stories_of_a_prd_share_what_does_not_name_them(task: Task, story: Story) -> None:

@@ -50,15 +50,16 @@ def opening(role: Role[Any], task: Task) -> Opening:
     def filled(name: str) -> str:
         return templates.get_template(name).render(values).strip() + "\n"
 
-    last = filled("prompts/feedback.j2")
-    blocks = (
+    blocks = [
         Text(filled("prompts/prd.j2"), cache=True),
         Text(filled("prompts/story.j2"), cache=True),
-        *([Text(filled("prompts/work.j2"))] if task.story else []),
+        *([Text(filled("prompts/made.j2"), cache=bool(task.own_tests()))] if task.story else []),
+        *([Text(filled("prompts/sources.j2"))] if task.story else []),
         Text(filled(role.prompt), cache=True),
-        *([Text(last)] if last.strip() else []),
-    )
-    return Opening(system=(Text(filled("prompts/system.j2")),), message=Message("user", blocks))
+        Text(filled("prompts/feedback.j2")),
+    ]
+    told = tuple(block for block in blocks if block.text.strip())
+    return Opening(system=(Text(filled("prompts/system.j2")),), message=Message("user", told))
 
 
 def _subject(role: Role[Any], task: Task) -> dict[str, object]:
@@ -91,7 +92,8 @@ def _files(task: Task) -> dict[str, object]:
     return {
         "map": repository_map(others, near=task.own_sources(), shown=shown),
         "around": around,
-        "own": in_full(task.files, own),
+        "tests": in_full(task.files, task.own_tests()),
+        "sources": in_full(task.files, task.own_sources()),
         "used": in_full(others, (path for path in used if path not in shown), limit=USED_LIMIT),
     }
 

@@ -1,0 +1,88 @@
+"""What really goes over the wire in two stories that build on each other, and how much of it a provider can cache."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from fakes.messages_api import MessagesApi
+from world import PLAN, WRONG_ADD, Blocks, World, designed, say, script, submit, write
+
+ASSUMPTION = "Numbers are whole."
+DECISION = "A sum of texts is no sum."
+
+
+def answers() -> list[Blocks]:
+    said = {**script(), "calc/plan/planner/1/1": say({**PLAN, "assumptions": [ASSUMPTION]})}
+    said["calc-1/design/architect/1/1"] = [submit(**{**designed("calc.sums.add")[0]["input"], "decisions": [DECISION]})]
+    return list(said.values())
+
+
+def ask(world: World, replies: list[Blocks], *more: str) -> list[dict[str, Any]]:
+    with MessagesApi(replies) as api:
+        env = {"ANTHROPIC_BASE_URL": api.url, "ANTHROPIC_API_KEY": "none"}
+        done = world.program("run", "prds/calc.md", "--model", "anthropic:claude-sonnet-5-5", *more, env=env)
+    assert done.status == 0, done.out + done.err
+    assert api.violations == []
+    return [request.body for request in api.requests]
+
+
+def blocks(request: dict[str, Any]) -> list[str]:
+    """All that a prefix is made of, in the order in which providers read it."""
+    texts = [block["text"] for block in request["messages"][0]["content"]]
+    return [json.dumps(request.get("tools")), request["system"][0]["text"], *texts]
+
+
+def shared(one: dict[str, Any], other: dict[str, Any]) -> int:
+    """How many characters, from the start, two requests have in common, in whole blocks."""
+    both = zip(blocks(one), blocks(other), strict=False)
+    size = 0
+    for left, right in both:
+        if left != right:
+            break
+        size += len(left)
+    return size
+
+
+@pytest.fixture
+def asked(world: World) -> list[dict[str, Any]]:
+    return ask(world, answers())
+
+
+def test_later_steps_know_what_was_assumed_and_decided(asked: list[dict[str, Any]]) -> None:
+    planner, *first = asked[:5]
+    second = asked[5:]
+    assert ASSUMPTION not in "".join(blocks(planner))
+    for request in (*first, *second):
+        assert ASSUMPTION in "".join(blocks(request))
+    for request in second:
+        assert DECISION in "".join(blocks(request))
+        assert "calc-1: Add two numbers" in "".join(blocks(request))
+
+
+def test_steps_of_a_story_and_stories_of_a_prd_share_a_prefix(asked: list[dict[str, Any]]) -> None:
+    architect, tester, builder, refactorer, next_architect = asked[1:6]
+    whole_story = shared(architect, tester)
+    assert shared(tester, builder) == whole_story
+    assert shared(builder, refactorer) > whole_story, "the tests as well"
+    assert 0 < shared(refactorer, next_architect) < whole_story
+    assert whole_story / sum(map(len, blocks(tester))) > 0.6
+
+
+def test_the_next_attempt_shares_all_but_the_feedback(world: World) -> None:
+    first_story = answers()[:4]
+    wrong = write("src/calc/sums.py", WRONG_ADD)
+    replies = [*first_story[:3], wrong, first_story[3], [submit("nothing_to_do")]]
+    asked = ask(world, replies, "--story", "calc-1")
+    first, second = asked[3:5]
+    *prefix, run = blocks(first)
+    *same, feedback = blocks(second)
+    assert same == prefix
+    assert run.startswith("# What the story's tests say now")
+    assert "error all 2 tests of tests/tdd/calc-1/test_calc_1_add.py: in collect" in run
+    assert feedback.startswith("# Attempt 2 of ")
+    assert "assert 3 == -3" in feedback
+    assert feedback.count("assert 3 == -3") == 1
+    assert "RUN104" not in feedback
