@@ -129,3 +129,16 @@ def test_refactor_asks_for_smuggled_features() -> None:
 
 def test_text_that_is_not_python_has_no_facts() -> None:
     assert codes("def f(:") == []
+
+
+def test_source_that_cannot_be_read_is_refused_where_it_is_new() -> None:
+    deep = "x = " + "+".join(["1"] * 1000) + "\n"
+    assert codes(deep) == ["GRN412"]
+    assert codes(deep + "y = 1\n", old=deep) == []
+    assert (
+        codes(
+            "def f(x):\n    if x == -1:\n        return 0\n"
+            + "".join(f"    elif x == {n}:\n        return x\n" for n in range(120))
+        )
+        == []
+    )

@@ -180,3 +180,13 @@ def test_other():
         "loyalty-1.c6": [],
         "loyalty-1.c7": [],
     }
+
+
+@pytest.mark.parametrize("deep", ["+".join(["1"] * 1000), "(" * 90 + "1" + ")" * 90 + "+1" * 5000, "a" + ".b()" * 400])
+def test_what_is_too_deep_to_be_read_is_refused_and_crashes_nothing(deep: str) -> None:
+    assert codes(HEAD + f"def test_a():\n    x = {deep}\n    assert True") == {"RED211"}
+
+
+def test_a_long_chain_of_branches_is_no_depth_to_speak_of() -> None:
+    chain = "\n".join(f"    elif x == {n}:\n        assert add(x, 0) == {n}" for n in range(100))
+    assert codes(HEAD + f"def test_a():\n    x = add(2, 3)\n    if x == -1:\n        pass\n{chain}") == set()

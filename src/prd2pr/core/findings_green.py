@@ -221,6 +221,13 @@ _SUBJECT: tuple[FindingKind, ...] = (
         "open('tests/test_redeem.py').read()",
         "remove it.",
     ),
+    rule(
+        "GRN412",
+        "the source is nested too deeply to be read",
+        "What cannot be read cannot be judged: the rules about the subject see nothing of this file.",
+        "total = 1 + 1 + 1 + …   # a thousand terms",
+        "write it flatter.",
+    ),
 )
 
 GREEN_FINDINGS: tuple[FindingKind, ...] = (*_SCOPE, *_LOCKED, *_RESULTS, *_SUBJECT)

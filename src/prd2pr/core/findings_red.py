@@ -143,6 +143,13 @@ _COLLECTION: tuple[FindingKind, ...] = (
         "loyalty-1.c2 stands in no docstring, marker, comment or test name",
         'write the id into the docstring of the test that covers it: """loyalty-1.c2: …"""',
     ),
+    law(
+        "RED211",
+        "a test file is nested too deeply to be read",
+        "The rules that look for empty and faked tests cannot read the file, and neither can a person.",
+        "total = 1 + 1 + 1 + …   # a thousand terms",
+        "write it flatter.",
+    ),
 )
 
 _REASON: tuple[FindingKind, ...] = (

@@ -27,7 +27,7 @@ from prd2pr.core.sourcefacts_subject import (
     runner_sightings,
     swallow_sightings,
 )
-from prd2pr.core.testfacts_model import FactContext, imports_of, parse
+from prd2pr.core.testfacts_model import FactContext, imports_of, is_too_deep, parse
 
 __all__ = ["source_facts"]
 
@@ -50,6 +50,8 @@ def source_facts(
     path: str, old: str | None, new: str, context: FactContext, phase: Phase = Phase.GREEN
 ) -> tuple[Fact, ...]:
     """Facts about one changed source file; `old` is None for a new one. REFACTOR asks a few things more."""
+    if is_too_deep(new) and not is_too_deep(old or ""):
+        return (Fact(code="GRN412", path=path, message="is nested too deeply to be read"),)
     before = Counter((sighting.code, sighting.key) for sighting in _sightings(old or ""))
     found: list[Sighting] = []
     for sighting in _sightings(new):

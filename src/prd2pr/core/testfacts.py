@@ -10,7 +10,7 @@ from prd2pr.core.evidence import Fact
 from prd2pr.core.testfacts_hooks import hook_facts
 from prd2pr.core.testfacts_marks import mark_facts
 from prd2pr.core.testfacts_mocks import mock_facts
-from prd2pr.core.testfacts_model import DeclaredTest, FactContext, is_test_module, parse_tests
+from prd2pr.core.testfacts_model import DeclaredTest, FactContext, is_test_module, is_too_deep, parse_tests
 from prd2pr.core.testfacts_oracle import oracle_facts
 from prd2pr.core.testfacts_suite import Suite
 from prd2pr.core.testfacts_vacuous import vacuous_facts
@@ -38,7 +38,8 @@ def test_facts(path: str, source: str, context: FactContext) -> tuple[Fact, ...]
     """Facts about a test module, a conftest or a helper module under the tests."""
     module = parse_tests(path, source)
     if module is None:
-        return ()
+        deep = Fact(code="RED211", path=path, message="is nested too deeply to be read")
+        return (deep,) if is_too_deep(source) else ()
     suite = Suite(module, context)
     facts = [fact for rule in _RULES for fact in rule(suite)]
     return tuple(sorted(facts, key=lambda fact: (fact.line, fact.code)))

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+MAX_DEPTH = 150  # well below what recursion over a tree can bear
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,33 @@ def is_test_module(path: str) -> bool:
 
 @lru_cache(maxsize=512)
 def parse(source: str) -> ast.Module | None:
-    """The tree is shared by all who ask for the same text: copy it before changing it."""
+    """None for what is not Python, or too deep. The tree is shared by all who ask: copy it before changing it."""
     try:
-        return ast.parse(source)
-    except (SyntaxError, ValueError):  # ValueError: a null byte
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # ValueError: a null byte
         return None
+    return None if _depth(tree) > MAX_DEPTH else tree
+
+
+def is_too_deep(source: str) -> bool:
+    """Python that is nested so deeply that nobody, and no rule here, can read it."""
+    if parse(source) is not None:
+        return False
+    try:
+        ast.parse(source)
+    except (SyntaxError, ValueError):
+        return False
+    except (RecursionError, MemoryError):
+        return True
+    return True
+
+
+def _depth(tree: ast.Module) -> int:
+    deepest, level = 0, list[ast.AST]([tree])
+    while level:
+        deepest += 1
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+    return deepest
 
 
 def parse_tests(path: str, source: str) -> TestModule | None:
