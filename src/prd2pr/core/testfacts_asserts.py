@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from prd2pr.core.testfacts_live import Liveness
 from prd2pr.core.testfacts_marks import own_nodes
-from prd2pr.core.testfacts_model import FunctionNode, dotted, resolve
+from prd2pr.core.testfacts_model import FunctionNode, decorator_name, dotted, resolve
 from prd2pr.core.testfacts_scope import parameter_sources
 
 _BROAD = frozenset({"Exception", "BaseException", "AssertionError"})
@@ -56,7 +56,8 @@ class _Place:
 
 
 def found_assertions(live: Liveness) -> list[Assertion]:
-    return list(_Walk(live).function(live.scope.test.node, _Place()))
+    walk, test = _Walk(live), live.scope.test.node
+    return list(walk.function(test, walk.wrapped(test, _Place())))
 
 
 class _Walk:
@@ -72,6 +73,13 @@ class _Walk:
         self.visited.append(node)
         self.nested.update({x.name: x for x in ast.walk(node) if isinstance(x, FunctionNode) and x is not node})
         yield from self.body(node.body, place)
+
+    def wrapped(self, node: FunctionNode, place: _Place) -> _Place:
+        """A decorator of the tests' own may catch what the test raises."""
+        helpers = [self.scope.helpers.get(decorator_name(item)) for item in node.decorator_list]
+        handlers = [x for helper in helpers if helper for x in ast.walk(helper) if isinstance(x, ast.ExceptHandler)]
+        caught = any(_swallows(handler) for handler in handlers)
+        return place.spoilt("RED404", "fails inside a decorator that catches the failure") if caught else place
 
     def body(self, statements: list[ast.stmt], place: _Place) -> Iterator[Assertion]:
         for statement in statements:
@@ -153,7 +161,7 @@ class _Walk:
             if isinstance(call, ast.Call) and self._demands_exception(call):
                 yield from self.raising(node, item, call, place)
                 inside = inside.perhaps()
-                if _caught(call.args) & _BROAD:
+                if _caught(_expected(call)) & _BROAD:
                     inside = inside.spoilt("RED404", "fails inside `raises`, which catches the failure")
             elif isinstance(call, ast.Call) and dotted(call.func).endswith("suppress") and _caught(call.args) & _BROAD:
                 inside = inside.spoilt("RED404", "fails inside `suppress`, which drops the failure")
@@ -177,7 +185,7 @@ class _Walk:
         self, node: ast.With | ast.AsyncWith, item: ast.withitem, call: ast.Call, place: _Place
     ) -> Iterator[Assertion]:
         asserts = any(isinstance(inner, ast.Assert) for statement in node.body for inner in ast.walk(statement))
-        broad = _caught(call.args[:1]) & (_BROAD if asserts else _BROAD - {"AssertionError"})
+        broad = _caught(_expected(call)) & (_BROAD if asserts else _BROAD - {"AssertionError"})
         told = any(keyword.arg in {"match", "check"} for keyword in call.keywords) or self._used_after(
             item.optional_vars, node
         )
@@ -229,6 +237,10 @@ class _Walk:
             yield from self.function(target, inside.spoilt("RED408", reason) if lost and not kept else inside)
 
 
+def _expected(call: ast.Call) -> list[ast.expr]:
+    return [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "expected_exception")]
+
+
 def _caught(types: list[ast.expr]) -> set[str]:
     names = [item for node in types for item in (node.elts if isinstance(node, ast.Tuple) else [node])]
     return {dotted(name).rpartition(".")[2] for name in names}
@@ -244,6 +256,8 @@ def _swallows(handler: ast.ExceptHandler) -> bool:
 def _gives_up(statement: ast.stmt) -> bool:
     """Ends in a failure after all: raises, asserts or calls `fail`."""
     for inner in ast.walk(statement):
+        if isinstance(inner, ast.Assert) and isinstance(inner.test, ast.Constant) and inner.test.value:
+            continue
         if isinstance(inner, ast.Raise | ast.Assert):
             return True
         if isinstance(inner, ast.Call) and dotted(inner.func).rpartition(".")[2] in {"fail", "exit"}:

@@ -133,23 +133,31 @@ def _fold_compare(node: ast.Compare, live: Liveness) -> Any:
 def _always_true(node: ast.expr, live: Liveness) -> bool:
     if isinstance(node, ast.Call) and dotted(node.func) == "isinstance" and len(node.args) == 2:
         return dotted(node.args[1]) == "object"
-    if isinstance(node, ast.Lambda | ast.GeneratorExp) or (isinstance(node, ast.JoinedStr) and node.values):
-        return True
-    if not (isinstance(node, ast.Compare) and len(node.ops) == 1):
-        return False
-    left, right, op = node.left, node.comparators[0], node.ops[0]
+    if isinstance(node, ast.IfExp):
+        return all(fold(branch, live) is not _UNKNOWN and fold(branch, live) for branch in (node.body, node.orelse))
+    if isinstance(node, ast.Compare) and len(node.ops) == 1:
+        return _holds_anyway(node.left, node.ops[0], node.comparators[0], live)
+    return isinstance(node, ast.Lambda | ast.GeneratorExp) or _is_filled_literal(node)
+
+
+def _holds_anyway(left: ast.expr, op: ast.cmpop, right: ast.expr, live: Liveness) -> bool:
     if any(resolve(dotted(side), live.scope.imports).endswith("mock.ANY") for side in (left, right)):
         return True
     # An attribute may be a property, and a call may answer differently each time: only a plain name is itself.
-    if (
-        isinstance(op, ast.Eq | ast.Is | ast.LtE | ast.GtE)
-        and isinstance(left, ast.Name)
-        and dotted(left) == dotted(right)
-    ):
+    same = isinstance(left, ast.Name) and dotted(left) == dotted(right)
+    if same and isinstance(op, ast.Eq | ast.Is | ast.LtE | ast.GtE):
         return True
     sized = isinstance(left, ast.Call) and dotted(left.func) == "len"
     limit = fold(right, live)
     return sized and ((isinstance(op, ast.GtE) and limit == 0) or (isinstance(op, ast.Gt) and limit == -1))
+
+
+def _is_filled_literal(node: ast.expr) -> bool:
+    """`[add(2, 3)]` is true whatever it holds."""
+    if isinstance(node, ast.Dict | ast.JoinedStr):
+        return bool(node.values)
+    items = node.elts if isinstance(node, ast.List | ast.Set) else []
+    return any(not isinstance(item, ast.Starred) for item in items)
 
 
 def _complement(left: ast.expr, right: ast.expr) -> bool:

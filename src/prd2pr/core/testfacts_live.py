@@ -27,7 +27,8 @@ _OPEN_BUILTINS = frozenset(
 _BUILTINS = frozenset(dir(builtins)) - _OPEN_BUILTINS
 _COMPOUND = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.With, ast.AsyncWith, ast.Match)
 _STARTERS = frozenset({"subprocess", "runpy", "pexpect", "os", "pty", "asyncio"})
-_PATCHES = frozenset({"patch", "setattr", "delattr", "object", "setitem", "delitem"})
+_STAND_INS = frozenset({"Mock", "MagicMock", "AsyncMock", "NonCallableMock", "create_autospec"})
+_PATCHES = _STAND_INS | {"patch", "setattr", "delattr", "object", "setitem", "delitem"}
 
 
 @dataclass(frozen=True)
