@@ -148,7 +148,8 @@ class TestScope:
     @cached_property
     def statements(self) -> list[ast.stmt]:
         """Assignments of the module whose names the test uses, directly or through one another."""
-        roots = [*self.reach, *(item for owner in self.test.owners for item in owner.decorator_list)]
+        decorators = [item for owner in self.test.owners for item in owner.decorator_list]
+        roots = [*self.reach, *decorators, *self.class_statements]
         used = {x.id for node in roots for x in ast.walk(node) if isinstance(x, ast.Name)}
         found: dict[int, ast.stmt] = {}
         grows = True
