@@ -7,7 +7,7 @@ import pytest
 from prd2pr.agents.task import Task
 from prd2pr.core.records import Criterion, Design, PlannedSymbol, Prd, Requirement, Story
 
-SHOP = Path(__file__).parent / "data" / "shop"
+SHOP = Path(__file__).parents[2] / "templates" / "demo" / "repo"
 
 
 @pytest.fixture(scope="session")

@@ -101,13 +101,14 @@ def test_state_in_a_persons_commit_is_out_of_scope_and_in_a_step_it_is_not(repos
 
 
 def test_an_unknown_story_is_a_wrong_call(repository: Repository) -> None:
-    with pytest.raises(UsageProblem) as nothing:
-        codes(repository, Phase.RED, RED, story="loyalty-9")
-    assert "hold no plan" in nothing.value.remedy
     repository.commit(state())
     with pytest.raises(UsageProblem) as other:
         codes(repository, Phase.RED, {}, story="loyalty-9")
     assert "loyalty-1" in other.value.remedy
+
+
+def test_without_any_plan_a_story_is_only_a_name(repository: Repository) -> None:
+    assert codes(repository, Phase.RED, RED, story="loyalty-9") == set()
 
 
 def test_an_unknown_revision_is_named(repository: Repository) -> None:

@@ -1,1 +1,0 @@
-"""The checkout of a small web shop."""
