@@ -6,7 +6,7 @@ import pytest
 
 from prd2pr.core.evidence import PathKind
 from prd2pr.core.paths import PathRules, classify_path
-from prd2pr.core.policy import NEVER_WRITABLE, WritePolicy, may_write, path_problem, policy_for
+from prd2pr.core.policy import OPEN_SCOPE, WritePolicy, may_write, path_problem, policy_for
 from prd2pr.core.records import Phase
 
 RULES = PathRules()
@@ -115,16 +115,18 @@ def test_a_locked_file_points_to_the_honest_way_out() -> None:
 
 
 def test_a_story_of_documents_may_write_documents_and_no_more() -> None:
-    policy = policy_for(Phase.GREEN, "shop-1", also=PathKind)
-    assert not policy.writable & NEVER_WRITABLE
-    documents = policy_for(Phase.GREEN, "shop-1", also=[PathKind.DOCS])
+    documents = policy_for(Phase.GREEN, "shop-1", kind="docs")
     assert code_of("docs/points.md", documents) == "ok"
     assert code_of("pyproject.toml", documents) == "GRN101"
+    assert code_of("src/shop/points.py", documents) == "GRN101"
+    assert code_of("src/shop/points.py", policy_for(Phase.GREEN, "shop-1", kind="chore")) == "ok"
+    for scope in OPEN_SCOPE.values():
+        assert not scope & {PathKind.STATE, PathKind.CI, PathKind.PROTECTED, PathKind.TEST_CONFIG, PathKind.TEST}
 
 
 def test_every_kind_has_words() -> None:
     nothing = WritePolicy(Phase.GREEN, "shop-1", frozenset())
-    everything = policy_for(Phase.GREEN, "shop-1", also=PathKind)
+    everything = WritePolicy(Phase.GREEN, "shop-1", OPEN_SCOPE["chore"] | {PathKind.TEST, PathKind.MANIFEST})
     for kind in PathKind:
         refused = may_write("x/y.txt", kind, nothing)
         assert refused is not None

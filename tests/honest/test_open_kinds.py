@@ -40,6 +40,8 @@ def test_they_pass(tmp_path: Path, kind: StoryKind, files: Files) -> None:
     ("kind", "files", "code"),
     [
         ("docs", {"settings.toml": "limit = 5\n"}, "GRN106"),
+        ("docs", {"docs/a.md": "x\n", "shop/points.py": "RATE = 10\n"}, "GRN106"),
+        ("config", {"shop/points.py": "RATE = 10\n"}, "GRN106"),
         ("chore", {"tests/test_sum.py": "def test_sum():\n    pass\n"}, "GRN201"),
         ("chore", {"tests/test_sum.py": None}, "GRN202"),
         ("chore", {"pytest.ini": "[pytest]\naddopts = -k nothing\n"}, "GRN101"),

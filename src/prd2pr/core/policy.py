@@ -26,7 +26,12 @@ WRITABLE: dict[Phase, frozenset[PathKind]] = {
     Phase.REFACTOR: _SOURCE_ONLY,
 }
 
-NEVER_WRITABLE = frozenset({PathKind.STATE, PathKind.CI, PathKind.PROTECTED, PathKind.TEST_CONFIG})
+# All that a story which passes openly without RED may change. Code without tests is a chore, and is shown as that.
+OPEN_SCOPE: dict[str, frozenset[PathKind]] = {
+    "docs": frozenset({PathKind.DOCS}),
+    "config": frozenset({PathKind.DOCS, PathKind.OTHER}),
+    "chore": frozenset({PathKind.DOCS, PathKind.OTHER, PathKind.SOURCE}),
+}
 
 
 @dataclass(frozen=True)
@@ -59,14 +64,16 @@ def policy_for(
     *,
     fused: bool = False,
     locked: Iterable[str] = (),
-    also: Iterable[PathKind] = (),
+    kind: str = "feature",
 ) -> WritePolicy:
     """`fused`: tests and code come in one answer; RED is then proved by withholding the code.
 
-    `also`: what stories of kind docs, config or chore write, which pass openly without RED.
+    `kind`: stories of kind docs, config or chore pass openly without RED, each in a scope of its own.
     """
     writable = _TESTS_ONLY | _SOURCE_ONLY if fused else WRITABLE.get(phase, _NOTHING)
-    return WritePolicy(phase, story, writable | frozenset(also) - NEVER_WRITABLE, frozenset(locked))
+    if phase is Phase.GREEN:
+        writable = OPEN_SCOPE.get(kind, writable)
+    return WritePolicy(phase, story, writable, frozenset(locked))
 
 
 def may_write(path: str, kind: PathKind, policy: WritePolicy) -> PolicyRefusal | None:

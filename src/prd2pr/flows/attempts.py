@@ -19,13 +19,6 @@ from prd2pr.flows.session import Session
 from prd2pr.flows.workbench import Assignment, Work, do_work
 from prd2pr.repo.store import BranchState
 
-# What a story that passes openly without RED may write, besides source.
-OPEN_KINDS = {
-    "docs": (PathKind.DOCS,),
-    "config": (PathKind.OTHER, PathKind.DOCS),
-    "chore": (PathKind.OTHER, PathKind.DOCS),
-}
-
 
 @dataclass(frozen=True)
 class Position:
@@ -96,7 +89,7 @@ def write_policy(session: Session, position: Position, role: Role[WorkReport]) -
         position.story.id,
         fused=role.fused,
         locked=() if role.phase is Phase.RED else locked,
-        also=OPEN_KINDS.get(position.story.kind, ()),
+        kind=position.story.kind,
     )
 
 

@@ -7,15 +7,10 @@ from dataclasses import dataclass, field
 
 from prd2pr.core.evidence import Change, Evidence, Finding, PathKind, RunSummary, Severity, TestResult, Verdict
 from prd2pr.core.findings import FINDINGS, UNSWITCHABLE
+from prd2pr.core.policy import OPEN_SCOPE
 from prd2pr.core.records import UNTESTED_KINDS, Phase
 
 LINK_MODES = frozenset({"120000", "160000"})
-# What a story without tests may change besides source.
-_OPEN_SCOPE: Mapping[str, frozenset[PathKind]] = {
-    "docs": frozenset({PathKind.DOCS}),
-    "config": frozenset({PathKind.DOCS, PathKind.OTHER}),
-    "chore": frozenset({PathKind.DOCS, PathKind.OTHER}),
-}
 _SHOWN = 8  # of one kind; the rest is counted
 
 
@@ -126,8 +121,11 @@ def source_only(evidence: Evidence, codes: Codes, policy: GatePolicy) -> Iterato
     locked = {each.path for each in evidence.locked}
     for change in evidence.changes:
         kind, path = change.kind, change.path
-        if kind in _OPEN_SCOPE.get(evidence.kind, ()):
+        scope = OPEN_SCOPE.get(evidence.kind)
+        if scope is not None and kind in scope:
             continue
+        if scope is not None and kind is PathKind.SOURCE:
+            yield finding(codes.other, f"source; a story of kind {evidence.kind} changes no code", path=path)
         if kind in {PathKind.TEST_CONFIG, PathKind.CI} or is_conftest(change):
             yield finding(codes.how_tests_run, f"changes how tests run; {name} may change source only", path=path)
         elif kind is PathKind.MANIFEST and not policy.allow_manifest:
