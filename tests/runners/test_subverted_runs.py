@@ -148,6 +148,85 @@ SUBVERTED: dict[str, Files] = {
                 return a - b
             """
     },
+    "subject rewrites the tests before they are read": {
+        "tests/test_before.py": "import shop\n",
+        "shop.py": """
+            from pathlib import Path
+            for path in Path(__file__).parent.glob("tests/t*shop.py"):
+                path.write_text("def test_add():\\n    pass\\n")
+            def add(a, b):
+                return a - b
+            """,
+    },
+    "subject rewrites the tests and puts them back": {
+        "tests/test_before.py": "import shop\n",
+        "tests/test_zero.py": "def test_zero():\n    import shop\n    shop.put_back()\n",
+        "shop.py": """
+            from pathlib import Path
+            import os
+            path = Path(__file__).with_name("tests") / "test_shop.py"
+            text, status = path.read_text(), path.stat()
+            path.write_text("def test_add():\\n    pass\\n")
+            def put_back():
+                path.write_text(text)
+                os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+            def add(a, b):
+                return a - b
+            """,
+    },
+    "subject rewrites what is expected": {
+        "tests/data/sum.txt": "3",
+        "tests/test_shop.py": """
+            from pathlib import Path
+            from shop import add
+            def test_add():
+                assert add(1, 2) == int(Path(__file__).with_name("data").joinpath("sum.txt").read_text())
+            """,
+        "shop.py": """
+            from pathlib import Path
+            def add(a, b):
+                (Path(__file__).parent / "tests" / "data" / "sum.txt").write_text(str(a - b))
+                return a - b
+            """,
+    },
+    "subject patches pytest for one test, under a name made up at run time": {
+        "shop.py": """
+            import importlib
+            Function = importlib.import_module(bytes([112, 121, 116, 101, 115, 116]).decode()).Function
+            run = Function.runtest
+            Function.runtest = lambda self: None if "add" in self.name else run(self)
+            def add(a, b):
+                return a - b
+            """
+    },
+    "subject replaces the code of another test": {
+        "tests/test_a.py": "import shop\ndef test_first():\n    shop.add(1, 1)\n",
+        "shop.py": """
+            import sys
+            def add(a, b):
+                for module in list(sys.modules.values()):
+                    test = getattr(module, "test_add", None)
+                    if test is not None:
+                        test.__code__ = (lambda: None).__code__
+                return a - b
+            """,
+    },
+    "subject gives the tests another helper": {
+        "tests/helpers.py": "def check(a, b):\n    assert a == b\n",
+        "tests/test_shop.py": """
+            from shop import add
+            from helpers import check
+            def test_add():
+                check(add(1, 2), 3)
+            """,
+        "shop.py": """
+            import sys, types
+            sys.modules["helpers"] = types.ModuleType("helpers")
+            sys.modules["helpers"].check = lambda a, b: None
+            def add(a, b):
+                return a - b
+            """,
+    },
 }  # fmt: skip
 
 
@@ -182,6 +261,32 @@ def test_what_lies_in_the_workspace_has_no_say(name: str) -> None:
     report = run_files({**WRONG, **HARMLESS[name]})
     assert report.problems == ()
     assert [(result.id, result.outcome) for result in report.results] == [("tests/test_shop.py::test_add", "failed")]
+
+
+def test_the_subject_cannot_reach_what_runs_the_tests_by_a_name() -> None:
+    subject = """
+        import __main__
+        def add(a, b):
+            return sorted(name for name in vars(__main__) if not name.startswith("__"))
+        """
+    test = "from shop import add\n\ndef test_add():\n    assert add(1, 2) == []\n"
+    report = run_files({"shop.py": subject, "tests/test_shop.py": test})
+    assert report.problems == ()
+    assert [result.outcome for result in report.results] == ["passed"]
+
+
+def test_a_helper_may_have_the_name_of_a_module_of_the_project() -> None:
+    files = {
+        "conftest.py": "import shop\n",
+        "src/shop/__init__.py": "from util import double\n",
+        "src/util.py": "def double(n):\n    return 2 * n\n",
+        "tests/shop/__init__.py": "",
+        "tests/unit/util.py": "def half(n):\n    return n // 2\n",
+        "tests/unit/test_shop.py": "import shop\n\ndef test_double():\n    assert shop.double(2) == 4\n",
+    }
+    report = run_files(files)
+    assert report.problems == ()
+    assert [result.outcome for result in report.results] == ["passed"]
 
 
 @pytest.mark.parametrize(

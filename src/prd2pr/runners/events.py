@@ -121,6 +121,10 @@ def _end(seen: Seen, event: dict[str, Any]) -> None:
     seen.end = event["status"]
 
 
+def _tampered(seen: Seen, event: dict[str, Any]) -> None:
+    seen.problems.append(str(event["problem"]))
+
+
 def _aborted(seen: Seen, event: dict[str, Any]) -> None:
     seen.aborted = _raised(event["raised"])
 
@@ -135,5 +139,6 @@ _READERS = {
     "report": _report,
     "finish": _finish,
     "end": _end,
+    "tampered": _tampered,
     "aborted": _aborted,
 }

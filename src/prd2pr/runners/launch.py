@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import fcntl
 import importlib.metadata
+import importlib.util
 import json
 import os
 import platform
@@ -152,14 +153,16 @@ def _left_by_raises(error: BaseException) -> bool:
 class Probe:
     """A pytest plugin that watches and changes nothing but the order, where the reversed one is asked for."""
 
-    def __init__(self, log: EventLog, parameters: dict[str, Any], plugins: list[str]) -> None:
+    def __init__(self, log: EventLog, guard: Any, parameters: dict[str, Any], plugins: list[str]) -> None:
         self._log = log
+        self._guard = guard
         self._checkout = parameters["checkout"]
         self._plugins = plugins
         self._only = parameters["only"]
         self._reverse = parameters["reverse"]
         self._describer = Describer(self._checkout)
         self._made: dict[tuple[str, str], tuple[str, Any]] = {}
+        self._told: set[str] = set()
 
     # --- setting up ---
 
@@ -168,6 +171,7 @@ class Probe:
         """Runs when this plugin is registered: after pytest's own plugins, before any file of the checkout is read."""
         for name in self._plugins:
             pluginmanager.load_setuptools_entrypoints("pytest11", name=name)
+        self._guard.keep_runner()
         drop_copies(self._checkout)
         source = Path(self._checkout, "src")
         sys.path[:0] = [self._checkout, *([str(source)] if source.is_dir() else [])]
@@ -214,6 +218,10 @@ class Probe:
             error = error.__cause__ or error
         return error, conftest
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        self._guard.keep_test(item)
+
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, Any, None]:
         yield
@@ -222,12 +230,21 @@ class Probe:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self._look()
         self._log.emit("collected", ids=[item.nodeid for item in session.items])
+
+    def _look(self, test: str = "") -> None:
+        """Tell what was tampered with, once for each thing."""
+        for problem in self._guard.tampering(test):
+            if problem not in self._told:
+                self._told.add(problem)
+                self._log.hold("tampered", problem=problem)
 
     # --- running ---
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._look(nodeid)
         self._log.emit("start", id=nodeid)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
@@ -252,6 +269,8 @@ class Probe:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call":
+            self._look(report.nodeid)
         made, raised = self._made.get((report.nodeid, report.when), ("", None))
         if report.when == "setup" and report.outcome == made == "passed":
             return
@@ -270,6 +289,7 @@ class Probe:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
+        self._look()
         self._log.emit("finish", status=int(exitstatus))
 
 
@@ -308,6 +328,16 @@ def holds_modules(directory: Path) -> bool:
     return directory.name.isidentifier() and directory.is_dir() and any(directory.glob("*.py"))
 
 
+def load_guard(parameters: dict[str, Any]) -> Any:
+    """From the file beside this one, by its path: no name leads to it."""
+    spec = importlib.util.spec_from_file_location("guard", Path(__file__).with_name("guard.py"))
+    if spec is None or spec.loader is None:
+        raise ImportError("guard.py is missing beside the launcher")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.Guard(parameters["checkout"], parameters["locked"], parameters["imported_as"])
+
+
 def main() -> int:
     parameters = json.loads(sys.stdin.buffer.read())
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -320,8 +350,10 @@ def main() -> int:
     more = [option for name in plugins for option in parameters["plugin_args"].get(name, [])]
     if PYTEST_MAJOR >= 8:  # the setting came with it, and an unknown one is an error under --strict-config
         more.append("--override-ini=verbosity_assertions=auto")
+    probe = Probe(log, load_guard(parameters), parameters, plugins)
+    sys.modules["__main__"] = types.ModuleType("__main__")  # what runs the tests is not to be had by a name
     try:
-        status = int(pytest.main([*more, *parameters["args"]], plugins=[Probe(log, parameters, plugins)]))
+        status = int(pytest.main([*more, *parameters["args"]], plugins=[probe]))
     except BaseException as error:
         log.emit("aborted", raised=Describer(parameters["checkout"]).describe(error))
         raise

@@ -20,11 +20,13 @@ from prd2pr.runners.interpreter import tools_digest
 from prd2pr.runners.junit import JUnitUnreadable, Key, Verdict, read_junit
 from prd2pr.runners.project import PytestProject, read_project
 from prd2pr.runners.results import Place, results_of
+from prd2pr.runners.untouched import Exported, changes_since, exported
 from prd2pr.runners.watch import Watched, watch
 
 Export = Callable[[str, Path, Mapping[str, str]], None]  # tree, directory, path -> blob put over it
 
 LAUNCHER = Path(__file__).with_name("launch.py")
+GUARD = Path(__file__).with_name("guard.py")
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
@@ -47,6 +49,14 @@ class Rooms:
         return tuple(str(place) for place in (self.checkout, self.home, self.scratch, self.secret))
 
 
+@dataclass(frozen=True)
+class Ground:
+    """What stood in the checkout before the run."""
+
+    modules: dict[str, str]  # test modules, path -> text
+    before: Exported
+
+
 class PytestRunner:
     """Implements `ports.TestRunner` for one interpreter."""
 
@@ -59,7 +69,8 @@ class PytestRunner:
     def identity(self) -> str:
         """Everything but the request that a result depends on: for whoever keeps results."""
         if not self._identity:
-            command = [str(self._python), *self._settings.args, LAUNCHER.read_text(encoding="utf-8")]
+            launched = [path.read_text(encoding="utf-8") for path in (LAUNCHER, GUARD)]
+            command = [str(self._python), *self._settings.args, *launched]
             self._identity = tools_digest(self._python, command)
         return self._identity
 
@@ -71,15 +82,20 @@ class PytestRunner:
             wanted = (*request.canary_dirs, *(_parent(path, rooms.checkout) for path in request.paths))
             directories = choose_directories(project, modules, wanted)
             canaries = place_canaries(rooms.checkout, project, directories)
-            watched = self._watch(request, rooms, project, canaries)
-            return self._report(request, rooms, watched, canaries, modules)
+            before = exported(rooms.checkout, project)
+            watched = self._watch(request, rooms, project, canaries, before)
+            return self._report(request, rooms, watched, canaries, Ground(modules, before))
 
     # --- running ------------------------------------------------------------------------------------------------------
 
-    def _watch(self, request: RunRequest, rooms: Rooms, project: PytestProject, canaries: list[Canary]) -> Watched:
+    def _watch(
+        self, request: RunRequest, rooms: Rooms, project: PytestProject, canaries: list[Canary], before: Exported
+    ) -> Watched:
         parameters = {
             "nonce": rooms.nonce,
             "checkout": str(rooms.checkout),
+            "locked": before.locked_modules,
+            "imported_as": before.imported_as(),
             "named": project.named,
             "plugin_args": {
                 "xdist": ["--numprocesses=0"],  # one process, so that every report is seen
@@ -130,10 +146,11 @@ class PytestRunner:
     # --- reporting ----------------------------------------------------------------------------------------------------
 
     def _report(
-        self, request: RunRequest, rooms: Rooms, watched: Watched, canaries: list[Canary], modules: dict[str, str]
+        self, request: RunRequest, rooms: Rooms, watched: Watched, canaries: list[Canary], ground: Ground
     ) -> RunReport:
         seen = read_events(watched.events, rooms.nonce)
-        results = results_of(seen, Place(modules, rooms.all), killed=bool(watched.killed))
+        seen.problems += changes_since(ground.before, seen.collected or ())
+        results = results_of(seen, Place(ground.modules, rooms.all), killed=bool(watched.killed))
         by_id = {result.id: result for result in results.tests}
         testimony = Testimony(
             seen=seen,
