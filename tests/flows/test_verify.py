@@ -233,3 +233,136 @@ def test_nothing_to_verify_is_not_a_success(world):
     assert done.status == 2
     assert world.verify("main..main").status == 2
     assert world.verify("main..nowhere").status == 2
+
+
+CYCLE = ".orch-state/prds/calc/tdd/cycles/calc-1.json"
+
+
+def edit_json(name: str, change: Callable[[dict], None]) -> Edit:
+    def edit(root: Path) -> None:
+        value = json.loads((root / name).read_text())
+        change(value)
+        (root / name).write_text(json.dumps(value, indent=2) + "\n")
+
+    return edit
+
+
+def forge_note(world: World, changes: dict[str, object]) -> None:
+    """A well-formed NOTE after RED, digests and all, that changes what only a gate may change."""
+    _, _, red, *_ = commits(world)
+    world.git("switch", "-q", "--detach", red)
+    tree = code_tree(world, red)
+    evidence = {"phase": "note", "prd": "calc", "story": "calc-1", "step": 3, "base_tree": tree, "head_tree": tree}
+    proof = {
+        "schema_version": 1,
+        "evidence": {**evidence, "schema_version": 1},
+        "verdict": {"phase": "note", "accepted": True},
+    }
+    path = world.repo / EVIDENCE / "3-note.json"
+    path.write_text(json.dumps(proof))
+    digest = f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+    record = json.loads((world.repo / CYCLE).read_text())
+    step = {**record["steps"][-1], "n": 3, "phase": "note", "evidence": digest, "code_tree": tree}
+    record.update(steps=[*record["steps"], step], **changes)
+    (world.repo / CYCLE).write_text(json.dumps(record))
+    world.commit(f"note(calc-1): nothing\n\nTdd-Step: calc/calc-1/3\nTdd-Phase: note\nTdd-Evidence: {digest}")
+    world.git("branch", "-f", world.branch, "HEAD")
+    world.git("switch", "-q", "main")
+
+
+@pytest.mark.parametrize("changes", [{"tests": []}, {"state": "COMMIT"}, {"state": "REFACTOR"}, {"design": None}])
+def test_a_note_leads_past_no_gate(world, changes):
+    forge_note(world, changes)
+    assert codes(world)["note"] == {"VER104"}
+
+
+def test_a_note_that_only_notes_is_fine(world):
+    forge_note(world, {"blocked": ""})
+    assert world.verify(world.branch).status == 0
+
+
+def test_numbers_in_evidence_are_compared_with_what_is_seen(world, tmp_path):
+    def lie(root: Path) -> None:
+        path = root / EVIDENCE / "3-green.json"
+        proof = json.loads(path.read_text())
+        proof["evidence"]["head_run"].update(passed=9999, sandbox="bubblewrap")
+        path.write_text(json.dumps(proof))
+        digest = f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+        edit_json(CYCLE, lambda cycle: cycle["steps"][2].update(evidence=digest))(root)
+        (tmp_path / "digest").write_text(digest)
+
+    def trailer(message: str) -> str:
+        digest = (tmp_path / "digest").read_text()
+        return "\n".join(
+            f"Tdd-Evidence: {digest}" if line.startswith("Tdd-Ev") else line for line in message.splitlines()
+        )
+
+    rewrite(world, {"green": lie}, messages={"green": trailer})
+    assert codes(world)["green"] == {"VER107"}
+
+
+def test_nobody_is_done_without_steps(world):
+    def all_done(backlog: dict) -> None:
+        for story in backlog["stories"]:
+            story["status"] = "done"
+
+    rewrite(world, {"green": edit_json(".orch-state/prds/calc/backlog.json", all_done)})
+    assert "VER106" in codes(world)["green"]
+
+
+def test_a_plan_may_bring_its_prd_and_no_other_file(world):
+    def elsewhere(root: Path) -> None:
+        (root / "src/calc/signs.py").write_text("def negate(number):\n    return number\n")
+        edit_json(".orch-state/prds/calc/prd.json", lambda prd: prd.update(path="src/calc/signs.py"))(root)
+
+    rewrite(world, {"plan": elsewhere})
+    assert codes(world)["plan"] & {"VER102", "VER108"}
+
+
+def test_a_plan_that_leaves_requirements_out_is_none(world):
+    rewrite(world, {"plan": edit_json(".orch-state/prds/calc/backlog.json", lambda backlog: backlog["stories"].pop())})
+    assert "VER106" in codes(world)["plan"]
+
+
+def test_commits_behind_a_second_parent_are_not_hidden(world):
+    world.git("switch", "-q", "-c", "side", "main")
+    world.write({"secret.txt": "hidden\n"})
+    side = world.commit("Hidden behind a merge")
+    world.git("switch", "-q", world.branch)
+    world.git("merge", "-q", "--no-ff", "-m", "Merge", "side")
+    done = world.verify()
+    assert done.status == 1
+    assert side[:10] in done.out
+
+
+def test_the_branch_does_not_say_where_it_starts(world):
+    world.git("switch", "-q", world.branch)
+    world.write({"src/calc/extra.py": "EXTRA = 1\n"})
+    stranger = world.commit("Unproven")
+    edit_json(".orch-state/project.json", lambda project: project.update(base_commit=stranger, base_branch=""))(
+        world.repo
+    )
+    world.commit("Start from here, please")
+    world.git("switch", "-q", "main")
+    done = world.verify()
+    assert done.status == 1
+    assert stranger[:10] in done.out
+
+
+def test_a_base_that_went_on_and_a_merged_branch_still_verify(world):
+    world.write({"NOTES.md": "main goes on\n"})
+    world.commit("On main")
+    assert world.verify(f"main..{world.branch}").status == 0
+    world.git("merge", "-q", "--no-ff", "-m", "Merge the pull request", world.branch)
+    merged = world.verify()
+    assert merged.status == 0, merged.out
+    assert "5 of 5 steps" in merged.out
+
+
+def test_an_odd_step_id_is_one_finding_and_not_the_end(world):
+    world.git("switch", "-q", world.branch)
+    world.write({"x.txt": "x\n"})
+    world.commit(f"odd\n\nTdd-Step: a..b/c/1\nTdd-Phase: green\nTdd-Evidence: sha256:{'0' * 64}")
+    done = world.verify("--json")
+    assert done.status == 1
+    assert [step["proved"] for step in done.json["steps"]] == [True] * 5 + [False]

@@ -83,6 +83,8 @@ def _parse(data: bytes, where: str) -> Raw:
         raise _corrupted(where, f"byte {error.start} is not UTF-8") from error
     except json.JSONDecodeError as error:
         raise _corrupted(where, f"line {error.lineno}: {error.msg}") from error
+    except ValueError as error:  # a number too long to be read
+        raise _corrupted(where, str(error)) from error
     except RecursionError as error:
         raise _corrupted(where, "nested too deep") from error
     if not isinstance(raw, dict):

@@ -174,6 +174,7 @@ class Evidence(Document):
     story: str = ""
     kind: str = ""  # of the story, as the plan has it; empty: no story is known
     step: int = 0
+    made_by: str = ""  # the version of prd2pr that gathered it
     base_tree: str = ""  # code trees: commit trees without .orch-state/
     head_tree: str = ""
     changes: tuple[Change, ...] = ()

@@ -68,6 +68,28 @@ class PlanLimits:
     title_length: int = 100
 
 
+def draft_of(backlog: Backlog) -> PlanDraft:
+    """A plan as it stands on a branch, in the form that the rules for plans are about."""
+    return PlanDraft(
+        epics=tuple(EpicDraft(key=epic.id, title=epic.title, requirements=epic.requirements) for epic in backlog.epics),
+        stories=tuple(
+            StoryDraft(
+                key=story.id,
+                epic=story.epic,
+                title=story.title,
+                kind=story.kind,
+                criteria=tuple(CriterionDraft(text=each.text, example=each.example) for each in story.criteria),
+                depends_on=story.depends_on,
+                requirements=story.requirements,
+                source_paths=story.source_paths,
+                test_paths=story.test_paths,
+            )
+            for story in backlog.stories
+        ),
+        assumptions=backlog.assumptions,
+    )
+
+
 # --- checks -----------------------------------------------------------------------------------------------------------
 
 

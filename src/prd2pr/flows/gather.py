@@ -11,6 +11,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
+from prd2pr import __version__
 from prd2pr.core.complexity import improvement
 from prd2pr.core.evidence import Evidence, LockedFile, PathKind, RunReport
 from prd2pr.core.paths import CONVENTIONS, PathRules
@@ -111,6 +112,7 @@ class _Case:
         story = self.story
         return {
             "phase": self.phase,
+            "made_by": __version__,
             "prd": story.prd if story else "",
             "story": story.story if story else "",
             "kind": story.kind if story else "",

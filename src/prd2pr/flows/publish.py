@@ -7,6 +7,7 @@ from prd2pr.core.commit_message import StepRef, read_step
 from prd2pr.core.evidence import Proof
 from prd2pr.core.picture import CommitFacts, PlanningCost, PullPicture, RefusedWrite, SpendLimits, picture
 from prd2pr.core.records import Cycle, Phase, Spend
+from prd2pr.flows.start import start_of
 from prd2pr.forges.pull_pages import body, page
 from prd2pr.ports import Forge, PullRequest
 from prd2pr.repo.git import CommitInfo, Git
@@ -29,7 +30,7 @@ def picture_of(store: StateStore, branch: str, limits: Limits) -> PullPicture:
     head = git.rev(branch)
     state = store.load(head)
     assert state.prd is not None, "only a planned PRD is published"
-    base = base_of(git, state, head)
+    base = start_of(git, head).commit
     cycles = {story: cycle for story in state.cycle_ids if (cycle := state.cycle(story)) is not None}
     steps, strangers = commits_of(git, base, head, store.prd_id)
     models = [run.model for run_id in state.run_ids() if (run := state.run(run_id)) is not None]
@@ -49,13 +50,6 @@ def picture_of(store: StateStore, branch: str, limits: Limits) -> PullPicture:
         refused_writes=writes_of(cycles),
         planning=planning_cost(state, cycles),
     )
-
-
-def base_of(git: Git, state: BranchState, head: str) -> str:
-    """Where the branch left its base: by the base branch as it is, else by what the plan wrote down."""
-    name = state.project.base_branch
-    tip = git.branch_head(name) if name else None
-    return (git.merge_base(tip, head) if tip else None) or state.project.base_commit
 
 
 def commits_of(

@@ -141,6 +141,15 @@ class Git:
         found = self._objects.info(f"refs/heads/{branch}^{{commit}}")
         return found.id if found else None
 
+    def default_branch(self) -> str:
+        """What the remote calls its default branch; empty where that is not known."""
+        output = self._repository.run("symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
+        return output.text.partition("/")[2] if output.status == 0 else ""
+
+    def remote_head(self, branch: str) -> str | None:
+        found = self._objects.info(f"refs/remotes/origin/{branch}^{{commit}}")
+        return found.id if found else None
+
     def branches(self, prefix: str) -> list[str]:
         """Local branches whose name begins with `prefix`."""
         raw = self._repository.out("for-each-ref", "--format=%(refname)", "refs/heads/").text
@@ -245,6 +254,13 @@ class Git:
         """The commit and those before it, along first parents, the newest first."""
         arguments = ("rev-list", "--first-parent", f"--max-count={limit}", "--end-of-options", self.rev(commit), "--")
         return tuple(self._repository.out(*arguments).text.split())
+
+    def log_all(self, revisions: str) -> tuple[CommitInfo, ...]:
+        """The commits of a range along all parents, the oldest first."""
+        output = self._repository.run("rev-list", "--reverse", "--topo-order", "--end-of-options", revisions, "--")
+        if output.status:
+            raise self._unknown(revisions)
+        return tuple(parse_commit(found) for found in self._objects.contents_of(output.text.split()) if found)
 
     # --- trees --------------------------------------------------------------------------------------------------------
 

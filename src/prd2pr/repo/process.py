@@ -30,7 +30,9 @@ FIXED = {
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_NO_REPLACE_OBJECTS": "1",  # refs/replace/ would let history say something else than the objects do
+    # refs/replace/ and grafts would let history say something else than the objects do
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_GRAFT_FILE": "/dev/null",
     "GIT_LITERAL_PATHSPECS": "1",
     "LC_ALL": "C.UTF-8",
 }

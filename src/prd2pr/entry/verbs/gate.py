@@ -5,15 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 
 from prd2pr.core.records import Phase
 from prd2pr.entry.terminal import Terminal
-from prd2pr.entry.wiring import gate_policy, gathering_of, open_repository, read_config
+from prd2pr.entry.wiring import gate_policy, gathering_of, read_config
 from prd2pr.flows.judge import gate_json, judge
+from prd2pr.repo.git import Git
 
 
 def main(options: argparse.Namespace) -> int:
-    with open_repository(options.repo) as git:
+    with Git.open(Path(options.repo)) as git:
         base, head = git.rev(options.base), git.rev(options.head)
         # The base's policy: what the head changes of its own rules is not in force.
         config = read_config(git, base)

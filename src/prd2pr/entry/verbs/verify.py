@@ -5,30 +5,24 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 
 from prd2pr.core.wording import count
 from prd2pr.entry.under_way import branches_with_state
-from prd2pr.entry.wiring import gate_policy, gathering_of, open_repository, read_config
+from prd2pr.entry.wiring import gate_policy, gathering_of, read_config
 from prd2pr.errors import CannotJudge
-from prd2pr.flows.publish import base_of
+from prd2pr.flows.start import Start, is_base, prd_ids, start_of
 from prd2pr.flows.verify import Checked, Verifier
 from prd2pr.repo.git import Git
-from prd2pr.repo.store import StateStore
 
 
 def main(options: argparse.Namespace) -> int:
-    with open_repository(options.repo) as git:
+    with Git.open(Path(options.repo)) as git:
         checked: list[Checked] = []
-        for base, head in ranges(git, options.range):
-            # Rules come from where the branch started, never from the branch itself.
-            config = read_config(git, base)
-            verifier = Verifier(
-                git,
-                gathering_of(git, config, cached=False),
-                gate_policy(config),
-                on_checked=keep_quiet if options.json else show,
-            )
-            checked += verifier.verify(base, head)
+        for start, head in ranges(git, options.range):
+            if not options.json:
+                sys.stdout.write(f"from {start.commit[:10]} ({start.name}) to {head[:10]}\n")
+            checked += verifier_of(git, start, quiet=options.json).verify(start.commit, head)
     if not checked:
         raise CannotJudge("there is no commit to verify", remedy="name a range: prd2pr verify main..prd2pr/my-feature")
     if options.json:
@@ -38,15 +32,26 @@ def main(options: argparse.Namespace) -> int:
     return 0 if all(each.proved for each in checked) else 1
 
 
-def ranges(git: Git, given: str | None) -> list[tuple[str, str]]:
+def verifier_of(git: Git, start: Start, *, quiet: bool) -> Verifier:
+    """Rules come from where the branch started, never from the branch itself."""
+    config = read_config(git, start.commit)
+    on_checked = keep_quiet if quiet else show
+    return Verifier(git, gathering_of(git, config, cached=False), gate_policy(config), on_checked)
+
+
+def ranges(git: Git, given: str | None) -> list[tuple[Start, str]]:
+    """What to judge: the range that is named, else this branch, else every branch that holds steps."""
     if given and ".." in given:
-        base, _, head = given.partition("..")
-        return [(git.rev(base or "HEAD"), git.rev(head.lstrip(".") or "HEAD"))]
+        name, _, end = given.partition("..")
+        head = git.rev(end.lstrip(".") or "HEAD")
+        base = git.rev(name or "HEAD")
+        # The base may have gone on meanwhile; the branch starts where it left it.
+        return [(Start(git.merge_base(base, head) or base, name or "HEAD"), head)]
     if given:
         return [(start_of(git, git.rev(given)), git.rev(given))]
     head = git.rev("HEAD")
-    if prd_ids(git, head) and (here := start_of(git, head)) != head:
-        return [(here, head)]
+    if prd_ids(git, head) and not is_base(git, git.head_branch() or ""):
+        return [(start_of(git, head), head)]
     found = [(start_of(git, git.rev(each.branch)), git.rev(each.branch)) for each in branches_with_state(git)]
     if not found:
         raise CannotJudge(
@@ -55,18 +60,6 @@ def ranges(git: Git, given: str | None) -> list[tuple[str, str]]:
             remedy="name a branch or a range: prd2pr verify main..my-branch",
         )
     return found
-
-
-def prd_ids(git: Git, commit: str) -> list[str]:
-    return sorted({entry.path.split("/")[2] for entry in git.entries(commit, ".orch-state/prds")})
-
-
-def start_of(git: Git, head: str) -> str:
-    """Where the branch left its base."""
-    ids = prd_ids(git, head)
-    if not ids:
-        raise CannotJudge("this branch holds no state of prd2pr", where=head[:10], remedy="name a range: BASE..HEAD")
-    return base_of(git, StateStore(git, ids[0]).load(head), head)
 
 
 def keep_quiet(_: Checked) -> None:

@@ -1,0 +1,48 @@
+"""Whether evidence that was saved and evidence that was gathered again tell the same.
+
+Times, tool versions and the wording of failures differ from machine to machine; what was seen does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prd2pr.core.evidence import Evidence, RunSummary
+
+SEEN = ("changes", "story_tests", "planned", "comparison", "bite", "held_out", "pre_implemented")
+# What another version may read in another way from the same files.
+READ = ("locked", "declared", "coverage", "signatures_before", "signatures_after", "improvement")
+RUNS = ("base_run", "head_run", "repeat_run")
+COUNTS = ("collected", "passed", "failed", "errors", "skipped", "sandbox", "honest", "ids_digest")
+
+
+def differences(saved: Evidence, seen: Evidence) -> Iterator[str]:
+    same_rules = saved.made_by == seen.made_by
+    for name in (*SEEN, *(READ if same_rules else ())):
+        if getattr(saved, name) != getattr(seen, name):
+            yield f"`{name}` is another"
+    if same_rules and facts_of(saved) != facts_of(seen):
+        yield "`facts` are others"
+    for name in RUNS:
+        yield from run_differences(name, getattr(saved, name), getattr(seen, name))
+
+
+def facts_of(evidence: Evidence) -> list[tuple[str, str, int, str]]:
+    return sorted((fact.code, fact.path, fact.line, fact.test) for fact in evidence.facts)
+
+
+def run_differences(name: str, saved: RunSummary | None, seen: RunSummary | None) -> Iterator[str]:
+    if saved is None or seen is None:
+        if saved is not seen:
+            yield f"`{name}` is there in only one of them"
+        return
+    for count in COUNTS:
+        if getattr(saved, count) != getattr(seen, count):
+            yield f"{name}: {count} was {getattr(saved, count)} and is {getattr(seen, count)}"
+    if outcomes(saved) != outcomes(seen):
+        yield f"{name}: tests ended in another way"
+
+
+def outcomes(run: RunSummary) -> list[tuple[str, str, str]]:
+    results = (*run.story, *run.others_not_passed)
+    return sorted((r.id, r.outcome, r.failure.signature if r.failure else "") for r in results)
