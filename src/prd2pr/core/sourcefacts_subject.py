@@ -185,7 +185,7 @@ def equality_sightings(module: SourceModule) -> Iterator[Sighting]:
     for owner in (node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)):
         for item in owner.body:
             compares = _comparison(item)
-            if compares is not None and _ignores_other(compares[1]):
+            if compares is not None and ignores_other(compares[1]):
                 why = f"`{owner.name}.{compares[0]}` does not look at what it is compared with"
                 yield _sighting("GRN405", item, why)
 
@@ -202,7 +202,7 @@ def _comparison(item: ast.stmt) -> tuple[str, FunctionNode | ast.Lambda] | None:
     return None
 
 
-def _ignores_other(node: FunctionNode | ast.Lambda) -> bool:
+def ignores_other(node: FunctionNode | ast.Lambda) -> bool:
     parameters = [*node.args.posonlyargs, *node.args.args]
     if len(parameters) < 2:
         return True

@@ -10,9 +10,11 @@ from prd2pr.core.testfacts_live import Liveness
 from prd2pr.core.testfacts_marks import own_nodes
 from prd2pr.core.testfacts_model import FunctionNode, decorator_name, dotted, resolve
 from prd2pr.core.testfacts_scope import parameter_sources
+from prd2pr.core.testfacts_truth import UNKNOWN, is_empty, number
 
 _BROAD = frozenset({"Exception", "BaseException", "AssertionError"})
 _THREADS = frozenset({"Thread", "Timer", "Process", "start_new_thread"})
+_MAX_PLACES = 30
 _CHECKING = ("check", "verify", "expect", "should", "raise_for_status")
 _UNITTEST_COMPARES: dict[str, type[ast.cmpop]] = {
     "assertEqual": ast.Eq,
@@ -24,6 +26,7 @@ _UNITTEST_COMPARES: dict[str, type[ast.cmpop]] = {
     "assertListEqual": ast.Eq,
     "assertDictEqual": ast.Eq,
     "assertGreaterEqual": ast.GtE,
+    "assertAlmostEqual": ast.Eq,
 }
 
 
@@ -134,7 +137,7 @@ class _Walk:
 
     def loop(self, node: ast.For | ast.AsyncFor | ast.While, place: _Place) -> Iterator[Assertion]:
         over = node.test if isinstance(node, ast.While) else node.iter
-        empty = isinstance(over, ast.List | ast.Tuple | ast.Set) and not over.elts
+        empty = not isinstance(node, ast.While) and is_empty(over)
         never = isinstance(node, ast.While) and isinstance(over, ast.Constant) and not over.value
         inside = place.perhaps()
         yield from self.body(node.body, inside.spoilt("RED416", "loops over nothing") if empty or never else inside)
@@ -216,6 +219,8 @@ class _Walk:
             if len(call.args) > 1:
                 yield place.assertion(call)
         elif last.startswith("assert") and not self.scope.is_subject(name):
+            if last in {"assertTrue", "assertFalse"} and _is_no_message(call.args[1:2]):
+                place = place.spoilt("RED402", f"`{last}` takes its second argument for a message and compares nothing")
             yield place.assertion(call, _unittest_expression(call, last))
         elif last.startswith(_CHECKING) and name.partition(".")[0] in self._handed_in():
             yield place.assertion(call)
@@ -276,13 +281,38 @@ def _keeps(statement: ast.stmt, handler: ast.ExceptHandler) -> bool:
     return bool(uses) and stores
 
 
+def _is_no_message(told: list[ast.expr]) -> bool:
+    """A number where a text belongs: `assertTrue(total, 3)` was meant to compare."""
+    return any(isinstance(x, ast.Constant) and x.value is not None and not isinstance(x.value, str) for x in told)
+
+
 def _unittest_expression(call: ast.Call, name: str) -> ast.expr | None:
     """`self.assertEqual(a, b)` as `a == b`, so that the same rules read both."""
     if name == "assertTrue" and call.args:
         return call.args[0]
     if name == "assertFalse" and call.args:
         return ast.copy_location(ast.UnaryOp(op=ast.Not(), operand=call.args[0]), call)
+    if name in {"assertIsNone", "assertIsNotNone"} and call.args:
+        op = ast.Is() if name == "assertIsNone" else ast.IsNot()
+        return ast.copy_location(ast.Compare(left=call.args[0], ops=[op], comparators=[ast.Constant(None)]), call)
+    if name == "assertAlmostEqual" and (limit := _tolerance(call)) is not None:
+        gap = ast.BinOp(left=call.args[0], op=ast.Sub(), right=call.args[1])
+        distance = ast.Call(func=ast.Name("abs", ast.Load()), args=[gap], keywords=[])
+        return ast.fix_missing_locations(
+            ast.copy_location(ast.Compare(left=distance, ops=[ast.LtE()], comparators=[limit]), call)
+        )
     if name in _UNITTEST_COMPARES and len(call.args) >= 2:
         compare = ast.Compare(left=call.args[0], ops=[_UNITTEST_COMPARES[name]()], comparators=[call.args[1]])
         return ast.copy_location(compare, call)
     return None
+
+
+def _tolerance(call: ast.Call) -> ast.expr | None:
+    """What `assertAlmostEqual` lets pass, where it is told: `delta=5`, or `places=-2` for hundreds."""
+    told = {keyword.arg: keyword.value for keyword in call.keywords}
+    if len(call.args) < 2:
+        return None
+    if "delta" in told:
+        return told["delta"]
+    places = number(told["places"]) if "places" in told else UNKNOWN
+    return ast.Constant(10**-places / 2) if isinstance(places, int) and -_MAX_PLACES < places < 0 else None

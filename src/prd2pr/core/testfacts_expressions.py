@@ -10,10 +10,11 @@ from typing import Any
 
 from prd2pr.core.testfacts_live import Liveness, bindings, only_asks_existence
 from prd2pr.core.testfacts_model import dotted, resolve
+from prd2pr.core.testfacts_truth import UNKNOWN as _UNKNOWN
+from prd2pr.core.testfacts_truth import number, true_anyway
 
 Fault = tuple[str, str]  # code, what it does
 
-_UNKNOWN = object()
 _WIDE = 0.5  # with a tolerance beyond half the value, wrong values pass
 _COMPARES: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq,
@@ -37,6 +38,8 @@ _OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
 def expression_fault(node: ast.expr, live: Liveness) -> Fault | None:
     if isinstance(node, ast.Tuple) and node.elts:
         return "RED402", "asserts a tuple, which is always true: drop the parentheses"
+    if isinstance(node, ast.IfExp) and (chosen := fold(node.test, live)) is not _UNKNOWN:
+        return expression_fault(node.body if chosen else node.orelse, live)
     value = fold(node, live)
     if value is not _UNKNOWN:
         return ("RED401", "is always true") if value else ("RED306", "fails on purpose, whatever the subject does")
@@ -131,18 +134,15 @@ def _fold_compare(node: ast.Compare, live: Liveness) -> Any:
 
 
 def _always_true(node: ast.expr, live: Liveness) -> bool:
-    if isinstance(node, ast.Call) and dotted(node.func) == "isinstance" and len(node.args) == 2:
-        return dotted(node.args[1]) == "object"
     if isinstance(node, ast.IfExp):
         return all(fold(branch, live) is not _UNKNOWN and fold(branch, live) for branch in (node.body, node.orelse))
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        return _holds_anyway(node.left, node.ops[0], node.comparators[0], live)
-    return isinstance(node, ast.Lambda | ast.GeneratorExp) or _is_filled_literal(node)
+        compared = _holds_anyway(node.left, node.ops[0], node.comparators[0], live)
+        return compared or true_anyway(node, live)
+    return true_anyway(node, live)
 
 
 def _holds_anyway(left: ast.expr, op: ast.cmpop, right: ast.expr, live: Liveness) -> bool:
-    if any(resolve(dotted(side), live.scope.imports).endswith("mock.ANY") for side in (left, right)):
-        return True
     # An attribute may be a property, and a call may answer differently each time: only a plain name is itself.
     same = isinstance(left, ast.Name) and dotted(left) == dotted(right)
     if same and isinstance(op, ast.Eq | ast.Is | ast.LtE | ast.GtE):
@@ -150,14 +150,6 @@ def _holds_anyway(left: ast.expr, op: ast.cmpop, right: ast.expr, live: Liveness
     sized = isinstance(left, ast.Call) and dotted(left.func) == "len"
     limit = fold(right, live)
     return sized and ((isinstance(op, ast.GtE) and limit == 0) or (isinstance(op, ast.Gt) and limit == -1))
-
-
-def _is_filled_literal(node: ast.expr) -> bool:
-    """`[add(2, 3)]` is true whatever it holds."""
-    if isinstance(node, ast.Dict | ast.JoinedStr):
-        return bool(node.values)
-    items = node.elts if isinstance(node, ast.List | ast.Set) else []
-    return any(not isinstance(item, ast.Starred) for item in items)
 
 
 def _complement(left: ast.expr, right: ast.expr) -> bool:
@@ -199,7 +191,19 @@ def _too_wide(node: ast.expr, live: Liveness) -> str:
             name = resolve(dotted(inner.func), live.scope.imports).rpartition(".")[2]
             if name in {"approx", "isclose", "allclose"}:
                 return _wide_call(inner, name, live)
-    return _wide_distance(node, live)
+    return _wide_distance(node, live) or _wide_rounding(node)
+
+
+def _wide_rounding(node: ast.expr) -> str:
+    """`round(total, -3) == 0`"""
+    if not (isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq) and isinstance(node.left, ast.Call)):
+        return ""
+    call, expected = node.left, number(node.comparators[0])
+    if dotted(call.func) != "round" or len(call.args) != 2 or expected is _UNKNOWN:
+        return ""
+    digits = number(call.args[1])
+    rough = isinstance(digits, int) and digits < 0 and 10**-digits > abs(expected)
+    return f"± {10**-digits // 2}" if rough else ""
 
 
 def _wide_call(call: ast.Call, name: str, live: Liveness) -> str:

@@ -42,12 +42,31 @@ class Liveness:
     @cached_property
     def constants(self) -> dict[str, ast.Constant]:
         """Dead names that the test itself binds once, to a constant."""
+        return {
+            name: value
+            for name, value in self.bound_once.items()
+            if name in self.names and isinstance(value, ast.Constant)
+        }
+
+    @cached_property
+    def bound_once(self) -> dict[str, ast.expr]:
+        """Names that the test itself binds once and hides no parameter with."""
         found: dict[str, list[ast.expr]] = {}
         for node in ast.walk(self.scope.test.node):
             for name, value in bindings(node):
                 found.setdefault(name, []).append(value)
-        once = {name: values[0] for name, values in found.items() if len(values) == 1 and name in self.names}
-        return {name: value for name, value in once.items() if isinstance(value, ast.Constant)}
+        return {name: values[0] for name, values in found.items() if len(values) == 1}
+
+    @cached_property
+    def module_constants(self) -> dict[str, ast.expr]:
+        """What the module assigns to a name that the test uses and does not bind itself."""
+        assigned = (node for node in self.scope.statements if isinstance(node, ast.Assign))
+        return {
+            name: node.value
+            for node in assigned
+            for name in map(dotted, node.targets)
+            if name and name not in self.scope.bound
+        }
 
 
 def liveness(scope: TestScope) -> Liveness:
