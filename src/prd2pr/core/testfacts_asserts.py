@@ -8,11 +8,20 @@ from dataclasses import dataclass, replace
 
 from prd2pr.core.testfacts_live import Liveness
 from prd2pr.core.testfacts_marks import own_nodes
-from prd2pr.core.testfacts_model import FunctionNode, decorator_name, dotted, resolve
+from prd2pr.core.testfacts_model import FunctionNode, dotted, resolve
 from prd2pr.core.testfacts_scope import parameter_sources
+from prd2pr.core.testfacts_swallow import (
+    BROAD,
+    caught,
+    decorator_swallows,
+    drops_exceptions,
+    gives_up,
+    leaves_at_the_end,
+    manager_swallows,
+    swallows,
+)
 from prd2pr.core.testfacts_truth import UNKNOWN, is_empty, number
 
-_BROAD = frozenset({"Exception", "BaseException", "AssertionError"})
 _THREADS = frozenset({"Thread", "Timer", "Process", "start_new_thread"})
 _MAX_PLACES = 30
 _CHECKING = ("check", "verify", "expect", "should", "raise_for_status")
@@ -47,6 +56,9 @@ class _Place:
     message: str = ""
     unconditional: bool = True
     in_helper: bool = False
+    off: frozenset[str] = frozenset()  # parameters of the helper that are false, since nobody gave them
+    asked: tuple[str, ...] = ()  # what the conditions around this place have asked, as dumps
+    answered: bool = False  # an answer of the subject can have ended the test before
 
     def spoilt(self, fault: str, message: str) -> _Place:
         return self if self.fault else replace(self, fault=fault, message=message)
@@ -55,6 +67,13 @@ class _Place:
         return replace(self, unconditional=False)
 
     def assertion(self, node: ast.AST, expression: ast.expr | None = None) -> Assertion:
+        if expression is not None and ast.dump(expression) in self.asked:
+            return self.spoilt("RED416", "repeats the condition that it stands under").assertion(node)
+        if self.answered and not isinstance(expression, ast.Constant):
+            known = replace(self, answered=False)
+            return known.spoilt("RED416", "stands behind a return that an answer of the subject decides").assertion(
+                node
+            )
         return Assertion(getattr(node, "lineno", 0), expression, self.fault, self.message, self.unconditional)
 
 
@@ -68,21 +87,22 @@ class _Walk:
         self.live = live
         self.scope = live.scope
         self.visited: list[FunctionNode] = []
+        self.seen: set[tuple[int, frozenset[str]]] = set()
         self.nested: dict[str, FunctionNode] = {}
 
     def function(self, node: FunctionNode, place: _Place) -> Iterator[Assertion]:
-        if node in self.visited:
+        key = (id(node), place.off)
+        if key in self.seen:
             return
+        self.seen.add(key)
         self.visited.append(node)
         self.nested.update({x.name: x for x in ast.walk(node) if isinstance(x, FunctionNode) and x is not node})
         yield from self.body(node.body, place)
 
     def wrapped(self, node: FunctionNode, place: _Place) -> _Place:
         """A decorator of the tests' own may catch what the test raises."""
-        helpers = [self.scope.helpers.get(decorator_name(item)) for item in node.decorator_list]
-        handlers = [x for helper in helpers if helper for x in ast.walk(helper) if isinstance(x, ast.ExceptHandler)]
-        caught = any(_swallows(handler) for handler in handlers)
-        return place.spoilt("RED404", "fails inside a decorator that catches the failure") if caught else place
+        lost = decorator_swallows(node, self.scope)
+        return place.spoilt("RED404", "fails inside a decorator that catches the failure") if lost else place
 
     def body(self, statements: list[ast.stmt], place: _Place) -> Iterator[Assertion]:
         for statement in statements:
@@ -90,7 +110,17 @@ class _Walk:
             if isinstance(statement, ast.Return | ast.Raise | ast.Continue | ast.Break):
                 place = place.spoilt("RED416", "stands where the test never comes")
             elif any(isinstance(inner, ast.Return) for inner in own_nodes(statement)):
-                place = place.perhaps()
+                place = replace(place.perhaps(), answered=place.answered or self._answer_returns(statement, place))
+
+    def _answer_returns(self, node: ast.stmt, place: _Place) -> bool:
+        """`if got is not None: return`, in the test itself, where `got` is what the subject gave."""
+        if place.in_helper or not isinstance(node, ast.If) or not isinstance(node.body[-1], ast.Return):
+            return False
+        if gives_up(node):
+            return False
+        values = [node.test, *(self.live.bound_once.get(x.id) for x in ast.walk(node.test) if isinstance(x, ast.Name))]
+        calls = [x for value in values if value is not None for x in ast.walk(value) if isinstance(x, ast.Call)]
+        return any(self.scope.is_subject(dotted(call.func)) for call in calls)
 
     def statement(self, node: ast.stmt, place: _Place) -> Iterator[Assertion]:
         if isinstance(node, ast.With | ast.AsyncWith):
@@ -119,16 +149,26 @@ class _Walk:
             yield place.spoilt("RED403", "returns the comparison: pytest ignores it").assertion(node)
         elif isinstance(node, ast.Raise) and "AssertionError" in ast.dump(node):
             yield place.assertion(node, ast.copy_location(ast.Constant(value=False), node))
+        if drops_exceptions(node):
+            place = place.spoilt("RED404", "fails in a task whose exception is dropped")
         for call in [inner for inner in own_nodes(node) if isinstance(inner, ast.Call)]:
-            yield from self.call(call, place)
+            idle = isinstance(node, ast.Expr) and node.value is call and self._is_coroutine(call)
+            reason = "is in a coroutine that nobody awaits"
+            yield from self.call(call, place.spoilt("RED416", reason) if idle else place)
+
+    def _is_coroutine(self, call: ast.Call) -> bool:
+        name = dotted(call.func)
+        return isinstance(self.nested.get(name) or self.scope.helpers.get(name), ast.AsyncFunctionDef)
 
     # --- blocks ---
 
     def branch(self, node: ast.If, place: _Place) -> Iterator[Assertion]:
         never = isinstance(node.test, ast.Constant) and not node.test.value
         debug = "__debug__" in {inner.id for inner in ast.walk(node.test) if isinstance(inner, ast.Name)}
-        inside = place.perhaps()
-        if never or dotted(node.test).endswith("TYPE_CHECKING"):
+        inside = replace(place.perhaps(), asked=(*place.asked, ast.dump(node.test)))
+        if _is_off(node.test, place.off):
+            inside = inside.spoilt("RED416", f"stands under `{ast.unparse(node.test)}`, which no call sets")
+        elif never or dotted(node.test).endswith("TYPE_CHECKING"):
             inside = inside.spoilt("RED416", "stands under a condition that never holds")
         elif debug:
             inside = inside.spoilt("RED414", "runs only while Python's own asserts are on")
@@ -145,10 +185,10 @@ class _Walk:
 
     def try_block(self, node: ast.Try, place: _Place) -> Iterator[Assertion]:
         inside = place.perhaps()
-        swallowed = any(_swallows(handler) for handler in node.handlers)
+        swallowed = any(swallows(handler) for handler in node.handlers) or leaves_at_the_end(node)
         reason = "fails inside a `try` that catches the failure"
         yield from self.body(node.body, inside.spoilt("RED404", reason) if swallowed else inside)
-        guarded = any(_gives_up(statement) for statement in (*node.body[-1:], *node.orelse))
+        guarded = any(gives_up(statement) for statement in (*node.body[-1:], *node.orelse))
         handled = (
             inside if guarded else inside.spoilt("RED416", "runs only if an exception comes, and nothing asks for one")
         )
@@ -164,10 +204,10 @@ class _Walk:
             if isinstance(call, ast.Call) and self._demands_exception(call):
                 yield from self.raising(node, item, call, place)
                 inside = inside.perhaps()
-                if _caught(_expected(call)) & _BROAD:
+                if caught(_expected(call)) & BROAD:
                     inside = inside.spoilt("RED404", "fails inside `raises`, which catches the failure")
-            elif isinstance(call, ast.Call) and dotted(call.func).endswith("suppress") and _caught(call.args) & _BROAD:
-                inside = inside.spoilt("RED404", "fails inside `suppress`, which drops the failure")
+            elif manager_swallows(call, item.optional_vars, node.body, self.scope):
+                inside = inside.spoilt("RED404", f"fails inside `{ast.unparse(call)}`, which drops the failure")
             elif isinstance(call, ast.Name) and self._may_be_raises(call.id):
                 yield place.assertion(node)
             elif isinstance(call, ast.Call):
@@ -188,7 +228,7 @@ class _Walk:
         self, node: ast.With | ast.AsyncWith, item: ast.withitem, call: ast.Call, place: _Place
     ) -> Iterator[Assertion]:
         asserts = any(isinstance(inner, ast.Assert) for statement in node.body for inner in ast.walk(statement))
-        broad = _caught(_expected(call)) & (_BROAD if asserts else _BROAD - {"AssertionError"})
+        broad = caught(_expected(call)) & (BROAD if asserts else BROAD - {"AssertionError"})
         told = any(keyword.arg in {"match", "check"} for keyword in call.keywords) or self._used_after(
             item.optional_vars, node
         )
@@ -212,7 +252,7 @@ class _Walk:
         last = call.func.attr if isinstance(call.func, ast.Attribute) else name
         target = self.nested.get(name) or self.scope.helpers.get(name)
         if target is not None:
-            yield from self.function(target, replace(place, in_helper=True))
+            yield from self.function(target, replace(place, in_helper=True, off=_left_off(target, call), asked=()))
         elif resolve(name, self.scope.imports) == "pytest.fail":
             yield place.assertion(call, ast.copy_location(ast.Constant(value=False), call))
         elif self._demands_exception(call):
@@ -236,49 +276,36 @@ class _Walk:
             if target is None:
                 continue
             lost = last in _THREADS or (last == "submit" and ".result(" not in ast.unparse(self.scope.test.node))
-            kept = any(isinstance(inner, ast.ExceptHandler) and not _swallows(inner) for inner in ast.walk(target))
+            kept = any(isinstance(inner, ast.ExceptHandler) and not swallows(inner) for inner in ast.walk(target))
             reason = "fails in another thread, where pytest does not look"
             inside = replace(place.perhaps(), in_helper=True)
             yield from self.function(target, inside.spoilt("RED408", reason) if lost and not kept else inside)
 
 
+def _left_off(node: FunctionNode, call: ast.Call) -> frozenset[str]:
+    """Parameters that this call does not give and that are false by default: `strict=False`."""
+    if any(isinstance(x, ast.Starred) for x in call.args) or any(keyword.arg is None for keyword in call.keywords):
+        return frozenset()
+    names = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+    bound = 1 if names[:1] == ["self"] else 0
+    given = {*names[: len(call.args) + bound], *(keyword.arg for keyword in call.keywords)}
+    pairs = [
+        *zip(names[len(names) - len(node.args.defaults) :], node.args.defaults, strict=True),
+        *((argument.arg, value) for argument, value in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)),
+    ]
+    stored = {x.id for x in ast.walk(node) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+    off = {name for name, value in pairs if isinstance(value, ast.Constant) and not value.value}
+    return frozenset(off - given - stored)
+
+
+def _is_off(test: ast.expr, off: frozenset[str]) -> bool:
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return any(_is_off(value, off) for value in test.values)
+    return isinstance(test, ast.Name) and test.id in off
+
+
 def _expected(call: ast.Call) -> list[ast.expr]:
     return [*call.args[:1], *(keyword.value for keyword in call.keywords if keyword.arg == "expected_exception")]
-
-
-def _caught(types: list[ast.expr]) -> set[str]:
-    names = [item for node in types for item in (node.elts if isinstance(node, ast.Tuple) else [node])]
-    return {dotted(name).rpartition(".")[2] for name in names}
-
-
-def _swallows(handler: ast.ExceptHandler) -> bool:
-    caught = _caught([handler.type]) if handler.type is not None else {"BaseException"}
-    return bool(caught & _BROAD) and not any(
-        _gives_up(statement) or _keeps(statement, handler) for statement in handler.body
-    )
-
-
-def _gives_up(statement: ast.stmt) -> bool:
-    """Ends in a failure after all: raises, asserts or calls `fail`."""
-    for inner in ast.walk(statement):
-        if isinstance(inner, ast.Assert) and isinstance(inner.test, ast.Constant) and inner.test.value:
-            continue
-        if isinstance(inner, ast.Raise | ast.Assert):
-            return True
-        if isinstance(inner, ast.Call) and dotted(inner.func).rpartition(".")[2] in {"fail", "exit"}:
-            return True
-    return False
-
-
-def _keeps(statement: ast.stmt, handler: ast.ExceptHandler) -> bool:
-    """Puts the exception where the test can look at it later."""
-    uses = handler.name and handler.name in {x.id for x in ast.walk(statement) if isinstance(x, ast.Name)}
-    stores = isinstance(statement, ast.Assign) or any(
-        isinstance(inner, ast.Call)
-        and dotted(inner.func).rpartition(".")[2] in {"append", "put", "add", "set_exception"}
-        for inner in ast.walk(statement)
-    )
-    return bool(uses) and stores
 
 
 def _is_no_message(told: list[ast.expr]) -> bool:
