@@ -343,6 +343,13 @@ _VACUOUS: tuple[FindingKind, ...] = (
         "assert earn(5) in (1, 2)",
         "assert the right one.",
     ),
+    advice(
+        "RED418",
+        "asks too little",
+        "Every assertion of the test holds for most wrong answers as well: that something came, or how it is called.",
+        "assert earn(5) is not None",
+        "assert the value that the criterion asks for.",
+    ),
 )
 
 _REPEATABLE: tuple[FindingKind, ...] = (
@@ -395,6 +402,14 @@ _REPEATABLE: tuple[FindingKind, ...] = (
         "Without a second run there is no knowing whether the failure is repeatable.",
         "no repeat run in the evidence",
         "judge the commits again; the gate makes both runs itself.",
+    ),
+    rule(
+        "RED508",
+        "changes what old tests lean on",
+        "A helper, constant, import or fixture that tests use already means something else now. They still pass, but "
+        "they no longer ask what they asked.",
+        "def check(actual, expected):\n    return actual == expected  # was an assert",
+        "leave it as it was and put a new one beside it; parameters that may be left out can be added.",
     ),
 )
 

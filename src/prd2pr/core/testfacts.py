@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from prd2pr.core.evidence import Fact
 from prd2pr.core.testfacts_hooks import hook_facts
 from prd2pr.core.testfacts_marks import mark_facts
+from prd2pr.core.testfacts_mirror import mirror_facts
 from prd2pr.core.testfacts_mocks import mock_facts
 from prd2pr.core.testfacts_model import DeclaredTest, FactContext, is_test_module, is_too_deep, parse_tests
 from prd2pr.core.testfacts_oracle import oracle_facts
@@ -23,6 +24,7 @@ _RULES: tuple[Callable[[Suite], Iterable[Fact]], ...] = (
     mock_facts,
     vacuous_facts,
     oracle_facts,
+    mirror_facts,
 )
 
 

@@ -20,7 +20,8 @@ from prd2pr.core.testfacts_swallow import (
     manager_swallows,
     swallows,
 )
-from prd2pr.core.testfacts_truth import UNKNOWN, is_empty, number
+from prd2pr.core.testfacts_truth import is_empty
+from prd2pr.core.testfacts_unroll import UNKNOWN, number
 
 _THREADS = frozenset({"Thread", "Timer", "Process", "start_new_thread"})
 _MAX_PLACES = 30
@@ -82,6 +83,11 @@ def found_assertions(live: Liveness) -> list[Assertion]:
     return list(walk.function(test, walk.wrapped(test, _Place())))
 
 
+def assertions_in(node: FunctionNode, live: Liveness) -> list[Assertion]:
+    """Of a function beside the test, such as its set-up."""
+    return list(_Walk(live).function(node, _Place(in_helper=True)))
+
+
 class _Walk:
     def __init__(self, live: Liveness) -> None:
         self.live = live
@@ -116,7 +122,7 @@ class _Walk:
         """`if got is not None: return`, in the test itself, where `got` is what the subject gave."""
         if place.in_helper or not isinstance(node, ast.If) or not isinstance(node.body[-1], ast.Return):
             return False
-        if gives_up(node):
+        if gives_up(node) or parameter_sources(self.scope.test):  # of several examples, some may well go on
             return False
         values = [node.test, *(self.live.bound_once.get(x.id) for x in ast.walk(node.test) if isinstance(x, ast.Name))]
         calls = [x for value in values if value is not None for x in ast.walk(value) if isinstance(x, ast.Call)]

@@ -10,8 +10,9 @@ from typing import Any
 
 from prd2pr.core.testfacts_live import Liveness, bindings, only_asks_existence
 from prd2pr.core.testfacts_model import dotted, resolve
-from prd2pr.core.testfacts_truth import UNKNOWN as _UNKNOWN
-from prd2pr.core.testfacts_truth import number, true_anyway
+from prd2pr.core.testfacts_truth import true_anyway
+from prd2pr.core.testfacts_unroll import UNKNOWN as _UNKNOWN
+from prd2pr.core.testfacts_unroll import number
 
 Fault = tuple[str, str]  # code, what it does
 
@@ -174,12 +175,26 @@ def _names_subject_only(node: ast.expr, live: Liveness) -> bool:
     if only_asks_existence(node):
         place = node.args[0] if isinstance(node, ast.Call) and node.args else getattr(node, "left", node)
     name = dotted(place)
+    own_name = isinstance(node, ast.Compare) and dotted(node.left).rpartition(".")[2] in {"__name__", "__qualname__"}
+    if own_name and isinstance(node, ast.Compare) and isinstance(node.comparators[0], ast.Constant):
+        place = node.left
+        name = dotted(place).rpartition(".")[0]
     bound = {name for inner in ast.walk(live.scope.test.node) for name, _ in bindings(inner)}
     hidden = bound | {argument.arg for argument in live.scope.test.node.args.args}
     if not name or name.partition(".")[0] in hidden or not live.scope.is_subject(name):
         return False
     # `assert shop.DEBUG` reads a value; `assert shop.add` and `assert add` do not call anything.
     return place is not node or "." not in name
+
+
+def says_little(node: ast.expr, live: Liveness) -> str:
+    """What an assertion that holds for most wrong answers asks; beside a better one it does no harm."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.IsNot):
+        right = node.comparators[0]
+        if isinstance(right, ast.Constant) and right.value is None:
+            return "that the answer is not None"
+    names = {resolve(dotted(x.func), live.scope.imports) for x in ast.walk(node) if isinstance(x, ast.Call)}
+    return "for the parameters" if names & {"inspect.signature", "inspect.getfullargspec"} else ""
 
 
 # --- too wide ---------------------------------------------------------------------------------------------------------

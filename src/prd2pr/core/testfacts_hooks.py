@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from prd2pr.core.evidence import Fact
-from prd2pr.core.testfacts_model import FunctionNode, dotted, imports_of, parse, resolve
+from prd2pr.core.testfacts_model import FunctionNode, dotted, imports_of, is_test_case, parse, resolve
 from prd2pr.core.testfacts_suite import Suite
 
 # Hooks that only change what is shown.
@@ -15,6 +15,15 @@ _HARMLESS = frozenset({"pytest_report_header", "pytest_assertrepr_compare", "pyt
 _SETTINGS = frozenset({"collect_ignore", "collect_ignore_glob", "pytest_plugins"})
 _INTERNALS = frozenset(
     {"reports", "runner", "main", "outcomes", "terminal", "junitxml", "assertion", "config", "python"}
+)
+
+
+_ITEM_PARTS = frozenset(
+    {"obj", "_obj", "runtest", "setup", "teardown", "function", "own_markers", "ihook", "reportinfo"}
+)
+# What runs a test method; a class of tests has no business with it.
+_CASE_PARTS = frozenset(
+    {"run", "__call__", "_callTestMethod", "_callSetUp", "_callTearDown", "defaultTestResult", "debug"}
 )
 
 
@@ -43,6 +52,9 @@ def _messages(node: ast.AST, imports: dict[str, str], *, conftest: bool) -> Iter
         yield from _calls(node, imports)
     if isinstance(node, ast.ImportFrom | ast.Import):
         yield from _internals(node)
+    if isinstance(node, ast.ClassDef) and is_test_case(node, {}):
+        taken = [x.name for x in node.body if isinstance(x, FunctionNode) and x.name in _CASE_PARTS]
+        yield from (f"`{node.name}.{name}` takes the place of what runs the tests" for name in taken)
     if conftest:
         yield from _hooks(node)
 
@@ -53,6 +65,10 @@ def _assignments(node: ast.Assign | ast.AnnAssign | ast.AugAssign, imports: dict
         full = resolve(name, imports)
         if name in _SETTINGS:
             yield f"`{name}` changes what is collected or which plugins run"
+        elif name.endswith(".__code__"):
+            yield f"replaces the code of `{name.removesuffix('.__code__')}`"
+        elif _is_item(name.rpartition(".")[0]) and name.rpartition(".")[2] in _ITEM_PARTS:
+            yield f"replaces `{name}`, which is what pytest runs"
         elif "." in name and full.partition(".")[0] in {"pytest", "_pytest", "pluggy"}:
             yield f"replaces `{full}`, a part of the test runner"
 
@@ -61,6 +77,11 @@ def _calls(node: ast.Call, imports: dict[str, str]) -> Iterator[str]:
     name = resolve(dotted(node.func), imports)
     if name.endswith(("pluginmanager.register", "pluginmanager.import_plugin")):
         yield "registers a plugin while the tests run"
+    part = node.args[1].value if len(node.args) > 1 and isinstance(node.args[1], ast.Constant) else None
+    if name == "setattr" and (part == "__code__" or (part in _ITEM_PARTS and _is_item(dotted(node.args[0])))):
+        yield f"replaces `{part}`, which is what pytest runs"
+    if name.endswith(".add_marker") and {"xfail", "skip"} & _words(node):
+        yield "marks a running test so that its failure does not count"
     if name in {"os._exit", "os.abort", "atexit.register", "pytest.exit"}:
         yield f"`{name}` takes the end of the run into its own hands"
     if (
@@ -74,6 +95,15 @@ def _calls(node: ast.Call, imports: dict[str, str]) -> Iterator[str]:
         text = target.value if isinstance(target, ast.Constant) else resolve(dotted(target), imports)
         if isinstance(text, str) and text.partition(".")[0] in {"_pytest", "pytest"}:
             yield f"replaces `{text}`, a part of the test runner"
+
+
+def _is_item(name: str) -> bool:
+    return name in {"request.node", "item", "request._pyfuncitem", "request.function"}
+
+
+def _words(node: ast.Call) -> set[str]:
+    texts = {str(x.value) for x in ast.walk(node) if isinstance(x, ast.Constant)}
+    return texts | {x.attr for x in ast.walk(node) if isinstance(x, ast.Attribute)}
 
 
 def _internals(node: ast.ImportFrom | ast.Import) -> Iterator[str]:

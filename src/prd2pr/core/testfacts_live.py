@@ -7,13 +7,12 @@ believes in every doubt that a value is live: a rule built on it must not hit an
 from __future__ import annotations
 
 import ast
-import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 from prd2pr.core.testfacts_model import FunctionNode, decorator_name, dotted, resolve
-from prd2pr.core.testfacts_scope import TestScope, parameter_sources, string_constants
+from prd2pr.core.testfacts_scope import CLOSED_BUILTINS, TestScope, parameter_sources, string_constants
 
 # Modules whose functions make nothing but what their arguments say.
 _CLOSED_WORDS = """
@@ -21,10 +20,6 @@ _CLOSED_WORDS = """
     enum typing types dataclasses numpy pytest unittest
 """
 _CLOSED_MODULES = frozenset(_CLOSED_WORDS.split())
-_OPEN_BUILTINS = frozenset(
-    {"open", "input", "vars", "globals", "locals", "__import__", "eval", "exec", "compile", "print"}
-)
-_BUILTINS = frozenset(dir(builtins)) - _OPEN_BUILTINS
 _COMPOUND = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.With, ast.AsyncWith, ast.Match)
 _STARTERS = frozenset({"subprocess", "runpy", "pexpect", "os", "pty", "asyncio"})
 _STAND_INS = frozenset({"Mock", "MagicMock", "AsyncMock", "NonCallableMock", "create_autospec"})
@@ -194,12 +189,14 @@ def _is_live(node: ast.AST, scope: TestScope, dead: frozenset[str]) -> bool:
 
 
 def _live_name(name: str, scope: TestScope) -> bool:
+    if name in scope.closed_functions:
+        return False
     if name in scope.imports:
         full = resolve(name, scope.imports)
         return full.partition(".")[0] not in _CLOSED_MODULES or ".patch" in full
     if name in scope.helpers:
         return True
-    return name not in _BUILTINS
+    return name not in CLOSED_BUILTINS
 
 
 # --- use of the subject -----------------------------------------------------------------------------------------------

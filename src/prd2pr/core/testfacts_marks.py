@@ -22,6 +22,7 @@ from prd2pr.core.testfacts_model import (
     resolve,
 )
 from prd2pr.core.testfacts_suite import Suite
+from prd2pr.core.testfacts_unroll import unrolled
 
 _SKIPS = frozenset(
     f"{owner}.{name}"
@@ -81,6 +82,25 @@ def _shadowed(module: TestModule, tests: tuple[DeclaredTest, ...]) -> Iterator[F
         if counts[test.id] > 1 and test.node.lineno != last[test.id]:
             again = f"`{test.name}` is declared again in line {last[test.id]}, so pytest never runs this one"
             yield _fact("RED203", module, test.node, again, test.id)
+    yield from _bound_again(module, tests)
+
+
+def _bound_again(module: TestModule, tests: tuple[DeclaredTest, ...]) -> Iterator[Fact]:
+    """A test, or the class that it is in, whose name stands for something else by the end of the module."""
+    names = {test.owners[0].name if test.owners else test.name: test for test in tests}
+    classes = Counter(node.name for node in module.tree.body if isinstance(node, ast.ClassDef))
+    for name, test in names.items():
+        if test.owners and classes[name] > 1:
+            again = f"class `{name}` is declared {classes[name]} times, so pytest runs only the last one's tests"
+            yield _fact("RED203", module, test.owners[0], again, test.id)
+    for node in module.tree.body:
+        targets = node.targets if isinstance(node, ast.Assign | ast.Delete) else []
+        for name in names.keys() & {dotted(target) for target in targets}:
+            kept = isinstance(node, ast.Assign) and name in {
+                x.id for x in ast.walk(node.value) if isinstance(x, ast.Name)
+            }
+            if not kept:  # `test_a = slow(test_a)` is a decorator by another name
+                yield _fact("RED203", module, node, f"`{name}` is bound again, so pytest never runs it", names[name].id)
 
 
 def _passed_over(module: TestModule) -> Iterator[Fact]:
@@ -173,7 +193,7 @@ def _empty_parameters(module: TestModule, test: DeclaredTest, imports: Mapping[s
         for value in values:
             bare = isinstance(value, ast.List | ast.Tuple | ast.Set) and not value.elts
             nothing = isinstance(value, ast.Call) and dotted(value.func) in {"list", "tuple", "set"} and not value.args
-            if bare or nothing or dotted(value) in empty - {""}:
+            if bare or nothing or unrolled(value) == [] or dotted(value) in empty - {""}:
                 yield _fact(
                     "RED209", module, call, f"`{test.name}` is parametrised over nothing, so it never runs", test.id
                 )

@@ -51,10 +51,14 @@ def _replacements(node: ast.AST, scope: TestScope) -> Iterator[Replacement]:
             for target in inner.targets:
                 if isinstance(target, ast.Attribute) and scope.is_subject(dotted(target.value)):
                     yield Replacement(target.attr, dotted(target.value), inner.lineno)
+                elif isinstance(target, ast.Subscript):
+                    yield from _by_key(target.value, target.slice, inner.lineno, scope)
 
 
 def _by_call(call: ast.Call, scope: TestScope) -> Iterator[Replacement]:
     verb = dotted(call.func).rpartition(".")[2]
+    if verb == "setitem" and len(call.args) > 1:
+        yield from _by_key(call.args[0], call.args[1], call.lineno, scope)
     if verb not in {"patch", "setattr", "delattr", "object"} or not call.args:
         return
     first = call.args[0]
@@ -64,6 +68,18 @@ def _by_call(call: ast.Call, scope: TestScope) -> Iterator[Replacement]:
             yield Replacement(name, owner, call.lineno)
     elif len(call.args) > 1 and isinstance(call.args[1], ast.Constant) and _belongs(first, scope):
         yield Replacement(str(call.args[1].value), dotted(first), call.lineno)
+
+
+def _by_key(names: ast.expr, key: ast.expr, line: int, scope: TestScope) -> Iterator[Replacement]:
+    """`vars(shop)["add"] = …`, `shop.__dict__["add"] = …`, or the test module's own `globals()["add"]`."""
+    if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
+        return
+    called = dotted(names.func) if isinstance(names, ast.Call) else ""
+    owner = dotted(names).removesuffix(".__dict__") if dotted(names).endswith(".__dict__") else ""
+    if called == "vars" and isinstance(names, ast.Call) and names.args:
+        owner = dotted(names.args[0])
+    if (owner and scope.is_subject(owner)) or (called == "globals" and scope.is_subject(key.value)):
+        yield Replacement(key.value, owner or "globals()", line)
 
 
 def _belongs(node: ast.expr, scope: TestScope) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from prd2pr.core.evidence import Fact
 from prd2pr.core.testfacts_live import bindings
+from prd2pr.core.testfacts_mirror import asserted_compares
 from prd2pr.core.testfacts_model import DeclaredTest, TestModule, dotted, judged_tests
 from prd2pr.core.testfacts_scope import TestScope, argument_names, scopes
 from prd2pr.core.testfacts_suite import Suite
@@ -32,7 +33,6 @@ def oracle_facts(suite: Suite) -> Iterator[Fact]:
     module = suite.module
     tests = judged_tests(module, suite.context)
     equations = [each for scope in scopes(suite, tests) for each in _equations(scope)]
-    yield from _mirrors(module, equations)
     yield from _contradictions(module, equations)
     for test in tests:
         yield from _contradictory_rows(module, test)
@@ -57,25 +57,9 @@ def _equations(scope: TestScope) -> Iterator[Equation]:
         untouched = bare and all(
             isinstance(node, ast.Assert | ast.Assign | ast.Import | ast.ImportFrom) for node in before
         )
-        for node in _asserted_compares(statement):
+        for node in (x for x in asserted_compares(statement) if isinstance(x.ops[0], ast.Eq)):
             left, right = (_substitute(side, bound) for side in (node.left, node.comparators[0]))
             yield Equation(scope, position, node.lineno, left, right, top and untouched)
-
-
-def _asserted_compares(statement: ast.stmt) -> Iterator[ast.Compare]:
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Assert):
-            parts = (
-                node.test.values
-                if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And)
-                else [node.test]
-            )
-            yield from (
-                x for x in parts if isinstance(x, ast.Compare) and len(x.ops) == 1 and isinstance(x.ops[0], ast.Eq)
-            )
-        elif isinstance(node, ast.Call) and dotted(node.func) == "self.assertEqual" and len(node.args) >= 2:
-            compare = ast.Compare(left=node.args[0], ops=[ast.Eq()], comparators=[node.args[1]])
-            yield ast.copy_location(compare, node)
 
 
 def _bound_once(test: DeclaredTest) -> dict[str, ast.expr]:
@@ -92,43 +76,6 @@ def _bound_once(test: DeclaredTest) -> dict[str, ast.expr]:
 def _substitute(node: ast.expr, bound: dict[str, ast.expr]) -> ast.expr:
     """One step is enough for `expected = add(2, 3)`."""
     return bound[node.id] if isinstance(node, ast.Name) and node.id in bound else node
-
-
-# --- RED409: the subject is its own oracle ----------------------------------------------------------------------------
-
-
-def _mirrors(module: TestModule, equations: list[Equation]) -> Iterator[Fact]:
-    mirrored = [each for each in equations if _is_mirror(each)]
-    spent = {id(inner) for each in mirrored for side in (each.left, each.right) for inner in ast.walk(side)}
-    checked = _used_otherwise(module, spent) if mirrored else set()
-    for each in mirrored:
-        names = _subject_calls(each)
-        if not names & checked:
-            why = f"`{min(names)}` is compared with itself only: any answer would do"
-            yield _fact("RED409", module, each.line, why, each.scope.test.id)
-
-
-def _used_otherwise(module: TestModule, spent: set[int]) -> set[str]:
-    """Functions that some test asserts on, expects an error from, or works with, beside the mirrored calls."""
-    statements = [
-        node
-        for test in module.tests
-        for node in ast.walk(test.node)
-        if isinstance(node, ast.Assert | ast.Assign | ast.With | ast.Return | ast.For)
-    ]
-    calls = [x for node in statements for x in ast.walk(node) if isinstance(x, ast.Call) and id(x) not in spent]
-    return {dotted(call.func) for call in calls}
-
-
-def _is_mirror(each: Equation) -> bool:
-    return bool(_subject_calls(each)) and ast.dump(each.left) == ast.dump(each.right)
-
-
-def _subject_calls(each: Equation) -> set[str]:
-    """Functions of the subject in an equation. Two equal objects built alike test `__eq__`, so classes do not count."""
-    calls = [x for side in (each.left, each.right) for x in ast.walk(side) if isinstance(x, ast.Call)]
-    names = {dotted(call.func) for call in calls if each.scope.is_subject(dotted(call.func))}
-    return {name for name in names if not name.rpartition(".")[2][:1].isupper()}
 
 
 # --- RED310: no code can satisfy this ---------------------------------------------------------------------------------
@@ -176,8 +123,24 @@ def _unequal_to_itself(module: TestModule, test: DeclaredTest) -> Iterator[Fact]
         if "nan" in dotted(left).lower():  # not a number is not itself
             continue
         never = isinstance(node.test.ops[0], ast.NotEq | ast.Lt | ast.Gt | ast.IsNot)
-        if never and isinstance(left, ast.Name | ast.Attribute) and ast.dump(left) == ast.dump(right):
+        same = ast.dump(left) == ast.dump(right) and (isinstance(left, ast.Name | ast.Attribute) or _is_sum(left))
+        if (never and same) or (isinstance(node.test.ops[0], ast.Eq | ast.Is) and _equals_nothing(right)):
             yield _fact("RED310", module, node.lineno, f"`{ast.unparse(node.test)}` can never be", test.id)
+
+
+def _is_sum(node: ast.expr) -> bool:
+    """A call with several numbers and nothing else. With texts or one number it may well draw lots: `hash("pw")`."""
+    if not isinstance(node, ast.Call) or node.keywords or len(node.args) < 2:
+        return False
+    return all(isinstance(x, ast.Constant) and isinstance(x.value, int | float) for x in node.args)
+
+
+def _equals_nothing(node: ast.expr) -> bool:
+    """`object()` and `float("nan")` equal nothing that the subject could give."""
+    if not isinstance(node, ast.Call) or node.keywords:
+        return dotted(node) in {"math.nan", "numpy.nan", "np.nan"}
+    texts = [x.value.lower() for x in node.args if isinstance(x, ast.Constant) and isinstance(x.value, str)]
+    return (dotted(node.func) == "object" and not node.args) or (dotted(node.func) == "float" and texts == ["nan"])
 
 
 def _contradictory_rows(module: TestModule, test: DeclaredTest) -> Iterator[Fact]:
@@ -205,7 +168,7 @@ def _contradictory_rows(module: TestModule, test: DeclaredTest) -> Iterator[Fact
 def _expected_column(test: DeclaredTest, names: list[str]) -> int | None:
     """The parameter that stands alone on one side of `==`, while the other side uses all the others."""
     for statement in test.node.body:
-        for compare in _asserted_compares(statement):
+        for compare in (x for x in asserted_compares(statement) if isinstance(x.ops[0], ast.Eq)):
             for side, other in ((compare.left, compare.comparators[0]), (compare.comparators[0], compare.left)):
                 used = {x.id for x in ast.walk(other) if isinstance(x, ast.Name)}
                 if isinstance(side, ast.Name) and side.id in names and set(names) - {side.id} <= used:

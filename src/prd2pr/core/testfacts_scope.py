@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,11 +22,18 @@ from prd2pr.core.testfacts_suite import Suite, functions_in
 _SETUP_NAMES = frozenset(
     {"setup_method", "setup_class", "setUp", "setUpClass", "asyncSetUp", "setup", "setup_module", "setup_function"}
 )
+_TEARDOWN_NAMES = frozenset(
+    {"teardown_method", "teardown_class", "tearDown", "tearDownClass", "asyncTearDown", "teardown", "teardown_module"}
+)
 _FIXTURE_WORDS = """
     tmp_path tmp_path_factory tmpdir tmpdir_factory capsys capfd capsysbinary capfdbinary caplog monkeypatch request
     recwarn cache record_property record_testsuite_property doctest_namespace pytestconfig subtests self cls
 """
 _BUILT_IN_FIXTURES = frozenset(_FIXTURE_WORDS.split())
+_OPEN_BUILTINS = frozenset(
+    {"open", "input", "vars", "globals", "locals", "__import__", "eval", "exec", "compile", "print"}
+)
+CLOSED_BUILTINS = frozenset(dir(builtins)) - _OPEN_BUILTINS
 
 
 @dataclass(frozen=True)
@@ -57,6 +65,12 @@ class TestScope:
         stored = {x.id for x in nodes if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
         caught = {x.name for x in nodes if isinstance(x, ast.ExceptHandler) and x.name}
         return frozenset(stored | caught | {x.arg for x in nodes if isinstance(x, ast.arg)})
+
+    @cached_property
+    def closed_functions(self) -> frozenset[str]:
+        """Functions inside the test that know nothing but their arguments: `def twice(n): return n * 2`."""
+        inside = [x for x in ast.walk(self.test.node) if isinstance(x, FunctionNode) and x is not self.test.node]
+        return frozenset(x.name for x in inside if x.name not in self.bound and _is_closed(x))
 
     def _owners(self) -> list[ast.ClassDef]:
         """The test's classes and those of their bases that can be found."""
@@ -113,6 +127,11 @@ class TestScope:
     def setups(self) -> list[FunctionNode]:
         bodies = [self.module.tree.body, *(owner.body for owner in self._owners())]
         return [node for body in bodies for name, node in functions_in(body) if name in _SETUP_NAMES]
+
+    @cached_property
+    def teardowns(self) -> list[FunctionNode]:
+        bodies = [self.module.tree.body, *(owner.body for owner in self._owners())]
+        return [node for body in bodies for name, node in functions_in(body) if name in _TEARDOWN_NAMES]
 
     @cached_property
     def reach(self) -> list[FunctionNode]:
@@ -205,6 +224,18 @@ def argument_names(node: ast.expr) -> list[str]:
     if isinstance(node, ast.List | ast.Tuple):
         return [str(item.value) for item in node.elts if isinstance(item, ast.Constant)]
     return []
+
+
+def _is_closed(node: FunctionNode) -> bool:
+    nodes = list(ast.walk(node))
+    own = {x.arg for x in nodes if isinstance(x, ast.arg)}
+    names = [x for x in nodes if isinstance(x, ast.Name)]
+    stored = {x.id for x in names if isinstance(x.ctx, ast.Store)}
+    free = {x.id for x in names} - own - stored - CLOSED_BUILTINS - {node.name}
+    odd = (ast.Global, ast.Nonlocal, ast.Import, ast.ImportFrom, ast.Await)
+    called = {dotted(x.func) for x in nodes if isinstance(x, ast.Call)}  # an argument that is called may do anything
+    opaque = bool(node.decorator_list) or any(isinstance(x, odd) for x in nodes) or bool(called & own)
+    return bool(own) and not free and not opaque
 
 
 def _parameters(node: FunctionNode) -> list[str]:

@@ -4,40 +4,15 @@ equality."""
 from __future__ import annotations
 
 import ast
-import operator
-from collections.abc import Callable
-from typing import Any
 
 from prd2pr.core.sourcefacts_subject import ignores_other
 from prd2pr.core.testfacts_live import Liveness
 from prd2pr.core.testfacts_model import FunctionNode, dotted, resolve
+from prd2pr.core.testfacts_unroll import UNKNOWN, number
 
-UNKNOWN = object()
 _WIDE_SPAN = 1000  # an answer from minus hundreds to plus hundreds is any answer
 _LAZY = frozenset({"map", "filter", "zip", "iter", "enumerate", "reversed", "object"})
 _TEXTS = frozenset({"str", "repr", "ascii", "format"})
-_MAX_POWER = 64
-_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Pow: operator.pow,
-}
-
-
-def number(node: ast.expr) -> Any:
-    """The value of arithmetic over plain numbers, such as `-10**9`, or `UNKNOWN`."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
-        return node.value
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        value = number(node.operand)
-        return UNKNOWN if value is UNKNOWN else -value
-    if not isinstance(node, ast.BinOp) or type(node.op) not in _ARITHMETIC:
-        return UNKNOWN
-    left, right = number(node.left), number(node.right)
-    if left is UNKNOWN or right is UNKNOWN or (isinstance(node.op, ast.Pow) and not 0 <= right <= _MAX_POWER):
-        return UNKNOWN
-    return _ARITHMETIC[type(node.op)](left, right)
 
 
 def is_empty(node: ast.expr) -> bool:

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from prd2pr.core.evidence import Fact
-from prd2pr.core.testfacts_asserts import Assertion, found_assertions
-from prd2pr.core.testfacts_expressions import expression_fault
+from prd2pr.core.testfacts_asserts import Assertion, assertions_in, found_assertions
+from prd2pr.core.testfacts_expressions import expression_fault, says_little
 from prd2pr.core.testfacts_live import Liveness, liveness, uses_subject
 from prd2pr.core.testfacts_model import FunctionNode, dotted, judged_tests
 from prd2pr.core.testfacts_scope import TestScope, scopes
@@ -28,12 +28,31 @@ def _facts(scope: TestScope) -> Iterator[Fact]:
     judged = [_judge(assertion, live) for assertion in found_assertions(live)]
     outright = [each for each in judged if each.fault in _ALWAYS]
     yield from (_fact(scope, each.fault, each.line, each.message) for each in outright)
+    yield from _failing_setups(scope, live)
     sound = [each for each in judged if not each.fault]
     if sound:
         if not uses_subject(scope):
             yield _fact(scope, "RED410", scope.test.node.lineno, f"`{scope.test.name}` never calls code of the project")
+        yield from _says_little(scope, live, sound)
     elif not outright and not _inherits_assertions(scope):
         yield _why_vacuous(scope, judged)
+
+
+def _says_little(scope: TestScope, live: Liveness, sound: list[Assertion]) -> Iterator[Fact]:
+    said = [says_little(each.expression, live) if each.expression is not None else "" for each in sound]
+    if all(said):
+        yield _fact(scope, "RED418", sound[0].line, f"`{scope.test.name}` asks only {said[0]}: most wrong answers pass")
+
+
+def _failing_setups(scope: TestScope, live: Liveness) -> Iterator[Fact]:
+    """Set-up or tear-down that fails whatever the subject does: `self.assertEqual(1, 2)` in `setUp`."""
+    for function in (*scope.setups, *scope.teardowns):
+        for assertion in assertions_in(function, live):
+            if assertion.unconditional and assertion.expression is not None and not assertion.fault:
+                fault = expression_fault(assertion.expression, live)
+                if fault is not None and fault[0] == "RED306":
+                    why = f"`{function.name}` fails on purpose, whatever `{scope.test.name}` does"
+                    yield _fact(scope, "RED306", assertion.line, why)
 
 
 def _judge(assertion: Assertion, live: Liveness) -> Assertion:
