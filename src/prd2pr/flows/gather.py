@@ -14,6 +14,7 @@ from typing import Any
 from prd2pr import __version__
 from prd2pr.core.complexity import improvement
 from prd2pr.core.evidence import Evidence, LockedFile, PathKind, RunReport
+from prd2pr.core.old_tests import changed_support
 from prd2pr.core.paths import CONVENTIONS, PathRules
 from prd2pr.core.records import UNTESTED_KINDS, Cycle, Phase, PlannedSymbol, Story, StoryKind
 from prd2pr.core.runs import bare_id, compare, expanded, moved_id, summarise
@@ -165,7 +166,10 @@ def _red(case: _Case) -> Evidence:
         declared=declared,
         uncollected=tuple(test for test in declared if test not in collected),
         story_tests=tests.all,
-        facts=facts_of_tests(pair, touched, context),
+        facts=(
+            *facts_of_tests(pair, touched, context),
+            *changed_support(pair.base.test_texts, pair.head.test_texts, fresh),
+        ),
         coverage=coverage_of(pair, modules, fresh, case.story.criteria) if case.story else None,
         project_names=named_modules(pair, head),
         flat_layout=pair.head.flat,
