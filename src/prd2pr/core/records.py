@@ -136,11 +136,11 @@ class Transition(Record):
 class Spend(Record):
     """Tokens and money. `usd` is None where a model without a known price took part."""
 
-    calls: int = 0
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
-    usd: float | None = 0.0
+    calls: int = Field(default=0, ge=0)
+    input_tokens: int = Field(default=0, ge=0)
+    cached_tokens: int = Field(default=0, ge=0)
+    output_tokens: int = Field(default=0, ge=0)
+    usd: float | None = Field(default=0.0, ge=0, allow_inf_nan=False)
 
     @property
     def tokens(self) -> int:

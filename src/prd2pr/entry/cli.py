@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from prd2pr import __version__
-from prd2pr.errors import Prd2prError, Stopped
+from prd2pr.errors import Prd2prError, SetupProblem, Stopped
 
 BUG_STATUS = 3
 
@@ -173,7 +173,7 @@ COMMANDS: tuple[Command, ...] = (
         (option("prd", help="a PRD's id or file", metavar="PRD", nargs="?"), REPO, STORY, JSON),
         "prd2pr logs",
     ),
-    Command("schema", "print the JSON Schema of .prd2pr.yml", "schema:main", "0", (), "prd2pr schema"),
+    Command("schema", "print the JSON Schema of .prd2pr.yml", "schema:main", "0", (JSON,), "prd2pr schema"),
     Command("action", "the entry of the GitHub Action", "action:main", "0, or 1 with an annotation", (), ""),
 )
 
@@ -217,13 +217,24 @@ def run(argv: list[str]) -> int:
         return complain(
             Stopped("stopped by Ctrl-C", remedy="the same command again goes on from the last proved phase")
         )
-    except BrokenPipeError:
-        # The reader (`head`, a closed pager) has seen enough. Python would complain once more while shutting down.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            # The reader (`head`, a closed pager) has seen enough. Python would complain once more while shutting down.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        return complain(machine_problem(error))
     except Exception:  # noqa: BLE001 - the process's edge: whatever arrives here is a bug
         return report_bug(argv)
     return status
+
+
+def machine_problem(error: OSError) -> SetupProblem:
+    """A full disk, a directory that may not be written, a file in the way: not the user's call, and not our bug."""
+    return SetupProblem(
+        f"the system says: {error.strerror or error}",
+        where=str(error.filename or ""),
+        remedy="make room, give permission or move what is in the way, then the same command again",
+    )
 
 
 def stop(*_: object) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 COMMAND_WORDS = ("/tdd", "/epic", "/approve", "/sprint", "/suggest_fix", "/skip_task", "/request_changes", "/feedback",
                  "/backlog", "/state", "/project")  # fmt: skip
+PARTS = ("added", "modified", "removed")
 PRD_ENDINGS = (".md", ".markdown", ".yml", ".yaml", ".json")
 
 
@@ -24,7 +25,7 @@ def ignored() -> str:
     try:
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib costs 5 ms here
             event = json.load(file)
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return ""  # let the entry itself report it
     if not isinstance(event, dict):
         return ""
@@ -35,10 +36,10 @@ def push(event: dict[str, Any]) -> str:
     commits = event.get("commits")
     if not isinstance(commits, list) or len(commits) >= 20:  # GitHub lists no more than 20 with their files
         return ""
-    paths = [
-        path for commit in commits if isinstance(commit, dict)
-        for part in ("added", "modified", "removed") for path in commit.get(part) or ()
-    ]  # fmt: skip
+    lists = [commit.get(part) for commit in commits if isinstance(commit, dict) for part in PARTS]
+    if any(each is not None and not isinstance(each, list) for each in lists):
+        return ""
+    paths = [path for each in lists for path in each or ()]
     return "" if any(str(path).endswith(PRD_ENDINGS) for path in paths) else "no PRD was pushed"
 
 

@@ -7,6 +7,14 @@ import sys
 
 def main(argv: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
+    try:
+        return dispatch(arguments)
+    except KeyboardInterrupt:  # while modules are still being loaded
+        sys.stderr.write("error: stopped by Ctrl-C\n")
+        return 130
+
+
+def dispatch(arguments: list[str]) -> int:
     if arguments[:1] == ["action"]:
         from prd2pr.entry.door import ignored
 

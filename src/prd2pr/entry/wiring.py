@@ -16,9 +16,9 @@ from prd2pr.core.budget import Limits
 from prd2pr.core.findings import UNSWITCHABLE
 from prd2pr.core.gates import GatePolicy
 from prd2pr.core.paths import PathRules
-from prd2pr.core.prd import decode_prd, parse_prd
+from prd2pr.core.prd import MAX_PRD_BYTES, decode_prd, parse_prd
 from prd2pr.core.records import Prd
-from prd2pr.errors import NotARepository, PrdInvalid, SetupProblem
+from prd2pr.errors import NotARepository, PrdInvalid, SetupProblem, UsageProblem
 from prd2pr.flows.gather import Gathering
 from prd2pr.flows.session import Hired, RunLog, Session
 from prd2pr.models import open_model, recorded
@@ -63,15 +63,18 @@ def read_config(git: Git, base: str) -> Config:
 def read_prd(git: Git, name: str) -> Prd:
     """The file as it is now, pinned by its blob."""
     path = Path(name)
+    shown = relative_path(git, path)
     try:
-        data = path.read_bytes()
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise PrdInvalid("a PRD is a plain file, and this is none", where=name, remedy="name a PRD file")
+        with path.open("rb") as file:
+            data = file.read(MAX_PRD_BYTES + 1)
     except IsADirectoryError:
         raise PrdInvalid("a PRD is one file, and this is a directory", where=name, remedy="name the file") from None
     except FileNotFoundError:
         raise PrdInvalid("there is no such file", where=name, remedy="name a PRD: prds/my-feature.md") from None
     except OSError as error:
         raise PrdInvalid(f"the file cannot be read: {error.strerror}", where=name) from None
-    shown = relative_path(git, path)
     return parse_prd(decode_prd(data, name), shown, blob=git.write_blob(data))
 
 
@@ -137,6 +140,12 @@ def hiring(options: argparse.Namespace, config: Config, progress: Progress) -> C
             prices=config.prices,
             on_retry=lambda retry: progress.say("retry", why=retry.why, seconds=retry.seconds),
         )
+        if options.record and spec.startswith(EDIT_THEMSELVES):
+            raise UsageProblem(
+                f"{spec} works on files by itself, which a transcript cannot hold",
+                where="--record",
+                remedy="leave --record out, or record a model that answers with tool calls",
+            )
         if options.record:
             model = recorded(model, Path(options.record))
         return Hired(model, edits_itself=spec.startswith(EDIT_THEMSELVES))

@@ -94,9 +94,6 @@ def write_policy(session: Session, position: Position, role: Role[WorkReport]) -
 
 
 def work_once(session: Session, assignment: Assignment[WorkReport]) -> Work[WorkReport]:
-    session.progress.say(
-        "working", phase=assignment.role.phase.value, attempt=assignment.attempt, what=assignment.role.title
-    )
     return do_work(session, assignment)
 
 

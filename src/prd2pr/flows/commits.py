@@ -57,8 +57,11 @@ def land(session: Session, landing: Landing, change: StateChange) -> str:
     sha = session.store.commit_step(
         landing.base, landing.code_tree, whole, message, trailers=step_trailers(step), at=landing.at
     )
+    # Only a plan may make the branch. A branch that is gone by now was deleted by somebody, and stays deleted.
+    creates = landing.phase is Phase.PLAN and landing.base == session.base_commit
     exists = session.git.branch_head(session.branch) is not None
-    note = session.git.update_branch(session.branch, sha, landing.base if exists else None)
+    note = session.git.update_branch(session.branch, sha, None if creates and not exists else landing.base)
+    session.log.landed = sha
     if note:
         session.progress.say("note", text=note)
     session.journal.settle(sha)

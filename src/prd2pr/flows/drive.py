@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from prd2pr.core.decide import Rest, next_phase, next_story
 from prd2pr.core.paths import TDD_ROOT
-from prd2pr.core.records import Cycle, Phase, Spend, Story
-from prd2pr.errors import BranchInUse, BranchMoved
+from prd2pr.core.records import Cycle, CycleState, Phase, Spend, Story
+from prd2pr.errors import BranchInUse, BranchMoved, BranchProblem, SetupProblem, StateCorrupted
 from prd2pr.flows.attempts import Position, Stuck
 from prd2pr.flows.commits import commit_block, commit_crossing, commit_plan, commit_retry
 from prd2pr.flows.phases import Crossing, cross, withheld_green
@@ -33,7 +33,9 @@ def drive(session: Session, max_steps: int | None = None) -> Driven:
     with session.git.lock(f"branch-{session.prd.id}"):
         refuse_checked_out(session)
         sweep(session)
+        session.log.landed = session.git.branch_head(session.branch) or ""
         tell_where_it_goes_on(session)
+        refuse_hopeless(session)
         steps = races = 0
         while max_steps is None or steps < max_steps:
             try:
@@ -42,6 +44,7 @@ def drive(session: Session, max_steps: int | None = None) -> Driven:
                 races += 1
                 if races >= RACES:
                     raise
+                refuse_lost_steps(session)
                 session.progress.say("note", text="the branch moved meanwhile; reading it again")
                 continue
             races = 0
@@ -51,18 +54,37 @@ def drive(session: Session, max_steps: int | None = None) -> Driven:
         return Driven(head_of(session), steps, what_is_next(session))
 
 
+def refuse_lost_steps(session: Session) -> None:
+    """A commit on top is read and built upon. A branch that lost steps was moved on purpose: a person decides."""
+    last, now = session.log.landed, session.git.branch_head(session.branch)
+    if last and (now is None or not session.git.is_ancestor(last, now)):
+        raise BranchProblem(
+            f"{session.branch} was deleted or moved while prd2pr worked on it; nothing was written over it",
+            where=f"the last proved step is {last[:10]}",
+            remedy=f"git branch -f {session.branch} {last[:10]} goes on from there; else the same command starts anew",
+        )
+
+
 def refuse_checked_out(session: Session) -> None:
     where = session.git.checked_out(session.branch)
     if where is not None:
         raise BranchInUse(
             f"{session.branch} is checked out, and prd2pr never touches a checkout",
             where=str(where),
-            remedy=f"git -C {where} switch {session.base_branch or '-'}, then the same command again",
+            remedy=f"git -C {where} switch {elsewhere(session)}, then the same command again",
         )
+
+
+def elsewhere(session: Session) -> str:
+    """A branch to switch to: the one that this PRD started from."""
+    state = session.store.load(head_of(session))
+    base = state.project.base_branch if state.planned else session.base_branch
+    return base if base and base != session.branch else "--detach"
 
 
 def tell_where_it_goes_on(session: Session) -> None:
     state = session.store.load(head_of(session))
+    state.check()
     if not state.planned:
         return
     stories = state.backlog.stories
@@ -71,6 +93,16 @@ def tell_where_it_goes_on(session: Session) -> None:
     if state.prd is not None and state.prd.blob != session.prd.blob:
         text = f"{session.prd.path} has changed since it was planned; the plan stays as it is"
         session.progress.say("note", text=text)
+
+
+def refuse_hopeless(session: Session) -> None:
+    """No model can mend a machine: what every gate would refuse is said before anything is paid for."""
+    if session.config.sandbox == "required":
+        raise SetupProblem(
+            "sandbox: required is set, and this version cannot sandbox test runs",
+            where=".prd2pr.yml",
+            remedy="set sandbox: preferred; every verdict will then say that there was none",
+        )
 
 
 def head_of(session: Session) -> str:
@@ -155,7 +187,7 @@ def position_of(session: Session, head: str, state: BranchState, story: Story) -
         code_tree=session.git.code_tree(head),
         state=state,
         story=story,
-        cycle=state.cycle(story.id) or Cycle(story=story.id),
+        cycle=cycle_of(state, story),
         spent_prd=prd_spend(state) if limited(session) else Spend(),
     )
 
@@ -163,6 +195,20 @@ def position_of(session: Session, head: str, state: BranchState, story: Story) -
 def limited(session: Session) -> bool:
     """Adding up all runs is only worth it where a limit per PRD is set."""
     return session.limits.usd_per_prd is not None or session.limits.tokens_per_prd is not None
+
+
+def cycle_of(state: BranchState, story: Story) -> Cycle:
+    """A story that was begun has a cycle, and one that is not done has an open one: else the state is damaged."""
+    cycle = state.cycle(story.id)
+    if cycle is None and story.status != "backlog":
+        raise state.store.missing(state.commit, Cycle, state.paths.cycle(story.id))
+    if cycle is not None and cycle.state is CycleState.COMMIT:
+        raise StateCorrupted(
+            f"{story.id} is {story.status} in the backlog, and integrated by its cycle",
+            where=state.paths.backlog,
+            remedy=f"git log -p {state.store.branch} -- {state.paths.backlog} shows who changed it",
+        )
+    return cycle or Cycle(story=story.id)
 
 
 def prd_spend(state: BranchState) -> Spend:

@@ -33,6 +33,8 @@ from prd2pr.flows.facts import (
     named_modules,
     signatures_of,
 )
+from prd2pr.flows.own_tests import is_looked_at, project_in
+from prd2pr.flows.shadows import shadowing_modules
 from prd2pr.ports import RunRequest, TestRunner
 from prd2pr.repo.git import Git
 
@@ -205,7 +207,7 @@ def _locked(case: _Case) -> Evidence:
         **case.common(),
         locked=locked,
         story_tests=tests,
-        facts=facts_of_source(pair, own, case.phase),
+        facts=(*facts_of_source(pair, own, case.phase), *shadowing_modules(pair, base)),
         comparison=compare(base, head),
         base_run=summarise(base, expanded(claimed, base)),
         head_run=summarise(head, tests),
@@ -258,7 +260,7 @@ def _integrated(case: _Case) -> Evidence:
     there = [moved_id(test, moved) for test in claimed]
     expected = {moved.get(path, path): blob for path, blob in pair.base.locked.items()}
     locked = pair.locked_files(expected, lambda path: path in moved.values())
-    head = case.head_report(_parents(test.partition("::")[0] for test in there), _restored(locked))
+    head = case.head_report(_still_found(pair, zip(claimed, there, strict=True)), _restored(locked))
     tests = expanded(there, head)
     return Evidence(
         **case.common(),
@@ -268,6 +270,13 @@ def _integrated(case: _Case) -> Evidence:
         base_run=summarise(base, expanded(claimed, base)),
         head_run=summarise(head, tests),
     )
+
+
+def _still_found(pair: Pair, tests: Iterable[tuple[str, str]]) -> set[str]:
+    """Directories to look into. Tests that leave those that the project itself looks into are not followed there."""
+    project = project_in(pair.head)
+    kept = [new for old, new in tests if is_looked_at(project, new) or not is_looked_at(project, old)]
+    return _parents(test.partition("::")[0] for test in kept)
 
 
 def _tests_in(report: RunReport, files: Iterable[str]) -> tuple[str, ...]:

@@ -59,7 +59,6 @@ def design(session: Session, position: Position) -> Phased:
         spent_story=position.spent_story,
         spent_prd=position.spent_prd,
     )
-    session.progress.say("working", phase="design", attempt=1, what=ARCHITECT.title)
     result = do_work(session, assignment).result
     if result.output is None or result.stop == "contradiction":
         return Stuck(f"the architect says that the story contradicts itself: {result.explanation}")
@@ -105,7 +104,7 @@ def attempt(session: Session, position: Position, role: Role[WorkReport], attemp
         if judged.verdict.accepted:
             return Crossing(role.phase, judged)
         repeated = oscillates(judged.code_tree, session, position, role.phase)
-        note_refusal(session, position, judged, attempts)
+        note_refusal(session, position, judged, len(earlier) + 1 if repeated else attempts)
         if earlier and only_built_before(judged):
             return built_before(session, position, judged)
         earlier = earlier_attempts(session, position, role.phase)

@@ -22,7 +22,6 @@ def make_plan(session: Session, head: str, code_tree: str) -> Backlog:
     earlier: tuple[EarlierAttempt, ...] = ()
     problems: tuple[PlanProblem, ...] = ()
     while len(earlier) < PLAN_ATTEMPTS:
-        session.progress.say("working", phase="plan", attempt=len(earlier) + 1, what=PLANNER.title)
         draft = ask_planner(session, head, code_tree, earlier)
         problems = check_plan(session.prd, draft)
         if not problems:

@@ -26,6 +26,7 @@ class RunLog:
     started_at: str
     started: float  # of the monotonic clock
     model: str = ""
+    landed: str = ""  # the last commit that this invocation made
     steps: list[str] = field(default_factory=list)
     lines: list[dict[str, Any]] = field(default_factory=list)
     spend: Spend = field(default_factory=Spend)

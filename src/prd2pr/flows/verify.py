@@ -53,6 +53,32 @@ class Checked:
         }
 
 
+def claim_of(git: Git, commit: CommitInfo, step: StepRef) -> Claim:
+    store = StateStore(git, step.prd)
+    (before,) = commit.parents
+    trees = git.code_tree(before), git.code_tree(commit.sha)
+    return Claim(commit, step, store.load(before), store.load(commit.sha), *trees)
+
+
+def look_over(git: Git, base: str, head: str) -> tuple[int, int]:
+    """How many commits of a branch are steps whose records are as they were proved, and how many there are.
+
+    No test is run: this sees what somebody has changed since, not whether a step was ever true.
+    """
+    commits = git.log_all(f"{base}..{head}")
+    return sum(is_intact(git, commit) for commit in commits), len(commits)
+
+
+def is_intact(git: Git, commit: CommitInfo) -> bool:
+    step = read_step(commit.trailers)
+    if step is None or len(commit.parents) != 1:
+        return False
+    try:
+        return not any(record_findings(claim_of(git, commit, step)))
+    except (StateProblem, InputInvalid):
+        return False
+
+
 @dataclass(frozen=True)
 class Verifier:
     git: Git
@@ -91,25 +117,13 @@ class Verifier:
 
     def findings(self, commit: CommitInfo, step: StepRef) -> Iterator[Finding]:
         try:
-            claim = self.claim(commit, step)
+            claim = claim_of(self.git, commit, step)
             wrong = [*record_findings(claim)]
             yield from wrong
             if not wrong:
                 yield from self.work_findings(claim)
         except (StateProblem, InputInvalid) as problem:
             yield error("VER106", problem.what, problem.where)
-
-    def claim(self, commit: CommitInfo, step: StepRef) -> Claim:
-        store = StateStore(self.git, step.prd)
-        (before,) = commit.parents
-        return Claim(
-            commit,
-            step,
-            store.load(before),
-            store.load(commit.sha),
-            self.git.code_tree(before),
-            self.git.code_tree(commit.sha),
-        )
 
     def work_findings(self, claim: Claim) -> Iterator[Finding]:
         if claim.step.phase in UNGATED:

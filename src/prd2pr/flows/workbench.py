@@ -27,6 +27,7 @@ from prd2pr.models import estimate_of
 from prd2pr.ports import Model, Purpose, Reply, Request, RunRequest
 from prd2pr.repo.store import BranchState
 
+PRECIOUS = "by-hand-"
 MAX_FILES = 3000
 MAX_FILE_BYTES = 60_000
 MAX_FOUNDATIONS = 12
@@ -68,7 +69,12 @@ def do_work(session: Session, assignment: Assignment[Output]) -> Work[Output]:
     hired = session.hire(assignment.role.name, assignment.strong)
     model = hired.model
     session.log.model = model.name
-    with fresh_directory(session) as directory:
+    if hired.edits_itself:
+        session.progress.say("note", text=f"{assignment.role.phase.value}: {model.name} works on {session.prd.id}")
+    else:
+        words = {"phase": assignment.role.phase.value, "attempt": assignment.attempt, "what": assignment.role.title}
+        session.progress.say("working", **words)
+    with fresh_directory(session, precious=hired.edits_itself) as directory:
         session.git.export(assignment.code_tree, directory)
         workspace = Workspace(directory, assignment.policy, session.rules)
         desk = Desk(
@@ -92,20 +98,37 @@ def do_work(session: Session, assignment: Assignment[Output]) -> Work[Output]:
 
 
 @contextmanager
-def fresh_directory(session: Session) -> Iterator[Path]:
-    """Under `.git/prd2pr/work`, where leftovers of a killed run are swept away by the next one."""
+def fresh_directory(session: Session, *, precious: bool = False) -> Iterator[Path]:
+    """Under `.git/prd2pr/work`, where leftovers of a killed run are swept away by the next one.
+
+    `precious`: somebody works there by hand. If the work is broken off, it is kept, and its place is told.
+    """
     root = session.git.private / "work" / session.prd.id
     root.mkdir(parents=True, exist_ok=True)
-    directory = Path(tempfile.mkdtemp(dir=root))
+    directory = Path(tempfile.mkdtemp(dir=root, prefix=PRECIOUS if precious else ""))
     try:
         yield directory / "repository"
+    except BaseException:
+        if precious:
+            keep(session, directory)
+        raise
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
 
 def sweep(session: Session) -> None:
     """What a killed run left behind. The caller holds the branch's lock."""
-    shutil.rmtree(session.git.private / "work" / session.prd.id, ignore_errors=True)
+    root = session.git.private / "work" / session.prd.id
+    for directory in root.glob(f"{PRECIOUS}*"):
+        keep(session, directory)
+    shutil.rmtree(root, ignore_errors=True)
+
+
+def keep(session: Session, directory: Path) -> None:
+    place = session.git.private / "kept" / f"{session.prd.id}-{directory.name.removeprefix(PRECIOUS)}"
+    place.parent.mkdir(exist_ok=True)
+    directory.rename(place)
+    session.progress.say("note", text=f"broken off; what was written is kept in {place / 'repository'}")
 
 
 def try_tests(session: Session, assignment: Assignment[Output], directory: Path, paths: tuple[str, ...]) -> RunReport:

@@ -30,7 +30,7 @@ def content_from_json(content: object) -> tuple[Block, ...]:
     """The blocks of a reply; ValueError says what is wrong with them. A string is one text block."""
     match content:
         case str():
-            return (Text(content),)
+            return (Text(plain_text(content)),)
         case list():
             return tuple(_from_json(block, number) for number, block in enumerate(content, 1))
     raise ValueError('"content" is neither a string nor a list of blocks')
@@ -39,12 +39,28 @@ def content_from_json(content: object) -> tuple[Block, ...]:
 def _from_json(block: object, number: int) -> Block:
     match block:
         case {"type": "text", "text": str(text)}:
-            return Text(text)
+            return Text(plain_text(text))
         case {"type": "tool_use", "id": str(ident), "name": str(name), "input": dict(arguments)}:
-            return ToolUse(ident, name, arguments)
+            return ToolUse(ident, name, plain_value(arguments))
         case {"type": "tool_use", "name": str(name), "input": dict(arguments), **rest} if "id" not in rest:
-            return ToolUse(f"call_{number}", name, arguments)
+            return ToolUse(f"call_{number}", name, plain_value(arguments))
     raise ValueError(f"block {number} is neither a text nor a tool_use block with id, name and input")
+
+
+def plain_text(text: str) -> str:
+    """A lone surrogate is no character: JSON can say it, and nothing that writes UTF-8 can."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def plain_value(value: Any) -> Any:
+    match value:
+        case str():
+            return plain_text(value)
+        case dict():
+            return {plain_text(str(key)): plain_value(each) for key, each in value.items()}
+        case list():
+            return [plain_value(each) for each in value]
+    return value
 
 
 def stop_from_json(stop: object, blocks: Iterable[Block]) -> Stop:

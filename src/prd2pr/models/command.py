@@ -207,7 +207,7 @@ def parse_answer(output: str, request: Request) -> dict[str, Any]:
         return {"content": text}
     try:
         answer = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"it begins like JSON, but is none ({error})") from error
     if "content" in answer:
         return dict(answer)

@@ -103,7 +103,7 @@ def is_torn(rest: bytes) -> bool:
     """Whether what follows the last line feed is nothing, or a line that a killed writer did not finish."""
     try:
         json.loads(rest)
-    except ValueError:
+    except (ValueError, RecursionError):
         return True
     return False
 
@@ -111,7 +111,7 @@ def is_torn(rest: bytes) -> bool:
 def _parse(text: str, path: Path, number: int) -> dict[str, Any]:
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _invalid(f"The line is not JSON: {error}", path, number) from error
     if not isinstance(value, dict):
         raise _invalid("The line is not a JSON object", path, number)

@@ -141,9 +141,20 @@ class BranchState:
     def paths(self) -> PrdLayout:
         return self.store.paths
 
-    @property
+    @cached_property
     def planned(self) -> bool:
-        return self.prd is not None
+        """Whether there is a plan. A part of one without `prd.json` is damage, not a PRD that was never planned."""
+        if self.prd is not None:
+            return True
+        if self.listing(self.paths.root):
+            raise self.store.missing(self.commit, Prd, self.paths.prd)
+        return False
+
+    def check(self) -> None:
+        """Read what a plan consists of, so that damage is found before anything is done, not after."""
+        if self.planned:
+            for part in (self.project, self.status, self.backlog):
+                assert part.schema_version, "what was read has a version"
 
     @cached_property
     def prd(self) -> Prd | None:

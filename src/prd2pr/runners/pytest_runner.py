@@ -18,6 +18,7 @@ from prd2pr.runners.events import read_events
 from prd2pr.runners.honesty import Testimony, problems_of
 from prd2pr.runners.interpreter import tools_digest
 from prd2pr.runners.junit import JUnitUnreadable, Key, Verdict, read_junit
+from prd2pr.runners.links import cut_links
 from prd2pr.runners.project import PytestProject, read_project
 from prd2pr.runners.results import Place, results_of
 from prd2pr.runners.untouched import Exported, changes_since, exported
@@ -77,6 +78,7 @@ class PytestRunner:
     def run(self, request: RunRequest) -> RunReport:
         with _rooms() as rooms:
             self._export(request.code_tree, rooms.checkout, dict(request.restore))
+            cut_links(rooms.checkout)
             project = read_project(rooms.checkout)
             modules = _test_modules(rooms.checkout, project)
             wanted = (*request.canary_dirs, *(_parent(path, rooms.checkout) for path in request.paths))

@@ -9,13 +9,13 @@ from __future__ import annotations
 import argparse
 import os
 
-from prd2pr.errors import SetupProblem, UsageProblem
+from prd2pr.errors import SetupProblem
 
 
 def main(options: argparse.Namespace) -> int:  # noqa: ARG001 - every verb has the same form
     event = os.environ.get("GITHUB_EVENT_NAME", "")
     if not event:
-        raise UsageProblem(
+        raise SetupProblem(
             "prd2pr action runs inside GitHub Actions",
             where="GITHUB_EVENT_NAME is not set",
             remedy="on your own machine: prd2pr run PRD",

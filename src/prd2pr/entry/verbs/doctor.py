@@ -15,7 +15,7 @@ from typing import Literal
 from prd2pr.config import CONFIG_PATH, Config
 from prd2pr.entry.under_way import branches_with_state
 from prd2pr.entry.wiring import open_repository, open_runner, read_config
-from prd2pr.errors import Prd2prError
+from prd2pr.errors import Prd2prError, Stopped
 from prd2pr.models import open_model
 from prd2pr.ports import RunRequest
 from prd2pr.repo.git import Git
@@ -66,6 +66,8 @@ def examine(repo: str) -> Iterator[Check]:
         for look in CHECKS:
             try:
                 yield look(git, config)
+            except Stopped:
+                raise
             except Prd2prError as error:
                 yield wrong(look.__name__.removesuffix("_check"), error)
 
@@ -165,8 +167,7 @@ def state_check(git: Git, _: Config) -> Check:
     for each in found:
         for story in each.state.cycle_ids:
             each.state.cycle(story)
-        readable = each.state.status, each.state.project, each.state.backlog
-        assert all(readable)
+        each.state.check()
     return Check("state", "ok", f"{len(found)} PRDs on branches, all readable" if found else "no PRD is under way")
 
 

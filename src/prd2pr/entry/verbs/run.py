@@ -15,6 +15,8 @@ from prd2pr.errors import UsageProblem
 from prd2pr.flows.drive import Driven, drive
 from prd2pr.flows.publish import publish
 from prd2pr.flows.session import Session
+from prd2pr.flows.start import start_of
+from prd2pr.flows.verify import look_over
 from prd2pr.forges.local import LocalForge
 
 FINISHED = ("done",)
@@ -60,12 +62,15 @@ def publish_pull(session: Session) -> str:
 
 
 def tell(session: Session, driven: Driven, page: str) -> None:
-    state = session.store.load(driven.head)
-    # The plan is a step too.
-    steps = 1 + sum(len(cycle.steps) for story in state.cycle_ids if (cycle := state.cycle(story)))
     rest = driven.rest
-    if rest.outcome == "done":
-        session.progress.say("done", page=page, branch=session.branch, proved=steps, steps=steps)
+    if rest.outcome == "done" and page:
+        intact, commits = look_over(session.git, start_of(session.git, driven.head).commit, driven.head)
+        session.progress.say("done", page=page, branch=session.branch, proved=intact, steps=commits)
+        if intact < commits:
+            text = f"{commits - intact} of {commits} commits are not proved steps; `prd2pr verify` names them"
+            session.progress.say("note", text=text)
+    elif rest.outcome == "done":
+        session.progress.say("note", text=f"{session.prd.id} is done and merged: there is nothing to do")
     else:
         session.progress.say("stopped", reason=rest.reason, next=rest.next)
         if page:

@@ -10,13 +10,21 @@ from pathlib import Path
 from prd2pr.core.wording import count
 from prd2pr.entry.under_way import branches_with_state
 from prd2pr.entry.wiring import gate_policy, gathering_of, read_config
-from prd2pr.errors import CannotJudge
+from prd2pr.errors import CannotJudge, SetupProblem, StateProblem
 from prd2pr.flows.start import Start, is_base, prd_ids, start_of
 from prd2pr.flows.verify import Checked, Verifier
 from prd2pr.repo.git import Git
 
 
 def main(options: argparse.Namespace) -> int:
+    """Whatever keeps it from judging is not a refusal."""
+    try:
+        return judged(options)
+    except (SetupProblem, StateProblem) as problem:
+        raise CannotJudge(problem.what, where=problem.where, remedy=problem.remedy) from problem
+
+
+def judged(options: argparse.Namespace) -> int:
     with Git.open(Path(options.repo)) as git:
         checked: list[Checked] = []
         for start, head in ranges(git, options.range):
