@@ -201,6 +201,14 @@ def test_a_bad_config_names_line_and_suggestion(world):
     assert "strategy" in done.err
 
 
+def test_a_role_that_does_not_exist_is_an_error_with_a_suggestion(world):
+    world.write({".prd2pr.yml": "models:\n  roles:\n    bulder: human\n"})
+    world.commit("typo")
+    done = world.run()
+    assert done.status == 1
+    assert "did you mean `builder`?" in done.err
+
+
 def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(world):
     world.next()
     slow = "import time\n\n\ndef test_slow():\n    time.sleep(30)\n"

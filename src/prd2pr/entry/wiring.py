@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import secrets
 import time
@@ -11,6 +12,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
+from prd2pr.agents.roles import ROLES
 from prd2pr.config import CONFIG_PATH, Config, load_config
 from prd2pr.core.budget import Limits
 from prd2pr.core.findings import UNSWITCHABLE
@@ -18,7 +20,7 @@ from prd2pr.core.gates import GatePolicy
 from prd2pr.core.paths import PathRules
 from prd2pr.core.prd import MAX_PRD_BYTES, decode_prd, parse_prd
 from prd2pr.core.records import Prd
-from prd2pr.errors import NotARepository, PrdInvalid, SetupProblem, UsageProblem
+from prd2pr.errors import ConfigInvalid, NotARepository, PrdInvalid, SetupProblem, UsageProblem
 from prd2pr.flows.gather import Gathering
 from prd2pr.flows.session import Hired, RunLog, Session
 from prd2pr.models import open_model, recorded
@@ -57,7 +59,17 @@ def read_config(git: Git, base: str) -> Config:
     """From the base commit: what a pull request changes of its own policy is not in force."""
     data = git.read(base, CONFIG_PATH)
     text = None if data is None else data.decode("utf-8", "replace")
-    return load_config(text, CONFIG_PATH, unswitchable=UNSWITCHABLE)
+    config = load_config(text, CONFIG_PATH, unswitchable=UNSWITCHABLE)
+    for role in config.models.roles:
+        if role not in ROLES:
+            near = difflib.get_close_matches(role, ROLES, n=1)
+            meant = f"did you mean `{near[0]}`? " if near else ""
+            raise ConfigInvalid(
+                f"there is no role `{role}`",
+                where=f"{CONFIG_PATH}: models.roles",
+                remedy=f"{meant}the roles are {', '.join(ROLES)}",
+            )
+    return config
 
 
 def read_prd(git: Git, name: str) -> Prd:
