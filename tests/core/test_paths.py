@@ -9,7 +9,8 @@ BY_CONVENTION = {
     PathKind.TEST: (
         "tests/test_points.py tests/helpers.py tests/conftest.py tests/golden/bill.txt test/data/x.json "
         "src/shop/tests/test_cart.py src/shop/test_cart.py src/shop/cart_test.py test_flat.py web/cart.snap "
-        "tests/fixtures/sample/pyproject.toml tests/tdd/loyalty-1/test_earn.py tests/data/readme.md tests/Makefile"
+        "tests/fixtures/sample/pyproject.toml tests/tdd/loyalty-1/test_earn.py tests/data/readme.md tests/Makefile "
+        "golden/bill.txt fixtures/cart.json testdata/x.json src/shop/testdata/x.json snapshots/page.html"
     ),
     PathKind.TEST_CONFIG: (
         "pytest.ini .pytest.ini pyproject.toml setup.cfg tox.ini noxfile.py .coveragerc conftest.py "
@@ -21,7 +22,8 @@ BY_CONVENTION = {
         "requirements.txt requirements-dev.txt requirements/base.txt setup.py uv.lock poetry.lock Pipfile package.json"
     ),
     PathKind.CI: (
-        ".github/workflows/ci.yml Makefile .gitlab-ci.yml Jenkinsfile .circleci/config.yml azure-pipelines.yml"
+        ".github/workflows/ci.yml Makefile .gitlab-ci.yml Jenkinsfile .circleci/config.yml azure-pipelines.yml "
+        "scripts/test.sh scripts/run-tests.sh bin/ci tools/lint run_tests.sh config/mypy.ini ruff.toml .flake8"
     ),
     PathKind.DOCS: "docs/guide.md README.md CHANGELOG.rst LICENSE docs/conf.py",
     PathKind.STATE: ".orch-state/project.json .orch-state/prds/x/status.json",
@@ -32,7 +34,8 @@ BY_CONVENTION = {
         ".github/copilot-instructions.md src/shop/__pycache__/cart.cpython-311.pyc tests/__pycache__/test_x.pyc"
     ),
     PathKind.SOURCE: (
-        "src/shop/cart.py shop.py shop/templates/bill.html src/shop/py.typed shop/contest.py src/latest/x.py"
+        "src/shop/cart.py shop.py shop/templates/bill.html src/shop/py.typed shop/contest.py src/latest/x.py "
+        "shop/fixtures/initial.json fixtures/factory.py golden/__init__.py bin/shop scripts/deploy.sh tools/checkout.sh"
     ),
     PathKind.OTHER: ".gitignore .editorconfig notes.csv .vscode/settings.json",
 }

@@ -31,6 +31,12 @@ _TEST_NAMES = (
 # Under a test root these hold sample files, and a `pyproject.toml` there is data for a test.
 _DATA_DIRECTORIES = frozenset({"data", "fixtures", "golden", "goldens", "resources", "samples", "snapshots"})
 
+# Hold what tests compare with, wherever they lie; those of the second set only beside the sources, because frameworks
+# load data from directories of these names inside a package.
+_SAMPLE_DIRECTORIES = frozenset({"golden", "goldens", "testdata"})
+_OUTER_SAMPLE_DIRECTORIES = frozenset({"fixtures", "snapshots"})
+_CODE_ENDINGS = (".py", ".pyi", ".js", ".ts", ".jsx", ".tsx", ".go", ".rs", ".java", ".c", ".h")
+
 _RUN_SETTINGS = frozenset(
     {
         "pytest.ini",
@@ -83,7 +89,18 @@ _CI_NAMES = (
     "dockerfile",
     "codecov.yml",
     ".codecov.yml",
+    "mypy.ini",
+    ".mypy.ini",
+    "ruff.toml",
+    ".ruff.toml",
+    ".flake8",
+    "pylintrc",
+    ".pylintrc",
+    "pyrightconfig.json",
 )
+_SCRIPT_DIRECTORIES = frozenset({"scripts", "script", "bin", "tools", "ci", "hack"})
+_SCRIPT_ENDINGS = frozenset({"", ".sh", ".bash", ".zsh", ".ps1", ".bat", ".cmd"})
+_CHECKING = frozenset({"test", "tests", "runtests", "ci", "check", "checks", "lint", "verify", "coverage"})
 _DOCS_NAMES = ("*.md", "*.rst", "license", "license.*", "copying", "authors", "changelog", "changelog.*", "notice")
 
 _PROTECTED_NAMES = (
@@ -135,7 +152,7 @@ def classify_path(path: str, rules: PathRules = CONVENTIONS) -> PathKind:
         (PathKind.PROTECTED, matches_any(path, rules.protected) or _is_protected(parts)),
         (PathKind.TEST_CONFIG, _configures_runs(path, parts, rules)),
         (PathKind.TEST, _is_test(path, parts, rules)),
-        (PathKind.CI, parts[0] in _CI_DIRECTORIES or _named(parts, _CI_NAMES)),
+        (PathKind.CI, parts[0] in _CI_DIRECTORIES or _named(parts, _CI_NAMES) or _is_check_script(parts)),
         (PathKind.MANIFEST, _is_manifest(parts)),
     ):
         if holds:
@@ -192,7 +209,23 @@ def _under_test_root(path: str, parts: tuple[str, ...], rules: PathRules) -> boo
 
 
 def _is_test(path: str, parts: tuple[str, ...], rules: PathRules) -> bool:
-    return _under_test_root(path, parts, rules) or _named(parts, _TEST_NAMES)
+    return _under_test_root(path, parts, rules) or _named(parts, _TEST_NAMES) or _is_sample(path, parts, rules)
+
+
+def _is_sample(path: str, parts: tuple[str, ...], rules: PathRules) -> bool:
+    """What tests compare with. Code in such a directory may be imported by anything, so it stays what it is."""
+    if parts[-1].endswith(_CODE_ENDINGS) or matches_any(path, rules.source):
+        return False
+    outer = len(parts) > 1 and parts[0] in _OUTER_SAMPLE_DIRECTORIES
+    return outer or any(part in _SAMPLE_DIRECTORIES for part in parts[:-1])
+
+
+def _is_check_script(parts: tuple[str, ...]) -> bool:
+    """`scripts/run-tests.sh`, `bin/ci`: what people and machines call to have the tests run."""
+    name = PurePosixPath(parts[-1])
+    if name.suffix not in _SCRIPT_ENDINGS or not (len(parts) == 1 or parts[0] in _SCRIPT_DIRECTORIES):
+        return False
+    return bool(_CHECKING & set(name.stem.replace("-", "_").split("_")))
 
 
 def _is_manifest(parts: tuple[str, ...]) -> bool:
@@ -206,7 +239,7 @@ def _source_or_docs(path: str, parts: tuple[str, ...], rules: PathRules) -> Path
         return PathKind.DOCS
     if rules.source:
         return PathKind.OTHER
-    code = parts[-1].endswith((".py", ".pyi", ".js", ".ts", ".jsx", ".tsx", ".go", ".rs", ".java", ".c", ".h"))
+    code = parts[-1].endswith(_CODE_ENDINGS)
     package_data = len(parts) > 1
     hidden = any(part.startswith(".") for part in parts)
     return PathKind.SOURCE if (code or package_data) and not hidden else PathKind.OTHER

@@ -17,6 +17,7 @@ from typing import Any
 PYTHON_FILES = ("test_*.py", "*_test.py")
 PYTHON_FUNCTIONS = ("test",)
 NORECURSE = ("*.egg", ".*", "_darcs", "build", "CVS", "dist", "node_modules", "venv", "{arch}")
+CONFIGURED_IN = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 
 _REQUIREMENT = re.compile(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _QUOTED = re.compile(r"""["']([A-Za-z0-9][A-Za-z0-9._-]*)[^"'\n]*["']""")
@@ -41,6 +42,14 @@ class PytestProject:
         return any(_skipped(part, self.norecursedirs) for part in directories) or any(
             path == place or path.startswith(f"{place}/") for place in self._ignore_options()
         )
+
+    @property
+    def marker(self) -> str:
+        """The one marker by which the project chooses its tests (`-m unit`); empty where it is not that simple."""
+        apart = [value for option, value in pairwise(self.addopts) if option == "-m"]
+        joined = [option.removeprefix("-m").removeprefix("=") for option in self.addopts if option.startswith("-m")]
+        chosen = [value for value in [*joined, *apart] if value]
+        return chosen[-1] if chosen and chosen[-1].isidentifier() and chosen[-1] != "not" else ""
 
     def _ignore_options(self) -> Iterator[str]:
         joined = [option.removeprefix("--ignore=") for option in self.addopts if option.startswith("--ignore=")]
