@@ -359,6 +359,15 @@ def test_a_pattern_without_a_wildcard() -> None:
     assert outcomes(report) == {"app/tests.py::test_a": "passed"}
 
 
+@pytest.mark.parametrize("option", ["-m unit", "-munit", "-m 'not slow'"])
+def test_canaries_bear_the_marker_by_which_tests_are_chosen(option: str) -> None:
+    ini = f"[pytest]\naddopts = --strict-markers {option}\nmarkers =\n    unit: quick\n    slow: slow\n"
+    test = "import pytest\n\n@pytest.mark.unit\ndef test_one():\n    assert 1 + 1 == 2\n"
+    report = run_files({"pytest.ini": ini, "tests/test_one.py": test})
+    assert report.problems == ()
+    assert [result.outcome for result in report.results] == ["passed"]
+
+
 def test_plugins_that_the_project_names_are_on() -> None:
     report = run_files(
         {

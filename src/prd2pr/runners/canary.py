@@ -81,7 +81,9 @@ def _place(
     first, second = _function_names(draw, project)
     passing_first = draw.random() < 0.5
     passing, failing = (first, second) if passing_first else (second, first)
-    (checkout / path).write_text(_module(draw, passing, failing, passing_first=passing_first), encoding="utf-8")
+    marked = f"import pytest\n\npytestmark = pytest.mark.{project.marker}\n\n\n" if project.marker else ""
+    text = marked + _module(draw, passing, failing, passing_first=passing_first)
+    (checkout / path).write_text(text, encoding="utf-8")
     return Canary(path, directory, f"{path}::{passing}", f"{path}::{failing}", requested)
 
 
