@@ -448,6 +448,29 @@ def test_refactor_keeps_public_signatures() -> None:
     assert errors(refactor(signatures_before=exported)) == {"RFC401"}
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [
+        ("value 2", "value 2", True),
+        ("value 2", "value 3", False),
+        ("value 2", "value", True),
+        ("attribute 3", "attribute 4", False),
+        ("attribute 3", None, True),
+        ("value 3", None, False),
+        ("class()", "class(Exception)", False),
+        ("class(ValueError)", "class(KeyError)", False),
+        ("class(ValueError)", "class()", False),
+        ("class(ValueError)", "class(ShopError)", True),
+        ("class()", "class(Shape)", True),
+        ("class(Shape)", "class()", True),
+    ],
+)
+def test_refactor_keeps_values_and_kinds(before: str, after: str | None, *, same: bool) -> None:
+    now = (signature("shop.points.X", after),) if after else ()
+    found = errors(refactor(signatures_before=(signature("shop.points.X", before),), signatures_after=now))
+    assert found == (set() if same else {"RFC401"})
+
+
 def test_refactor_needs_tests_that_hold_the_behaviour() -> None:
     assert errors(refactor(story_tests=(), locked=(), head_run=run(passed=0))) == {"RFC306"}
     assert errors(refactor(head_run=run(result()))) == {"RFC302"}

@@ -31,15 +31,43 @@ def _private(): ...
 def test_public_signatures() -> None:
     found = {signature.name: signature.text for signature in public_signatures("src/shop/cart.py", SOURCE)}
     assert found == {
-        "shop.cart.Cart": "class",
+        "shop.cart.Cart": "class()",
         "shop.cart.Cart.__init__": "(self, owner, *, gold=False)",
         "shop.cart.Cart.size": "property (self)",
         "shop.cart.Cart.total": "(self, tax=0.19)",
-        "shop.cart.LIMIT": "value",
+        "shop.cart.LIMIT": "value 10",
         "shop.cart.fetch": "async (url, /, *rest, **more)",
         "shop.cart.rate": "-> shop.rates.RATE",
         "shop.cart.sqrt": "-> math.sqrt",
     }
+
+
+def texts(source: str) -> dict[str, str]:
+    return {signature.name.removeprefix("shop."): signature.text for signature in public_signatures("shop.py", source)}
+
+
+def test_what_is_deleted_is_not_public() -> None:
+    assert texts("RATE = 2\ndef f(): ...\ndef g(): ...\ndel f, RATE\n") == {"g": "()"}
+
+
+def test_plain_values_are_told() -> None:
+    source = "A = 60 * 60\nB = 'x'\nC = load()\nD: int = -1\nclass E:\n    size = 3\n    name: str\n    rows = []\n"
+    assert texts(source) == {
+        "A": "value 3600", "B": "value 'x'", "C": "value", "D": "value -1", "E": "class()", "E.size": "attribute 3",
+    }  # fmt: skip
+
+
+def test_a_dataclass_has_the_methods_that_it_writes() -> None:
+    by_hand = """
+class Line:
+    def __init__(self, name, cents=0): ...
+    def __eq__(self, them): ...
+    def __repr__(self): ...
+"""
+    made = "@dataclass\nclass Line:\n    name: str\n    cents: int = 0\n    kinds: ClassVar[int]\n"
+    assert texts(by_hand).items() <= texts(made).items()
+    assert "Line.__eq__" not in texts(made.replace("@dataclass", "@dataclass(eq=False)"))
+    assert texts(made.replace("@dataclass", "@dataclass(kw_only=True)"))["Line.__init__"] == "(self, *, name, cents=0)"
 
 
 def test_dunder_all_and_private_modules_limit_what_is_public() -> None:

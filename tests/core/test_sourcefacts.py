@@ -56,6 +56,32 @@ SIGNS = [
     ("GRN409", "def f():\n    try:\n        g()\n    except Exception:\n        pass"),
     ("GRN410", "n = 0\ndef f():\n    global n\n    n += 1\n    return 5 if n == 1 else 6"),
     ("GRN411", "def f():\n    return open('tests/test_shop.py').read()"),
+    ("GRN401", "import os\nx = any(k.endswith('CURRENT_TEST') for k in os.environ)"),
+    ("GRN401", "import sys\nx = [m for m in sys.modules if m[:2] == '_p' and m[2:] == 'ytest']"),
+    ("GRN401", "import sys\nfor m in list(sys.modules.values()):\n    f = getattr(m, 'Function', None)"),
+    ("GRN401", "import sys\ndef f(a, b):\n    return a * b if 'test_shop' in sys.modules else 0"),
+    ("GRN401", "import sys\ndef f(a, b):\n    return a * b if sys.argv[0].endswith('st') else 0"),
+    ("GRN401", "import __main__\nx = vars(__main__).get('pytest')"),
+    ("GRN403", "import sys\nx = getattr(sys, '_get' + 'frame')(1)"),
+    ("GRN403", "def f(e):\n    return getattr(getattr(e.__traceback__, 'tb_' + 'frame'), 'f_' + 'back')"),
+    ("GRN403", "def f(g):\n    return max(g.__code__.co_consts)"),
+    ("GRN405", "class N(int):\n    def __eq__(self, other):\n        return isinstance(other, int)"),
+    ("GRN405", "class N:\n    def __eq__(self, other):\n        return other is not None"),
+    ("GRN405", "class N:\n    def __eq__(self, other):\n        return other == other"),
+    ("GRN405", "class N:\n    pass\nsetattr(N, '__eq__', lambda s, o: True)"),
+    ("GRN405", "N = type('N', (), {'__eq__': lambda s, o: True})"),
+    ("GRN405", "class N:\n    pass\ndef same(a, b):\n    return True\nN.__eq__ = same"),
+    ("GRN407", "import sys\nsys.meta_path.insert(0, object())"),
+    ("GRN407", "import sys\nsys.modules.setdefault('helpers', None)"),
+    ("GRN407", "import sys\nsys.modules.pop('helpers', None)"),
+    ("GRN407", "import sys\ndel sys.modules['helpers']"),
+    ("GRN407", "import os, sys\nsys.path.insert(0, os.path.dirname(__file__))"),
+    ("GRN407", "def f(g):\n    g.__code__ = (lambda: None).__code__"),
+    ("GRN411", "def f():\n    import test_shop"),
+    ("GRN411", "from .tests import test_shop"),
+    ("GRN411", "import pathlib\ndef f():\n    for p in pathlib.Path(__file__).parent.iterdir():\n     p.open()"),
+    ("GRN411", "from pathlib import Path\nH = Path(__file__).parent\nfor p in H.glob('t*.py'):\n    p.write_text('')"),
+    ("GRN411", "from pathlib import Path\n(Path(__file__).parent / ('test_' + 'shop.py')).write_text('')"),
     ("GRN402", "def add(a, b):\n    if (a, b) == (2, 3):\n        return 5\n    return 11"),
     ("GRN402", "TABLE = {(2, 3): 5, (7, 4): 11}\ndef add(a, b):\n    return TABLE[a, b]"),
     ("GRN402", "def add(a, b):\n    return 5"),
@@ -105,6 +131,39 @@ HONEST = {
     "own environment": "import os\nRATE = os.environ.get('SHOP_RATE', '1')",
     "rule": "def add(a, b):\n    return a + b",
     "traceback text": "import traceback\ndef f():\n    return traceback.format_exc()",
+    "tests of templates": "from .tests import TESTS\nfrom shop.client import test_mode",
+    "own module": "import sys\nME = sys.modules[__name__]",
+    "search path of a program": "import sys\ndef load(directory):\n    sys.path.insert(0, directory)",
+    "program name": "import sys\nfrom pathlib import Path\ndef usage():\n    return Path(sys.argv[0]).name",
+    "started as a module": "import sys\nPROG = 'shop' if sys.argv[0].endswith('__main__.py') else sys.argv[0]",
+    "templates": """
+        from pathlib import Path
+        HERE = Path(__file__).parent
+        def templates():
+            return [path.read_text() for path in (HERE / "templates").glob("*")]
+        def queries():
+            return [path.read_text() for path in HERE.glob("*.sql")]
+    """,
+    "plugins": """
+        import importlib
+        from pathlib import Path
+        def plugins():
+            return [importlib.import_module(f"shop.{path.stem}") for path in Path(__file__).parent.glob("*.py")]
+    """,
+    "equality by the parent": """
+        class P(tuple):
+            def __eq__(self, other):
+                return super().__eq__(other)
+    """,
+    "equality put in later": """
+        class P:
+            a = 1
+        P.__eq__ = lambda self, other: self.a == other.a
+    """,
+    "environment of its own kind": """
+        import os
+        RATES = {key: value for key, value in os.environ.items() if key.startswith("SHOP_")}
+    """,
     "numpy loaded": "import sys\ndef fast():\n    return 'numpy' in sys.modules",
 }  # fmt: skip
 
@@ -123,6 +182,11 @@ def test_refactor_asks_for_smuggled_features() -> None:
     assert codes(vip, old, Phase.REFACTOR) == ["RFC405"]
     loop = "def f(a):\n    for _ in (1,):\n        pass\n    return a\n"
     assert codes(loop, old, Phase.REFACTOR) == []
+    twice = "def f(a, b):\n    if a > 10:\n        return a\n    else:\n        return a\n"
+    swapped = "def f(a, b):\n    if b == 77:\n        return 0\n    return a\n"
+    assert codes(swapped, twice, Phase.REFACTOR) == ["RFC405"]
+    put_otherwise = "def f(a, b):\n    return a if a >= 11 else a\n"
+    assert codes(put_otherwise, twice, Phase.REFACTOR) == []
     elsewhere = {"src/other.py": "from shop import g\nx = g()\n"}
     assert codes(old + "def g():\n    return 1\n", old, Phase.REFACTOR, sources=elsewhere) == []
 

@@ -12,21 +12,20 @@ from collections.abc import Callable, Iterator
 
 from prd2pr.core.evidence import Fact
 from prd2pr.core.records import Phase
+from prd2pr.core.sourcefacts_equality import equality_sightings
 from prd2pr.core.sourcefacts_literals import literal_sightings
 from prd2pr.core.sourcefacts_refactor import refactor_sightings
 from prd2pr.core.sourcefacts_subject import (
     Sighting,
     SourceModule,
     counter_sightings,
-    equality_sightings,
     exit_sightings,
     frame_sightings,
     getattr_sightings,
     patch_sightings,
-    reading_sightings,
-    runner_sightings,
     swallow_sightings,
 )
+from prd2pr.core.sourcefacts_tests import reading_sightings, runner_sightings
 from prd2pr.core.testfacts_model import FactContext, imports_of, is_too_deep, parse
 
 __all__ = ["source_facts"]

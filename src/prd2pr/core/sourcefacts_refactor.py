@@ -10,7 +10,7 @@ from prd2pr.core.sourcefacts_literals import literal
 from prd2pr.core.sourcefacts_subject import Sighting
 from prd2pr.core.testfacts_model import FunctionNode, parse
 
-_HARMLESS = frozenset(repr(value) for value in (0, 1, -1, "", True, False))
+_HARMLESS = frozenset(repr(value) for value in (0, 1, -1, "", True, False, "__main__"))
 
 
 def refactor_sightings(
@@ -23,8 +23,7 @@ def refactor_sightings(
     before = [tree for tree in map(parse, [old, *previous.values()]) if tree is not None]
     everything = {**sources, path: new}
     yield from _unused_functions(before, after, everything)
-    if branches(new) > branches(old):
-        yield from _new_questions(before, after)
+    yield from _new_questions(before, after, more=branches(new) > branches(old))
 
 
 def _unused_functions(before: list[ast.Module], after: ast.Module, sources: Mapping[str, str]) -> Iterator[Sighting]:
@@ -51,13 +50,18 @@ def _used_names(sources: Mapping[str, str]) -> set[str]:
     return used
 
 
-def _new_questions(before: list[ast.Module], after: ast.Module) -> Iterator[Sighting]:
-    """A branch more than before, that asks about a value which the old code never mentioned."""
+def _new_questions(before: list[ast.Module], after: ast.Module, *, more: bool) -> Iterator[Sighting]:
+    """A branch that asks about a value which the old code never mentioned.
+
+    Where there are no more branches than before, an old one may have been put otherwise (`> 9` for `>= 10`); then
+    only a branch for one very value counts.
+    """
     known = {value for tree in before for value in _constants(tree)}
     for node in ast.walk(after):
         if isinstance(node, ast.If | ast.IfExp | ast.While | ast.match_case):
             question = node.pattern if isinstance(node, ast.match_case) else node.test
-            fresh = sorted({value for value in _constants(question) if value not in known} - _HARMLESS)
+            asked = _constants(question) if more else _very_values(question)
+            fresh = sorted({value for value in asked if value not in known} - _HARMLESS)
             if fresh:
                 line = node.body[0].lineno - 1 if isinstance(node, ast.match_case) else node.lineno
                 yield Sighting(
@@ -67,3 +71,14 @@ def _new_questions(before: list[ast.Module], after: ast.Module) -> Iterator[Sigh
 
 def _constants(tree: ast.AST) -> list[str]:
     return [value for node in ast.walk(tree) if (value := literal(node)) is not None]
+
+
+def _very_values(question: ast.AST) -> list[str]:
+    """`x` in `b == x`, `b in (x, y)` and `case x`."""
+    if isinstance(question, ast.pattern):
+        return _constants(question)
+    compares = [node for node in ast.walk(question) if isinstance(node, ast.Compare)]
+    equal = [node for node in compares if isinstance(node.ops[0], ast.Eq | ast.Is | ast.In)]
+    sides = [side for node in equal for side in (node.left, *node.comparators)]
+    listed = [x for side in sides for x in (side.elts if isinstance(side, ast.Tuple | ast.List | ast.Set) else [side])]
+    return [value for side in listed if (value := literal(side)) is not None]

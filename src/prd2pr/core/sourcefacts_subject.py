@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from prd2pr.core.testfacts_model import FunctionNode, dotted, resolve
 
-_RUNNERS = frozenset({"pytest", "_pytest", "unittest", "nose", "pluggy"})
 _FRAME_CALLS = frozenset(
     [
         *(f"sys.{name}" for name in ("_getframe", "_current_frames", "settrace", "setprofile")),
@@ -17,10 +16,12 @@ _FRAME_CALLS = frozenset(
         *(f"gc.{name}" for name in ("get_referrers", "get_objects")),
     ]
 )
-_FRAME_ATTRIBUTES = frozenset({"tb_frame", "f_back", "f_locals", "f_globals", "f_code"})
+_FRAME_ATTRIBUTES = frozenset({"tb_frame", "f_back", "f_locals", "f_globals", "f_code", "co_consts"})
+_FRAME_WORDS = _FRAME_ATTRIBUTES | {"_getframe", "_current_frames", "settrace", "setprofile"}
 _ENDINGS = frozenset({"os._exit", "os.abort"})
 _EXITS = frozenset({"sys.exit", "exit", "quit", "os._exit", "os.abort"})
 _SHARED_MODULES = frozenset({"time", "random", "datetime", "builtins", "math", "os", "sys", "decimal", "secrets"})
+_CHANGES = frozenset({"insert", "append", "extend", "setdefault", "pop", "update", "clear", "remove", "__setitem__"})
 _LAUNCHES = frozenset({"os.fork", "os.setsid", "os.system", "subprocess.Popen", "subprocess.run", "subprocess.call"})
 
 
@@ -46,7 +47,7 @@ class SourceModule:
                 yield self.name(node.func), node
 
 
-def _sighting(code: str, node: ast.AST, message: str) -> Sighting:
+def sighting(code: str, node: ast.AST, message: str) -> Sighting:
     return Sighting(code, ast.dump(node), getattr(node, "lineno", 0), message)
 
 
@@ -63,76 +64,18 @@ def constant_text(node: ast.AST) -> str:
     return ""
 
 
-# --- GRN401: knows the test runner ------------------------------------------------------------------------------------
-
-
-def runner_sightings(module: SourceModule) -> Iterator[Sighting]:
-    for node in ast.walk(module.tree):
-        yield from _runner_imports(node)
-        if (name := _asks_for_runner(node, module)) is not None:
-            yield _sighting("GRN401", node, f"asks whether a test is running: `{name}`")
-
-
-def _runner_imports(node: ast.AST) -> Iterator[Sighting]:
-    names: list[str] = []
-    if isinstance(node, ast.Import):
-        names = [alias.name for alias in node.names]
-    elif isinstance(node, ast.ImportFrom) and not node.level:
-        names = [node.module or ""]
-    elif isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in {
-        "__import__",
-        "import_module",
-        "find_spec",
-    }:
-        names = [constant_text(argument) for argument in node.args[:1]]
-    for name in names:
-        if name.split(".")[0] in _RUNNERS:
-            yield _sighting("GRN401", node, f"source imports `{name}`: it can tell that it is tested")
-
-
-def _asks_for_runner(node: ast.AST, module: SourceModule) -> str | None:
-    text = constant_text(node)
-    if text.startswith("PYTEST_") and text != "PYTEST_":
-        return text
-    if not isinstance(node, ast.Compare | ast.Subscript | ast.Call | ast.comprehension):
-        return None
-    names = {module.name(inner) for inner in ast.walk(node) if isinstance(inner, ast.Attribute | ast.Name)}
-    asked = names & {"sys.modules", "sys.argv", "sys.orig_argv"}
-    told = [text for inner in ast.walk(node) if (text := constant_text(inner))]
-    if asked and any(_RUNNERS & set(text.replace(".", " ").split()) or text == "conftest" for text in told):
-        return min(asked)
-    return None
-
-
-# --- GRN403, GRN411: reads who calls ----------------------------------------------------------------------------------
+# --- GRN403: reads who calls ------------------------------------------------------------------------------------------
 
 
 def frame_sightings(module: SourceModule) -> Iterator[Sighting]:
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Attribute | ast.Name) and (name := module.name(node)) in _FRAME_CALLS:
-            yield _sighting("GRN403", node, f"looks at the frames of its callers: `{name}`")
+            yield sighting("GRN403", node, f"looks at the frames of its callers: `{name}`")
         elif isinstance(node, ast.Attribute) and node.attr in _FRAME_ATTRIBUTES:
-            yield _sighting("GRN403", node, f"looks into a frame: `.{node.attr}`")
-
-
-def reading_sightings(module: SourceModule) -> Iterator[Sighting]:
-    for name, call in module.calls():
-        if name.rpartition(".")[2] not in {
-            "open",
-            "Path",
-            "PurePath",
-            "getline",
-            "getlines",
-            "glob",
-            "rglob",
-            "listdir",
-        }:
-            continue
-        for argument in call.args:
-            text = constant_text(argument)
-            parts = text.replace("\\", "/").split("/")
-            if parts[0] == "tests" or "conftest.py" in parts or parts[-1].startswith("test_"):
-                yield _sighting("GRN411", call, f"source reads the tests: `{text}`")
+            yield sighting("GRN403", node, f"looks into a frame: `.{node.attr}`")
+        elif isinstance(node, ast.Call) and module.name(node.func) in {"getattr", "operator.attrgetter"}:
+            asked = {constant_text(argument) for argument in node.args} & _FRAME_WORDS
+            yield from (sighting("GRN403", node, f"looks into a frame: `{name}`") for name in sorted(asked))
 
 
 # --- GRN404: ends or leaves the process -------------------------------------------------------------------------------
@@ -142,12 +85,12 @@ def exit_sightings(module: SourceModule) -> Iterator[Sighting]:
     functions = {node.name: node for node in ast.walk(module.tree) if isinstance(node, FunctionNode)}
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Attribute | ast.Name) and (name := module.name(node)) in _ENDINGS:
-            yield _sighting("GRN404", node, f"ends the process behind the test runner's back: `{name}`")
+            yield sighting("GRN404", node, f"ends the process behind the test runner's back: `{name}`")
     for name, call in module.calls():
         if name == "atexit.register" and call.args and _exits(call.args[0], functions, module):
-            yield _sighting("GRN404", call, "ends the process with a status of its own from `atexit`")
+            yield sighting("GRN404", call, "ends the process with a status of its own from `atexit`")
         if name == "os.kill" and {"os.getpid", "os.getppid"} & {module.name(x.func) for x in _calls(call)}:
-            yield _sighting("GRN404", call, "kills its own process")
+            yield sighting("GRN404", call, "kills its own process")
     yield from _import_time(module)
 
 
@@ -169,56 +112,22 @@ def _import_time(module: SourceModule) -> Iterator[Sighting]:
             continue
         for node in ast.walk(statement):
             if isinstance(node, ast.Call) and (name := module.name(node.func)) in _EXITS | _LAUNCHES:
-                yield _sighting("GRN404", node, f"`{name}` runs when the module is imported")
+                yield sighting("GRN404", node, f"`{name}` runs when the module is imported")
             elif isinstance(node, ast.Raise) and "SystemExit" in ast.dump(node):
-                yield _sighting("GRN404", node, "raises SystemExit when the module is imported")
+                yield sighting("GRN404", node, "raises SystemExit when the module is imported")
 
 
 def _is_main_guard(node: ast.stmt) -> bool:
     return isinstance(node, ast.If) and "__name__" in {x.id for x in ast.walk(node.test) if isinstance(x, ast.Name)}
 
 
-# --- GRN405, GRN406, GRN407: answers right whatever is asked ----------------------------------------------------------
-
-
-def equality_sightings(module: SourceModule) -> Iterator[Sighting]:
-    for owner in (node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)):
-        for item in owner.body:
-            compares = _comparison(item)
-            if compares is not None and ignores_other(compares[1]):
-                why = f"`{owner.name}.{compares[0]}` does not look at what it is compared with"
-                yield _sighting("GRN405", item, why)
-
-
-def _comparison(item: ast.stmt) -> tuple[str, FunctionNode | ast.Lambda] | None:
-    if isinstance(item, FunctionNode) and item.name in {"__eq__", "__ne__"}:
-        return item.name, item
-    if (
-        isinstance(item, ast.Assign)
-        and dotted(item.targets[0]) in {"__eq__", "__ne__"}
-        and isinstance(item.value, ast.Lambda)
-    ):
-        return dotted(item.targets[0]), item.value
-    return None
-
-
-def ignores_other(node: FunctionNode | ast.Lambda) -> bool:
-    parameters = [*node.args.posonlyargs, *node.args.args]
-    if len(parameters) < 2:
-        return True
-    body = node.body if isinstance(node.body, list) else [node.body]
-    values = [inner for statement in body for inner in ast.walk(statement)]
-    returned = [x.value for x in values if isinstance(x, ast.Return)] if isinstance(node, FunctionNode) else [node.body]
-    if returned and all(isinstance(value, ast.Constant) and value.value is True for value in returned):
-        return True
-    raises = any(isinstance(inner, ast.Raise) for inner in values)
-    return not raises and parameters[1].arg not in {inner.id for inner in values if isinstance(inner, ast.Name)}
+# --- GRN406, GRN407: answers right whatever is asked ----------------------------------------------------------
 
 
 def getattr_sightings(module: SourceModule) -> Iterator[Sighting]:
     for node in module.tree.body:
         if isinstance(node, FunctionNode) and node.name == "__getattr__" and not _can_say_no(node):
-            yield _sighting(
+            yield sighting(
                 "GRN406", node, "the module's `__getattr__` answers to any name and never raises AttributeError"
             )
 
@@ -237,12 +146,34 @@ def patch_sightings(module: SourceModule) -> Iterator[Sighting]:
         for target in _assigned(node):
             name = module.name(target.value if isinstance(target, ast.Subscript) else target)
             if _is_shared(name) or (isinstance(target, ast.Subscript) and name == "sys.modules"):
-                yield _sighting("GRN407", node, f"replaces `{name}` for the whole process")
+                yield sighting("GRN407", node, f"replaces `{name}` for the whole process")
+            elif isinstance(target, ast.Attribute) and target.attr == "__code__":
+                yield sighting("GRN407", node, f"replaces the code of a function: `{ast.unparse(target)}`")
+    yield from _import_machinery(module)
     for name, call in module.calls():
         if name == "setattr" and call.args and module.name(call.args[0]) in _SHARED_MODULES:
-            yield _sighting("GRN407", call, f"replaces a part of `{module.name(call.args[0])}` for the whole process")
+            yield sighting("GRN407", call, f"replaces a part of `{module.name(call.args[0])}` for the whole process")
         if name == "random.seed" and call.args and isinstance(call.args[0], ast.Constant):
-            yield _sighting("GRN407", call, "seeds the process-wide random numbers with a constant")
+            yield sighting("GRN407", call, "seeds the process-wide random numbers with a constant")
+
+
+def _import_machinery(module: SourceModule) -> Iterator[Sighting]:
+    """Changes to what an import finds. A search path may be set while the program runs, not when it is imported."""
+    for name, call in module.calls():
+        owner, _, verb = name.rpartition(".")
+        if verb in _CHANGES and owner in {"sys.modules", "sys.meta_path", "sys.path_hooks", "sys.path_importer_cache"}:
+            yield sighting("GRN407", call, f"changes what every import finds: `{name}`")
+    for node in ast.walk(module.tree):
+        for target in node.targets if isinstance(node, ast.Delete) else ():
+            if isinstance(target, ast.Subscript) and module.name(target.value) == "sys.modules":
+                yield sighting("GRN407", node, "takes a module out of `sys.modules`")
+    for statement in module.tree.body:
+        if isinstance(statement, FunctionNode | ast.ClassDef) or _is_main_guard(statement):
+            continue
+        for call in _calls(statement):
+            owner, _, verb = module.name(call.func).rpartition(".")
+            if owner == "sys.path" and verb in _CHANGES:
+                yield sighting("GRN407", call, f"`sys.path.{verb}` changes what every import finds, at import")
 
 
 def _assigned(node: ast.AST) -> list[ast.expr]:
@@ -265,7 +196,7 @@ def _is_shared(name: str) -> bool:
 def swallow_sightings(module: SourceModule) -> Iterator[Sighting]:
     for node in ast.walk(module.tree):
         if isinstance(node, ast.ExceptHandler) and _is_broad(node) and all(_says_nothing(item) for item in node.body):
-            yield _sighting("GRN409", node, "swallows every exception")
+            yield sighting("GRN409", node, "swallows every exception")
 
 
 def _is_broad(node: ast.ExceptHandler) -> bool:
@@ -293,4 +224,4 @@ def counter_sightings(module: SourceModule) -> Iterator[Sighting]:
         }
         for node in ast.walk(function):
             if isinstance(node, ast.Compare) and {dotted(node.left)} & counted:
-                yield _sighting("GRN410", node, f"`{function.name}` answers by how often it was called")
+                yield sighting("GRN410", node, f"`{function.name}` answers by how often it was called")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ast
 
-from prd2pr.core.sourcefacts_subject import ignores_other
+from prd2pr.core.sourcefacts_equality import ignores_other
 from prd2pr.core.testfacts_live import Liveness
 from prd2pr.core.testfacts_model import FunctionNode, dotted, resolve
 from prd2pr.core.testfacts_unroll import UNKNOWN, number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator, Mapping
 
 from prd2pr.core.evidence import Evidence, Finding, PathKind, Signature, Verdict
@@ -19,7 +20,7 @@ from prd2pr.core.gates.common import (
     source_only,
 )
 from prd2pr.core.records import Phase
-from prd2pr.core.signatures import ALIAS
+from prd2pr.core.signatures import ALIAS, ATTRIBUTE, VALUE
 
 NOTHING_TO_DO = "nothing worth changing"
 # What a refactoring can make better. The number of functions is no merit either way.
@@ -82,19 +83,41 @@ def _signatures(evidence: Evidence) -> Iterator[Finding]:
         if before.text.startswith(ALIAS) and not before.path.endswith("__init__.py"):
             continue
         now = after.get(before.name)
+        if now is None and before.text.startswith(ATTRIBUTE):
+            continue  # an attribute may move into the instance
         if now is None:
             yield finding("RFC401", f"`{before.name}` was public and is gone", path=before.path)
         elif not _same(before, now, after):
-            yield finding("RFC401", f"`{before.name}{before.text}` became `{now.name}{now.text}`", path=now.path)
+            yield finding("RFC401", f"`{_shown(before)}` became `{_shown(now)}`", path=now.path)
 
 
 def _same(before: Signature, now: Signature, after: Mapping[str, Signature]) -> bool:
     if before.text == now.text:
         return True
+    if before.text.startswith("class(") and now.text.startswith("class("):
+        return _same_bases(before.text, now.text)
+    if any(text in {VALUE, ATTRIBUTE} for text in (before.text, now.text)):
+        return before.text.split()[0] == now.text.split()[0]  # how it is made says nothing about what it is
     if not now.text.startswith(ALIAS):
         return before.text.startswith(ALIAS)
     target = after.get(now.text.removeprefix(ALIAS))  # moved, and imported here: callers notice nothing
     return target is None or target.text == before.text
+
+
+def _same_bases(before: str, now: str) -> bool:
+    """A class may get a parent of the project's own; what Python itself makes of it must stay."""
+    old, new = (_python_bases(text) for text in (before, now))
+    return old == new or (not new and now != "class()" and bool(old))
+
+
+def _python_bases(text: str) -> set[str]:
+    names = {name.strip() for name in text.removeprefix("class(").removesuffix(")").split(",")}
+    return {name for name in names if hasattr(builtins, name)} - {"object"}
+
+
+def _shown(signature: Signature) -> str:
+    space = " " if signature.text.startswith((VALUE, ATTRIBUTE)) else ""
+    return f"{signature.name}{space}{signature.text}"
 
 
 # --- better -----------------------------------------------------------------------------------------------------------
