@@ -191,6 +191,18 @@ def test_refactor_asks_for_smuggled_features() -> None:
     assert codes(old + "def g():\n    return 1\n", old, Phase.REFACTOR, sources=elsewhere) == []
 
 
+def test_a_helper_of_the_tests_goes_on_asserting() -> None:
+    tests = {"tests/test_shop.py": "from shop import check\ndef test_a():\n    check(add(2, 3), 5)\n"}
+    old = "def check(actual, expected):\n    assert actual == expected\n"
+    idle = "def check(actual, expected):\n    return actual == expected\n"
+    assert codes(idle, old, test_sources=tests) == ["GRN413"]
+    assert codes(idle, old, Phase.REFACTOR, test_sources=tests) == ["GRN413"]
+    assert codes(idle, old, test_sources={}) == []
+    raising = "def check(actual, expected):\n    if actual != expected:\n        raise ValueError(actual)\n"
+    handed_on = "def check(actual, expected):\n    compare(actual, expected)\n"
+    assert codes(raising, old, test_sources=tests) == codes(handed_on, old, test_sources=tests) == []
+
+
 def test_text_that_is_not_python_has_no_facts() -> None:
     assert codes("def f(:") == []
 

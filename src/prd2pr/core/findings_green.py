@@ -228,6 +228,14 @@ _SUBJECT: tuple[FindingKind, ...] = (
         "total = 1 + 1 + 1 + …   # a thousand terms",
         "write it flatter.",
     ),
+    rule(
+        "GRN413",
+        "a helper of the tests stops asserting",
+        "A function among the sources asserted for the tests that call it. Without its assertion they hold for any "
+        "answer.",
+        "def check(actual, expected):\n    return actual == expected   # was: assert",
+        "leave the helper as it is; make the subject give the expected answer.",
+    ),
 )
 
 GREEN_FINDINGS: tuple[FindingKind, ...] = (*_SCOPE, *_LOCKED, *_RESULTS, *_SUBJECT)

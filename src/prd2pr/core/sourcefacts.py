@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from prd2pr.core.evidence import Fact
 from prd2pr.core.records import Phase
 from prd2pr.core.sourcefacts_equality import equality_sightings
+from prd2pr.core.sourcefacts_helpers import helper_sightings
 from prd2pr.core.sourcefacts_literals import literal_sightings
 from prd2pr.core.sourcefacts_refactor import refactor_sightings
 from prd2pr.core.sourcefacts_subject import (
@@ -58,6 +59,7 @@ def source_facts(
             before[sighting.code, sighting.key] -= 1
         else:
             found.append(sighting)
+    found.extend(helper_sightings(old or "", new, context.test_sources))
     if phase is Phase.REFACTOR:
         found.extend(refactor_sightings(old or "", new, path, context.sources, context.previous))
     else:
