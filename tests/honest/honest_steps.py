@@ -254,6 +254,49 @@ CASES = [
         },
     ),
     Honest(
+        "a refactoring leaves the methods of a value to a dataclass",
+        red={
+            "tests/test_line.py": """
+                from shop.line import Line
+
+
+                def test_equal():
+                    assert Line("tea", 250) == Line("tea", 250)
+                    assert Line("tea", 250) != Line("tea", 300)
+
+
+                def test_shown():
+                    assert repr(Line("tea", 250)) == "Line(name='tea', cents=250)"
+                """
+        },
+        green={
+            "shop/__init__.py": "",
+            "shop/line.py": """
+                class Line:
+                    def __init__(self, name, cents):
+                        self.name = name
+                        self.cents = cents
+
+                    def __eq__(self, other):
+                        return isinstance(other, Line) and (self.name, self.cents) == (other.name, other.cents)
+
+                    def __repr__(self):
+                        return f"Line(name={self.name!r}, cents={self.cents!r})"
+                """,
+        },
+        refactor={
+            "shop/line.py": """
+                from dataclasses import dataclass
+
+
+                @dataclass
+                class Line:
+                    name: str
+                    cents: int
+                """
+        },
+    ),
+    Honest(
         "a refactoring renames a private function and simplifies it",
         base=POINTS,
         red={
