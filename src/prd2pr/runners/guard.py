@@ -39,6 +39,8 @@ class Guard:
         self._close: list[Kept] = []
         self._other: list[Kept] = []
         self._tests: dict[str, list[tuple[Any, Any]]] = {}
+        self._helpers: dict[str, list[Kept]] = {}
+        self._homes: dict[str, str] = {}
 
     def keep_runner(self) -> None:
         """Remember pytest as it is now: its plugins are loaded, nothing of the checkout is."""
@@ -51,6 +53,17 @@ class Guard:
         owner = getattr(item, "cls", None) or getattr(item, "module", None)
         function = getattr(owner, getattr(item, "originalname", None) or "", None)
         self._tests[item.nodeid] = [(each, each.__code__) for each in _unwrapped(function)]
+        module = getattr(item, "module", None)
+        if module is not None and module.__name__ not in self._helpers:
+            self._helpers[module.__name__] = list(self._leaned_on(vars(module)))
+        self._homes[item.nodeid] = getattr(module, "__name__", "")
+
+    def _leaned_on(self, namespace: dict[str, Any]) -> Iterator[Kept]:
+        """Functions of test files that a test module calls by a name of its own."""
+        for name, value in list(namespace.items()):
+            code = _code(value) if isinstance(value, types.FunctionType) else None
+            if code is not None and code.co_filename in self._locked:
+                yield namespace, name, value, code
 
     def tampering(self, test: str = "") -> Iterator[str]:
         """What is no longer what it was; without a test: everything is looked at."""
@@ -63,8 +76,18 @@ class Guard:
         for node in [test] if test else list(self._tests):
             if any(function.__code__ is not code for function, code in self._tests.get(node, ())):
                 yield f"the code of {node} was replaced while the tests ran"
+        for module in [self._homes.get(test, "")] if test else list(self._helpers):
+            yield from self._swapped(self._helpers.get(module, []))
         if not test:
             yield from self._impostors()
+
+    def _swapped(self, helpers: Iterable[Kept]) -> Iterator[str]:
+        """A test may put a stand-in where its helper was; the code under test may not."""
+        for namespace, name, value, code in helpers:
+            now = _code(namespace.get(name))
+            foreign = now is not None and now.co_filename.startswith(self._root) and now.co_filename not in self._locked
+            if foreign or _code(value) is not code:
+                yield f"`{name}`, which {namespace.get('__name__')} calls, was replaced by the code under test"
 
     def _is_strange(self, value: Any) -> bool:
         """Plugins replace parts of pytest, and so may a conftest, which is locked; the code under test may not."""

@@ -269,7 +269,7 @@ class Probe:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when == "call":
+        if report.when == "teardown":  # what a test itself replaced is back in place
             self._look(report.nodeid)
         made, raised = self._made.get((report.nodeid, report.when), ("", None))
         if report.when == "setup" and report.outcome == made == "passed":
