@@ -23,7 +23,7 @@ CLOSE = ("_pytest.python", "_pytest.runner", "_pytest.unittest", "_pytest.report
 RUNNERS = ("_pytest", "pluggy", "unittest")
 MOST_WRAPPERS = 5
 
-Kept = tuple[Any, str, Any, Any]  # owner's namespace, name, value, code
+Kept = tuple[Any, str, Any, Any, Any]  # owner's namespace, name, value, the function in it, its code
 
 
 class Guard:
@@ -63,15 +63,15 @@ class Guard:
         for name, value in list(namespace.items()):
             code = _code(value) if isinstance(value, types.FunctionType) else None
             if code is not None and code.co_filename in self._locked:
-                yield namespace, name, value, code
+                yield namespace, name, value, value, code
 
     def tampering(self, test: str = "") -> Iterator[str]:
         """What is no longer what it was; without a test: everything is looked at."""
-        for namespace, name, value, code in self._close if test else self._close + self._other:
+        for namespace, name, value, function, code in self._close if test else self._close + self._other:
             now = namespace.get(name)
             if now is not value and self._is_strange(now):
                 yield f"the test runner's own `{name}` was replaced"
-            elif _code(value) is not code:
+            elif function.__code__ is not code:
                 yield f"the code of the test runner's own `{name}` was replaced"
         for node in [test] if test else list(self._tests):
             if any(function.__code__ is not code for function, code in self._tests.get(node, ())):
@@ -83,10 +83,10 @@ class Guard:
 
     def _swapped(self, helpers: Iterable[Kept]) -> Iterator[str]:
         """A test may put a stand-in where its helper was; the code under test may not."""
-        for namespace, name, value, code in helpers:
+        for namespace, name, _, function, code in helpers:
             now = _code(namespace.get(name))
             foreign = now is not None and now.co_filename.startswith(self._root) and now.co_filename not in self._locked
-            if foreign or _code(value) is not code:
+            if foreign or function.__code__ is not code:
                 yield f"`{name}`, which {namespace.get('__name__')} calls, was replaced by the code under test"
 
     def _is_strange(self, value: Any) -> bool:
@@ -113,17 +113,21 @@ def _functions(name: str, module: types.ModuleType) -> Iterator[Kept]:
         if getattr(value, "__module__", None) != name:
             continue
         if isinstance(value, types.FunctionType):
-            yield vars(module), attribute, value, value.__code__
+            yield vars(module), attribute, value, value, value.__code__
         elif isinstance(value, type):
             for key, method in list(vars(value).items()):
-                if (code := _code(method)) is not None:
-                    yield vars(value), key, method, code
+                function = _function(method)
+                if isinstance(function, types.FunctionType):
+                    yield vars(value), key, method, function, function.__code__
+
+
+def _function(value: Any) -> Any:
+    """A function, out of what a class makes of one."""
+    return value.fget if isinstance(value, property) else getattr(value, "__func__", value)
 
 
 def _code(value: Any) -> Any:
-    """Of a function, or of what a class makes of one."""
-    function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
-    return getattr(function, "__code__", None)
+    return getattr(_function(value), "__code__", None)
 
 
 def _unwrapped(function: Any) -> Iterator[Any]:

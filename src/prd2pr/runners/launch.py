@@ -244,7 +244,7 @@ class Probe:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self._look(nodeid)
+        self._look(nodeid)  # between two tests: what the one before replaced for itself is back in place
         self._log.emit("start", id=nodeid)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
@@ -269,8 +269,6 @@ class Probe:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when == "teardown":  # what a test itself replaced is back in place
-            self._look(report.nodeid)
         made, raised = self._made.get((report.nodeid, report.when), ("", None))
         if report.when == "setup" and report.outcome == made == "passed":
             return
