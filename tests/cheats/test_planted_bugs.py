@@ -24,6 +24,7 @@ SWITCHED_OFF = [
     ("61-asks-environment", "GRN401"),
     ("71-feature-smuggled", "RFC402"),
     ("72-comment-only", "RFC403"),
+    ("74-bent-import", "RED508"),
 ]
 
 
