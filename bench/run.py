@@ -1,6 +1,7 @@
 """Ratios of one run, against a bare baseline; raw seconds beside them. Prints one JSON object.
 
 cycle_vs_bare            a story's whole cycle ÷ a bare script that does the same pytest runs and the same commits
+cycle_vs_lean            the same, the script's pytest without the plugins of this environment
 ignored_event_vs_python  the Action's entry on an irrelevant event ÷ `python -c pass`
 state_10k_vs_10          `prd2pr next` with 10,000 stories in the state ÷ with 10
 """
@@ -69,15 +70,17 @@ def cycle_vs_bare(scratch: Path) -> dict[str, float]:
     start = planned(scratch / "planned")
     before = bare.git(start, "rev-parse", bare.BRANCH)
     runs = bare.count_runs(start)
-    ours, theirs = [], []
+    ours, theirs, leaner = [], [], []
     for number in range(ROUNDS):
         repo = Path(shutil.copytree(start, scratch / f"cycle-{number}", symlinks=True))
         ours.append(seconds(lambda repo=repo: run_story(repo)))
         clone = scratch / f"bare-{number}"
         call("git", "clone", "-q", "--no-checkout", "--branch", bare.BRANCH, repo, clone)
         steps = bare.plan(repo, STORY, before, bare.count_runs(repo) - runs)
+        lean = Path(shutil.copytree(clone, scratch / f"lean-{number}", symlinks=True))
         theirs.append(seconds(lambda steps=steps, clone=clone: bare.perform(steps, clone, before)))
-    return {"cycle": min(ours), "bare": min(theirs)}
+        leaner.append(seconds(lambda steps=steps, clone=lean: bare.perform(steps, clone, before, lean=True)))
+    return {"cycle": min(ours), "bare": min(theirs), "lean": min(leaner)}
 
 
 def run_story(repo: Path) -> None:
@@ -120,6 +123,7 @@ def main() -> int:
         state = state_10k_vs_10(scratch)
     ratios = {
         "cycle_vs_bare": round(cycle["cycle"] / cycle["bare"], 3),
+        "cycle_vs_lean": round(cycle["cycle"] / cycle["lean"], 3),
         "ignored_event_vs_python": round(ignored["ignored"] / ignored["python"], 3),
         "state_10k_vs_10": round(state["10000"] / state["10"], 3),
     }

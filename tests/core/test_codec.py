@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -132,10 +131,8 @@ def test_an_old_document_of_the_wrong_form_is_corrupted() -> None:
         decode(Backlog, b'{"stories": [7]}', "backlog.json")
 
 
-def test_ten_thousand_stories_are_quick() -> None:
+def test_ten_thousand_stories_come_back_as_they_went() -> None:
     criteria = tuple(Criterion(id=f"AC-{n}", text="it holds " * 5) for n in range(3))
     stories = tuple(Story(id=f"s-{n}", epic="e", title=f"Story {n}", criteria=criteria) for n in range(10_000))
     backlog = Backlog(stories=stories)
-    started = time.perf_counter()
     assert decode(Backlog, encode(backlog), "backlog.json") == backlog
-    assert time.perf_counter() - started < 4  # about 0.6 s; the limit leaves room for a busy machine
