@@ -2,21 +2,33 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+BASE   := $(VENV)/.base
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test check bench lint types imports clean
+.PHONY: demo test test-all check bench lint types imports clean
 
-$(STAMP): pyproject.toml constraints.txt
+# What users install; enough for the demo and the benchmarks.
+$(BASE): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Setting up $(VENV) (once) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+# With what the tests need besides.
+$(STAMP): $(BASE)
+	@echo "Adding what the tests need (once) …"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(STAMP)
+demo: $(BASE)
 	$(BIN)/prd2pr demo --dir demo
 
 test: check
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup -m "not slow"
+
+# With the long forms of what is slow; the batteries have targets of their own.
+test-all: check
+	$(BIN)/pytest -n 2 --dist loadgroup
 
 check: $(STAMP) lint types imports
 
@@ -30,15 +42,24 @@ types: $(STAMP)
 imports: $(STAMP)
 	$(BIN)/lint-imports --no-cache
 
-bench: $(STAMP)
+# As pip leaves an installed package: compiled, whatever PYTHONDONTWRITEBYTECODE says here.
+bench: $(BASE)
+	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python bench/run.py
 
 clean:
 	rm -rf $(VENV) demo
 
-.PHONY: kill-battery reference
+.PHONY: kill-battery hub-kill-battery reference bench-action
+bench-action: $(STAMP)
+	@$(BIN)/python bench/action_start.py
+
 kill-battery: $(STAMP)
 	$(BIN)/python tests/kill/battery.py --kills 50
+
+# Before and after each call to GitHub; a quarter of an hour or more.
+hub-kill-battery: $(STAMP)
+	PYTHONPATH=tests $(BIN)/python -m kill.hub_battery
 
 reference: $(STAMP)
 	$(BIN)/python -m prd2pr.entry.reference

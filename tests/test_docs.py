@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from prd2pr import errors
+from prd2pr.core.error_kinds import KINDS
 from prd2pr.entry.cli import COMMANDS
-from prd2pr.entry.explain_errors import KINDS
 from prd2pr.entry.reference import pages
 
 ROOT = Path(__file__).parents[1]

@@ -158,6 +158,10 @@ class World:
         )
         return done.stdout.strip()
 
+    def git_input(self, command: str, text: str) -> str:
+        done = subprocess.run(["git", command], cwd=self.repo, input=text, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
     def commit(self, message: str) -> str:
         self.git("add", "-A")
         self.git("commit", "-qm", message)

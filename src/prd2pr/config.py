@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -125,6 +126,12 @@ class BudgetLimits(Section):
     minutes_per_run: PositiveNumber | None = Field(
         default=None, description="Minutes that one run may take; empty: no limit."
     )
+    minutes_per_story: PositiveNumber | None = Field(
+        default=None, description="Minutes that the steps of one story may take, in all runs; empty: no limit."
+    )
+    minutes_per_prd: PositiveNumber | None = Field(
+        default=None, description="Minutes that the steps of a PRD may take, in all runs; empty: no limit."
+    )
 
 
 class Gates(Section):
@@ -158,10 +165,14 @@ class Tracker(Section):
 
 class Notify(Section):
     # Not `on`: a YAML 1.1 editor would take that key for `true`.
-    events: tuple[Literal["blocked", "waiting", "done"], ...] = Field(
+    events: tuple[Literal["waiting", "blocked", "done", "budget"], ...] = Field(
         default=(), description="What a message is sent about."
     )
-    urls_from: str = Field(default="PRD2PR_NOTIFY_URLS", description="Environment variable that holds the addresses.")
+    urls_from: str = Field(
+        default="PRD2PR_NOTIFY_URLS",
+        description="Environment variable that holds the addresses, with spaces or line ends between them. "
+        "Needs `pip install 'prd2pr[notify]'`.",
+    )
 
 
 class Retention(Section):
@@ -173,6 +184,16 @@ class Retention(Section):
     )
 
 
+def is_prd(globs: tuple[str, ...], path: str) -> bool:
+    """Whether a file is a PRD by its name. `**/` may also stand for no directory at all, as in git.
+
+    One whose name begins with `_` is none: a template, or one that is not ready yet.
+    """
+    if path.rpartition("/")[2].startswith("_"):
+        return False
+    return any(fnmatchcase(path, glob) or fnmatchcase(path, glob.replace("**/", "")) for glob in globs)
+
+
 DEFAULT_PRDS = ("prds/**/*.md", "prds/**/*.yml", "prds/**/*.yaml", "prds/**/*.json")
 
 
@@ -180,9 +201,9 @@ class Config(Section):
     """What prd2pr may do in a repository. Read from the base branch only."""
 
     prds: Annotated[Globs, Field(min_length=1)] = Field(
-        default=DEFAULT_PRDS, description="Globs of the files that are PRDs."
+        default=DEFAULT_PRDS, description="Globs of the files that are PRDs; names that begin with `_` are left out."
     )
-    labels: Labels = Field(default_factory=Labels, description="Names of the labels. Not used by this version.")
+    labels: Labels = Field(default_factory=Labels, description="Names of the labels.")
     branch_prefix: str = Field(
         default="prd2pr/",
         pattern=BRANCH_PATTERN,
@@ -209,6 +230,11 @@ class Config(Section):
         description="What a person approves on GitHub before work goes on: the plan, each story, or nothing. "
         "On the command line, calling `run` or `next` is the approval.",
     )
+    commit: Literal["git", "api"] = Field(
+        default="git",
+        description="How commits reach GitHub. git: pushed as they were made. "
+        "api: made through GitHub's API, which signs them as the bot; each gets a new SHA with the same tree.",
+    )
     models: Models = Field(default_factory=Models, description="Which model works.")
     prices: dict[NonEmpty, Price] = Field(
         default_factory=dict, description="Prices by model id. A limit in dollars needs the prices of its models."
@@ -225,10 +251,8 @@ class Config(Section):
         default="preferred", description="Whether tests must run in a sandbox, should, or need not."
     )
     docs: Docs = Field(default_factory=Docs, description="The living docs. Not used by this version.")
-    tracker: Tracker = Field(
-        default_factory=Tracker, description="Issues for PRD and stories. Not used by this version."
-    )
-    notify: Notify = Field(default_factory=Notify, description="Messages outside GitHub. Not used by this version.")
+    tracker: Tracker = Field(default_factory=Tracker, description="Issues for PRD and stories.")
+    notify: Notify = Field(default_factory=Notify, description="Messages outside GitHub.")
     retention: Retention = Field(
         default_factory=Retention, description="How long records are kept. Not used by this version."
     )

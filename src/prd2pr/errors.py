@@ -6,7 +6,8 @@
     │   ├── NotARepository
     │   ├── ConfigInvalid
     │   ├── RunnerMissing
-    │   └── ModelMissing
+    │   ├── ModelMissing
+    │   └── TokenMissing
     ├── InputInvalid               a file that a person wrote cannot be used                   exit 1
     │   ├── PrdInvalid
     │   └── PlanInvalid
@@ -16,13 +17,28 @@
     ├── BranchProblem              git would not let the step land                             exit 1
     │   ├── UnknownRevision                                                                    exit 2
     │   ├── BranchMoved
-    │   └── BranchInUse
+    │   ├── BranchInUse
+    │   └── SecretFound            the commit would publish a secret of the job
     ├── IllegalCommand             a machine does not allow this now                           exit 1
     ├── CannotJudge                the tests could not be run, so there is no verdict          exit 2
     ├── ModelProblem               a model call failed for good                                exit 1
     │   ├── ModelRefused           the answer was a refusal, or unusable after all tries
     │   ├── SpendLimit             the provider's or the user's spending limit
     │   └── TranscriptEnded        a replayed transcript has no answer for this request
+    ├── HubProblem                 GitHub would not do it                                      exit 1
+    │   ├── PullsNotAllowed        the setting that lets Actions open pull requests is off
+    │   ├── ScopeMissing           the token lacks a permission
+    │   ├── BadCredentials
+    │   ├── RepositoryArchived
+    │   ├── NotFoundThere          gone, renamed, or not visible with this token
+    │   ├── WorkflowMissing        not on the default branch, or without `workflow_dispatch`
+    │   ├── WorkflowFilesLocked    `.github/workflows` cannot be written with this token
+    │   ├── BranchProtected        a rule of the repository refused the push
+    │   ├── PullLimit              the repository takes no more pull requests now
+    │   ├── RateLimited
+    │   ├── HubUnreachable
+    │   ├── TextTooLong            over GitHub's limit of 65,536 characters
+    │   └── TreeDiffers            the commit made through the API is not the one that was proved
     └── Stopped                    Ctrl-C or SIGTERM; all that was proved is committed         exit 130
 
 Anything else that reaches the edge is a bug: exit 3, with a report to paste.
@@ -75,6 +91,10 @@ class ModelMissing(SetupProblem):
     code = "ERR204"
 
 
+class TokenMissing(SetupProblem):
+    code = "ERR205"
+
+
 class InputInvalid(Prd2prError):
     code = "ERR300"
 
@@ -116,6 +136,10 @@ class BranchInUse(BranchProblem):
     code = "ERR503"
 
 
+class SecretFound(BranchProblem):
+    code = "ERR504"
+
+
 class IllegalCommand(Prd2prError):
     code = "ERR600"
 
@@ -139,6 +163,68 @@ class SpendLimit(ModelProblem):
 
 class TranscriptEnded(ModelProblem):
     code = "ERR803"
+
+
+class HubProblem(Prd2prError):
+    code = "ERR850"
+
+
+class PullsNotAllowed(HubProblem):
+    code = "ERR851"
+
+
+class ScopeMissing(HubProblem):
+    code = "ERR852"
+
+
+class BadCredentials(HubProblem):
+    code = "ERR853"
+
+
+class RepositoryArchived(HubProblem):
+    code = "ERR854"
+
+
+class NotFoundThere(HubProblem):
+    code = "ERR855"
+
+
+class WorkflowMissing(HubProblem):
+    code = "ERR856"
+
+
+class WorkflowFilesLocked(HubProblem):
+    code = "ERR857"
+
+
+class BranchProtected(HubProblem):
+    code = "ERR858"
+
+
+class PullLimit(HubProblem):
+    code = "ERR859"
+
+
+class RateLimited(HubProblem):
+    """`until`: seconds since the epoch, from when on GitHub answers again."""
+
+    code = "ERR860"
+
+    def __init__(self, what: str, *, where: str = "", remedy: str = "", until: float = 0.0) -> None:
+        super().__init__(what, where=where, remedy=remedy)
+        self.until = until
+
+
+class HubUnreachable(HubProblem):
+    code = "ERR861"
+
+
+class TextTooLong(HubProblem):
+    code = "ERR862"
+
+
+class TreeDiffers(HubProblem):
+    code = "ERR863"
 
 
 class Stopped(Prd2prError):

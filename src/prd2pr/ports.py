@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from prd2pr.core.ci import CheckResult
 from prd2pr.core.evidence import RunReport
+from prd2pr.core.hub import Actor, Check, Comment, Issue, Label, Level, Pull, Reaction
 from prd2pr.core.records import Spend
 
 # --- the model --------------------------------------------------------------------------------------------------------
@@ -110,11 +112,16 @@ class RunRequest:
     hash_seed: int = 0
     restore: Mapping[str, str] = field(default_factory=dict)  # path -> blob put back before the run (locked files)
     canary_dirs: tuple[str, ...] = ()  # directories whose conftest the canaries must live under
+    followed_by: tuple[int, ...] = ()  # hash seeds of the runs that will be asked for next; no part of the question
 
 
 class TestRunner(Protocol):
     def run(self, request: RunRequest) -> RunReport:
         """A clean run: fresh checkout, clean environment, secret result path, canaries."""
+        ...
+
+    def expect(self, hash_seed: int = 0) -> None:
+        """A run will be asked for soon; whoever can prepare for it may."""
         ...
 
 
@@ -134,6 +141,96 @@ class Forge(Protocol):
     def publish(self, pull: PullRequest) -> str:
         """Create or update; the answer is where a person finds it. Doing it twice changes nothing."""
         ...
+
+
+class BranchWriter(Protocol):
+    """Moves the PRD's branch, on this machine or on the code host: always by compare-and-swap."""
+
+    def move(self, branch: str, new: str, old: str | None) -> str:
+        """From `old` (None: the branch is made) to `new`. Raises BranchMoved where somebody was quicker.
+
+        The answer is the commit that the branch is on now: `new`, or a commit of the same tree that the host signed.
+        """
+        ...
+
+
+class Hub(Protocol):
+    """A code host with people on it. Every writing call may be made twice: it looks up what is there first."""
+
+    def me(self) -> Actor:
+        """Whose name our own comments and pull requests carry."""
+        ...
+
+    def permission(self, login: str) -> Level: ...
+
+    def default_branch(self) -> str: ...
+
+    def issue(self, number: int) -> Issue | None: ...
+
+    def issues_labelled(self, label: str) -> tuple[Issue, ...]: ...
+
+    def labelled_by(self, number: int, label: str) -> Actor | None:
+        """Who gave the issue this label last; None where the host does not say."""
+        ...
+
+    def issue_marked(self, marker: str) -> Issue | None:
+        """Ours, with `marker` in its body."""
+        ...
+
+    def open_issue(self, title: str, body: str, labels: tuple[str, ...], *, marker: str) -> Issue: ...
+
+    def edit_issue(
+        self, number: int, *, title: str | None = None, body: str | None = None, closed: bool | None = None
+    ) -> None: ...
+
+    def sub_issues(self, number: int) -> tuple[Issue, ...]: ...
+
+    def add_sub_issue(self, number: int, child: Issue) -> None: ...
+
+    def pull(self, number: int) -> Pull | None: ...
+
+    def pull_of(self, branch: str, base: str = "") -> Pull | None:
+        """The open pull request from this branch of this repository; else the newest closed one.
+
+        Only one into `base` (empty: the default branch), by us or by somebody who may write: anybody can open others.
+        """
+        ...
+
+    def open_pull(self, title: str, body: str, head: str, base: str, *, draft: bool) -> Pull: ...
+
+    def edit_pull(self, pull: Pull, *, title: str | None = None, body: str | None = None) -> None: ...
+
+    def set_draft(self, pull: Pull, *, draft: bool) -> None: ...
+
+    def comments(self, number: int, after: int = 0) -> tuple[Comment, ...]:
+        """In order of their ids, those above `after`."""
+        ...
+
+    def comment_marked(self, number: int, marker: str) -> Comment | None:
+        """Ours, with `marker` in it."""
+        ...
+
+    def comment(self, number: int, body: str, *, marker: str) -> Comment:
+        """Posts it, unless one of ours with this marker is there already: then that one is the answer."""
+        ...
+
+    def edit_comment(self, comment: int, body: str) -> None: ...
+
+    def react(self, comment: int, reaction: Reaction) -> None: ...
+
+    def react_to_issue(self, number: int, reaction: Reaction) -> None: ...
+
+    def set_labels(self, number: int, wanted: tuple[Label, ...], among: tuple[str, ...]) -> None:
+        """Of the labels named in `among` the issue or pull request has exactly `wanted`; others are left alone."""
+        ...
+
+    def check(self, check: Check) -> None: ...
+
+    def check_results(self, sha: str) -> tuple[CheckResult, ...]:
+        """All checks of a commit. Ours have `core.ci.OUR_CHECKS` as their App."""
+        ...
+
+    def dispatch(self, workflow: str, ref: str, inputs: Mapping[str, str]) -> None: ...
 
 
 class Clock(Protocol):

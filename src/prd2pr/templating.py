@@ -6,6 +6,7 @@ Text templates are not escaped; `*.html.j2` are. What goes into a template is da
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +31,20 @@ def template_root() -> Path:
 
 
 def environment(filters: Filters | None = None, *, root: Path | None = None) -> Environment:
+    return _environment(tuple(sorted((filters or {}).items())), root or template_root())
+
+
+@cache  # compiling a template takes longer than filling it a hundred times
+def _environment(filters: tuple[tuple[str, Callable[..., Any]], ...], root: Path) -> Environment:
     made = Environment(
-        loader=FileSystemLoader(root or template_root()),
+        loader=FileSystemLoader(root),
         undefined=StrictUndefined,
         autoescape=select_autoescape(("html.j2", "html"), default_for_string=False),
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters.update(filters or {})
+    made.filters.update(filters)
     return made
 
 

@@ -20,6 +20,7 @@ from prd2pr.agents.workspace import Workspace
 from prd2pr.core.evidence import Failure, FailureKind, RunReport, TestResult
 from prd2pr.core.paths import PathRules
 from prd2pr.core.policy import policy_for
+from prd2pr.core.said.leaks import Secrets
 from prd2pr.errors import CannotJudge, ModelRefused
 from prd2pr.ports import Purpose, Reply, Request, Text, ToolResult
 
@@ -423,3 +424,13 @@ def test_tests_that_cannot_be_run_are_told_and_not_raised(work: Any) -> None:
     model = ScriptedModel(says(write(SOURCE), ("run_tests", {})), says(done()))
     assert work(BUILDER, model, run_tests=run_tests).stop == "done"
     assert "could not be run: the test run was killed" in answers(model.requests[1])[1]
+
+
+def test_a_model_is_told_no_secret(work: Any, task: Task) -> None:
+    key = "sk-canary-Zq8vWn31LkPd7TyR"
+    model = ScriptedModel(says(write(SOURCE, f"KEY = '{key}'\n"), ("read_file", {"path": SOURCE})), says(done()))
+    work(BUILDER, model, task=replace(task, test_output=f"E  {key}"), secrets=Secrets.of([key]))
+    first, second = model.requests
+    opening = repr((first.system, first.messages))
+    assert key not in opening and "[redacted]" in opening
+    assert key not in repr(second.messages[-1]) and "[redacted]" in repr(second.messages[-1])

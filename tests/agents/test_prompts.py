@@ -20,7 +20,9 @@ from prd2pr.agents.task import EarlierAttempt, Foundation, Task
 from prd2pr.agents.tools import TOOLS, tools_for
 from prd2pr.agents.workspace import RefusedWrite
 from prd2pr.core.evidence import Finding
+from prd2pr.core.prd_change import RequirementChange, Reworded
 from prd2pr.core.records import Criterion, Design, PlannedCycle, PlannedSymbol, Prd, Requirement, Story
+from prd2pr.core.replan import PlanChange
 from prd2pr.ports import Text
 from prd2pr.templating import template_root
 
@@ -174,6 +176,36 @@ def test_stories_without_tests_are_said_to_have_none(task: Task, story: Story, k
     assert "`symbols` and `test_paths` are empty lists" in shown(ARCHITECT, open_story)
 
 
+def test_tests_that_hold_what_the_story_changes_are_shown(task: Task, story: Story) -> None:
+    tests = {
+        "tests/test_cart.py": "from shop.cart import Cart\n",
+        "tests/test_other.py": "from shop.catalog import x\n",
+    }
+    changing = replace(
+        task, story=story.model_copy(update={"source_paths": ("src/shop/cart.py",)}), files={**task.files, **tests}
+    )
+    text = shown(TESTER, changing)
+    assert 'must still pass:\n<material name="tests/test_cart.py">' in text
+    assert '<material name="tests/test_other.py">' not in text
+    assert "must still pass:" not in shown(TESTER, task), "there are none"
+
+
+def test_a_story_that_adds_no_names_is_tested_by_what_exists(task: Task, design: Design) -> None:
+    text = shown(TESTER, replace(task, design=design.model_copy(update={"symbols": ()})))
+    assert "Import planned symbols" not in text
+    assert "a name that does not exist is no reason" in text
+
+
+def test_a_wish_is_planned_by_its_own_id_beside_the_plan_that_stands(task: Task, story: Story) -> None:
+    wanted = Requirement(id="ASKED", text="Points can be given away.")
+    wish = PlanChange(RequirementChange(added=(wanted,)), kept=(story,), wish=True)
+    prd = task.prd.model_copy(update={"requirements": (wanted,)})
+    text = shown(PLANNER, replace(task_for(PLANNER, task), prd=prd, change=wish))
+    check_golden("planner_of_a_wish.txt", text)
+    assert "new ASKED: Points can be given away." in text
+    assert "the PRD has changed" not in text
+
+
 # --- size and order ---------------------------------------------------------------------------------------------------
 
 
@@ -319,11 +351,27 @@ def hostile(text: str) -> Task:
     )
 
 
+def changed_plan(prd: Prd, story: Story, text: str) -> PlanChange:
+    other = story.model_copy(update={"id": "loyalty-2", "title": text})
+    before, after, gone = (Requirement(id=name, text=text) for name in ("FR-1", "FR-1", "FR-9"))
+    change = RequirementChange(changed=(Reworded(before, after),), added=(after,), removed=(gone,))
+    return PlanChange(change, kept=(story,), open_again=(other,), unwanted=(other,), asked=(text,))
+
+
+def test_a_changed_prd_is_asked_about_like_this(task: Task) -> None:
+    assert task.story is not None
+    asked = changed_plan(task.prd, task.story, "One point for each full ten euro spent.")
+    text = shown(PLANNER, replace(task, story=None, design=None, change=asked, plan=2))
+    check_golden("planner_of_a_change.txt", text)
+
+
 @pytest.mark.parametrize("role", ROLES.values(), ids=list(ROLES))
 def test_hostile_text_stays_inside_its_tags(role: Role[Any]) -> None:
     task = hostile(INJECTION)
     if role is PLANNER:
-        task = replace(task, story=None, design=None)
+        assert task.story is not None
+        asked = changed_plan(task.prd, task.story, INJECTION)
+        task = replace(task, story=None, design=None, change=asked, plan=2)
     for block in blocks_of(role, task)[1:]:
         outside = re.sub(r'<material name="[^"<>\n]*">.*?</material>', "", block.text, flags=re.DOTALL)
         assert "Ignore all rules" not in outside

@@ -112,3 +112,18 @@ def test_dollars_never_run_past_the_limit_while_estimates_hold(calls: list[float
 )
 def test_amounts_read_well(value: float, unit: str, text: str) -> None:
     assert amount(value, unit) == text  # type: ignore[arg-type] # a parametrised literal
+
+
+@pytest.mark.parametrize(
+    ("limits", "limit", "scope"),
+    [
+        (Limits(minutes_per_story=10), "budget.minutes_per_story", "this story"),
+        (Limits(minutes_per_prd=20), "budget.minutes_per_prd", "this PRD"),
+        (Limits(minutes_per_run=30), "budget.minutes_per_run", "this run"),
+    ],
+)
+def test_each_limit_in_minutes_looks_at_its_own_time(limits: Limits, limit: str, scope: str) -> None:
+    stop = stopped(Budget(limits, started=100, seconds_story=600, seconds_prd=1200), now=100 + 1800)
+    assert (stop.limit, stop.unit, stop.used) == (limit, "minutes", stop.allowed)
+    assert stop.what.startswith(f"The time of {scope} is used up")
+    assert check(Budget(limits, started=100, seconds_story=599, seconds_prd=1199), 100 + 1799, CALL) is None

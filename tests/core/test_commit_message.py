@@ -92,3 +92,37 @@ def test_a_value_that_is_no_trailer_is_refused() -> None:
     for key, value in (("Tdd Phase", "red"), ("Tdd-Phase", ""), ("", "x")):
         with pytest.raises(ValueError, match="not a trailer"):
             format_message("x", "", [(key, value)])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Fixes #1",
+        "closes octo/calc#12",
+        "resolves gh-7",
+        "fixes https://github.com/octo/calc/issues/3",
+        "for @octo/all and @ada",
+        "[skip ci]",
+        "[CI Skip]",
+        "[no ci]",
+        "[skip actions]",
+        "[actions skip]",
+        "skip-checks:true",
+        "skip-checks: true",
+    ],
+)
+def test_text_of_others_reads_the_same_and_starts_nothing(text: str) -> None:
+    message = format_message(f"red(gh-2-1): {text}", f"{text}\nand\n{text}", step_trailers(STEP))
+    assert text not in message
+    subject, body = split_message(message)
+    assert subject.startswith("red(gh-2-1): "), "`verify` compares phase and story"
+    assert subject.replace("\u200b", "") == f"red(gh-2-1): {text}"
+    assert body.replace("\u200b", "").count(text) == 2
+    assert read_step(read_trailers(body)) == STEP
+
+
+def test_our_own_trailers_stay_as_they_are() -> None:
+    step = StepRef("GH-2", "GH-2-1", 1, Phase.RED, digest(b""))
+    trailers = read_trailers(split_message(format_message("x", "@ada", (*step_trailers(step), ("By", "@ada #1"))))[1])
+    assert read_step(trailers) == step
+    assert trailers["By"] == ("@ada #1",)

@@ -108,9 +108,11 @@ def test_events_happen_by_themselves_and_cannot_be_typed() -> None:
     assert apply_event(P.SPRINT_ACTIVE, "all stories done") == P.SPRINT_REVIEW
     assert apply_event(P.SPRINT_ACTIVE, "story out of attempts") == P.BLOCKED
     assert apply_event(P.SPRINT_ACTIVE, "CI failed three times") == P.BLOCKED
+    assert apply_event(P.SPRINT_REVIEW, "the PRD changed") == P.BACKLOG_READY
     for name in PROJECT_EVENTS:
+        starts = {P.SPRINT_REVIEW, P.IDLE} if name == "the PRD changed" else {P.SPRINT_ACTIVE}
         assert isinstance(apply_project(P.SPRINT_ACTIVE, name), Refusal)
-        for state in set(P) - {P.SPRINT_ACTIVE}:
+        for state in set(P) - starts:
             assert isinstance(apply_event(state, name), Refusal)
 
 

@@ -274,3 +274,11 @@ def test_estimates_with_and_without_a_price() -> None:
     (line,) = log(("plan", {**sizes, "estimate": unpriced}))
     assert line.startswith("Plan     1 story, 1 criterion, 0 questions")
     assert "est. 40k–100k tokens, 20–35 min, no price known for sonnet" in line
+
+
+def test_a_line_of_others_is_no_command_to_a_job_log():
+    stream = io.StringIO()
+    with Terminal(stream, env={}) as terminal:
+        terminal.say("note", text="hello\n::error::forged")
+        terminal.say("note", text="::add-mask::forged")
+    assert not any(line.lstrip().startswith("::") for line in stream.getvalue().splitlines())

@@ -132,9 +132,9 @@ def test_gate_json_has_the_agreed_form(world):
 
 def test_an_event_that_matters_is_not_passed_over_in_silence(world, tmp_path):
     event = tmp_path / "event.json"
-    event.write_text(json.dumps({"action": "created", "comment": {"body": "/tdd next"}}))
-    env = {"GITHUB_EVENT_NAME": "issue_comment", "GITHUB_EVENT_PATH": str(event)}
+    event.write_text(json.dumps({"schedule": "17 */6 * * *"}))
+    env = {"GITHUB_EVENT_NAME": "schedule", "GITHUB_EVENT_PATH": str(event), "GITHUB_REPOSITORY": "octo/calc"}
     done = world.program("action", env={**env, "GITHUB_ACTIONS": "true"})
     assert done.status == 1
-    assert "does not handle" in done.err
-    assert done.out.startswith("::error title=prd2pr::this version of prd2pr does not handle issue_comment events yet")
+    assert "there is no token for GitHub" in done.err
+    assert done.out.startswith("::error title=prd2pr::there is no token for GitHub")

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from branch_work import push
 from fakes.messages_api import MessagesApi
-from world import PLAN, WRONG_ADD, Blocks, World, designed, say, script, submit, write
+from world import PLAN, RED_ADD, WRONG_ADD, Blocks, World, designed, say, script, submit, write
 
 ASSUMPTION = "Numbers are whole."
 DECISION = "A sum of texts is no sum."
@@ -20,10 +21,10 @@ def answers() -> list[Blocks]:
     return list(said.values())
 
 
-def ask(world: World, replies: list[Blocks], *more: str) -> list[dict[str, Any]]:
+def ask(world: World, replies: list[Blocks], *more: str, verb: str = "run") -> list[dict[str, Any]]:
     with MessagesApi(replies) as api:
         env = {"ANTHROPIC_BASE_URL": api.url, "ANTHROPIC_API_KEY": "none"}
-        done = world.program("run", "prds/calc.md", "--model", "anthropic:claude-sonnet-5-5", *more, env=env)
+        done = world.program(verb, "prds/calc.md", "--model", "anthropic:claude-sonnet-5-5", *more, env=env)
     assert done.status == 0, done.out + done.err
     assert api.violations == []
     return [request.body for request in api.requests]
@@ -86,3 +87,37 @@ def test_the_next_attempt_shares_all_but_the_feedback(world: World) -> None:
     assert "assert 3 == -3" in feedback
     assert feedback.count("assert 3 == -3") == 1
     assert "RUN104" not in feedback
+
+
+def told_after(world: World, files: dict[str, str | None], reply: Blocks) -> str:
+    """What the role is told after this commit of a person's."""
+    push(world, files)
+    (request,) = ask(world, [reply], verb="next")
+    return blocks(request)[-1]
+
+
+def test_who_goes_on_from_peoples_code_sees_what_the_tests_say_of_it(world: World) -> None:
+    for _ in range(3):
+        assert world.next().status == 0
+    told = told_after(world, {"src/calc/sums.py": WRONG_ADD}, answers()[3])
+    assert "cannot import" not in told, "that was so before the person's commit"
+    assert told.count("assert 3 == -3") == 1
+    assert "GRN302 error: failed [1 test, see the test run]" in told
+
+
+def test_who_goes_on_from_peoples_tests_is_told_which_of_them_is_refused(world: World) -> None:
+    for _ in range(2):
+        assert world.next().status == 0
+    weak = 'from calc.signs import negate\n\n\ndef test_negates():\n    """calc-1.c1"""\n    assert negate(2) == -2\n'
+    directory = "tests/tdd/calc-1"
+    tests = {f"{directory}/test_calc_1_add.py": RED_ADD, f"{directory}/test_calc_1_signs.py": weak}
+    told = told_after(world, tests, write(f"{directory}/test_calc_1_signs.py", RED_ADD))
+    assert f"RED104 error: passes before any implementation [{directory}/test_calc_1_signs.py::test_negates]" in told
+
+
+def test_what_the_role_could_not_have_written_is_not_its_to_mend(world: World) -> None:
+    for _ in range(2):
+        assert world.next().status == 0
+    told = told_after(world, {"tests/test_signs.py": "def test_nothing():\n    assert 1 + 1 == 2\n"}, answers()[2])
+    assert "the work of Ada is in the files that you are given and stays" in told
+    assert "RED504" not in told

@@ -20,6 +20,9 @@ class CountingRunner:
     def identity(self) -> str:
         return self.tools
 
+    def expect(self, hash_seed: int = 0) -> None:
+        """Nothing to prepare."""
+
     def run(self, request: RunRequest) -> RunReport:
         self.asked += 1
         made = {

@@ -14,6 +14,7 @@ from prd2pr.agents.task import Task
 from prd2pr.agents.tools import TOOLS, Desk, tools_for
 from prd2pr.agents.workspace import RefusedWrite
 from prd2pr.core.records import Spend
+from prd2pr.core.said.leaks import Secrets
 from prd2pr.errors import ModelRefused
 from prd2pr.ports import Block, Message, Model, Purpose, Reply, Request, Text, Tool, ToolResult
 
@@ -46,6 +47,7 @@ def run_role(
     before_call: BeforeCall,
     after_call: AfterCall,
     edits_itself: bool = False,
+    secrets: Secrets | None = None,
 ) -> RoleResult[Output]:
     """Ends with what was submitted or with the budget's stop; ModelRefused when no usable answer is to be had."""
     first = _first_request(role, task, desk, edits_itself=edits_itself)
@@ -56,7 +58,7 @@ def run_role(
         request = replace(first, purpose=replace(first.purpose, turn=turn), messages=_sent(talk))
         if why := before_call(request):
             return _result(ear, spend, turn - 1, stop="budget", explanation=why)
-        reply = model.reply(request)
+        reply = model.reply(_discreet(request, secrets))
         spend += reply.spend
         after_call(request.purpose, reply)
         if reply.stop == "refusal":
@@ -75,7 +77,7 @@ def run_role(
 def _first_request(role: Role[Any], task: Task, desk: Desk | None, *, edits_itself: bool) -> Request:
     system, message = opening(role, task)
     return Request(
-        purpose=Purpose(role.name, task.subject, role.phase.value, task.attempt),
+        purpose=Purpose(role.name, task.subject, task.phase_name(role.phase.value), task.attempt),
         model=task.model,
         system=system,
         messages=(message,),
@@ -106,6 +108,30 @@ def _sent(talk: list[Message]) -> tuple[Message, ...]:
         case (*others, Text() | ToolResult() as last) if before:
             return (*before, Message(message.role, (*others, replace(last, cache=True))))
     return tuple(talk)
+
+
+def _discreet(request: Request, secrets: Secrets | None) -> Request:
+    """Files and test output may hold a key that a test has read. What the model itself wrote goes back as it was."""
+    if secrets is None or not secrets.values:
+        return request
+    system = tuple(replace(each, text=secrets.scrub(each.text).text) for each in request.system)
+    messages = tuple(
+        replace(each, blocks=tuple(_discreet_block(block, secrets) for block in each.blocks))
+        if each.role == "user"
+        else each
+        for each in request.messages
+    )
+    return replace(request, system=system, messages=messages)
+
+
+def _discreet_block(block: Block, secrets: Secrets) -> Block:
+    match block:
+        case Text():
+            return replace(block, text=secrets.scrub(block.text).text)
+        case ToolResult():
+            return replace(block, content=secrets.scrub(block.content).text)
+        case _:
+            return block
 
 
 def _kept(reply: Reply) -> tuple[Block, ...]:

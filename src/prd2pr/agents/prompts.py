@@ -19,13 +19,14 @@ from prd2pr.core.context import fence, in_full, repository_map, trim
 from prd2pr.core.gates.refactor import BETTER
 from prd2pr.core.line_length import line_length
 from prd2pr.core.policy import policy_for
-from prd2pr.core.relevance import design_text, designs_in_brief, imported_by, spoken_of, story_text
+from prd2pr.core.relevance import design_text, designs_in_brief, imported_by, spoken_of, story_text, tests_of
 from prd2pr.core.run_words import finding_lines
 from prd2pr.ports import Message, Text
 from prd2pr.templating import Filters, environment
 
 FILTERS: Filters = {"fence": fence, "trim_to": trim}
 AROUND_LIMIT = 6_000  # characters of modules that the story names or directly builds on
+HELD_LIMIT = 3_000  # characters of tests that hold the files which the story changes
 USED_LIMIT = 4_000  # characters of modules that its own files import or its design names
 
 
@@ -86,12 +87,14 @@ def _files(task: Task) -> dict[str, object]:
     others = {path: text for path, text in task.files.items() if path not in own}
     named = spoken_of(others, story_text(task.story)) if task.story else ()
     around = in_full(others, (*named, *task.foundation_sources()), limit=AROUND_LIMIT)
-    shown = [path for path, _ in around.files]
+    held = in_full(others, tests_of(others, task.story.source_paths if task.story else ()), limit=HELD_LIMIT)
+    shown = [path for path, _ in (*around.files, *held.files)]
     planned = spoken_of(others, design_text(task.design)) if task.design else ()
     used = dict.fromkeys((*imported_by(task.files, own), *planned))
     return {
         "map": repository_map(others, near=task.own_sources(), shown=shown),
         "around": around,
+        "held": held,
         "tests": in_full(task.files, task.own_tests()),
         "sources": in_full(task.files, task.own_sources()),
         "used": in_full(others, (path for path in used if path not in shown), limit=USED_LIMIT),

@@ -10,6 +10,7 @@ from prd2pr.agents.workspace import RefusedWrite
 from prd2pr.core.evidence import Finding
 from prd2pr.core.paths import TDD_ROOT
 from prd2pr.core.records import Design, Prd, Requirement, Story
+from prd2pr.core.replan import PlanChange
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,16 @@ class Task:
     earlier: tuple[EarlierAttempt, ...] = ()
     test_output: str = ""  # what the tests say now
     advice: str = ""  # a person's, or a root cause that was found
+    change: PlanChange | None = None  # of the PRD: what is to be planned anew
+    plan: int = 1  # the how manieth plan of this PRD it is about
 
     @property
     def subject(self) -> str:
         return self.story.id if self.story else self.prd.id
+
+    def phase_name(self, phase: str) -> str:
+        """As its answers are looked up: the plan of a changed PRD is another question than the first one."""
+        return phase if self.plan == 1 else f"{phase}-{self.plan}"
 
     def requirements(self) -> tuple[Requirement, ...]:
         """Those that the story alone serves, with their acceptance criteria; without a story, all."""

@@ -115,11 +115,29 @@ def planned(status: Status, stories: Iterable[Story], *, by: str, at: str, goal:
     return status.model_copy(update={"sprint": sprint.id}), sprint
 
 
+def plan_ready(status: Status, *, by: str, at: str) -> Status:
+    """A plan that somebody has to approve, or that is begun in a step of its own."""
+    after = apply_project(status.state, "epic")
+    if isinstance(after, Refusal):
+        raise after.error()
+    return record_transition(status, after, command="/epic", by=by, at=at)
+
+
+def integrated(status: Status, backlog: Backlog, story: str, *, at: str) -> Status:
+    """Advice was for this story, and so may have been the order; the backlog has it as done."""
+    if status.advice:
+        status = status.model_copy(update={"advice": ""})
+    if status.order_story == story:
+        status = status.model_copy(update={"order": "", "order_story": ""})
+    return settled(status, backlog, at=at)
+
+
 def settled(status: Status, backlog: Backlog, *, at: str) -> Status:
-    """After a story was integrated: the review, once all are done."""
+    """The review, once all stories are done or skipped; the order to go on is carried out then."""
     if any(story.status not in ("done", "skipped") for story in backlog.stories):
         return status
-    return happened(status, "all stories done", at=at)
+    after = happened(status, "all stories done", at=at)
+    return after if after is status else after.model_copy(update={"order": "", "order_story": ""})
 
 
 def blocked(status: Status, reason: str, *, at: str) -> Status:

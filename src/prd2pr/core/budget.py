@@ -29,6 +29,8 @@ class Limits:
     tokens_per_story: int | None = None
     tokens_per_prd: int | None = None
     minutes_per_run: float | None = None
+    minutes_per_story: float | None = None
+    minutes_per_prd: float | None = None
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,15 @@ class Budget:
     spent_story: Spend = NOTHING_SPENT
     spent_prd: Spend = NOTHING_SPENT
     started: float = 0.0  # of this run, in seconds of the same clock as `now`
+    seconds_story: float = 0.0  # that its steps took, with what is under way
+    seconds_prd: float = 0.0
 
     def spent(self, scope: Scope) -> Spend:
         return {"run": self.spent_run, "story": self.spent_story, "prd": self.spent_prd}[scope]
+
+    def minutes(self, scope: Scope, now: float) -> float:
+        seconds = {"run": now - self.started, "story": self.seconds_story, "prd": self.seconds_prd}
+        return seconds[scope] / 60
 
 
 @dataclass(frozen=True)
@@ -82,6 +90,13 @@ _SPENDING_RULES: tuple[_Rule, ...] = (
 )
 
 
+_TIME_RULES: tuple[_Rule, ...] = (
+    _Rule("minutes_per_story", "story", "minutes"),
+    _Rule("minutes_per_run", "run", "minutes"),
+    _Rule("minutes_per_prd", "prd", "minutes"),
+)
+
+
 def check(budget: Budget, now: float, next_call: CallEstimate) -> BudgetStop | None:
     """The first limit that the next call would cross, or None: go ahead."""
     for rule in _SPENDING_RULES:
@@ -91,7 +106,7 @@ def check(budget: Budget, now: float, next_call: CallEstimate) -> BudgetStop | N
         stop = _check_spending(rule, allowed, budget.spent(rule.scope), next_call)
         if stop is not None:
             return stop
-    return _check_time(budget, now)
+    return next(filter(None, (_check_time(rule, budget, now) for rule in _TIME_RULES)), None)
 
 
 def _check_spending(rule: _Rule, allowed: float, spent: Spend, next_call: CallEstimate) -> BudgetStop | None:
@@ -141,18 +156,23 @@ def _unpriced(rule: _Rule, allowed: float, spent: Spend, next_call: CallEstimate
     )
 
 
-def _check_time(budget: Budget, now: float) -> BudgetStop | None:
-    allowed = budget.limits.minutes_per_run
-    used = (now - budget.started) / 60
+def _check_time(rule: _Rule, budget: Budget, now: float) -> BudgetStop | None:
+    allowed: float | None = getattr(budget.limits, rule.setting)
+    used = budget.minutes(rule.scope, now)
     if allowed is None or used < allowed:
         return None
+    again = "`prd2pr run` goes on where it stopped; raise budget.minutes_per_run in .prd2pr.yml for longer runs."
+    raised = f"Raise budget.{rule.setting} in .prd2pr.yml, then `prd2pr run` goes on where it stopped."
     return BudgetStop(
-        limit="budget.minutes_per_run",
+        limit=f"budget.{rule.setting}",
         used=used,
         allowed=allowed,
         unit="minutes",
-        what=f"The time of this run is used up: {amount(used, 'minutes')} of {amount(allowed, 'minutes')}.",
-        remedy="`prd2pr run` goes on where it stopped; raise budget.minutes_per_run in .prd2pr.yml for longer runs.",
+        what=(
+            f"The time of {SCOPE_NAMES[rule.scope]} is used up:"
+            f" {amount(used, 'minutes')} of {amount(allowed, 'minutes')}."
+        ),
+        remedy=again if rule.scope == "run" else raised,
     )
 
 

@@ -13,6 +13,13 @@ SUBJECT_LENGTH = 72
 TRAILER = re.compile(r"^([A-Za-z0-9][A-Za-z0-9-]*):[ \t]+(\S.*)$")
 STEP = re.compile(r"([A-Za-z0-9._-]+)/([A-Za-z0-9._-]+)/(\d{1,9})")
 EVIDENCE = re.compile(r"sha256:[0-9a-f]{64}")
+OUR_PREFIX = re.compile(r"[a-z-]+\([A-Za-z0-9._-]+\): ")  # of a subject: phase and story, which `verify` compares
+# What GitHub acts on wherever it stands in a message: mentions, references (which may close an issue), skipped CI.
+ACTS = re.compile(
+    r"(@(?=\w)|#(?=\d)|\bGH-(?=\d)|/(?:issues|pull|discussions)/(?=\d)"
+    r"|\[(?=(?:skip ci|ci skip|no ci|skip actions|actions skip)\])|\bskip-(?=checks\s*:))",
+    re.IGNORECASE,
+)
 CHERRY_PICKED = re.compile(r"^\(cherry picked from commit [0-9a-f]+\)$")
 
 
@@ -36,8 +43,8 @@ def shortened(subject: str) -> str:
 
 def format_message(subject: str, body: str, trailers: Sequence[tuple[str, str]]) -> str:
     """Trailers are the last paragraph and the only lines of their form: text of a model cannot add one."""
-    paragraphs = [shortened(one_line(subject)) or "(no subject)"]
-    lines = [_defused(line) for line in _body_lines(body)]
+    paragraphs = [shortened(_inert_subject(one_line(subject))) or "(no subject)"]
+    lines = [inert(_defused(line)) for line in _body_lines(body)]
     if any(lines):
         paragraphs.append("\n".join(lines).strip("\n"))
     if trailers:
@@ -59,6 +66,17 @@ def _body_lines(body: str) -> list[str]:
 def _defused(line: str) -> str:
     """A line that reads as a trailer is quoted; so is a `#`, which an editor would drop when somebody rewords."""
     return f"> {line}" if TRAILER.match(line) or line.startswith("#") else line
+
+
+def inert(line: str) -> str:
+    """It reads the same, and starts nothing: what GitHub would act on is parted by a space of no width."""
+    return ACTS.sub("\\1\u200b", line)
+
+
+def _inert_subject(subject: str) -> str:
+    ours = OUR_PREFIX.match(subject)
+    start = ours.end() if ours else 0
+    return subject[:start] + inert(subject[start:])
 
 
 def split_message(message: str) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from textwrap import fill
 from prd2pr.core.commit_message import format_subject
 from prd2pr.core.evidence import Evidence, FailureKind, RunSummary
 from prd2pr.core.records import Backlog, Design, Phase, Prd, Story
+from prd2pr.core.said.plans import PlanDiff
 
 MEASURES = {
     "lines": "lines",
@@ -35,6 +36,16 @@ def plan_text(prd: Prd, backlog: Backlog) -> tuple[str, str]:
         f"for {counted(len(prd.requirements), 'requirement')} of {prd.path}."
     )
     return f"plan({prd.id}): {prd.title}", body
+
+
+def replan_text(prd: Prd, diff: PlanDiff) -> tuple[str, str]:
+    """What a changed PRD made of the plan."""
+    parts = (("new", diff.new), ("changed", diff.changed), ("dropped", diff.dropped), ("kept", diff.kept))
+    counts = ", ".join(f"{len(stories)} {word}" for word, stories in parts if stories)
+    lines = [f"{word}: {', '.join(story.id for story in stories)}" for word, stories in parts if stories]
+    asked = [f"To be decided: {question}" for question in diff.asked]
+    body = wrapped("\n".join([f"{prd.path} has changed since it was planned.", "", *lines, *asked]))
+    return f"plan({prd.id}): the PRD changed: {counts}", body
 
 
 def plan_outcome(backlog: Backlog) -> str:
@@ -94,7 +105,7 @@ def passing_short(evidence: Evidence) -> str:
     tests = len({name.partition("[")[0] for name in passed})
     # RED cannot count the cases of a parametrised test whose module does not import yet: both numbers are told.
     cases = f" in {len(passed)} cases" if tests != len(passed) else ""
-    return f"{counted(tests, 'test')} pass{'es' if tests == 1 else ''}{cases}, {others_passed(run)} others pass"
+    return f"{counted(tests, 'test')} pass{'es' if tests == 1 else ''}{cases}, {others_told(others_passed(run))}"
 
 
 def gained(evidence: Evidence) -> str:
@@ -130,6 +141,10 @@ def passing(evidence: Evidence) -> str:
         f"{story_passed} of {counted(len(run.story), 'story test')} pass, "
         f"and {others_passed(run)} of {run.collected - len(run.story)} others."
     )
+
+
+def others_told(number: int) -> str:
+    return "1 other passes" if number == 1 else f"{number} others pass"
 
 
 def others_passed(run: RunSummary) -> int:

@@ -5,9 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from prd2pr.core.records import UNTESTED_KINDS, Backlog, Cycle, CycleState, Phase, ProjectState, Status, Story
+from prd2pr.core.records import (
+    REFACTORING_SKIPPED,
+    UNTESTED_KINDS,
+    Backlog,
+    Cycle,
+    CycleState,
+    Phase,
+    ProjectState,
+    Status,
+    Step,
+    Story,
+)
 
-Outcome = Literal["done", "waiting", "paused", "blocked", "budget", "stopped", "nothing"]
+Outcome = Literal["done", "waiting", "paused", "blocked", "budget", "stopped", "nothing", "deadline"]
 
 
 @dataclass(frozen=True)
@@ -19,22 +30,62 @@ class Rest:
     next: str = ""
 
 
-def next_story(status: Status, backlog: Backlog, prd_path: str, only: str = "") -> Story | Rest:
+@dataclass(frozen=True)
+class Leave:
+    """What may be worked on besides what the plan says."""
+
+    approved: frozenset[str] | None = None  # None: nothing has to be approved
+    paused: frozenset[str] = frozenset()
+
+    def has(self, story: Story) -> bool:
+        return self.approved is None or story.id in self.approved
+
+
+FREE = Leave()
+
+
+def next_story(status: Status, backlog: Backlog, prd_path: str, only: str = "", leave: Leave = FREE) -> Story | Rest:
     """The story to work on: one that is under way, else the first whose dependencies are done."""
+    if status.halted:
+        return Rest("paused", "all stories are halted", "/tdd resume")
     if status.state is ProjectState.SPRINT_PAUSED:
         return Rest("paused", "the sprint is paused", "/sprint resume")
     if only:
-        return named_story(backlog, only)
+        story = named_story(backlog, only)
+        return story if isinstance(story, Rest) or leave.has(story) else unapproved(story)
     if status.state is ProjectState.BLOCKED:
         return Rest("blocked", status.blocked_reason or "a story is out of attempts", retry_command(backlog, prd_path))
+    return first_ready(status, backlog, prd_path, leave)
+
+
+def first_ready(status: Status, backlog: Backlog, prd_path: str, leave: Leave) -> Story | Rest:
+    """A paused story lets others go before it."""
     settled = {story.id for story in backlog.stories if story.status in ("done", "skipped")}
     open_stories = [story for story in backlog.stories if story.id not in settled]
     if not open_stories:
         return Rest("done", f"all {len(backlog.stories)} stories are settled")
-    for story in sorted(open_stories, key=lambda story: story.status != "in_progress"):
-        if story.status != "blocked" and settled.issuperset(story.depends_on):
-            return story
+    if not any(leave.has(story) for story in open_stories):
+        return Rest("waiting", waits_for_approval(status, open_stories), "/approve")
+    free = [story for story in open_stories if story.status != "blocked" and settled.issuperset(story.depends_on)]
+    ready = sorted(filter(leave.has, free), key=lambda story: story.status != "in_progress")
+    going = [story for story in ready if story.id not in leave.paused]
+    if going:
+        return going[0]
+    if ready:
+        return Rest("paused", f"{', '.join(story.id for story in ready)} is paused", f"/tdd resume {ready[0].id}")
+    if free:
+        return unapproved(free[0])
     return Rest("waiting", "the stories that are left wait for a blocked one", retry_command(backlog, prd_path))
+
+
+def unapproved(story: Story) -> Rest:
+    return Rest("waiting", f"{story.id} is not approved", f"/approve {story.id}")
+
+
+def waits_for_approval(status: Status, stories: list[Story]) -> str:
+    count = f"{len(stories)} {'story' if len(stories) == 1 else 'stories'}"
+    changed = ": this is not what was approved before" if status.approvals else ""
+    return f"{count} {'waits' if len(stories) == 1 else 'wait'} for approval{changed}"
 
 
 def named_story(backlog: Backlog, only: str) -> Story | Rest:
@@ -76,6 +127,14 @@ def next_phase(story: Story, cycle: Cycle | None) -> Phase | Rest:
 
 def after_green(story: Story, cycle: Cycle) -> Phase:
     """Refactoring is asked for once, and of code that this story wrote under tests: others go straight on."""
-    asked = bool(cycle.steps) and cycle.steps[-1].phase is Phase.REFACTOR
+    asked = any(
+        step.phase is Phase.REFACTOR or step.note.startswith(REFACTORING_SKIPPED) for step in since_green(cycle)
+    )
     nothing_new = story.kind in UNTESTED_KINDS or cycle.pre_implemented
     return Phase.INTEGRATED if asked or nothing_new else Phase.REFACTOR
+
+
+def since_green(cycle: Cycle) -> tuple[Step, ...]:
+    """Notes in between, as of a pause, change nothing about what was asked for."""
+    greens = [n for n, step in enumerate(cycle.steps) if step.phase is Phase.GREEN]
+    return cycle.steps[greens[-1] + 1 :] if greens else cycle.steps

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from prd2pr.core.decision import Decision
 from prd2pr.core.records import Document, Phase, PlannedSymbol, Record
 
 # --- one test run -----------------------------------------------------------------------------------------------------
@@ -200,6 +201,7 @@ class Evidence(Document):
     signatures_after: tuple[Signature, ...] = ()
     improvement: dict[str, Any] = Field(default_factory=dict)  # REFACTOR: measures before and after
     note: str = ""  # "nothing worth changing", "pre_implemented", "kind docs: no tests asked for"
+    decision: Decision | None = None  # NOTE: what was decided, and by whom
     pre_implemented: bool = False  # GREEN without RED, openly: the tests are new and the code was there before
     # Places kept for layers that are not built yet; None says "not checked", never "fine".
     bite: dict[str, Any] | None = None  # knock-out, mutants, perturbed expectations

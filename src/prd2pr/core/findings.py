@@ -40,7 +40,7 @@ def explain(code: str) -> str:
     kind = FINDINGS[code]
     parts = [
         f"{kind.code}  {kind.title}",
-        _weight(kind).capitalize() + ".",
+        weight(kind).capitalize() + ".",
         kind.explanation,
         "Example:\n" + "\n".join(f"    {line}" for line in kind.example.splitlines()),
         f"What to do: {kind.hint}",
@@ -48,7 +48,7 @@ def explain(code: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _weight(kind: FindingKind) -> str:
+def weight(kind: FindingKind) -> str:
     effect = "refuses the step" if kind.severity == "error" else "is shown and kept, and refuses nothing"
     rule = "no setting can switch it off" if kind.unswitchable else "`gates.severity` in .prd2pr.yml can change it"
     return f"{kind.severity}: {effect}; {rule}" + ("; not checked in this version" if kind.reserved else "")
@@ -79,7 +79,7 @@ def _section(kind: FindingKind) -> list[str]:
     return [
         f"### {kind.code}",
         "",
-        f"**{kind.title}.** {_weight(kind).capitalize()}.",
+        f"**{kind.title}.** {weight(kind).capitalize()}.",
         "",
         kind.explanation,
         "",

@@ -16,6 +16,7 @@ ATTRIBUTES = f"{STATE}/.gitattributes"
 PRDS = f"{STATE}/prds"
 MEMORY = f"{STATE}/memory"
 LOGS = f"{STATE}/logs"
+PLAN_STORY = "plan"  # stands for a story's id in the steps and evidence of the plan itself
 
 # Reviewers' diffs fold what is marked as generated; `git diff` still shows it.
 ATTRIBUTES_TEXT = b"* linguist-generated=true\n"

@@ -206,8 +206,15 @@ def cost_row(label: str, spend: Spend, seconds: float) -> CostRow:
 def commit_rows(facts: BranchFacts, strangers: tuple[CommitFacts, ...]) -> tuple[CommitRow, ...]:
     """In the order in which they were made, as far as their times tell."""
     rows = [stepped(facts, key, commit) for key, commit in facts.commits.items()]
-    rows += [commit_row(commit, "no step: not made by prd2pr", "unproven", "") for commit in strangers]
+    rows += [judged_with(commit, "no step: not made by prd2pr", "") for commit in strangers]
     return tuple(sorted(rows, key=lambda row: row.at))
+
+
+def judged_with(commit: CommitFacts, otherwise: str, link: str) -> CommitRow:
+    """Work that no step claims for this commit alone: a person's, or a draft."""
+    if commit.proved_with:
+        return commit_row(commit, f"proven as part of {commit.proved_with}", "proven", link)
+    return commit_row(commit, otherwise, "unproven", link)
 
 
 def stepped(facts: BranchFacts, key: Key, commit: CommitFacts) -> CommitRow:
@@ -216,6 +223,8 @@ def stepped(facts: BranchFacts, key: Key, commit: CommitFacts) -> CommitRow:
     if step is None:
         return commit_row(commit, "plan and notes", "quiet", "")
     link = anchor("step", story, number)
+    if step.draft and changes_code(facts, story, step):
+        return judged_with(commit, "draft: no gate has judged it", link)
     if facts.unproven(story, step):
         return commit_row(commit, f"{step.phase} without proof", "unproven", link)
     if step.phase not in GATED:
@@ -223,6 +232,11 @@ def stepped(facts: BranchFacts, key: Key, commit: CommitFacts) -> CommitRow:
     if facts.kind(story) in UNTESTED_KINDS:
         return commit_row(commit, f"{step.phase}, no tests asked for", "quiet", link)
     return commit_row(commit, f"{step.phase} proven", "proven", link)
+
+
+def changes_code(facts: BranchFacts, story: str, step: Step) -> bool:
+    proof = facts.proof(story, step)
+    return proof is None or proof.evidence.base_tree != proof.evidence.head_tree
 
 
 def commit_row(commit: CommitFacts, proof: str, tone: Tone, link: str) -> CommitRow:

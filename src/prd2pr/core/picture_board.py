@@ -94,7 +94,9 @@ def pending(cycle: Cycle | None, phase: Phase, standing: Standing) -> Cell:
     if standing is PAUSED:
         return Cell("paused", anchor=link, tone="waiting")
     if refused:
-        return Cell("refused", f"{codes}, {count(len(refused), 'attempt')}", anchor=link, tone="refused")
+        tries = sum(attempt.attempt > 0 for _, attempt in refused)  # what people pushed is counted as none
+        tried = f", {count(tries, 'attempt')}" if tries else ""
+        return Cell("refused", f"{codes}{tried}", anchor=link, tone="refused")
     return Cell("waiting", tone="waiting")
 
 

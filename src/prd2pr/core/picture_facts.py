@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 
+from prd2pr.core.deeds import standing_steps
 from prd2pr.core.evidence import Proof, RunSummary, TestResult
 from prd2pr.core.picture_parts import CommitFacts, Tone, TracedTest
 from prd2pr.core.records import UNTESTED_KINDS, Backlog, Cycle, CycleState, Phase, Prd, Status, Step, Story
@@ -74,8 +75,12 @@ class BranchFacts:
     def kind(self, story: str) -> str:
         return self._kinds.get(story, "")
 
+    def standing_steps(self, story: str) -> tuple[Step, ...]:
+        """Those that hold now: what was undone is told, and proves nothing any more."""
+        return standing_steps(self.steps(story))
+
     def last_step(self, story: str, phase: Phase) -> Step | None:
-        return next((step for step in reversed(self.steps(story)) if step.phase is phase), None)
+        return next((step for step in reversed(self.standing_steps(story)) if step.phase is phase), None)
 
     def all_steps(self) -> Iterator[tuple[str, Step]]:
         for story in self.backlog.stories:
@@ -102,7 +107,17 @@ class BranchFacts:
             return False
         return step.phase is not Phase.REFACTOR or bool(self.sha(story, step))
 
+    @cached_property
+    def _standings(self) -> dict[str, Standing]:
+        return {}
+
     def standing(self, story: Story) -> Standing:
+        """Of thousands of stories it is asked again and again; what it follows from does not change."""
+        if story.id not in self._standings:
+            self._standings[story.id] = self._standing(story)
+        return self._standings[story.id]
+
+    def _standing(self, story: Story) -> Standing:
         cycle = self.cycles.get(story.id)
         if story.status == "skipped":
             return SKIPPED
@@ -124,7 +139,7 @@ class BranchFacts:
     def _finished(self, story: Story, cycle: Cycle) -> Standing:
         untested = story.kind in UNTESTED_KINDS
         needed = {Phase.INTEGRATED} if untested or cycle.pre_implemented else {Phase.RED, Phase.GREEN, Phase.INTEGRATED}
-        proved = {step.phase for step in cycle.steps if self.proved(story.id, step)}
+        proved = {step.phase for step in self.standing_steps(story.id) if self.proved(story.id, step)}
         if needed - proved or any(self.unproven(story.id, step) for step in cycle.steps):
             return UNPROVEN
         if untested:
@@ -136,14 +151,15 @@ class BranchFacts:
         """The newest whole run of all: what passes *now*."""
         runs = [
             (step.at, proof.evidence.head_run)
-            for story, step in self.all_steps()
+            for story in self.cycles
+            for step in self.standing_steps(story)
             if (proof := self.proof(story, step)) and proof.evidence.head_run
         ]
         return max(runs, key=lambda run: run[0])[1] if runs else None
 
     def story_run(self, story: str) -> tuple[Phase, RunSummary] | None:
         """The newest run that proves something of this story."""
-        for step in reversed(self.steps(story)):
+        for step in reversed(self.standing_steps(story)):
             proof = self.proof(story, step)
             if proof and proof.evidence.head_run:
                 return step.phase, proof.evidence.head_run

@@ -27,6 +27,7 @@ class CommitFacts:
     at: str = ""
     patch: str = ""
     files: tuple[str, ...] = ()
+    proved_with: str = ""  # the step whose gate has judged it together with its own commit: calc-1/2
 
 
 @dataclass(frozen=True)

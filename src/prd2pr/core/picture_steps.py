@@ -90,7 +90,7 @@ def outcome_sentence(phase: Phase, run: RunSummary | None) -> str:
     if phase is Phase.RED:
         failing = len(run.story) - passed
         return f"{count(failing, 'test')} {'fails' if failing == 1 else 'fail'} as planned"
-    return f"{passed} of {count(len(run.story), 'story test')} pass, {run.passed - passed} of {others:,} others pass"
+    return f"{passed} of {len(run.story):,} story tests pass, {run.passed - passed} of {others:,} others pass"
 
 
 def cost_text(step: Step) -> str:

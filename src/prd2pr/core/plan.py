@@ -265,7 +265,7 @@ def to_backlog(prd: Prd, draft: PlanDraft, limits: PlanLimits = PlanLimits()) ->
     epics = {epic.key: f"{prd.id}-e{n}" for n, epic in enumerate(draft.epics, start=1)} or {"": f"{prd.id}-e1"}
     return Backlog(
         epics=_epics(prd, draft, epics),
-        stories=tuple(_story(prd, stories[key], ids, epics) for key in order),
+        stories=tuple(story_of(prd, stories[key], ids, epics) for key in order),
         questions=draft.questions,
         assumptions=draft.assumptions,
     )
@@ -283,13 +283,13 @@ def _epics(prd: Prd, draft: PlanDraft, ids: dict[str, str]) -> tuple[Epic, ...]:
             id=ids[epic.key],
             title=epic.title,
             description=epic.description,
-            requirements=_canonical(prd, epic.requirements),
+            requirements=canonical(prd, epic.requirements),
         )
         for epic in draft.epics
     )
 
 
-def _story(prd: Prd, draft: StoryDraft, ids: dict[str, str], epics: dict[str, str]) -> Story:
+def story_of(prd: Prd, draft: StoryDraft, ids: dict[str, str], epics: dict[str, str]) -> Story:
     story = ids[draft.key]
     return Story(
         id=story,
@@ -305,7 +305,7 @@ def _story(prd: Prd, draft: StoryDraft, ids: dict[str, str], epics: dict[str, st
         depends_on=tuple(dict.fromkeys(ids[key] for key in draft.depends_on)),
         estimate_minutes=draft.estimate_minutes,
         complexity=draft.complexity,
-        requirements=_canonical(prd, _named_by(draft)),
+        requirements=canonical(prd, _named_by(draft)),
         module=draft.module,
         interface=draft.interface,
         test_paths=draft.test_paths,
@@ -313,7 +313,7 @@ def _story(prd: Prd, draft: StoryDraft, ids: dict[str, str], epics: dict[str, st
     )
 
 
-def _canonical(prd: Prd, names: Iterable[str]) -> tuple[str, ...]:
+def canonical(prd: Prd, names: Iterable[str]) -> tuple[str, ...]:
     """As the PRD spells them, each once."""
     known = by_key(requirement.id for requirement in prd.requirements)
     return tuple(dict.fromkeys(known[key_of(name)] for name in names))

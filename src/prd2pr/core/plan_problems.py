@@ -70,6 +70,12 @@ _KINDS = (
         "`source_paths` holds no tests, and no path stands in both lists: the two are written in different phases.",
     ),
     PlanProblemKind("PLN113", "title cannot be used", "A title is one line that fits into a commit's subject."),
+    PlanProblemKind(
+        "PLN114",
+        "story not asked for",
+        "When a PRD has changed, stories are planned for what changed and for nothing else: the rest of the plan "
+        "stands.",
+    ),
 )
 
 PLAN_PROBLEMS: dict[str, PlanProblemKind] = {kind.code: kind for kind in _KINDS}

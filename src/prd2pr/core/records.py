@@ -75,6 +75,7 @@ class Backlog(Document):
     stories: tuple[Story, ...] = ()
     questions: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
+    dropping: tuple[str, ...] = ()  # stories for what is gone from the PRD: approving the plan skips them
 
 
 class Requirement(Record):
@@ -157,6 +158,24 @@ class Spend(Record):
         )
 
 
+class Cursor(Record):
+    """How far the comments under one issue or pull request have been carried out."""
+
+    number: int
+    comment: int  # the last comment that was carried out, or begun
+    commands: int | None = None  # of its commands so many are done; None: all of them
+
+
+class Approval(Record):
+    """A person's word that money may be spent. It holds for the plan at `head`, not for what is pushed later."""
+
+    by: str
+    at: str
+    head: str
+    stories: tuple[str, ...] = ()  # empty: all
+    plan: str = ""  # digest of PRD and stories that it was given for; another plan has to be approved again
+
+
 class Status(Document):
     """status.json: the project machine of one PRD."""
 
@@ -165,6 +184,34 @@ class Status(Document):
     transitions: tuple[Transition, ...] = ()  # the last 20
     blocked_reason: str = ""
     advice: str = ""  # /suggest_fix: reaches the next attempt
+    order: Literal["", "run"] = ""  # `run`: go on until done, blocked or out of budget, in as many runs as it takes
+    order_story: str = ""  # the order is about this story alone
+    halted: bool = False  # /tdd halt_all: nothing goes on until /tdd resume
+    cursors: tuple[Cursor, ...] = ()
+    approvals: tuple[Approval, ...] = ()
+    issue: int | None = None  # the issue that the PRD was made from, or that asked for it
+    tracking: int | None = None  # the issue that follows the PRD
+
+
+class Retrospective(Record):
+    """/feedback, taken apart where it says itself what is what."""
+
+    by: str
+    at: str
+    text: str
+    went_well: tuple[str, ...] = ()
+    improve: tuple[str, ...] = ()
+    actions: tuple[str, ...] = ()
+
+
+class SprintMetrics(Record):
+    done: int = 0
+    skipped: int = 0
+    steps: int = 0
+    attempts: int = 0
+    refused: int = 0
+    seconds: float = 0
+    spend: Spend = Spend()
 
 
 class Sprint(Document):
@@ -174,6 +221,8 @@ class Sprint(Document):
     status: Literal["planned", "active", "paused", "completed"] = "planned"
     started_at: str | None = None
     ended_at: str | None = None
+    retrospective: Retrospective | None = None
+    metrics: SprintMetrics | None = None
 
 
 class Project(Document):
@@ -212,6 +261,7 @@ class Phase(StrEnum):
 
 # Notes of an INTEGRATED step whose refactoring made no commit.
 NOTHING_TO_REFACTOR = "refactor: nothing worth changing"
+REFACTORING_SKIPPED = "refactor: left out"  # the beginning of a note: a person decided so
 REFACTORING_DROPPED = "refactor: refused, so the code stays as GREEN proved it"
 
 
@@ -263,6 +313,9 @@ class Step(Record):
     seconds: float = 0
     spend: Spend = Spend()
     note: str = ""
+    people: tuple[str, ...] = ()  # whose commits this step proves together with its own
+    draft: bool = False  # of a note: work is in it that no gate has judged
+    undoes: int = 0  # of a note: the step whose work it takes back
 
 
 TestFileStatus = Literal["draft", "committed", "passing", "integrated"]

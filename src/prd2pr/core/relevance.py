@@ -29,6 +29,14 @@ def imported_by(files: Mapping[str, str], paths: Iterable[str]) -> tuple[str, ..
     return tuple(dict.fromkeys(by_module[name] for name in wanted if name in by_module))
 
 
+def tests_of(files: Mapping[str, str], paths: Iterable[str]) -> tuple[str, ...]:
+    """Tests that import these source files directly."""
+    modules = {module_name(path) for path in paths if path.endswith(".py")}
+    ends = tuple(module.rpartition(".")[2] for module in modules)
+    near = (path for path, source in files.items() if is_test_module(path) and any(end in source for end in ends))
+    return tuple(sorted(path for path in near if not modules.isdisjoint(_imports(path, files[path]))))
+
+
 def story_text(story: Story) -> str:
     criteria = (text for criterion in story.criteria for text in (criterion.text, criterion.example))
     return "\n".join([story.title, story.description, story.module, story.interface, *criteria])

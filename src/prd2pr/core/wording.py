@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-# Characters that reorder or hide text: direction overrides, invisible spaces, byte order marks, tag characters.
-DECEIVERS = re.compile("[\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
+# Characters that reorder or hide text: direction overrides, invisible spaces and letters, byte order marks, tags.
+DECEIVERS = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
+    "\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
 SURROGATES = re.compile("[\ud800-\udfff]")
 SPACES = re.compile(r"\s+")
 
@@ -30,6 +33,15 @@ def visible(text: str) -> str:
 
 def clip(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
+
+
+# What a job's log would obey: `::set-output …::` at the start of a line, `##[…]` anywhere in it.
+LOG_COMMAND = re.compile(r"^(\s*:)(?=:)|(##)(?=\[)", re.MULTILINE)
+
+
+def quiet_commands(text: str) -> str:
+    """Text for the log of a job: it can be read there and starts nothing."""
+    return LOG_COMMAND.sub("\\g<0>\u200b", text)
 
 
 @dataclass(frozen=True)

@@ -64,8 +64,11 @@ COMMANDS: tuple[Command, ...] = (
         "init",
         "write .prd2pr.yml, the workflow and prds/ with a template; never overwrites",
         "init:main",
-        "0",
-        (REPO,),
+        "0, or 1",
+        (
+            REPO,
+            option("--action", help="the Action to use (default: this prd2pr's own commit)", metavar="OWNER/REPO@SHA"),
+        ),
         "prd2pr init",
     ),
     Command(
@@ -175,7 +178,32 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("schema", "print the JSON Schema of .prd2pr.yml", "schema:main", "0", (JSON,), "prd2pr schema"),
     Command("action", "the entry of the GitHub Action", "action:main", "0, or 1 with an annotation", (), ""),
+    Command(
+        "replay",
+        "what an event of GitHub would make the bot do; without --dry-run it does it, as `action` would",
+        "replay:main",
+        "0, or 1",
+        (
+            option(
+                "-e", "--event", help="the event's name: push, issues, issue_comment …", metavar="EVENT", required=True
+            ),
+            option("-p", "--payload", help="the event's JSON", metavar="FILE", required=True),
+            option("--dry-run", help="say it, and do nothing", action="store_true"),
+            JSON,
+        ),
+        "prd2pr replay -e issue_comment -p event.json --dry-run",
+    ),
 )
+
+
+class ShowVersion(argparse.Action):
+    """Asks for the commit only when it is called for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from prd2pr.entry.built_from import built_from
+
+        sys.stdout.write(f"prd2pr {__version__} ({built_from() or 'commit unknown'})\n")
+        parser.exit()
 
 
 def parser() -> argparse.ArgumentParser:
@@ -184,7 +212,7 @@ def parser() -> argparse.ArgumentParser:
         description="Push a PRD, get a pull request in which every commit proves itself.",
         epilog="New here? `prd2pr demo` needs no key, no network and no GitHub.",
     )
-    top.add_argument("--version", action="version", version=f"prd2pr {__version__}")
+    top.add_argument("--version", action=ShowVersion, nargs=0, help="show version and commit")
     verbs = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for command in COMMANDS:
         verb = verbs.add_parser(

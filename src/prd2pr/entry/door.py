@@ -36,8 +36,10 @@ def push(event: dict[str, Any]) -> str:
     commits = event.get("commits")
     if not isinstance(commits, list) or len(commits) >= 20:  # GitHub lists no more than 20 with their files
         return ""
-    lists = [commit.get(part) for commit in commits if isinstance(commit, dict) for part in PARTS]
-    if any(each is not None and not isinstance(each, list) for each in lists):
+    if not commits:  # a branch was made or deleted
+        return ""
+    lists = [commit.get(part) if isinstance(commit, dict) else None for commit in commits for part in PARTS]
+    if not all(isinstance(each, list) for each in lists):  # Actions leaves the files out
         return ""
     paths = [path for each in lists for path in each or ()]
     return "" if any(str(path).endswith(PRD_ENDINGS) for path in paths) else "no PRD was pushed"
@@ -48,12 +50,18 @@ def comment(event: dict[str, Any]) -> str:
         return "only new comments count, not edited or deleted ones"
     said = event.get("comment")
     body = said.get("body") if isinstance(said, dict) else None
-    lines = str(body or "").splitlines()
+    lines = (body if isinstance(body, str) else "").lower().replace("-", "_").splitlines()
     return "" if any(line.lstrip().startswith(COMMAND_WORDS) for line in lines) else "the comment holds no command"
 
 
 def issue(event: dict[str, Any]) -> str:
     return "" if event.get("action") == "labeled" else "no label was added"
+
+
+def pull(event: dict[str, Any]) -> str:
+    if event.get("action") in ("closed", "labeled"):
+        return ""
+    return "the pull request was neither closed nor given a label"
 
 
 def matters(_: dict[str, Any]) -> str:
@@ -64,7 +72,10 @@ REASONS = {
     "push": push,
     "issue_comment": comment,
     "issues": issue,
+    "pull_request": pull,
     "workflow_dispatch": matters,
     "repository_dispatch": matters,
     "schedule": matters,
+    "installation": matters,
+    "installation_repositories": matters,
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import sys
 
 
@@ -21,9 +23,16 @@ def dispatch(arguments: list[str]) -> int:
         if reason := ignored():
             sys.stdout.write(f"prd2pr: nothing to do: {reason}\n")
             return 0
+    make_haste()
     from prd2pr.entry.cli import run
 
     return run(arguments)
+
+
+def make_haste() -> None:
+    """Loading makes many objects and no garbage; and there is no plugin for pydantic that it should look for."""
+    gc.set_threshold(50_000, 20, 20)
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 
 if __name__ == "__main__":

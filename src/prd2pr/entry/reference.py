@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 
 from prd2pr.config import json_schema, reference_rows
+from prd2pr.core.command_help import comment_commands_page
+from prd2pr.core.error_kinds import errors_page
 from prd2pr.core.findings import findings_page
 from prd2pr.core.machines import machines_page
 from prd2pr.entry.cli import COMMANDS, Command
-from prd2pr.entry.explain_errors import errors_page
 
 MADE = "<!-- Made from the code by `python -m prd2pr.entry.reference`. Edits here are lost. -->\n\n"
 
@@ -18,6 +19,7 @@ MADE = "<!-- Made from the code by `python -m prd2pr.entry.reference`. Edits her
 def pages() -> dict[str, str]:
     """Path in the repository → text."""
     return {
+        "docs/commands.md": MADE + comment_commands_page(),
         "docs/reference/commands.md": MADE + commands_page(),
         "docs/reference/config.md": MADE + config_page(),
         "docs/reference/findings.md": MADE + findings_page(),

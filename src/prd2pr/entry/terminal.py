@@ -19,6 +19,7 @@ from rich.text import Text
 
 from prd2pr.core.evidence import Evidence, Verdict
 from prd2pr.core.news import check_news
+from prd2pr.core.wording import quiet_commands
 from prd2pr.entry.terminal_lines import WIDEST, error_lines, lines_of, verdict_lines
 from prd2pr.errors import Prd2prError
 
@@ -108,7 +109,7 @@ class Terminal:
                 if self.console:
                     self.console.print(line, soft_wrap=True)
                 else:
-                    self.stream.write(f"{line.plain.rstrip()}\n")
+                    self.stream.write(f"{quiet_commands(line.plain.rstrip())}\n")
             self.stream.flush()
         except BrokenPipeError:
             self.lost = True

@@ -8,23 +8,27 @@ import os
 import secrets
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from prd2pr.agents.roles import ROLES
 from prd2pr.config import CONFIG_PATH, Config, load_config
+from prd2pr.core.approval import ApprovalMode
 from prd2pr.core.budget import Limits
 from prd2pr.core.findings import UNSWITCHABLE
 from prd2pr.core.gates import GatePolicy
 from prd2pr.core.paths import PathRules
 from prd2pr.core.prd import MAX_PRD_BYTES, decode_prd, parse_prd
 from prd2pr.core.records import Prd
+from prd2pr.core.said.leaks import Secrets
 from prd2pr.errors import ConfigInvalid, NotARepository, PrdInvalid, SetupProblem, UsageProblem
 from prd2pr.flows.gather import Gathering
 from prd2pr.flows.session import Hired, RunLog, Session
+from prd2pr.flows.writers import LocalWriter
 from prd2pr.models import open_model, recorded
-from prd2pr.ports import Progress, TestRunner
+from prd2pr.ports import BranchWriter, Progress, TestRunner
 from prd2pr.repo.git import Git
 from prd2pr.repo.journal import Journal
 from prd2pr.repo.store import StateStore
@@ -119,8 +123,11 @@ def limits_of(config: Config) -> Limits:
     return Limits(**config.budget.model_dump())
 
 
-def open_runner(git: Git, config: Config, *, cached: bool) -> TestRunner:
-    """`cached`: results are kept on disk. `verify` keeps them only while it runs: it believes nothing older."""
+def open_runner(git: Git, config: Config, *, cached: bool, many: bool = False) -> TestRunner:
+    """`cached`: results are kept on disk. `verify` keeps them only while it runs: it believes nothing older.
+
+    `many`: run will follow run.
+    """
     if config.test.command:
         raise SetupProblem(
             "test.command is set, and this version runs pytest only",
@@ -134,72 +141,118 @@ def open_runner(git: Git, config: Config, *, cached: bool) -> TestRunner:
             remedy="install what the tests need into an interpreter and name it as test.python",
         )
     python = find_python(git.workdir, config.test.python)
-    inner = PytestRunner(git.export, python, config.test)
+    inner = PytestRunner(git.export, python, config.test, many=many)
     return CachedRunner(inner, git.private / "cache" / "runs" if cached else None)
 
 
-def gathering_of(git: Git, config: Config, *, cached: bool) -> Gathering:
-    return Gathering(git, open_runner(git, config, cached=cached), path_rules(config))
+def gathering_of(git: Git, config: Config, *, cached: bool, many: bool = False) -> Gathering:
+    return Gathering(git, open_runner(git, config, cached=cached, many=many), path_rules(config))
 
 
-def hiring(options: argparse.Namespace, config: Config, progress: Progress) -> Callable[[str, bool], Hired]:
-    """Who does a role's work: `--model` for all, else the role's own, the stronger or the default one."""
+def hiring(
+    config: Config, progress: Progress, *, model: str | None = None, record: str | None = None
+) -> Callable[[str, bool], Hired]:
+    """Who does a role's work: `model` for all, else the role's own, the stronger or the default one."""
+    for_all = model or os.environ.get("PRD2PR_MODEL")
 
     @cache
     def hire(spec: str) -> Hired:
-        model = open_model(
+        opened = open_model(
             spec,
             prices=config.prices,
             on_retry=lambda retry: progress.say("retry", why=retry.why, seconds=retry.seconds),
         )
-        if options.record and spec.startswith(EDIT_THEMSELVES):
+        if record and spec.startswith(EDIT_THEMSELVES):
             raise UsageProblem(
                 f"{spec} works on files by itself, which a transcript cannot hold",
                 where="--record",
                 remedy="leave --record out, or record a model that answers with tool calls",
             )
-        if options.record:
-            model = recorded(model, Path(options.record))
-        return Hired(model, edits_itself=spec.startswith(EDIT_THEMSELVES))
+        if record:
+            opened = recorded(opened, Path(record))
+        return Hired(opened, edits_itself=spec.startswith(EDIT_THEMSELVES))
 
     def choose(role: str, strong: bool) -> Hired:
         fallback = config.models.strong if strong else config.models.default
-        return hire(options.model or os.environ.get("PRD2PR_MODEL") or config.models.roles.get(role) or fallback)
+        return hire(for_all or config.models.roles.get(role) or fallback)
 
     return choose
 
 
-def open_session(options: argparse.Namespace, progress: Progress, prd: Prd | None = None) -> Session:
+def open_session(
+    options: argparse.Namespace, progress: Progress, prd: Prd | None = None, *, many: bool = False
+) -> Session:
+    """`many`: more than one phase will be worked on."""
     git = open_repository(options.repo)
     base = git.rev("HEAD")
     base_branch = git.head_branch()
     config = read_config(git, base)
     prd = prd or read_prd(git, options.prd)
-    clock = SystemClock()
-    gathering = gathering_of(git, config, cached=True)
     if base_branch is None:
         progress.say("note", text=f"HEAD is detached: {base[:10]} is the base")
     warn_of_dirt(git, progress, prd)
+    return session_of(
+        Ground(git, config, base, base_branch or "", progress, many=many),
+        prd,
+        hire=hiring(config, progress, model=options.model, record=options.record),
+        writer=LocalWriter(git, progress),
+        only_story=getattr(options, "story", None) or "",
+    )
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What every session in one repository shares."""
+
+    git: Git
+    config: Config
+    base_commit: str
+    base_branch: str
+    progress: Progress
+    many: bool = False
+
+    @cached_property
+    def gathering(self) -> Gathering:
+        return gathering_of(self.git, self.config, cached=True, many=self.many)
+
+
+def session_of(
+    ground: Ground,
+    prd: Prd,
+    *,
+    hire: Callable[[str, bool], Hired],
+    writer: BranchWriter,
+    approval: ApprovalMode = "given",
+    issue: int | None = None,
+    only_story: str = "",
+    hidden: Secrets | None = None,
+) -> Session:
+    clock = SystemClock()
+    config, git = ground.config, ground.git
     branch = f"{config.branch_prefix}{prd.id}"
     return Session(
         git=git,
         store=StateStore(git, prd.id, branch),
+        writer=writer,
         config=config,
         prd=prd,
         branch=branch,
-        base_branch=base_branch or "",
-        base_commit=base,
-        runner=gathering.runner,
-        gathering=gathering,
+        base_branch=ground.base_branch,
+        base_commit=ground.base_commit,
+        runner=ground.gathering.runner,
+        gathering=ground.gathering,
         policy=gate_policy(config),
-        hire=hiring(options, config, progress),
+        hire=hire,
         clock=clock,
-        progress=progress,
+        progress=ground.progress,
         journal=Journal(git.private, prd.id),
         log=RunLog(run_id(clock), clock.now(), clock.monotonic()),
         rules=path_rules(config),
         limits=limits_of(config),
-        only_story=getattr(options, "story", None) or "",
+        only_story=only_story,
+        approval=approval,
+        issue=issue,
+        secrets=hidden or Secrets(),
     )
 
 

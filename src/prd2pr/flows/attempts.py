@@ -30,10 +30,27 @@ class Position:
     story: Story
     cycle: Cycle
     spent_prd: Spend = field(default_factory=Spend)
+    seconds_prd: float = 0
+    judged_from: str = ""  # the code tree of the last step, where commits since then are judged together with this one
+    people: tuple[str, ...] = ()  # whose commits these are
+    so_far: str = ""  # what the gate says of them
+    run_so_far: str = ""  # what failed in its run of them
+
+    @property
+    def base_tree(self) -> str:
+        return self.judged_from or self.code_tree
+
+    @property
+    def advice(self) -> str:
+        return "\n\n".join(filter(None, (self.state.status.advice, self.so_far)))
 
     @property
     def spent_story(self) -> Spend:
         return sum((step.spend for step in self.cycle.steps), Spend())
+
+    @property
+    def seconds_story(self) -> float:
+        return sum(step.seconds for step in self.cycle.steps)
 
 
 @dataclass(frozen=True)
@@ -69,10 +86,12 @@ def assignment_for(
         attempt=attempt,
         attempts=attempts,
         earlier=earlier,
-        test_output=red_output(position) if role.phase is Phase.GREEN else "",
-        advice=position.state.status.advice,
+        test_output=position.run_so_far or red_output(position) if role.phase is Phase.GREEN else "",
+        advice=position.advice,
         spent_story=position.spent_story,
         spent_prd=position.spent_prd,
+        seconds_story=position.seconds_story,
+        seconds_prd=position.seconds_prd,
         # The last attempt goes to the stronger model: cheaper than asking a person.
         strong=attempt == attempts > 1,
     )
@@ -192,8 +211,9 @@ def step_spend(session: Session, position: Position) -> Spend:
 
 
 def red_output(position: Position) -> str:
+    """What RED saw, while nothing was written since: of other code it would say what is no longer so."""
     reds = [step for step in position.cycle.steps if step.phase is Phase.RED]
-    if not reds:
+    if not reds or reds[-1].code_tree != position.code_tree:
         return ""
     proof = position.state.proof(position.story.id, reds[-1].n, Phase.RED)
     return failures_text(proof.evidence.head_run) if proof else ""

@@ -9,16 +9,22 @@ from functools import cached_property
 from prd2pr.core import advance
 from prd2pr.core.codec import decode
 from prd2pr.core.commit_message import StepRef, digest
+from prd2pr.core.cursors import moved_forward
+from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.decide import next_phase
+from prd2pr.core.deeds import DRAFTED_IN, drafted, has_only_fallen, undone
 from prd2pr.core.evidence import Finding, PathKind, Proof
-from prd2pr.core.layout import ATTRIBUTES, LOGS, PROJECT, STATE
-from prd2pr.core.paths import classify_path
+from prd2pr.core.layout import ATTRIBUTES, LOGS, PLAN_STORY, PROJECT, STATE
+from prd2pr.core.paths import TDD_ROOT, classify_path
 from prd2pr.core.plan import check_plan, draft_of
 from prd2pr.core.prd import decode_prd, parse_prd
 from prd2pr.core.progress_text import progress_text
-from prd2pr.core.records import Backlog, Cycle, Phase, Prd, ProjectState, Story
+from prd2pr.core.records import Backlog, Cycle, CycleState, Phase, Prd, ProjectState, Status, Step, Story
+from prd2pr.core.replan import plan_change, status_after, wrong_with
 from prd2pr.errors import PrdInvalid
-from prd2pr.flows.planning import PLAN_STORY
+from prd2pr.flows.decided_claims import decision_findings, decision_of, field_findings
+from prd2pr.flows.peoples_work import LastStep, last_step
+from prd2pr.flows.undoing import Undoing, undoing
 from prd2pr.repo.git import CommitInfo
 from prd2pr.repo.store import BranchState
 
@@ -60,6 +66,27 @@ class Claim:
         data = self.state.bytes_at(self.evidence_path)
         return decode(Proof, data, self.evidence_path) if data is not None else None
 
+    @cached_property
+    def last_step(self) -> LastStep:
+        return last_step(self.parent.store.git, self.parent.commit)
+
+    @property
+    def covers(self) -> bool:
+        """Whether the gate judges all since the last step, and so the commits of people in between as well."""
+        said = self.proof.evidence.base_tree if self.proof else ""
+        return self.step.phase in GATED and said == self.last_step.tree
+
+    @property
+    def judged_from(self) -> str:
+        """The tree that the step is judged against: the commit before it, or the last step, and nothing older."""
+        return self.last_step.tree if self.covers else self.base_tree
+
+    @property
+    def made(self) -> Step | None:
+        """The step as the cycle's record has it."""
+        cycle = self.state.cycle(self.step.story)
+        return cycle.steps[-1] if cycle and cycle.steps else None
+
 
 def record_findings(claim: Claim) -> Iterator[Finding]:
     """Evidence file, digests, trees, the order of steps, and what the commit changed of the state."""
@@ -73,6 +100,11 @@ def record_findings(claim: Claim) -> Iterator[Finding]:
         return
     yield from evidence_findings(claim)
     yield from subject_findings(claim)
+    decision = decision_of(claim)
+    if decision:
+        yield from decision_findings(claim, decision)
+        return
+    yield from field_findings(claim)
     if claim.step.phase is Phase.PLAN:
         yield from plan_findings(claim)
     else:
@@ -88,8 +120,8 @@ def evidence_findings(claim: Claim) -> Iterator[Finding]:
         yield error("VER104", "the evidence is about another step than the commit names")
     if evidence.head_tree != claim.head_tree:
         yield error("VER102", "the code of this commit is not the code that the evidence is about")
-    if evidence.base_tree != claim.base_tree:
-        yield error("VER104", "the commit before this one is not the one that the evidence starts from")
+    if evidence.base_tree != claim.judged_from:
+        yield error("VER104", "the evidence starts neither from the commit before this one nor from the last step")
     if not proof.verdict.accepted or proof.verdict.phase is not step.phase:
         yield error("VER107", "the recorded verdict does not accept this phase")
 
@@ -105,10 +137,10 @@ def subject_findings(claim: Claim) -> Iterator[Finding]:
 
 
 def plan_findings(claim: Claim) -> Iterator[Finding]:
-    """There is one plan, it is about the PRD in the same commit, and it keeps the rules for plans."""
+    """It is about the PRD in the same commit and keeps the rules for plans; a later one keeps what was begun."""
     prd = claim.state.prd
-    if claim.parent.planned or (claim.step.story, claim.step.n) != (PLAN_STORY, 1):
-        yield error("VER104", "there is a plan already")
+    if (claim.step.story, claim.step.n) != (PLAN_STORY, claim.parent.plan_steps + 1):
+        yield error("VER104", f"plan {claim.step.n} does not follow what was planned and decided before")
     if prd is None:
         yield error("VER106", "the plan has no prd.json", claim.state.paths.prd)
         return
@@ -116,10 +148,44 @@ def plan_findings(claim: Claim) -> Iterator[Finding]:
         yield error("VER108", "this is no place for a PRD", prd.path)
         return
     yield from prd_findings(claim, prd)
+    if claim.parent.planned:
+        yield from replan_findings(claim, prd)
+        return
     for problem in check_plan(prd, draft_of(claim.state.backlog)):
         yield error("VER106", f"{problem.code}: {problem.message}", claim.state.paths.backlog)
+    if not first_status(claim.state.status):
+        yield error("VER106", "the project cannot be in this state by a plan alone", claim.state.paths.status)
     if any(story.status != "backlog" for story in claim.state.backlog.stories) or claim.state.cycle_ids:
         yield error("VER106", "a plan begins with stories that nobody has worked on", claim.state.paths.backlog)
+
+
+def replan_findings(claim: Claim, prd: Prd) -> Iterator[Finding]:
+    """The PRD has changed, and of the plan no more than follows from that: what was begun is as it was."""
+    parent, state, paths = claim.parent, claim.state, claim.state.paths
+    if parent.prd is None or (parent.prd.id, parent.prd.blob) == (prd.id, prd.blob):
+        yield error("VER104", "there is a plan for this PRD already")
+        return
+    change = plan_change(parent.prd, parent.backlog, prd, parent.begun)
+    for what in wrong_with(prd, parent.backlog, change, state.backlog):
+        yield error("VER106", what, paths.backlog)
+    at = state.status.transitions[-1].at if state.status.transitions else ""
+    expected = status_after(parent.status, state.backlog, at=at)
+    cursors = state.status.cursors
+    if expected.model_copy(update={"cursors": cursors}) != state.status:
+        yield error("VER106", "a changed PRD does not make this of the project", paths.status)
+    if not moved_forward(parent.status.cursors, cursors):
+        yield error("VER106", "a comment that was carried out is no longer said to be", paths.status)
+    if state.bytes_at(paths.progress) != progress_text(prd, state.backlog, state.status).encode():
+        yield error("VER106", "progress.md does not say what the records say", paths.progress)
+
+
+def first_status(status: Status) -> bool:
+    """Either the plan is ready, or whoever called the program has approved it by that."""
+    if not status.transitions:
+        return False
+    by, at = status.transitions[0].by, status.transitions[0].at
+    begun = Status(issue=status.issue, cursors=status.cursors)
+    return status in (advance.plan_ready(begun, by=by, at=at), advance.planned(begun, (), by=by, at=at, goal="")[0])
 
 
 def prd_findings(claim: Claim, prd: Prd) -> Iterator[Finding]:
@@ -149,6 +215,8 @@ def order_findings(claim: Claim) -> Iterator[Finding]:
     last = after.steps[-1]
     if (last.n, last.phase, last.evidence, last.code_tree) != (step.n, step.phase, step.evidence, claim.head_tree):
         yield error("VER106", "the cycle's record does not name this step", claim.state.paths.cycle(step.story))
+    if step.phase is not Phase.NOTE and (last.draft or last.undoes):
+        yield error("VER106", "only a note can be a draft or undo a step", claim.state.paths.cycle(step.story))
     if step.phase is Phase.NOTE:
         yield from note_findings(claim, after)
     elif step.phase not in may_follow(claim):
@@ -161,7 +229,7 @@ def may_follow(claim: Claim) -> set[object]:
     assert claim.story is not None, "order_findings has looked"
     before = claim.cycle_before
     expected = next_phase(claim.story, before if before.steps else None)
-    if expected is Phase.REFACTOR:
+    if before.state is CycleState.REFACTOR and expected in (Phase.REFACTOR, Phase.INTEGRATED):
         return {Phase.REFACTOR, Phase.INTEGRATED}
     if expected is Phase.RED and claim.proof and claim.proof.evidence.pre_implemented:
         return {Phase.GREEN}  # openly without RED: the gate asks for new tests that pass and no other change
@@ -169,9 +237,50 @@ def may_follow(claim: Claim) -> set[object]:
 
 
 def note_findings(claim: Claim, after: Cycle) -> Iterator[Finding]:
+    before = claim.cycle_before
+    kept = (after.refused[: len(before.refused)], after.refused_writes[: len(before.refused_writes)])
+    if kept != (before.refused, before.refused_writes):
+        yield error("VER106", "what was refused before stays on record", claim.state.paths.cycle(after.story))
+    if after.steps[-1].undoes:
+        yield from undo_findings(claim, after)
+        return
+    if after.steps[-1].draft:
+        yield from draft_findings(claim, after)
+        return
     noted = {name: getattr(after, name) for name in NOTED_FIELDS}
+    if has_only_fallen(claim.cycle_before.test_files, after.test_files):
+        noted["test_files"] = after.test_files
     if claim.cycle_before.model_copy(update=noted) != after:
         yield error("VER104", "a note leads past no gate and changes no design", claim.state.paths.cycle(after.story))
+
+
+def undo_findings(claim: Claim, after: Cycle) -> Iterator[Finding]:
+    """Back to what was before the last step that led on, in record and code, and nowhere else."""
+    found = undoing(claim.parent.store, claim.parent.commit, after.story)
+    if not isinstance(found, Undoing):
+        yield error("VER104", f"nothing could be undone: {found.reason}")
+        return
+    if after.steps[-1].undoes != found.step.n:
+        yield error("VER104", f"it is step {found.step.n} that could be undone, not step {after.steps[-1].undoes}")
+    if claim.head_tree != found.tree:
+        yield error("VER108", f"the code is not what it was before step {found.step.n}")
+    if after != undone(after, found.earlier):
+        what = f"the record is not what it was before step {found.step.n}"
+        yield error("VER106", what, claim.state.paths.cycle(after.story))
+
+
+def draft_findings(claim: Claim, after: Cycle) -> Iterator[Finding]:
+    """The work of the present phase, which no gate has judged: it changes no more of the record than that it exists."""
+    before, git = claim.cycle_before, claim.state.store.git
+    phase = DRAFTED_IN.get(after.state)
+    entries = git.entries(claim.head_tree, f"{TDD_ROOT}/{after.story}")
+    blobs = tuple((entry.path, entry.blob) for entry in entries)
+    kept = {"steps": after.steps, "refused": after.refused, "refused_writes": after.refused_writes, "blocked": ""}
+    expected = drafted(before, phase, blobs, after.design).model_copy(update=kept) if phase else None
+    # Only tests may be drafted before their phase: DESIGN, which they leave, has no gate.
+    in_order = after.state is before.state or (before.state, phase) == (CycleState.DESIGN, Phase.RED)
+    if after != expected or not in_order:
+        yield error("VER104", "a draft leads past no gate", claim.state.paths.cycle(after.story))
 
 
 def dependency_findings(claim: Claim) -> Iterator[Finding]:
@@ -199,7 +308,9 @@ def file_findings(claim: Claim) -> Iterator[Finding]:
     own = {claim.evidence_path, paths.cycle(claim.step.story), paths.status, paths.backlog, paths.progress, ATTRIBUTES}
     if claim.step.phase is Phase.PLAN:
         own |= {paths.prd} | ({PROJECT} if claim.parent.bytes_at(PROJECT) is None else set())
-    roots = {f"{paths.root}/runs/": ".json", f"{paths.root}/sprints/": ".json", f"{LOGS}/": ".jsonl"}
+    roots = {f"{paths.root}/runs/": ".json", f"{LOGS}/": ".jsonl"}
+    if claim.step.phase is Phase.PLAN:
+        roots[f"{paths.root}/sprints/"] = ".json"
     for change in git.diff(git.tree(claim.parent.commit), git.tree(claim.commit.sha)):
         path = change.path
         if not path.startswith(f"{STATE}/") or path in own:
@@ -234,7 +345,8 @@ def expected_state(claim: Claim) -> ProjectState:
         after = claim.state.cycle(story)
         if after and after.blocked:
             return advance.blocked(before, "", at="").state
-        return ProjectState.SPRINT_ACTIVE if before.state is ProjectState.BLOCKED else before.state
+        freed = before.state is ProjectState.BLOCKED and claim.cycle_before.blocked
+        return ProjectState.SPRINT_ACTIVE if freed else before.state
     return before.state
 
 

@@ -10,18 +10,22 @@ from prd2pr.core.advance import Crossed
 from prd2pr.core.codec import encode
 from prd2pr.core.commit_message import StepRef, digest, step_trailers
 from prd2pr.core.commit_text import phase_outcome, phase_text, plan_outcome, plan_text
+from prd2pr.core.cursors import with_cursor
+from prd2pr.core.decision import BOT
 from prd2pr.core.evidence import Evidence, Proof, Verdict
-from prd2pr.core.layout import PROJECT, log_path
+from prd2pr.core.layout import PLAN_STORY, PROJECT, log_path
 from prd2pr.core.paths import TDD_ROOT
 from prd2pr.core.progress_text import progress_text
-from prd2pr.core.records import Backlog, Cycle, Phase, Project, Status, Step
+from prd2pr.core.records import Backlog, Cycle, Phase, Project, Sprint, Status, Step
+from prd2pr.errors import SecretFound
 from prd2pr.flows.attempts import Position, refused_records, refused_writes, step_spend
 from prd2pr.flows.ledger import spent
 from prd2pr.flows.phases import Crossing
-from prd2pr.flows.planning import PLAN_STORY
 from prd2pr.flows.session import Session
 from prd2pr.repo.git import BlobRef
 from prd2pr.repo.store import StateChange
+
+SUBMODULE = "160000"
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class Landing:
     body: str
     evidence: bytes
     at: str
+    note: str = ""
 
     @property
     def digest(self) -> str:
@@ -47,6 +52,7 @@ def land(session: Session, landing: Landing, change: StateChange) -> str:
     """One commit, and the branch on it. Whoever moved the branch meanwhile wins: BranchMoved, nothing is lost."""
     session.log.steps.append(f"{landing.story}/{landing.n}")
     layout = session.store.paths
+    change = with_pending(session, landing.base, change)
     whole = (
         change.with_bytes(layout.evidence(landing.story, landing.n, landing.phase), landing.evidence)
         .with_doc(layout.run(session.log.id), session.log.record(landing.at))
@@ -57,15 +63,51 @@ def land(session: Session, landing: Landing, change: StateChange) -> str:
     sha = session.store.commit_step(
         landing.base, landing.code_tree, whole, message, trailers=step_trailers(step), at=landing.at
     )
+    refuse_secrets(session, landing.base, sha)
     # Only a plan may make the branch. A branch that is gone by now was deleted by somebody, and stays deleted.
     creates = landing.phase is Phase.PLAN and landing.base == session.base_commit
     exists = session.git.branch_head(session.branch) is not None
-    note = session.git.update_branch(session.branch, sha, None if creates and not exists else landing.base)
+    sha = session.writer.move(session.branch, sha, None if creates and not exists else landing.base)
     session.log.landed = sha
-    if note:
-        session.progress.say("note", text=note)
+    session.log.made.add(sha)
+    session.log.committed = session.clock.monotonic()
+    session.log.pending = None
     session.journal.settle(sha)
     return sha
+
+
+def refuse_secrets(session: Session, base: str, sha: str) -> None:
+    """What is pushed is public for good, so a commit is looked through as it was made, before any branch knows it."""
+    if not session.secrets.values:
+        return
+    made = session.git.commit_info(sha)
+    if session.secrets.holds(f"{made.subject}\n{made.body}".encode()):
+        raise secret_found("the commit's message")
+    changes = [each for each in session.git.diff(base, sha) if each.new_blob and each.new_mode != SUBMODULE]
+    contents = session.git.read_blobs(each.new_blob for each in changes)
+    for change in changes:
+        name = change.path.encode("utf-8", "surrogateescape")
+        if session.secrets.holds(name) or session.secrets.holds(contents[change.new_blob]):
+            raise secret_found(session.secrets.scrub(change.path).text)
+
+
+def secret_found(where: str) -> SecretFound:
+    return SecretFound(
+        "the commit would publish a secret of this job, so it was not made part of the branch",
+        where=where,
+        remedy="see how code or test came to read it, and renew that secret; what was refused is not pushed",
+    )
+
+
+def with_pending(session: Session, base: str, change: StateChange) -> StateChange:
+    """The comment that this commit answers is carried out by it: both are true, or neither."""
+    if session.log.pending is None:
+        return change
+    path = session.store.paths.status
+    there = change.documents.get(Status)
+    status = there[1] if there else session.store.load(base).status
+    assert isinstance(status, Status), "documents are kept by their type"
+    return change.with_doc(path, with_cursor(status, session.log.pending))
 
 
 def log_bytes(session: Session) -> bytes:
@@ -77,8 +119,7 @@ def log_bytes(session: Session) -> bytes:
 
 def commit_plan(session: Session, head: str, code_tree: str, backlog: Backlog) -> str:
     at = session.clock.now()
-    by = session.git.user_name()
-    status, sprint = advance.planned(Status(), backlog.stories, by=by, at=at, goal=session.prd.title)
+    status, sprint = planned_status(session, backlog, at)
     tree = tree_with_prd(session, code_tree)
     evidence = Evidence(
         phase=Phase.PLAN, prd=session.prd.id, story=PLAN_STORY, step=1, base_tree=code_tree, head_tree=tree
@@ -92,9 +133,10 @@ def commit_plan(session: Session, head: str, code_tree: str, backlog: Backlog) -
         .with_doc(layout.prd, session.prd)
         .with_doc(layout.status, status)
         .with_doc(layout.backlog, backlog)
-        .with_doc(layout.sprint(sprint.id), sprint)
         .with_bytes(layout.progress, progress_text(session.prd, backlog, status).encode())
     )
+    if sprint:
+        change = change.with_doc(layout.sprint(sprint.id), sprint)
     spend = spent(session.journal.since(head))
     sha = land(session, landing, change)
     session.progress.say(
@@ -107,6 +149,14 @@ def commit_plan(session: Session, head: str, code_tree: str, backlog: Backlog) -
         sha=sha,
     )
     return sha
+
+
+def planned_status(session: Session, backlog: Backlog, at: str) -> tuple[Status, Sprint | None]:
+    """Whoever calls the program approves the plan by that; on a code host somebody else does, in a step of its own."""
+    by, begun = session.git.user_name(), Status(issue=session.issue)
+    if session.approval == "given":
+        return advance.planned(begun, backlog.stories, by=by, at=at, goal=session.prd.title)
+    return advance.plan_ready(begun, by=BOT, at=at), None
 
 
 def proof_bytes(evidence: Evidence, phase: Phase) -> bytes:
@@ -136,6 +186,9 @@ def commit_crossing(session: Session, position: Position, crossing: Crossing, se
     )
     proof = encode(Proof(evidence=evidence, verdict=crossing.judged.verdict))
     subject, body = phase_text(position.story, evidence, crossing.judged.explanation, crossing.note, crossing.design)
+    people = position.people if evidence.base_tree == position.judged_from else ()
+    if people:
+        body += f"\n\nThe commits of {', '.join(people)} since the last step are proved together with it."
     landing = Landing(
         position.head, crossing.judged.code_tree, position.story.id, n, crossing.phase, subject, body, proof, at
     )
@@ -149,6 +202,7 @@ def commit_crossing(session: Session, position: Position, crossing: Crossing, se
         seconds=round(seconds, 3),
         spend=step_spend(session, position),
         note=crossing.note,
+        people=people,
     )
     cycle = advance.advance(position.cycle, crossed_of(session, position, crossing, step, evidence))
     session.log.add(at, "crossed", story=position.story.id, phase=crossing.phase.value, attempts=step.attempts)
@@ -189,7 +243,7 @@ def story_change(session: Session, position: Position, cycle: Cycle, phase: Phas
     backlog = advance.with_story(
         position.state.backlog, position.story.id, "done" if phase is Phase.INTEGRATED else "in_progress"
     )
-    after = advance.settled(status, backlog, at=at) if phase is Phase.INTEGRATED else status
+    after = advance.integrated(status, backlog, position.story.id, at=at) if phase is Phase.INTEGRATED else status
     if after is not status:
         change = change.with_doc(layout.status, after)
     return change.with_doc(layout.backlog, backlog).with_bytes(

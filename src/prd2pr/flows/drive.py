@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from prd2pr.core.decide import Rest, next_phase, next_story
+from prd2pr.core.cycle_machine import GATED
+from prd2pr.core.decide import Rest, next_phase
 from prd2pr.core.paths import TDD_ROOT
 from prd2pr.core.records import Cycle, CycleState, Phase, Spend, Story
 from prd2pr.errors import BranchInUse, BranchMoved, BranchProblem, SetupProblem, StateCorrupted
 from prd2pr.flows.attempts import Position, Stuck
 from prd2pr.flows.commits import commit_block, commit_crossing, commit_plan, commit_retry
+from prd2pr.flows.peoples_step import take_up
 from prd2pr.flows.phases import Crossing, cross, withheld_green
 from prd2pr.flows.planning import make_plan
+from prd2pr.flows.readiness import carried_out_elsewhere, chosen_story, ready_head
+from prd2pr.flows.replan import prd_changed, prd_gone, replan
 from prd2pr.flows.session import Session
+from prd2pr.flows.twins import refuse_twins
 from prd2pr.flows.workbench import sweep
 from prd2pr.repo.store import BranchState
 
@@ -46,6 +51,8 @@ def drive(session: Session, max_steps: int | None = None) -> Driven:
                     raise
                 refuse_lost_steps(session)
                 session.progress.say("note", text="the branch moved meanwhile; reading it again")
+                if carried_out_elsewhere(session, head_of(session)):
+                    return Driven(head_of(session), steps, Rest("nothing", "another run has carried it out meanwhile"))
                 continue
             races = 0
             if isinstance(stepped, Rest):
@@ -90,9 +97,6 @@ def tell_where_it_goes_on(session: Session) -> None:
     stories = state.backlog.stories
     done = sum(story.status == "done" for story in stories)
     session.progress.say("resumed", text=f"{session.branch}: {done} of {len(stories)} stories are integrated")
-    if state.prd is not None and state.prd.blob != session.prd.blob:
-        text = f"{session.prd.path} has changed since it was planned; the plan stays as it is"
-        session.progress.say("note", text=text)
 
 
 def refuse_hopeless(session: Session) -> None:
@@ -113,12 +117,18 @@ def step(session: Session) -> str | Rest:
     """One commit further, or why not. The answer is the new head."""
     head = head_of(session)
     state = session.store.load(head)
-    if not state.planned:
-        return plan_step(session, head)
-    story = next_story(state.status, state.backlog, session.prd.path, session.only_story)
+    planned = plan_first(session, head, state)
+    if planned is not None:
+        return planned
+    ready = ready_head(session, head)
+    if isinstance(ready, Rest):
+        return ready
+    if ready != head:
+        head, state = ready, session.store.load(ready)
+    story = chosen_story(session, state)
     if isinstance(story, Rest):
         return story
-    if story.status == "blocked":
+    if story.status == "blocked" and not given_up(state, story):
         head = commit_retry(session, position_of(session, head, state, story))
         state = session.store.load(head)
         story = next(each for each in state.backlog.stories if each.id == story.id)
@@ -129,7 +139,18 @@ def step(session: Session) -> str | Rest:
     return phase_step(session, position, phase)
 
 
+def plan_first(session: Session, head: str, state: BranchState) -> str | Rest | None:
+    """A PRD that has no plan yet, or says something else by now; None where the plan is what the PRD says."""
+    if not state.planned:
+        return plan_step(session, head)
+    gone = prd_gone(session, state)
+    if gone is not None or not prd_changed(session, state):
+        return gone
+    return replan(session, head)
+
+
 def plan_step(session: Session, head: str) -> str:
+    refuse_twins(session, session.store.load(head))
     code_tree = session.git.code_tree(head)
     backlog = make_plan(session, head, code_tree)
     return commit_plan(session, head, code_tree, backlog)
@@ -145,7 +166,10 @@ def phase_step(session: Session, position: Position, phase: Phase) -> str | Rest
             f"put it back in a commit of its own, then prd2pr next {session.prd.path}",
         )
     started = session.clock.monotonic()
-    crossed = cross(session, position, phase)
+    if phase in GATED:
+        session.runner.expect()  # while the model thinks
+    position, taken_up = take_up(session, position, phase)
+    crossed = taken_up or cross(session, position, phase)
     if isinstance(crossed, Stuck):
         return block(session, position, crossed)
     head = commit_crossing(session, position, crossed, session.clock.monotonic() - started)
@@ -156,7 +180,7 @@ def phase_step(session: Session, position: Position, phase: Phase) -> str | Rest
 
 def touched_since_red(session: Session, position: Position) -> str:
     """A locked test that a person changed meanwhile. No attempt could pass with it, so none is made."""
-    files = position.cycle.test_files
+    files = [file for file in position.cycle.test_files if file.status != "draft"]
     if not files:
         return ""
     there = {entry.path: entry.blob for entry in session.git.entries(position.code_tree, TDD_ROOT)}
@@ -189,12 +213,18 @@ def position_of(session: Session, head: str, state: BranchState, story: Story) -
         story=story,
         cycle=cycle_of(state, story),
         spent_prd=prd_spend(state) if limited(session) else Spend(),
+        seconds_prd=prd_seconds(state) if session.limits.minutes_per_prd is not None else 0,
     )
 
 
 def limited(session: Session) -> bool:
     """Adding up all runs is only worth it where a limit per PRD is set."""
     return session.limits.usd_per_prd is not None or session.limits.tokens_per_prd is not None
+
+
+def given_up(state: BranchState, story: Story) -> bool:
+    cycle = state.cycle(story.id)
+    return cycle is not None and cycle.state is CycleState.ABORTED
 
 
 def cycle_of(state: BranchState, story: Story) -> Cycle:
@@ -216,10 +246,15 @@ def prd_spend(state: BranchState) -> Spend:
     return sum((run.spend for run in runs if run), Spend())
 
 
+def prd_seconds(state: BranchState) -> float:
+    cycles = (state.cycle(name) for name in state.cycle_ids)
+    return sum(step.seconds for cycle in cycles if cycle for step in cycle.steps)
+
+
 def what_is_next(session: Session) -> Rest:
     """Why the loop ended when the number of steps was what ended it."""
     state = session.store.load(head_of(session))
-    story = next_story(state.status, state.backlog, session.prd.path, session.only_story)
+    story = chosen_story(session, state)
     if isinstance(story, Rest):
         return story
     phase = next_phase(story, state.cycle(story.id))

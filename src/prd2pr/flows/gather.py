@@ -6,7 +6,7 @@ Gathering reads trees and runs tests; it judges nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -96,7 +96,7 @@ class _Case:
     @cached_property
     def base_report(self) -> RunReport:
         """The whole suite before the step; mostly known already, as the result of the step before."""
-        report = self.gathering.runner.run(RunRequest(self.pair.base.tree))
+        report = self.gathering.runner.run(RunRequest(self.pair.base.tree, followed_by=(0,)))
         if report.exit_status == COULD_NOT_START:
             raise CannotJudge(
                 f"the tests cannot be run before this step, so nothing can be said about it: {report.problems[0]}",
@@ -105,10 +105,13 @@ class _Case:
             )
         return report
 
-    def head_report(self, directories: Iterable[str], restore: Mapping[str, str] | None = None) -> RunReport:
+    def head_report(
+        self, directories: Iterable[str], restore: Mapping[str, str] | None = None, *, repeated: bool = False
+    ) -> RunReport:
         """The whole suite after the step, with canaries beside the tests that the step is about."""
         places = tuple(sorted({*directories} & _directories(self.pair.head.entries)))
-        return self.gathering.runner.run(RunRequest(self.pair.head.tree, restore=restore or {}, canary_dirs=places))
+        request = RunRequest(self.pair.head.tree, restore=restore or {}, canary_dirs=places)
+        return self.gathering.runner.run(replace(request, followed_by=(REPEAT_SEED,)) if repeated else request)
 
     def common(self) -> dict[str, Any]:
         """What evidence of every phase says."""
@@ -155,7 +158,7 @@ def _red(case: _Case) -> Evidence:
     pair, base = case.pair, case.base_report
     touched = [change.path for change in pair.changed(*LOCKED_KINDS)]
     modules = [path for path in touched if is_test_module(path)]
-    head = case.head_report(_parents(modules))
+    head = case.head_report(_parents(modules), repeated=True)
     tests = red_tests(_texts(pair.base.test_texts, modules), _texts(pair.head.test_texts, modules), base, head)
     comparison = compare(base, head)
     kept = tuple(test for test in comparison.regressed if test not in tests.carried)

@@ -11,7 +11,15 @@ from prd2pr.core.evidence import Evidence, PathKind, Verdict
 from prd2pr.core.gates import GATES
 from prd2pr.core.paths import TDD_ROOT, classify_path, promote
 from prd2pr.core.policy import policy_for
-from prd2pr.core.records import ALREADY_BUILT, NOTHING_TO_REFACTOR, REFACTORING_DROPPED, UNTESTED_KINDS, Design, Phase
+from prd2pr.core.records import (
+    ALREADY_BUILT,
+    NOTHING_TO_REFACTOR,
+    REFACTORING_DROPPED,
+    UNTESTED_KINDS,
+    CycleState,
+    Design,
+    Phase,
+)
 from prd2pr.flows.attempts import (
     Judged,
     Position,
@@ -49,20 +57,41 @@ def cross(session: Session, position: Position, phase: Phase) -> Phased:
 
 
 def design(session: Session, position: Position) -> Phased:
+    if position.cycle.design and position.cycle.state is CycleState.DESIGN:
+        return Crossing(Phase.DESIGN, undisturbed(session, position), design=position.cycle.design)  # drafted before
+    made = design_anew(session, position)
+    if isinstance(made, Stuck):
+        return made
+    return Crossing(Phase.DESIGN, undisturbed(session, position, made.explanation), design=made.design)
+
+
+@dataclass(frozen=True)
+class Designed:
+    design: Design
+    explanation: str
+
+
+def design_anew(session: Session, position: Position) -> Designed | Stuck:
     assignment = Assignment(
         role=ARCHITECT,
         code_tree=position.code_tree,
         head=position.head,
         policy=policy_for(Phase.DESIGN, position.story.id),
         story=position.story,
-        advice=position.state.status.advice,
+        advice=position.advice,
         spent_story=position.spent_story,
         spent_prd=position.spent_prd,
+        seconds_story=position.seconds_story,
+        seconds_prd=position.seconds_prd,
     )
     result = do_work(session, assignment).result
     if result.output is None or result.stop == "contradiction":
-        return Stuck(f"the architect says that the story contradicts itself: {result.explanation}")
-    # DESIGN has no gate: its evidence says that no code has changed, and verify looks whether that is so.
+        return Stuck(f"the architect finds a contradiction: {result.explanation}")
+    return Designed(result.output.design(), result.explanation)
+
+
+def undisturbed(session: Session, position: Position, explanation: str = "") -> Judged:
+    """DESIGN has no gate: its evidence says that no code has changed, and verify looks whether that is so."""
     evidence = Evidence(
         phase=Phase.DESIGN,
         prd=session.prd.id,
@@ -70,8 +99,7 @@ def design(session: Session, position: Position) -> Phased:
         base_tree=position.code_tree,
         head_tree=position.code_tree,
     )
-    judged = Judged(position.code_tree, evidence, Verdict(phase=Phase.DESIGN, accepted=True), 1, result.explanation)
-    return Crossing(Phase.DESIGN, judged, design=result.output.design())
+    return Judged(position.code_tree, evidence, Verdict(phase=Phase.DESIGN, accepted=True), 1, explanation)
 
 
 def red(session: Session, position: Position) -> Phased:
@@ -151,7 +179,7 @@ def judge_tree(
     context = StoryContext.of(
         session.prd.id, position.story, position.cycle, note=note, pre_implemented=pre_implemented
     )
-    evidence = gather(session.gathering, phase, position.code_tree, tree, story=context)
+    evidence = gather(session.gathering, phase, position.base_tree, tree, story=context)
     return Judged(tree, evidence, GATES[phase](evidence, session.policy), 1)
 
 
@@ -162,8 +190,8 @@ def fused_red(session: Session, position: Position) -> Phased:
     while len(earlier) < attempts:
         work = work_once(session, assignment_for(session, position, FUSED, earlier, attempts))
         if work.result.stop == "contradiction":
-            return Stuck(f"the story contradicts itself: {work.result.explanation}")
-        tests_only = replace(work, code_tree=without_code(session, position.code_tree, work.code_tree))
+            return Stuck(f"the programmer finds a contradiction: {work.result.explanation}")
+        tests_only = replace(work, code_tree=without_code(session, position.base_tree, work.code_tree))
         judged = judge_work(session, position, Phase.RED, tests_only, len(earlier) + 1)
         if judged.verdict.accepted:
             return Crossing(Phase.RED, judged, withheld=work.code_tree)
@@ -193,6 +221,7 @@ def withheld_green(session: Session, position: Position, tree: str) -> Phased:
 
 def integrated(session: Session, position: Position, note: str = "") -> Phased:
     """No model takes part: the tests move to their permanent place, and the whole suite runs there."""
+    position = replace(position, judged_from="", people=())  # it moves tests, and proves nothing else that changed
     session.progress.say("working", phase="integrated", attempt=1, what="moving the tests and running the whole suite")
     if position.story.kind in UNTESTED_KINDS:
         note = f"kind {position.story.kind}: no tests asked for"

@@ -2,30 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from prd2pr.agents.loop import RoleResult
 from prd2pr.agents.roles import PLANNER
 from prd2pr.agents.task import EarlierAttempt
 from prd2pr.core.evidence import Evidence, Finding, Verdict
+from prd2pr.core.layout import PLAN_STORY
 from prd2pr.core.plan import PlanDraft, PlanProblem, check_plan, to_backlog
 from prd2pr.core.policy import policy_for
 from prd2pr.core.records import Backlog, Phase
+from prd2pr.core.replan import PlanChange
 from prd2pr.errors import ModelRefused, PlanInvalid
 from prd2pr.flows.session import Session
 from prd2pr.flows.workbench import Assignment, do_work
 
 PLAN_ATTEMPTS = 3
-PLAN_STORY = "plan"  # stands for a story's id in the step and evidence of the plan itself
 
 
 def make_plan(session: Session, head: str, code_tree: str) -> Backlog:
     """Valid by all rules, or PlanInvalid with what is wrong. Writes nothing."""
+    draft = valid_draft(session, Question(head, code_tree), lambda draft: check_plan(session.prd, draft))
+    return to_backlog(session.prd, draft)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the planner is asked: to plan the PRD, or no more than what changed of it."""
+
+    head: str
+    code_tree: str
+    change: PlanChange | None = None
+    plan: int = 1  # the how manieth plan of this PRD it is
+
+
+def valid_draft(
+    session: Session, question: Question, check: Callable[[PlanDraft], tuple[PlanProblem, ...]]
+) -> PlanDraft:
     earlier: tuple[EarlierAttempt, ...] = ()
     problems: tuple[PlanProblem, ...] = ()
     while len(earlier) < PLAN_ATTEMPTS:
-        draft = ask_planner(session, head, code_tree, earlier)
-        problems = check_plan(session.prd, draft)
+        draft = ask_planner(session, question, earlier)
+        problems = check(draft)
         if not problems:
-            return to_backlog(session.prd, draft)
+            return draft
         session.progress.say(
             "refused",
             story=session.prd.id,
@@ -43,16 +64,18 @@ def make_plan(session: Session, head: str, code_tree: str) -> Backlog:
     )
 
 
-def ask_planner(session: Session, head: str, code_tree: str, earlier: tuple[EarlierAttempt, ...]) -> PlanDraft:
+def ask_planner(session: Session, question: Question, earlier: tuple[EarlierAttempt, ...]) -> PlanDraft:
     assignment = Assignment(
         role=PLANNER,
-        code_tree=code_tree,
-        head=head,
+        code_tree=question.code_tree,
+        head=question.head,
         policy=policy_for(Phase.PLAN, session.prd.id),
         attempt=len(earlier) + 1,
         attempts=PLAN_ATTEMPTS,
         earlier=earlier,
         strong=len(earlier) + 1 == PLAN_ATTEMPTS,
+        change=question.change,
+        plan=question.plan,
     )
     result: RoleResult[PlanDraft] = do_work(session, assignment).result
     if result.output is None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from prd2pr.core.budget import Limits
 from prd2pr.core.commit_message import StepRef, read_step
+from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Proof
 from prd2pr.core.picture import CommitFacts, PlanningCost, PullPicture, RefusedWrite, SpendLimits, picture
+from prd2pr.core.picture_next import Venue
 from prd2pr.core.records import Cycle, Phase, Spend
+from prd2pr.flows.peoples_work import step_of
 from prd2pr.flows.start import start_of
+from prd2pr.flows.verify import claim_of, covered_by
 from prd2pr.forges.pull_pages import body, page
 from prd2pr.ports import Forge, PullRequest
 from prd2pr.repo.git import CommitInfo, Git
@@ -25,14 +31,17 @@ def publish(forge: Forge, store: StateStore, branch: str, limits: Limits) -> str
     )
 
 
-def picture_of(store: StateStore, branch: str, limits: Limits) -> PullPicture:
+def picture_of(
+    store: StateStore, branch: str, limits: Limits, *, head: str = "", venue: Venue = "local", patches: bool = True
+) -> PullPicture:
+    """`head`: another commit than the branch's. Without `patches` no diff is read: a code host shows its own."""
     git = store.git
-    head = git.rev(branch)
+    head = head or git.rev(branch)
     state = store.load(head)
     assert state.prd is not None, "only a planned PRD is published"
     base = start_of(git, head).commit
     cycles = {story: cycle for story in state.cycle_ids if (cycle := state.cycle(story)) is not None}
-    steps, strangers = commits_of(git, base, head, store.prd_id)
+    steps, strangers = commits_of(git, base, head, store.prd_id, patches=patches)
     models = [run.model for run_id in state.run_ids() if (run := state.run(run_id)) is not None]
     return picture(
         state.prd,
@@ -45,6 +54,7 @@ def picture_of(store: StateStore, branch: str, limits: Limits) -> PullPicture:
         model=models[-1] if models else "",
         replayed=any(model.startswith(REPLAY) for model in models),
         head=branch,
+        venue=venue,
         base=state.project.base_branch or base[:10],
         strangers=strangers,
         refused_writes=writes_of(cycles),
@@ -53,14 +63,16 @@ def picture_of(store: StateStore, branch: str, limits: Limits) -> PullPicture:
 
 
 def commits_of(
-    git: Git, base: str, head: str, prd: str
+    git: Git, base: str, head: str, prd: str, *, patches: bool = True
 ) -> tuple[dict[tuple[str, int], CommitFacts], tuple[CommitFacts, ...]]:
     steps: dict[tuple[str, int], CommitFacts] = {}
     strangers = []
-    before = base
-    for commit in git.log(f"{base}..{head}"):
+    before, line = base, git.log(f"{base}..{head}")
+    proved_with = judged_together(git, line)
+    for commit in line:
         step = read_step(commit.trailers)
-        facts = commit_facts(git, before, commit, step)
+        facts = commit_facts(git, before, commit, step) if patches else bare_facts(commit)
+        facts = replace(facts, proved_with=proved_with.get(commit.sha, ""))
         if step and step.prd == prd:
             steps[step.story, step.n] = facts
         else:
@@ -69,10 +81,26 @@ def commits_of(
     return steps, tuple(strangers)
 
 
+def judged_together(git: Git, line: tuple[CommitInfo, ...]) -> dict[str, str]:
+    """Commits of people and drafts, and the step that a gate has judged them with."""
+    found: dict[str, str] = {}
+    waiting = False  # whether there is anything since the last gate that a step could prove
+    for commit in line:
+        step = step_of(commit)
+        if step and waiting:
+            found |= dict.fromkeys(covered_by(claim_of(git, commit, step)), f"{step.story}/{step.n}")
+        waiting = step is None or step.phase is Phase.NOTE or (waiting and step.phase not in GATED)
+    return found
+
+
+def bare_facts(commit: CommitInfo) -> CommitFacts:
+    return CommitFacts(commit.sha, commit.subject, commit.at)
+
+
 def commit_facts(git: Git, before: str, commit: CommitInfo, step: StepRef | None) -> CommitFacts:
     """The diff of the code alone. A plan's diff is the PRD, which nobody needs to see twice."""
     if step and step.phase in (Phase.PLAN, Phase.DESIGN, Phase.NOTE):
-        return CommitFacts(commit.sha, commit.subject, commit.at)
+        return bare_facts(commit)
     old, new = git.code_tree(before), git.code_tree(commit.sha)
     files = tuple(change.path for change in git.diff(old, new))
     return CommitFacts(commit.sha, commit.subject, commit.at, git.patch(old, new, limit=PATCH_BYTES), files)

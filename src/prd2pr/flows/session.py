@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from prd2pr.config import Config
+from prd2pr.core.approval import ApprovalMode
 from prd2pr.core.budget import Limits
 from prd2pr.core.gates import GatePolicy
 from prd2pr.core.paths import PathRules
-from prd2pr.core.records import Prd, RunRecord, Spend
+from prd2pr.core.records import Cursor, Prd, RunRecord, Spend
+from prd2pr.core.said.leaks import Secrets
 from prd2pr.flows.gather import Gathering
-from prd2pr.ports import Clock, Model, Progress, TestRunner
+from prd2pr.ports import BranchWriter, Clock, Model, Progress, TestRunner
 from prd2pr.repo.git import Git
 from prd2pr.repo.journal import Journal
 from prd2pr.repo.store import StateStore
@@ -27,9 +29,12 @@ class RunLog:
     started: float  # of the monotonic clock
     model: str = ""
     landed: str = ""  # the last commit that this invocation made
+    committed: float = 0  # when that was, by the monotonic clock; 0: it has made none yet
+    made: set[str] = field(default_factory=set)  # commits that this invocation put on the branch
     steps: list[str] = field(default_factory=list)
     lines: list[dict[str, Any]] = field(default_factory=list)
     spend: Spend = field(default_factory=Spend)
+    pending: Cursor | None = None  # a comment that is being carried out: the next commit moves the cursor there
 
     def add(self, at: str, kind: str, **facts: object) -> None:
         self.lines.append({"at": at, "kind": kind, **facts})
@@ -58,6 +63,7 @@ class Hired:
 class Session:
     git: Git
     store: StateStore
+    writer: BranchWriter
     config: Config
     prd: Prd
     branch: str
@@ -74,3 +80,6 @@ class Session:
     rules: PathRules
     limits: Limits
     only_story: str = ""
+    approval: ApprovalMode = "given"  # on a code host: what the configuration says
+    issue: int | None = None  # that the PRD was made from, or that asked for it
+    secrets: Secrets = field(default_factory=Secrets)  # that no commit and no prompt may hold

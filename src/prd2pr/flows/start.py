@@ -42,6 +42,12 @@ def start_of(git: Git, head: str) -> Start:
     return Start(commit, name)
 
 
+def begun_after_merge(store: StateStore, head: str, base: str) -> bool:
+    """The base held the PRD's state when the branch left it: an earlier pull request is not this branch's."""
+    left = store.git.merge_base(base, head)
+    return left is not None and left != head and store.load(left).planned
+
+
 def known_bases(git: Git, head: str) -> dict[str, str]:
     """Name → commit, the most telling first; the branch that is judged is none."""
     here = git.head_branch()

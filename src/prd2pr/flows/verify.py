@@ -8,22 +8,29 @@ which was itself proved before. What the records say is looked at in `claims.py`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from prd2pr.core.advance import Crossed, advance
 from prd2pr.core.commit_message import StepRef, read_step
+from prd2pr.core.cycle_machine import GATED
+from prd2pr.core.deeds import DRAFTED_IN
 from prd2pr.core.evidence import Evidence, Finding, Verdict
 from prd2pr.core.gates import GATES, GatePolicy
-from prd2pr.core.paths import TDD_ROOT
+from prd2pr.core.paths import TDD_ROOT, classify_path
+from prd2pr.core.policy import may_write, policy_for
 from prd2pr.core.records import Phase
 from prd2pr.core.sameness import differences
 from prd2pr.errors import IllegalCommand, InputInvalid, StateProblem
 from prd2pr.flows.claims import Claim, error, record_findings
+from prd2pr.flows.decided_claims import decision_of
 from prd2pr.flows.gather import Gathering, StoryContext, gather
+from prd2pr.flows.peoples_work import step_of
+from prd2pr.flows.undoing import Undoing, undoing
 from prd2pr.repo.git import CommitInfo, Git
 from prd2pr.repo.store import StateStore
 
 UNGATED = (Phase.PLAN, Phase.DESIGN, Phase.NOTE)
+DRAFT = "draft"
 OUTCOME_OF_RECORD = ("state", "tests", "test_files", "design", "pre_implemented")
 
 
@@ -35,12 +42,26 @@ class Checked:
     subject: str
     step: str = ""  # loyalty/loyalty-1/2
     phase: str = ""
-    claimed: str = ""  # "accepted", or nothing where no step is claimed
+    claimed: str = ""  # "accepted" or "draft", or nothing where no step is claimed
     findings: tuple[Finding, ...] = ()
+    proved_with: str = ""  # the step whose gate has judged this commit together with its own
+
+    @property
+    def draft(self) -> bool:
+        return self.claimed == DRAFT
+
+    @property
+    def sound(self) -> bool:
+        return not any(finding.severity == "error" for finding in self.findings)
 
     @property
     def proved(self) -> bool:
-        return bool(self.step) and not any(finding.severity == "error" for finding in self.findings)
+        return bool(self.proved_with or (self.step and not self.draft)) and self.sound
+
+    @property
+    def unproven(self) -> bool:
+        """Nobody has claimed that a gate has judged it, and none has."""
+        return not self.proved_with and (not self.step or (self.draft and self.sound))
 
     def as_json(self) -> dict[str, object]:
         return {
@@ -49,6 +70,7 @@ class Checked:
             "phase": self.phase or None,
             "claimed": self.claimed or None,
             "proved": self.proved,
+            "proved_with": self.proved_with or None,
             "findings": [finding.model_dump() for finding in self.findings],
         }
 
@@ -61,22 +83,43 @@ def claim_of(git: Git, commit: CommitInfo, step: StepRef) -> Claim:
 
 
 def look_over(git: Git, base: str, head: str) -> tuple[int, int]:
-    """How many commits of a branch are steps whose records are as they were proved, and how many there are.
+    """How many commits of a branch are as they were proved, with a step or as a step, and how many there are.
 
     No test is run: this sees what somebody has changed since, not whether a step was ever true.
     """
     commits = git.log_all(f"{base}..{head}")
-    return sum(is_intact(git, commit) for commit in commits), len(commits)
+    intact: set[str] = set()
+    for commit in commits:
+        intact |= intact_with(git, commit)
+    return len(intact), len(commits)
 
 
-def is_intact(git: Git, commit: CommitInfo) -> bool:
-    step = read_step(commit.trailers)
-    if step is None or len(commit.parents) != 1:
-        return False
+def intact_with(git: Git, commit: CommitInfo) -> set[str]:
+    """The commit, where it is a step as its records have it, and those that it was judged together with."""
+    step = step_of(commit)
+    if step is None:
+        return set()
     try:
-        return not any(record_findings(claim_of(git, commit, step)))
+        claim = claim_of(git, commit, step)
+        intact = not any(record_findings(claim)) and not is_draft(claim)
+        return {commit.sha, *covered_by(claim)} if intact else set()
     except (StateProblem, InputInvalid):
-        return False
+        return set()
+
+
+def is_draft(claim: Claim) -> bool:
+    """A draft of a design changes no code: there is nothing that a gate would have to judge."""
+    noted = claim.step.phase is Phase.NOTE and claim.base_tree != claim.head_tree
+    return noted and bool(claim.made and claim.made.draft)
+
+
+def covered_by(claim: Claim) -> set[str]:
+    """Commits between the last step and this one, where the gate has judged them together, or drafts taken back."""
+    if claim.step.phase is Phase.NOTE and claim.made and claim.made.undoes:
+        found = undoing(claim.parent.store, claim.parent.commit, claim.step.story)
+        return set(found.drafts) if isinstance(found, Undoing) else set()
+    last = claim.last_step if claim.covers else None
+    return {commit.sha for commit in last.commits} if last and last.sound else set()
 
 
 @dataclass(frozen=True)
@@ -94,36 +137,45 @@ class Verifier:
         done = [unproven(commit, "a merge brought it in; nobody has proved it") for commit in brought]
         for each in done:
             self.on_checked(each)
+        held: list[Checked] = []  # told once it is known whether a later step has judged them too
         for commit in line:
-            checked = self.check(commit)
-            self.on_checked(checked)
-            done.append(checked)
-        return done
+            checked, covered = self.check(commit)
+            held = [with_step(each, checked) if each.commit in covered else each for each in held]
+            held.append(checked)
+            if checked.phase in GATED or not any(each.unproven for each in held):
+                done += self.told(held)
+                held = []
+        return done + self.told(held)
 
-    def check(self, commit: CommitInfo) -> Checked:
+    def told(self, held: list[Checked]) -> list[Checked]:
+        for each in held:
+            self.on_checked(each)
+        return held
+
+    def check(self, commit: CommitInfo) -> tuple[Checked, set[str]]:
+        """What is so of a commit, and which commits before it are proved together with it."""
         step = read_step(commit.trailers)
         if step is None:
-            return unproven(commit, "no step is claimed for this commit: nobody has proved it")
+            return unproven(commit, "no step is claimed for this commit: nobody has proved it"), set()
         if len(commit.parents) != 1:
-            return unproven(commit, "a step follows exactly one commit, and this one is a merge or a root")
-        return Checked(
-            commit.sha,
-            commit.subject,
-            f"{step.prd}/{step.story}/{step.n}",
-            step.phase.value,
-            "accepted",
-            tuple(self.findings(commit, step)),
-        )
-
-    def findings(self, commit: CommitInfo, step: StepRef) -> Iterator[Finding]:
+            return unproven(commit, "a step follows exactly one commit, and this one is a merge or a root"), set()
+        claimed, findings, covered = "accepted", [], set[str]()
         try:
             claim = claim_of(self.git, commit, step)
-            wrong = [*record_findings(claim)]
-            yield from wrong
-            if not wrong:
-                yield from self.work_findings(claim)
+            findings = [*self.findings(claim)]
+            claimed = DRAFT if is_draft(claim) else claimed
+            covered = covered_by(claim)
         except (StateProblem, InputInvalid) as problem:
-            yield error("VER106", problem.what, problem.where)
+            findings = [error("VER106", problem.what, problem.where)]
+        name = f"{step.prd}/{step.story}/{step.n}"
+        checked = Checked(commit.sha, commit.subject, name, step.phase.value, claimed, tuple(findings))
+        return checked, covered if checked.proved else set()
+
+    def findings(self, claim: Claim) -> Iterator[Finding]:
+        wrong = [*record_findings(claim)]
+        yield from wrong
+        if not wrong:
+            yield from self.work_findings(claim)
 
     def work_findings(self, claim: Claim) -> Iterator[Finding]:
         if claim.step.phase in UNGATED:
@@ -142,7 +194,7 @@ class Verifier:
         context = StoryContext.of(
             claim.step.prd, claim.story, claim.cycle_before, note=said.note, pre_implemented=said.pre_implemented
         )
-        evidence = gather(self.gathering, claim.step.phase, claim.base_tree, claim.head_tree, story=context)
+        evidence = gather(self.gathering, claim.step.phase, claim.judged_from, claim.head_tree, story=context)
         return evidence, GATES[claim.step.phase](evidence, self.policy)
 
     def verdict_findings(self, claim: Claim, evidence: Evidence, verdict: Verdict) -> Iterator[Finding]:
@@ -157,11 +209,30 @@ class Verifier:
             )
 
     def code_findings(self, claim: Claim) -> Iterator[Finding]:
+        undoes = claim.step.phase is Phase.NOTE and claim.made and claim.made.undoes
+        if decision_of(claim) or undoes:
+            return  # the records have been compared with what the code was before
+        if is_draft(claim):
+            yield from self.draft_findings(claim)
+            return
         prd = claim.state.prd if claim.step.phase is Phase.PLAN else None
+        old = claim.parent.prd if prd is not None else None
         for change in self.git.diff(claim.base_tree, claim.head_tree):
             is_prd = prd is not None and change.path == prd.path and change.new_blob == prd.blob
-            if not is_prd or change.new_mode != "100644":
+            moved = old is not None and prd is not None and prd.path != old.path == change.path and not change.new_blob
+            if not moved and not (is_prd and change.new_mode == "100644"):
                 yield error("VER108", f"a {claim.step.phase.value} commit changes no code", change.path)
+
+    def draft_findings(self, claim: Claim) -> Iterator[Finding]:
+        """A draft writes where the role of its phase may write."""
+        cycle = claim.state.cycle(claim.step.story)
+        assert cycle is not None, "record_findings has looked"
+        assert claim.story is not None, "record_findings has looked"
+        policy = policy_for(DRAFTED_IN[cycle.state], claim.story.id, kind=claim.story.kind)
+        for change in self.git.diff(claim.base_tree, claim.head_tree):
+            refused = may_write(change.path, classify_path(change.path, self.gathering.rules), policy)
+            if refused:
+                yield error("VER108", f"a draft may not write this: {refused.message}", change.path)
 
     def outcome_findings(self, claim: Claim, evidence: Evidence, verdict: Verdict) -> Iterator[Finding]:
         """The cycle's record must be what this step, seen now, makes of the record before it."""
@@ -186,6 +257,13 @@ class Verifier:
             if getattr(expected, name) != getattr(after, name):
                 what = f"`{name}` is not what this step leads to"
                 yield error("VER106", what, claim.state.paths.cycle(claim.step.story))
+
+
+def with_step(checked: Checked, step: Checked) -> Checked:
+    """Nobody claimed it for this commit alone; the gate of the step has judged it."""
+    if not checked.unproven:
+        return checked
+    return replace(checked, proved_with=step.step, findings=())
 
 
 def unproven(commit: CommitInfo, why: str) -> Checked:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from prd2pr.core.evidence import RunReport
 from prd2pr.core.layout import ARCHITECTURE, BEST_PRACTICES
 from prd2pr.core.policy import WritePolicy
 from prd2pr.core.records import Design, Spend, Story
+from prd2pr.core.replan import PlanChange
 from prd2pr.errors import SpendLimit
 from prd2pr.flows.ledger import spent
 from prd2pr.flows.session import Session
@@ -51,7 +53,11 @@ class Assignment(Generic[Output]):
     advice: str = ""
     spent_story: Spend = field(default_factory=Spend)
     spent_prd: Spend = field(default_factory=Spend)
+    seconds_story: float = 0  # that recorded steps took
+    seconds_prd: float = 0
     strong: bool = False
+    change: PlanChange | None = None  # the planner: no more than this is to be planned
+    plan: int = 1
 
     @property
     def subject(self) -> str:
@@ -88,6 +94,7 @@ def do_work(session: Session, assignment: Assignment[Output]) -> Work[Output]:
             before_call=lambda request: budget_stop(session, assignment, model, request),
             after_call=lambda purpose, reply: note_call(session, assignment, purpose, reply),
             edits_itself=hired.edits_itself,
+            secrets=session.secrets,
         )
         if result.stop == "budget":
             raise SpendLimit(result.explanation, remedy=budget_remedy(session, assignment, model))
@@ -113,7 +120,8 @@ def fresh_directory(session: Session, *, precious: bool = False) -> Iterator[Pat
             keep(session, directory)
         raise
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        # In the background: nobody waits for a disk to forget.
+        threading.Thread(target=shutil.rmtree, args=(directory,), kwargs={"ignore_errors": True}).start()
 
 
 def sweep(session: Session) -> None:
@@ -154,6 +162,8 @@ def task_of(session: Session, assignment: Assignment[Output], model: Model) -> T
         earlier=assignment.earlier,
         test_output=assignment.test_output,
         advice=assignment.advice,
+        change=assignment.change,
+        plan=assignment.plan,
     )
 
 
@@ -203,12 +213,15 @@ def budget_remedy(session: Session, assignment: Assignment[Output], model: Model
 def budget_of(session: Session, assignment: Assignment[Output]) -> Budget:
     """What the branch says was spent, and what was spent since without a commit."""
     unsettled = session.journal.since(assignment.head)
+    under_way = session.clock.monotonic() - (session.log.committed or session.log.started)
     return Budget(
         limits=session.limits,
         spent_run=session.log.spend,
         spent_story=assignment.spent_story + (spent(unsettled, assignment.subject) if assignment.subject else Spend()),
         spent_prd=assignment.spent_prd + spent(unsettled),
         started=session.log.started,
+        seconds_story=assignment.seconds_story + under_way,
+        seconds_prd=assignment.seconds_prd + under_way,
     )
 
 

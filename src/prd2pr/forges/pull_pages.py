@@ -28,20 +28,33 @@ LEAVE_OUT = {
 }
 
 
-def body(picture: PullPicture, *, commit_url: str = "", limit: int = BODY_LIMIT) -> str:
-    """Markdown for GitHub. `commit_url` is what stands before a SHA in a link; without it there are no links."""
-    filters = {"prose": prose, "neutral": neutral, "code": code, "left_out_name": LEAVE_OUT.__getitem__}
-    template = environment(filters).get_template("pr/pr.md.j2")
+BODY_FILTERS = {"prose": prose, "neutral": neutral, "code": code, "left_out_name": LEAVE_OUT.__getitem__}
+PAGE_FILTERS = {"spans": spans, "moment": moment}
+
+
+def load_templates() -> None:
+    """Compiled now, so that showing takes no time later."""
+    environment(BODY_FILTERS).get_template("pr/pr.md.j2")
+    for name in ("style.css", "pr.html.j2", "board.html.j2", "evidence.html.j2", "marks.html.j2", "trace.html.j2"):
+        environment(PAGE_FILTERS).get_template(f"pr/{name}")
+
+
+def body(picture: PullPicture, *, commit_url: str = "", closes: int | None = None, limit: int = BODY_LIMIT) -> str:
+    """Markdown for GitHub. `commit_url` is what stands before a SHA in a link; without it there are no links.
+
+    `closes`: the issue that asked for it, which is done when this is merged.
+    """
+    template = environment(BODY_FILTERS).get_template("pr/pr.md.j2")
 
     def render(left_out: Sequence[str], rows: int) -> str:
-        return template.render(pr=picture, left_out=tuple(left_out), rows=rows, commit_url=commit_url)
+        return template.render(pr=picture, left_out=tuple(left_out), rows=rows, commit_url=commit_url, closes=closes)
 
     return fit(render, tuple(LEAVE_OUT), len(picture.board), limit)
 
 
 def page(picture: PullPicture) -> str:
     """One self-contained HTML file. Its policy allows exactly one style sheet, by digest, and nothing else."""
-    templates = environment({"spans": spans, "moment": moment})
+    templates = environment(PAGE_FILTERS)
     style = templates.get_template("pr/style.css").render()
     digest = base64.b64encode(sha256(style.encode()).digest()).decode()
     return templates.get_template("pr/pr.html.j2").render(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Self
 
@@ -24,6 +25,7 @@ from prd2pr.repo.process import (
     nul_fields,
     plain_directory,
 )
+from prd2pr.repo.remote import Remote
 from prd2pr.repo.trees import STATE_DIRECTORY, TREE_MODE, BlobRef, TreeLine
 
 __all__ = ["BlobRef", "CommitInfo", "Entry", "Git", "RawChange"]
@@ -74,6 +76,9 @@ class Git:
         self._digest = hashlib.sha256 if object_format == "sha256" else hashlib.sha1
         self._code_trees: dict[str, str] = {}
         self._author: tuple[str, str] | None = None
+        # Trees never change, and the same few are looked at again and again.
+        self._listed = lru_cache(maxsize=6)(self._list)
+        self._compared = lru_cache(maxsize=64)(self._compare)
 
     @classmethod
     def open(cls, path: Path | str) -> Self:
@@ -189,8 +194,11 @@ class Git:
 
     def entries(self, tree: str, prefix: str = "") -> tuple[Entry, ...]:
         """All files of a tree, or those under a directory."""
+        return self._listed(self.tree(tree), prefix)
+
+    def _list(self, tree: str, prefix: str) -> tuple[Entry, ...]:
         under = ("--", prefix.rstrip("/") + "/") if prefix else ()
-        raw = self._plain.out("ls-tree", "-r", "-z", "--full-tree", self.tree(tree), *under).stdout
+        raw = self._plain.out("ls-tree", "-r", "-z", "--full-tree", tree, *under).stdout
         found = []
         for line in nul_fields(raw):
             meta, path = line.split("\t", 1)
@@ -220,7 +228,9 @@ class Git:
         return {name: found.content for name, found in answers.items() if found}
 
     def diff(self, old_tree: str, new_tree: str) -> tuple[RawChange, ...]:
-        old, new = self.tree(old_tree), self.tree(new_tree)
+        return self._compared(self.tree(old_tree), self.tree(new_tree))
+
+    def _compare(self, old: str, new: str) -> tuple[RawChange, ...]:
         raw = self._plain.out("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", old, new).stdout
         fields = nul_fields(raw)
         changes = []
@@ -250,10 +260,21 @@ class Git:
         names = output.text.split()
         return tuple(parse_commit(found) for found in self._objects.contents_of(names) if found)
 
+    def commit_info(self, name: str) -> CommitInfo:
+        found = self._objects.contents(f"{name}^{{commit}}")
+        if found is None:
+            raise self._unknown(name)
+        return parse_commit(found)
+
     def ancestors(self, commit: str, limit: int) -> tuple[str, ...]:
         """The commit and those before it, along first parents, the newest first."""
         arguments = ("rev-list", "--first-parent", f"--max-count={limit}", "--end-of-options", self.rev(commit), "--")
         return tuple(self._repository.out(*arguments).text.split())
+
+    def last_change(self, commit: str, path: str) -> str:
+        """The newest commit, from this one back along first parents, that touched a path which is in it."""
+        arguments = ("rev-list", "--first-parent", "--max-count=1", "--end-of-options", self.rev(commit), "--")
+        return self._repository.out(*arguments, path).text.strip()
 
     def log_all(self, revisions: str) -> tuple[CommitInfo, ...]:
         """The commits of a range along all parents, the oldest first."""
@@ -339,6 +360,18 @@ class Git:
         if self._objects.info(f"{new}^{{commit}}") is None:
             raise self._unknown(new)
         return branches.update_branch(self._repository, self.common_dir, branch, new, old)
+
+    def set_branch(self, branch: str, head: str | None) -> None:
+        """Wherever it was: to follow what the code host says, which has compared already. None deletes it."""
+        change = ["-d", f"refs/heads/{branch}"] if head is None else [f"refs/heads/{branch}", head]
+        if head != self.branch_head(branch):
+            self._repository.out("update-ref", "-m", "prd2pr: as on the code host", *change)
+
+    def has_commit(self, sha: str) -> bool:
+        return self._objects.info(f"{sha}^{{commit}}") is not None
+
+    def remote(self, url: str, token: Callable[[], str]) -> Remote:
+        return Remote(self._repository, url, token)
 
     def lock(self, name: str) -> AbstractContextManager[None]:
         """One process at a time; released by the kernel when the process ends, killed or not."""

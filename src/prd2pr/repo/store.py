@@ -12,7 +12,7 @@ from prd2pr.core import layout
 from prd2pr.core.codec import decode, encode
 from prd2pr.core.commit_message import format_message, split_message
 from prd2pr.core.evidence import Proof
-from prd2pr.core.layout import PrdLayout
+from prd2pr.core.layout import PLAN_STORY, PrdLayout
 from prd2pr.core.records import Backlog, Cycle, Document, Phase, Prd, Project, RunRecord, Sprint, Status
 from prd2pr.errors import InputInvalid, StateCorrupted, StateProblem
 from prd2pr.repo.git import Git
@@ -46,12 +46,16 @@ class StateChange:
         return replace(self, updates=MappingProxyType({**self.updates, path: content}))
 
 
+KEPT_STATES = 3  # the head, the one before it, and where the branch starts
+
+
 @dataclass(frozen=True)
 class StateStore:
     git: Git
     prd_id: str
     branch: str = ""  # for remedies: where a damaged file is to be mended
     _decoded: dict[type[Document], tuple[bytes, Document]] = field(default_factory=dict, repr=False, compare=False)
+    _loaded: dict[str, BranchState] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         layout.check_id(self.prd_id, "PRD id")
@@ -61,8 +65,13 @@ class StateStore:
         return PrdLayout(self.prd_id)
 
     def load(self, commit: str) -> BranchState:
-        """Reads nothing yet: each document is read when it is asked for."""
-        return BranchState(self, self.git.rev(commit))
+        """Reads nothing yet: each document is read when it is asked for, and once."""
+        sha = self.git.rev(commit)
+        if sha not in self._loaded:
+            while len(self._loaded) >= KEPT_STATES:
+                del self._loaded[next(iter(self._loaded))]
+            self._loaded[sha] = BranchState(self, sha)
+        return self._loaded[sha]
 
     def commit_step(
         self,
@@ -192,6 +201,17 @@ class BranchState:
     def run_ids(self) -> tuple[str, ...]:
         names = (path.rpartition("/")[2] for path in self.listing(f"{self.paths.root}/runs"))
         return tuple(sorted(name.removesuffix(".json") for name in names))
+
+    @cached_property
+    def plan_steps(self) -> int:
+        """How many steps the plan itself has: plans, and decisions about the project rather than a story."""
+        return len(self.listing(f"{self.paths.evidence_root}/{PLAN_STORY}"))
+
+    @cached_property
+    def begun(self) -> frozenset[str]:
+        """Stories that were ever worked on; a cycle without steps is only a place kept for one."""
+        cycles = ((name, self.cycle(name)) for name in self.cycle_ids)
+        return frozenset(name for name, cycle in cycles if cycle and cycle.steps)
 
     def evidence_bytes(self, story: str, n: int, phase: Phase) -> bytes | None:
         return self.store.git.read(self.commit, self.paths.evidence(story, n, phase))

@@ -18,6 +18,8 @@ from prd2pr.ports import RunRequest
 class IdentifiedRunner(Protocol):
     def run(self, request: RunRequest) -> RunReport: ...
 
+    def expect(self, hash_seed: int = 0) -> None: ...
+
     def identity(self) -> str:
         """Changes with the tools, their settings and the runner itself."""
         ...
@@ -42,6 +44,13 @@ class CachedRunner:
             self._kept[key] = report
             self._write(key, report)
         return report
+
+    def forgetful(self) -> CachedRunner:
+        """The same runner, which knows nothing of earlier results."""
+        return CachedRunner(self._inner)
+
+    def expect(self, hash_seed: int = 0) -> None:
+        self._inner.expect(hash_seed)
 
     def _key(self, request: RunRequest) -> str:
         """All that a result depends on. Where the canaries were is not part of it: the report itself says so."""

@@ -9,16 +9,19 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 from prd2pr.errors import RunnerMissing
 
 _ASK_SECONDS = 60
-# Looked for, not imported: importing pytest takes ten times as long, and every command would pay for it.
-_CAN_TEST = "import importlib.util as u; sys.exit(0 if sys.version_info >= (3, 9) and u.find_spec('pytest') else 3)"
+# pytest is looked for, not imported: that takes ten times as long, and every command would pay for it.
 # Names of `*.dist-info` directories carry name and version: reading them is far quicker than importing anything.
-_LIST_TOOLS = """
-import os, platform, sys
+_ABOUT = """
+import importlib.util, os, platform
+if sys.version_info < (3, 9) or not importlib.util.find_spec("pytest"):
+    sys.exit(3)
+print(sys.executable)
 print(platform.python_implementation(), platform.python_version())
 for place in sorted(filter(os.path.isdir, sys.path)):
     print(*sorted(name for name in os.listdir(place) if name.endswith((".dist-info", ".egg-info", ".pth"))), sep="\\n")
@@ -34,17 +37,18 @@ def find_python(workdir: Path | None, configured: str = "", environment: Mapping
         if chosen.is_file():
             return _must_test(chosen, why)
     for candidate in _on_path(environment):
-        if _can_test(candidate):
-            return candidate
+        about = _about(candidate)
+        if about is not None:  # by its own name: a version manager's stand-in takes a while each time
+            return Path(about.partition("\n")[0])
     return _must_test(Path(sys.executable), "the one that runs prd2pr")
 
 
 def tools_digest(python: Path, more: Iterable[str] = ()) -> str:
     """Changes when the interpreter, an installed distribution or any of `more` does."""
-    tools = _ask(python, _LIST_TOOLS)
-    if tools is None or tools.returncode:
+    tools = _about(python)
+    if tools is None:
         raise _missing(python, "the chosen one")
-    return hashlib.sha256(json.dumps([tools.stdout, *more]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([tools, *more]).encode()).hexdigest()
 
 
 def _configured(workdir: Path | None, configured: str) -> Path:
@@ -70,7 +74,7 @@ def _on_path(environment: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _must_test(python: Path, why: str) -> Path:
-    if _can_test(python):
+    if _about(python) is not None:
         return python
     raise _missing(python, why)
 
@@ -83,15 +87,12 @@ def _missing(python: Path, why: str) -> RunnerMissing:
     )
 
 
-def _can_test(python: Path) -> bool:
-    answer = _ask(python, _CAN_TEST)
-    return answer is not None and answer.returncode == 0
-
-
-def _ask(python: Path, program: str) -> subprocess.CompletedProcess[str] | None:
+@cache
+def _about(python: Path) -> str | None:
+    """What it is and what is installed; None where it cannot run pytest. Asked once: starting it takes a while."""
     try:
-        return subprocess.run(
-            [str(python), "-s", "-B", "-c", "import sys; sys.path.pop(0)\n" + program],
+        answer = subprocess.run(
+            [str(python), "-s", "-B", "-c", "import sys; sys.path.pop(0)\n" + _ABOUT],
             capture_output=True,
             text=True,
             timeout=_ASK_SECONDS,
@@ -101,3 +102,4 @@ def _ask(python: Path, program: str) -> subprocess.CompletedProcess[str] | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
+    return None if answer.returncode else answer.stdout

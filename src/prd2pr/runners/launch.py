@@ -11,6 +11,7 @@ the checkout goes on `sys.path` after that. A `pytest.py` or a `*.dist-info` in 
 from __future__ import annotations
 
 import fcntl
+import importlib
 import importlib.metadata
 import importlib.util
 import json
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import _pytest
+import _pytest.config
 import pytest
 from _pytest._io import saferepr
 
@@ -336,8 +338,18 @@ def load_guard(parameters: dict[str, Any]) -> Any:
     return module.Guard(parameters["checkout"], parameters["locked"], parameters["imported_as"])
 
 
+def load_pytest() -> None:
+    """Its own plugins, which pytest would import anyhow: here it happens while nobody waits for the run yet."""
+    for name in getattr(_pytest.config, "default_plugins", ()):
+        importlib.import_module(f"_pytest.{name}")
+
+
 def main() -> int:
-    parameters = json.loads(sys.stdin.buffer.read())
+    load_pytest()
+    told = sys.stdin.buffer.read()
+    if not told:
+        return 0  # started in advance, and not needed
+    parameters = json.loads(told)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     fcntl.fcntl(parameters["events"], fcntl.F_SETFD, fcntl.FD_CLOEXEC)
     own = Path(__file__).resolve().parent

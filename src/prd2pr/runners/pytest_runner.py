@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,33 +17,13 @@ from prd2pr.runners.junit import JUnitUnreadable, Key, Verdict, read_junit
 from prd2pr.runners.links import cut_links
 from prd2pr.runners.project import PytestProject, read_project
 from prd2pr.runners.results import Place, results_of
+from prd2pr.runners.spares import LAUNCHER, Rooms, Spare, Spares
 from prd2pr.runners.untouched import Exported, changes_since, exported
-from prd2pr.runners.watch import Watched, watch
+from prd2pr.runners.watch import Watched
 
 Export = Callable[[str, Path, Mapping[str, str]], None]  # tree, directory, path -> blob put over it
 
-LAUNCHER = Path(__file__).with_name("launch.py")
 GUARD = Path(__file__).with_name("guard.py")
-SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
-
-
-@dataclass(frozen=True)
-class Rooms:
-    """The directories of one run. What the tests may know of is apart from what they may not."""
-
-    checkout: Path
-    home: Path
-    scratch: Path
-    secret: Path
-    nonce: str
-
-    @property
-    def junit(self) -> Path:
-        return self.secret / f"{self.nonce}.xml"
-
-    @property
-    def all(self) -> tuple[str, ...]:
-        return tuple(str(place) for place in (self.checkout, self.home, self.scratch, self.secret))
 
 
 @dataclass(frozen=True)
@@ -61,11 +37,18 @@ class Ground:
 class PytestRunner:
     """Implements `ports.TestRunner` for one interpreter."""
 
-    def __init__(self, git_export: Export, python: Path, settings: TestRun | None = None) -> None:
+    def __init__(
+        self, git_export: Export, python: Path, settings: TestRun | None = None, *, many: bool = False
+    ) -> None:
+        """`many`: run follows run, so that while one is under way the process for the next is started."""
         self._export = git_export
         self._python = python
         self._settings = settings or TestRun()
         self._identity = ""
+        self._spares = Spares(python)
+        self._many = many
+        if many:
+            self.expect()
 
     def identity(self) -> str:
         """Everything but the request that a result depends on: for whoever keeps results."""
@@ -75,8 +58,13 @@ class PytestRunner:
             self._identity = tools_digest(self._python, command)
         return self._identity
 
+    def expect(self, hash_seed: int = 0) -> None:
+        """A run is about to be asked for: pytest is loaded meanwhile, by a process that knows nothing of it yet."""
+        self._spares.start(hash_seed)
+
     def run(self, request: RunRequest) -> RunReport:
-        with _rooms() as rooms:
+        with self._spares.take(request.hash_seed) as spare:
+            rooms = spare.rooms
             self._export(request.code_tree, rooms.checkout, dict(request.restore))
             cut_links(rooms.checkout)
             project = read_project(rooms.checkout)
@@ -85,14 +73,15 @@ class PytestRunner:
             directories = choose_directories(project, modules, wanted)
             canaries = place_canaries(rooms.checkout, project, directories)
             before = exported(rooms.checkout, project)
-            watched = self._watch(request, rooms, project, canaries, before)
+            watched = self._watch(request, spare, project, canaries, before)
             return self._report(request, rooms, watched, canaries, Ground(modules, before))
 
     # --- running ------------------------------------------------------------------------------------------------------
 
     def _watch(
-        self, request: RunRequest, rooms: Rooms, project: PytestProject, canaries: list[Canary], before: Exported
+        self, request: RunRequest, spare: Spare, project: PytestProject, canaries: list[Canary], before: Exported
     ) -> Watched:
+        rooms = spare.rooms
         parameters = {
             "nonce": rooms.nonce,
             "checkout": str(rooms.checkout),
@@ -112,13 +101,11 @@ class PytestRunner:
                 *_roots(project, canaries),
             ],
         }
-        return watch(
-            [str(self._python), "-s", "-B", "-X", "utf8", str(LAUNCHER)],
-            parameters,
-            cwd=rooms.checkout,
-            environment=clean_environment(self._python, rooms, request.hash_seed),
-            timeout_seconds=self._settings.timeout_seconds,
-            stall_seconds=self._settings.stall_seconds,
+        spare.started.send(parameters)
+        for hash_seed in request.followed_by or ((0,) if self._many else ()):
+            self._spares.start(hash_seed)
+        return spare.started.follow(
+            timeout_seconds=self._settings.timeout_seconds, stall_seconds=self._settings.stall_seconds
         )
 
     def _arguments(self, project: PytestProject, canaries: list[Canary]) -> list[str]:
@@ -179,34 +166,6 @@ class PytestRunner:
             problems=problems_of(testimony),
             canary_dirs=tuple(canary.directory for canary in canaries),
         )
-
-
-def clean_environment(python: Path, rooms: Rooms, hash_seed: int) -> dict[str, str]:
-    """Built from nothing: what is not here is not inherited."""
-    return {
-        "PATH": f"{python.parent}:{SYSTEM_PATH}",
-        "LANG": "C.UTF-8",
-        "HOME": str(rooms.home),
-        "TMPDIR": str(rooms.scratch),
-        "PYTHONHASHSEED": str(hash_seed),
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-    }
-
-
-@contextmanager
-def _rooms() -> Iterator[Rooms]:
-    """Two unrelated directories: from the checkout, nothing leads to the secret one."""
-    run, secret = Path(tempfile.mkdtemp()).resolve(), Path(tempfile.mkdtemp()).resolve()
-    rooms = Rooms(run / "checkout", run / "home", run / "tmp", secret, secrets.token_hex(16))
-    try:
-        for place in (rooms.checkout, rooms.home, rooms.scratch):
-            place.mkdir()
-        # Ends pytest's search for a configuration here, when the project has none.
-        (run / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
-        yield rooms
-    finally:
-        for place in (run, secret):
-            shutil.rmtree(place, ignore_errors=True)
 
 
 def _read_junit(path: Path) -> dict[Key, Verdict] | str:

@@ -7,7 +7,6 @@ import os
 import selectors
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -60,48 +59,64 @@ class _Streams:
         return True
 
 
-def watch(
-    argv: Sequence[str],
-    parameters: Mapping[str, Any],
-    *,
-    cwd: Path,
-    environment: Mapping[str, str],
-    timeout_seconds: float,
-    stall_seconds: float,
-) -> Watched:
-    """Run `argv` with `parameters` as JSON on stdin, the number of its events pipe among them."""
-    started = time.monotonic()
-    events, events_end = os.pipe()
-    output, output_end = os.pipe()
-    try:
-        with tempfile.TemporaryFile() as stdin:
-            stdin.write(json.dumps({**parameters, "events": events_end}).encode())
-            stdin.seek(0)
-            process = subprocess.Popen(
+class Started:
+    """A child that has been started and waits for its parameters, which it reads as JSON from its standard input.
+
+    A child that never gets any sees the end of its input and leaves by itself, also when this process is killed.
+    """
+
+    def __init__(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._ended = False
+        self._events, self._events_end = os.pipe()
+        output, output_end = os.pipe()
+        self._streams = _Streams(self._events, output)
+        for descriptor in (self._events, output):
+            os.set_blocking(descriptor, False)
+        try:
+            self._process = subprocess.Popen(
                 argv,
-                stdin=stdin,
+                stdin=subprocess.PIPE,
                 stdout=output_end,
                 stderr=output_end,
                 cwd=cwd,
                 env=dict(environment),
-                pass_fds=(events_end,),
+                pass_fds=(self._events_end,),
                 start_new_session=True,
             )
-    except BaseException:
-        _close(events, output, events_end, output_end)
-        raise
-    _close(events_end, output_end)
-    streams = _Streams(events, output)
-    try:
-        killed = _follow(process, streams, started + timeout_seconds, stall_seconds)
-    finally:
-        _end(process, environment)
-        _drain(streams)
-        _close(events, output)
-    status = None if killed else process.returncode
-    return Watched(
-        bytes(streams.told), streams.printed.decode(errors="replace"), status, killed, time.monotonic() - started
-    )
+        except BaseException:
+            _close(self._events, output)
+            raise
+        finally:
+            _close(self._events_end, output_end)
+
+    def send(self, parameters: Mapping[str, Any]) -> None:
+        """From here on the child runs; the number of its events pipe is among the parameters."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps({**parameters, "events": self._events_end}).encode())
+            self._process.stdin.close()
+        except BrokenPipeError:
+            return  # it has ended already: its exit status and its output say why
+
+    def follow(self, *, timeout_seconds: float, stall_seconds: float) -> Watched:
+        started = self._streams.last_news = time.monotonic()
+        try:
+            killed = _follow(self._process, self._streams, started + timeout_seconds, stall_seconds)
+        finally:
+            self.end()
+        status = None if killed else self._process.returncode
+        printed = self._streams.printed.decode(errors="replace")
+        return Watched(bytes(self._streams.told), printed, status, killed, time.monotonic() - started)
+
+    def end(self) -> None:
+        """Nothing of it is left alive. It may have been ended before."""
+        if self._ended:
+            return
+        self._ended = True
+        _end(self._process, self._environment)
+        _drain(self._streams)
+        _close(self._streams.events, self._streams.output)
 
 
 def _close(*descriptors: int) -> None:
@@ -112,7 +127,6 @@ def _close(*descriptors: int) -> None:
 def _follow(process: subprocess.Popen[bytes], streams: _Streams, deadline: float, stall: float) -> Killed:
     with selectors.DefaultSelector() as selector:
         for descriptor in (streams.events, streams.output):
-            os.set_blocking(descriptor, False)
             selector.register(descriptor, selectors.EVENT_READ)
         while process.poll() is None:
             for key, _ in selector.select(_TICK):

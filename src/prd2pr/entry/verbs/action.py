@@ -1,26 +1,130 @@
-"""`prd2pr action`: the Action's entry.
-
-What is irrelevant never comes here (see `entry/door.py`). The rest is not handled yet, and a job that did nothing must
-not be green: so it fails, and says what to use meanwhile.
-"""
+"""`prd2pr action`: the Action's entry. What is irrelevant never comes here (see `entry/door.py`)."""
 
 from __future__ import annotations
 
 import argparse
-import os
+import sys
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
 
-from prd2pr.errors import SetupProblem
+from prd2pr.core.events import Ignored, read_event
+from prd2pr.core.outcome import Ending, worst
+from prd2pr.core.said.leaks import Secrets
+from prd2pr.entry.actions import Job, command, job_of, mask
+from prd2pr.entry.hiding import hide_process
+from prd2pr.entry.terminal import Terminal
+from prd2pr.entry.wiring import Ground, SystemClock, hiring, open_repository, read_config, session_of
+from prd2pr.errors import NotFoundThere, Prd2prError
+from prd2pr.flows.github_run import handle
+from prd2pr.flows.host import Deadline, Host
+from prd2pr.flows.notice import send_notices
+from prd2pr.flows.remote_writers import CommitsHere, FollowingWriter, PushingWriter
+from prd2pr.forges.github.commits import ApiWriter
+from prd2pr.forges.github.hub import GitHubHub
+from prd2pr.forges.github.open import open_hub, token_source
+from prd2pr.forges.github.tokens import TokenSource
+from prd2pr.forges.guarded import GuardedHub
+from prd2pr.ports import BranchWriter, Progress
+from prd2pr.repo.git import Git
+from prd2pr.repo.remote import Remote
 
 
 def main(options: argparse.Namespace) -> int:  # noqa: ARG001 - every verb has the same form
-    event = os.environ.get("GITHUB_EVENT_NAME", "")
-    if not event:
-        raise SetupProblem(
-            "prd2pr action runs inside GitHub Actions",
-            where="GITHUB_EVENT_NAME is not set",
-            remedy="on your own machine: prd2pr run PRD",
-        )
-    raise SetupProblem(
-        f"this version of prd2pr does not handle {event} events yet",
-        remedy="run it on a machine of yours: prd2pr run PRD, then push the branch prd2pr/<prd>",
+    job = job_of()
+    hide_process()
+    try:
+        return work(job)
+    except Prd2prError:
+        job.put({"outcome": "error"})
+        raise
+
+
+def work(job: Job) -> int:
+    event = read_event(job.event_name, job.payload())
+    if isinstance(event, Ignored):
+        return finish(job, (Ending("nothing-to-do", event.reason),))
+    secrets = Secrets.of(job.secrets())
+    tokens = token_source(job.env, job.repository, api_url=job.api_url, on_minted=partial(minted, secrets))
+    with (
+        Terminal(sys.stdout) as progress,
+        closing(open_hub(job.repository, token=tokens, api_url=job.api_url, graphql_url=job.graphql_url)) as hub,
+        open_repository(job.workspace) as git,
+    ):
+        host = host_of(job, hub, tokens, git, progress, secrets=secrets)
+        endings = clean(handle(host, event), secrets)
+        send_notices(host.config.notify, job.env, endings, progress)
+        return finish(job, endings)
+
+
+def minted(secrets: Secrets, token: str) -> None:
+    mask(token)
+    secrets.learn(token)
+
+
+def clean(endings: tuple[Ending, ...], secrets: Secrets) -> tuple[Ending, ...]:
+    """What others said is part of them, and they go into annotations, outputs and messages."""
+    return tuple(
+        replace(each, reason=secrets.scrub(each.reason).text, next=secrets.scrub(each.next).text) for each in endings
     )
+
+
+def host_of(job: Job, hub: GitHubHub, tokens: TokenSource, git: Git, progress: Progress, *, secrets: Secrets) -> Host:
+    remote = git.remote(job.git_url, tokens.token)
+    base_branch = hub.default_branch()
+    base = remote.head(base_branch)
+    if base is None:
+        raise NotFoundThere(f"the default branch {base_branch} is not there", where=job.git_url)
+    if not git.has_commit(base):
+        remote.fetch(base, base_branch)
+    config = read_config(git, base)
+    secrets.learn(job.env.get(config.notify.urls_from, ""))
+    clock = SystemClock()
+    ground = Ground(git, config, base, base_branch, progress, many=True)
+    hire = hiring(config, progress)
+    writer = writer_of(config.commit, hub, git, remote)
+    minutes = min((m for m in (job.minutes, config.budget.minutes_per_run) if m is not None), default=None)
+    return Host(
+        hub=GuardedHub(hub, secrets),
+        git=git,
+        remote=remote,
+        config=config,
+        repository=job.repository,
+        base_branch=base_branch,
+        base_commit=base,
+        open_session=lambda prd, issue: session_of(
+            ground, prd, hire=hire, writer=writer, approval=config.approval, issue=issue, hidden=secrets
+        ),
+        progress=progress,
+        deadline=Deadline(clock, None if minutes is None else clock.monotonic() + minutes * 60),
+        workflow=job.workflow,
+        run_url=job.run_url,
+        server_url=job.server_url,
+        summarise=lambda text: job.summarise(secrets.scrub(text).text),
+    )
+
+
+def writer_of(how: str, hub: GitHubHub, git: Git, remote: Remote) -> BranchWriter:
+    if how == "api":
+        return FollowingWriter(ApiWriter(hub.wire, CommitsHere(git)), git, remote)
+    return PushingWriter(git, remote)
+
+
+def finish(job: Job, endings: tuple[Ending, ...]) -> int:
+    """Outputs, annotations, status. A job is green only where nobody has to look into it."""
+    last = worst(endings)
+    job.put(
+        {
+            "outcome": last.ended,
+            "pr": last.pull,
+            "branch": last.branch,
+            "story": last.story,
+            "phase": last.phase,
+            "cost": "" if last.usd is None else f"{sum(each.usd or 0 for each in endings):.4f}",
+            "report": job.report(endings),
+        }
+    )
+    for each in endings:
+        said = f"{each.prd or 'prd2pr'}: {each.ended}: {each.reason}" + (f" Next: {each.next}" if each.next else "")
+        command("error" if each.failed else "notice", said)
+    return 1 if last.failed else 0

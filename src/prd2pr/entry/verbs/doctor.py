@@ -7,12 +7,13 @@ import json
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Literal
+from dataclasses import asdict
 
-from prd2pr.config import CONFIG_PATH, Config
+from prd2pr.config import CONFIG_PATH, Config, is_prd
+from prd2pr.entry.checkup import Check, shown, total, wrong
+from prd2pr.entry.github_checks import checks_in_checkout, checks_on_github
 from prd2pr.entry.under_way import branches_with_state
 from prd2pr.entry.wiring import open_repository, open_runner, read_config
 from prd2pr.errors import Prd2prError, Stopped
@@ -20,32 +21,16 @@ from prd2pr.models import open_model
 from prd2pr.ports import RunRequest
 from prd2pr.repo.git import Git
 
-Mark = Literal["ok", "warning", "wrong"]
-MARKS = {"ok": "ok     ", "warning": "warning", "wrong": "WRONG  "}
-
-
-@dataclass(frozen=True)
-class Check:
-    name: str
-    mark: Mark
-    found: str
-    remedy: str = ""
-
 
 def main(options: argparse.Namespace) -> int:
     checks = list(examine(options.repo))
-    wrong = sum(check.mark == "wrong" for check in checks)
+    marks = Counter(check.mark for check in checks)
     if options.json:
-        sys.stdout.write(json.dumps({"checks": [asdict(check) for check in checks], "wrong": wrong}, indent=2) + "\n")
+        told = {"checks": [asdict(check) for check in checks], "wrong": marks["wrong"], "unchecked": marks["unchecked"]}
+        sys.stdout.write(json.dumps(told, indent=2) + "\n")
     else:
-        sys.stdout.write("".join(map(shown, checks)))
-        sys.stdout.write("Everything is ready.\n" if not wrong else f"{wrong} of {len(checks)} checks are wrong.\n")
-    return 1 if wrong else 0
-
-
-def shown(check: Check) -> str:
-    remedy = f"\n{' ' * 22}to do: {check.remedy}" if check.remedy else ""
-    return f"{MARKS[check.mark]}  {check.name:<12} {check.found}{remedy}\n"
+        sys.stdout.write("".join(map(shown, checks)) + total(checks))
+    return 1 if marks["wrong"] else 0
 
 
 def examine(repo: str) -> Iterator[Check]:
@@ -70,11 +55,8 @@ def examine(repo: str) -> Iterator[Check]:
                 raise
             except Prd2prError as error:
                 yield wrong(look.__name__.removesuffix("_check"), error)
-
-
-def wrong(name: str, error: Prd2prError) -> Check:
-    where = f" ({error.where})" if error.where else ""
-    return Check(name, "wrong", f"{error.what}{where}", error.remedy)
+        yield from checks_in_checkout(git, config)
+        yield from checks_on_github(git, config, os.environ)
 
 
 def tree_check(git: Git) -> Check:
@@ -112,6 +94,8 @@ def tests_check(git: Git, config: Config) -> Check:
             f"the test run cannot be trusted: {report.problems[0]}",
             "run the tests by hand and mend that first",
         )
+    if not report.results:
+        return Check("tests", "warning", f"no test was found by pytest on Python {python}", "the first story adds some")
     if passed < len(report.results):
         return Check("tests", "warning", found, "failures that were there before count as baseline, not as RED")
     return Check("tests", "ok", found)
@@ -148,13 +132,7 @@ def sandbox_check(_: Git, config: Config) -> Check:
 
 
 def prds_check(git: Git, config: Config) -> Check:
-    paths = [entry.path for entry in git.entries("HEAD")]
-    found = [
-        path
-        for path in paths
-        if any(Path(path).match(glob.replace("**/", "")) or Path(path).match(glob) for glob in config.prds)
-    ]
-    found = [path for path in found if not Path(path).name.startswith("_")]
+    found = [entry.path for entry in git.entries("HEAD") if is_prd(config.prds, entry.path)]
     if not found:
         return Check(
             "prds", "warning", f"no PRD is committed under {', '.join(config.prds)}", "prd2pr init writes a template"

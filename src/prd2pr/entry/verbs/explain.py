@@ -7,9 +7,9 @@ import difflib
 import json
 import sys
 
+from prd2pr.core.error_kinds import BY_CODE, explain_error
 from prd2pr.core.findings import FINDINGS, explain
 from prd2pr.core.plan_problems import PLAN_PROBLEMS
-from prd2pr.entry.explain_errors import BY_CODE, explain_error
 from prd2pr.errors import UsageProblem
 
 

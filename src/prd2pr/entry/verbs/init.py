@@ -4,31 +4,44 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from prd2pr import __version__
+from prd2pr.config import CONFIG_PATH, load_config
+from prd2pr.entry.workflow import DEFAULT_BRANCH, WORKFLOW_PATH, key_names, named_action, workflow_text
 from prd2pr.errors import NotARepository
 from prd2pr.repo.git import Git
 from prd2pr.templating import render
 
-FILES = {
-    ".prd2pr.yml": "init/prd2pr.yml.j2",
-    ".github/workflows/prd2pr.yml": "init/workflow.yml.j2",
-    "prds/_template.md": "init/prd_template.md.j2",
-}
+NEXT = """Next:
+  1. copy prds/_template.md to a PRD of yours and commit all of this to {branch}
+  2. on a machine: prd2pr plan prds/YOURS.md
+     on GitHub: set the secret {keys} and let Actions open pull requests (docs/github.md), then push
+  3. prd2pr doctor says what is missing
+"""
 
 
 def main(options: argparse.Namespace) -> int:
-    root = Git.open(Path(options.repo)).workdir
-    if root is None:
-        raise NotARepository("this is a bare repository", remedy="run prd2pr init in a checkout of it")
-    for name, template in FILES.items():
-        path = root / name
-        if path.exists():
-            sys.stdout.write(f"kept     {name} (it was there already)\n")
-            continue
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(render(template, {"version": __version__}), encoding="utf-8")
-        sys.stdout.write(f"wrote    {name}\n")
-    sys.stdout.write("Next: copy prds/_template.md to a PRD of yours, commit, and `prd2pr plan` it.\n")
+    action = named_action(options.action) if options.action else ""
+    with Git.open(Path(options.repo)) as git:
+        root = git.workdir
+        if root is None:
+            raise NotARepository("this is a bare repository", remedy="run prd2pr init in a checkout of it")
+        branch = git.default_branch() or git.head_branch() or DEFAULT_BRANCH
+    place(root / CONFIG_PATH, CONFIG_PATH, lambda: render("init/prd2pr.yml.j2", {}))
+    place(root / "prds/_template.md", "prds/_template.md", lambda: render("init/prd_template.md.j2", {}))
+    config = load_config((root / CONFIG_PATH).read_text(encoding="utf-8"))
+    place(root / WORKFLOW_PATH, WORKFLOW_PATH, lambda: workflow_text(config, branch, action))
+    keys = " and ".join(key_names(config)) or "of your model, if it needs one"
+    sys.stdout.write(NEXT.format(branch=branch, keys=keys))
     return 0
+
+
+def place(path: Path, name: str, text: Callable[[], str]) -> None:
+    if path.exists():
+        sys.stdout.write(f"kept     {name} (it was there already)\n")
+        return
+    made = text()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(made, encoding="utf-8")
+    sys.stdout.write(f"wrote    {name}\n")

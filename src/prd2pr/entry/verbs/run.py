@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import threading
 
 from prd2pr.core.decide import Rest
 from prd2pr.core.records import Prd
@@ -13,11 +14,7 @@ from prd2pr.entry.under_way import prd_under_way
 from prd2pr.entry.wiring import open_repository, open_session
 from prd2pr.errors import UsageProblem
 from prd2pr.flows.drive import Driven, drive
-from prd2pr.flows.publish import publish
 from prd2pr.flows.session import Session
-from prd2pr.flows.start import start_of
-from prd2pr.flows.verify import look_over
-from prd2pr.forges.local import LocalForge
 
 FINISHED = ("done",)
 
@@ -38,8 +35,9 @@ def next_phase(options: argparse.Namespace) -> int:
 def drive_and_publish(options: argparse.Namespace, max_steps: int | None) -> Driven:
     # With --json, standard output is for programs; a person may still watch.
     with Terminal(sys.stderr if options.json else sys.stdout) as progress:
-        session = open_session(options, progress, pinned(options))
+        session = open_session(options, progress, pinned(options), many=max_steps != 1)
         with session.git:
+            threading.Thread(target=load_publishing, daemon=True).start()
             driven = drive(session, max_steps)
             page = publish_pull(session)
             tell(session, driven, page)
@@ -55,13 +53,27 @@ def pinned(options: argparse.Namespace) -> Prd | None:
     return prd_under_way(open_repository(options.repo))
 
 
+def load_publishing() -> None:
+    """While models and tests are waited for: what shows the result is needed at the end, and takes a while to load."""
+    from prd2pr.flows import publish, verify  # noqa: F401
+    from prd2pr.forges.pull_pages import load_templates
+
+    load_templates()
+
+
 def publish_pull(session: Session) -> str:
+    from prd2pr.flows.publish import publish
+    from prd2pr.forges.local import LocalForge
+
     if session.git.branch_head(session.branch) is None:
         return ""
     return publish(LocalForge(session.git.private), session.store, session.branch, session.limits)
 
 
 def tell(session: Session, driven: Driven, page: str) -> None:
+    from prd2pr.flows.start import start_of
+    from prd2pr.flows.verify import look_over
+
     rest = driven.rest
     if rest.outcome == "done" and page:
         intact, commits = look_over(session.git, start_of(session.git, driven.head).commit, driven.head)

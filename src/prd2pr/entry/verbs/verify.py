@@ -44,7 +44,7 @@ def verifier_of(git: Git, start: Start, *, quiet: bool) -> Verifier:
     """Rules come from where the branch started, never from the branch itself."""
     config = read_config(git, start.commit)
     on_checked = keep_quiet if quiet else show
-    return Verifier(git, gathering_of(git, config, cached=False), gate_policy(config), on_checked)
+    return Verifier(git, gathering_of(git, config, cached=False, many=True), gate_policy(config), on_checked)
 
 
 def ranges(git: Git, given: str | None) -> list[tuple[Start, str]]:
@@ -75,8 +75,12 @@ def keep_quiet(_: Checked) -> None:
 
 
 def show(checked: Checked) -> None:
-    mark = "proved  " if checked.proved else "UNPROVEN" if not checked.step else "NOT SO  "
+    mark = "proved  " if checked.proved else "UNPROVEN" if checked.unproven else "NOT SO  "
     sys.stdout.write(f"{mark}  {checked.commit[:10]}  {checked.subject}\n")
+    if checked.proved_with:
+        sys.stdout.write(f"          proved as part of {checked.proved_with}\n")
+    elif checked.draft and checked.unproven:
+        sys.stdout.write("          a draft: no gate has judged it yet\n")
     for finding in checked.findings:
         if finding.severity == "error":
             where = f" {finding.path}" if finding.path else ""
@@ -96,24 +100,29 @@ def warning_lines(checked: list[Checked]) -> str:
 
 
 def total_line(checked: list[Checked]) -> str:
-    steps = [each for each in checked if each.step]
+    steps = [each for each in checked if each.step and not each.draft]
     proved = sum(each.proved for each in steps)
-    strangers = len(checked) - len(steps)
-    what = "1 commit claims no step and is" if strangers == 1 else f"{strangers} commits claim no step and are"
-    rest = f"; {what} unproven" if strangers else ""
-    verdict = "all proved" if proved == len(checked) else "NOT all proved"
-    return f"{verdict}: {proved} of {len(steps)} steps{rest}"
+    parts = [f"{proved} of {count(len(steps), 'step')}"]
+    if with_steps := sum(bool(each.proved_with) for each in checked):
+        parts.append(f"{count(with_steps, 'commit')} proved as part of a step")
+    strangers = sum(each.unproven and not each.draft for each in checked)
+    if strangers:
+        parts.append(f"{count(strangers, 'commit')} {'claims' if strangers == 1 else 'claim'} no step: unproven")
+    if drafts := sum(each.unproven and each.draft for each in checked):
+        parts.append(f"{count(drafts, 'draft')} that no gate has judged: unproven")
+    verdict = "all proved" if all(each.proved for each in checked) else "NOT all proved"
+    return f"{verdict}: {'; '.join(parts)}"
 
 
 def as_json(checked: list[Checked]) -> dict[str, object]:
-    steps = [each for each in checked if each.step]
+    steps = [each for each in checked if each.step and not each.draft]
     return {
         "steps": [each.as_json() for each in checked],
         "total": {
             "commits": len(checked),
             "steps": len(steps),
             "proved": sum(each.proved for each in checked),
-            "unproven": len(checked) - len(steps),
+            "unproven": sum(each.unproven for each in checked),
         },
         "all_proved": all(each.proved for each in checked),
     }

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Makes a program `prd2pr` ready for the Action and says where it is (output `program`).
+#
+# A runner that has prd2pr of exactly this commit on its PATH uses that one: nothing is installed. Otherwise the libraries
+# go into a directory of their own, so that they never meet those of the project, and prd2pr itself runs from the
+# Action's source: nothing is built. uv does this in a third of pip's time (docs/github.md has the figures). There is no
+# cache: what another workflow can write, it can poison.
+set -euo pipefail
+
+tell() {
+  echo "program=$1" >> "$GITHUB_OUTPUT"
+}
+
+version="$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' "$ACTION_PATH/src/prd2pr/__init__.py")"
+if [[ "${ACTION_REF:-}" =~ ^[0-9a-f]{40}$ ]] && found="$(command -v prd2pr)" \
+  && [[ "$("$found" --version 2>/dev/null)" == "prd2pr $version ($ACTION_REF)" ]]; then
+  echo "prd2pr $version of this commit is on the PATH: $found"
+  tell "$found"
+  exit 0
+fi
+
+# The project may need an older Python first on the PATH.
+python=""
+for candidate in python3 python3.14 python3.13 python3.12 python3.11 /usr/bin/python3; do
+  if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then
+    python="$candidate"
+    break
+  fi
+done
+if [[ -z "$python" ]]; then
+  echo "::error title=prd2pr::there is no Python 3.11 or later on this runner: add a setup-python step before prd2pr"
+  exit 1
+fi
+
+place="$(mktemp -d "${RUNNER_TEMP:-/tmp}/prd2pr.XXXXXX")"
+"$python" -m venv --without-pip "$place"
+if ! uv="$(command -v uv)"; then
+  "$python" -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --only-binary :all: \
+    --constraint "$ACTION_PATH/constraints.txt" --target "$place/uv" uv
+  uv="$place/uv/bin/uv"
+fi
+"$uv" pip install --quiet --no-build --python "$place/bin/python" \
+  --constraint "$ACTION_PATH/constraints.txt" --requirement "$ACTION_PATH/pyproject.toml"
+
+# -I: neither the checkout, which is the current directory, nor PYTHONPATH may put a module in the place of ours.
+"$place/bin/python" -I -c 'import sys, sysconfig, pathlib as p; p.Path(sysconfig.get_path("purelib"), "prd2pr.pth").write_text(sys.argv[1] + "\n")' "$ACTION_PATH/src"
+printf '#!/usr/bin/env bash\nexec "%s" -I -m prd2pr "$@"\n' "$place/bin/python" > "$place/prd2pr"
+chmod +x "$place/prd2pr"
+tell "$place/prd2pr"

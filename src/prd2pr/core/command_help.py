@@ -1,0 +1,70 @@
+"""What `/tdd help` and the docs page say about the commands, made from their table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from prd2pr.core.command_table import COMMANDS, CommandSpec
+from prd2pr.core.cycle_machine import CYCLE_COMMANDS
+from prd2pr.core.project_machine import PROJECT_COMMANDS
+from prd2pr.core.records import CycleState, ProjectState
+from prd2pr.core.said.answers import HelpRow
+
+
+def help_rows(state: ProjectState, cycle: CycleState | None, about: str = "") -> tuple[HelpRow, ...]:
+    """All commands, or those that `about` names: one (`sprint plan`) or a family (`sprint`)."""
+    return tuple(
+        HelpRow(spec.usage, spec.help, spec.examples[0], spec.needs, now=allowed_now(spec, state, cycle))
+        for spec in COMMANDS.values()
+        if not about or spec.name == about or spec.name.startswith(f"{about} ")
+    )
+
+
+def allowed_now(spec: CommandSpec, state: ProjectState, cycle: CycleState | None) -> bool:
+    if spec.machine == "project":
+        return state in PROJECT_COMMANDS[spec.name].allowed
+    return cycle in CYCLE_COMMANDS[spec.name.removeprefix("tdd ")].allowed
+
+
+def comment_commands_page() -> str:
+    project = [spec for spec in COMMANDS.values() if spec.machine == "project"]
+    cycle = [spec for spec in COMMANDS.values() if spec.machine == "cycle"]
+    return "\n".join((_INTRO, "## The project\n", _table(project), "## The cycle of a story\n", _table(cycle), _WHO))
+
+
+_INTRO = """# Commands in comments
+
+Write a command at the beginning of a line in a new comment under the pull request, under the issue that the PRD came
+from, or under the tracking issue. A comment may hold several; they are carried out in order, at most 20 of them.
+
+- Capitals do not matter, and `-` and `_` are the same.
+- What stands in a quote, a list, a heading, a table, code, HTML or a link is not a command. Nor is it in a comment that
+  was edited: write a new one.
+- `STORY` is a story's id, as in `auth-2`. Left out, it means the story that is worked on now.
+- `TEXT` stands in quotes, straight or typographic, or is the rest of the line. A reason that may be left out is quoted,
+  or stands after a story's id.
+- A command with words that it does not know is not carried out; the answer says which word.
+- A command that the state does not allow changes nothing; the answer says what is allowed.
+  [The two machines](reference/machines.md) show when each is.
+"""
+
+_WHO = """## Who may
+
+The permission that the repository gives the author decides, asked anew for each comment.
+
+| permission | may |
+|---|---|
+| `write`, `maintain`, `admin` | give every command, and start the work by the label |
+| `triage` | ask: the commands whose permission is `triage` |
+| `read` and none | nothing, and there is no answer: in a public repository everybody can read |
+
+Bots are never obeyed. Who wrote a pull request, from a fork or not, counts for nothing here.
+"""
+
+
+def _table(specs: Iterable[CommandSpec]) -> str:
+    head = "| command | does | needs | examples |\n|---|---|---|---|\n"
+    return head + "".join(
+        f"| `{spec.usage}` | {spec.help} | `{spec.needs}` | {', '.join(f'`{each}`' for each in spec.examples)} |\n"
+        for spec in specs
+    )

@@ -1,0 +1,162 @@
+"""Decisions about what the backlog holds, and the end of a sprint."""
+
+from __future__ import annotations
+
+from prd2pr.core.advance import settled
+from prd2pr.core.approval import rebound
+from prd2pr.core.decision import Decision
+from prd2pr.core.effects.records import (
+    SETTLED,
+    Effect,
+    Found,
+    Left,
+    Objection,
+    moved,
+    unknown_stories,
+)
+from prd2pr.core.effects.sprints import ended
+from prd2pr.core.graph import working_order
+from prd2pr.core.plan import check_plan, draft_of
+from prd2pr.core.records import Backlog, ProjectState, Spend, Sprint, SprintMetrics, Status
+from prd2pr.core.refusal import Refusal
+from prd2pr.core.retrospective import retrospective
+
+
+def add_epic(found: Found, decision: Decision) -> Effect:
+    """`/epic` and `/request_changes`: a role has made stories of the text, and the rules for plans were kept."""
+    status = moved(found.status, decision)
+    if isinstance(status, Refusal):
+        return status
+    backlog = with_added(found, decision)
+    if isinstance(backlog, Objection):
+        return backlog
+    closes = found.status.state is ProjectState.SPRINT_REVIEW
+    return Left(
+        bound_again(found, status, backlog), backlog, sprint=ended(found.sprint, decision.at) if closes else None
+    )
+
+
+def add_story(found: Found, decision: Decision) -> Effect:
+    """As a person worded it: its text is its criterion, and nobody was asked to plan it."""
+    status = moved(found.status, decision)
+    if isinstance(status, Refusal):
+        return status
+    backlog = with_added(found, decision)
+    if isinstance(backlog, Objection):
+        return backlog
+    return Left(bound_again(found, status, backlog), backlog)
+
+
+def with_added(found: Found, decision: Decision) -> Backlog | Objection:
+    """New stories stand at the end, and nobody has worked on them."""
+    known = {story.id for story in found.backlog.stories}
+    if not decision.added:
+        return Objection("it holds no story")
+    if any(story.id in known or story.status != "backlog" for story in decision.added):
+        return Objection("a story that is added is a new one")
+    backlog = found.backlog.model_copy(
+        update={
+            "epics": (*found.backlog.epics, *decision.epics),
+            "stories": (*found.backlog.stories, *decision.added),
+            "questions": tuple(dict.fromkeys((*found.backlog.questions, *decision.questions))),
+            "assumptions": tuple(dict.fromkeys((*found.backlog.assumptions, *decision.assumptions))),
+        }
+    )
+    mine = {story.id for story in decision.added}
+    problems = [each for each in check_plan(found.prd, draft_of(backlog)) if not each.story or each.story in mine]
+    broken = [each for each in problems if each.code != "PLN106"]  # what is not covered was not covered before
+    return Objection(f"{broken[0].code}: {broken[0].message}") if broken else backlog
+
+
+def prioritize(found: Found, decision: Decision) -> Effect:
+    """The order changes among what is not settled; a dependency still comes first."""
+    status = moved(found.status, decision)
+    if isinstance(status, Refusal):
+        return status
+    unknown = unknown_stories(found, decision.stories)
+    if unknown:
+        return unknown
+    if decision.number is None or not 1 <= decision.number <= 5:
+        return Objection(
+            "a priority is a number from 1 to 5, and 1 is first", f"/backlog prioritize {decision.story} 1"
+        )
+    changed = tuple(
+        story.model_copy(update={"priority": decision.number}) if story.id == decision.story else story
+        for story in found.backlog.stories
+    )
+    return Left(status, in_order(found.backlog.model_copy(update={"stories": changed})))
+
+
+def in_order(backlog: Backlog) -> Backlog:
+    stories = {story.id: story for story in backlog.stories}
+    rank = {
+        story.id: (0, n) if story.status in (*SETTLED, "in_progress") else (story.priority, n)
+        for n, story in enumerate(backlog.stories)
+    }
+    order = working_order({name: story.depends_on for name, story in stories.items()}, rank)
+    return backlog.model_copy(update={"stories": tuple(stories[name] for name in order)})
+
+
+def remove(found: Found, decision: Decision) -> Effect:
+    """Only what nobody works on, and nothing else needs."""
+    status = moved(found.status, decision)
+    if isinstance(status, Refusal):
+        return status
+    story = found.story(decision.story)
+    if story is None:
+        return unknown_stories(found, decision.stories) or Objection("name a story", "/backlog view")
+    cycle = found.cycle(story.id)
+    if story.status not in ("backlog", "sprint") or (cycle and cycle.steps):
+        return Objection(
+            f"{story.id} is {story.status}, and only a story that nobody works on can be removed", "/tdd abort"
+        )
+    needed_by = [each.id for each in found.backlog.stories if story.id in each.depends_on]
+    if needed_by:
+        return Objection(f"{', '.join(needed_by)} depends on {story.id}", f"/backlog remove {needed_by[0]}")
+    backlog = found.backlog.model_copy(
+        update={"stories": tuple(each for each in found.backlog.stories if each.id != story.id)}
+    )
+    if not backlog.stories:
+        return Objection(f"{story.id} is the only story, and a plan without one is none", '/backlog add_story "…"')
+    sprint = without_story(found.sprint, story.id)
+    after = settled(bound_again(found, status, backlog), backlog, at=decision.at)
+    return Left(after, backlog, sprint=sprint, gone=(story.id,) if cycle else ())
+
+
+def without_story(sprint: Sprint | None, story: str) -> Sprint | None:
+    if sprint is None or story not in sprint.stories:
+        return None
+    return sprint.model_copy(update={"stories": tuple(each for each in sprint.stories if each != story)})
+
+
+def bound_again(found: Found, status: Status, backlog: Backlog) -> Status:
+    return status.model_copy(update={"approvals": rebound(status.approvals, found.prd, found.backlog, backlog)})
+
+
+# --- the end of a sprint ----------------------------------------------------------------------------------------------
+
+
+def feedback(found: Found, decision: Decision) -> Effect:
+    status = moved(found.status, decision)
+    if isinstance(status, Refusal):
+        return status
+    sprint = ended(found.sprint, decision.at)
+    if sprint is not None:
+        said = retrospective(decision.text, by=decision.by, at=decision.at)
+        sprint = sprint.model_copy(update={"retrospective": said, "metrics": metrics(found, sprint)})
+    return Left(status.model_copy(update={"order": "", "order_story": ""}), found.backlog, sprint=sprint)
+
+
+def metrics(found: Found, sprint: Sprint) -> SprintMetrics:
+    statuses = [story.status for story in found.backlog.stories if story.id in sprint.stories]
+    cycles = [cycle for name in sprint.stories if (cycle := found.cycle(name)) is not None]
+    steps = [step for cycle in cycles for step in cycle.steps]
+    return SprintMetrics(
+        done=statuses.count("done"),
+        skipped=statuses.count("skipped"),
+        steps=len(steps),
+        attempts=sum(step.attempts for step in steps),
+        refused=sum(len(cycle.refused) for cycle in cycles),
+        seconds=round(sum(step.seconds for step in steps), 3),
+        spend=sum((step.spend for step in steps), Spend()),
+    )

@@ -1,0 +1,110 @@
+"""What a decision finds, and what it leaves: plain records, nothing is read or written here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from prd2pr.core.decision import Decision
+from prd2pr.core.project_machine import KEPT_TRANSITIONS, apply_event, apply_project, record_transition
+from prd2pr.core.records import Backlog, Cycle, Prd, Sprint, Status, Story, StoryStatus, Transition
+from prd2pr.core.refusal import Refusal
+
+SETTLED = ("done", "skipped")
+
+
+@dataclass(frozen=True)
+class Found:
+    """The records before a decision."""
+
+    prd: Prd
+    status: Status
+    backlog: Backlog
+    cycle: Callable[[str], Cycle | None]
+    sprint: Sprint | None = None
+
+    def story(self, name: str) -> Story | None:
+        return next((story for story in self.backlog.stories if story.id == name), None)
+
+
+@dataclass(frozen=True)
+class Left:
+    """The records after it. What is not named stays as it is."""
+
+    status: Status
+    backlog: Backlog
+    cycles: dict[str, Cycle] = field(default_factory=dict)  # those that changed
+    sprint: Sprint | None = None  # where it changed
+    about: str = ""  # the story whose cycle keeps this step; empty: the plan's
+    removed: tuple[str, ...] = ()  # files that leave the code
+    gone: tuple[str, ...] = ()  # stories whose cycle leaves the state
+    note: str = ""  # how the step's note begins, where others look for it
+
+    def with_status(self, **changes: object) -> Left:
+        return replace(self, status=self.status.model_copy(update=changes))
+
+    def with_cycle(self, cycle: Cycle) -> Left:
+        return replace(self, cycles={**self.cycles, cycle.story: cycle})
+
+
+@dataclass(frozen=True)
+class Objection:
+    """The machine would allow it, and it still makes no sense: why, and what would."""
+
+    reason: str
+    next: str = ""
+
+
+Effect = Left | Refusal | Objection
+
+
+def moved(status: Status, decision: Decision, command: str = "") -> Status | Refusal:
+    """The project machine takes the command, on record."""
+    name = command or decision.command
+    after = apply_project(status.state, name)
+    if isinstance(after, Refusal):
+        return after
+    return record_transition(
+        status, after, command=told(decision, name), by=decision.by, at=decision.at, why=why(decision)
+    )
+
+
+def happened(status: Status, decision: Decision) -> Status | Refusal:
+    after = apply_event(status.state, decision.command)
+    if isinstance(after, Refusal):
+        return after
+    return record_transition(status, after, command=decision.command, by=decision.by, at=decision.at, why=decision.text)
+
+
+def noted(status: Status, decision: Decision, before: str, after: str) -> Status:
+    """A decision that leaves the project machine where it is, among the transitions that are kept."""
+    made = Transition(
+        at=decision.at, by=decision.by, command=told(decision), before=before, after=after, why=why(decision)
+    )
+    return status.model_copy(update={"transitions": (*status.transitions, made)[-KEPT_TRANSITIONS:]})
+
+
+def told(decision: Decision, command: str = "") -> str:
+    """As a person would write it."""
+    number = () if decision.number is None else (str(decision.number),)
+    return " ".join((f"/{command or decision.command}", *decision.stories, *number))
+
+
+def why(decision: Decision) -> str:
+    return " ".join(decision.text.split())[:500]
+
+
+def unknown_stories(found: Found, names: Iterable[str]) -> Objection | None:
+    known = {story.id for story in found.backlog.stories}
+    missing = [name for name in names if name not in known]
+    if not missing:
+        return None
+    return Objection(f"there is no story {', '.join(missing)}", "/backlog view")
+
+
+def with_statuses(backlog: Backlog, changes: dict[str, StoryStatus]) -> Backlog:
+    stories = tuple(
+        story.model_copy(update={"status": changes[story.id]}) if story.id in changes else story
+        for story in backlog.stories
+    )
+    return backlog.model_copy(update={"stories": stories})

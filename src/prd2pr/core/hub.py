@@ -1,0 +1,88 @@
+"""What lies on a code host, as plain data: people, issues, pull requests, comments, checks. No call is made here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Level = Literal["none", "read", "triage", "write", "maintain", "admin"]
+Conclusion = Literal["success", "failure", "neutral", "action_required"]
+Reaction = Literal["eyes", "rocket", "+1", "-1", "confused"]
+
+
+@dataclass(frozen=True)
+class Actor:
+    login: str
+    id: int
+    bot: bool = False
+
+
+@dataclass(frozen=True)
+class Comment:
+    id: int
+    number: int  # of the issue or pull request that it stands under
+    author: Actor
+    body: str
+    created_at: str = ""
+    edited: bool = False
+    url: str = ""
+
+
+@dataclass(frozen=True)
+class Issue:
+    number: int
+    title: str
+    body: str
+    author: Actor
+    open: bool = True
+    labels: tuple[str, ...] = ()
+    url: str = ""
+    id: int = 0  # sub-issues are named by this, not by their number
+    is_pull: bool = False
+
+
+@dataclass(frozen=True)
+class Pull:
+    number: int
+    title: str
+    body: str
+    head: str  # branch
+    head_sha: str
+    base: str
+    author: Actor
+    open: bool = True
+    merged: bool = False
+    draft: bool = False
+    from_fork: bool = False
+    labels: tuple[str, ...] = ()
+    url: str = ""
+    node_id: str = ""
+
+
+@dataclass(frozen=True)
+class Annotation:
+    path: str
+    line: int
+    level: Literal["notice", "warning", "failure"]
+    message: str
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One phase commit's check. `key` is its identity: the same key on the same commit is updated, never doubled."""
+
+    key: str
+    name: str
+    sha: str
+    conclusion: Conclusion
+    title: str
+    summary: str
+    annotations: tuple[Annotation, ...] = ()
+
+
+@dataclass(frozen=True)
+class Label:
+    name: str
+    color: str = "ededed"
+    description: str = ""

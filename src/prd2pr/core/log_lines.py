@@ -1,0 +1,42 @@
+"""The log of a run, line by line: read with patience, told in a sentence."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from prd2pr.core.wording import plain
+
+LogEntry = dict[str, Any]
+
+
+def readable(data: bytes, where: str) -> list[LogEntry]:
+    lines = []
+    for number, text in enumerate(data.decode("utf-8", "replace").splitlines(), 1):
+        try:
+            line = json.loads(text)
+        except (ValueError, RecursionError):
+            line = None
+        if not isinstance(line, dict) or not {"at", "kind"} <= line.keys():
+            line = {"at": "", "kind": "damaged", "text": f"{where}:{number} cannot be read"}
+        lines.append(line)
+    return lines
+
+
+def subject_of(line: LogEntry) -> str:
+    """The story that a line is about, or the PRD."""
+    return str(line.get("story") or str(line.get("purpose", "")).partition("/")[0])
+
+
+def sentence(line: LogEntry) -> str:
+    match line["kind"]:
+        case "call":
+            counts = [line.get(name) or 0 for name in ("input_tokens", "cached_tokens", "output_tokens")]
+            what = f"{line.get('purpose')}: {sum(counts)} tokens ({counts[1]} cached), {line.get('model')}"
+        case "refused":
+            what = f"{line.get('story')} {line.get('phase')} refused: {' '.join(line.get('codes') or ())}"
+        case "crossed":
+            what = f"{line.get('story')} {line.get('phase')} crossed at attempt {line.get('attempts')}"
+        case _:
+            what = f"{line.get('story', '')} {line.get('text', '')}"
+    return plain(what)

@@ -1,0 +1,120 @@
+"""The plan as a person approves it, and a changed plan as a difference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from prd2pr.core.estimate import Estimate
+from prd2pr.core.picture_parts import SpendLimits
+from prd2pr.core.records import Backlog, Prd, Story
+from prd2pr.core.wording import clip, dollars, plain, tokens
+
+NO_LIMITS = SpendLimits()
+
+
+@dataclass(frozen=True)
+class PlannedStory:
+    id: str
+    title: str
+    kind: str
+    criteria: tuple[str, ...]
+    requirements: tuple[str, ...] = ()
+    depends_on: tuple[str, ...] = ()
+    approved: bool = False
+
+
+@dataclass(frozen=True)
+class PlanView:
+    """`command` is what approves it; empty: nothing has to be approved."""
+
+    prd: str
+    title: str
+    path: str
+    stories: tuple[PlannedStory, ...]
+    questions: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    estimate: Estimate | None = None
+    limits: SpendLimits = NO_LIMITS
+    model: str = ""
+    head: str = ""  # the commit that an approval holds for
+    command: str = "/approve"
+
+    @property
+    def criteria(self) -> int:
+        return sum(len(story.criteria) for story in self.stories)
+
+
+@dataclass(frozen=True)
+class PlanDiff:
+    """What a changed PRD makes of the plan. Stories by id, requirements by id."""
+
+    kept: tuple[PlannedStory, ...] = ()
+    new: tuple[PlannedStory, ...] = ()
+    changed: tuple[PlannedStory, ...] = ()
+    dropped: tuple[PlannedStory, ...] = ()
+    asked: tuple[str, ...] = ()  # questions that a person must answer first
+
+    @property
+    def in_all(self) -> int:
+        """Stories of the plan as it was."""
+        return len(self.kept) + len(self.changed) + len(self.dropped)
+
+
+def diff_lines(diff: PlanDiff, shown: int = 60) -> str:
+    """As a difference is written: `+` new, `-` dropped, `!` changed; what is kept is counted."""
+    signs = (("-", diff.dropped), ("!", diff.changed), ("+", diff.new))
+    lines = [
+        f"{sign} {plain(story.id)}  {clip(plain(story.title), 100)}" for sign, stories in signs for story in stories
+    ]
+    rest = [f"  … and {len(lines) - shown} more"] if len(lines) > shown else []
+    kept = [f"  {len(diff.kept)} of {diff.in_all} unchanged"] if diff.kept else []
+    return "\n".join([*lines[:shown], *rest, *kept]) or "  nothing changes"
+
+
+def estimate_text(guess: Estimate) -> str:
+    """$1.10 to $2.40, 20 to 35 min, 60k to 150k tokens"""
+    usd = "no price known" if guess.usd_low is None or guess.usd_high is None else _range(guess.usd_low, guess.usd_high)
+    minutes = f"{guess.minutes_low} to {guess.minutes_high} min"
+    return f"{usd}, {minutes}, {tokens(guess.tokens_low)} to {tokens(guess.tokens_high)} tokens"
+
+
+def _range(low: float, high: float) -> str:
+    return dollars(low) if dollars(low) == dollars(high) else f"{dollars(low)} to {dollars(high)}"
+
+
+def planned_story(story: Story, *, approved: bool = False) -> PlannedStory:
+    return PlannedStory(
+        id=story.id,
+        title=story.title,
+        kind=story.kind,
+        criteria=tuple(criterion.text for criterion in story.criteria),
+        requirements=story.requirements,
+        depends_on=story.depends_on,
+        approved=approved,
+    )
+
+
+def plan_view(
+    prd: Prd,
+    backlog: Backlog,
+    *,
+    estimate: Estimate | None = None,
+    limits: SpendLimits = NO_LIMITS,
+    model: str = "",
+    head: str = "",
+    command: str = "/approve",
+    approved: frozenset[str] = frozenset(),
+) -> PlanView:
+    return PlanView(
+        prd=prd.id,
+        title=prd.title,
+        path=prd.path,
+        stories=tuple(planned_story(story, approved=story.id in approved) for story in backlog.stories),
+        questions=backlog.questions,
+        assumptions=backlog.assumptions,
+        estimate=estimate,
+        limits=limits,
+        model=model,
+        head=head,
+        command=command,
+    )

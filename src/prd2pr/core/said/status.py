@@ -1,0 +1,190 @@
+"""Where a PRD stands, as the one status comment says it, and which label goes with that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from prd2pr.core.decide import Rest
+from prd2pr.core.hub import Label
+from prd2pr.core.picture_parts import Figure, NextStep, PullPicture, Refusal
+from prd2pr.core.records import ProjectState, Status
+from prd2pr.core.said.answers import Failed
+
+Light = Literal["active", "waiting", "blocked", "done"]
+Headline = Literal["done", "working", "waiting", "paused", "blocked", "budget", "deadline", "stopped", "unproved"]
+
+SHOWN_REFUSALS = 3
+SHOWN_COMMITS = 10
+
+
+@dataclass(frozen=True)
+class NotProved:
+    sha: str
+    subject: str
+    codes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Refuted:
+    """A branch that was proved again, and is not what its commits claim."""
+
+    proved: int
+    of: int
+    commits: tuple[NotProved, ...]  # that are not proved
+
+    def sentence(self) -> str:
+        named = ", ".join(f"{each.sha[:10]} ({', '.join(each.codes)})" for each in self.commits[:SHOWN_COMMITS])
+        more = len(self.commits) - SHOWN_COMMITS
+        rest = f" and {more} more" if more > 0 else ""
+        return f"proved again, {self.proved} of {self.of} commits are proved; not proved: {named}{rest}"
+
+
+@dataclass(frozen=True)
+class StatusView:
+    prd: str
+    title: str
+    path: str
+    headline: Headline
+    reason: str
+    figures: tuple[Figure, ...]
+    next: NextStep
+    refusals: tuple[Refusal, ...] = ()  # the last ones that no later attempt has made up for
+    questions: tuple[str, ...] = ()
+    problem: Failed | None = None
+    notes: tuple[Failed, ...] = ()  # parts that could not be shown
+    pull_url: str = ""
+    run_url: str = ""
+    tracking: int | None = None
+    unproven: int = 0  # commits
+    replayed: bool = False
+
+
+def status_view(
+    picture: PullPicture,
+    status: Status,
+    rest: Rest | None,
+    *,
+    problem: Failed | None = None,
+    notes: tuple[Failed, ...] = (),
+    pull_url: str = "",
+    run_url: str = "",
+    tracking: int | None = None,
+    refuted: Refuted | None = None,
+) -> StatusView:
+    headline = headline_of(picture, status, rest, problem, refuted)
+    waiting = headline == "waiting" and status.state is ProjectState.BACKLOG_READY
+    return StatusView(
+        prd=picture.prd,
+        title=picture.title,
+        path=picture.path,
+        headline=headline,
+        reason=refuted.sentence() if refuted else reason_of(picture, status, rest),
+        figures=tuple(figure for figure in picture.figures if not figure.value.startswith("0 of 0")),
+        next=next_on_host(picture, status, rest, problem),
+        refusals=tuple(each for each in picture.refusals if not each.crossed)[-SHOWN_REFUSALS:],
+        questions=picture.questions if waiting else (),
+        problem=problem,
+        notes=notes,
+        pull_url=pull_url,
+        run_url=run_url,
+        tracking=tracking,
+        unproven=len(picture.unproven),
+        replayed=picture.replayed,
+    )
+
+
+def reason_of(picture: PullPicture, status: Status, rest: Rest | None) -> str:
+    blocked = next((row for row in picture.board if row.tone == "blocked"), None)
+    if blocked:
+        return f"`{blocked.id}`: {blocked.reason or status.blocked_reason or 'out of attempts'}"
+    # Of a run that did its steps, or whose time is up, the next step says the same.
+    return rest.reason if rest and rest.outcome not in ("stopped", "nothing", "deadline", "done") else ""
+
+
+def headline_of(
+    picture: PullPicture, status: Status, rest: Rest | None, problem: Failed | None, refuted: Refuted | None = None
+) -> Headline:
+    if problem or refuted:
+        return "stopped" if problem else "unproved"
+    if picture.tone in ("proven", "unproven"):
+        return "done"
+    if picture.tone == "blocked" or status.state is ProjectState.BLOCKED:
+        return "blocked"
+    if rest is None:
+        return "working"
+    if rest.outcome in ("budget", "deadline", "paused", "blocked"):
+        return rest.outcome
+    return "working" if goes_on(status, rest) else "waiting"
+
+
+def goes_on(status: Status, rest: Rest | None) -> bool:
+    """Whether it goes on by itself. A run that did its steps has stopped; without an order, the next command is due."""
+    return status.order == "run" and (rest is None or rest.outcome in ("nothing", "stopped"))
+
+
+def next_on_host(picture: PullPicture, status: Status, rest: Rest | None, problem: Failed | None) -> NextStep:
+    if problem:
+        return NextStep(problem.remedy or "Look at the run.")
+    if picture.tone == "blocked":
+        return NextStep("Say what to try; it reaches the next attempt:", '/suggest_fix "what to try"')
+    if picture.tone in ("proven", "unproven"):
+        return picture.next
+    if goes_on(status, rest):
+        return NextStep("The work goes on by itself. Nothing for you to do.")
+    return (after_rest(rest) if rest else None) or picture.next
+
+
+def after_rest(rest: Rest) -> NextStep | None:
+    """`rest.next` may be a command of the program; in a comment only those with a slash help."""
+    if rest.outcome == "deadline":
+        return NextStep("Another run goes on by itself. Nothing for you to do.")
+    if rest.outcome == "budget":
+        return NextStep("Raise the limit under `budget` in `.prd2pr.yml` on the base branch, then comment", "/tdd run")
+    return NextStep("Comment", rest.next) if rest.next.startswith("/") else None
+
+
+# --- labels -----------------------------------------------------------------------------------------------------------
+
+
+class LabelNames(Protocol):
+    """`labels:` of the config."""
+
+    @property
+    def active(self) -> str: ...
+    @property
+    def waiting(self) -> str: ...
+    @property
+    def blocked(self) -> str: ...
+    @property
+    def done(self) -> str: ...
+
+
+LIGHTS: dict[Headline, Light] = {
+    "done": "done",
+    "working": "active",
+    "deadline": "active",
+    "waiting": "waiting",
+    "paused": "waiting",
+    "budget": "waiting",
+    "stopped": "blocked",
+    "unproved": "blocked",
+    "blocked": "blocked",
+}
+# Colours that can be told apart in the dark and by people who see no red or green; the words say the rest.
+LOOKS: dict[Light, tuple[str, str]] = {
+    "active": ("1d76db", "prd2pr is at work; nothing for a person to do"),
+    "waiting": ("fbca04", "prd2pr waits for a person"),
+    "blocked": ("b60205", "prd2pr cannot go on; a person has to decide"),
+    "done": ("0e8a16", "every story is settled; ready for review"),
+}
+
+
+def state_label(names: LabelNames, headline: Headline) -> Label:
+    light = LIGHTS[headline]
+    colour, words = LOOKS[light]
+    return Label(getattr(names, light), colour, words)
+
+
+def state_names(names: LabelNames) -> tuple[str, ...]:
+    return names.active, names.waiting, names.blocked, names.done

@@ -1,0 +1,91 @@
+"""The tracking issue: how far each story is, and the last runs. Below it, an issue for each story."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from prd2pr.core.hub import Issue
+from prd2pr.core.picture_parts import Figure, NextStep, PullPicture, StoryRow
+from prd2pr.core.records import RunRecord, Story
+from prd2pr.core.said.markers import STORY_MARK
+from prd2pr.core.wording import clip, plain
+
+SHOWN_RUNS = 10
+SHOWN_STORIES = 200
+SUB_ISSUES = 100  # that GitHub allows below one issue
+NEW_PER_RUN = 20  # issues: more in a minute is a flood, and GitHub's limit
+
+SETTLED_WORDS = frozenset(
+    {"proven", "done without tests", "already built, verified", "done without proof", "skipped", "aborted"}
+)
+
+
+@dataclass(frozen=True)
+class TrackedStory:
+    id: str
+    title: str
+    outcome: str
+    settled: bool
+    issue: int | None = None
+
+
+@dataclass(frozen=True)
+class TrackingView:
+    prd: str
+    title: str
+    path: str
+    pull: int | None
+    figures: tuple[Figure, ...]
+    next: NextStep
+    stories: tuple[TrackedStory, ...]
+    in_all: int
+    runs: tuple[RunRecord, ...]  # the newest first
+    runs_in_all: int
+
+
+def tracking_view(
+    picture: PullPicture, runs: Sequence[RunRecord], pull: int | None, issues: Mapping[str, Issue], following: NextStep
+) -> TrackingView:
+    tracked = tuple(tracked_story(row, issues.get(row.id)) for row in picture.board)
+    return TrackingView(
+        prd=picture.prd,
+        title=picture.title,
+        path=picture.path,
+        pull=pull,
+        figures=picture.figures,
+        next=following,
+        stories=tracked[:SHOWN_STORIES],
+        in_all=picture.stories_in_all,
+        runs=tuple(reversed(runs[-SHOWN_RUNS:])),
+        runs_in_all=len(runs),
+    )
+
+
+def tracked_story(row: StoryRow, issue: Issue | None) -> TrackedStory:
+    return TrackedStory(row.id, row.title, row.outcome, row.outcome in SETTLED_WORDS, issue.number if issue else None)
+
+
+def by_story(issues: Iterable[Issue], prd: str) -> dict[str, Issue]:
+    """Story issues of this PRD, by the mark in their body. The first of two counts."""
+    found: dict[str, Issue] = {}
+    for issue in issues:
+        mark = STORY_MARK.match(issue.body)
+        if mark and mark[1] == prd:
+            found.setdefault(mark[2], issue)
+    return found
+
+
+def wanted_stories(stories: Sequence[Story], there: Mapping[str, Issue]) -> tuple[Story, ...]:
+    """Which get an issue now: those in hand first, as many as one run may make, and none that is settled already."""
+    missing = [s for s in stories if s.id not in there and s.status not in ("done", "skipped")]
+    missing.sort(key=lambda story: story.status != "in_progress")
+    return tuple(missing[: max(0, min(NEW_PER_RUN, SUB_ISSUES - len(there)))])
+
+
+def story_title(story: Story) -> str:
+    return clip(f"{plain(story.id)}: {plain(story.title)}", 200)
+
+
+def tracking_title(picture: PullPicture) -> str:
+    return clip(f"prd2pr: {picture.title}", 200)

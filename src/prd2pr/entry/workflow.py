@@ -1,0 +1,50 @@
+"""The workflow that a repository needs: written by `init`, looked at by `doctor`."""
+
+from __future__ import annotations
+
+import re
+
+from prd2pr import __version__
+from prd2pr.config import Config
+from prd2pr.entry.built_from import ACTION, built_from
+from prd2pr.errors import SetupProblem, UsageProblem
+from prd2pr.templating import render
+
+WORKFLOW_PATH = ".github/workflows/prd2pr.yml"
+PINNED = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+@[0-9a-f]{40}")
+KEYS = {"anthropic": "ANTHROPIC_API_KEY", "claude-": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
+DEFAULT_BRANCH = "main"
+
+
+def workflow_text(config: Config, branch: str, action: str = "") -> str:
+    values = {"branch": branch, "prds": config.prds, "keys": key_names(config), "action": action or own_action()}
+    return render("init/workflow.yml.j2", values)
+
+
+def own_action() -> str:
+    """This very prd2pr as a step's `uses:`, with the version behind it, as Dependabot reads and renews it."""
+    commit = built_from()
+    if not commit:
+        raise SetupProblem(
+            "this copy of prd2pr does not know which commit it was built from, so the workflow cannot be pinned to it",
+            where=WORKFLOW_PATH,
+            remedy=f"install a released wheel or a clone, or name the commit: prd2pr init --action {ACTION}@<40 hex>",
+        )
+    return f"{ACTION}@{commit} # v{__version__}"
+
+
+def named_action(name: str) -> str:
+    """What `--action` names: a mirror or a fork, pinned all the same."""
+    if PINNED.fullmatch(name):
+        return name
+    raise UsageProblem(
+        f"{name!r} is not an action pinned by its commit",
+        where="--action",
+        remedy=f"write OWNER/REPOSITORY@ and 40 hexadecimal digits, as in {ACTION}@{'0' * 40}",
+    )
+
+
+def key_names(config: Config) -> list[str]:
+    """The secrets that the configured models need. `human`, `replay:` and `command:` name none."""
+    specs = (config.models.default, config.models.strong, *config.models.roles.values())
+    return sorted({name for spec in specs for kind, name in KEYS.items() if spec.strip().startswith(kind)})

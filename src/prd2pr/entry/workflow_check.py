@@ -1,0 +1,90 @@
+"""Does the workflow file do what this prd2pr and this configuration need? A pure look at its text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+from prd2pr.config import Config
+from prd2pr.entry.checkup import Check
+from prd2pr.entry.workflow import WORKFLOW_PATH, key_names
+
+OURS = re.compile(r"uses:\s*[\"']?([\w.-]+/prd2pr)@([\w./-]+)")
+EVENTS = ("push", "issues", "issue_comment", "workflow_dispatch", "schedule")
+ANEW = f"delete {WORKFLOW_PATH} and run prd2pr init, which writes it anew"
+
+
+def workflow_checks(text: str, config: Config, branch: str, commit: str) -> Iterator[Check]:
+    """`branch` is the default branch, `commit` that of this prd2pr; empty where it is not known."""
+    try:
+        read = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError):
+        read = None
+    if not isinstance(read, dict):
+        yield Check("workflow", "wrong", f"{WORKFLOW_PATH} is not YAML that can be read", ANEW)
+        return
+    yield version_check(text, commit)
+    yield trigger_check(read.get(True, read.get("on")), config, branch)  # YAML 1.1 reads the key `on` as true
+    yield key_check(text, config)
+
+
+def version_check(text: str, commit: str) -> Check:
+    pins = {pin for _, pin in OURS.findall(text)}
+    loose = sorted(pin for pin in pins if not re.fullmatch(r"[0-9a-f]{40}", pin))
+    if not pins:
+        return Check("workflow", "wrong", f"{WORKFLOW_PATH} does not use prd2pr", ANEW)
+    if loose:
+        return Check(
+            "workflow", "wrong", f"prd2pr is used at {loose[0]}, which can be moved", "pin it by 40 hex digits"
+        )
+    if len(pins) > 1:
+        return Check("workflow", "wrong", "gate and worker use two versions of prd2pr", "pin both to the same commit")
+    (pin,) = pins
+    if commit and pin != commit:
+        return Check(
+            "workflow",
+            "warning",
+            f"it runs prd2pr of commit {pin[:10]}, and this is {commit[:10]}",
+            f"if that one is older: {ANEW}; Dependabot and Renovate renew it too",
+        )
+    return Check("workflow", "ok", f"{WORKFLOW_PATH}, prd2pr of commit {pin[:10]}")
+
+
+def trigger_check(on: Any, config: Config, branch: str) -> Check:
+    triggers = on if isinstance(on, dict) else dict.fromkeys(on if isinstance(on, list) else [on])
+    missing = [name for name in EVENTS if name not in triggers]
+    if missing:
+        return Check("triggers", "warning", f"the workflow does not listen to {', '.join(missing)}", ANEW)
+    push = triggers["push"] if isinstance(triggers["push"], dict) else {}
+    paths, branches = push.get("paths"), push.get("branches")
+    if paths is not None and set(paths) != set(config.prds):
+        return Check(
+            "triggers",
+            "warning",
+            f"a push starts it for {', '.join(paths)}, and .prd2pr.yml says {', '.join(config.prds)}",
+            f"write the same globs under on.push.paths of {WORKFLOW_PATH}",
+        )
+    if branch and branches is not None and branch not in branches:
+        return Check(
+            "triggers",
+            "wrong",
+            f"a push starts it on {', '.join(branches)} only, and the default branch is {branch}",
+            f"write {branch} under on.push.branches and under ref of the checkout",
+        )
+    return Check("triggers", "ok", "PRDs, labels, comments, continuation and schedule")
+
+
+def key_check(text: str, config: Config) -> Check:
+    needed = key_names(config)
+    missing = [name for name in needed if f"secrets.{name}" not in text]
+    if missing:
+        return Check(
+            "model key",
+            "wrong",
+            f"the workflow does not hand {', '.join(missing)} to prd2pr",
+            f"add {missing[0]}: ${{{{ secrets.{missing[0]} }}}} under env of the step that works",
+        )
+    return Check("model key", "ok", f"handed on: {', '.join(needed)}" if needed else "none is needed")

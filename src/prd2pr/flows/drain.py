@@ -1,0 +1,213 @@
+"""Commands that wait: read from the code host, not from the event, so that none is lost with it and none is doubled.
+
+A comment is done when the cursor on the branch has passed it, or when our answer to it stands below it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from prd2pr.core.commands import BadArguments, Command, Parsed, UnknownCommand
+from prd2pr.core.cursors import commands_done, first_unread
+from prd2pr.core.hub import Comment, Level
+from prd2pr.core.permission import LONGEST_WAIT, Allowed, NotAllowed, heard, is_too_old, may
+from prd2pr.core.records import Cursor, Status
+from prd2pr.core.said.answers import Answer, Misused, TooOld, Unknown
+from prd2pr.core.said.answers import NotAllowed as NotAllowedAnswer
+from prd2pr.core.said.markers import answer_marker
+from prd2pr.core.wording import plain
+from prd2pr.flows.obey.order import Ordered
+from prd2pr.forges.said import render_answer
+from prd2pr.ports import Clock, Hub
+
+Refused = NotAllowedAnswer | Unknown | Misused
+# Seconds before a list of comments that is behind is read again.
+PAUSES = (0.5, 1.0, 2.0)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """One command of one comment."""
+
+    comment: Comment
+    index: int
+    of: int
+    parsed: Parsed
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return self.comment.id, self.index
+
+    @property
+    def marker(self) -> str:
+        return answer_marker(self.comment.id, self.index)
+
+    @property
+    def cursor(self) -> Cursor:
+        """Where the cursor is once this is done."""
+        whole = self.index + 1 == self.of
+        return Cursor(number=self.comment.number, comment=self.comment.id, commands=None if whole else self.index + 1)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A command that is to be carried out, and where its answer goes."""
+
+    ordered: Ordered
+    number: int
+    marker: str
+
+
+@dataclass
+class Inbox:
+    """The comments under every issue and pull request of one PRD, in the order in which they were written."""
+
+    hub: Hub
+    clock: Clock
+    spoken: Comment | None = None  # of the event itself: as it was said, whatever it was edited to since
+    numbers: list[int] = field(default_factory=list)
+    refused: str = ""  # the last command that was not understood or not allowed, and why
+    sleep: Callable[[float], None] = time.sleep
+    _caught_up: bool = False  # a list with the event's own comment was read, or there will be none
+    _seen: set[tuple[int, int]] = field(default_factory=set)
+    _levels: dict[str, Level] = field(default_factory=dict)
+    _queue: deque[Waiting] = field(default_factory=deque)
+
+    def listen_to(self, *numbers: int | None) -> None:
+        self.numbers = list(dict.fromkeys((*self.numbers, *(number for number in numbers if number is not None))))
+
+    def next(self, status: Status) -> Taken | None:
+        """The first command that a person may give and nobody has carried out; the others are answered on the way."""
+        if not self._queue:
+            self._levels.clear()  # a run can take hours, and people come and go
+            self._queue.extend(self._waiting(status))
+        while self._queue:
+            waiting = self._queue.popleft()
+            self._seen.add(waiting.key)
+            taken = self._taken_up(waiting)
+            if taken is not None:
+                return taken
+        return None
+
+    def answer(self, taken: Taken, answer: Answer, *, commit_url: str = "") -> None:
+        body = render_answer(answer, marker=taken.marker, commit_url=commit_url)
+        self.hub.comment(taken.number, body, marker=taken.marker)
+
+    def again(self, taken: Taken) -> None:
+        """The branch moved under it: whether it is still to be done, the branch as it is now says."""
+        comment = taken.ordered.comment
+        assert comment is not None, "it came by a comment"
+        self._seen -= {key for key in self._seen if key[0] == comment.comment}
+        self._queue.clear()
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def _waiting(self, status: Status) -> list[Waiting]:
+        comments = self._read(status)
+        found = [waiting for comment in self._as_said(comments) for waiting in self._commands(comment, status)]
+        return sorted((each for each in found if each.key not in self._seen), key=lambda each: each.key)
+
+    def _read(self, status: Status) -> list[Comment]:
+        """A list without the event's own comment is behind, and may lack earlier ones too; else it was deleted."""
+        comments = self._listed(status)
+        for pause in PAUSES:
+            if not self._is_behind(comments, status):
+                break
+            self.sleep(pause)
+            comments = self._listed(status)
+        self._caught_up = True
+        return comments
+
+    def _listed(self, status: Status) -> list[Comment]:
+        return [
+            comment
+            for number in self.numbers
+            for comment in self.hub.comments(number, after=first_unread(status, number))
+        ]
+
+    def _is_behind(self, comments: list[Comment], status: Status) -> bool:
+        spoken = self.spoken
+        if spoken is None or self._caught_up or spoken.number not in self.numbers:
+            return False
+        unread = commands_done(status, spoken.number, spoken.id) is not None
+        return unread and all(comment.id != spoken.id for comment in comments)
+
+    def _as_said(self, comments: Iterable[Comment]) -> Iterator[Comment]:
+        spoken = self.spoken
+        there = set()
+        for comment in comments:
+            there.add(comment.id)
+            mine = spoken is not None and comment.id == spoken.id
+            yield replace(comment, body=spoken.body, edited=False) if mine and spoken else comment
+        if spoken is not None and spoken.id not in there and spoken.number in self.numbers:
+            yield spoken  # a read that is behind, or a comment deleted since: it was said
+
+    def _commands(self, comment: Comment, status: Status) -> Iterator[Waiting]:
+        done = commands_done(status, comment.number, comment.id)
+        if done is None:
+            return
+        parsed = heard(comment, self.hub.me())
+        for index, each in enumerate(parsed):
+            if index >= done:
+                yield Waiting(comment, index, len(parsed), each)
+
+    # --- taking up ----------------------------------------------------------------------------------------------------
+
+    def _taken_up(self, waiting: Waiting) -> Taken | None:
+        author = waiting.comment.author
+        level = self._level(author.login)
+        allowed = may(waiting.parsed, level, author, self.hub.me())
+        if isinstance(allowed, NotAllowed) and allowed.silent:
+            return None
+        too_old = is_too_old(waiting.comment.created_at, self.clock.now())
+        if too_old and not (isinstance(allowed, Allowed) and isinstance(waiting.parsed, Command)):
+            return None
+        if self.hub.comment_marked(waiting.comment.number, waiting.marker) is not None:
+            return None  # answered by a run that was killed before the cursor moved
+        if isinstance(allowed, Allowed) and isinstance(waiting.parsed, Command):
+            if too_old:
+                self._post(waiting, TooOld(waiting.parsed.shown, LONGEST_WAIT.days))
+                return None
+            self.hub.react(waiting.comment.id, "rocket")
+            ordered = Ordered(
+                waiting.parsed, by=author.login, level=level, comment=waiting.cursor, at=waiting.comment.created_at
+            )
+            return Taken(ordered, waiting.comment.number, waiting.marker)
+        refusal = refused(waiting.parsed, author.login, level, allowed=isinstance(allowed, Allowed))
+        self.refused = plain(why(refusal))
+        self._post(waiting, refusal)
+        return None
+
+    def _post(self, waiting: Waiting, refusal: Refused | TooOld) -> None:
+        self.hub.react(waiting.comment.id, "confused")
+        body = render_answer(refusal, marker=waiting.marker)
+        self.hub.comment(waiting.comment.number, body, marker=waiting.marker)
+
+    def _level(self, login: str) -> Level:
+        if login not in self._levels:
+            self._levels[login] = self.hub.permission(login)
+        return self._levels[login]
+
+
+def why(refusal: Refused) -> str:
+    match refusal:
+        case NotAllowedAnswer():
+            return f"{refusal.command} needs the permission `{refusal.needs}`; {refusal.login} has `{refusal.has}`"
+        case Unknown():
+            return f"{refusal.written} is no command"
+        case Misused():
+            return f"{refusal.command}: {refusal.problem}"
+
+
+def refused(parsed: Parsed, login: str, level: Level, *, allowed: bool) -> Refused:
+    if not allowed:
+        shown = parsed.written if isinstance(parsed, UnknownCommand) else parsed.spec.shown
+        return NotAllowedAnswer(command=shown, login=login, has=level, needs=parsed.needs)
+    if isinstance(parsed, UnknownCommand):
+        return Unknown(written=parsed.written, did_you_mean=parsed.did_you_mean)
+    assert isinstance(parsed, BadArguments), "a command that is understood and allowed is carried out"
+    spec = parsed.spec
+    return Misused(command=spec.shown, problem=parsed.problem, usage=spec.usage, example=spec.examples[0])

@@ -1,0 +1,259 @@
+"""One run on a code host: from an event to what people see. Any run does whatever is missing, whoever left it undone.
+
+event → who may → which PRDs → the branch as it is there → the commands that wait, in order
+      → phases, each committed and pushed → pull request, status comment, checks → how it ended
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from prd2pr.core.cursors import with_cursor
+from prd2pr.core.decide import Rest
+from prd2pr.core.events import Commented, Dispatched, Event, Ignored, Labelled, Pushed
+from prd2pr.core.hub import Actor, Comment, Pull
+from prd2pr.core.issue_prd import issue_prd_id
+from prd2pr.core.layout import STATE
+from prd2pr.core.outcome import Ended, Ending
+from prd2pr.core.permission import NotAllowed, may_start
+from prd2pr.core.picture_parts import NextStep
+from prd2pr.core.records import Cursor, Prd, Status
+from prd2pr.core.said.answers import Failed, NotNow
+from prd2pr.core.said.markers import head_in, status_marker, waiting_marker
+from prd2pr.errors import Prd2prError, SpendLimit, Stopped
+from prd2pr.flows.drain import Inbox
+from prd2pr.flows.hand_edits import edited_by_hand
+from prd2pr.flows.host import Host
+from prd2pr.flows.prd_run import PrdRun, carry_on, ending_of, summarise, tell
+from prd2pr.flows.remote_writers import follow
+from prd2pr.flows.start import begun_after_merge
+from prd2pr.flows.subjects import About, Nobodys, Subject, Unreadable, file_subject, subjects_of, with_id
+from prd2pr.flows.without_prd import answer_without_prd
+from prd2pr.forges.said import render_answer
+from prd2pr.repo.store import StateStore
+
+
+def handle(host: Host, event: Event) -> tuple[Ending, ...]:
+    """What came of it, one ending for each PRD that it was about; at least one."""
+    refusal = not_allowed(host, event)
+    if refusal is not None:
+        return (refusal,)
+    endings = tuple(attempted(host, event, about) for about in subjects_of(host, event))
+    return endings or (Ending("nothing-to-do", "the event is about no PRD"),)
+
+
+def attempted(host: Host, event: Event, about: About) -> Ending:
+    """One PRD that cannot be worked on does not keep the others from it."""
+    try:
+        return look_into(host, event, about)
+    except Stopped:
+        raise
+    except Prd2prError as problem:
+        host.progress.say("note", text=" ".join(problem.lines()))
+        prd = about.id if isinstance(about, Subject) else ""
+        how: Ended = "budget" if isinstance(problem, SpendLimit) else "error"
+        return Ending(how, problem.what, problem.remedy, prd=prd, branch=host.branch_of(prd) if prd else "")
+
+
+def not_allowed(host: Host, event: Event) -> Ending | None:
+    if isinstance(event, Ignored):
+        return Ending("nothing-to-do", event.reason)
+    actor = getattr(event, "actor", None)
+    level = host.hub.permission(actor.login) if isinstance(actor, Actor) and not actor.bot else "none"
+    answer = may_start(event, level, host.hub.me())
+    if not isinstance(answer, NotAllowed):
+        return None
+    # An insider's comment is answered below, command by command. What an outsider writes is not our red job.
+    if isinstance(event, Commented) and not answer.silent:
+        return None
+    return Ending("nothing-to-do" if isinstance(event, Commented) else "refused", answer.reason)
+
+
+def look_into(host: Host, event: Event, about: About) -> Ending:
+    spoken = event.comment if isinstance(event, Commented) else None
+    if isinstance(about, Unreadable):
+        return unreadable(host, about)
+    if isinstance(about, Nobodys):
+        wanted = answer_without_prd(host, about.number, spoken)
+        if isinstance(wanted, Ending):
+            return wanted
+        about = wanted
+    return work_on(host, about, spoken, asked=isinstance(event, Pushed | Labelled | Dispatched))
+
+
+def unreadable(host: Host, about: Unreadable) -> Ending:
+    """Of a file, the job's annotation tells; of an issue, a comment below it."""
+    if about.issue is not None:
+        failed = Failed.of("this run", about.problem)
+        complain(host, about.issue, issue_prd_id(about.issue), failed)
+    return Ending("refused", f"{about.path}: {about.problem.what}", about.problem.remedy)
+
+
+def complain(host: Host, number: int, prd_id: str, failed: Failed) -> None:
+    marker = waiting_marker(prd_id, f"problem/{failed.code}")
+    host.hub.comment(number, render_answer(failed, marker=marker), marker=marker)
+
+
+def work_on(host: Host, subject: Subject, spoken: Comment | None, *, asked: bool) -> Ending:
+    branch = host.branch_of(subject.id)
+    head = follow(host.git, host.remote, branch)
+    pull = host.hub.pull_of(branch, host.base_branch)
+    over = over_already(host, subject, head, pull)
+    if over is not None:
+        if spoken is not None:
+            answer_not_now(host, subject, head, spoken, over)
+        return replace(over, prd=subject.id, branch=branch, pull=pull.url if pull else "")
+    session = host.open_session(prd_now(host, subject, branch, head), subject.issue)
+    session.log.pending = subject.asked_by
+    run = PrdRun(
+        host, session, Inbox(host.hub, host.clock, spoken), None if pull and pull.merged else pull, asked=asked
+    )
+    try:
+        rest = carry_on(run)
+        tell(run, rest)
+        tell_unseen(run)
+        if rest.outcome == "deadline":
+            go_on_elsewhere(host, subject.id)
+    except Prd2prError as problem:
+        tell_problem(run, problem)
+        raise
+    summarise(run, rest)
+    return ending_of(run, rest)
+
+
+def tell_unseen(run: PrdRun) -> None:
+    """Without a pull request there is only the issue that asked for it to say so."""
+    if run.links.pull is None and run.links.notes and run.session.issue is not None:
+        complain(run.host, run.session.issue, run.session.prd.id, run.links.notes[0])
+
+
+def answer_not_now(host: Host, subject: Subject, head: str | None, spoken: Comment, over: Ending) -> None:
+    """Whoever commands what is over is told why nothing happens. What others wrote before stays as it is."""
+    status = StateStore(host.git, subject.id, host.branch_of(subject.id)).load(head).status if head else Status()
+    status = with_cursor(status, Cursor(number=spoken.number, comment=spoken.id - 1))
+    inbox = Inbox(host.hub, host.clock, spoken, [spoken.number])
+    while (taken := inbox.next(status)) is not None:
+        inbox.answer(taken, NotNow(taken.ordered.command.shown, over.reason, NextStep(over.next)))
+
+
+def over_already(host: Host, subject: Subject, head: str | None, pull: Pull | None) -> Ending | None:
+    """What somebody closed, deleted or put back is not brought back against them."""
+    branch = host.branch_of(subject.id)
+    if pull is None and head is None:
+        return None if subject.starts else Ending("nothing-to-do", f"{subject.id} has no branch here")
+    if pull is not None and not pull.merged and not pull.open:
+        reason = f"#{pull.number} was closed; nothing is done until somebody opens it again"
+        return Ending("waiting", reason, f"reopen #{pull.number}")
+    if pull is not None and pull.merged:
+        over = merged(host, subject, head, pull)
+        if over is not None or head is None:
+            return over
+    if head is None:
+        assert pull is not None, "without either, it is begun"
+        reason = f"{branch} was deleted, and is not made again"
+        return Ending("waiting", reason, f"restore the branch of #{pull.number}, or close it")
+    there = pull if pull and pull.open else None
+    forced = put_back(host, subject, head, there) if there else None
+    return forced or by_hand(host, subject, head, there) or without_plan(host, subject, head)
+
+
+def by_hand(host: Host, subject: Subject, head: str, pull: Pull | None) -> Ending | None:
+    """Nothing that somebody wrote into the bot's state is obeyed: neither an order, nor a cursor, nor a verdict."""
+    commit = edited_by_hand(host.git, host.base_commit, head)
+    if commit is None:
+        return None
+    branch, sha = host.branch_of(subject.id), commit.sha[:10]
+    reason = f"{sha} on {branch} changes {STATE}/ by hand, which only prd2pr's own steps may do"
+    remedy = (
+        f"Revert it and push: `git revert {sha}`. "
+        f"If steps stand upon it already, put the branch back to the commit before {sha}."
+    )
+    if pull is not None:
+        marker = waiting_marker(subject.id, f"by-hand/{commit.sha}")
+        failed = Failed("this run", reason, branch, remedy)
+        host.hub.comment(pull.number, render_answer(failed, marker=marker), marker=marker)
+    return Ending("waiting", reason, remedy)
+
+
+def without_plan(host: Host, subject: Subject, head: str) -> Ending | None:
+    """Somebody's branch that is only called like ours."""
+    branch = host.branch_of(subject.id)
+    if subject.prd is not None or StateStore(host.git, subject.id, branch).load(head).planned:
+        return None
+    return Ending("nothing-to-do", f"{branch} holds no plan, so it is left alone", "delete it or call it otherwise")
+
+
+def merged(host: Host, subject: Subject, head: str | None, pull: Pull) -> Ending | None:
+    """What it says now may begin anew, from where the base branch is; its old branch is not ours to delete."""
+    store = StateStore(host.git, subject.id, host.branch_of(subject.id))
+    if head is not None and begun_after_merge(store, head, host.base_commit):
+        return None
+    if not subject.starts or subject.prd is None:
+        return Ending("done", f"#{pull.number} is merged")
+    if head is None:
+        return None
+    planned = store.load(head).prd
+    if planned is not None and planned.blob == subject.prd.blob:
+        return Ending("done", f"#{pull.number} is merged")
+    reason = f"{subject.prd.path} has changed since #{pull.number} was merged, and its branch is still there"
+    return Ending(
+        "refused", reason, f"delete the branch {store.branch}, then start the workflow again for {subject.id}"
+    )
+
+
+def put_back(host: Host, subject: Subject, head: str, pull: Pull) -> Ending | None:
+    """The status comment names the last step that was pushed. A branch without it was forced back by somebody."""
+    status = host.hub.comment_marked(pull.number, status_marker(subject.id))
+    last = head_in(status.body) if status else ""
+    if not last or last == head or (host.git.has_commit(last) and host.git.is_ancestor(last, head)):
+        return None
+    reason = f"{host.branch_of(subject.id)} no longer holds {last[:10]}, which was pushed last: somebody forced it back"
+    marker = waiting_marker(subject.id, f"forced/{head}")
+    remedy = (
+        f"Push {last[:10]} again to go on from there; or delete the status comment above to go on from {head[:10]}."
+    )
+    failed = Failed("this run", reason, host.branch_of(subject.id), remedy)
+    host.hub.comment(pull.number, render_answer(failed, marker=marker), marker=marker)
+    return Ending("waiting", reason, remedy)
+
+
+def prd_now(host: Host, subject: Subject, branch: str, head: str | None) -> Prd:
+    """What was pushed or labelled; else the file as the base branch has it; else what the branch was planned from.
+
+    An issue can be edited by whoever wrote it, so once it is planned only a new label brings its new text in.
+    """
+    if subject.prd is not None:
+        return subject.prd
+    assert head is not None, "a PRD without a branch is begun by its text"
+    planned = StateStore(host.git, subject.id, branch).load(head).prd
+    assert planned is not None, "over_already has looked"
+    if subject.issue is not None:
+        return planned
+    here = host.git.read(host.base_commit, planned.path) is not None
+    there = file_subject(host, planned.path) if here else with_id(host, subject.id)
+    same = isinstance(there, Subject) and there.id == subject.id
+    return there.prd if same and isinstance(there, Subject) and there.prd else planned
+
+
+def tell_problem(run: PrdRun, problem: Prd2prError) -> None:
+    """Where people look. What keeps us from telling must not hide what happened."""
+    try:
+        tell_where_people_look(run, problem)
+    except Prd2prError as another:
+        run.host.progress.say("note", text=f"this could not be told there: {another.what}")
+
+
+def tell_where_people_look(run: PrdRun, problem: Prd2prError) -> None:
+    """On the pull request; before there is one, under the issue that asked for it."""
+    if run.host.git.branch_head(run.session.branch) is not None:
+        tell(run, Rest("stopped", problem.what, problem.remedy), problem)
+        return
+    number = run.session.issue or (run.inbox.spoken.number if run.inbox.spoken else None)
+    if number is not None:
+        complain(run.host, number, run.session.prd.id, Failed.of("this run", problem))
+
+
+def go_on_elsewhere(host: Host, prd_id: str) -> None:
+    if host.workflow:
+        inputs = {"prd": prd_id, "reason": "the time of the run before was used up"}
+        host.hub.dispatch(host.workflow, host.base_branch, inputs)

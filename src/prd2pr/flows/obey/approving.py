@@ -1,0 +1,66 @@
+"""A person's word that money may be spent: for the plan that was there when it was written, and for no later one."""
+
+from __future__ import annotations
+
+from prd2pr.core.approval import pending
+from prd2pr.core.decision import Decision
+from prd2pr.core.effects import Objection
+from prd2pr.core.picture_parts import NextStep
+from prd2pr.core.records import Phase, ProjectState
+from prd2pr.core.refusal import Refusal
+from prd2pr.core.said.answers import Answer, Illegal, NotNow
+from prd2pr.flows.decisions import Decided, decide
+from prd2pr.flows.obey.order import Ordered
+from prd2pr.flows.peoples_work import first_parents, step_of
+from prd2pr.flows.readiness import approved_in
+from prd2pr.flows.session import Session
+from prd2pr.repo.store import BranchState
+
+
+def unseen(session: Session, state: BranchState, ordered: Ordered) -> NotNow | None:
+    """Nobody can have meant a plan that was made after he wrote."""
+    planned = next((c.at for c in first_parents(session.git, state.commit) if is_plan(step_of(c))), "")
+    if not ordered.at or not planned or ordered.at >= planned:
+        return None
+    reason = "the plan was made or changed after this was written"
+    return NotNow(ordered.command.shown, reason, NextStep("Look at it, then comment", "/approve"))
+
+
+def is_plan(step: object) -> bool:
+    return getattr(step, "phase", None) is Phase.PLAN
+
+
+def awaited(session: Session, state: BranchState) -> bool:
+    return session.approval in ("plan", "story") and state.status.state is ProjectState.BACKLOG_READY
+
+
+def approve_by_working(session: Session, state: BranchState, ordered: Ordered, story: str) -> BranchState | Answer:
+    """Who orders work on a plan that waits for approval approves it; by `/tdd next` without an order to go on."""
+    late = unseen(session, state, ordered)
+    if late is not None:
+        return late
+    decision = Decision(
+        command="approve",
+        by=ordered.by,
+        at=session.clock.now(),
+        text=f"by {ordered.command.shown}",
+        stories=stories_for(session, state, story),
+        head=state.commit,
+        one_by_one=ordered.command.name == "tdd next",
+    )
+    decided = decide(session, state.commit, decision)  # the phase's own commit moves the cursor
+    match decided:
+        case Decided():
+            return session.store.load(decided.head)
+        case Refusal():
+            return Illegal(decided)
+        case Objection():
+            return NotNow(ordered.command.shown, decided.reason, NextStep("", decided.next))
+
+
+def stories_for(session: Session, state: BranchState, story: str) -> tuple[str, ...]:
+    """The whole plan; where each story is approved by itself, the one that is meant or comes first."""
+    if session.approval != "story":
+        return ()
+    waiting = pending(state.backlog, approved_in(session, state))
+    return (story,) if story else tuple(each.id for each in waiting[:1])

@@ -1,0 +1,282 @@
+"""One PRD in one run on a code host: its commands in order, then what an order that stands asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from prd2pr.core.commit_message import read_step
+from prd2pr.core.decide import Rest
+from prd2pr.core.hub import Pull
+from prd2pr.core.outcome import Ending, ended
+from prd2pr.core.picture_parts import NextStep
+from prd2pr.core.records import ProjectState, Status
+from prd2pr.core.said.answers import Answer, Carried, Failed, Illegal, NotNow
+from prd2pr.core.said.markers import tracking_marker, waiting_marker
+from prd2pr.core.said.status import Refuted
+from prd2pr.errors import BranchMoved, HubProblem, Prd2prError, SpendLimit, StateProblem, Stopped
+from prd2pr.flows.ci_watch import stopped_by_ci
+from prd2pr.flows.drain import Inbox, Taken
+from prd2pr.flows.drive import drive, head_of, what_is_next
+from prd2pr.flows.host import Host
+from prd2pr.flows.obey import obey
+from prd2pr.flows.obey.ahead import next_step
+from prd2pr.flows.readiness import ready_head
+from prd2pr.flows.replan import prd_gone
+from prd2pr.flows.session import Session
+from prd2pr.flows.show import Links, Shown, show, step_summary
+from prd2pr.flows.show_proof import LOOK, refuted
+
+NOT_THERE = 0
+
+
+@dataclass
+class PrdRun:
+    host: Host
+    session: Session
+    inbox: Inbox
+    pull: Pull | None
+    asked: bool = False  # somebody wanted something of this run
+    steps: int = 0
+    links: Links = field(default_factory=Links)
+    changed: bool = False  # by a command that needs no phase
+    failed: Prd2prError | None = None  # what the last command failed by
+    refused: str = ""  # the last command that was not carried out, and why
+    proofs: dict[str, Refuted | None] = field(default_factory=dict)  # of a head: what came of proving it again
+    tracking: int | None = None  # the tracking issue's number; None: not looked for yet
+
+
+def carry_on(run: PrdRun) -> Rest:
+    """Between two phases the comments are read again: a `/tdd pause` is heard after the phase that is under way."""
+    rest = begin(run) or stopped_by_ci(run.host.hub, run.session)
+    listen(run)
+    while True:
+        ask_again(run)
+        late = run.host.deadline.passed()
+        taken = run.inbox.next(status_of(run))
+        if late is not None and (taken is not None or goes_on(run)):
+            return late
+        if taken is not None:
+            rest = carry_out(run, taken, rest)
+        elif not goes_on(run):
+            return rest or at_rest(run)
+        else:
+            before = run.steps
+            rest = phases(run, as_ordered(run), 1)
+            if run.steps == before:
+                return rest
+
+
+def begin(run: PrdRun) -> Rest | None:
+    """A PRD that has no plan gets one; of one that has changed since, the plan is changed."""
+    session = run.session
+    state = session.store.load(head_of(session))
+    if state.planned and state.prd is not None and state.prd.blob == session.prd.blob:
+        return None
+    run.asked = True
+    rest = phases(run, session, 1)
+    return rest if run.steps == 0 else None
+
+
+def listen(run: PrdRun) -> None:
+    """To every place where somebody may command this PRD."""
+    if run.tracking is None and run.session.issue is None and run.session.config.tracker.kind != "none":
+        there = run.links.tracking or run.host.hub.issue_marked(tracking_marker(run.session.prd.id))
+        run.tracking = there.number if there else NOT_THERE
+    elif run.links.tracking is not None:
+        run.tracking = run.links.tracking.number
+    spoken = run.inbox.spoken
+    run.inbox.listen_to(
+        run.pull.number if run.pull else None,
+        run.session.issue,
+        run.tracking or None,
+        spoken.number if spoken else None,
+    )
+
+
+def ask_again(run: PrdRun) -> None:
+    """Where nothing that is approved is left, the project waits for approval again, and `/approve` is in place."""
+    session = run.session
+    if status_of(run).state is ProjectState.SPRINT_ACTIVE:
+        with session.git.lock(f"branch-{session.prd.id}"):
+            ready_head(session, head_of(session))
+
+
+def goes_on(run: PrdRun) -> bool:
+    return (status_of(run).order == "run" or unasked(run)) and (run.asked or not waits_for_money(run))
+
+
+def waits_for_money(run: PrdRun) -> bool:
+    """The last run ended for its budget and has asked a person: no schedule spends the next one instead of him."""
+    if run.pull is None or run.steps:
+        return False
+    marker = waiting_marker(run.session.prd.id, f"budget/{head_of(run.session)}")
+    return run.host.hub.comment_marked(run.pull.number, marker) is not None
+
+
+def unasked(run: PrdRun) -> bool:
+    """Nobody wants to be asked: a plan waits for nothing, and the order comes with the first phase."""
+    return run.session.approval == "none" and status_of(run).state is ProjectState.BACKLOG_READY
+
+
+def as_ordered(run: PrdRun) -> Session:
+    """Of one story, where the order is about one. Where that is blocked, a person decides: it is not tried again."""
+    status = status_of(run)
+    only = status.order_story if status.state is ProjectState.SPRINT_ACTIVE else ""
+    return replace(run.session, only_story=only)
+
+
+def at_rest(run: PrdRun) -> Rest:
+    session = run.session
+    gone = prd_gone(session, session.store.load(head_of(session)))
+    if gone is None and status_of(run).order == "run" and not run.asked:
+        return Rest("budget", "the budget of the last run is used up", "/tdd run")
+    return gone or what_is_next(session)
+
+
+def status_of(run: PrdRun) -> Status:
+    return run.session.store.load(head_of(run.session)).status
+
+
+def carry_out(run: PrdRun, taken: Taken, rest: Rest | None) -> Rest | None:
+    """What changes something shows in the status comment; what was asked or refused gets its answer."""
+    run.asked = True
+    try:
+        return obeyed_to(run, taken, rest)
+    except BranchMoved:
+        run.inbox.again(taken)  # another run was quicker: the branch here follows it, and the comment is looked at anew
+        return rest
+    except (Stopped, HubProblem, StateProblem):
+        raise  # not the command's fault, and nothing that comes after it would fare better
+    except Prd2prError as problem:
+        return failed(run, taken, problem)
+
+
+def failed(run: PrdRun, taken: Taken, problem: Prd2prError) -> Rest:
+    """Answered, and so done with: it stands in no other command's way, and is not tried again by itself."""
+    run.session.log.pending = None
+    run.failed = problem
+    run.inbox.answer(taken, Failed.of(taken.ordered.command.shown, problem), commit_url=run.host.commit_url)
+    return Rest("stopped", problem.what, problem.remedy)
+
+
+def obeyed_to(run: PrdRun, taken: Taken, rest: Rest | None) -> Rest | None:
+    before = head_of(run.session)
+    obeyed = obey(run.session, taken.ordered)
+    if obeyed.answer is not None and not isinstance(obeyed.answer, Carried):
+        run.inbox.answer(taken, obeyed.answer, commit_url=run.host.commit_url)
+        run.refused = reason_of(obeyed.answer)
+    if obeyed.steps_wanted == 0 or obeyed.run:
+        if obeyed.head == before:
+            return rest
+        run.changed = True
+        tell(run, None)
+        return None
+    rest = phases(run, replace(run.session, only_story=obeyed.story), obeyed.steps_wanted)
+    if rest.outcome == "budget":  # answered, so that no later run spends its budget on the same comment
+        step = NextStep("To try again, comment", taken.ordered.command.shown)
+        run.inbox.answer(taken, NotNow(taken.ordered.command.shown, rest.reason, step))
+    return rest
+
+
+def reason_of(answer: Answer) -> str:
+    """Why it was not carried out; empty where it was."""
+    match answer:
+        case Illegal():
+            return answer.refusal.sentence()
+        case NotNow():
+            return f"{answer.command}: {answer.reason}"
+        case Failed():
+            return f"{answer.command}: {answer.what}"
+        case _:
+            return ""
+
+
+def phases(run: PrdRun, session: Session, steps: int | None) -> Rest:
+    started = session.clock.monotonic()
+    try:
+        driven = drive(session, steps)
+    except SpendLimit as limit:
+        return out_of_budget(run, limit)
+    run.host.deadline.took(session.clock.monotonic() - started)
+    run.steps += driven.steps
+    if driven.steps:
+        tell(run, None if unasked(run) else driven.rest)
+    return driven.rest
+
+
+def out_of_budget(run: PrdRun, limit: SpendLimit) -> Rest:
+    """Between two phases, so nothing is lost. Before there is a plan there is no command to go on with."""
+    if run.host.git.branch_head(run.session.branch) is None:
+        raise limit
+    return Rest("budget", limit.what, "/tdd run")
+
+
+def tell(run: PrdRun, rest: Rest | None, problem: Prd2prError | None = None) -> None:
+    """What people see, derived from the branch. Before there is a plan there is nothing to show."""
+    host, session = run.host, run.session
+    head = host.git.branch_head(session.branch)
+    if head is None:
+        return
+    run.links = show(host.hub, shown(run, rest, problem))
+    run.pull = run.links.pull or run.pull
+    listen(run)
+
+
+def shown(run: PrdRun, rest: Rest | None, problem: Prd2prError | None = None) -> Shown:
+    return Shown(
+        run.session, rest, problem, run.host.commit_url, run.host.run_url, lambda head: proved_again(run, head)
+    )
+
+
+def proved_again(run: PrdRun, head: str) -> Refuted | None:
+    """Once for each head in a run: it takes every test of the branch."""
+    if head not in run.proofs:
+        run.proofs[head] = refuted(run.session, head)
+    return run.proofs[head]
+
+
+def summarise(run: PrdRun, rest: Rest) -> None:
+    if run.host.git.branch_head(run.session.branch) is not None:
+        run.host.summarise(step_summary(shown(run, rest), run.links, run.host.hub))
+
+
+def next_command(run: PrdRun, rest: Rest) -> str:
+    """On a code host nobody has the program at hand: its commands are given as comments."""
+    if not rest.next.startswith("prd2pr "):
+        return rest.next
+    return next_step(run.session, run.session.store.load(head_of(run.session))).command
+
+
+def ending_of(run: PrdRun, rest: Rest) -> Ending:
+    """A run that was asked for something and did nothing of it is not called a success."""
+    session = run.session
+    how, reason, ahead = ended(rest), rest.reason, next_command(run, rest)
+    refused = run.refused or run.inbox.refused
+    head = session.git.branch_head(session.branch)
+    false = run.proofs.get(head) if head else None
+    if run.links.notes:  # the work is pushed, and people do not see all of it
+        note = run.links.notes[0]
+        how, reason, ahead = "error", f"{note.command} could not be shown: {note.what}", note.remedy
+    elif false is not None:
+        how, reason, ahead = "blocked", false.sentence(), LOOK.command
+    elif run.failed is not None:
+        how, reason, ahead = "error", run.failed.what, run.failed.remedy
+    elif refused and not run.steps and not run.changed:
+        how, reason = "refused", refused
+    elif not run.asked and not run.steps:
+        how = "nothing-to-do" if how in ("waiting", "done", "budget") else how
+    step = read_step(session.git.commit_info(head).trailers) if head else None
+    spend = session.log.spend
+    return Ending(
+        how,
+        reason,
+        ahead,
+        prd=session.prd.id,
+        branch=session.branch,
+        pull=run.pull.url if run.pull else "",
+        story=step.story if step else "",
+        phase=step.phase.value if step else "",
+        steps=run.steps,
+        usd=spend.usd,
+        tokens=spend.tokens,
+    )

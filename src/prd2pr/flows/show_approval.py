@@ -1,0 +1,60 @@
+"""The plan, shown to whoever may approve it: once for each plan, and as a difference where a changed PRD changed it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prd2pr.core.approval import approved_stories, approving_command, pending, plan_digest
+from prd2pr.core.commit_message import read_step
+from prd2pr.core.estimate import estimate, model_id
+from prd2pr.core.layout import PLAN_STORY
+from prd2pr.core.picture_parts import SpendLimits
+from prd2pr.core.records import Phase
+from prd2pr.core.replan import plan_change, plan_diff
+from prd2pr.core.said.answers import PlanShown
+from prd2pr.core.said.markers import plan_marker
+from prd2pr.core.said.plans import PlanDiff, plan_view
+from prd2pr.flows.start import start_of
+from prd2pr.forges.said import render_answer
+
+if TYPE_CHECKING:
+    from prd2pr.flows.show import Showing
+
+
+def ask_approval(showing: Showing, number: int) -> None:
+    """A comment of its own, since somebody has to act on it. Nothing, where nothing waits for approval."""
+    session, backlog = showing.seen.session, showing.state.backlog
+    approved = approved_stories(session.approval, showing.state.status, showing.prd, backlog)
+    waiting = pending(backlog, approved)
+    if not waiting:
+        return
+    marker = plan_marker(showing.prd.id, plan_digest(showing.prd, waiting)[:16])
+    plan = plan_view(
+        showing.prd,
+        backlog,
+        estimate=estimate(backlog, showing.config.prices, showing.config.models),
+        limits=SpendLimits(usd=session.limits.usd_per_prd),
+        model=showing.picture.model or model_id(showing.config.models.default),
+        head=showing.head,
+        command=approving_command(session.approval, backlog, approved),
+        approved=approved or frozenset(),
+    )
+    text = render_answer(PlanShown(plan, last_change(showing)), marker=marker, commit_url=showing.seen.commit_url)
+    showing.hub.comment(number, text, marker=marker)
+
+
+def last_change(showing: Showing) -> PlanDiff | None:
+    """What the last plan on the branch made of the one before it; None for the first."""
+    git, store = showing.git, showing.seen.session.store
+    made = []
+    for commit in git.log(f"{start_of(git, showing.head).commit}..{showing.head}"):
+        step = read_step(commit.trailers)
+        if step and step.prd == showing.prd.id and step.story == PLAN_STORY and step.phase is Phase.PLAN:
+            made.append(commit)
+    if len(made) < 2:
+        return None
+    before, after = store.load(made[-1].parents[0]), store.load(made[-1].sha)
+    if before.prd is None or after.prd is None:
+        return None
+    asked = plan_change(before.prd, before.backlog, after.prd, before.begun).asked
+    return plan_diff(before.backlog, after.backlog, asked)

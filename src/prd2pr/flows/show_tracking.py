@@ -1,0 +1,94 @@
+"""The tracking issue and, below it, an issue for each story. A PRD that is an issue tracks itself, in one comment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prd2pr.core.hub import Issue
+from prd2pr.core.records import RunRecord, Story
+from prd2pr.core.said.markers import story_marker, tracking_marker
+from prd2pr.core.said.tracking import (
+    SETTLED_WORDS,
+    by_story,
+    story_title,
+    tracking_title,
+    tracking_view,
+    wanted_stories,
+)
+from prd2pr.forges.said import story_issue_text, tracking_text
+
+if TYPE_CHECKING:
+    from prd2pr.flows.show import Showing
+
+
+def show_tracking(showing: Showing, pull: int) -> Issue | None:
+    tracker = showing.config.tracker
+    if tracker.kind == "none" or not showing.at_rest:
+        return None
+    parent, ours = parent_issue(showing, pull)
+    if parent is None:
+        return None
+    issues = show_stories(showing, parent, pull) if tracker.sub_issues else {}
+    text = text_of(showing, pull, issues)
+    if ours:
+        show_body(showing, parent, text)
+    else:
+        show_comment(showing, parent, text)
+    return parent
+
+
+def text_of(showing: Showing, pull: int, issues: dict[str, Issue]) -> str:
+    state, following = showing.state, showing.view(None).next
+    runs = [run for run_id in state.run_ids() if (run := state.run(run_id)) is not None]
+    runs.sort(key=started)
+    view = tracking_view(showing.picture, runs, pull, issues, following)
+    return tracking_text(view, marker=tracking_marker(showing.prd.id))
+
+
+def started(run: RunRecord) -> str:
+    return run.started_at
+
+
+def parent_issue(showing: Showing, pull: int) -> tuple[Issue | None, bool]:
+    """The issue that stories hang below, and whether its text is ours to write."""
+    if showing.issue is not None:
+        return showing.hub.issue(showing.issue), False
+    marker = tracking_marker(showing.prd.id)
+    there = showing.hub.issue_marked(marker)
+    if there is None:
+        there = showing.hub.open_issue(tracking_title(showing.picture), text_of(showing, pull, {}), (), marker=marker)
+    return there, True
+
+
+def show_body(showing: Showing, parent: Issue, text: str) -> None:
+    if parent.open and parent.body.replace("\r\n", "\n").strip() != text.strip():
+        showing.hub.edit_issue(parent.number, body=text)
+
+
+def show_comment(showing: Showing, parent: Issue, text: str) -> None:
+    marker = tracking_marker(showing.prd.id)
+    there = showing.hub.comment_marked(parent.number, marker)
+    if there is None:
+        showing.hub.comment(parent.number, text, marker=marker)
+    elif there.body.replace("\r\n", "\n").strip() != text.strip():
+        showing.hub.edit_comment(there.id, text)
+
+
+def show_stories(showing: Showing, parent: Issue, pull: int) -> dict[str, Issue]:
+    issues = by_story(showing.hub.sub_issues(parent.number), showing.prd.id)
+    for story in wanted_stories(showing.state.backlog.stories, issues):
+        issues[story.id] = open_story(showing, parent, story, pull)
+    settled = {row.id: row.outcome in SETTLED_WORDS for row in showing.picture.board}
+    for story_id, issue in issues.items():
+        # Closed when settled. One that a person closed earlier stays closed: the board says how it really is.
+        if issue.open and settled.get(story_id, False):
+            showing.hub.edit_issue(issue.number, closed=True)
+    return issues
+
+
+def open_story(showing: Showing, parent: Issue, story: Story, pull: int) -> Issue:
+    marker = story_marker(showing.prd.id, story.id)
+    text = story_issue_text(story, showing.prd, pull, marker=marker)
+    made = showing.hub.open_issue(story_title(story), text, (), marker=marker)
+    showing.hub.add_sub_issue(parent.number, made)
+    return made

@@ -1,0 +1,270 @@
+"""Which PRDs an event is about, and what text each of them has now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+from prd2pr.config import is_prd
+from prd2pr.core.events import Commented, Dispatched, Event, Labelled, PullClosed, Pushed, Scheduled
+from prd2pr.core.hub import Issue
+from prd2pr.core.issue_prd import issue_number, issue_prd_id, issue_prd_path, issue_prd_text
+from prd2pr.core.layout import ID
+from prd2pr.core.permission import LABEL_NEEDS, reaches
+from prd2pr.core.prd import decode_prd, parse_prd
+from prd2pr.core.records import Cursor, Prd
+from prd2pr.core.said.markers import prd_of_marker
+from prd2pr.core.wording import plain
+from prd2pr.errors import InputInvalid, PrdInvalid
+from prd2pr.flows.host import Host
+from prd2pr.flows.remote_writers import follow
+from prd2pr.repo.store import StateStore
+
+NULL = "0" * 40
+WORKFLOWS = ".github/workflows"
+MOST_LOOKED_AT = 500
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A PRD that something happened to. `prd` is None where its branch alone says what it is."""
+
+    id: str
+    prd: Prd | None = None
+    issue: int | None = None
+    starts: bool = False  # the event may begin it, where it has no branch yet
+    asked_by: Cursor | None = None  # the comment that began it: its plan carries it out
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A PRD file that cannot be used: said, and nothing else is touched."""
+
+    path: str
+    problem: InputInvalid
+    issue: int | None = None
+
+
+@dataclass(frozen=True)
+class Nobodys:
+    """An issue without a PRD: only what needs none can be answered there."""
+
+    number: int
+
+
+About = Subject | Unreadable | Nobodys
+
+
+def subjects_of(host: Host, event: Event) -> tuple[About, ...]:
+    return tuple(_subjects(host, event))
+
+
+def _subjects(host: Host, event: Event) -> Iterator[About]:
+    match event:
+        case Pushed():
+            yield from pushed(host, event)
+        case Labelled():
+            yield from labelled(host, event)
+        case Commented():
+            yield commented(host, event)
+        case Dispatched():
+            wanted = event.inputs.get("prd", "").strip()
+            yield from (named(host, wanted),) if wanted else under_way(host)
+        case Scheduled():
+            yield from under_way(host)
+            yield from forgotten(host)
+        case PullClosed():
+            yield from on_branch(host, event.branch)
+
+
+# --- pushes -----------------------------------------------------------------------------------------------------------
+
+
+def pushed(host: Host, event: Pushed) -> Iterator[About]:
+    if event.branch != host.base_branch:
+        yield from on_branch(host, event.branch)
+        return
+    seen: dict[str, str] = {}
+    touched = touched_prds(host, event)
+    for path in touched.there:
+        about = file_subject(host, path)
+        if isinstance(about, Subject):
+            if about.id in seen:
+                yield Unreadable(path, same_id(about.id, seen[about.id], path))
+                continue
+            seen[about.id] = path
+        yield about
+    for branch in under_way(host) if touched.gone else ():
+        if branch.id not in seen and planned_from(host, branch.id) in touched.gone:
+            yield branch
+
+
+@dataclass(frozen=True)
+class Touched:
+    """PRD files by a push: those that are there now, and those that are not any more."""
+
+    there: tuple[str, ...]
+    gone: frozenset[str] = frozenset()
+
+
+def touched_prds(host: Host, event: Pushed) -> Touched:
+    """Actions does not tell which files a push touched, so git is asked."""
+    there = set(prd_paths(host))
+    touched = event.paths
+    if touched is None and event.before != NULL and host.git.has_commit(event.before):
+        after = event.after if host.git.has_commit(event.after) else host.base_commit
+        touched = tuple(change.path for change in host.git.diff(event.before, after))
+    if touched is None:
+        return Touched(tuple(sorted(there)))
+    gone = frozenset(path for path in touched if is_prd(host.config.prds, path)) - there
+    return Touched(tuple(sorted(there.intersection(touched))), gone)
+
+
+def prd_paths(host: Host) -> list[str]:
+    return [entry.path for entry in host.git.entries(host.base_commit) if is_prd(host.config.prds, entry.path)]
+
+
+def planned_from(host: Host, prd_id: str) -> str:
+    """The file that a branch on the code host was planned from."""
+    branch = host.branch_of(prd_id)
+    head = follow(host.git, host.remote, branch)
+    prd = StateStore(host.git, prd_id, branch).load(head).prd if head else None
+    return prd.path if prd else ""
+
+
+def with_id(host: Host, prd_id: str) -> Subject | None:
+    """The file of the base branch that has this id, wherever it was moved to."""
+    files = (file_subject(host, path) for path in prd_paths(host)[:MOST_LOOKED_AT])
+    return next((each for each in files if isinstance(each, Subject) and each.id == prd_id), None)
+
+
+def file_subject(host: Host, path: str) -> About:
+    data = host.git.read(host.base_commit, path)
+    try:
+        prd = parse_prd(decode_prd(data or b"", path), path, blob=host.git.write_blob(data or b""))
+    except InputInvalid as problem:
+        return Unreadable(path, problem)
+    clash = issue_number(prd.id)
+    if clash is not None and path != issue_prd_path(clash):
+        return Unreadable(path, reserved(prd.id, path))
+    return Subject(prd.id, prd, starts=True)
+
+
+def same_id(prd_id: str, first: str, second: str) -> PrdInvalid:
+    return PrdInvalid(
+        f"{first} and {second} both call themselves `{prd_id}`, and a PRD's id names its branch",
+        where=second,
+        remedy="give one of them another `id:` in its front matter",
+    )
+
+
+def reserved(prd_id: str, path: str) -> PrdInvalid:
+    return PrdInvalid(
+        f"`{prd_id}` is how the PRD of an issue is called", where=path, remedy="give the file another `id:`"
+    )
+
+
+# --- issues and comments ----------------------------------------------------------------------------------------------
+
+
+def labelled(host: Host, event: Labelled) -> Iterator[About]:
+    if event.on_pull or event.label != host.config.labels.trigger:
+        return
+    issue = host.hub.issue(event.number)
+    if issue is not None:
+        yield issue_subject(host, replace(issue, title=event.title, body=event.body))
+
+
+def issue_subject(host: Host, issue: Issue) -> About:
+    """Once it is planned, the branch holds what counts."""
+    path = issue_prd_path(issue.number)
+    data = issue_prd_text(issue.number, issue.title, issue.body).encode()
+    try:
+        prd = parse_prd(decode_prd(data, path), path, blob=host.git.write_blob(data))
+    except InputInvalid as problem:
+        return Unreadable(f"#{issue.number}", problem, issue.number)
+    return Subject(prd.id, prd, issue=issue.number, starts=True)
+
+
+def commented(host: Host, event: Commented) -> About:
+    if event.on_pull:
+        pull = host.hub.pull(event.number)
+        found = list(on_branch(host, pull.head)) if pull is not None and not pull.from_fork else []
+        return found[0] if found else Nobodys(event.number)
+    issue = host.hub.issue(event.number)
+    prd_id = prd_of_marker(issue.body) if issue is not None and issue.author == host.hub.me() else ""
+    prd_id = prd_id or issue_prd_id(event.number)
+    has_branch = host.remote.head(host.branch_of(prd_id)) is not None
+    return subject_under_way(prd_id) if has_branch else Nobodys(event.number)
+
+
+# --- what is under way ------------------------------------------------------------------------------------------------
+
+
+def on_branch(host: Host, branch: str) -> Iterator[Subject]:
+    prd_id = branch.removeprefix(host.config.branch_prefix)
+    if branch.startswith(host.config.branch_prefix) and ID.fullmatch(prd_id):
+        yield subject_under_way(prd_id)
+
+
+def subject_under_way(prd_id: str) -> Subject:
+    return Subject(prd_id, issue=issue_number(prd_id))
+
+
+def under_way(host: Host) -> Iterator[Subject]:
+    for branch in sorted(host.remote.branches(host.config.branch_prefix)):
+        yield from on_branch(host, branch)
+
+
+def forgotten(host: Host) -> Iterator[About]:
+    """What was pushed or labelled while nobody listened, or whose run was ended before it did anything."""
+    there = host.remote.branches(host.config.branch_prefix)
+    for about in map(partial(file_subject, host), prd_paths(host)):
+        if isinstance(about, Subject) and host.branch_of(about.id) not in there and never_begun(host, about):
+            there[host.branch_of(about.id)] = ""
+            yield about
+    for issue in host.hub.issues_labelled(host.config.labels.trigger):
+        fresh = host.branch_of(issue_prd_id(issue.number)) not in there
+        if issue.open and not issue.is_pull and fresh and is_trusted(host, issue):
+            yield issue_subject(host, issue)
+
+
+def never_begun(host: Host, about: Subject) -> bool:
+    """What it says is not built already; and its push should have started it, since the workflow was there by then."""
+    assert about.prd is not None, "a file has a text"
+    merged = StateStore(host.git, about.id, host.branch_of(about.id)).load(host.base_commit).prd
+    if not host.workflow or (merged is not None and merged.blob == about.prd.blob):
+        return False
+    pushed_by = host.git.last_change(host.base_commit, about.prd.path)
+    return host.git.read(pushed_by, f"{WORKFLOWS}/{host.workflow}") is not None
+
+
+def is_trusted(host: Host, issue: Issue) -> bool:
+    """The label was given by somebody who may; and since nobody knows what the issue said then, by its author too."""
+    by = host.hub.labelled_by(issue.number, host.config.labels.trigger)
+    people = {issue.author, by} if by is not None else set()
+    return bool(people) and all(
+        not each.bot and reaches(host.hub.permission(each.login), LABEL_NEEDS) for each in people
+    )
+
+
+def named(host: Host, wanted: str) -> About:
+    """By id or by file."""
+    if ID.fullmatch(wanted) and host.remote.head(host.branch_of(wanted)) is not None:
+        return subject_under_way(wanted)
+    if wanted in prd_paths(host):
+        return file_subject(host, wanted)
+    number = issue_number(wanted)
+    issue = host.hub.issue(number) if number is not None else None
+    if issue is not None and not issue.is_pull:
+        return issue_subject(host, issue)
+    return with_id(host, wanted) or Unreadable(plain(wanted), no_such_prd(host))
+
+
+def no_such_prd(host: Host) -> PrdInvalid:
+    there = ", ".join(prd_paths(host)[:3])
+    return PrdInvalid(
+        f"no PRD is called so on {host.base_branch}, and no branch is being worked on for it",
+        remedy=f"name a file or its id: {there}" if there else f"push one that fits {' or '.join(host.config.prds)}",
+    )

@@ -1,0 +1,39 @@
+"""Two PRDs with one id: the id names the branch, so neither may be worked on until one of them is called otherwise."""
+
+from __future__ import annotations
+
+from prd2pr.config import is_prd
+from prd2pr.core.prd import decode_prd, parse_prd
+from prd2pr.errors import InputInvalid, PrdInvalid
+from prd2pr.flows.session import Session
+from prd2pr.repo.store import BranchState
+
+MOST_LOOKED_AT = 500
+
+
+def refuse_twins(session: Session, state: BranchState) -> None:
+    """Another file of the base that has this PRD's id. One that the plan was made from and that is gone was renamed."""
+    mine = session.prd.path
+    others = [path for path in prd_files(session) if path != mine and id_of(session, path) == session.prd.id]
+    planned_from = state.prd.path if state.prd else ""
+    if others:
+        first = planned_from if planned_from in others else others[0]
+        raise PrdInvalid(
+            f"{first} and {mine} both have the id `{session.prd.id}`, which names the branch {session.branch}",
+            where=f"{first}, {mine}",
+            remedy=f"give one of them another `id:`; to replace {first}, delete it",
+        )
+
+
+def prd_files(session: Session) -> list[str]:
+    entries = (entry for entry in session.git.entries(session.base_commit) if entry.kind == "blob")
+    return [entry.path for entry in entries if is_prd(session.config.prds, entry.path)][:MOST_LOOKED_AT]
+
+
+def id_of(session: Session, path: str) -> str:
+    """Empty for a file that is no valid PRD: it claims nothing."""
+    data = session.git.read(session.base_commit, path)
+    try:
+        return parse_prd(decode_prd(data or b"", path), path).id
+    except InputInvalid:
+        return ""

@@ -1,0 +1,56 @@
+"""Comments under an issue or a pull request that no PRD belongs to: what needs none is answered, `/epic` begins one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from prd2pr.core.hub import Comment, Issue
+from prd2pr.core.issue_prd import issue_prd_id, issue_prd_path
+from prd2pr.core.outcome import Ending
+from prd2pr.core.picture_parts import NextStep
+from prd2pr.core.records import Prd, Status
+from prd2pr.core.said.answers import NotNow
+from prd2pr.flows.drain import Inbox, Taken
+from prd2pr.flows.host import Host
+from prd2pr.flows.obey import obey
+from prd2pr.flows.prd_run import reason_of
+from prd2pr.flows.subjects import Subject, Unreadable, issue_subject
+
+
+def answer_without_prd(host: Host, number: int, spoken: Comment | None) -> Ending | Subject:
+    issue = host.hub.issue(number)
+    if issue is None:
+        return Ending("nothing-to-do", f"#{number} is not there any more")
+    inbox = Inbox(host.hub, host.clock, spoken)
+    inbox.listen_to(number)
+    ending = Ending("nothing-to-do", f"nobody commands anything under #{number}")
+    while (taken := inbox.next(Status())) is not None:
+        if taken.ordered.command.name == "epic" and not issue.is_pull:
+            return begun(host, issue, taken)
+        ending = answered(host, inbox, issue, taken)
+    return Ending("refused", inbox.refused) if inbox.refused and not ending.failed else ending
+
+
+def begun(host: Host, issue: Issue, taken: Taken) -> Subject | Ending:
+    """The issue becomes a PRD, with what the command says added to it."""
+    about = issue_subject(host, replace(issue, body=f"{issue.body}\n\n{taken.ordered.command.text}\n"))
+    if isinstance(about, Subject):
+        return replace(about, asked_by=taken.ordered.comment)
+    assert isinstance(about, Unreadable), "an issue is a PRD or cannot be read as one"
+    return Ending("refused", about.problem.what, about.problem.remedy)
+
+
+def answered(host: Host, inbox: Inbox, issue: Issue, taken: Taken) -> Ending:
+    prd = Prd(id=issue_prd_id(issue.number), title=issue.title, path=issue_prd_path(issue.number))
+    command = taken.ordered.command
+    how = NextStep(f"Give the issue the label `{host.config.labels.trigger}`, or push a PRD.")
+    if command.reads:
+        answer = obey(host.open_session(prd, None), taken.ordered).answer
+        assert answer is not None, "what reads is answered"
+        if isinstance(answer, NotNow):
+            answer = replace(answer, reason=f"no PRD belongs to #{issue.number}", next=how)
+    else:
+        answer = NotNow(command.shown, f"no PRD belongs to #{issue.number}", how)
+    inbox.answer(taken, answer, commit_url=host.commit_url)
+    refused = reason_of(answer)
+    return Ending("refused", refused) if refused else Ending("done", f"{command.shown} was answered")

@@ -1,0 +1,86 @@
+"""Issues and sub-issues."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prd2pr.core.hub import Actor, Issue
+from prd2pr.forges.github import reading
+from prd2pr.forges.github.exchange import Answer
+from prd2pr.forges.github.wire import Wire, changing, good, posting, with_marker
+
+
+def issue(wire: Wire, number: int) -> Issue | None:
+    found = wire.find(wire.at("issues", number))
+    return None if found is None else reading.issue(found)
+
+
+def labelled(wire: Wire, label: str) -> tuple[Issue, ...]:
+    """Open ones, oldest first; GitHub lists pull requests among them, and those are no issues to us."""
+    found = wire.pages(wire.at("issues"), labels=label, state="open", sort="created", direction="asc")
+    return tuple(each for each in map(reading.issue, found) if not each.is_pull)
+
+
+def labelled_by(wire: Wire, number: int, label: str) -> Actor | None:
+    """Who gave it last. Events of other kinds have neither a label nor, where an account is gone, an actor."""
+    given = [
+        each.get("actor")
+        for each in wire.pages(wire.at("issues", number, "events"))
+        if each.get("event") == "labeled" and (each.get("label") or {}).get("name") == label
+    ]
+    return reading.actor(given[-1]) if given and given[-1] else None
+
+
+def marked(wire: Wire, me: Actor, marker: str) -> Issue | None:
+    """The oldest of ours, open or closed."""
+    found = wire.pages(wire.at("issues"), creator=me.login, state="all", sort="created", direction="asc")
+    mine = (each for each in map(reading.issue, found) if each.author.id == me.id and not each.is_pull)
+    return next((each for each in mine if marker in each.body), None)
+
+
+def ensure(wire: Wire, me: Actor, title: str, body: str, *, labels: tuple[str, ...], marker: str) -> Issue:
+    def look() -> Issue | None:
+        return marked(wire, me, marker)
+
+    call = posting(wire.at("issues"), {"title": title, "body": with_marker(body, marker), "labels": list(labels)})
+    return look() or look() or wire.make(call, look, reading.issue)
+
+
+def edit(wire: Wire, number: int, title: str | None, body: str | None, closed: bool | None) -> None:
+    """Only what differs is sent; nothing, where nothing differs."""
+
+    def missing() -> dict[str, Any]:
+        return wanted_changes(reading.issue(wire.get(wire.at("issues", number))), title, body, closed)
+
+    changes = missing()
+    if changes:
+        call = changing(wire.at("issues", number), changes)
+        wire.make(call, lambda: None if missing() else True, lambda _: True)
+
+
+def wanted_changes(there: Issue, title: str | None, body: str | None, closed: bool | None) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    if title is not None and title != there.title:
+        changes["title"] = title
+    if body is not None and not reading.same_text(body, there.body):
+        changes["body"] = body
+    if closed is not None and closed is there.open:
+        changes["state"] = "closed" if closed else "open"
+    return changes
+
+
+def below(wire: Wire, number: int) -> tuple[Issue, ...]:
+    return tuple(map(reading.issue, wire.pages(wire.at("issues", number, "sub_issues"))))
+
+
+def put_below(wire: Wire, number: int, child: Issue) -> None:
+    def there() -> bool | None:
+        return True if any(each.id == child.id for each in below(wire, number)) else None
+
+    if there():
+        return
+    call = posting(wire.at("issues", number, "sub_issues"), {"sub_issue_id": child.id})
+    done = wire.attempt(call, there)
+    # Another run may have been quicker: its refusal is none, if the child is there now.
+    if isinstance(done, Answer) and not (done.status == 422 and there()):
+        good(call, done)

@@ -1,0 +1,98 @@
+"""GitHub's JSON, read into `core.hub`: only what is needed, so that what GitHub adds elsewhere is no matter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from prd2pr.core.hub import Actor, Comment, Issue, Level, Pull
+
+Json = Mapping[str, Any]
+
+GHOST = Actor("ghost", 10137)  # who stands for a deleted account
+LEVELS: tuple[Level, ...] = get_args(Level)
+
+
+def actor(found: Json | None) -> Actor:
+    if not found:
+        return GHOST
+    return Actor(str(found["login"]), int(found["id"]), bot=found.get("type") == "Bot")
+
+
+def level(found: Json) -> Level:
+    """A role of the organisation's own making has no place in the order; its legacy level has."""
+    for word in (found.get("role_name"), found.get("permission")):
+        for known in LEVELS:
+            if word == known:
+                return known
+    return "none"
+
+
+def comment(found: Json, number: int) -> Comment:
+    return Comment(
+        id=int(found["id"]),
+        number=number,
+        author=actor(found.get("user")),
+        body=text(found.get("body")),
+        created_at=str(found.get("created_at") or ""),
+        edited=found.get("updated_at") != found.get("created_at"),
+        url=str(found.get("html_url") or ""),
+    )
+
+
+def issue(found: Json) -> Issue:
+    return Issue(
+        number=int(found["number"]),
+        title=str(found.get("title") or ""),
+        body=text(found.get("body")),
+        author=actor(found.get("user")),
+        open=found.get("state") == "open",
+        labels=labels(found),
+        url=str(found.get("html_url") or ""),
+        id=int(found["id"]),
+        is_pull=found.get("pull_request") is not None,
+    )
+
+
+def pull(found: Json, repository: str) -> Pull:
+    head, base = found["head"], found["base"]
+    return Pull(
+        number=int(found["number"]),
+        title=str(found.get("title") or ""),
+        body=text(found.get("body")),
+        head=str(head["ref"]),
+        head_sha=str(head["sha"]),
+        base=str(base["ref"]),
+        author=actor(found.get("user")),
+        open=found.get("state") == "open",
+        merged=found.get("merged_at") is not None,
+        draft=bool(found.get("draft")),
+        from_fork=_full_name(head) != repository.lower(),
+        labels=labels(found),
+        url=str(found.get("html_url") or ""),
+        node_id=str(found.get("node_id") or ""),
+    )
+
+
+def _full_name(side: Json) -> str:
+    """Empty for a fork that was deleted."""
+    return str((side.get("repo") or {}).get("full_name") or "").lower()
+
+
+def labels(found: Json) -> tuple[str, ...]:
+    """An old answer has them as plain texts."""
+    names = (each if isinstance(each, str) else each.get("name") for each in found.get("labels") or ())
+    return tuple(str(name) for name in names if name)
+
+
+def text(found: Any) -> str:
+    return str(found or "")
+
+
+def same_text(one: str, other: str) -> bool:
+    """GitHub may give line ends and the blank end of a text back in another form."""
+    return _plain(one) == _plain(other)
+
+
+def _plain(written: str) -> str:
+    return written.replace("\r\n", "\n").rstrip()

@@ -1,0 +1,122 @@
+"""A hub through which no secret leaves: every text is scrubbed on its way out, whoever wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from prd2pr.core.ci import CheckResult
+from prd2pr.core.hub import Actor, Annotation, Check, Comment, Issue, Label, Level, Pull, Reaction
+from prd2pr.core.said.leaks import Secrets
+from prd2pr.ports import Hub
+
+
+@dataclass
+class GuardedHub:
+    hub: Hub
+    secrets: Secrets
+    redacted: int = field(default=0, init=False)  # places so far; worth a word to a person
+
+    def _clean(self, text: str) -> str:
+        scrubbed = self.secrets.scrub(text)
+        self.redacted += scrubbed.found
+        return scrubbed.text
+
+    def _maybe(self, text: str | None) -> str | None:
+        return None if text is None else self._clean(text)
+
+    # --- writing --------------------------------------------------------------------------------------------------
+
+    def open_issue(self, title: str, body: str, labels: tuple[str, ...], *, marker: str) -> Issue:
+        return self.hub.open_issue(self._clean(title), self._clean(body), labels, marker=marker)
+
+    def edit_issue(
+        self, number: int, *, title: str | None = None, body: str | None = None, closed: bool | None = None
+    ) -> None:
+        self.hub.edit_issue(number, title=self._maybe(title), body=self._maybe(body), closed=closed)
+
+    def open_pull(self, title: str, body: str, head: str, base: str, *, draft: bool) -> Pull:
+        return self.hub.open_pull(self._clean(title), self._clean(body), head, base, draft=draft)
+
+    def edit_pull(self, pull: Pull, *, title: str | None = None, body: str | None = None) -> None:
+        self.hub.edit_pull(pull, title=self._maybe(title), body=self._maybe(body))
+
+    def comment(self, number: int, body: str, *, marker: str) -> Comment:
+        return self.hub.comment(number, self._clean(body), marker=marker)
+
+    def edit_comment(self, comment: int, body: str) -> None:
+        self.hub.edit_comment(comment, self._clean(body))
+
+    def check(self, check: Check) -> None:
+        annotations = tuple(map(self._clean_annotation, check.annotations))
+        title, summary = self._clean(check.title), self._clean(check.summary)
+        self.hub.check(replace(check, title=title, summary=summary, annotations=annotations))
+
+    def _clean_annotation(self, annotation: Annotation) -> Annotation:
+        return replace(
+            annotation,
+            path=self._clean(annotation.path),
+            message=self._clean(annotation.message),
+            title=self._clean(annotation.title),
+        )
+
+    def dispatch(self, workflow: str, ref: str, inputs: Mapping[str, str]) -> None:
+        self.hub.dispatch(workflow, ref, {name: self._clean(value) for name, value in inputs.items()})
+
+    # --- what carries no text of others -----------------------------------------------------------------------------
+
+    def set_draft(self, pull: Pull, *, draft: bool) -> None:
+        self.hub.set_draft(pull, draft=draft)
+
+    def add_sub_issue(self, number: int, child: Issue) -> None:
+        self.hub.add_sub_issue(number, child)
+
+    def set_labels(self, number: int, wanted: tuple[Label, ...], among: tuple[str, ...]) -> None:
+        self.hub.set_labels(number, wanted, among)
+
+    def react(self, comment: int, reaction: Reaction) -> None:
+        self.hub.react(comment, reaction)
+
+    def react_to_issue(self, number: int, reaction: Reaction) -> None:
+        self.hub.react_to_issue(number, reaction)
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    def me(self) -> Actor:
+        return self.hub.me()
+
+    def permission(self, login: str) -> Level:
+        return self.hub.permission(login)
+
+    def default_branch(self) -> str:
+        return self.hub.default_branch()
+
+    def issue(self, number: int) -> Issue | None:
+        return self.hub.issue(number)
+
+    def issues_labelled(self, label: str) -> tuple[Issue, ...]:
+        return self.hub.issues_labelled(label)
+
+    def labelled_by(self, number: int, label: str) -> Actor | None:
+        return self.hub.labelled_by(number, label)
+
+    def issue_marked(self, marker: str) -> Issue | None:
+        return self.hub.issue_marked(marker)
+
+    def sub_issues(self, number: int) -> tuple[Issue, ...]:
+        return self.hub.sub_issues(number)
+
+    def pull(self, number: int) -> Pull | None:
+        return self.hub.pull(number)
+
+    def pull_of(self, branch: str, base: str = "") -> Pull | None:
+        return self.hub.pull_of(branch, base)
+
+    def check_results(self, sha: str) -> tuple[CheckResult, ...]:
+        return self.hub.check_results(sha)
+
+    def comments(self, number: int, after: int = 0) -> tuple[Comment, ...]:
+        return self.hub.comments(number, after)
+
+    def comment_marked(self, number: int, marker: str) -> Comment | None:
+        return self.hub.comment_marked(number, marker)

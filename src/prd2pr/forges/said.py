@@ -1,0 +1,138 @@
+"""What people read on the code host, as Markdown: data of `core/said/`, sentences of `templates/github/`.
+
+Every value goes through `neutral`, `prose`, `code` or `block`: text of others can be read and does nothing. No text is
+longer than the host takes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+
+from prd2pr.core.picture_parts import PullPicture
+from prd2pr.core.pr_text import BODY_LIMIT, block, code, fit, neutral, paragraphs, prose
+from prd2pr.core.records import Prd, RunRecord, Story
+from prd2pr.core.said.answers import Answer, LogLine, PlanShown
+from prd2pr.core.said.checks import CheckView
+from prd2pr.core.said.markers import marked
+from prd2pr.core.said.plans import diff_lines, estimate_text
+from prd2pr.core.said.status import StatusView
+from prd2pr.core.said.tracking import TrackingView
+from prd2pr.core.wording import clip, count, dollars, duration, moment, plain, tokens
+from prd2pr.templating import Filters, environment
+
+BLANK_LINES = re.compile(r"\n{3,}")
+# Of one value. Where a template asks for less it says so.
+LONGEST_CODE, LONGEST_SENTENCE, LONGEST_BLOCK = 300, 1000, 8000
+CUT = "\n\nThe rest is left out for length; the branch holds all of it, under `.orch-state/`.\n"
+
+
+def first_capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def stopped(text: str) -> str:
+    """With its full stop, and one only."""
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
+
+
+def log_lines(lines: Sequence[LogLine]) -> str:
+    return "\n".join(f"{plain(line.at)}  {clip(plain(line.text), 200)}" for line in lines)
+
+
+def took(run: RunRecord) -> str:
+    try:
+        seconds = (datetime.fromisoformat(run.ended_at) - datetime.fromisoformat(run.started_at)).total_seconds()
+    except ValueError:
+        return ""
+    return duration(max(0, seconds))
+
+
+FILTERS: Filters = {
+    "block": lambda text, language="": block(clip(text, LONGEST_BLOCK), language),
+    "clip": clip,
+    "code": lambda text: code(clip(text, LONGEST_CODE)),
+    "count": count,
+    "diff_lines": diff_lines,
+    "dollars": dollars,
+    "duration": duration,
+    "estimate_text": estimate_text,
+    "first_capital": first_capital,
+    "log_lines": log_lines,
+    "moment": moment,
+    "neutral": lambda text: neutral(clip(text, LONGEST_SENTENCE)),
+    "paragraphs": lambda text: paragraphs(clip(text, LONGEST_BLOCK)),
+    "stopped": stopped,
+    "prose": lambda text: prose(clip(text, LONGEST_SENTENCE)),
+    "tokens": tokens,
+    "took": took,
+}
+
+
+def render_answer(answer: Answer, *, marker: str = "", commit_url: str = "") -> str:
+    """`marker` stands first, so that the comment is found again; `commit_url` is what stands before a SHA."""
+    if isinstance(answer, PlanShown):
+        return marked(plan_text(answer, commit_url), marker)
+    return marked(within(text_of(answer.template, it=answer, commit_url=commit_url)), marker)
+
+
+# --- what is shown without being asked for ----------------------------------------------------------------------------
+
+
+def status_text(view: StatusView, *, marks: Sequence[str]) -> str:
+    """`marks`: who it is found by, what it shows, what is checked."""
+    return marked(within(text_of("status", it=view)), "\n".join(marks))
+
+
+def needed_text(view: StatusView, *, marker: str) -> str:
+    """A comment of its own, since an edited one tells nobody: only where a person must act."""
+    return marked(within(text_of("needed", it=view)), marker)
+
+
+def check_text(view: CheckView) -> str:
+    return within(text_of("check", it=view))
+
+
+def whole_check_text(picture: PullPicture) -> str:
+    return within(text_of("whole_check", it=picture))
+
+
+def tracking_text(view: TrackingView, *, marker: str) -> str:
+    return marked(within(text_of("tracking", it=view)), marker)
+
+
+def story_issue_text(story: Story, prd: Prd, pull: int | None, *, marker: str) -> str:
+    return marked(within(text_of("story_issue", it=story, prd=prd, pull=pull)), marker)
+
+
+def summary_text(view: StatusView, body: str) -> str:
+    """A job's summary: how it ended, then what the pull request says."""
+    return f"{text_of('status', it=view)}\n---\n\n{body}"
+
+
+# --- making -----------------------------------------------------------------------------------------------------------
+
+
+def plan_text(shown: PlanShown, commit_url: str) -> str:
+    """A long plan loses the criteria first, then the last stories; it says so."""
+
+    def render(left_out: Sequence[str], rows: int) -> str:
+        return text_of("plan", it=shown, rows=rows, details="details" not in left_out, commit_url=commit_url)
+
+    return fit(render, ("details",), min(len(shown.plan.stories), 200))
+
+
+def text_of(template: str, **values: object) -> str:
+    made = environment(FILTERS).get_template(f"github/{template}.md.j2").render(values)
+    return BLANK_LINES.sub("\n\n", made).strip("\n") + "\n"
+
+
+def within(text: str, limit: int = BODY_LIMIT) -> str:
+    """Cut at a line's end. What was opened before is closed, so that what follows is not swallowed."""
+    if len(text) <= limit:
+        return text
+    kept = text[: limit - len(CUT) - 100]
+    kept = kept[: max(0, kept.rfind("\n"))]
+    closing = "".join(f"\n</{tag}>" for tag in ("pre", "details") if kept.count(f"<{tag}") > kept.count(f"</{tag}>"))
+    return f"{kept}{closing}{CUT}"

@@ -1,0 +1,80 @@
+"""`action/ready.sh`, for real: what it installs runs, whatever lies in the checkout; another prd2pr is not taken."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from prd2pr import __version__
+
+LIES = "raise SystemExit('a module of the checkout was imported')\n"
+
+
+@pytest.fixture(scope="module")
+def clean_path(tmp_path_factory) -> str:
+    """The suite's Python, and no prd2pr and no uv."""
+    place = tmp_path_factory.mktemp("path")
+    base = Path(sys.executable).resolve()
+    (place / "python3").write_text(f'#!/bin/sh\nexec "{base}" "$@"\n')
+    (place / "python3").chmod(0o755)
+    return f"{place}:/usr/bin:/bin"
+
+
+def ready(source, place: Path, path: str, ref: str) -> tuple[subprocess.CompletedProcess[str], str]:
+    """The run, and the program that it names."""
+    output = place / "output"
+    output.write_text("")
+    network = ("PIP_", "UV_", "SSL_", "HTTP", "NO_PROXY")  # how this machine reaches the package index
+    env = {name: value for name, value in os.environ.items() if name.upper().startswith(network)}
+    env |= {"PATH": path, "HOME": os.environ.get("HOME", "/"), "RUNNER_TEMP": str(place)}
+    env |= {"ACTION_PATH": str(source.path), "ACTION_REF": ref, "GITHUB_OUTPUT": str(output)}
+    script = source.path / "action/ready.sh"
+    done = subprocess.run(["bash", str(script)], cwd=place, env=env, capture_output=True, text=True, check=False)
+    return done, output.read_text().removeprefix("program=").strip()
+
+
+@pytest.mark.slow
+def test_what_is_installed_runs_and_cannot_be_shadowed(source, tmp_path, clean_path):
+    """With a prd2pr of another commit on the PATH, which must not be taken."""
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    for name in ("prd2pr.py", "anthropic.py", "json.py", "pydantic.py"):
+        (checkout / name).write_text(LIES)
+    other = tmp_path / "bin"
+    other.mkdir()
+    (other / "prd2pr").write_text(f"#!/bin/sh\necho 'prd2pr {__version__} ({'f' * 40})'\n")
+    (other / "prd2pr").chmod(0o755)
+    done, program = ready(source, tmp_path, f"{other}:{clean_path}", source.commit)
+    if done.returncode and re.search("Could not (find|fetch)|No matching distribution|dns error", done.stderr):
+        pytest.skip(f"NOT TESTED: the libraries cannot be fetched here: {done.stderr[-200:]}")
+    assert done.returncode == 0, done.stderr
+    assert Path(program).parent.parent == tmp_path
+    env = {"PATH": clean_path, "PYTHONPATH": str(checkout)}
+    asked = subprocess.run([program, "--version"], cwd=checkout, env=env, capture_output=True, text=True, check=False)
+    assert asked.stdout == f"prd2pr {__version__} ({source.commit})\n", asked.stderr
+    # A command that imports the libraries themselves.
+    schema = subprocess.run([program, "schema"], cwd=checkout, env=env, capture_output=True, text=True, check=False)
+    assert schema.returncode == 0 and schema.stdout.startswith("{"), schema.stderr
+
+
+def test_the_same_commit_on_the_path_is_used_as_it_is(source, tmp_path, clean_path):
+    done, program = ready(source, tmp_path, f"{source.program.parent}:{clean_path}", source.commit)
+    assert (done.returncode, program) == (0, str(source.program)), done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["output"]
+
+
+@pytest.mark.parametrize("ref", ["", "main", "v1"])
+def test_a_ref_that_can_move_proves_nothing(source, tmp_path, ref):
+    """It goes on to install, which the Python of this test does not do."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "python3").write_text('#!/bin/sh\n[ "$1" = -c ] && exit 0\necho "installing: $*"\nexit 9\n')
+    (tools / "python3").chmod(0o755)
+    done, program = ready(source, tmp_path, f"{tools}:{source.program.parent}:/usr/bin:/bin", ref)
+    assert (done.returncode, program) == (9, "")
+    assert done.stdout.startswith("installing: -m venv")

@@ -1,0 +1,144 @@
+"""What the real client says to GitHub, each method of it, against GitHub's own description of its API."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from contract.openapi import Contract
+from contract.tour import installed
+from fakes.github import FakeGitHub, transport
+from fakes.github.bare import Bare
+from fakes.github.jwt import new_key_pair
+from prd2pr import ports
+from prd2pr.core.hub import Annotation, Check, Issue, Label
+from prd2pr.forges.github.commits import ApiWriter, FileChange, LocalCommit
+from prd2pr.forges.github.hub import GitHubHub
+from prd2pr.forges.github.open import open_hub, token_source
+from prd2pr.forges.github.tokens import GivenToken
+
+HEAD = "prd2pr/calc"
+
+
+@dataclass
+class Listened:
+    """The hub, and which of its methods were called."""
+
+    hub: GitHubHub
+    called: set[str] = field(default_factory=set)
+
+    def __getattr__(self, name: str) -> Any:
+        self.called.add(name)
+        return getattr(self.hub, name)
+
+
+@dataclass
+class Local:
+    """A repository on this machine, as the writer wants to see it."""
+
+    bare: Bare
+
+    def commit(self, sha: str) -> LocalCommit:
+        facts = self.bare.commit(sha)
+        return LocalCommit(facts.tree, facts.parents, facts.message)
+
+    def changes(self, old: str, new: str) -> Iterator[FileChange]:
+        for line in self.bare.git("diff-tree", "-r", "--no-renames", old, new).splitlines():
+            facts, _, path = line.partition("\t")
+            _, mode, _, blob, kind = facts.split(" ")
+            yield FileChange(path, mode, None if kind == "D" else blob)
+
+    def content(self, blob: str) -> bytes:
+        return self.bare.read_blob(blob)
+
+
+@pytest.fixture
+def hub(fake: FakeGitHub) -> Iterator[Listened]:
+    token = GivenToken(fake.actions_token("octo/calc"))
+    with open_hub("octo/calc", token=token, transport=transport(fake)) as opened:
+        yield Listened(opened)
+
+
+def use_all(hub: Listened, sha: str) -> None:
+    assert hub.me().login == "github-actions[bot]"
+    assert (hub.permission("tria"), hub.default_branch()) == ("triage", "main")
+    _issues(hub)
+    _pulls(hub)
+    notes = tuple(Annotation("src/calc.py", line, "warning", "Look") for line in range(1, 61))
+    for title in ("Red", "Green"):
+        hub.check(Check("calc-1/red", "prd2pr / red(calc-1)", sha, "success", title, "1 of 1", notes))
+    assert [row.name for row in hub.check_results(sha)] == ["prd2pr / red(calc-1)"]
+    hub.dispatch("prd2pr.yml", "main", {"prd": "calc"})
+
+
+def _issues(hub: Listened) -> None:
+    marker = "<!-- prd2pr:story:calc/calc-1 -->"
+    parent: Issue = hub.open_issue("Calc", "Tracking <!-- t -->", ("prd2pr",), marker="<!-- t -->")
+    child: Issue = hub.open_issue("Add", f"Text {marker}", (), marker=marker)
+    hub.add_sub_issue(parent.number, child)
+    assert [row.id for row in hub.sub_issues(parent.number)] == [child.id]
+    hub.edit_issue(child.number, title="Add!", body=f"More {marker}", closed=True)
+    assert hub.issue(child.number).open is False
+    assert hub.issue(99) is None
+    assert hub.issue_marked(marker).number == child.number
+    assert [row.number for row in hub.issues_labelled("prd2pr")] == [parent.number]
+    assert hub.labelled_by(parent.number, "prd2pr").login == "github-actions[bot]"
+    said = hub.comment(parent.number, "Hello <!-- m -->", marker="<!-- m -->")
+    hub.edit_comment(said.id, "Hello again <!-- m -->")
+    assert hub.comment_marked(parent.number, "<!-- m -->").id == said.id
+    assert [row.id for row in hub.comments(parent.number, 0)] == [said.id]
+    hub.react(said.id, "eyes")
+    hub.react_to_issue(parent.number, "rocket")
+    hub.set_labels(parent.number, (Label("prd2pr: red", "aa0000", "Tests fail"),), ("prd2pr", "prd2pr: red"))
+
+
+def _pulls(hub: Listened) -> None:
+    assert hub.pull_of(HEAD) is None
+    pull = hub.open_pull("Calc", "Body", HEAD, "main", draft=True)
+    assert hub.pull_of(HEAD).number == hub.pull(pull.number).number
+    hub.edit_pull(pull, title="Calc!", body="More")
+    hub.set_draft(pull, draft=False)
+    assert hub.pull(pull.number).draft is False
+    hub.set_draft(hub.pull(pull.number), draft=True)
+
+
+def test_every_call_of_the_client_is_one_that_github_describes(
+    contract: Contract, fake: FakeGitHub, hub: Listened
+) -> None:
+    use_all(hub, fake.bare(fake.repo("octo/calc")).heads()[HEAD])
+    asked_for = {name for name, _ in inspect.getmembers(ports.Hub, inspect.isfunction) if not name.startswith("_")}
+    assert asked_for - hub.called == set()
+    assert fake.violations == []
+    assert contract.problems(fake.exchanges) == []
+
+
+def test_commits_through_the_api_are_described_too(contract: Contract, fake: FakeGitHub, hub: Listened) -> None:
+    there = fake.bare(fake.repo("octo/calc"))
+    here = Bare.create(fake.directory / "desk.git")
+    here.git("fetch", "-q", str(there.path), "refs/heads/*:refs/heads/*")
+    old, who = here.heads()[HEAD], ("ada", "ada@localhost", "2026-01-04T00:00:00Z")
+    entries = [("bin/run", "100755", here.write_blob(b"\x00\xff")), ("README.md", "100644", None)]
+    new = here.write_commit(here.write_tree(old, entries), [old], "Work\n\nTdd-Step: 3\n", who, who)
+    made = ApiWriter(hub.wire, Local(here)).move(HEAD, new, old)
+    assert there.heads()[HEAD] == made != new
+    assert there.commit(made).tree == here.commit(new).tree
+    ApiWriter(hub.wire, Local(here)).move("prd2pr/other", new, None)
+    assert fake.violations == []
+    assert contract.problems(fake.exchanges) == []
+
+
+def test_an_apps_way_to_its_token_is_described_too(contract: Contract, fake: FakeGitHub) -> None:
+    private, public = new_key_pair()
+    app, _ = installed(fake, public)
+    minted: list[str] = []
+    env = {"PRD2PR_APP_ID": str(app.id), "PRD2PR_APP_PRIVATE_KEY": private}
+    source = token_source(env, "octo/calc", on_minted=minted.append, transport=transport(fake))
+    with open_hub("octo/calc", token=source, transport=transport(fake)) as hub:
+        assert hub.me().login == "proof[bot]"
+    assert minted == [source.token()]
+    assert fake.violations == []
+    assert contract.problems(fake.exchanges) == []

@@ -1,0 +1,97 @@
+"""What is asked of GraphQL, and what the fake knows of it, against GitHub's own schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contract.asks import HEAD, ask, new_pull
+from contract.graphql_schema import GraphqlContract
+from contract.tour import R
+from fakes.github import FakeGitHub, transport
+from fakes.github.graphql_text import NotGraphQL, parse
+from prd2pr.forges.github.open import open_hub
+from prd2pr.forges.github.tokens import GivenToken
+
+COMMIT = """mutation($input: CreateCommitOnBranchInput!) {
+  createCommitOnBranch(input: $input) {
+    commit { oid url message tree { oid } } ref { name target { oid } } clientMutationId
+  }
+}"""
+DRAFT = """mutation($id: ID!) {
+  convertPullRequestToDraft(input: {pullRequestId: $id}) {
+    pullRequest { id number isDraft title state url } clientMutationId
+  }
+}"""
+
+
+def commit_input(fake: FakeGitHub) -> dict[str, Any]:
+    return {
+        "branch": {"repositoryNameWithOwner": "octo/calc", "branchName": HEAD},
+        "expectedHeadOid": fake.bare(fake.repo("octo/calc")).heads()[HEAD],
+        "message": {"headline": "Add", "body": "Tdd-Step: 2"},
+        "fileChanges": {"additions": [{"path": "b.py", "contents": "QiA9IDIK"}], "deletions": [{"path": "README.md"}]},
+    }
+
+
+def test_all_that_the_fake_knows_is_in_githubs_schema(graphql: GraphqlContract, fake: FakeGitHub) -> None:
+    pull = ask(fake, "POST", f"{R}/pulls", new_pull()).value["node_id"]
+    ready = DRAFT.replace("convertPullRequestToDraft", "markPullRequestReadyForReview")
+    asked = (
+        {"query": COMMIT, "variables": {"input": commit_input(fake)}},
+        {"query": DRAFT, "variables": {"id": pull}},
+        {"query": ready, "variables": {"id": pull}},
+        {"query": "query { viewer { login databaseId id } }"},
+    )
+    for body in asked:
+        outcome = ask(fake, "POST", "/graphql", body).value
+        assert "errors" not in outcome, outcome
+    assert fake.violations == []
+    assert graphql.problems(fake.exchanges) == []
+
+
+def test_the_client_asks_only_what_is_in_githubs_schema(graphql: GraphqlContract, fake: FakeGitHub) -> None:
+    token = GivenToken(fake.actions_token("octo/calc"))
+    with open_hub("octo/calc", token=token, transport=transport(fake)) as hub:
+        pull = hub.open_pull("Calc", "Body", HEAD, "main", draft=True)
+        hub.set_draft(pull, draft=False)
+        opened = hub.pull(pull.number)
+        assert opened is not None
+        hub.set_draft(opened, draft=True)
+    assert len(fake.asked("POST /graphql")) == 2
+    assert graphql.problems(fake.exchanges) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("mutation { convertPullRequestToSoup(input: {}) { clientMutationId } }", "has no field"),
+        ("mutation { convertPullRequestToDraft(input: {}) { clientMutationId } }", "wants pullRequestId"),
+        (
+            'mutation { convertPullRequestToDraft(input: {pullRequestId: "x", a: 1}) { clientMutationId } }',
+            "takes no a",
+        ),
+        ("{ viewer { shoeSize } }", "User has no field shoeSize"),
+        ("{ viewer }", "does not fit"),
+        ("{ viewer { login { x } } }", "does not fit"),
+    ],
+)
+def test_a_wrong_question_is_noticed(graphql: GraphqlContract, query: str, words: str) -> None:
+    assert any(words in why for why in graphql.judge({"query": query}))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "mutation {", "{ a ", "subscription { a }", "{ a(b: $c) }", "{ a } { b }", "{ % }"]
+)
+def test_what_is_no_graphql_is_not_read(text: str) -> None:
+    with pytest.raises(NotGraphQL):
+        parse(text, {})
+
+
+def test_aliases_lists_and_comments_are_read() -> None:
+    read = parse('# c\nquery Q($n: Int = 3) { one: a(b: [1, "two", $n], c: {d: E, f: null}) { g, h } }', {"n": 5})
+    [one] = read.fields
+    assert (one.alias, one.name) == ("one", "a")
+    assert one.arguments == {"b": [1, "two", 5], "c": {"d": "E", "f": None}}
+    assert [each.name for each in one.selection] == ["g", "h"]

@@ -1,0 +1,328 @@
+"""What a changed PRD makes of a plan: pure, and the same for whoever makes the plan and whoever checks it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prd2pr.core import approval
+from prd2pr.core.decision import BOT, Decision
+from prd2pr.core.effects import Found, Left, effect_of
+from prd2pr.core.plan import PlanDraft, to_backlog
+from prd2pr.core.prd_change import compare
+from prd2pr.core.records import Backlog, Prd, ProjectState, Requirement, Status, Story
+from prd2pr.core.replan import (
+    PlanChange,
+    check_answer,
+    dropped_by_approval,
+    plan_change,
+    plan_diff,
+    replanned,
+    status_after,
+    wrong_with,
+)
+
+
+def prd(**texts: str) -> Prd:
+    made = []
+    for name, text in texts.items():
+        label, _, parent = name.partition("_of_")
+        kind = "acceptance" if label.startswith("AC") else "non_functional" if label.startswith("NFR") else "functional"
+        spelled = label.replace("_", "-")
+        made.append(Requirement(id=spelled, text=text, kind=kind, parent=parent.replace("_", "-")))
+    return Prd(id="calc", title="Calc", path="prds/calc.md", blob=str(texts), requirements=tuple(made))
+
+
+def story(key: str, *requirements: str, after: tuple[str, ...] = (), title: str = "") -> dict[str, object]:
+    return {
+        "key": key, "title": title or f"Story {key}", "criteria": [{"text": f"{key} works"}],
+        "requirements": requirements, "depends_on": after,
+    }  # fmt: skip
+
+
+def answer(*stories: dict[str, object], **more: object) -> PlanDraft:
+    return PlanDraft.model_validate({"stories": stories, **more})
+
+
+OLD = prd(FR_1="add", FR_2="double", FR_3="halve")
+PLAN = to_backlog(OLD, answer(story("a", "FR-1"), story("b", "FR-2"), story("c", "FR-3", after=("b",))))
+
+
+def with_status(backlog: Backlog, **statuses: str) -> Backlog:
+    stories = [each.model_copy(update={"status": statuses.get(each.id[-1:], each.status)}) for each in backlog.stories]
+    return backlog.model_copy(update={"stories": tuple(stories)})
+
+
+def named(stories: tuple[Story, ...]) -> list[str]:
+    return [each.id for each in stories]
+
+
+# --- requirements -----------------------------------------------------------------------------------------------------
+
+
+def test_spaces_and_line_ends_change_nothing():
+    assert compare(prd(FR_1="add two\n  numbers"), prd(FR_1="add  two numbers")).nothing
+
+
+def test_same_changed_added_removed():
+    change = compare(OLD, prd(FR_1="add", FR_2="double it", FR_4="triple"))
+    assert [each.id for each in change.same] == ["FR-1"]
+    assert [each.after.text for each in change.changed] == ["double it"]
+    assert [each.id for each in change.added] == ["FR-4"]
+    assert [each.id for each in change.removed] == ["FR-3"]
+
+
+def test_an_insertion_that_renumbers_is_one_addition():
+    change = compare(OLD, prd(FR_1="add", FR_2="subtract", FR_3="double", FR_4="halve"))
+    assert change.renamed == (("FR-2", "FR-3"), ("FR-3", "FR-4"))
+    assert [each.id for each in change.added] == ["FR-2"]
+    assert not change.changed
+    assert not change.removed
+
+
+def test_a_text_that_stands_there_twice_is_not_taken_for_moved():
+    change = compare(prd(FR_1="same", FR_2="same"), prd(FR_3="same", FR_4="same"))
+    assert not change.renamed
+    assert len(change.removed) == len(change.added) == 2
+
+
+def test_another_spelling_of_an_id_is_the_same_id():
+    old = Prd(id="c", title="c", path="c", requirements=(Requirement(id="FR-1", text="add"),))
+    new = Prd(id="c", title="c", path="c", requirements=(Requirement(id="FR-01", text="add"),))
+    assert compare(old, new).nothing
+
+
+# --- what stays, what is planned anew ---------------------------------------------------------------------------------
+
+
+def test_what_was_begun_stays_and_what_was_not_is_open_again():
+    plan = with_status(PLAN, **{"1": "done", "2": "in_progress"})
+    new = prd(FR_1="add three", FR_2="double it", FR_3="halve it")
+    change = plan_change(OLD, plan, new, frozenset({"calc-1", "calc-2"}))
+    assert change.kept == plan.stories[:2]
+    assert named(change.outdated) == ["calc-1", "calc-2"]
+    assert named(change.open_again) == ["calc-3"]
+    assert change.asked == ()
+
+
+def test_a_story_with_steps_counts_as_begun_whatever_it_is_called():
+    change = plan_change(OLD, PLAN, prd(FR_1="add", FR_2="other", FR_3="halve"), frozenset({"calc-2"}))
+    assert named(change.kept) == ["calc-1", "calc-2", "calc-3"]
+
+
+def test_removed_requirements_are_asked_about():
+    plan = with_status(PLAN, **{"2": "done"})
+    change = plan_change(OLD, plan, prd(FR_1="add"), frozenset({"calc-2"}))
+    assert named(change.unwanted) == ["calc-3"]
+    assert change.asked == (
+        "FR-2 (double) is no longer in the PRD. calc-2 was begun for it and stays: should what it built be taken out?",
+        "FR-3 (halve) is no longer in the PRD. Nobody has begun calc-3: approving the plan drops it.",
+    )
+    assert not change.needs_planner
+
+
+def test_a_new_criterion_opens_its_requirement_again():
+    new = prd(FR_1="add", FR_2="double", FR_3="halve", AC_1_of_FR_2="GIVEN a text THEN an error")
+    plan = with_status(PLAN, **{"2": "done"})
+    change = plan_change(OLD, plan, new, frozenset({"calc-2"}))
+    assert named(change.outdated) == ["calc-2"]
+    problems = {str(each) for each in check_answer(new, plan, change, answer())}
+    assert {problem[:40] for problem in problems} == {
+        "PLN106 no story covers FR-2 (double)", "PLN106 no story covers AC-1 (GIVEN a tex",
+    }  # fmt: skip
+    assert check_answer(new, plan, change, answer(story("s", "FR-2"))) == ()
+
+
+def test_an_assumption_about_what_changed_covers_it_no_longer():
+    old, new = prd(FR_1="add", NFR_1="quick"), prd(FR_1="add", NFR_1="within a second")
+    plan = to_backlog(old, answer(story("a", "FR-1"), assumptions=["NFR-1 holds for all", "Numbers are small"]))
+    change = plan_change(old, plan, new, frozenset())
+    assert [each.code for each in check_answer(new, plan, change, answer())] == ["PLN106"]
+    made = replanned(new, plan, change, answer(assumptions=["NFR-1 is measured by hand"]), drop=False)
+    assert made.assumptions == ("Numbers are small", "NFR-1 is measured by hand")
+
+
+# --- the new backlog --------------------------------------------------------------------------------------------------
+
+MORE = prd(FR_1="add", FR_2="double it", FR_3="halve", FR_4="triple")
+
+
+def more(plan: Backlog = PLAN, begun: frozenset[str] = frozenset()) -> PlanChange:
+    return plan_change(OLD, plan, MORE, begun)
+
+
+def test_ids_are_kept_and_new_ones_are_new():
+    plan = with_status(PLAN, **{"1": "done"})
+    draft = answer(story("calc-2", "FR-2", title="Double it"), story("x", "FR-4", after=("calc-1", "calc-2")))
+    change = more(plan, frozenset({"calc-1"}))
+    assert check_answer(MORE, plan, change, draft) == ()
+    made = replanned(MORE, plan, change, draft, drop=False)
+    assert {each.id: each.title for each in made.stories} == {
+        "calc-1": "Story a", "calc-2": "Double it", "calc-3": "Story c", "calc-4": "Story x",
+    }  # fmt: skip
+    assert made.stories[-1].depends_on == ("calc-1", "calc-2")
+    assert made.stories[0] == plan.stories[0]
+    diff = plan_diff(plan, made)
+    assert ([s.id for s in diff.kept], [s.id for s in diff.changed], [s.id for s in diff.new]) == (
+        ["calc-1", "calc-3"], ["calc-2"], ["calc-4"],
+    )  # fmt: skip
+    assert [*wrong_with(MORE, plan, change, made)] == []
+
+
+def test_a_removed_story_s_number_is_not_used_again():
+    plan = PLAN.model_copy(update={"stories": PLAN.stories[:2]})
+    made = replanned(MORE, plan, more(plan), answer(story("calc-2", "FR-2"), story("x", "FR-4", "FR-3")), drop=False)
+    assert made.stories[-1].id == "calc-3"
+
+
+@pytest.mark.parametrize(
+    ("draft", "code"),
+    [
+        (answer(story("calc-2", "FR-2")), "PLN106"),
+        (answer(story("calc-2", "FR-2"), story("x", "FR-4"), story("calc-1", "FR-1")), "PLN102"),
+        (answer(story("calc-2", "FR-2"), story("x", "FR-4"), story("y", "FR-1")), "PLN114"),
+        (answer(story("x", "FR-4", "FR-2")), "PLN104"),  # calc-3 depends on calc-2, which is left out
+        (answer(story("calc-2", "FR-2"), story("x", "FR-4", after=("calc-9",))), "PLN104"),
+        (answer(story("calc-2", "FR-2", after=("calc-3",)), story("x", "FR-4")), "PLN105"),
+        (answer(story("calc-2", "FR-2"), story("x", "FR-4", "FR-9")), "PLN107"),
+    ],
+)
+def test_answers_that_are_refused(draft, code):
+    assert code in [problem.code for problem in check_answer(MORE, PLAN, more(), draft)]
+
+
+def test_what_is_unwanted_waits_for_a_person_or_is_skipped():
+    new = prd(FR_1="add", FR_2="double")
+    change = plan_change(OLD, PLAN, new, frozenset())
+    waiting, skipped = (replanned(new, PLAN, change, None, drop=drop) for drop in (False, True))
+    assert waiting.dropping == ("calc-3",)
+    assert waiting.stories[-1] == PLAN.stories[-1]
+    assert skipped.dropping == ()
+    assert skipped.stories[-1].status == "skipped"
+    assert [each.id for each in plan_diff(PLAN, waiting).dropped] == ["calc-3"]
+    for backlog in (waiting, skipped):
+        assert [*wrong_with(new, PLAN, change, backlog)] == []
+
+
+def test_approving_drops_what_waits_and_naming_a_story_keeps_it():
+    waiting = PLAN.model_copy(update={"dropping": ("calc-2", "calc-3")})
+    whole = dropped_by_approval(waiting, ())
+    assert [each.status for each in whole.stories] == ["backlog", "skipped", "skipped"]
+    assert whole.dropping == ()
+    one = dropped_by_approval(waiting, ("calc-2",))
+    assert [each.status for each in one.stories] == ["backlog", "backlog", "backlog"]
+    assert one.dropping == ("calc-3",)
+
+
+def decided(backlog: Backlog, by: str, *stories: str) -> Left:
+    found = Found(OLD, Status(state=ProjectState.BACKLOG_READY), backlog, lambda _: None)
+    left = effect_of(found, Decision(command="approve", by=by, at="2026-01-01T00:00:00Z", stories=stories, head="h"))
+    assert isinstance(left, Left)
+    return left
+
+
+def test_only_a_person_s_approval_drops_stories():
+    waiting = PLAN.model_copy(update={"dropping": ("calc-3",)})
+    person, bot = decided(waiting, "ana"), decided(waiting, BOT)
+    assert [each.status for each in person.backlog.stories] == ["sprint", "sprint", "skipped"]
+    assert [each.status for each in bot.backlog.stories] == ["sprint", "sprint", "backlog"]
+    assert bot.backlog.dropping == ("calc-3",)
+    assert person.sprint is not None
+    assert person.sprint.stories == ("calc-1", "calc-2")
+
+
+def test_approving_a_plan_of_which_all_is_dropped_ends_in_the_review():
+    done = with_status(PLAN, **{"1": "done", "2": "done"}).model_copy(update={"dropping": ("calc-3",)})
+    left = decided(done, "ana")
+    assert left.status.state is ProjectState.SPRINT_REVIEW
+    assert left.backlog.stories[-1].status == "skipped"
+
+
+def test_what_waits_to_be_dropped_is_worked_on_in_no_mode_but_by_name():
+    waiting = PLAN.model_copy(update={"dropping": ("calc-3",)})
+    status = Status(approvals=(approval.given(OLD, waiting, (), by="ana", at="", head="h"),))
+    for mode in ("plan", "story", "none"):
+        assert approval.approved_stories(mode, status, OLD, waiting) == {"calc-1", "calc-2"}
+    assert approval.approved_stories("none", status, OLD, PLAN) is None
+    wanted = decided(waiting, "ana", "calc-2", "calc-3")
+    assert wanted.backlog.dropping == ()
+
+
+def test_new_stories_after_a_review_open_the_backlog_and_nothing_approves_them():
+    review = Status(state=ProjectState.SPRINT_REVIEW)
+    assert status_after(review, PLAN, at="").state is ProjectState.BACKLOG_READY
+    done = with_status(PLAN, **{"1": "done", "2": "done", "3": "skipped"})
+    assert status_after(review, done, at="").state is ProjectState.SPRINT_REVIEW
+    active = Status(state=ProjectState.SPRINT_ACTIVE)
+    assert status_after(active, PLAN, at="") is active
+    assert status_after(active, done, at="").state is ProjectState.SPRINT_REVIEW
+
+
+# --- forged plans -----------------------------------------------------------------------------------------------------
+
+DRAFT = answer(story("calc-2", "FR-2"), story("x", "FR-4"))
+HONEST = replanned(MORE, PLAN, more(), DRAFT, drop=False)
+
+
+def changed(backlog: Backlog, name: str, **fields: object) -> Backlog:
+    stories = (each.model_copy(update=fields) if each.id == name else each for each in backlog.stories)
+    return backlog.model_copy(update={"stories": tuple(stories)})
+
+
+@pytest.mark.parametrize(
+    ("forged", "why"),
+    [
+        (changed(HONEST, "calc-1", status="done"), "calc-1 is not as it was"),
+        (changed(HONEST, "calc-1", title="Easier"), "calc-1 is not as it was"),
+        (changed(HONEST, "calc-1", criteria=()), "calc-1 is not as it was"),
+        (changed(HONEST, "calc-2", status="done"), "calc-2 is planned anew"),
+        (changed(HONEST, "calc-4", status="done"), "calc-4 is new"),
+        (changed(HONEST, "calc-4", id="calc-0"), "calc-0 is new"),
+        (changed(HONEST, "calc-4", requirements=()), "PLN106"),
+        (changed(HONEST, "calc-4", criteria=()), "PLN108"),
+        (HONEST.model_copy(update={"stories": HONEST.stories[1:]}), "calc-1 is not as it was"),
+        (HONEST.model_copy(update={"dropping": ("calc-1",)}), "what waits to be dropped"),
+    ],
+)
+def test_a_plan_that_does_more_than_the_change_asks_for_is_refused(forged, why):
+    assert [*wrong_with(MORE, PLAN, more(), HONEST)] == []
+    assert any(why in each for each in wrong_with(MORE, PLAN, more(), forged))
+
+
+def test_a_question_that_was_left_out_is_missed():
+    new = prd(FR_1="add", FR_2="double")
+    change = plan_change(OLD, PLAN, new, frozenset())
+    silent = replanned(new, PLAN, change, None, drop=False).model_copy(update={"questions": ()})
+    assert any("the question is missing" in each for each in wrong_with(new, PLAN, change, silent))
+
+
+# --- any change -------------------------------------------------------------------------------------------------------
+
+TEXTS = st.dictionaries(
+    st.sampled_from(["FR_1", "FR_2", "FR_3", "FR_4", "FR_5"]),
+    st.sampled_from(["add", "double", "halve", "triple", "round"]),
+    min_size=1,
+)
+
+
+@settings(max_examples=200)
+@given(texts=TEXTS, begun=st.frozensets(st.sampled_from(["calc-1", "calc-2", "calc-3"])), drop=st.booleans())
+def test_whatever_changes_begun_stories_stay_and_the_honest_plan_is_accepted(texts, begun, drop):
+    new = prd(**texts)
+    plan = with_status(PLAN, **{name[-1]: "done" for name in begun})
+    change = plan_change(OLD, plan, new, begun)
+    fresh = [each.id for each in change.requirements.fresh]
+    again = [
+        story(each.id, *([n for n in each.requirements if n in {r.id for r in new.requirements}] or fresh[:1]))
+        for each in change.open_again
+    ]
+    draft = answer(*again, *([story("x", *fresh)] if fresh else []))
+    assert check_answer(new, plan, change, draft) == ()
+    made = replanned(new, plan, change, draft, drop=drop)
+    after = {each.id: each for each in made.stories}
+    for each in plan.stories:
+        moved = {"requirements": after[each.id].requirements}
+        if each.id in begun:
+            assert after[each.id] == each.model_copy(update=moved)
+    assert [*wrong_with(new, plan, change, made)] == []

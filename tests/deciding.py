@@ -1,0 +1,113 @@
+"""A branch in every state of both machines, and a command given to each: `Stage.give("/sprint pause")`.
+
+What stands on the branch is set back before each command, so that one repository serves for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from obeying import session_of
+from prd2pr.core.approval import ApprovalMode
+from prd2pr.core.commands import Command, parse_comment
+from prd2pr.core.commit_message import read_step
+from prd2pr.core.decision import Decision
+from prd2pr.core.records import Cursor
+from prd2pr.flows.claims import record_findings
+from prd2pr.flows.decisions import Decided, decide
+from prd2pr.flows.drive import drive
+from prd2pr.flows.obey import Obeyed, Ordered, obey
+from prd2pr.flows.session import Session
+from prd2pr.flows.verify import claim_of
+from prd2pr.repo.store import BranchState
+from world import PLAN, World, say
+
+EPIC = {
+    "epics": [],
+    "stories": [{
+        **PLAN["stories"][0],
+        "key": "S1", "epic": "", "title": "Halve a number", "requirements": ["ASKED"], "depends_on": ["calc-1"],
+    }],
+    "questions": ["Of odd numbers too?"],
+    "assumptions": ["Halves are floored."],
+}  # fmt: skip
+PULL = 7
+
+
+@dataclass
+class Stage:
+    world: World
+    session: Session
+    comment: int = 1000
+    heads: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def head(self) -> str:
+        return self.session.git.branch_head(self.session.branch) or ""
+
+    @property
+    def state(self) -> BranchState:
+        return self.session.store.load(self.head)
+
+    def keep(self, name: str) -> None:
+        self.heads[name] = self.head
+
+    def back_to(self, name: str) -> None:
+        self.world.git("update-ref", f"refs/heads/{self.session.branch}", self.heads[name])
+        self.session.log.pending = None
+
+    def give(self, text: str, *, by: str = "ann") -> Obeyed:
+        (command,) = parse_comment(text)
+        assert isinstance(command, Command), command
+        self.comment += 1
+        return obey(self.session, Ordered(command, by=by, comment=Cursor(number=PULL, comment=self.comment)))
+
+    def event(self, name: str, text: str = "") -> None:
+        decided = decide(
+            self.session, self.head, Decision(command=name, by="prd2pr", at=self.session.clock.now(), text=text)
+        )
+        assert isinstance(decided, Decided), decided
+
+    def step(self, count: int = 1) -> None:
+        assert drive(self.session, count).steps == count
+
+    def wrong(self) -> list[str]:
+        """What the records of any commit claim beyond what its step leads to; no test is run for that."""
+        found = []
+        for commit in self.session.git.log(f"main..{self.head}"):
+            step = read_step(commit.trailers)
+            assert step is not None, commit.subject
+            found += [f"{commit.subject}: {each}" for each in record_findings(claim_of(self.session.git, commit, step))]
+        return found
+
+
+@contextmanager
+def stage_of(world: World, approval: ApprovalMode = "plan") -> Iterator[Stage]:
+    world.answers |= {f"calc-e{n}/plan/planner/1/1": say(EPIC) for n in (2, 3)}
+    with session_of(world) as session:
+        yield Stage(world, replace(session, approval=approval))
+
+
+def every_project_state(stage: Stage) -> None:
+    """By commands alone: no test runs, so it is quick."""
+    stage.step()
+    stage.keep("BACKLOG_READY")
+    stage.give("/sprint plan")
+    stage.keep("SPRINT_PLANNED")
+    stage.give("/sprint start")
+    stage.keep("SPRINT_ACTIVE")
+    stage.give("/sprint pause")
+    stage.keep("SPRINT_PAUSED")
+    stage.back_to("SPRINT_ACTIVE")
+    stage.give("/tdd abort calc-1")
+    stage.event("CI failed three times", "lint failed on three commits")
+    stage.keep("BLOCKED")
+    stage.give("/skip_task calc-1")
+    stage.give("/tdd abort calc-2")
+    stage.event("CI failed three times", "lint failed again")
+    stage.give("/skip_task")
+    stage.keep("SPRINT_REVIEW")
+    stage.give('/feedback "went well: all; improve: nothing"')
+    stage.keep("IDLE")

@@ -1,0 +1,53 @@
+"""The runs of a workflow that were asked for by a dispatch, as far as a client looks whether its own came through."""
+
+from __future__ import annotations
+
+from fakes.github import shapes
+from fakes.github.asking import PAGING, Ask, Route, found
+from fakes.github.on_actions import FOLDER
+from fakes.github.state import Dispatch
+from fakes.github.wire import Answer, Json, Violation, not_found
+
+R = "/repos/{owner}/{repo}"
+
+
+def list_runs(ask: Ask) -> Answer:
+    name, query = ask.params["workflow_id"], ask.request.query
+    if ask.bare.file(ask.repo.default_branch, FOLDER + name) is None:
+        raise not_found()
+    if query.get("event") != "workflow_dispatch":
+        raise Violation(422, "the fake only knows runs of the event workflow_dispatch")
+    rows = [row for row in reversed(ask.repo.dispatches) if row.workflow == name]
+    rows = [row for row in rows if row.ref == query.get("branch", row.ref)]
+    page, headers = ask.paged([_run(ask, row) for row in rows])
+    return found({"total_count": len(rows), "workflow_runs": page}, headers)
+
+
+def _run(ask: Ask, row: Dispatch) -> Json:
+    at, repository = f"{shapes.api(ask.fake, ask.repo)}/actions", shapes.repository(ask.fake, ask.repo)
+    head = ask.bare.commit(ask.bare.resolve(row.ref) or "")
+    names = ("jobs", "logs", "cancel", "rerun", "artifacts")
+    return {
+        "id": row.run, "node_id": f"WR_{row.run}", "name": row.workflow, "display_title": row.workflow,
+        "head_branch": row.ref, "head_sha": head.sha, "path": FOLDER + row.workflow, "run_number": row.run,
+        "run_attempt": 1, "event": "workflow_dispatch", "status": "queued", "conclusion": None, "workflow_id": 1,
+        "url": f"{at}/runs/{row.run}", "html_url": f"{shapes.html(ask.fake, ask.repo)}/actions/runs/{row.run}",
+        "created_at": shapes.EPOCH, "updated_at": shapes.EPOCH, "pull_requests": [],
+        "actor": shapes.user(ask.fake, row.by), "triggering_actor": shapes.user(ask.fake, row.by),
+        **{f"{name}_url": f"{at}/runs/{row.run}/{name}" for name in names},
+        "check_suite_url": f"{shapes.api(ask.fake, ask.repo)}/check-suites/{row.run}",
+        "workflow_url": f"{at}/workflows/1", "repository": repository, "head_repository": repository,
+        "head_commit": {
+            "id": head.sha, "tree_id": head.tree, "message": head.message, "timestamp": head.committer[2],
+            "author": {"name": head.author[0], "email": head.author[1]},
+            "committer": {"name": head.committer[0], "email": head.committer[1]},
+        },
+    }  # fmt: skip
+
+
+ROUTES = (
+    Route(
+        "GET", f"{R}/actions/workflows/{{workflow_id}}/runs", list_runs, "actions:read",
+        query=frozenset({"event", "branch", "status", "created"}) | PAGING,
+    ),
+)  # fmt: skip

@@ -1,0 +1,371 @@
+"""One answer of each kind, as the sample branch would give it, and the same with every free text replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass, replace
+from enum import Enum
+from typing import Any
+
+from pydantic import BaseModel
+
+from fakes.pull_sample import many, plan, sample, sha, spend
+from prd2pr.core.command_table import COMMANDS
+from prd2pr.core.decide import Rest
+from prd2pr.core.estimate import Estimate
+from prd2pr.core.evidence import Failure, FailureKind, Finding, TestResult
+from prd2pr.core.findings import FINDINGS
+from prd2pr.core.hub import Actor, Issue
+from prd2pr.core.picture_parts import NextStep, PullPicture, SpendLimits
+from prd2pr.core.records import ProjectState, RunRecord, Sprint, Status, Transition
+from prd2pr.core.refusal import Refusal
+from prd2pr.core.said.answers import (
+    Answer,
+    BacklogRow,
+    BacklogShown,
+    BudgetRow,
+    BudgetShown,
+    Carried,
+    Drafted,
+    Explained,
+    Failed,
+    Help,
+    HelpRow,
+    Illegal,
+    Judged,
+    LogLine,
+    Logs,
+    Metrics,
+    Misused,
+    NotAllowed,
+    NotNow,
+    Overview,
+    PlanShown,
+    Registering,
+    SprintShown,
+    StateShown,
+    StoryStatusShown,
+    TestsRun,
+    TooOld,
+    Unknown,
+    Verified,
+    VerifiedRow,
+)
+from prd2pr.core.said.checks import CheckView
+from prd2pr.core.said.markers import status_marker, story_marker, tracking_marker, waiting_marker
+from prd2pr.core.said.plans import PlanDiff, plan_view
+from prd2pr.core.said.status import status_view
+from prd2pr.core.said.tracking import tracking_view
+from prd2pr.errors import SetupProblem
+from prd2pr.forges.said import check_text, needed_text, status_text, story_issue_text, tracking_text, whole_check_text
+
+GO_ON = NextStep("`loyalty-4` is waiting for its code. For one phase:", "/tdd next")
+LOCKED = Finding(
+    code="GRN201",
+    severity="error",
+    message="`tests/tdd/loyalty-2/test_redeem.py` is not the file that RED committed: line 14 `== 90` became `>= 0`",
+    path="tests/tdd/loyalty-2/test_redeem.py",
+    line=14,
+)
+KNOCKED = Finding(
+    code="GRN301",
+    severity="error",
+    message="with `redeem()` knocked out, all 12 tests still pass: they do not test it",
+    test="tests/tdd/loyalty-2/test_redeem.py::test_points_are_taken",
+)
+LITERALS = Finding(
+    code="GRN402",
+    severity="warning",
+    message="two literals also occur in the tests",
+    path="src/shop/points.py",
+    line=31,
+)
+GUESS = Estimate(tokens_low=60_000, tokens_high=150_000, minutes_low=20, minutes_high=35, usd_low=1.10, usd_high=2.40)
+
+
+def answers() -> dict[str, Answer]:
+    return {**refused(), **carried_out(), **read(), **plans()}
+
+
+def refused() -> dict[str, Answer]:
+    # Written out, not asked of the machines: their tables may grow without changing how this is said.
+    active = Refusal(
+        "/sprint plan",
+        "SPRINT_ACTIVE",
+        ("/sprint status", "/sprint pause", "/backlog view", "/state"),
+        ("BACKLOG_READY",),
+        "it is allowed after all stories done, then `/request_changes`",
+    )
+    early = Refusal(
+        "/tdd commit-code",
+        "TEST_RED",
+        ("/tdd test", "/tdd commit-tests", "/tdd next"),
+        ("CODE_GREEN",),
+        "`/tdd next` does what the current phase needs",
+    )
+    typo = Refusal("/tdd nxt", "TEST_RED", ("/tdd next", "/tdd run"), did_you_mean="/tdd next")
+    broken = SetupProblem(
+        "GitHub Actions is not permitted to create pull requests",
+        where="Settings > Actions > General",
+        remedy="tick `Allow GitHub Actions to create and approve pull requests`, then `/tdd run`",
+    )
+    return {
+        "illegal_project": Illegal(active),
+        "illegal_cycle": Illegal(early),
+        "illegal_unknown": Illegal(typo),
+        "unknown": Unknown("/tdd nxt", "/tdd next"),
+        "unknown_far": Unknown("/tdd frobnicate"),
+        "misused": Misused(
+            "/backlog prioritize",
+            "`first` is not a number from 1 to 5",
+            "/backlog prioritize STORY NUMBER",
+            "/backlog prioritize auth-3 1",
+        ),
+        "not_allowed": NotAllowed("/tdd run", "rea", "read", "write"),
+        "too_old": TooOld("/tdd run", 3),
+        "not_now": NotNow("/tdd next", "the plan is not approved", NextStep("Read the plan, then comment", "/approve")),
+        "failed": Failed.of("/tdd run", broken),
+    }
+
+
+def carried_out() -> dict[str, Answer]:
+    state = {"after": "SPRINT_ACTIVE", "before": "BLOCKED"}
+    silent = ("tdd next", "tdd run", "tdd design", "tdd test", "tdd code", "tdd refactor")
+    said = {
+        f"carried_{name.replace(' ', '_')}": Carried(
+            name, "wendy", ("loyalty-4",), text="round half up", sha=sha(name), next=GO_ON, **state
+        )
+        for name, spec in COMMANDS.items()
+        if not spec.reads and name not in silent and "commit" not in name
+    }
+    return {
+        **said,
+        "carried_approve_all": Carried("approve", "ada", sha=sha("approve")),
+        "drafted": Drafted(
+            "/tdd test",
+            "loyalty-4",
+            ("tests/tdd/loyalty-4/test_tier.py",),
+            sha("draft"),
+            NextStep("Look at it, change it if you like, then have it judged:", "/tdd commit-tests"),
+        ),
+        "judged_refused": Judged("loyalty-2", "green", accepted=False, findings=(LOCKED, KNOCKED), attempt=2, of=4),
+        "judged_last": Judged(
+            "loyalty-2", "green", accepted=False, findings=(KNOCKED, LITERALS), attempt=4, of=4,
+            next=NextStep("Say what to try, or skip the story:", '/suggest_fix "what to try"'),
+        ),
+        "judged_people": Judged("loyalty-2", "green", accepted=False, findings=(LOCKED,), people=("wendy", "max")),
+        "judged_accepted": Judged(
+            "loyalty-2", "red", accepted=True, people=("wendy",), sha=sha("red"), outcome="9 tests fail as planned",
+            next=GO_ON,
+        ),
+    }  # fmt: skip
+
+
+def read() -> dict[str, Answer]:
+    picture = sample().picture(venue="github")
+    stories = tuple(row.id for row in picture.board)
+    finding = FINDINGS["GRN201"]
+    moves = (
+        Transition(
+            at="2026-11-16T09:00:00Z", by="ada", command="/approve", before="BACKLOG_READY", after="SPRINT_ACTIVE"
+        ),
+        Transition(
+            at="2026-11-16T09:30:00Z", by="max", command="/sprint pause", before="SPRINT_ACTIVE", after="SPRINT_PAUSED"
+        ),
+    )  # fmt: skip
+    paused = Status(state=ProjectState.SPRINT_PAUSED, sprint="s1", transitions=moves, order="run")
+    fails = TestResult(
+        id="tests/unit/test_a.py::test_x",
+        outcome="failed",
+        failure=Failure(kind=FailureKind.ASSERTION, stage="call", exception="AssertionError", message="assert 1 == 2"),
+    )
+    rows = tuple(
+        BacklogRow(s.id, s.title, s.kind, s.status, s.priority, len(s.criteria), s.depends_on, s.id != "loyalty-5")
+        for s in sample().backlog.stories
+    )  # fmt: skip
+    return {
+        "help": Help(
+            (
+                HelpRow('/epic "TEXT"', "Plan an epic: it becomes stories.", '/epic "Gift cards"', "write", now=False),
+                HelpRow("/approve [STORY…]", "Approve stories.", needs="write", now=False),
+                HelpRow("/tdd next [STORY]", "Do the current phase and cross its gate.", "/tdd next", "write"),
+                HelpRow("/tdd explain CODE", "Say what a finding means.", "/tdd explain RED104", "triage"),
+            ),
+            "SPRINT_ACTIVE",
+        ),
+        "help_short": Help((HelpRow("/tdd next [STORY]", "Do the current phase and cross its gate.", needs="write"),)),
+        "state": StateShown(
+            paused,
+            ("/sprint resume", "/sprint status", "/backlog view", "/state"),
+            NextStep("The sprint is paused.", "/sprint resume"),
+        ),
+        "story_status": StoryStatusShown(picture.board[3], "CODE_GREEN", 1, 4, (LOCKED,), GO_ON),
+        "overview": Overview(picture.board, picture.figures, picture.stories_in_all, GO_ON),
+        "logs": Logs(
+            (
+                LogLine("2026-11-16T09:00:00Z", "call loyalty-1/red/tester/1/1: 2400 tokens"),
+                LogLine("2026-11-16T09:00:11Z", "crossed loyalty-1 red at attempt 1"),
+            ),
+            120,
+        ),
+        "logs_none": Logs((), 0, "loyalty-5"),
+        "metrics": Metrics(picture.figures, picture.costs, attempts=9, refused=2),
+        "budget": BudgetShown(
+            (
+                BudgetRow("this run", "usd", 0.5, None),
+                BudgetRow("this PRD", "usd", 5.02, 5.0),
+                BudgetRow("this PRD", "tokens", 62_000, 200_000),
+                BudgetRow("this run", "minutes", 14, 60),
+            ),
+            NextStep("Raise `budget.usd_per_prd` in `.prd2pr.yml`, then", "/tdd run"),
+        ),
+        "budget_unlimited": BudgetShown((BudgetRow("this PRD", "usd", None, None),)),
+        "verified": Verified(12, 12, 12, head=sha("head"), warnings=2),
+        "verified_not": Verified(
+            12, 11, 14,
+            (
+                VerifiedRow(sha("a"), "green(loyalty-2): the tests pass", "loyalty/loyalty-2/3", (LOCKED,)),
+                VerifiedRow(sha("b"), "quick fix"),
+            ),
+            sha("head"),
+        ),
+        "tests_run": TestsRun(sha("head"), 41, 39, 1, 0, 1, 3.2, (), (fails,)),
+        "tests_run_dishonest": TestsRun(sha("head"), 41, 41, seconds=3, problems=("the hidden failing test passed",)),
+        "explained": Explained(
+            finding.code, finding.title, finding.explanation, finding.example, finding.hint, "error: refuses the step"
+        ),
+        "explained_not": Explained("GRN999", did_you_mean=("GRN201", "GRN301")),
+        "sprint": SprintShown(
+            Sprint(id="s1", goal="Customers come back.", stories=stories, status="active"),
+            picture.board, "SPRINT_ACTIVE", GO_ON,
+        ),
+        "backlog": BacklogShown(rows, ("Do refunds take points back?",), NextStep("", "/approve loyalty-5")),
+        "registering": Registering("octo/calc"),
+    }  # fmt: skip
+
+
+def plans() -> dict[str, Answer]:
+    branch = plan()
+    view = plan_view(
+        branch.prd,
+        branch.backlog,
+        estimate=GUESS,
+        limits=SpendLimits(usd=5.0),
+        model="claude-sonnet-5-5",
+        head=sha("plan"),
+    )
+    first, second, third, fourth, fifth = view.stories
+    diff = PlanDiff(
+        kept=(first, second),
+        new=(fifth,),
+        changed=(third,),
+        dropped=(fourth,),
+        asked=("FR-4 is gone from the PRD, and `loyalty-4` was built for it. Shall it stay?",),
+    )
+    free = plan_view(branch.prd, branch.backlog, command="", estimate=GUESS.model_copy(update={"usd_low": None}))
+    return {"plan": PlanShown(view), "plan_changed": PlanShown(view, diff), "plan_free": PlanShown(free)}
+
+
+def views() -> dict[str, str]:
+    """What is shown without being asked for, as text."""
+    branch = sample()
+    picture = branch.picture(venue="github")
+    links = {
+        "pull_url": "https://github.com/acme/shop/pull/7",
+        "run_url": "https://github.com/acme/shop/actions/runs/1",
+    }
+    going = Status(state=ProjectState.SPRINT_ACTIVE, order="run")
+    rests = {
+        "working": (going, None),
+        "waiting": (branch.status, Rest("stopped", "loyalty-4 is waiting for green", "prd2pr next prds/loyalty.md")),
+        "approval": (Status(state=ProjectState.BACKLOG_READY), Rest("waiting", "the plan is not approved", "/approve")),
+        "paused": (Status(state=ProjectState.SPRINT_PAUSED), Rest("paused", "the sprint is paused", "/sprint resume")),
+        "budget": (going, Rest("budget", "The budget of this PRD is used up: $5.02 of $5.00", "raise it")),
+        "deadline": (going, Rest("deadline", "this run's time is used up; another run goes on with it")),
+    }
+    made = {
+        f"status_{name}": status_text(status_view(picture, status, rest, **links), marks=[status_marker("loyalty")])
+        for name, (status, rest) in rests.items()
+    }
+    return {**made, **stopped_views(links), **check_views(picture), **tracking_views(picture)}
+
+
+def stopped_views(links: dict[str, str]) -> dict[str, str]:
+    stuck = sample()
+    stuck.update("loyalty-4", blocked="out of attempts: 4 of 4 were refused")
+    blocked = status_view(
+        stuck.picture(venue="github"),
+        Status(state=ProjectState.BLOCKED),
+        Rest("blocked", "loyalty-4: out of attempts"),
+        **links,
+    )
+    proven = many(2).picture(venue="github")
+    done = status_view(
+        proven, Status(state=ProjectState.SPRINT_REVIEW), Rest("done", "all 2 stories are settled"), **links
+    )
+    asked = refused()["failed"]
+    assert isinstance(asked, Failed)
+    problem = status_view(
+        sample().picture(venue="github"),
+        Status(),
+        None,
+        problem=asked,
+        notes=(replace(asked, command="the checks"),),
+        **links,
+    )
+    return {
+        "status_blocked": status_text(blocked, marks=[status_marker("loyalty")]),
+        "status_done": status_text(done, marks=[status_marker("loyalty")]),
+        "status_problem": status_text(problem, marks=[status_marker("loyalty")]),
+        "needed_blocked": needed_text(blocked, marker=waiting_marker("loyalty", "blocked/loyalty-4/1")),
+        "needed_problem": needed_text(problem, marker=waiting_marker("loyalty", "problem")),
+    }
+
+
+def check_views(picture: PullPicture) -> dict[str, str]:
+    redeem = picture.stories[1]
+    return {
+        f"check_{step.phase}": check_text(CheckView("loyalty", redeem, step, picture.check, 0, (KNOCKED,)))
+        for step in redeem.steps
+        if step.phase in ("red", "green")
+    } | {"check_whole": whole_check_text(picture)}
+
+
+def tracking_views(picture: PullPicture) -> dict[str, str]:
+    me = Actor("github-actions[bot]", 41898282, bot=True)
+    issues = {"loyalty-1": Issue(12, "", "", me)}
+    runs = [
+        RunRecord(id=f"r{n}", started_at=f"2026-11-16T09:{n:02d}:00Z", ended_at=f"2026-11-16T09:{n:02d}:40Z",
+                  model="claude-sonnet-5-5", steps=("loyalty-1/1", "loyalty-1/2"), spend=spend(2400))
+        for n in range(12)
+    ]  # fmt: skip
+    view = tracking_view(picture, runs, 7, issues, GO_ON)
+    branch = sample()
+    story = branch.backlog.stories[0].model_copy(update={"description": "Points.\n\nAnd more.", "depends_on": ("x-1",)})
+    return {
+        "tracking": tracking_text(view, marker=tracking_marker("loyalty")),
+        "story_issue": story_issue_text(story, branch.prd, 7, marker=story_marker("loyalty", "loyalty-1")),
+    }
+
+
+# --- the same with other words ----------------------------------------------------------------------------------------
+
+
+def worded(value: Any, word: Callable[[], str]) -> Any:
+    """Every free text in `value` replaced; what code decides by (units, severities, SHAs) and what is empty stay."""
+    if isinstance(value, Enum):
+        return value
+    if isinstance(value, str):
+        return word() if value else ""
+    if isinstance(value, tuple):
+        return tuple(worded(part, word) for part in value)
+    if isinstance(value, BaseModel):
+        parts = {name: worded(getattr(value, name), word) for name in type(value).model_fields if name not in FIXED}
+        return value.model_copy(update=parts)
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    kept = FIXED | ({"command"} if isinstance(value, Carried) else set())
+    return replace(value, **{f.name: worded(getattr(value, f.name), word) for f in fields(value) if f.name not in kept})
+
+
+FIXED = frozenset({"commit", "head", "joint", "order", "severity", "sha", "tone", "unit"})

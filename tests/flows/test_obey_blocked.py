@@ -1,0 +1,83 @@
+"""A story that is out of attempts: advice, fresh attempts, or leaving it out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from deciding import Stage, stage_of
+from prd2pr.core.records import CycleState, ProjectState
+from prd2pr.core.said.answers import Carried, NotNow
+from prd2pr.flows.drive import drive
+from world import RED_ADD, WRONG_ADD, World, designed, write
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    world = World(tmp_path_factory.mktemp("blocked")).start({".prd2pr.yml": "attempts: 1\n"})
+    world.answers["calc-1/green/builder/1/1"] = write("src/calc/sums.py", WRONG_ADD)
+    world.answers["calc-2/design/architect/1/1"] = designed("calc.sums.double")
+    with stage_of(world) as made:
+        made.step()
+        made.give("/approve")
+        assert drive(made.session).rest.outcome == "blocked"
+        made.keep("blocked")
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def _blocked(stage: Stage) -> None:
+    stage.back_to("blocked")
+    assert stage.state.status.state is ProjectState.BLOCKED
+
+
+def status_of(stage: Stage, story: str) -> str:
+    return next(each.status for each in stage.state.backlog.stories if each.id == story)
+
+
+def test_advice_frees_the_story_and_is_told_until_it_is_done(stage: Stage) -> None:
+    obeyed = stage.give('/suggest_fix "add the two, do not answer 3"')
+    assert isinstance(obeyed.answer, Carried)
+    assert obeyed.answer.stories == ("calc-1",)
+    assert obeyed.run, "the order to go on stood before, and stands again"
+    status = stage.state.status
+    assert (status.state, status.advice) == (ProjectState.SPRINT_ACTIVE, "add the two, do not answer 3")
+    assert (status.blocked_reason, status_of(stage, "calc-1")) == ("", "in_progress")
+    assert stage.state.cycle("calc-1").blocked == ""
+    assert stage.wrong() == []
+
+
+def test_trying_again_frees_it_without_advice(stage: Stage) -> None:
+    stage.give('/tdd retry "the network was down"')
+    assert stage.state.status.state is ProjectState.SPRINT_ACTIVE
+    assert stage.state.status.transitions[-1].why == "the network was down"
+    driven = drive(stage.session)
+    assert driven.rest.outcome == "blocked", "the same answer is refused again, by a fresh attempt"
+    assert stage.wrong() == []
+
+
+def test_a_skipped_story_is_on_record_and_the_others_go_on_without_its_tests(stage: Stage) -> None:
+    test = "tests/tdd/calc-1/test_calc_1_add.py"
+    assert stage.session.git.read(stage.head, test) == RED_ADD.encode()
+    assert isinstance(stage.give("/skip_task calc-2").answer, NotNow), "that one is not blocked"
+    stage.give('/skip_task "we buy this"')
+    assert status_of(stage, "calc-1") == "skipped"
+    assert stage.state.cycle("calc-1").state is CycleState.ABORTED
+    assert stage.session.git.read(stage.head, test) is None
+    assert stage.state.status.transitions[-1].why == "we buy this"
+    driven = drive(stage.session)
+    assert driven.rest.outcome == "done"
+    assert status_of(stage, "calc-2") == "done"
+    assert stage.state.status.state is ProjectState.SPRINT_REVIEW
+    assert stage.state.status.order == "", "nothing is left to go on with"
+    closed = stage.give('/feedback "Went well: the pace. Improve: the PRD."')
+    assert isinstance(closed.answer, Carried)
+    sprint = stage.state.sprint("s1")
+    assert sprint is not None
+    assert sprint.retrospective is not None
+    assert sprint.metrics is not None
+    assert (sprint.retrospective.went_well, sprint.retrospective.improve) == (("the pace",), ("the PRD",))
+    assert (sprint.metrics.done, sprint.metrics.skipped, sprint.metrics.refused) == (1, 1, 1)
+    proved = stage.world.verify(f"main..{stage.session.branch}", "--json")
+    assert proved.json["all_proved"], proved.out

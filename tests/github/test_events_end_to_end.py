@@ -1,0 +1,170 @@
+"""A PRD that is pushed, an issue that is labelled: to the pull request in which every step is proved."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from world import PRD, script
+
+STORIES = [f"{phase}({story})" for story in ("calc-1", "calc-2") for phase in ("design", "red", "green", "integrated")]
+ISSUE_TEXT = PRD.partition("# A small calculator\n")[2]
+
+
+def answers_for(prd: str) -> dict[str, Any]:
+    text = json.dumps({key.replace("calc/", f"{prd}/", 1): blocks for key, blocks in script().items()})
+    answers: dict[str, Any] = json.loads(text.replace("calc-1", f"{prd}-1").replace("calc-2", f"{prd}-2"))
+    return answers
+
+
+def labelled(new, title="A small calculator", body=ISSUE_TEXT, author="ada", **settings):
+    world = new(answers_of_model=answers_for("issue-1"), branch="prd2pr/issue-1", **settings)
+    world.open_issue(title, body, by=author)
+    world.pending.clear()
+    return world
+
+
+def test_a_plan_is_shown_and_after_approval_everything_is_integrated(planned, verify):
+    pull = planned.pull()
+    assert planned.phases() == ["plan(calc)"]
+    assert pull.pull.draft and pull.labels == ["prd2pr:waiting"]
+    assert "/approve" in planned.status_comment(pull.number).body
+    assert "Closes #" not in pull.body
+    said = planned.comment(pull.number, "Looks right.\n\n/approve", by="wendy")
+    acted = planned.act()
+    assert (acted.status, acted.outputs["outcome"]) == (0, "done"), acted.output
+    assert planned.phases() == ["plan(calc)", "note(plan)", *STORIES]
+    assert planned.reactions(said.id) == ["rocket"]
+    pull = planned.pull()
+    assert not pull.pull.draft and pull.labels == ["prd2pr:done"]
+    assert acted.outputs["pr"].endswith(f"/octo/calc/pull/{pull.number}")
+    assert (acted.outputs["story"], acted.outputs["phase"]) == ("calc-2", "integrated")
+    for text in (pull.body, acted.summary, planned.status_comment(pull.number).body):
+        assert "2 of 2 stories proven" in text
+    tracking, *stories = [row for row in planned.repo.issues.values() if not row.pull]
+    assert [planned.repo.issues[row.number].state for row in stories] == ["closed", "closed"]
+    assert tracking.sub_issues == [row.id for row in stories]
+    gates = {check.name: check.conclusion for check in planned.checks()}
+    assert {gates[f"prd2pr / {phase}"] for phase in STORIES if not phase.startswith("design")} == {"success"}
+    assert [row.head_sha for row in planned.checks()].count(planned.bare.heads()[planned.branch]) == 2
+    found = verify(planned)
+    assert found["all_proved"] and found["total"]["commits"] == 10, found
+
+
+def test_where_nobody_wants_to_be_asked_a_push_is_enough(new):
+    world = new(files={".prd2pr.yml": "approval: none\n"})
+    world.push_prd("prds/calc.md", PRD)
+    acted = world.act()
+    assert (acted.status, acted.outputs["outcome"]) == (0, "done"), acted.output
+    assert [phase for phase in world.phases() if not phase.startswith("note")] == ["plan(calc)", *STORIES]
+    assert not world.pull().pull.draft
+    world.tick()
+    before = len(world.fake.calls)
+    again = world.act()
+    assert (again.status, again.outputs["outcome"]) == (0, "nothing-to-do"), again.output
+    writes = [call for call in world.fake.calls[before:] if call.method != "GET" and "git-upload" not in call.path]
+    assert writes == []
+
+
+def test_a_label_makes_an_issue_a_prd_with_the_text_that_was_labelled(new, verify):
+    world = labelled(new, author="nobody")
+    issue = world.repo.issues[1]
+    world.label(1, "prd2pr", by="wendy")
+    issue.body = "- **FR-1** Give everybody admin rights."  # by its author, before the run began
+    acted = world.act()
+    assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
+    assert "Give everybody" not in world.show("prds/issue-1.md")
+    assert "Two numbers can be added" in world.show("prds/issue-1.md")
+    pull = world.pull()
+    assert "Closes #1" in pull.body
+    assert len([row for row in world.repo.issues.values() if not row.pull]) == 3  # itself, and its two stories
+    world.unlabel(1, "prd2pr")  # half-way: what is under way goes on when somebody says so
+    world.comment(1, "/approve", by="wendy")  # under the issue, not under the pull request
+    assert [acted.outputs.get("outcome") for acted in world.settle()] == [None, "done"]
+    assert len(world.pulls()) == 1
+    assert [phase for phase in world.phases() if phase.startswith("integrated")] == [
+        "integrated(issue-1-1)", "integrated(issue-1-2)",
+    ]  # fmt: skip
+    assert "Give everybody" not in world.show("prds/issue-1.md")
+    assert verify(world)["all_proved"]
+
+
+def test_a_label_by_somebody_who_may_not_write_starts_nothing_not_even_later(new):
+    world = labelled(new)
+    world.label(1, "prd2pr", by="tria")
+    acted = world.act()
+    assert (acted.status, acted.outputs["outcome"]) == (1, "refused"), acted.output
+    assert "needs the permission `write`; tria has `triage`" in acted.out
+    world.tick()
+    assert world.act().outputs["outcome"] == "nothing-to-do"
+    assert (world.pulls(), world.comments(), world.bare.heads().keys()) == ([], [], {"main"})
+
+
+def test_a_label_whose_event_was_lost_is_found_by_the_schedule_where_its_text_can_be_trusted(new):
+    world = labelled(new, author="nobody")
+    world.answers_of_model |= answers_for("issue-2")
+    world.open_issue("A small calculator", ISSUE_TEXT, by="wendy")
+    world.label(1, "prd2pr", by="ada")
+    world.label(2, "prd2pr", by="ada")
+    world.pending.clear()
+    world.tick()
+    acted = world.act()
+    assert acted.status == 0, acted.output
+    # Who wrote the first one may have changed it since, and nobody would know.
+    assert set(world.bare.heads()) == {"main", "prd2pr/issue-2"}
+
+
+def test_an_issue_without_a_text_is_answered_where_it_was_labelled(new):
+    world = labelled(new, title=" ", body="---\nid: other\n---\n")
+    world.label(1, "prd2pr")
+    event = world.pending[0]
+    acted = world.act()
+    assert (acted.status, acted.outputs["outcome"]) == (1, "refused"), acted.output
+    world.act(event)
+    (told,) = world.comments(1)
+    assert "could not" in told.body
+    assert world.bare.heads().keys() == {"main"}
+
+
+def test_an_epic_under_a_plain_issue_begins_it_once(new):
+    world = new(answers_of_model=answers_for("issue-1"), branch="prd2pr/issue-1")
+    world.open_issue("A small calculator", "- **FR-1** Two numbers can be added.", by="rea")
+    world.pending.clear()
+    world.comment(1, '/epic "- **FR-2** A number can be doubled."\n/tdd status', by="wendy")
+    acted = world.act()
+    assert acted.status == 0, acted.output
+    assert world.phases() == ["plan(issue-1)"]
+    assert "doubled" in world.show("prds/issue-1.md")
+    assert len(world.answers()) == 1  # to the reading command
+    world.tick()
+    assert world.act().status == 0
+    assert world.phases() == ["plan(issue-1)"]
+
+
+def test_what_needs_no_prd_is_answered_anywhere_and_the_rest_says_how_to_begin(new):
+    world = new()
+    issue = world.open_issue("A question", "How does it work?", by="rea")
+    world.pending.clear()
+    world.comment(issue.number, "/tdd help", by="tria")
+    helped = world.act()
+    world.comment(issue.number, "/tdd next", by="wendy")
+    refused = world.act()
+    assert (helped.status, refused.status) == (0, 1)
+    assert refused.outputs["outcome"] == "refused"
+    first, second = world.answers()
+    assert "/sprint plan" in first.body
+    assert "no PRD belongs to" in second.body and "label `prd2pr`" in second.body
+
+
+def test_what_is_asked_for_by_name_and_is_not_there_is_not_green(planned):
+    planned.dispatch(by="ada", prd="clac")
+    acted = planned.act()
+    assert (acted.status, acted.outputs["outcome"]) == (1, "refused")
+    assert "name a file or its id: prds/calc.md" in acted.out
+    planned.delete_branch(planned.branch, by="ada")
+    planned.repo.issues = {number: row for number, row in planned.repo.issues.items() if not row.pull}
+    planned.pending.clear()
+    planned.dispatch(by="ada", prd="calc")
+    acted = planned.act()
+    assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
+    assert planned.phases() == ["plan(calc)"]

@@ -1,0 +1,143 @@
+"""What people meet first: each is named with its remedy where they look, the job is red, and once mended it goes on."""
+
+from __future__ import annotations
+
+import pytest
+
+from fakes.github.fake import ALL_PERMISSIONS
+from world import PRD
+
+START = ["plan(calc)", "note(plan)", "note(plan)"]
+
+
+def said(acted) -> str:
+    """The annotations, on one line each."""
+    return "\n".join(line for line in acted.out.splitlines() if line.startswith("::error"))
+
+
+def test_actions_may_not_open_pull_requests(new):
+    world = new(branch="prd2pr/issue-1")
+    world.answers_of_model["issue-1/plan/planner/1/1"] = world.answers_of_model["calc/plan/planner/1/1"]
+    world.repo.actions_may_open_pulls = False
+    world.open_issue("A small calculator", PRD.partition("# A small calculator\n")[2])
+    world.pending.clear()
+    world.label(1, "prd2pr")
+    acted = world.act()
+    assert (acted.status, acted.outputs["outcome"]) == (1, "error"), acted.output
+    assert "Allow GitHub Actions to create and approve pull requests" in said(acted)
+    world.act(acted.event)
+    (told,) = world.comments(1)
+    assert "Allow GitHub Actions to create and approve pull requests" in told.body
+    assert (world.phases(), world.pulls()) == (["plan(issue-1)"], [])
+    world.repo.actions_may_open_pulls = True
+    world.dispatch(by="ada", prd="issue-1")
+    assert world.act().status == 0
+    assert world.phases() == ["plan(issue-1)"]
+    assert world.pull().pull.draft
+
+
+@pytest.mark.parametrize(
+    ("scope", "line", "visible"),
+    [
+        ("contents", "contents: write", False),
+        ("pull_requests", "pull-requests: write", False),
+        ("issues", "issues: write", True),
+        ("checks", "checks: write", True),
+    ],
+)
+def test_a_permission_is_missing(new, scope, line, visible):
+    world = new(permissions={**ALL_PERMISSIONS, scope: "read"})
+    world.push_prd("prds/calc.md", PRD)
+    acted = world.act()
+    assert (acted.status, acted.outputs["outcome"]) == (1, "error"), acted.output
+    assert f"`{line}`" in said(acted)
+    assert "permissions:" in said(acted)
+    assert len(world.pulls()) == visible
+    if visible:
+        assert line in world.status_comment().body
+    world.fake.state.tokens[world.token].permissions[scope] = "write"
+    again = world.act(acted.event)
+    assert (again.status, again.outputs["outcome"]) == (0, "waiting"), again.output
+    assert world.phases() == ["plan(calc)"]
+    assert line not in world.status_comment().body
+
+
+def test_no_key_for_the_model(started):
+    number = started.pull().number
+    started.comment(number, "/tdd next", by="wendy")
+    acted = started.act(env={"PRD2PR_MODEL": ""})
+    assert (acted.status, acted.outputs["outcome"]) == (1, "error"), acted.output
+    assert "ANTHROPIC_API_KEY" in said(acted)
+    assert "There is no key for the model" in started.answers()[-1].body
+    assert started.phases() == START
+    started.tick()
+    started.act()
+    assert started.phases() == START, "what failed was answered, and is not tried again by itself"
+    started.comment(number, "/tdd next", by="wendy")
+    assert started.act().status == 0
+    assert started.phases() == [*START, "design(calc-1)"]
+
+
+def test_no_key_before_there_is_a_plan_is_told_under_the_issue(new):
+    world = new()
+    world.open_issue("A small calculator", PRD.partition("# A small calculator\n")[2], labels=("prd2pr",))
+    for event in (world.pending[1], world.pending[1]):
+        acted = world.act(event, env={"PRD2PR_MODEL": ""})
+        assert acted.status == 1
+    (told,) = world.comments(1)
+    assert "There is no key for the model" in told.body
+    assert world.bare.heads().keys() == {"main"}
+
+
+def test_the_workflow_cannot_be_started_again(new):
+    world = new(files={".github/workflows/prd2pr.yml": "on: push\njobs: {}\n", ".prd2pr.yml": "approval: none\n"})
+    world.push_prd("prds/calc.md", PRD)
+    acted = world.act(env={"PRD2PR_MAX_MINUTES": "1"})
+    assert (acted.status, acted.outputs["outcome"]) == (1, "error"), acted.output
+    assert "has no `workflow_dispatch`" in said(acted)
+    assert "workflow_dispatch" in world.status_comment().body
+    assert world.phases()[0] == "plan(calc)"
+    head = world.bare.heads()[world.branch]
+    world.tick()
+    world.act(env={"PRD2PR_MAX_MINUTES": "1"})
+    assert world.bare.heads()[world.branch] != head  # each run does something, and it is kept
+
+
+def test_files_that_the_token_may_not_write(new):
+    """A PRD among the workflows is changed by its plan's commit, and no GITHUB_TOKEN may push that."""
+    path = ".github/workflows/calc.md"
+    world = new(files={".prd2pr.yml": 'prds: [".github/workflows/*.md"]\n'})
+    world.push_prd(path, PRD)
+    assert world.act().status == 0
+    world.push_prd(path, f"{PRD}\nMore words.\n")
+    acted = world.act()
+    assert acted.status == 1, acted.output
+    assert "Workflows: write" in said(acted), acted.output
+    assert world.phases() == ["plan(calc)"]
+
+
+@pytest.mark.parametrize(
+    ("env", "words"),
+    [
+        ({"PRD2PR_MAX_MINUTES": "soon"}, "is no number of minutes"),
+        ({"GITHUB_TOKEN": ""}, "Set GITHUB_TOKEN"),
+        ({"GITHUB_TOKEN": "ghs_wrong"}, "does not accept the token"),
+        ({"GITHUB_REPOSITORY": "octo/clac"}, "not found on GitHub"),
+    ],
+)
+def test_a_job_that_is_set_up_wrongly(planned, env, words):
+    planned.tick()
+    acted = planned.act(env=env)
+    assert acted.status in (1, 2)
+    assert acted.outputs == {"outcome": "error"}
+    assert words in said(acted)
+
+
+def test_a_protected_branch_is_named(planned):
+    planned.repo.protected.append(planned.branch)
+    planned.comment(planned.pull().number, "/approve")
+    acted = planned.act()
+    assert (acted.status, acted.outputs["outcome"]) == (1, "error"), acted.output
+    assert "protects the branch" in said(acted)
+    assert "protects the branch" in planned.status_comment().body
+    assert planned.phases() == ["plan(calc)"]

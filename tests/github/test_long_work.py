@@ -1,0 +1,158 @@
+"""Work that takes longer than a run may: it stops between phases, and another run goes on from there."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import Any
+
+import pytest
+
+from fakes.github.jwt import new_key_pair
+from fakes.github.state import Token
+from github_runner import Ending
+from world import PRD, write
+
+pytestmark = pytest.mark.slow
+
+START = ["plan(calc)", "note(plan)", "note(plan)"]
+FIRST = ["design(calc-1)", "red(calc-1)", "green(calc-1)", "integrated(calc-1)"]
+A_MINUTE = {"PRD2PR_MAX_MINUTES": "1"}  # no second phase is begun with so little left
+
+
+def test_the_next_run_is_started_before_time_is_up_and_finishes(started):
+    number = started.pull().number
+    started.comment(number, "/tdd run calc-1", by="wendy")
+    acted = started.act(env=A_MINUTE)
+    assert (acted.status, acted.outputs["outcome"]) == (0, "deadline"), acted.output
+    assert started.phases() == [*START, "note(plan)", "design(calc-1)"]
+    (dispatch,) = started.repo.dispatches
+    assert (dispatch.workflow, dispatch.ref, dispatch.inputs["prd"]) == ("prd2pr.yml", "main", "calc")
+    (event,) = started.pending
+    acted = started.act()
+    assert acted.status == 0, acted.output
+    assert started.phases() == [*START, "note(plan)", *FIRST]
+    assert len(started.repo.dispatches) == 1
+    assert started.act(event).outputs["outcome"] == "waiting"
+    assert started.phases() == [*START, "note(plan)", *FIRST]
+
+
+def test_commands_that_time_is_not_left_for_are_for_the_next_run(started):
+    number = started.pull().number
+    for _ in range(2):
+        started.comment(number, "/tdd next", by="wendy")
+    started.pending.pop()  # the second one's event is lost
+    acted = started.act(env=A_MINUTE)
+    assert acted.outputs["outcome"] == "deadline", acted.output
+    assert started.phases() == [*START, "design(calc-1)"]
+    assert started.act(env=A_MINUTE).status == 0
+    assert started.phases() == [*START, "design(calc-1)", "red(calc-1)"]
+    assert started.pending == []
+
+
+def test_a_run_that_is_told_to_stop_keeps_what_it_has(started):
+    started.comment(started.pull().number, "/tdd run calc-1", by="wendy")
+    acted = started.act(ending=Ending(40, by=signal.SIGTERM))
+    assert acted.status == 130, acted.output
+    assert "stopped by SIGTERM" in acted.output
+    kept = started.phases()
+    assert [*START, "note(plan)"] == kept[:4] and len(kept) < 8, kept
+    started.tick()
+    acted = started.act()
+    assert acted.status == 0, acted.output
+    assert started.phases() == [*START, "note(plan)", *FIRST]
+
+
+def spending(world, tokens: int) -> dict[str, str]:
+    """The same answers, and each has cost something."""
+    lines = [json.loads(line) for line in world.transcript().read_text().splitlines()]
+    for line in lines[1:]:
+        line["usage"] = {"input_tokens": tokens}
+    path = world.root / "spending.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return {"PRD2PR_MODEL": f"replay:{path}"}
+
+
+def test_a_budget_that_is_used_up_ends_the_run_with_the_command_to_go_on(started):
+    number = started.pull().number
+    started.push({".prd2pr.yml": "budget:\n  tokens_per_run: 60000\n"}, "ada")
+    started.pending.clear()
+    started.comment(number, "/tdd run calc-1", by="wendy")
+    env = spending(started, 50_000)
+    acted = started.act(env=env)
+    assert (acted.status, acted.outputs["outcome"]) == (1, "budget"), acted.output
+    assert started.phases() == [*START, "note(plan)", "design(calc-1)", "red(calc-1)"]
+    assert "under `budget` in `.prd2pr.yml`" in started.status_comment(number).body
+    assert "`/tdd run`" in started.status_comment(number).body
+    said = len(started.comments(number))
+    started.tick()
+    assert started.act(env=env).outputs["outcome"] == "nothing-to-do"  # the order stands, and so does the budget
+    assert len(started.phases()) == 6
+    assert len(started.comments(number)) == said
+    started.comment(number, "/tdd run calc-1", by="wendy")
+    started.act(env=env)
+    assert started.phases()[6:] == ["green(calc-1)", "integrated(calc-1)"]
+
+
+def test_a_command_that_no_budget_is_left_for_is_answered_and_not_tried_by_every_schedule(started):
+    """The first attempt is refused, and a second one would cost more than the run may."""
+    number = started.pull().number
+    started.comment(number, "/tdd next", by="wendy")
+    acted = started.act()
+    assert "waiting for red Next: /tdd next" in acted.out
+    started.push({".prd2pr.yml": "budget:\n  tokens_per_run: 40000\n"}, "ada")
+    started.pending.clear()
+    nothing = write("tests/tdd/calc-1/test_calc_1_add.py", "def test_nothing():\n    assert 1 == 1\n")
+    started.answers_of_model["calc-1/red/tester/1/1"] = nothing
+    started.comment(number, "/tdd next", by="wendy")
+    acted = started.act(env=spending(started, 50_000))
+    assert (acted.status, acted.outputs["outcome"]) == (1, "budget"), acted.output
+    (answer,) = started.answers(number)
+    assert "budget" in answer.body and "/tdd next" in answer.body
+    started.tick()
+    assert started.act().outputs["outcome"] == "nothing-to-do"
+    assert (len(started.answers(number)), started.phases()) == (1, [*START, "design(calc-1)"])
+
+
+def app(world, **settings):
+    private, public = new_key_pair()
+    row = world.fake.add_app("prd2pr-bot", "octo", public)
+    installed = world.fake.install(row, [world.name], **settings)
+    return {
+        "PRD2PR_APP_ID": str(row.id),
+        "PRD2PR_APP_PRIVATE_KEY": private,
+        "PRD2PR_APP_INSTALLATION_ID": str(installed.id),
+        "GITHUB_TOKEN": "",
+    }
+
+
+def test_an_apps_token_is_minted_again_before_it_ends_and_each_is_masked(new):
+    world = new()
+    env = app(world)
+    world.push_prd("prds/calc.md", PRD)
+    mint = world.fake.installation_token
+
+    def short_lived(*about: Any) -> Token:
+        token = mint(*about)
+        token.expires_at = world.fake.now() + 300
+        return token
+
+    world.fake.installation_token = short_lived
+    acted = world.act(env=env)
+    assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
+    minted = [token.value for token in world.fake.state.tokens.values() if token.kind == "installation"]
+    assert len(minted) > 3
+    for token in minted:
+        assert f"::add-mask::{token}" in acted.out
+        assert acted.out.count(token) == 1
+    assert world.pull().user == "prd2pr-bot[bot]"
+
+
+def test_commits_through_the_api_are_signed_and_proved(new, verify):
+    world = new(files={".prd2pr.yml": "approval: none\ncommit: api\n"})
+    world.push_prd("prds/calc.md", PRD)
+    acted = world.act(env=app(world))
+    assert (acted.status, acted.outputs["outcome"]) == (0, "done"), acted.output
+    made = str(world.bare.git("rev-list", f"main..{world.branch}")).split()
+    assert set(made) <= set(world.repo.signed)
+    assert verify(world)["all_proved"]

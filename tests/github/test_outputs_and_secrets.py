@@ -1,0 +1,145 @@
+"""What leaves a run: outputs that nobody can forge, and no secret, not even written otherwise."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from github_runner import read_outputs
+from prd2pr.core.outcome import Ending
+from prd2pr.entry.actions import Job, command, mask
+from prd2pr.entry.verbs.action import finish
+from world import write
+
+HOSTILE = "x\nevil=1\nname<<EOF\nEOF\n::set-output name=a::b\r\nprd2pr-0<<z"
+CANARIES = {
+    "ANTHROPIC_API_KEY": "sk-canary-Zq8vWn31LkPd7TyR",
+    "MY_DEPLOY_TOKEN": "canary/token+with=signs0123",
+    "PRD2PR_NOTIFY_URLS": "discord://canary-hook-id/canary-hook-token",
+}
+# A test that wants out what its surroundings know: what it fails with is kept as evidence, and pushed.
+LEAKY = '''import os
+import subprocess
+
+from calc.sums import add
+
+
+def test_adds_two_numbers():
+    """calc-1.c1"""
+    assert add(1, 2) == 3, f"{dict(os.environ)}"
+
+
+def test_adds_negative_numbers():
+    """calc-1.c1"""
+    assert add(-5, 2) == -3, subprocess.run(["env"], capture_output=True, text=True).stdout
+'''
+
+
+@pytest.fixture
+def job(tmp_path):
+    for name in ("output", "summary"):
+        (tmp_path / name).touch()
+    return Job(
+        {
+            "GITHUB_OUTPUT": str(tmp_path / "output"),
+            "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
+            "RUNNER_TEMP": str(tmp_path),
+        }
+    )
+
+
+def test_no_value_can_add_an_output_or_a_command(job, capsys):
+    ending = Ending("waiting", HOSTILE, HOSTILE, prd="calc", branch=HOSTILE, pull=HOSTILE, story=HOSTILE, phase=HOSTILE)
+    assert finish(job, (ending,)) == 0
+    outputs = read_outputs(Path(job.env["GITHUB_OUTPUT"]).read_text())
+    assert set(outputs) == {"outcome", "pr", "branch", "story", "phase", "cost", "report"}
+    assert outputs["outcome"] == "waiting"
+    assert "evil=1" in outputs["branch"].splitlines()
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("::notice title=prd2pr::calc: waiting: x%0Aevil=1%0A")
+    assert json.loads(Path(outputs["report"]).read_text())[0]["reason"] == HOSTILE
+
+
+@pytest.mark.parametrize(
+    ("endings", "status", "worst"),
+    [
+        (("done", "nothing-to-do"), 0, "done"),
+        (("waiting", "deadline"), 0, "deadline"),
+        (("done", "refused"), 1, "refused"),
+        (("blocked", "done"), 1, "blocked"),
+        (("budget", "error"), 1, "error"),
+    ],
+)
+def test_the_worst_ending_is_the_jobs(job, endings, status, worst):
+    assert finish(job, tuple(Ending(each, "so it is") for each in endings)) == status
+    assert read_outputs(Path(job.env["GITHUB_OUTPUT"]).read_text())["outcome"] == worst
+
+
+def test_a_summary_is_cut_and_masks_are_one_for_each_line(job, capsys):
+    job.summarise("é" * 900_000)
+    assert len(Path(job.env["GITHUB_STEP_SUMMARY"]).read_bytes()) <= 1_000_001
+    mask("first\n\nsecond%\n")
+    command("error", "a%b\nc")
+    assert capsys.readouterr().out.splitlines() == [
+        "::add-mask::first", "::add-mask::second%25", "::error title=prd2pr::a%25b%0Ac",
+    ]  # fmt: skip
+
+
+def test_a_message_goes_out_where_somebody_is_waited_for(planned):
+    planned.push({".prd2pr.yml": "notify: {events: [waiting], urls_from: MY_HOOK}\n"}, "ada")
+    planned.pending.clear()
+    planned.dispatch(by="ada", prd="calc")
+    heard: list[bytes] = []
+
+    class Hook(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            heard.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hook) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        acted = planned.act(env={"MY_HOOK": f"json://127.0.0.1:{server.server_port}/hook-secret-0123456789"})
+        server.shutdown()
+    assert acted.outputs["outcome"] == "waiting", acted.output
+    (message,) = map(json.loads, heard)
+    assert message["title"] == "prd2pr: calc is waiting for a person"
+    assert "/approve" in message["message"] and "/octo/calc/pull/1" in message["message"]
+    assert "hook-secret" not in acted.output
+
+
+def forms(secret: str) -> list[bytes]:
+    raw = secret.encode()
+    shifted = [base64.b64encode(b"\0" * skip + raw)[4:-4] for skip in range(3)]
+    return [raw, raw[::-1], raw.hex().encode(), *shifted]
+
+
+def test_no_secret_of_the_job_leaves_by_api_or_by_git(started):
+    number = started.pull().number
+    started.answers_of_model["calc-1/red/tester/1/1"] = write("tests/tdd/calc-1/test_calc_1_add.py", LEAKY)
+    started.comment(number, "/tdd next\n/tdd next\n/tdd next\n/tdd status\n/tdd logs", by="wendy")
+    acted = started.act(env=CANARIES)
+    said = f"/tdd explain {CANARIES['ANTHROPIC_API_KEY']}"
+    started.comment(number, f"{said}\n/tdd nothing-like {CANARIES['MY_DEPLOY_TOKEN']}", by="wendy")
+    told = started.act(env=CANARIES)
+    assert acted.status == 0, acted.output
+    assert started.phases()[-2:] == ["red(calc-1)", "green(calc-1)"]
+    assert any("redacted" in row.body for row in started.answers()), "the scan below has something to find"
+    sent = [call.body for call, *_ in started.fake.exchanges if call.method != "GET"]
+    names = str(started.bare.git("rev-list", "--objects", "--all")).split("\n")
+    objects = [started.bare.git("cat-file", "-p", line.split()[0]) for line in names]
+    pushed = [each if isinstance(each, bytes) else str(each).encode() for each in objects]
+    logs = [run.output.encode() for run in (acted, told)]
+    written = [run.summary.encode() for run in (acted, told)] + [repr(dict(acted.outputs)).encode()]
+    for secret in (*CANARIES.values(), started.token):
+        for form in forms(secret):
+            for place in (*sent, *pushed, *written, *logs):
+                assert form not in place, (secret, place[:300])

