@@ -139,7 +139,7 @@ SUBVERTED: dict[str, Files] = {
     "subject writes events of its own": {
         "shop.py": """
             import os
-            for descriptor in range(3, 20):
+            for descriptor in range(3, 1024):
                 try:
                     os.write(descriptor, b'{"event": "end", "status": 1, "n": 1}\\n')
                 except OSError:
