@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from prd2pr.core.findings import FINDINGS, UNSWITCHABLE, explain, findings_page
+from prd2pr.core.findings import FINDINGS, UNSWITCHABLE, explain, finding_pages, findings_page
 from prd2pr.core.records import Phase
 
 SOURCE = Path(__file__).parents[2] / "src" / "prd2pr"
@@ -39,12 +39,15 @@ def test_a_row_says_what_it_is_shows_an_example_and_the_way_out(code: str) -> No
     assert kind.code == code
     assert len(kind.explanation) > 20
     assert kind.explanation.endswith((".", "?"))
-    assert kind.example
+    assert kind.bad != kind.good
+    assert all(text.strip() for text in (kind.bad, kind.good))
     assert kind.hint.endswith((".", '"', "….")) or kind.hint.endswith('"""')
     text = explain(code)
     assert text.startswith(f"{code}  {kind.title}\n")
     assert kind.hint in text
-    assert kind.hint in findings_page()
+    for part in (kind.explanation, kind.bad, kind.good, kind.hint):
+        assert part in finding_pages()[code]
+    assert f"[{code}](../findings/{code}.md)" in findings_page()
 
 
 def test_what_a_proof_rests_on_cannot_be_switched_off() -> None:

@@ -232,7 +232,8 @@ def read() -> dict[str, Answer]:
         "tests_run": TestsRun(sha("head"), 41, 39, 1, 0, 1, 3.2, (), (fails,)),
         "tests_run_dishonest": TestsRun(sha("head"), 41, 41, seconds=3, problems=("the hidden failing test passed",)),
         "explained": Explained(
-            finding.code, finding.title, finding.explanation, finding.example, finding.hint, "error: refuses the step"
+            finding.code, finding.title, finding.explanation, finding.bad, finding.good, finding.hint,
+            "error: refuses the step",
         ),
         "explained_not": Explained("GRN999", did_you_mean=("GRN201", "GRN301")),
         "sprint": SprintShown(

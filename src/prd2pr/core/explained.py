@@ -13,7 +13,7 @@ from prd2pr.core.said.answers import Explained
 def explained(code: str) -> Explained:
     kind = FINDINGS.get(code)
     if kind is not None:
-        return Explained(code, kind.title, kind.explanation, kind.example, kind.hint, weight(kind))
+        return Explained(code, kind.title, kind.explanation, kind.bad, kind.good, kind.hint, weight(kind))
     problem = PLAN_PROBLEMS.get(code)
     if problem is not None:
         return Explained(code, problem.title, problem.explanation)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from prd2pr.core.findings_green import GREEN_FINDINGS
-from prd2pr.core.findings_kind import FindingKind
+from prd2pr.core.findings_kind import FindingKind, is_python
 from prd2pr.core.findings_later import LATER_FINDINGS
 from prd2pr.core.findings_red import RED_FINDINGS
 from prd2pr.core.findings_run import RUN_FINDINGS
 
-__all__ = ["FINDINGS", "UNSWITCHABLE", "FindingKind", "explain", "findings_page"]
+__all__ = ["FINDINGS", "UNSWITCHABLE", "FindingKind", "explain", "finding_pages", "findings_page"]
 
 _AREAS = {
     "RED": "RED: tests only, and they fail for the right reason",
@@ -42,10 +42,15 @@ def explain(code: str) -> str:
         f"{kind.code}  {kind.title}",
         weight(kind).capitalize() + ".",
         kind.explanation,
-        "Example:\n" + "\n".join(f"    {line}" for line in kind.example.splitlines()),
+        "Not like this:\n" + _indented(kind.bad),
+        "Like this:\n" + _indented(kind.good),
         f"What to do: {kind.hint}",
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _indented(example: str) -> str:
+    return "\n".join(f"    {line}".rstrip() for line in example.splitlines())
 
 
 def weight(kind: FindingKind) -> str:
@@ -55,7 +60,7 @@ def weight(kind: FindingKind) -> str:
 
 
 def findings_page() -> str:
-    """docs/reference/findings.md"""
+    """docs/reference/findings.md: every finding in a line, by area; its own page says the rest."""
     lines = [
         "# Findings",
         "",
@@ -65,9 +70,9 @@ def findings_page() -> str:
     for prefix, title in _AREAS.items():
         kinds = [kind for kind in FINDINGS.values() if kind.code.startswith(prefix)]
         lines += ["", f"## {title}", "", "| code | | severity |", "|---|---|---|"]
-        lines += [f"| [{kind.code}](#{kind.code.lower()}) | {kind.title} | {_short_weight(kind)} |" for kind in kinds]
-        for kind in kinds:
-            lines += ["", *_section(kind)]
+        lines += [
+            f"| [{kind.code}](../findings/{kind.code}.md) | {kind.title} | {_short_weight(kind)} |" for kind in kinds
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -75,17 +80,33 @@ def _short_weight(kind: FindingKind) -> str:
     return f"{kind.severity}{', always' if kind.unswitchable else ''}{', not checked yet' if kind.reserved else ''}"
 
 
-def _section(kind: FindingKind) -> list[str]:
-    return [
-        f"### {kind.code}",
+def finding_pages() -> dict[str, str]:
+    """docs/findings/RED104.md …: code → page."""
+    return {code: _page(kind) for code, kind in FINDINGS.items()}
+
+
+def _page(kind: FindingKind) -> str:
+    lines = [
+        f"# {kind.code}: {kind.title}",
         "",
-        f"**{kind.title}.** {weight(kind).capitalize()}.",
+        f"{weight(kind).capitalize()}.",
         "",
         kind.explanation,
         "",
-        "```",
-        *kind.example.splitlines(),
-        "```",
+        "**Not like this**",
         "",
-        f"*What to do:* {kind.hint}",
+        *_fenced(kind.bad),
+        "",
+        "**Like this**",
+        "",
+        *_fenced(kind.good),
+        "",
+        f"**What to do:** {kind.hint}",
+        "",
+        f"{_AREAS[kind.code[:3]]} · [all findings](../reference/findings.md)",
     ]
+    return "\n".join(lines) + "\n"
+
+
+def _fenced(example: str) -> list[str]:
+    return [f"```{'python' if is_python(example) else 'text'}", *example.splitlines(), "```"]

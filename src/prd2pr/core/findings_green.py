@@ -10,58 +10,66 @@ _SCOPE: tuple[FindingKind, ...] = (
         "changes how tests run; GREEN may change source only",
         "A conftest, a test configuration, a CI file or a module that shadows the test runner decides what the tests "
         "say. It is not part of the implementation.",
-        "src/shop/conftest.py was added",
-        "take the file out of this commit; if the project needs it, commit it before the story.",
+        bad="src/shop/conftest.py was added",
+        good="src/shop/points.py was changed, and nothing that runs tests",
+        hint="take the file out of this commit; if the project needs it, commit it before the story.",
     ),
     law(
         "GRN102",
         "changes a dependency manifest",
         "A new dependency changes what every later run installs. That is a decision for people.",
-        "requirements.txt gains a package",
-        "do without, or allow it with gates.allow_manifest in .prd2pr.yml on the base branch.",
+        bad="requirements.txt gains a package",
+        good="requirements.txt is the file that it was; the code does without the package",
+        hint="do without, or allow it with gates.allow_manifest in .prd2pr.yml on the base branch.",
     ),
     law(
         "GRN103",
         "writes the bot's state or a protected file",
         "The state under .orch-state/ is the bot's record of what it proved, and protected files steer the bot and "
         "other agents. Neither may be written by the one whose work is judged.",
-        ".orch-state/prds/loyalty/tdd/cycles/loyalty-1.json was edited",
-        "take the change out of this commit.",
+        bad=".orch-state/prds/loyalty/tdd/cycles/loyalty-1.json was edited",
+        good="the commit holds source; the bot writes its state itself",
+        hint="take the change out of this commit.",
     ),
     law(
         "GRN104",
         "adds a link, a submodule or an odd file mode",
         "A symbolic link or a submodule lets a path mean something outside of the commit.",
-        "src/shop/data -> ../../tests",
-        "commit the file itself.",
+        bad="src/shop/data -> ../../tests",
+        good="src/shop/data/rates.csv, an ordinary file",
+        hint="commit the file itself.",
     ),
     law(
         "GRN105",
         "adds a test file",
         "GREEN makes the tests of RED pass. A test that comes with the code was never seen to fail.",
-        "tests/test_more.py was added",
-        "take it out; new tests begin with RED.",
+        bad="tests/test_more.py was added",
+        good="src/shop/points.py makes tests/tdd/loyalty-1/test_earn.py pass, and no test came along",
+        hint="take it out; new tests begin with RED.",
     ),
     law(
         "GRN106",
         "changes a file that is neither source nor test",
         "GREEN may change source only, so that what made the tests pass is what ships.",
-        "notes.csv was changed",
-        "take it out, or name the directory in paths.source if it is source.",
+        bad="notes.csv was changed",
+        good="src/shop/points.py was changed",
+        hint="take it out, or name the directory in paths.source if it is source.",
     ),
     advice(
         "GRN107",
         "changes documentation together with the code",
         "It does no harm, but GREEN is easier to read when it holds the code alone.",
-        "README.md changed in GREEN",
-        "nothing needs to be done.",
+        bad="README.md changed in GREEN",
+        good="README.md changes in a commit of its own",
+        hint="nothing needs to be done.",
     ),
     law(
         "GRN108",
         "changes nothing",
         "Tests that failed before cannot pass now by an unchanged source. If they do, they are flaky.",
-        "no source file differs from RED",
-        "write the implementation.",
+        bad="no source file differs from RED",
+        good="src/shop/points.py differs from RED",
+        hint="write the implementation.",
     ),
 )
 
@@ -70,22 +78,25 @@ _LOCKED: tuple[FindingKind, ...] = (
         "GRN201",
         "a locked file was changed",
         "Every test, fixture, golden file and file that configures the run must be, byte for byte, what RED committed.",
-        "tests/tdd/loyalty-2/test_redeem.py: line 14 `== 90` became `>= 0`",
-        "restore the file; if the test is wrong, go back to RED.",
+        bad="tests/tdd/loyalty-2/test_redeem.py: line 14 `== 90` became `>= 0`",
+        good="tests/tdd/loyalty-2/test_redeem.py has the blob that RED committed",
+        hint="restore the file; if the test is wrong, go back to RED.",
     ),
     law(
         "GRN202",
         "a locked file is gone",
         "A test that RED committed was deleted or renamed.",
-        "tests/tdd/loyalty-2/test_redeem.py is not there any more",
-        "restore it; tests move only when the story is integrated.",
+        bad="tests/tdd/loyalty-2/test_redeem.py is not there any more",
+        good="tests/tdd/loyalty-2/test_redeem.py is where RED put it",
+        hint="restore it; tests move only when the story is integrated.",
     ),
     law(
         "GRN203",
         "it is not known which files RED locked",
         "Without that list nobody can say that the tests are the same.",
-        "no locked file in the evidence",
-        "judge against the commit that holds the tests.",
+        bad="no locked file in the evidence: the base commit holds no test",
+        good="prd2pr gate green --base RED --head GREEN, with tests in the commit RED",
+        hint="judge against the commit that holds the tests.",
     ),
 )
 
@@ -95,50 +106,57 @@ _RESULTS: tuple[FindingKind, ...] = (
         "with the new code knocked out, all tests still pass",
         "A function whose body is replaced by an error must make at least one test fail. If none does, the tests do "
         "not test it.",
-        "with redeem() knocked out, all 12 tests still pass",
-        "test what the function does, or remove it.",
+        bad="with redeem() knocked out, all 12 tests still pass",
+        good="with redeem() knocked out, 9 of 12 tests fail",
+        hint="test what the function does, or remove it.",
     ),
     law(
         "GRN302",
         "a test of the story does not pass",
         "GREEN means that every test that was red passes.",
-        "test_redeem: expected 90, got 0",
-        "go on with the implementation.",
+        bad="test_redeem: expected 90, got 0",
+        good="test_redeem passed",
+        hint="go on with the implementation.",
     ),
     law(
         "GRN303",
         "a test of the story was not run",
         "It was red and is now skipped, xfailed, deselected or missing. Only `passed` counts.",
-        "test_redeem skipped",
-        "let the test run.",
+        bad="test_redeem skipped",
+        good="test_redeem passed",
+        hint="let the test run.",
     ),
     law(
         "GRN304",
         "a test that passed before fails now",
         "New behaviour must not break old behaviour.",
-        "tests/test_cart.py::test_total passed before",
-        "mend the regression.",
+        bad="tests/test_cart.py::test_total passed before and fails now",
+        good="tests/test_cart.py::test_total passes before and after",
+        hint="mend the regression.",
     ),
     law(
         "GRN305",
         "fewer tests are collected than before",
         "Tests that passed have vanished from the run.",
-        "41 tests before, 40 now",
-        "put the tests back.",
+        bad="41 tests before, 40 now",
+        good="41 tests before, 41 now",
+        hint="put the tests back.",
     ),
     law(
         "GRN306",
         "no test was red",
         "There is no test of this story that failed before, so passing tests prove nothing about it.",
-        "no story tests in the evidence",
-        "begin with RED.",
+        bad="no story tests in the evidence",
+        good="test_redeem failed at the base commit, and passes now",
+        hint="begin with RED.",
     ),
     law(
         "GRN307",
         "a test of the story had passed before",
         "The test passed already on the commit that should be RED.",
-        "test_redeem passed at the base commit",
-        "judge against the RED commit, or write a test that fails first.",
+        bad="test_redeem passed at the base commit",
+        good="test_redeem failed at the base commit: assert None == 90",
+        hint="judge against the RED commit, or write a test that fails first.",
     ),
 )
 
@@ -147,94 +165,135 @@ _SUBJECT: tuple[FindingKind, ...] = (
         "GRN401",
         "the source knows that it is tested",
         "It imports the test runner or asks whether a test is running, and so can behave well only then.",
-        "if 'PYTEST_CURRENT_TEST' in os.environ:",
-        "remove it; the subject must not know its tests.",
+        bad="import os\n"
+        "\n"
+        "def redeem(total, points):\n"
+        "    if 'PYTEST_CURRENT_TEST' in os.environ:\n"
+        "        return 90\n"
+        "    return 0",
+        good="def redeem(total, points):\n    return total - points",
+        hint="remove it; the subject must not know its tests.",
     ),
     advice(
         "GRN402",
         "literals of the tests occur in the source",
         "Answers that the tests ask for stand in the source beside the inputs that the tests use. This may be a "
         "lookup table in place of the rule.",
-        "if amount == 137: return 90",
-        "write the rule behind the examples, if there is one.",
+        bad="def redeem(total, points):\n"
+        "    if (total, points) == (137, 47):\n"
+        "        return 90\n"
+        "    if (total, points) == (215, 31):\n"
+        "        return 184\n"
+        "    return 0",
+        good="def redeem(total, points):\n    return total - points",
+        hint="write the rule behind the examples, if there is one.",
     ),
     rule(
         "GRN403",
         "the source looks at its callers",
         "Frame inspection lets code read what the test expects.",
-        "sys._getframe(1).f_locals['expected']",
-        "pass what the function needs as an argument.",
+        bad="import sys\n\ndef redeem(total, points):\n    return sys._getframe(1).f_locals['expected']",
+        good="def redeem(total, points):\n    return total - points",
+        hint="pass what the function needs as an argument.",
     ),
     rule(
         "GRN404",
         "the source ends the process or starts others at import",
         "Code that exits behind the runner's back can forge the result of a run.",
-        "os._exit(0)",
-        "raise an exception; exit in main() with sys.exit.",
+        bad="import os\n\ndef redeem(total, points):\n    os._exit(0)",
+        good="def redeem(total, points):\n"
+        "    if points < 0:\n"
+        "        raise ValueError('negative points')\n"
+        "    return total - points",
+        hint="raise an exception; exit in main() with sys.exit.",
     ),
     rule(
         "GRN405",
         "equality does not look at the other side",
         "An `__eq__` that is always true makes every comparison in every test pass.",
-        "def __eq__(self, other): return True",
-        "compare what makes two values the same.",
+        bad="class Points:\n    def __eq__(self, other):\n        return True",
+        good="class Points:\n"
+        "    def __init__(self, number):\n"
+        "        self.number = number\n"
+        "\n"
+        "    def __eq__(self, other):\n"
+        "        return isinstance(other, Points) and self.number == other.number",
+        hint="compare what makes two values the same.",
     ),
     rule(
         "GRN406",
         "the module answers to any name",
         "A module `__getattr__` that never raises AttributeError makes every import succeed.",
-        "def __getattr__(name): return ANY",
-        "raise AttributeError for names that do not exist.",
+        bad="def __getattr__(name):\n    return lambda *arguments: 90",
+        good="def __getattr__(name):\n"
+        "    if name == 'award':   # the old name of earn\n"
+        "        return earn\n"
+        "    raise AttributeError(name)",
+        hint="raise AttributeError for names that do not exist.",
     ),
     rule(
         "GRN407",
         "replaces parts of the standard library for everybody",
         "Patched time, random numbers or built-ins change what the tests themselves see.",
-        "time.time = lambda: 0",
-        "pass a clock or a generator as an argument.",
+        bad="import time\n\ntime.time = lambda: 0",
+        good="def age(created, now):\n    return now - created",
+        hint="pass a clock or a generator as an argument.",
     ),
     rule(
         "GRN408",
         "takes code out of the coverage count",
         "A `pragma: no cover` hides that no test runs the new code.",
-        "def redeem(points):  # pragma: no cover",
-        "test the code or remove it.",
+        bad="def redeem(total, points):  # pragma: no cover\n    return total - points",
+        good="def redeem(total, points):\n    return total - points",
+        hint="test the code or remove it.",
     ),
     advice(
         "GRN409",
         "swallows every exception",
         "A broad handler that says nothing hides faults that the tests would have shown.",
-        "except Exception:\n    pass",
-        "catch the exception that you expect.",
+        bad="def points_of(text):\n    try:\n        return int(text)\n    except Exception:\n        pass",
+        good="def points_of(text):\n    try:\n        return int(text)\n    except ValueError:\n        return 0",
+        hint="catch the exception that you expect.",
     ),
     advice(
         "GRN410",
         "answers by how often it was called",
         "A counter that decides the answer may be tuned to the order of the tests.",
-        "calls += 1\nif calls == 2: return 90",
-        "let the arguments decide.",
+        bad="calls = 0\n"
+        "\n"
+        "def redeem(total, points):\n"
+        "    global calls\n"
+        "    calls += 1\n"
+        "    return 90 if calls == 1 else 80",
+        good="def redeem(total, points):\n    return total - points",
+        hint="let the arguments decide.",
     ),
     rule(
         "GRN411",
         "the source reads the tests",
         "Code that opens test files can read the expected answers there.",
-        "open('tests/test_redeem.py').read()",
-        "remove it.",
+        bad="def redeem(total, points):\n"
+        "    text = open('tests/test_redeem.py').read()\n"
+        "    return int(text.rpartition('== ')[2])",
+        good="def redeem(total, points):\n    return total - points",
+        hint="remove it.",
     ),
     rule(
         "GRN412",
         "the source is nested too deeply to be read",
         "What cannot be read cannot be judged: the rules about the subject see nothing of this file.",
-        "total = 1 + 1 + 1 + …   # a thousand terms",
-        "write it flatter.",
+        bad="total = 1 + 1 + 1 + …   # a thousand terms",
+        good="total = sum([1] * 1000)",
+        hint="write it flatter.",
     ),
     rule(
         "GRN413",
         "a helper of the tests stops asserting",
         "A function among the sources asserted for the tests that call it. Without its assertion they hold for any "
         "answer.",
-        "def check(actual, expected):\n    return actual == expected   # was: assert",
-        "leave the helper as it is; make the subject give the expected answer.",
+        bad="def check(actual, expected):\n    return actual == expected   # was: assert",
+        good="def check(actual, expected):\n    assert actual == expected",
+        hint="leave the helper as it is; make the subject give the expected answer.",
     ),
 )
 

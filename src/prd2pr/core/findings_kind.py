@@ -1,8 +1,13 @@
-"""One row of the findings table."""
+"""One row of the findings table.
+
+A row shows what is refused (`bad`) and what is not (`good`): as Python where the code itself is at fault, else in a
+line of words. `tests/core/test_finding_examples.py` reads the Python with the very rules.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import ast
+from dataclasses import dataclass, field
 from typing import Literal
 
 from prd2pr.core.records import Phase
@@ -15,8 +20,9 @@ class FindingKind:
     code: str
     title: str
     explanation: str
-    example: str
-    hint: str
+    bad: str = field(kw_only=True)
+    good: str = field(kw_only=True)
+    hint: str = field(kw_only=True)
     severity: Literal["error", "warning"] = "error"
     unswitchable: bool = False
     reserved: bool = False  # the code is taken, the check is not built yet
@@ -27,19 +33,28 @@ class FindingKind:
         return _PHASES.get(self.code[:3])
 
 
-def law(code: str, title: str, explanation: str, example: str, hint: str) -> FindingKind:
+def law(code: str, title: str, explanation: str, *, bad: str, good: str, hint: str) -> FindingKind:
     """An error that no setting can lessen: without it a proof would be worth nothing."""
-    return FindingKind(code, title, explanation, example, hint, unswitchable=True)
+    return FindingKind(code, title, explanation, bad=bad, good=good, hint=hint, unswitchable=True)
 
 
-def rule(code: str, title: str, explanation: str, example: str, hint: str) -> FindingKind:
+def rule(code: str, title: str, explanation: str, *, bad: str, good: str, hint: str) -> FindingKind:
     """An error that a project may decide to see differently."""
-    return FindingKind(code, title, explanation, example, hint)
+    return FindingKind(code, title, explanation, bad=bad, good=good, hint=hint)
 
 
-def advice(code: str, title: str, explanation: str, example: str, hint: str) -> FindingKind:
-    return FindingKind(code, title, explanation, example, hint, severity="warning")
+def advice(code: str, title: str, explanation: str, *, bad: str, good: str, hint: str) -> FindingKind:
+    return FindingKind(code, title, explanation, bad=bad, good=good, hint=hint, severity="warning")
 
 
-def reserved(code: str, title: str, explanation: str, example: str, hint: str) -> FindingKind:
-    return FindingKind(code, title, explanation, example, hint, reserved=True)
+def reserved(code: str, title: str, explanation: str, *, bad: str, good: str, hint: str) -> FindingKind:
+    return FindingKind(code, title, explanation, bad=bad, good=good, hint=hint, reserved=True)
+
+
+def is_python(example: str) -> bool:
+    """Whether an example is code. Words may parse by accident (`sandbox: none`), but define and do nothing."""
+    try:
+        body = ast.parse(example).body
+    except SyntaxError:
+        return False
+    return any(not isinstance(node, ast.Expr | ast.AnnAssign) for node in body)

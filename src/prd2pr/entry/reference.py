@@ -9,7 +9,7 @@ from pathlib import Path
 from prd2pr.config import json_schema, reference_rows
 from prd2pr.core.command_help import comment_commands_page
 from prd2pr.core.error_kinds import errors_page
-from prd2pr.core.findings import findings_page
+from prd2pr.core.findings import finding_pages, findings_page
 from prd2pr.core.machines import machines_page
 from prd2pr.entry.cli import COMMANDS, Command
 
@@ -23,6 +23,7 @@ def pages() -> dict[str, str]:
         "docs/reference/commands.md": MADE + commands_page(),
         "docs/reference/config.md": MADE + config_page(),
         "docs/reference/findings.md": MADE + findings_page(),
+        **{f"docs/findings/{code}.md": MADE + page for code, page in finding_pages().items()},
         "docs/reference/errors.md": MADE + errors_page(),
         "docs/reference/machines.md": MADE + machines_page(),
         "docs/prd2pr.schema.json": json.dumps(json_schema(), indent=2) + "\n",

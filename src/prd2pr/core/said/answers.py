@@ -290,7 +290,8 @@ class Explained:
     code: str
     title: str = ""
     explanation: str = ""
-    example: str = ""
+    bad: str = ""
+    good: str = ""
     hint: str = ""
     weight: str = ""
     did_you_mean: tuple[str, ...] = ()
