@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from prd2pr import errors
+from prd2pr import errors, ports
 from prd2pr.core.error_kinds import KINDS
+from prd2pr.core.project_machine import moves
 from prd2pr.entry.cli import COMMANDS
 from prd2pr.entry.reference import pages
 
@@ -48,3 +49,20 @@ def test_links_between_docs_lead_somewhere():
     for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
             assert (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+def test_the_architecture_draws_every_move_of_the_project():
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    drawn = re.search(r"```mermaid\nstateDiagram-v2\n(.*?)```", text, re.DOTALL)
+    assert drawn is not None
+    arrows = re.findall(r"(\w+) --> (\w+): (.+)", drawn[1])
+    assert {(label, source, target) for source, target, labels in arrows for label in labels.split(", ")} == {
+        (label.strip("`/"), source, target) for label, source, target in moves()
+    }
+
+
+def test_the_architecture_names_every_port():
+    drawn = re.search(r"Protocols: ([\w, ]+)", (ROOT / "docs/architecture.md").read_text(encoding="utf-8"))
+    assert drawn is not None
+    seams = {name for name, kind in vars(ports).items() if getattr(kind, "_is_protocol", False) and name != "Protocol"}
+    assert set(drawn[1].split(", ")) == seams

@@ -59,6 +59,10 @@ class Message:
     blocks: tuple[Block, ...]
 
 
+# The tool by which a role hands in its work, whichever model plays it.
+SUBMIT = "submit"
+
+
 @dataclass(frozen=True)
 class Tool:
     name: str

@@ -209,7 +209,6 @@ def test_odd_payloads_start_nothing(gate, comment):
 
 
 def test_it_asks_for_no_more_and_no_less_than_the_worker():
-    assert gate_job.LEVELS == permission.LEVELS
     assert gate_job.LEAST == {"issue_comment": permission.INSIDER, "issues": permission.LABEL_NEEDS}
     assert (CONFIG_PATH, Config().labels.trigger) == (gate_job.CONFIG, gate_job.USUAL_LABEL)
 

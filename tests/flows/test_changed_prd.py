@@ -9,9 +9,6 @@ from pathlib import Path
 import pytest
 
 from prd2pr.core.records import Backlog
-from prd2pr.flows.replan import changed_plan
-from prd2pr.repo.git import Git
-from prd2pr.repo.store import StateStore
 from world import GREEN_DOUBLE, PLAN, PRD, World, designed, say, submit, write
 
 STATE = ".orch-state/prds/calc"
@@ -135,11 +132,6 @@ def test_a_story_that_nobody_has_begun_is_planned_anew_under_its_id(world):
     ]  # fmt: skip
     assert plan.questions == ("What of odd numbers?",)
     verified(world)
-    with Git.open(world.repo) as git:
-        diff = changed_plan(StateStore(git, "calc"), "main", world.branch)
-    assert diff is not None
-    assert [story.title for story in diff.changed] == ["Halve a number"]
-    assert diff.asked == ("What of odd numbers?",)
 
 
 def test_the_planner_is_asked_about_nothing_but_the_change(world):

@@ -14,7 +14,7 @@ from prd2pr.core import layout
 from prd2pr.core.codec import encode
 from prd2pr.core.commit_message import StepRef, digest, read_step, step_trailers
 from prd2pr.core.evidence import Evidence, Proof, Verdict
-from prd2pr.core.layout import PrdLayout, check_id, parse_evidence_path
+from prd2pr.core.layout import PrdLayout, check_id
 from prd2pr.core.records import Backlog, Cycle, CycleState, Phase, Prd, Project, ProjectState, Status, Story
 from prd2pr.errors import InputInvalid, StateCorrupted, StateNewer
 from prd2pr.repo.git import Git
@@ -79,7 +79,7 @@ def test_one_commit_holds_code_state_and_evidence(store: StateStore, planned: st
     assert [commit.subject for commit in info] == ["plan(auth): one story", "red(auth-1): sign in"]
     step = read_step(info[1].trailers)
     assert step is not None
-    assert step.evidence == digest(state.evidence_bytes("auth-1", 2, Phase.RED) or b"")
+    assert step.evidence == digest(state.bytes_at(PATHS.evidence("auth-1", 2, Phase.RED)) or b"")
     assert store.git.code_tree(planned) == store.git.tree(first)
     changed = {change.path for change in store.git.diff(store.git.code_tree(planned), store.git.code_tree(red))}
     assert changed == {"tests/tdd/auth-1/test_it.py"}
@@ -185,14 +185,8 @@ def test_ids_that_cannot_be_file_names_are_refused(git: Git, bad: str) -> None:
         PATHS.cycle(bad)
 
 
-def test_evidence_paths_read_back() -> None:
-    path = PATHS.evidence("auth-1", 4, Phase.GREEN)
-    assert path == ".orch-state/prds/auth/tdd/evidence/auth-1/4-green.json"
-    found = parse_evidence_path(path)
-    assert found is not None
-    assert (found.prd_id, found.story, found.n, found.phase) == ("auth", "auth-1", 4, Phase.GREEN)
-    assert parse_evidence_path(PATHS.cycle("auth-1")) is None
-    assert parse_evidence_path(path.replace("green", "purple")) is None
+def test_evidence_lies_below_its_story() -> None:
+    assert PATHS.evidence("auth-1", 4, Phase.GREEN) == ".orch-state/prds/auth/tdd/evidence/auth-1/4-green.json"
 
 
 def test_a_step_needs_few_processes(

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from prd2pr.agents.answers import WorkReport
 from prd2pr.agents.roles import ROLES, Output, Role
-from prd2pr.agents.tools import SUBMIT, Answer, Desk, call_tool, what_is_wrong
-from prd2pr.ports import Reply, Text, ToolResult, ToolUse
+from prd2pr.agents.tools import Answer, Desk, call_tool, what_is_wrong
+from prd2pr.ports import SUBMIT, Reply, Text, ToolResult, ToolUse
 
 CUT_SHORT = "your answer was cut off at the length limit, so nothing of it was used. Answer in smaller parts."
 NO_SUBMIT = "you called no tool. Do the work with the tools, then hand it in with `submit`."

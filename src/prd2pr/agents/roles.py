@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
@@ -12,7 +12,6 @@ from prd2pr.core.plan import PlanDraft
 from prd2pr.core.records import Phase
 
 Output = TypeVar("Output", bound=BaseModel)
-Tier = Literal["default", "strong"]
 
 LOOK = ("read_file", "list_files", "search")
 WORK = (*LOOK, "write_file", "edit_file", "run_tests")
@@ -25,7 +24,6 @@ class Role(Generic[Output]):
     phase: Phase
     output: type[Output]
     tools: tuple[str, ...] = ()  # none: one structured answer
-    tier: Tier = "default"
     may_block: bool = False  # "contradiction" stops the cycle and asks a person
     may_pass: bool = True  # "nothing_to_do" is an answer
     fused: bool = False  # writes tests and source in one answer

@@ -14,9 +14,7 @@ from prd2pr.agents.workspace import Told, Workspace
 from prd2pr.core.evidence import RunReport
 from prd2pr.core.policy import path_problem
 from prd2pr.errors import CannotJudge
-from prd2pr.ports import Tool, ToolUse
-
-SUBMIT = "submit"
+from prd2pr.ports import SUBMIT, Tool, ToolUse
 
 RunTests = Callable[[tuple[str, ...]], RunReport]
 

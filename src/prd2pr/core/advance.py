@@ -10,6 +10,7 @@ from prd2pr.core.evidence import Evidence, Verdict
 from prd2pr.core.paths import promote
 from prd2pr.core.project_machine import apply_event, apply_project, record_transition
 from prd2pr.core.records import (
+    SETTLED,
     UNTESTED_KINDS,
     Backlog,
     Cycle,
@@ -134,7 +135,7 @@ def integrated(status: Status, backlog: Backlog, story: str, *, at: str) -> Stat
 
 def settled(status: Status, backlog: Backlog, *, at: str) -> Status:
     """The review, once all stories are done or skipped; the order to go on is carried out then."""
-    if any(story.status not in ("done", "skipped") for story in backlog.stories):
+    if any(story.status not in SETTLED for story in backlog.stories):
         return status
     after = happened(status, "all stories done", at=at)
     return after if after is status else after.model_copy(update={"order": "", "order_story": ""})

@@ -6,11 +6,10 @@ import hashlib
 from collections.abc import Iterable
 from typing import Literal
 
-from prd2pr.core.records import Approval, Backlog, Prd, Status, Story
+from prd2pr.core.records import SETTLED, Approval, Backlog, Prd, Status, Story
 
 # `given`: whoever calls the program approves by calling it. The others are `approval:` of the configuration.
 ApprovalMode = Literal["given", "plan", "story", "none"]
-SETTLED = ("done", "skipped")
 
 
 def plan_digest(prd: Prd, stories: Iterable[Story]) -> str:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from prd2pr.core.records import (
     REFACTORING_SKIPPED,
+    SETTLED,
     UNTESTED_KINDS,
     Backlog,
     Cycle,
@@ -60,7 +61,7 @@ def next_story(status: Status, backlog: Backlog, prd_path: str, only: str = "", 
 
 def first_ready(status: Status, backlog: Backlog, prd_path: str, leave: Leave) -> Story | Rest:
     """A paused story lets others go before it."""
-    settled = {story.id for story in backlog.stories if story.status in ("done", "skipped")}
+    settled = {story.id for story in backlog.stories if story.status in SETTLED}
     open_stories = [story for story in backlog.stories if story.id not in settled]
     if not open_stories:
         return Rest("done", f"all {len(backlog.stories)} stories are settled")
@@ -93,9 +94,9 @@ def named_story(backlog: Backlog, only: str) -> Story | Rest:
     if only not in by_id:
         return Rest("nothing", f"there is no story {only}; there are {', '.join(by_id)}")
     story = by_id[only]
-    if story.status in ("done", "skipped"):
+    if story.status in SETTLED:
         return Rest("done", f"{only} is {story.status}")
-    missing = [key for key in story.depends_on if key in by_id and by_id[key].status not in ("done", "skipped")]
+    missing = [key for key in story.depends_on if key in by_id and by_id[key].status not in SETTLED]
     if missing:
         return Rest("waiting", f"{only} waits for {', '.join(missing)}")
     return story

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from pydantic import Field
 
-from prd2pr.core.records import UNTESTED_KINDS, Backlog, Record, Spend, Story
+from prd2pr.core.records import SETTLED, UNTESTED_KINDS, Backlog, Record, Spend, Story
 
 PER_MILLION = 1_000_000
 
@@ -83,7 +83,7 @@ class Estimate(Record):
 
 def estimate(backlog: Backlog, prices: Mapping[str, Price], models: ModelTiers) -> Estimate:
     """For the stories that are still to be done."""
-    stories = [story for story in backlog.stories if story.status not in ("done", "skipped")]
+    stories = [story for story in backlog.stories if story.status not in SETTLED]
     low = sum((_story_spend(story) for story in stories), start=_plan_spend(len(stories)))
     high = _scaled(low, HIGH_FACTOR)
     default, strong = price_of(prices, models.default), price_of(prices, models.strong)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 Level = Literal["none", "read", "triage", "write", "maintain", "admin"]
+LEVELS: tuple[Level, ...] = get_args(Level)  # from the least to the most
 Conclusion = Literal["success", "failure", "neutral", "action_required"]
 Reaction = Literal["eyes", "rocket", "+1", "-1", "confused"]
 

@@ -14,7 +14,6 @@ ARCHITECTURE = f"{STATE}/architecture.md"
 BEST_PRACTICES = f"{STATE}/best-practices.md"
 ATTRIBUTES = f"{STATE}/.gitattributes"
 PRDS = f"{STATE}/prds"
-MEMORY = f"{STATE}/memory"
 LOGS = f"{STATE}/logs"
 PLAN_STORY = "plan"  # stands for a story's id in the steps and evidence of the plan itself
 
@@ -37,10 +36,6 @@ def check_id(text: str, what: str = "id") -> str:
 
 def log_path(run_id: str) -> str:
     return f"{LOGS}/{check_id(run_id, 'run id')}.jsonl"
-
-
-def memory_path(kind: str, record_id: str) -> str:
-    return f"{MEMORY}/{check_id(kind, 'memory kind')}/{check_id(record_id, 'record id')}.json"
 
 
 @dataclass(frozen=True)
@@ -89,24 +84,5 @@ class PrdLayout:
             raise ValueError(f"step {n} cannot be")
         return f"{self.evidence_root}/{check_id(story, 'story id')}/{n}-{phase.value}.json"
 
-    def pipeline(self, role: str) -> str:
-        return f"{self.root}/pipeline/{check_id(role, 'role')}.json"
-
     def run(self, run_id: str) -> str:
         return f"{self.root}/runs/{check_id(run_id, 'run id')}.json"
-
-
-@dataclass(frozen=True)
-class EvidencePath:
-    prd_id: str
-    story: str
-    n: int
-    phase: Phase
-
-
-def parse_evidence_path(path: str) -> EvidencePath | None:
-    """The reverse of `PrdLayout.evidence`; None for any other path."""
-    match = re.fullmatch(rf"{re.escape(PRDS)}/([^/]+)/tdd/evidence/([^/]+)/(\d+)-([a-z]+)\.json", path)
-    if match is None or match[4] not in set(Phase):
-        return None
-    return EvidencePath(match[1], match[2], int(match[3]), Phase(match[4]))

@@ -22,9 +22,8 @@ from prd2pr.core.events import (
     Pushed,
     Scheduled,
 )
-from prd2pr.core.hub import Actor, Comment, Level
+from prd2pr.core.hub import LEVELS, Actor, Comment, Level
 
-LEVELS: tuple[Level, ...] = ("none", "read", "triage", "write", "maintain", "admin")
 # From here on a person belongs to the repository: everybody has `read` in a public one.
 INSIDER: Level = "triage"
 LABEL_NEEDS: Level = "write"

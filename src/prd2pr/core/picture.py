@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Proof
 from prd2pr.core.picture_board import board, refusals
 from prd2pr.core.picture_facts import (
     ALREADY_BUILT,
     BLOCKED,
-    GATED,
     PROVEN,
-    SETTLED,
+    SETTLED_STANDINGS,
     UNPROVEN,
     UNTESTED,
     WAITING,
@@ -24,6 +24,7 @@ from prd2pr.core.picture_facts import (
 from prd2pr.core.picture_next import Venue, next_of, verify_command
 from prd2pr.core.picture_parts import (
     BOARD_PHASES,
+    NO_LIMITS,
     CommitFacts,
     CommitRow,
     CostRow,
@@ -42,7 +43,6 @@ from prd2pr.core.wording import clip, duration, money, plain, tokens, visible
 
 __all__ = ["CommitFacts", "NextStep", "PlanningCost", "PullPicture", "RefusedWrite", "SpendLimits", "picture"]
 
-NO_LIMITS = SpendLimits()
 NO_PLANNING = PlanningCost()
 
 SHOWN_STORIES = 400
@@ -110,7 +110,7 @@ def window(facts: BranchFacts) -> Backlog:
     if len(stories) <= SHOWN_STORIES:
         return facts.backlog
     standings = [(story.id, facts.standing(story)) for story in stories]
-    done = [story for story, standing in standings if standing in SETTLED]
+    done = [story for story, standing in standings if standing in SETTLED_STANDINGS]
     waiting = [story for story, standing in standings if standing is WAITING]
     hidden = {*done[:-SHOWN_DONE], *waiting[SHOWN_WAITING:]}
     return facts.backlog.model_copy(update={"stories": tuple(story for story in stories if story.id not in hidden)})
@@ -120,7 +120,7 @@ def state_of(facts: BranchFacts) -> tuple[str, Tone]:
     standings = [facts.standing(story) for story in facts.backlog.stories]
     if BLOCKED in standings:
         return "Blocked", "blocked"
-    if not standings or any(standing not in SETTLED for standing in standings):
+    if not standings or any(standing not in SETTLED_STANDINGS for standing in standings):
         return "In progress", "working"
     return ("Done, not all proven", "unproven") if UNPROVEN in standings else ("Ready for review", "proven")
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from prd2pr.core.picture_facts import BLOCKED, GATED, PAUSED, SETTLED, BranchFacts, Standing, anchor
+from prd2pr.core.cycle_machine import GATED
+from prd2pr.core.picture_facts import BLOCKED, PAUSED, SETTLED_STANDINGS, BranchFacts, Standing, anchor
 from prd2pr.core.picture_parts import BOARD_PHASES, NOT_MEASURED, Cell, Refusal, StoryRow
 from prd2pr.core.records import (
     NOTHING_TO_REFACTOR,
@@ -41,7 +42,7 @@ def story_row(facts: BranchFacts, story: Story) -> StoryRow:
 
 def cells(facts: BranchFacts, story: Story, standing: Standing) -> tuple[Cell, ...]:
     """Crossed phases as they were crossed; the first one that is missing says what it waits for; the rest are empty."""
-    open_phase = first_open(facts, story) if standing not in SETTLED else None
+    open_phase = first_open(facts, story) if standing not in SETTLED_STANDINGS else None
     made = []
     for phase in BOARD_PHASES:
         step = facts.last_step(story.id, phase)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 
+from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.deeds import standing_steps
 from prd2pr.core.evidence import Proof, RunSummary, TestResult
 from prd2pr.core.picture_parts import CommitFacts, Tone, TracedTest
@@ -15,8 +16,6 @@ from prd2pr.core.records import UNTESTED_KINDS, Backlog, Cycle, CycleState, Phas
 from prd2pr.core.wording import visible
 
 Key = tuple[str, int]  # story and number of the step, as in the trailer Tdd-Step
-
-GATED = frozenset({Phase.RED, Phase.GREEN, Phase.REFACTOR, Phase.INTEGRATED})
 
 
 def anchor(*parts: object) -> str:
@@ -45,7 +44,7 @@ PAUSED = Standing("paused", "waiting")
 WORKING = Standing("in progress", "working")
 WAITING = Standing("waiting", "waiting")
 
-SETTLED = (PROVEN, UNTESTED, ALREADY_BUILT, UNPROVEN, SKIPPED, ABORTED)
+SETTLED_STANDINGS = (PROVEN, UNTESTED, ALREADY_BUILT, UNPROVEN, SKIPPED, ABORTED)
 
 
 @dataclass(frozen=True)

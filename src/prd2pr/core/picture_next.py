@@ -6,7 +6,7 @@ import shlex
 from typing import Literal
 
 from prd2pr.core.picture_board import first_open
-from prd2pr.core.picture_facts import BLOCKED, SETTLED, UNPROVEN, BranchFacts
+from prd2pr.core.picture_facts import BLOCKED, SETTLED_STANDINGS, UNPROVEN, BranchFacts
 from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import Phase, Story
 from prd2pr.core.wording import clip, plain
@@ -31,7 +31,7 @@ def next_of(facts: BranchFacts, venue: Venue, head: str, base: str) -> NextStep:
             return unblock(facts, story, venue)
     # A story that is under way comes before one that has not been begun.
     for story, standing in sorted(standings, key=lambda pair: pair[1].tone != "working"):
-        if standing not in SETTLED:
+        if standing not in SETTLED_STANDINGS:
             return go_on(facts, story, venue)
     if any(standing is UNPROVEN for _, standing in standings):
         return NextStep("Not every step carries its proof. Prove the branch again:", verify_command(base, head))

@@ -39,6 +39,9 @@ class SpendLimits:
     minutes: float | None = None
 
 
+NO_LIMITS = SpendLimits()
+
+
 @dataclass(frozen=True)
 class RefusedWrite:
     """A file that a role wanted to write and was not allowed to."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Comparison, Evidence, Failure, FailureKind, Finding, Proof, RunSummary, TestResult
 from prd2pr.core.patch import file_diffs
 from prd2pr.core.picture_board import nothing_changed
-from prd2pr.core.picture_facts import GATED, BranchFacts, anchor
+from prd2pr.core.picture_facts import BranchFacts, anchor
 from prd2pr.core.picture_parts import FindingView, RunView, StepView, StoryView, TestView, Tone
 from prd2pr.core.records import UNTESTED_KINDS, Phase, Step, Story
 from prd2pr.core.wording import clip, count, dollars, duration, moment, plain, tokens, visible

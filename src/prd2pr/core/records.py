@@ -28,6 +28,9 @@ class Document(Record):
 StoryKind = Literal["feature", "bug", "refactor", "docs", "config", "chore"]
 StoryStatus = Literal["backlog", "sprint", "in_progress", "done", "blocked", "skipped"]
 
+# Nothing is left to do for these.
+SETTLED: tuple[StoryStatus, ...] = ("done", "skipped")
+
 # Kinds that pass openly without RED: there is nothing that a unit test could prove.
 UNTESTED_KINDS: frozenset[str] = frozenset({"docs", "config", "chore"})
 

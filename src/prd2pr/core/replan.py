@@ -16,11 +16,9 @@ from prd2pr.core.advance import happened, settled
 from prd2pr.core.graph import working_order
 from prd2pr.core.plan import PlanDraft, PlanProblem, StoryDraft, canonical, check_plan, draft_of, story_of
 from prd2pr.core.prd_change import RequirementChange, compare
-from prd2pr.core.records import Backlog, Epic, Prd, Requirement, Status, Story
+from prd2pr.core.records import SETTLED, Backlog, Epic, Prd, Requirement, Status, Story
 from prd2pr.core.requirement_ids import by_key, key_of, mentions
 from prd2pr.core.said.plans import PlanDiff, planned_story
-
-SETTLED = ("done", "skipped")
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 if __name__ == "__main__":  # -I leaves neither the directory of the script nor the current one on the path
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from prd2pr.core.hub import LEVELS
 from prd2pr.entry.door import ignored
 
-LEVELS = ("none", "read", "triage", "write", "maintain", "admin")
 # A comment may hold a reading command, for which triage is enough; a label starts work.
 LEAST = {"issue_comment": "triage", "issues": "write"}
 CONFIG = ".prd2pr.yml"

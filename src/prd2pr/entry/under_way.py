@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from prd2pr.core.layout import PRDS
-from prd2pr.core.records import Prd
+from prd2pr.core.records import SETTLED, Prd
 from prd2pr.entry.wiring import read_config
 from prd2pr.errors import UsageProblem
 from prd2pr.repo.git import Git
@@ -21,7 +21,7 @@ class UnderWay:
 
     @property
     def finished(self) -> bool:
-        return all(story.status in ("done", "skipped") for story in self.state.backlog.stories)
+        return all(story.status in SETTLED for story in self.state.backlog.stories)
 
 
 def branches_with_state(git: Git) -> Iterator[UnderWay]:

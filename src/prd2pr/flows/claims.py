@@ -19,7 +19,7 @@ from prd2pr.core.paths import TDD_ROOT, classify_path
 from prd2pr.core.plan import check_plan, draft_of
 from prd2pr.core.prd import decode_prd, parse_prd
 from prd2pr.core.progress_text import progress_text
-from prd2pr.core.records import Backlog, Cycle, CycleState, Phase, Prd, ProjectState, Status, Step, Story
+from prd2pr.core.records import SETTLED, Backlog, Cycle, CycleState, Phase, Prd, ProjectState, Status, Step, Story
 from prd2pr.core.replan import plan_change, status_after, wrong_with
 from prd2pr.errors import PrdInvalid
 from prd2pr.flows.decided_claims import decision_findings, decision_of, field_findings
@@ -31,7 +31,6 @@ from prd2pr.repo.store import BranchState
 # What a decision without code may change of a cycle's record. Past a gate leads only a gate.
 NOTED_FIELDS = ("steps", "refused", "refused_writes", "blocked", "paused")
 PRD_KINDS = (PathKind.DOCS, PathKind.OTHER)
-SETTLED = ("done", "skipped")
 
 
 def error(code: str, message: str, path: str = "") -> Finding:

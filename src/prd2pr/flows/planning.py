@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from prd2pr.agents.loop import RoleResult
 from prd2pr.agents.roles import PLANNER
 from prd2pr.agents.task import EarlierAttempt
-from prd2pr.core.evidence import Evidence, Finding, Verdict
-from prd2pr.core.layout import PLAN_STORY
+from prd2pr.core.evidence import Finding
 from prd2pr.core.plan import PlanDraft, PlanProblem, check_plan, to_backlog
 from prd2pr.core.policy import policy_for
 from prd2pr.core.records import Backlog, Phase
@@ -85,11 +84,3 @@ def ask_planner(session: Session, question: Question, earlier: tuple[EarlierAtte
 
 def findings_of(problems: tuple[PlanProblem, ...]) -> tuple[Finding, ...]:
     return tuple(Finding(code=each.code, severity="error", message=each.message) for each in problems)
-
-
-def plan_evidence(session: Session, base_tree: str, head_tree: str) -> tuple[Evidence, Verdict]:
-    """A plan has no gate of tests; its evidence says which code it was made for."""
-    evidence = Evidence(
-        phase=Phase.PLAN, prd=session.prd.id, story=PLAN_STORY, step=1, base_tree=base_tree, head_tree=head_tree
-    )
-    return evidence, Verdict(phase=Phase.PLAN, accepted=True)

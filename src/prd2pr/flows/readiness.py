@@ -6,8 +6,8 @@ from prd2pr.core.approval import approved_stories, approving_command, pending
 from prd2pr.core.cursors import cursor_at, is_forward
 from prd2pr.core.decide import Leave, Rest, next_story, waits_for_approval
 from prd2pr.core.decision import BOT, Decision
-from prd2pr.core.effects.records import SETTLED, Objection
-from prd2pr.core.records import ProjectState, Story
+from prd2pr.core.effects.records import Objection
+from prd2pr.core.records import SETTLED, ProjectState, Story
 from prd2pr.flows.decisions import Decided, decide
 from prd2pr.flows.session import Session
 from prd2pr.repo.store import BranchState

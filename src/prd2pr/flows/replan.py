@@ -9,13 +9,12 @@ from prd2pr.core.layout import PLAN_STORY
 from prd2pr.core.progress_text import progress_text
 from prd2pr.core.records import Backlog, Phase, ProjectState, Sprint
 from prd2pr.core.replan import PlanChange, check_answer, plan_change, plan_diff, replanned, status_after
-from prd2pr.core.said.plans import PlanDiff
 from prd2pr.flows.commits import Landing, land, proof_bytes, tree_with_prd
-from prd2pr.flows.peoples_work import since_last_step, step_of
+from prd2pr.flows.peoples_work import since_last_step
 from prd2pr.flows.planning import Question, valid_draft
 from prd2pr.flows.session import Session
 from prd2pr.flows.twins import refuse_twins
-from prd2pr.repo.store import BranchState, StateChange, StateStore
+from prd2pr.repo.store import BranchState, StateChange
 
 
 def prd_changed(session: Session, state: BranchState) -> bool:
@@ -106,18 +105,6 @@ def sprint_after(session: Session, state: BranchState, backlog: Backlog) -> Spri
     known = {story.id for story in state.backlog.stories}
     stories = (*sprint.stories, *(story.id for story in backlog.stories if story.id not in known))
     return sprint.model_copy(update={"stories": stories}) if stories != sprint.stories else None
-
-
-def changed_plan(store: StateStore, base: str, head: str) -> PlanDiff | None:
-    """What the last plan between two commits made of the one before it; None where nothing was planned anew."""
-    for commit in reversed(store.git.log(f"{base}..{head}")):
-        step = step_of(commit)
-        if step is None or step.phase is not Phase.PLAN:
-            continue
-        before, after = store.load(commit.parents[0]), store.load(commit.sha)
-        asked = tuple(each for each in after.backlog.questions if each not in before.backlog.questions)
-        return plan_diff(before.backlog, after.backlog, asked) if before.planned else None
-    return None
 
 
 def prd_gone(session: Session, state: BranchState) -> Rest | None:

@@ -42,7 +42,7 @@ from prd2pr.flows.publish import picture_of
 from prd2pr.flows.session import Session
 from prd2pr.flows.show_approval import ask_approval
 from prd2pr.flows.show_checks import show_checks
-from prd2pr.flows.show_proof import SETTLED, as_refuted
+from prd2pr.flows.show_proof import SETTLED_TONES, as_refuted
 from prd2pr.flows.show_tracking import show_tracking
 from prd2pr.flows.start import begun_after_merge
 from prd2pr.forges.pull_pages import body
@@ -163,9 +163,9 @@ def begin(hub: Hub, seen: Shown) -> Showing:
     assert state.prd is not None, "only a planned PRD is shown"
     made = picture_of(session.store, session.branch, session.limits, head=head, venue="github", patches=False)
     found = None
-    if made.tone in SETTLED and seen.problem is not None:
+    if made.tone in SETTLED_TONES and seen.problem is not None:
         made = replace(made, tone="blocked")  # it may be the proof itself that failed: nothing is certified now
-    elif made.tone in SETTLED:
+    elif made.tone in SETTLED_TONES:
         found = seen.prove(head)
         made = as_refuted(made, found) if found else made
     showing = Showing(hub, seen, head, state, state.prd, made, found)

@@ -12,7 +12,7 @@ from prd2pr.flows.session import Session
 from prd2pr.flows.start import start_of
 from prd2pr.flows.verify import Checked, Verifier
 
-SETTLED = ("proven", "unproven")
+SETTLED_TONES = ("proven", "unproven")
 LOOK = NextStep(
     "Look at the commits that are not proved and take them back. For all that was found, comment", "/tdd verify"
 )

@@ -19,11 +19,11 @@ from prd2pr.core.wording import plain
 from prd2pr.errors import InputInvalid, PrdInvalid
 from prd2pr.flows.host import Host
 from prd2pr.flows.remote_writers import follow
+from prd2pr.flows.twins import MOST_LOOKED_AT, prd_paths
 from prd2pr.repo.store import StateStore
 
 NULL = "0" * 40
 WORKFLOWS = ".github/workflows"
-MOST_LOOKED_AT = 500
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Touched:
 
 def touched_prds(host: Host, event: Pushed) -> Touched:
     """Actions does not tell which files a push touched, so git is asked."""
-    there = set(prd_paths(host))
+    there = set(prds_of(host))
     touched = event.paths
     if touched is None and event.before != NULL and host.git.has_commit(event.before):
         after = event.after if host.git.has_commit(event.after) else host.base_commit
@@ -121,8 +121,8 @@ def touched_prds(host: Host, event: Pushed) -> Touched:
     return Touched(tuple(sorted(there.intersection(touched))), gone)
 
 
-def prd_paths(host: Host) -> list[str]:
-    return [entry.path for entry in host.git.entries(host.base_commit) if is_prd(host.config.prds, entry.path)]
+def prds_of(host: Host) -> list[str]:
+    return prd_paths(host.git, host.base_commit, host.config.prds)
 
 
 def planned_from(host: Host, prd_id: str) -> str:
@@ -135,7 +135,7 @@ def planned_from(host: Host, prd_id: str) -> str:
 
 def with_id(host: Host, prd_id: str) -> Subject | None:
     """The file of the base branch that has this id, wherever it was moved to."""
-    files = (file_subject(host, path) for path in prd_paths(host)[:MOST_LOOKED_AT])
+    files = (file_subject(host, path) for path in prds_of(host)[:MOST_LOOKED_AT])
     return next((each for each in files if isinstance(each, Subject) and each.id == prd_id), None)
 
 
@@ -220,7 +220,7 @@ def under_way(host: Host) -> Iterator[Subject]:
 def forgotten(host: Host) -> Iterator[About]:
     """What was pushed or labelled while nobody listened, or whose run was ended before it did anything."""
     there = host.remote.branches(host.config.branch_prefix)
-    for about in map(partial(file_subject, host), prd_paths(host)):
+    for about in map(partial(file_subject, host), prds_of(host)):
         if isinstance(about, Subject) and host.branch_of(about.id) not in there and never_begun(host, about):
             there[host.branch_of(about.id)] = ""
             yield about
@@ -253,7 +253,7 @@ def named(host: Host, wanted: str) -> About:
     """By id or by file."""
     if ID.fullmatch(wanted) and host.remote.head(host.branch_of(wanted)) is not None:
         return subject_under_way(wanted)
-    if wanted in prd_paths(host):
+    if wanted in prds_of(host):
         return file_subject(host, wanted)
     number = issue_number(wanted)
     issue = host.hub.issue(number) if number is not None else None
@@ -263,7 +263,7 @@ def named(host: Host, wanted: str) -> About:
 
 
 def no_such_prd(host: Host) -> PrdInvalid:
-    there = ", ".join(prd_paths(host)[:3])
+    there = ", ".join(prds_of(host)[:3])
     return PrdInvalid(
         f"no PRD is called so on {host.base_branch}, and no branch is being worked on for it",
         remedy=f"name a file or its id: {there}" if there else f"push one that fits {' or '.join(host.config.prds)}",

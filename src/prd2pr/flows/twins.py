@@ -6,6 +6,7 @@ from prd2pr.config import is_prd
 from prd2pr.core.prd import decode_prd, parse_prd
 from prd2pr.errors import InputInvalid, PrdInvalid
 from prd2pr.flows.session import Session
+from prd2pr.repo.git import Git
 from prd2pr.repo.store import BranchState
 
 MOST_LOOKED_AT = 500
@@ -14,7 +15,8 @@ MOST_LOOKED_AT = 500
 def refuse_twins(session: Session, state: BranchState) -> None:
     """Another file of the base that has this PRD's id. One that the plan was made from and that is gone was renamed."""
     mine = session.prd.path
-    others = [path for path in prd_files(session) if path != mine and id_of(session, path) == session.prd.id]
+    there = prd_paths(session.git, session.base_commit, session.config.prds)[:MOST_LOOKED_AT]
+    others = [path for path in there if path != mine and id_of(session, path) == session.prd.id]
     planned_from = state.prd.path if state.prd else ""
     if others:
         first = planned_from if planned_from in others else others[0]
@@ -25,9 +27,8 @@ def refuse_twins(session: Session, state: BranchState) -> None:
         )
 
 
-def prd_files(session: Session) -> list[str]:
-    entries = (entry for entry in session.git.entries(session.base_commit) if entry.kind == "blob")
-    return [entry.path for entry in entries if is_prd(session.config.prds, entry.path)][:MOST_LOOKED_AT]
+def prd_paths(git: Git, commit: str, globs: tuple[str, ...]) -> list[str]:
+    return [entry.path for entry in git.entries(commit) if entry.kind == "blob" and is_prd(globs, entry.path)]
 
 
 def id_of(session: Session, path: str) -> str:

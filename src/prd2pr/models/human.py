@@ -11,9 +11,8 @@ from typing import Any, TextIO
 from prd2pr.core.budget import CallEstimate
 from prd2pr.core.records import Spend
 from prd2pr.errors import ModelProblem
-from prd2pr.ports import Block, Message, Reply, Request, Text, Tool, ToolResult, ToolUse
+from prd2pr.ports import SUBMIT, Block, Message, Reply, Request, Text, Tool, ToolResult, ToolUse
 
-SUBMIT = "submit"
 REPORT_FIELDS = frozenset({"status", "explanation"})
 BLANKS: dict[str, object] = {"string": "", "array": [], "object": {}, "integer": 0, "number": 0, "boolean": False}
 

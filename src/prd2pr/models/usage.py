@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from prd2pr.core.budget import CallEstimate
+from prd2pr.core.estimate import PER_MILLION
 from prd2pr.core.records import Spend
 from prd2pr.ports import Model, Request, Text, ToolResult
 
-PER_MILLION = 1_000_000
 CHARACTERS_PER_TOKEN = 4  # English prose and code; only for looking ahead, never for counting what was spent
 USUAL_OUTPUT_TOKENS = 2_000  # what a phase's answer takes; `max_tokens` would stop every small budget at once
 

@@ -213,9 +213,6 @@ class BranchState:
         cycles = ((name, self.cycle(name)) for name in self.cycle_ids)
         return frozenset(name for name, cycle in cycles if cycle and cycle.steps)
 
-    def evidence_bytes(self, story: str, n: int, phase: Phase) -> bytes | None:
-        return self.store.git.read(self.commit, self.paths.evidence(story, n, phase))
-
     def proof(self, story: str, n: int, phase: Phase) -> Proof | None:
         return self._read(Proof, self.paths.evidence(story, n, phase))
 

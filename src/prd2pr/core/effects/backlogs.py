@@ -5,28 +5,17 @@ from __future__ import annotations
 from prd2pr.core.advance import settled
 from prd2pr.core.approval import rebound
 from prd2pr.core.decision import Decision
-from prd2pr.core.effects.records import (
-    SETTLED,
-    Effect,
-    Found,
-    Left,
-    Objection,
-    moved,
-    unknown_stories,
-)
+from prd2pr.core.effects.records import Effect, Found, Left, Objection, through_the_machine, unknown_stories
 from prd2pr.core.effects.sprints import ended
 from prd2pr.core.graph import working_order
 from prd2pr.core.plan import check_plan, draft_of
-from prd2pr.core.records import Backlog, ProjectState, Spend, Sprint, SprintMetrics, Status
-from prd2pr.core.refusal import Refusal
+from prd2pr.core.records import SETTLED, Backlog, ProjectState, Spend, Sprint, SprintMetrics, Status
 from prd2pr.core.retrospective import retrospective
 
 
-def add_epic(found: Found, decision: Decision) -> Effect:
+@through_the_machine
+def add_epic(found: Found, decision: Decision, status: Status) -> Effect:
     """`/epic` and `/request_changes`: a role has made stories of the text, and the rules for plans were kept."""
-    status = moved(found.status, decision)
-    if isinstance(status, Refusal):
-        return status
     backlog = with_added(found, decision)
     if isinstance(backlog, Objection):
         return backlog
@@ -36,11 +25,9 @@ def add_epic(found: Found, decision: Decision) -> Effect:
     )
 
 
-def add_story(found: Found, decision: Decision) -> Effect:
+@through_the_machine
+def add_story(found: Found, decision: Decision, status: Status) -> Effect:
     """As a person worded it: its text is its criterion, and nobody was asked to plan it."""
-    status = moved(found.status, decision)
-    if isinstance(status, Refusal):
-        return status
     backlog = with_added(found, decision)
     if isinstance(backlog, Objection):
         return backlog
@@ -68,11 +55,9 @@ def with_added(found: Found, decision: Decision) -> Backlog | Objection:
     return Objection(f"{broken[0].code}: {broken[0].message}") if broken else backlog
 
 
-def prioritize(found: Found, decision: Decision) -> Effect:
+@through_the_machine
+def prioritize(found: Found, decision: Decision, status: Status) -> Effect:
     """The order changes among what is not settled; a dependency still comes first."""
-    status = moved(found.status, decision)
-    if isinstance(status, Refusal):
-        return status
     unknown = unknown_stories(found, decision.stories)
     if unknown:
         return unknown
@@ -97,11 +82,9 @@ def in_order(backlog: Backlog) -> Backlog:
     return backlog.model_copy(update={"stories": tuple(stories[name] for name in order)})
 
 
-def remove(found: Found, decision: Decision) -> Effect:
+@through_the_machine
+def remove(found: Found, decision: Decision, status: Status) -> Effect:
     """Only what nobody works on, and nothing else needs."""
-    status = moved(found.status, decision)
-    if isinstance(status, Refusal):
-        return status
     story = found.story(decision.story)
     if story is None:
         return unknown_stories(found, decision.stories) or Objection("name a story", "/backlog view")
@@ -136,10 +119,8 @@ def bound_again(found: Found, status: Status, backlog: Backlog) -> Status:
 # --- the end of a sprint ----------------------------------------------------------------------------------------------
 
 
-def feedback(found: Found, decision: Decision) -> Effect:
-    status = moved(found.status, decision)
-    if isinstance(status, Refusal):
-        return status
+@through_the_machine
+def feedback(found: Found, decision: Decision, status: Status) -> Effect:
     sprint = ended(found.sprint, decision.at)
     if sprint is not None:
         said = retrospective(decision.text, by=decision.by, at=decision.at)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import wraps
 
 from prd2pr.core.decision import Decision
 from prd2pr.core.project_machine import KEPT_TRANSITIONS, apply_event, apply_project, record_transition
 from prd2pr.core.records import Backlog, Cycle, Prd, Sprint, Status, Story, StoryStatus, Transition
 from prd2pr.core.refusal import Refusal
-
-SETTLED = ("done", "skipped")
 
 
 @dataclass(frozen=True)
@@ -40,12 +39,6 @@ class Left:
     gone: tuple[str, ...] = ()  # stories whose cycle leaves the state
     note: str = ""  # how the step's note begins, where others look for it
 
-    def with_status(self, **changes: object) -> Left:
-        return replace(self, status=self.status.model_copy(update=changes))
-
-    def with_cycle(self, cycle: Cycle) -> Left:
-        return replace(self, cycles={**self.cycles, cycle.story: cycle})
-
 
 @dataclass(frozen=True)
 class Objection:
@@ -67,6 +60,17 @@ def moved(status: Status, decision: Decision, command: str = "") -> Status | Ref
     return record_transition(
         status, after, command=told(decision, name), by=decision.by, at=decision.at, why=why(decision)
     )
+
+
+def through_the_machine(effect: Callable[[Found, Decision, Status], Effect]) -> Callable[[Found, Decision], Effect]:
+    """The project machine is asked first; `effect` goes on from the status that it leads to."""
+
+    @wraps(effect)
+    def decided(found: Found, decision: Decision) -> Effect:
+        status = moved(found.status, decision)
+        return status if isinstance(status, Refusal) else effect(found, decision, status)
+
+    return decided
 
 
 def happened(status: Status, decision: Decision) -> Status | Refusal:

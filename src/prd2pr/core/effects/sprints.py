@@ -8,18 +8,18 @@ from prd2pr.core.advance import settled
 from prd2pr.core.approval import given
 from prd2pr.core.decision import BOT, Decision
 from prd2pr.core.effects.records import (
-    SETTLED,
     Effect,
     Found,
     Left,
     Objection,
     happened,
     moved,
+    through_the_machine,
     unknown_stories,
     with_statuses,
 )
 from prd2pr.core.effects.stories import fresh_cycle
-from prd2pr.core.records import Backlog, Cycle, CycleState, Sprint, Status, Story, StoryStatus
+from prd2pr.core.records import SETTLED, Backlog, Cycle, CycleState, Sprint, Status, Story, StoryStatus
 from prd2pr.core.refusal import Refusal
 from prd2pr.core.replan import dropped_by_approval
 
@@ -46,10 +46,8 @@ def approve(found: Found, decision: Decision) -> Effect:
     return started(found, status, new_sprint(found, decision), decision)
 
 
-def plan_sprint(found: Found, decision: Decision) -> Effect:
-    status = moved(found.status, decision)
-    if isinstance(status, Refusal):
-        return status
+@through_the_machine
+def plan_sprint(found: Found, decision: Decision, status: Status) -> Effect:
     objection = unsuitable(found, decision)
     if objection:
         return objection
@@ -58,11 +56,9 @@ def plan_sprint(found: Found, decision: Decision) -> Effect:
     return Left(status.model_copy(update={"sprint": sprint.id}), backlog, sprint=sprint)
 
 
-def start_sprint(found: Found, decision: Decision) -> Effect:
+@through_the_machine
+def start_sprint(found: Found, decision: Decision, status: Status) -> Effect:
     """Whoever starts a sprint approves its stories by that."""
-    status = moved(found.status, decision)
-    if isinstance(status, Refusal):
-        return status
     if found.sprint is None:
         return Objection("the sprint has no record", "/sprint plan")
     approval = given(found.prd, found.backlog, found.sprint.stories, by=decision.by, at=decision.at, head=decision.head)

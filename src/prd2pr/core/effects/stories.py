@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from prd2pr.core.advance import settled
-from prd2pr.core.cycle_machine import check_cycle, move, pass_untested
+from prd2pr.core.cycle_machine import NO_CYCLE, check_cycle, move, pass_untested
 from prd2pr.core.decision import Decision
 from prd2pr.core.effects.records import (
-    SETTLED,
     Effect,
     Found,
     Left,
     Objection,
     moved,
     noted,
+    through_the_machine,
     unknown_stories,
     with_statuses,
 )
 from prd2pr.core.records import (
     REFACTORING_SKIPPED,
+    SETTLED,
     UNTESTED_KINDS,
     Backlog,
     Cycle,
@@ -27,8 +28,6 @@ from prd2pr.core.records import (
     Story,
 )
 from prd2pr.core.refusal import Refusal
-
-NO_CYCLE = "no cycle"
 
 
 def start(found: Found, decision: Decision) -> Effect:
@@ -201,11 +200,9 @@ def current_story(backlog: Backlog) -> Story | None:
 # --- a story that is blocked ------------------------------------------------------------------------------------------
 
 
-def suggest_fix(found: Found, decision: Decision) -> Effect:
+@through_the_machine
+def suggest_fix(found: Found, decision: Decision, status: Status) -> Effect:
     """The advice reaches the next attempt. Where CI was what blocked, no story has to be freed."""
-    status = moved(found.status, decision)
-    if isinstance(status, Refusal):
-        return status
     status = status.model_copy(update={"advice": decision.text, "blocked_reason": ""})
     cycle = found.cycle(decision.story) if decision.story else None
     if cycle is None:
@@ -216,11 +213,9 @@ def suggest_fix(found: Found, decision: Decision) -> Effect:
     return Left(status, under_way_again(found.backlog, cycle), {cycle.story: free}, about=cycle.story)
 
 
-def skip_task(found: Found, decision: Decision) -> Effect:
+@through_the_machine
+def skip_task(found: Found, decision: Decision, status: Status) -> Effect:
     """The blocked story is left out, on record; where nothing else is left, the sprint is up for review."""
-    status = moved(found.status, decision)
-    if isinstance(status, Refusal):
-        return status
     story = found.story(decision.story)
     if story is None:
         return unknown_stories(found, decision.stories) or Objection("no story is blocked", '/suggest_fix "…"')

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Finding
 from prd2pr.core.hub import Annotation, Check, Conclusion
-from prd2pr.core.picture_facts import GATED
 from prd2pr.core.picture_parts import PullPicture, StepView, StoryView, Tone
 from prd2pr.core.wording import clip, count, plain, visible
 
 MOST_ANNOTATIONS = 100
-LEVELS: dict[str, Literal["warning", "failure"]] = {"error": "failure", "warning": "warning"}
+ANNOTATION_LEVELS: dict[str, Literal["warning", "failure"]] = {"error": "failure", "warning": "warning"}
 CONCLUSIONS: dict[Tone, Conclusion] = {"proven": "success", "quiet": "neutral"}
 GATED_NAMES = frozenset(phase.value for phase in GATED)
 
@@ -101,7 +101,7 @@ def annotation(finding: Finding, path: str, line: int) -> Annotation:
     return Annotation(
         path=visible(path),
         line=line,
-        level=LEVELS[finding.severity],
+        level=ANNOTATION_LEVELS[finding.severity],
         message=clip(plain(finding.message), 2000) or finding.code,
         title=clip(plain(f"{finding.code} {finding.test.partition('::')[2]}"), 200),
     )

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from prd2pr.core.estimate import Estimate
-from prd2pr.core.picture_parts import SpendLimits
+from prd2pr.core.picture_parts import NO_LIMITS, SpendLimits
 from prd2pr.core.records import Backlog, Prd, Story
 from prd2pr.core.wording import clip, dollars, plain, tokens
-
-NO_LIMITS = SpendLimits()
 
 
 @dataclass(frozen=True)

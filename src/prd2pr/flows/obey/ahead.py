@@ -6,7 +6,7 @@ from prd2pr.core.budget import Budget, BudgetStop, CallEstimate, check
 from prd2pr.core.decide import Rest, next_phase
 from prd2pr.core.picture_next import WAITS_FOR
 from prd2pr.core.picture_parts import NextStep
-from prd2pr.core.records import Spend, Story
+from prd2pr.core.records import SETTLED, Spend, Story
 from prd2pr.core.said.answers import NotNow
 from prd2pr.flows.readiness import NO_SPRINT, asking, chosen_story
 from prd2pr.flows.session import Session
@@ -27,7 +27,7 @@ def what_stands_in_the_way(session: Session, state: BranchState) -> Rest | None:
 
 
 def unsettled(state: BranchState) -> bool:
-    return any(story.status not in ("done", "skipped") for story in state.backlog.stories)
+    return any(story.status not in SETTLED for story in state.backlog.stories)
 
 
 def next_step(session: Session, state: BranchState) -> NextStep:

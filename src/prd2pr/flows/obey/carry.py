@@ -7,6 +7,7 @@ from prd2pr.core.decision import Decision
 from prd2pr.core.effects import EFFECTS, Objection
 from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.project_machine import PROJECT_COMMANDS, apply_project
+from prd2pr.core.records import SETTLED
 from prd2pr.core.refusal import Refusal
 from prd2pr.core.said.answers import Answer, Carried, Failed, Illegal, NotNow
 from prd2pr.errors import ModelProblem, PlanInvalid
@@ -144,7 +145,7 @@ def stories_told(decided: Decided, decision: Decision) -> tuple[str, ...]:
     if decision.command in ("sprint plan", "sprint start") and decided.left.sprint:
         return decided.left.sprint.stories
     if decision.command == "tdd resume":
-        return tuple(story.id for story in decided.left.backlog.stories if story.status not in ("done", "skipped"))
+        return tuple(story.id for story in decided.left.backlog.stories if story.status not in SETTLED)
     return ()
 
 

@@ -14,7 +14,7 @@ from prd2pr.core.cycle_machine import check_cycle
 from prd2pr.core.deeds import drafted
 from prd2pr.core.paths import TDD_ROOT
 from prd2pr.core.picture_parts import NextStep
-from prd2pr.core.records import NOTHING_TO_REFACTOR, UNTESTED_KINDS, CycleState, Phase
+from prd2pr.core.records import NOTHING_TO_REFACTOR, SETTLED, UNTESTED_KINDS, CycleState, Phase
 from prd2pr.core.refusal import Refusal
 from prd2pr.core.said import answers
 from prd2pr.flows.attempts import Judged, Position, Stuck, assignment_for, work_once
@@ -45,7 +45,7 @@ def standing(session: Session, ordered: Ordered, story: str) -> Position | Obeye
     known = next((each for each in state.backlog.stories if each.id == story), None)
     if known is None:
         return not_now(head, ordered, f"there is no story {story}", "/backlog view")
-    if known.status in ("done", "skipped"):
+    if known.status in SETTLED:
         return not_now(head, ordered, f"{story} is {known.status}", "/tdd overview")
     position = position_of(session, head, state, known)
     allowed = check_cycle(position.cycle.state, ordered.command.name)

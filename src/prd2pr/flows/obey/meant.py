@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from prd2pr.core.effects.stories import current_story
-from prd2pr.core.records import Story
+from prd2pr.core.records import SETTLED, Story
 from prd2pr.repo.store import BranchState
 
 # Commands about one story, which may be left out.
@@ -42,7 +42,5 @@ def blocked_story(state: BranchState, *, out_of_attempts: bool = False) -> Story
 
 def paused_story(state: BranchState) -> Story | None:
     begun = set(state.cycle_ids)
-    stories = (
-        story for story in state.backlog.stories if story.id in begun and story.status not in ("done", "skipped")
-    )
+    stories = (story for story in state.backlog.stories if story.id in begun and story.status not in SETTLED)
     return next((story for story in stories if (cycle := state.cycle(story.id)) and cycle.paused), None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from prd2pr.core.approval import SETTLED
 from prd2pr.core.budget import SCOPE_NAMES, Budget, Scope, Unit
 from prd2pr.core.command_help import help_rows
 from prd2pr.core.effects.stories import current_story, cycle_of
@@ -15,7 +14,7 @@ from prd2pr.core.log_lines import readable, sentence, subject_of
 from prd2pr.core.picture import PullPicture
 from prd2pr.core.picture_parts import NextStep, StoryRow
 from prd2pr.core.project_machine import allowed_project, apply_project
-from prd2pr.core.records import Story
+from prd2pr.core.records import SETTLED, Story
 from prd2pr.core.refusal import Refusal
 from prd2pr.core.said.answers import (
     Answer,

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
-from prd2pr.core.hub import Actor, Comment, Issue, Level, Pull
+from prd2pr.core.hub import LEVELS, Actor, Comment, Issue, Level, Pull
 
 Json = Mapping[str, Any]
 
 GHOST = Actor("ghost", 10137)  # who stands for a deleted account
-LEVELS: tuple[Level, ...] = get_args(Level)
 
 
 def actor(found: Json | None) -> Actor:
