@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -184,16 +183,6 @@ class Retention(Section):
     )
 
 
-def is_prd(globs: tuple[str, ...], path: str) -> bool:
-    """Whether a file is a PRD by its name. `**/` may also stand for no directory at all, as in git.
-
-    One whose name begins with `_` is none: a template, or one that is not ready yet.
-    """
-    if path.rpartition("/")[2].startswith("_"):
-        return False
-    return any(fnmatchcase(path, glob) or fnmatchcase(path, glob.replace("**/", "")) for glob in globs)
-
-
 DEFAULT_PRDS = ("prds/**/*.md", "prds/**/*.yml", "prds/**/*.yaml", "prds/**/*.json")
 
 
@@ -201,7 +190,9 @@ class Config(Section):
     """What prd2pr may do in a repository. Read from the base branch only."""
 
     prds: Annotated[Globs, Field(min_length=1)] = Field(
-        default=DEFAULT_PRDS, description="Globs of the files that are PRDs; names that begin with `_` are left out."
+        default=DEFAULT_PRDS,
+        description="Globs of the files that are PRDs. Left out are names that begin with `_`, "
+        "and each README without `id:` in its front matter.",
     )
     labels: Labels = Field(default_factory=Labels, description="Names of the labels.")
     branch_prefix: str = Field(

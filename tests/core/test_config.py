@@ -8,7 +8,7 @@ import pytest
 from anthropic.types.model import Model
 from pydantic import ValidationError
 
-from prd2pr.config import Config, is_prd, json_schema, load_config, reference_rows
+from prd2pr.config import Config, json_schema, load_config, reference_rows
 from prd2pr.core.findings import UNSWITCHABLE
 from prd2pr.errors import ConfigInvalid
 
@@ -171,18 +171,3 @@ def test_the_committed_schema_is_current() -> None:
 def test_the_demo_configuration_loads() -> None:
     text = (ROOT / "templates" / "demo" / "repo" / ".prd2pr.yml").read_text(encoding="utf-8")
     assert load_config(text).prds == ("prds/*.md",)
-
-
-@pytest.mark.parametrize(
-    ("path", "expected"),
-    [
-        ("prds/loyalty.md", True),
-        ("prds/shop/loyalty.yml", True),
-        ("prds/_template.md", False),
-        ("prds/shop/_draft.md", False),
-        ("docs/loyalty.md", False),
-        ("prds/picture.png", False),
-    ],
-)
-def test_a_prd_is_known_by_its_name(path, expected):
-    assert is_prd(Config().prds, path) is expected

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from prd2pr.config import Config, load_config
 from world import World
 
 
@@ -88,6 +89,7 @@ def test_init_writes_once_and_keeps_what_is_there(world):
 
 def test_what_init_writes_is_a_valid_config_and_a_valid_prd(world):
     world.program("init")
+    assert load_config((world.repo / ".prd2pr.yml").read_text()).prds == Config().prds
     world.commit("init")
     done = world.program("plan", "prds/_template.md", "--model", f"replay:{world.transcript()}")
     assert "my-feature" in done.err, "config and PRD were read; only the transcript has no answer for it"

@@ -222,7 +222,7 @@ def test_a_deleted_prd_stops_the_work_and_says_so(world):
     world.git("commit", "-qm", "delete the PRD")
     done = world.program("next", "--model", f"replay:{world.transcript()}")
     assert done.status == 1
-    assert "prds/calc.md was deleted from main" in " ".join(done.out.split())
+    assert "`prds/calc.md` was deleted from main" in " ".join(done.out.split())
     assert world.subjects() == before
 
 

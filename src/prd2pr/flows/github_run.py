@@ -27,7 +27,7 @@ from prd2pr.flows.host import Host
 from prd2pr.flows.prd_run import PrdRun, carry_on, ending_of, summarise, tell
 from prd2pr.flows.remote_writers import follow
 from prd2pr.flows.start import begun_after_merge
-from prd2pr.flows.subjects import About, Nobodys, Subject, Unreadable, file_subject, subjects_of, with_id
+from prd2pr.flows.subjects import About, Nobodys, NoPrd, Subject, Unreadable, file_subject, subjects_of, with_id
 from prd2pr.flows.without_prd import answer_without_prd
 from prd2pr.forges.said import render_answer
 from prd2pr.repo.store import StateStore
@@ -71,6 +71,8 @@ def not_allowed(host: Host, event: Event) -> Ending | None:
 
 def look_into(host: Host, event: Event, about: About) -> Ending:
     spoken = event.comment if isinstance(event, Commented) else None
+    if isinstance(about, NoPrd):
+        return Ending("nothing-to-do", f"{about.path} is no PRD: {about.reason}")
     if isinstance(about, Unreadable):
         return unreadable(host, about)
     if isinstance(about, Nobodys):

@@ -7,11 +7,12 @@ from prd2pr.core.decide import Rest
 from prd2pr.core.evidence import Evidence
 from prd2pr.core.layout import PLAN_STORY
 from prd2pr.core.progress_text import progress_text
-from prd2pr.core.records import Backlog, Phase, ProjectState, Sprint
+from prd2pr.core.records import Backlog, Phase, Prd, ProjectState, Sprint
 from prd2pr.core.replan import PlanChange, check_answer, plan_change, plan_diff, replanned, status_after
 from prd2pr.flows.commits import Landing, land, proof_bytes, tree_with_prd
 from prd2pr.flows.peoples_work import since_last_step
 from prd2pr.flows.planning import Question, valid_draft
+from prd2pr.flows.prd_files import id_at
 from prd2pr.flows.session import Session
 from prd2pr.flows.twins import refuse_twins
 from prd2pr.repo.store import BranchState, StateChange
@@ -108,16 +109,32 @@ def sprint_after(session: Session, state: BranchState, backlog: Backlog) -> Spri
 
 
 def prd_gone(session: Session, state: BranchState) -> Rest | None:
-    """The PRD was deleted where it came from: nothing is built for what nobody wants any more."""
+    """The PRD was deleted where it came from, or is another one now: nothing is built for what nobody wants."""
     prd, git = state.prd, session.git
-    if prd is None or git.read(session.base_commit, prd.path) is not None:
+    if prd is None:
         return None
+    if git.read(session.base_commit, prd.path) is not None:
+        return called_otherwise(session, prd)
     in_directory = git.workdir is not None and (git.workdir / session.prd.path).is_file()
     was_there = git.has_commit(state.project.base_commit) and git.read(state.project.base_commit, prd.path) is not None
     if in_directory or not was_there or session.prd.path != prd.path:
         return None
     return Rest(
         "waiting",
-        f"{prd.path} was deleted from {session.base_branch or 'the base'}, so nothing goes on with its stories",
-        f"put {prd.path} back, or close the pull request of {session.branch}",
+        f"`{prd.path}` was deleted from {session.base_branch or 'the base'}, so nothing goes on with its stories",
+        f"put `{prd.path}` back, or close the pull request of {session.branch}",
+    )
+
+
+def called_otherwise(session: Session, planned: Prd) -> Rest | None:
+    """The id names the branch: under another one the same file is another PRD. What was proved for this one is kept."""
+    now = id_at(session.git, session.base_commit, planned.path)
+    if not now or now == planned.id or session.prd.path != planned.path or session.prd.blob != planned.blob:
+        return None
+    there = f"{session.config.branch_prefix}{now}"
+    return Rest(
+        "waiting",
+        f"`{planned.path}` is called `{now}` now and is built on {there}, so nothing goes on here; "
+        f"{session.branch} is kept as it is",
+        f"put `id: {planned.id}` back to go on here, or close the pull request of {session.branch}",
     )

@@ -6,20 +6,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from prd2pr.config import is_prd
 from prd2pr.core.events import Commented, Dispatched, Event, Labelled, PullClosed, Pushed, Scheduled
 from prd2pr.core.hub import Issue
 from prd2pr.core.issue_prd import issue_number, issue_prd_id, issue_prd_path, issue_prd_text
 from prd2pr.core.layout import ID
 from prd2pr.core.permission import LABEL_NEEDS, reaches
 from prd2pr.core.prd import decode_prd, parse_prd
+from prd2pr.core.prd_files import fits
 from prd2pr.core.records import Cursor, Prd
 from prd2pr.core.said.markers import prd_of_marker
 from prd2pr.core.wording import plain
 from prd2pr.errors import InputInvalid, PrdInvalid
 from prd2pr.flows.host import Host
+from prd2pr.flows.prd_files import id_at, prd_paths, why_none_at
 from prd2pr.flows.remote_writers import follow
-from prd2pr.flows.twins import MOST_LOOKED_AT, prd_paths
+from prd2pr.flows.twins import MOST_LOOKED_AT
 from prd2pr.repo.store import StateStore
 
 NULL = "0" * 40
@@ -47,13 +48,21 @@ class Unreadable:
 
 
 @dataclass(frozen=True)
+class NoPrd:
+    """A file that lies among the PRDs and is none."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Nobodys:
     """An issue without a PRD: only what needs none can be answered there."""
 
     number: int
 
 
-About = Subject | Unreadable | Nobodys
+About = Subject | Unreadable | NoPrd | Nobodys
 
 
 def subjects_of(host: Host, event: Event) -> tuple[About, ...]:
@@ -97,28 +106,57 @@ def pushed(host: Host, event: Pushed) -> Iterator[About]:
         yield about
     for branch in under_way(host) if touched.gone else ():
         if branch.id not in seen and planned_from(host, branch.id) in touched.gone:
+            seen[branch.id] = ""
             yield branch
+    for prd_id in touched.given_up - seen.keys():
+        yield from without_its_file(host, prd_id)
+    for path in touched.none:
+        yield NoPrd(path, why_none_at(host.git, host.base_commit, path))
 
 
 @dataclass(frozen=True)
 class Touched:
-    """PRD files by a push: those that are there now, and those that are not any more."""
+    """PRD files by a push: those that are there now, those that are not any more, and files that are no PRDs."""
 
     there: tuple[str, ...]
     gone: frozenset[str] = frozenset()
+    none: tuple[str, ...] = ()
+    given_up: frozenset[str] = frozenset()  # ids that these files had before
 
 
 def touched_prds(host: Host, event: Pushed) -> Touched:
     """Actions does not tell which files a push touched, so git is asked."""
     there = set(prds_of(host))
     touched = event.paths
-    if touched is None and event.before != NULL and host.git.has_commit(event.before):
+    known = event.before != NULL and host.git.has_commit(event.before)
+    if touched is None and known:
         after = event.after if host.git.has_commit(event.after) else host.base_commit
         touched = tuple(change.path for change in host.git.diff(event.before, after))
     if touched is None:
         return Touched(tuple(sorted(there)))
-    gone = frozenset(path for path in touched if is_prd(host.config.prds, path)) - there
-    return Touched(tuple(sorted(there.intersection(touched))), gone)
+    others = {path for path in touched if fits(host.config.prds, path)} - there
+    gone = frozenset(path for path in others if host.git.read(host.base_commit, path) is None)
+    here = tuple(sorted(there.intersection(touched)))
+    before = {id_at(host.git, event.before, path) for path in (*here, *gone)} if known else set()
+    now = {id_at(host.git, host.base_commit, path) for path in here}
+    return Touched(here, gone, tuple(sorted(others - gone)), frozenset(before - now - {""}))
+
+
+def without_its_file(host: Host, prd_id: str) -> Iterator[Subject]:
+    """An id that a file has given up. Another one may have been refused for it; else its branch has lost its PRD."""
+    branch = host.branch_of(prd_id)
+    under_way = host.remote.head(branch) is not None
+    other = with_id(host, prd_id)
+    if other is None and under_way:
+        yield subject_under_way(prd_id)
+    if other is not None and other.prd is not None and not (under_way and is_planned(host, other.prd)):
+        yield other
+
+
+def is_planned(host: Host, prd: Prd) -> bool:
+    """As it is now."""
+    planned = planned_prd(host, prd.id)
+    return planned is not None and planned.blob == prd.blob
 
 
 def prds_of(host: Host) -> list[str]:
@@ -127,10 +165,14 @@ def prds_of(host: Host) -> list[str]:
 
 def planned_from(host: Host, prd_id: str) -> str:
     """The file that a branch on the code host was planned from."""
+    prd = planned_prd(host, prd_id)
+    return prd.path if prd else ""
+
+
+def planned_prd(host: Host, prd_id: str) -> Prd | None:
     branch = host.branch_of(prd_id)
     head = follow(host.git, host.remote, branch)
-    prd = StateStore(host.git, prd_id, branch).load(head).prd if head else None
-    return prd.path if prd else ""
+    return StateStore(host.git, prd_id, branch).load(head).prd if head else None
 
 
 def with_id(host: Host, prd_id: str) -> Subject | None:

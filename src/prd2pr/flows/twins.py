@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from prd2pr.config import is_prd
-from prd2pr.core.prd import decode_prd, parse_prd
-from prd2pr.errors import InputInvalid, PrdInvalid
+from prd2pr.errors import PrdInvalid
+from prd2pr.flows.prd_files import id_at, prd_paths
 from prd2pr.flows.session import Session
-from prd2pr.repo.git import Git
 from prd2pr.repo.store import BranchState
 
 MOST_LOOKED_AT = 500
@@ -16,7 +14,9 @@ def refuse_twins(session: Session, state: BranchState) -> None:
     """Another file of the base that has this PRD's id. One that the plan was made from and that is gone was renamed."""
     mine = session.prd.path
     there = prd_paths(session.git, session.base_commit, session.config.prds)[:MOST_LOOKED_AT]
-    others = [path for path in there if path != mine and id_of(session, path) == session.prd.id]
+    others = [
+        path for path in there if path != mine and id_at(session.git, session.base_commit, path) == session.prd.id
+    ]
     planned_from = state.prd.path if state.prd else ""
     if others:
         first = planned_from if planned_from in others else others[0]
@@ -25,16 +25,3 @@ def refuse_twins(session: Session, state: BranchState) -> None:
             where=f"{first}, {mine}",
             remedy=f"give one of them another `id:`; to replace {first}, delete it",
         )
-
-
-def prd_paths(git: Git, commit: str, globs: tuple[str, ...]) -> list[str]:
-    return [entry.path for entry in git.entries(commit) if entry.kind == "blob" and is_prd(globs, entry.path)]
-
-
-def id_of(session: Session, path: str) -> str:
-    """Empty for a file that is no valid PRD: it claims nothing."""
-    data = session.git.read(session.base_commit, path)
-    try:
-        return parse_prd(decode_prd(data or b"", path), path).id
-    except InputInvalid:
-        return ""

@@ -136,11 +136,13 @@ def next_on_host(picture: PullPicture, status: Status, rest: Rest | None, proble
 
 
 def after_rest(rest: Rest) -> NextStep | None:
-    """`rest.next` may be a command of the program; in a comment only those with a slash help."""
+    """`rest.next` may be a command of the program; in a comment only those with a slash help, and plain sentences."""
     if rest.outcome == "deadline":
         return NextStep("Another run goes on by itself. Nothing for you to do.")
     if rest.outcome == "budget":
         return NextStep("Raise the limit under `budget` in `.prd2pr.yml` on the base branch, then comment", "/tdd run")
+    if rest.outcome == "waiting" and rest.next and not rest.next.startswith("/") and "prd2pr " not in rest.next:
+        return NextStep(f"{rest.next[0].upper()}{rest.next[1:].rstrip('.')}.")
     return NextStep("Comment", rest.next) if rest.next.startswith("/") else None
 
 

@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
-from prd2pr.config import CONFIG_PATH, Config, is_prd
+from prd2pr.config import CONFIG_PATH, Config
 from prd2pr.entry.checkup import Check, shown, total, wrong
 from prd2pr.entry.github_checks import checks_in_checkout, checks_on_github
 from prd2pr.entry.under_way import branches_with_state
 from prd2pr.entry.wiring import open_repository, open_runner, read_config
 from prd2pr.errors import Prd2prError, Stopped
+from prd2pr.flows.prd_files import prd_paths
 from prd2pr.models import open_model
 from prd2pr.ports import RunRequest
 from prd2pr.repo.git import Git
@@ -132,7 +133,7 @@ def sandbox_check(_: Git, config: Config) -> Check:
 
 
 def prds_check(git: Git, config: Config) -> Check:
-    found = [entry.path for entry in git.entries("HEAD") if is_prd(config.prds, entry.path)]
+    found = prd_paths(git, "HEAD", config.prds)
     if not found:
         return Check(
             "prds", "warning", f"no PRD is committed under {', '.join(config.prds)}", "prd2pr init writes a template"

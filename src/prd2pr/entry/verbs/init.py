@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from prd2pr.config import CONFIG_PATH, load_config
+from prd2pr.config import CONFIG_PATH, DEFAULT_PRDS, load_config
 from prd2pr.entry.workflow import DEFAULT_BRANCH, WORKFLOW_PATH, key_names, named_action, workflow_text
 from prd2pr.errors import NotARepository
 from prd2pr.repo.git import Git
@@ -28,7 +28,7 @@ def main(options: argparse.Namespace) -> int:
         if root is None:
             raise NotARepository("this is a bare repository", remedy="run prd2pr init in a checkout of it")
         branch = git.default_branch() or git.head_branch() or DEFAULT_BRANCH
-    place(root / CONFIG_PATH, CONFIG_PATH, lambda: render("init/prd2pr.yml.j2", {}))
+    place(root / CONFIG_PATH, CONFIG_PATH, lambda: render("init/prd2pr.yml.j2", {"prds": DEFAULT_PRDS}))
     place(root / "prds/_template.md", "prds/_template.md", lambda: render("init/prd_template.md.j2", {}))
     config = load_config((root / CONFIG_PATH).read_text(encoding="utf-8"))
     place(root / WORKFLOW_PATH, WORKFLOW_PATH, lambda: workflow_text(config, branch, action))

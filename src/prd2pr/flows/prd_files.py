@@ -1,0 +1,26 @@
+"""The PRD files of a commit."""
+
+from __future__ import annotations
+
+from prd2pr.core.prd import decode_prd, parse_prd
+from prd2pr.core.prd_files import fits, why_none
+from prd2pr.errors import InputInvalid
+from prd2pr.repo.git import Git
+
+
+def prd_paths(git: Git, commit: str, globs: tuple[str, ...]) -> list[str]:
+    entries = (entry.path for entry in git.entries(commit) if entry.kind == "blob" and fits(globs, entry.path))
+    return [path for path in entries if not why_none_at(git, commit, path)]
+
+
+def why_none_at(git: Git, commit: str, path: str) -> str:
+    return why_none(path, lambda: git.read(commit, path) or b"")
+
+
+def id_at(git: Git, commit: str, path: str) -> str:
+    """Empty for a file that is not there or no valid PRD: it claims nothing."""
+    data = git.read(commit, path)
+    try:
+        return parse_prd(decode_prd(data, path), path).id if data is not None else ""
+    except InputInvalid:
+        return ""

@@ -1,0 +1,65 @@
+"""PRD files as people really push them: beside a README, two with one id, one that is suddenly called otherwise."""
+
+from __future__ import annotations
+
+from world import PRD
+
+README = "# Our PRDs\n\nEach file here is one feature. A number must be given to each.\n"
+
+
+def plans_for(world, *ids) -> None:
+    for prd in ids:
+        world.answers_of_model[f"{prd}/plan/planner/1/1"] = world.answers_of_model["calc/plan/planner/1/1"]
+
+
+def called(prd_id) -> str:
+    return PRD.replace("id: calc", f"id: {prd_id}")
+
+
+def test_a_readme_among_the_prds_is_none_and_the_job_says_why(new):
+    world = new()
+    world.push({"prds/README.md": README, "prds/_idea.md": PRD}, "ada")
+    acted = world.act()
+    assert (acted.status, acted.outputs["outcome"]) == (0, "nothing-to-do"), acted.output
+    assert "prds/README.md is no PRD" in acted.out and "`id:`" in acted.out
+    assert "prds/_idea.md is no PRD" in acted.out
+    world.push({"prds/README.md": None}, "ada")
+    assert world.act().outputs["outcome"] == "nothing-to-do"
+    plans_for(world, "house")
+    world.push_prd("prds/house/README.md", called("house"))
+    acted = world.act()
+    assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
+    assert set(world.bare.heads()) == {"main", "prd2pr/house"}
+
+
+def test_the_push_that_mends_two_prds_with_one_id_starts_both(new):
+    world = new()
+    plans_for(world, "too")
+    world.push({"prds/calc.md": PRD, "prds/too.md": PRD}, "ada")
+    assert world.act().outputs["outcome"] == "error"
+    assert set(world.bare.heads()) == {"main"}
+    world.push({"prds/too.md": called("too")}, "ada")
+    acted = world.act()
+    assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
+    assert set(world.bare.heads()) == {"main", "prd2pr/calc", "prd2pr/too"}
+
+
+def test_a_prd_that_is_called_otherwise_begins_anew_and_its_old_branch_is_kept_and_waits(planned):
+    old, head = planned.pull(), planned.bare.heads()["prd2pr/calc"]
+    plans_for(planned, "sums")
+    planned.push_prd("prds/calc.md", called("sums"))
+    acted = planned.act()
+    assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
+    assert planned.phases("prd2pr/sums") == ["plan(sums)"]
+    assert planned.bare.heads()["prd2pr/calc"] == head
+    said = planned.status_comment(old.number).body
+    assert "`prds/calc.md` is called `sums` now" in said, said
+    assert "**Next:** Put `id: calc` back" in said
+    planned.comment(old.number, "/tdd next", by="wendy")
+    assert planned.act().status == 0
+    assert [phase for phase in planned.phases() if "calc-1" in phase] == []
+    planned.push_prd("prds/calc.md", PRD)  # a mistake, put right: all of it is still there
+    acted = planned.act()
+    assert acted.status == 0, acted.output
+    assert "is called" not in planned.status_comment(old.number).body
+    assert "`prds/calc.md` is called `calc` now" in planned.status_comment(planned.pull("prd2pr/sums").number).body
