@@ -177,7 +177,10 @@ def test_stories_get_issues_a_few_at_a_time() -> None:
     there = {f"loyalty-{n}": Issue(n, "", "", ME) for n in range(SUB_ISSUES - 3)}
     assert len(wanted_stories(begun, there)) == 3
     done = tuple(story.model_copy(update={"status": "done"}) for story in stories)
-    assert wanted_stories(done, {}) == ()
+    assert len(wanted_stories(done, {})) == NEW_PER_RUN
+    assert wanted_stories((*done[:1], begun[-1]), {})[0] == begun[-1]
+    skipped = tuple(story.model_copy(update={"status": "skipped"}) for story in stories)
+    assert wanted_stories(skipped, {}) == ()
 
 
 def test_story_issues_are_known_by_their_first_line() -> None:

@@ -199,7 +199,11 @@ def test_shown_at_once_it_looks_the_same(stage: Stage) -> None:
     pull = stage.pull()
     assert (pull.pull.draft, pull.labels) == (False, ["prd2pr:done"])
     assert len([name for _, name, _ in stage.checks() if name != "prd2pr / calc"]) == 6
-    assert stage.issues() == {"prd2pr: A small calculator": "open"}  # no issue is opened for what is done already
+    assert stage.issues() == {
+        "prd2pr: A small calculator": "open",
+        "calc-1: Add two numbers": "closed",
+        "calc-2: Double a number": "closed",
+    }
     assert f"[`{stage.commits[2][:7]}`]({COMMITS}{stage.commits[2]})" in pull.body
 
 

@@ -58,6 +58,12 @@ def test_where_nobody_wants_to_be_asked_a_push_is_enough(new):
     assert (acted.status, acted.outputs["outcome"]) == (0, "done"), acted.output
     assert [phase for phase in world.phases() if not phase.startswith("note")] == ["plan(calc)", *STORIES]
     assert not world.pull().pull.draft
+    tracking, *stories = [row for row in world.repo.issues.values() if not row.pull]
+    assert tracking.sub_issues == [row.id for row in stories] and len(stories) == 2
+    assert {row.state for row in stories} == {"closed"}
+    (plan,) = [row.body for row in world.comments(world.pull().number) if "prd2pr:plan:" in row.body]
+    assert "**The plan for A small calculator:** 2 stories" in plan and "**Estimate:**" in plan
+    assert "/approve" not in plan
     world.tick()
     before = len(world.fake.calls)
     again = world.act()

@@ -141,3 +141,19 @@ def test_a_protected_branch_is_named(planned):
     assert "protects the branch" in said(acted)
     assert "protects the branch" in planned.status_comment().body
     assert planned.phases() == ["plan(calc)"]
+
+
+def test_a_broken_configuration_is_told_where_it_was_asked_for_and_at_its_line(planned):
+    number = planned.pull().number
+    planned.push({".prd2pr.yml": "approval: plan\nbugdet: {}\n"}, "ada", message="Mistype")
+    planned.pending.clear()
+    for _ in range(2):
+        planned.comment(number, "/approve", by="wendy")
+        acted = planned.act()
+        assert (acted.status, acted.outputs["outcome"]) == (1, "error"), acted.output
+        assert "::error file=.prd2pr.yml,line=2,title=prd2pr::" in acted.out
+    planned.comment(number, "/approve", by="nobody")
+    planned.act()
+    (told,) = [row.body for row in planned.comments(number) if "`bugdet`" in row.body]
+    assert "`.prd2pr.yml:2`" in told or ".prd2pr.yml:2" in told
+    assert planned.phases() == ["plan(calc)"]

@@ -43,6 +43,7 @@ class Ending:
     steps: int = 0
     usd: float | None = 0.0
     tokens: int = 0
+    where: str = ""  # file and line that a person has to look at
 
     @property
     def failed(self) -> bool:

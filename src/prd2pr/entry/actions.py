@@ -19,6 +19,9 @@ SUMMARY_LIMIT = 1_000_000  # bytes; GitHub takes 1 MiB a step
 # What must never leave: in no comment, no log and no prompt.
 SECRET_NAMES = re.compile(r"TOKEN|KEY|SECRET|PASSWORD|CREDENTIAL|NOTIFY_URLS|(?<![A-Z])PAT(?![A-Z])", re.IGNORECASE)
 
+# `prds/a.md:3`, `.prd2pr.yml: models.roles`; neither an address nor a file outside of the repository
+PLACE = re.compile(r"(?!\w+://)(?P<file>[^\s:,/][^\s:,]*\.\w+)(?::(?P<line>\d+))?(?::? |$)")
+
 
 @dataclass(frozen=True)
 class Job:
@@ -144,12 +147,28 @@ def delimited(name: str, value: str) -> str:
     return f"{name}<<{mark}\n{value}\n{mark}\n"
 
 
-def command(kind: str, text: str) -> None:
+def command(kind: str, text: str, where: str = "") -> None:
     """A workflow command. What would end it or begin another one is escaped."""
-    escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    title = " title=prd2pr" if kind in ("error", "warning", "notice") else ""
-    sys.stdout.write(f"::{kind}{title}::{escaped}\n")
+    told = [f"{name}={in_property(value)}" for name, value in annotated(kind, where).items()]
+    sys.stdout.write(f"::{kind}{' ' if told else ''}{','.join(told)}::{escaped(text)}\n")
     sys.stdout.flush()
+
+
+def annotated(kind: str, where: str) -> dict[str, str]:
+    """GitHub shows an annotation at the file and line that it names."""
+    if kind not in ("error", "warning", "notice"):
+        return {}
+    found = PLACE.match(where)
+    place = {"file": found["file"], "line": found["line"] or "1"} if found else {}
+    return {**place, "title": "prd2pr"}
+
+
+def escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def in_property(text: str) -> str:
+    return escaped(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def mask(secret: str) -> None:

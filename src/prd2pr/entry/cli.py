@@ -273,14 +273,10 @@ def stop(*_: object) -> None:
 def complain(error: Prd2prError) -> int:
     sys.stderr.write("\n".join(error.lines()) + "\n")
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        sys.stdout.write(annotation(error))
+        from prd2pr.entry.actions import command
+
+        command("error", " ".join((error.what, error.remedy)), error.where)
     return error.exit_status
-
-
-def annotation(error: Prd2prError) -> str:
-    """A workflow command. What would end it or begin another one is escaped."""
-    text = " ".join((error.what, error.remedy)).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-    return f"::error title=prd2pr::{text}\n"
 
 
 def report_bug(argv: list[str]) -> int:

@@ -52,7 +52,8 @@ def attempted(host: Host, event: Event, about: About) -> Ending:
         host.progress.say("note", text=" ".join(problem.lines()))
         prd = about.id if isinstance(about, Subject) else ""
         how: Ended = "budget" if isinstance(problem, SpendLimit) else "error"
-        return Ending(how, problem.what, problem.remedy, prd=prd, branch=host.branch_of(prd) if prd else "")
+        branch = host.branch_of(prd) if prd else ""
+        return Ending(how, problem.what, problem.remedy, prd=prd, branch=branch, where=problem.where)
 
 
 def not_allowed(host: Host, event: Event) -> Ending | None:
@@ -88,7 +89,7 @@ def unreadable(host: Host, about: Unreadable) -> Ending:
     if about.issue is not None:
         failed = Failed.of("this run", about.problem)
         complain(host, about.issue, issue_prd_id(about.issue), failed)
-    return Ending("refused", f"{about.path}: {about.problem.what}", about.problem.remedy)
+    return Ending("refused", f"{about.path}: {about.problem.what}", about.problem.remedy, where=about.problem.where)
 
 
 def complain(host: Host, number: int, prd_id: str, failed: Failed) -> None:

@@ -17,7 +17,7 @@ from prd2pr.config import Config
 from prd2pr.core.decide import Rest
 from prd2pr.core.hub import Comment, Issue, Pull
 from prd2pr.core.picture_parts import PullPicture
-from prd2pr.core.records import Prd
+from prd2pr.core.records import Phase, Prd
 from prd2pr.core.said.answers import Failed
 from prd2pr.core.said.markers import (
     checked_in,
@@ -38,9 +38,10 @@ from prd2pr.core.said.status import (
 )
 from prd2pr.core.wording import clip, plain
 from prd2pr.errors import Prd2prError, Stopped
+from prd2pr.flows.peoples_work import step_of
 from prd2pr.flows.publish import picture_of
 from prd2pr.flows.session import Session
-from prd2pr.flows.show_approval import ask_approval
+from prd2pr.flows.show_approval import ask_approval, show_plan
 from prd2pr.flows.show_checks import show_checks
 from prd2pr.flows.show_proof import SETTLED_TONES, as_refuted
 from prd2pr.flows.show_tracking import show_tracking
@@ -101,6 +102,12 @@ class Showing:
     @property
     def at_rest(self) -> bool:
         return self.headline != "working"
+
+    @property
+    def just_planned(self) -> bool:
+        """The plan is the last step: before anything is built, people see it and its issues."""
+        step = step_of(self.git.commit_info(self.head))
+        return step is not None and step.phase is Phase.PLAN
 
     @property
     def headline(self) -> Headline:
@@ -248,6 +255,8 @@ def without_run(text: str) -> str:
 def ask_person(showing: Showing, pull: Pull) -> None:
     """A comment of its own, once for each thing that a person must do: an edited comment notifies nobody."""
     view = showing.view(pull)
+    if showing.seen.session.approval == "none" and (showing.just_planned or showing.at_rest):
+        show_plan(showing, pull.number)
     if view.headline == "waiting":
         ask_approval(showing, pull.number)
         return

@@ -9,7 +9,7 @@ from prd2pr.core.commit_message import read_step
 from prd2pr.core.estimate import estimate, model_id
 from prd2pr.core.layout import PLAN_STORY
 from prd2pr.core.picture_parts import SpendLimits
-from prd2pr.core.records import Phase
+from prd2pr.core.records import Phase, Story
 from prd2pr.core.replan import plan_change, plan_diff
 from prd2pr.core.said.answers import PlanShown
 from prd2pr.core.said.markers import plan_marker
@@ -26,17 +26,31 @@ def ask_approval(showing: Showing, number: int) -> None:
     session, backlog = showing.seen.session, showing.state.backlog
     approved = approved_stories(session.approval, showing.state.status, showing.prd, backlog)
     waiting = pending(backlog, approved)
-    if not waiting:
-        return
-    marker = plan_marker(showing.prd.id, plan_digest(showing.prd, waiting)[:16])
+    if waiting:
+        comment_plan(showing, number, waiting, approving_command(session.approval, backlog, approved), approved)
+
+
+def show_plan(showing: Showing, number: int) -> None:
+    """Where nobody wants to be asked, the plan and what it may cost are to be seen all the same."""
+    backlog = showing.state.backlog
+    if not backlog.dropping:  # else a person is asked about it
+        comment_plan(showing, number, backlog.stories, "", None)
+
+
+def comment_plan(
+    showing: Showing, number: int, stories: tuple[Story, ...], command: str, approved: frozenset[str] | None
+) -> None:
+    session, backlog = showing.seen.session, showing.state.backlog
+    marker = plan_marker(showing.prd.id, plan_digest(showing.prd, stories)[:16])
+    guess = estimate(backlog, showing.config.prices, showing.config.models)
     plan = plan_view(
         showing.prd,
         backlog,
-        estimate=estimate(backlog, showing.config.prices, showing.config.models),
+        estimate=guess if command or showing.just_planned else None,  # once it is built there is nothing to guess
         limits=SpendLimits(usd=session.limits.usd_per_prd),
         model=showing.picture.model or model_id(showing.config.models.default),
         head=showing.head,
-        command=approving_command(session.approval, backlog, approved),
+        command=command,
         approved=approved or frozenset(),
     )
     text = render_answer(PlanShown(plan, last_change(showing)), marker=marker, commit_url=showing.seen.commit_url)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def show_tracking(showing: Showing, pull: int) -> Issue | None:
     tracker = showing.config.tracker
-    if tracker.kind == "none" or not showing.at_rest:
+    if tracker.kind == "none" or not (showing.at_rest or showing.just_planned):
         return None
     parent, ours = parent_issue(showing, pull)
     if parent is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from prd2pr.core.hub import Issue
 from prd2pr.core.picture_parts import Figure, NextStep, PullPicture, StoryRow
-from prd2pr.core.records import SETTLED, RunRecord, Story
+from prd2pr.core.records import RunRecord, Story
 from prd2pr.core.said.markers import STORY_MARK
 from prd2pr.core.wording import clip, plain
 
@@ -77,9 +77,12 @@ def by_story(issues: Iterable[Issue], prd: str) -> dict[str, Issue]:
 
 
 def wanted_stories(stories: Sequence[Story], there: Mapping[str, Issue]) -> tuple[Story, ...]:
-    """Which get an issue now: those in hand first, as many as one run may make, and none that is settled already."""
-    missing = [s for s in stories if s.id not in there and s.status not in SETTLED]
-    missing.sort(key=lambda story: story.status != "in_progress")
+    """Which get an issue now: those in hand first, those that are done last, as many as one run may make.
+
+    What one run has planned and built gets its issues too, closed at once: they are the record of it.
+    """
+    missing = [s for s in stories if s.id not in there and s.status != "skipped"]
+    missing.sort(key=lambda story: (story.status == "done", story.status != "in_progress"))
     return tuple(missing[: max(0, min(NEW_PER_RUN, SUB_ISSUES - len(there)))])
 
 

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 
+from prd2pr.config import CONFIG_PATH
 from prd2pr.core.events import Ignored, read_event
 from prd2pr.core.outcome import Ending, worst
 from prd2pr.core.said.leaks import Secrets
@@ -15,7 +16,8 @@ from prd2pr.entry.actions import Job, command, job_of, mask
 from prd2pr.entry.hiding import hide_process
 from prd2pr.entry.terminal import Terminal
 from prd2pr.entry.wiring import Ground, SystemClock, hiring, open_repository, read_config, session_of
-from prd2pr.errors import NotFoundThere, Prd2prError
+from prd2pr.errors import ConfigInvalid, NotFoundThere, Prd2prError
+from prd2pr.flows.config_problem import tell_config_problem
 from prd2pr.flows.github_run import handle
 from prd2pr.flows.host import Deadline, Host
 from prd2pr.flows.notice import send_notices
@@ -51,10 +53,18 @@ def work(job: Job) -> int:
         closing(open_hub(job.repository, token=tokens, api_url=job.api_url, graphql_url=job.graphql_url)) as hub,
         open_repository(job.workspace) as git,
     ):
-        host = host_of(job, hub, tokens, git, progress, secrets=secrets)
+        try:
+            host = host_of(job, hub, tokens, git, progress, secrets=secrets)
+        except ConfigInvalid as problem:
+            tell_config_problem(GuardedHub(hub, secrets), event, problem, config_here(git))
+            raise
         endings = clean(handle(host, event), secrets)
         send_notices(host.config.notify, job.env, endings, progress)
         return finish(job, endings)
+
+
+def config_here(git: Git) -> str:
+    return (git.read(git.rev("HEAD"), CONFIG_PATH) or b"").decode("utf-8", "replace")
 
 
 def minted(secrets: Secrets, token: str) -> None:
@@ -126,5 +136,5 @@ def finish(job: Job, endings: tuple[Ending, ...]) -> int:
     )
     for each in endings:
         said = f"{each.prd or 'prd2pr'}: {each.ended}: {each.reason}" + (f" Next: {each.next}" if each.next else "")
-        command("error" if each.failed else "notice", said)
+        command("error" if each.failed else "notice", said, each.where)
     return 1 if last.failed else 0
