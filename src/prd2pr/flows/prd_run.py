@@ -155,6 +155,7 @@ def failed(run: PrdRun, taken: Taken, problem: Prd2prError) -> Rest:
     """Answered, and so done with: it stands in no other command's way, and is not tried again by itself."""
     run.session.log.pending = None
     run.failed = problem
+    run.host.progress.say("note", text=" ".join(problem.lines()))
     run.inbox.answer(taken, Failed.of(taken.ordered.command.shown, problem), commit_url=run.host.commit_url)
     return Rest("stopped", problem.what, problem.remedy)
 
