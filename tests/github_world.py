@@ -186,13 +186,13 @@ class GitHubWorld:
 
     def act(
         self, event: Event | None = None, *, env: Mapping[str, str] | None = None, ending: Ending | None = None,
-        command: tuple[str, ...] = (), timeout: float = 240.0,
+        command: tuple[str, ...] = (), timeout: float = 240.0, cold: bool = False,
     ) -> Acted:  # fmt: skip
         """The program, for this event or the oldest pending one; dispatched workflows are pending afterwards."""
         if event is None:
             event = self.pending.pop(0)
         given = {"GITHUB_TOKEN": self.token, "PRD2PR_MODEL": f"replay:{self.transcript()}", **(env or {})}
-        acted = self.runner.run(event, given, command=command, ending=ending, timeout=timeout)
+        acted = self.runner.run(event, given, command=command, ending=ending, timeout=timeout, cold=cold)
         rows = self.repo.dispatches[self._seen_dispatches :]
         self._seen_dispatches = len(self.repo.dispatches)
         self.pending += [dispatch_event(self.fake, self.repo, row) for row in rows]

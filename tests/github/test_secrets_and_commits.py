@@ -68,7 +68,7 @@ def pushed(world) -> str:
 def test_a_commit_that_holds_a_key_is_not_pushed(started, content):
     started.answers_of_model["calc-1/red/tester/1/1"] = write(TEST_FILE, content)
     started.comment(started.pull().number, "/tdd next\n/tdd next", by="wendy")
-    acted = started.act(env={"ANTHROPIC_API_KEY": KEY})
+    acted = started.act(env={"ANTHROPIC_API_KEY": KEY}, cold=True)  # its environment is looked for in /proc
     assert pushed(started) == ""
     assert KEY not in acted.output + acted.summary + repr(acted.outputs)
     if content == WRITTEN_DOWN or os.geteuid() == 0:  # nobody but root can read the worker's environment

@@ -1,0 +1,116 @@
+"""Loads the program and forks for each request; see `warm_starts`. Ends when its standard input is closed."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import select
+import signal
+import socket
+import struct
+import sys
+from typing import Any
+
+from prd2pr.entry.main import main, make_haste
+
+RUN_ELSEWHERE = ("prd2pr.runners.launch", "prd2pr.runners.guard", "prd2pr.__main__", "prd2pr.entry.gate_job")
+LOADED_WHEN_NEEDED = ("certifi", "encodings.idna", "h11", "httpcore")
+
+
+def load_everything() -> None:
+    make_haste()
+    import prd2pr
+
+    for module in pkgutil.walk_packages(prd2pr.__path__, "prd2pr."):
+        if module.name not in RUN_ELSEWHERE:
+            importlib.import_module(module.name)
+    for name in LOADED_WHEN_NEEDED:
+        importlib.import_module(name)
+    load_templates()
+    gc.freeze()
+
+
+def load_templates() -> None:
+    from prd2pr.agents import prompts
+    from prd2pr.forges import pull_pages, said
+    from prd2pr.templating import environment
+
+    pull_pages.load_templates()
+    for filters, directory in ((prompts.FILTERS, "prompts"), (said.FILTERS, "github")):
+        templates = environment(filters)
+        for name in templates.list_templates(filter_func=lambda name, directory=directory: name.startswith(directory)):
+            templates.get_template(name)
+
+
+def serve(listener: socket.socket) -> bool:
+    """False in the server, at its end; True in each child, which has become what was asked for."""
+    awake, waker = os.pipe()
+    os.set_blocking(waker, False)
+    signal.set_wakeup_fd(waker)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    running: dict[int, socket.socket] = {}
+    while True:
+        readable, _, _ = select.select([listener, awake, sys.stdin], [], [])
+        if sys.stdin in readable:
+            return False
+        if awake in readable:
+            os.read(awake, 1000)
+            answer_ended(running)
+        if listener in readable:
+            connection, _ = listener.accept()
+            request, streams = receive(connection)
+            process = os.fork()
+            if process == 0:
+                for each in (listener, connection, *running.values()):
+                    each.detach()  # its number may be another file's soon
+                become(request, streams)
+                return True
+            for stream in streams:
+                os.close(stream)
+            connection.sendall(f"{process}\n".encode())
+            running[process] = connection
+
+
+def receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    head, streams, _, _ = socket.recv_fds(connection, 4, 2)
+    with connection.makefile("rb") as stream:
+        return json.loads(stream.read(struct.unpack("!I", head)[0])), streams
+
+
+def answer_ended(running: dict[int, socket.socket]) -> None:
+    for process in list(running):
+        ended, status = os.waitpid(process, os.WNOHANG)
+        if ended:
+            with running.pop(process) as connection:
+                try:
+                    connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+                except OSError:
+                    continue  # who asked has given it up
+
+
+def become(request: dict[str, Any], streams: list[int]) -> None:
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    os.setsid()
+    for target, stream in enumerate([os.open(os.devnull, os.O_RDONLY), *streams]):
+        os.dup2(stream, target)
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    os.chdir(request["cwd"])
+    os.environ.clear()
+    os.environ.update(request["env"])
+    sys.path[0] = request["cwd"]
+    sys.argv = ["prd2pr", *request["arguments"]]
+
+
+if __name__ == "__main__":
+    load_everything()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(sys.argv[1])
+        listener.listen()
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        forked = serve(listener)
+    sys.exit(main() if forked else 0)
