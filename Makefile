@@ -4,6 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 BASE   := $(VENV)/.base
 STAMP  := $(VENV)/.installed
+# As pip leaves an installed package, whatever PYTHONDONTWRITEBYTECODE says here: the program is started very often.
+COMPILE := $(BIN)/python -m compileall -q src
 
 .PHONY: demo test test-all check bench lint types imports clean
 
@@ -15,22 +17,26 @@ $(BASE): pyproject.toml constraints.txt
 	@touch $@
 
 # With what the tests need besides.
-$(STAMP): $(BASE)
-	@echo "Adding what the tests need (once) …"
+$(STAMP): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Setting up $(VENV) with what the tests need (once) …"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@touch $@
+	@touch $(BASE) $@
 
 demo: $(BASE)
 	$(BIN)/prd2pr demo --dir demo
 
 test: check
+	@$(COMPILE)
 	$(BIN)/pytest -n 2 --dist loadgroup -m "not slow"
 
 # With the long forms of what is slow; the batteries have targets of their own.
 test-all: check
+	@$(COMPILE)
 	$(BIN)/pytest -n 2 --dist loadgroup
 
-check: $(STAMP) lint types imports
+check: $(STAMP)
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint types imports
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -42,9 +48,8 @@ types: $(STAMP)
 imports: $(STAMP)
 	$(BIN)/lint-imports --no-cache
 
-# As pip leaves an installed package: compiled, whatever PYTHONDONTWRITEBYTECODE says here.
 bench: $(BASE)
-	@$(BIN)/python -m compileall -q src
+	@$(COMPILE)
 	@$(BIN)/python bench/run.py
 
 clean:
