@@ -77,17 +77,17 @@ def use_all(hub: Listened, sha: str) -> None:
 
 def _issues(hub: Listened) -> None:
     marker = "<!-- prd2pr:story:calc/calc-1 -->"
-    parent: Issue = hub.open_issue("Calc", "Tracking <!-- t -->", ("prd2pr",), marker="<!-- t -->")
-    child: Issue = hub.open_issue("Add", f"Text {marker}", (), marker=marker)
+    parent: Issue = hub.open_issue("Calc", "<!-- t --> Tracking", ("prd2pr",), marker="<!-- t -->")
+    child: Issue = hub.open_issue("Add", f"{marker} Text", (), marker=marker)
     hub.add_sub_issue(parent.number, child)
     assert [row.id for row in hub.sub_issues(parent.number)] == [child.id]
-    hub.edit_issue(child.number, title="Add!", body=f"More {marker}", closed=True)
+    hub.edit_issue(child.number, title="Add!", body=f"{marker} More", closed=True)
     assert hub.issue(child.number).open is False
     assert hub.issue(99) is None
     assert hub.issue_marked(marker).number == child.number
     assert [row.number for row in hub.issues_labelled("prd2pr")] == [parent.number]
     assert hub.labelled_by(parent.number, "prd2pr").login == "github-actions[bot]"
-    said = hub.comment(parent.number, "Hello <!-- m -->", marker="<!-- m -->")
+    said = hub.comment(parent.number, "<!-- m --> Hello", marker="<!-- m -->")
     hub.edit_comment(said.id, "Hello again <!-- m -->")
     assert hub.comment_marked(parent.number, "<!-- m -->").id == said.id
     assert [row.id for row in hub.comments(parent.number, 0)] == [said.id]

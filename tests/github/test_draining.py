@@ -56,6 +56,30 @@ def test_two_runs_at_once_do_one_phase(started):
     assert started.status_comment().number == started.pull().number
 
 
+def test_two_runs_at_once_answer_a_question_once_and_show_one_status(started):
+    """One by a comment on the pull request, one by the tracking issue's: no concurrency group keeps them apart."""
+    number = started.pull().number
+    tracking = next(row.number for row in started.repo.issues.values() if "prd2pr:tracking:" in (row.body or ""))
+    with started.fake.lock:
+        del started.repo.comments[started.status_comment(number).id]
+    asked = started.comment(number, "/tdd status calc-1", by="wendy")
+    also = started.comment(tracking, "/tdd status calc-2", by="max")
+    first, second = started.pending
+    started.pending.clear()
+    other = []
+
+    def hold() -> None:
+        run = threading.Thread(target=lambda: other.append(started.act(second)))
+        run.start()
+        run.join()
+
+    started.fake.faults.add(Calls(before=hold), "POST */comments")
+    acted = started.act(first)
+    assert (acted.status, other[0].status) == (0, 0), acted.output + other[0].output
+    assert [len(said_about(started, asked)), len(said_about(started, also))] == [1, 1]
+    assert started.status_comment(number)
+
+
 def test_commands_of_one_comment_run_in_order_and_only_what_is_plain_text(started):
     text = "\n".join(
         (

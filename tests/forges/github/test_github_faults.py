@@ -80,9 +80,9 @@ DEEDS = (
     Deed(
         "comment",
         "POST */issues/*/comments",
-        lambda hub, github: hub.comment(people_issue(github), f"x {MARK}", marker=MARK),
+        lambda hub, github: hub.comment(people_issue(github), f"{MARK} x", marker=MARK),
         lambda github: [each.body for each in github.repo.comments.values()],
-        [f"x {MARK}"],
+        [f"{MARK} x"],
     ),
     Deed(
         "edit_comment",
@@ -90,7 +90,7 @@ DEEDS = (
         lambda hub, github: hub.edit_comment(max(github.repo.comments), "y"),
         lambda github: [each.body for each in github.repo.comments.values()],
         ["y"],
-        lambda hub, github: hub.comment(people_issue(github), f"x {MARK}", marker=MARK),
+        lambda hub, github: hub.comment(people_issue(github), f"{MARK} x", marker=MARK),
     ),
     Deed(
         "react",
@@ -98,7 +98,7 @@ DEEDS = (
         lambda hub, github: hub.react(max(github.repo.comments), "eyes"),
         lambda github: [each.content for each in github.repo.comments[max(github.repo.comments)].reactions],
         ["eyes"],
-        lambda hub, github: hub.comment(people_issue(github), f"x {MARK}", marker=MARK),
+        lambda hub, github: hub.comment(people_issue(github), f"{MARK} x", marker=MARK),
     ),
     Deed(
         "react_to_issue",
@@ -110,7 +110,7 @@ DEEDS = (
     Deed(
         "open_issue",
         "POST */issues",
-        lambda hub, github: hub.open_issue("new", f"b {MARK}", (), marker=MARK),
+        lambda hub, github: hub.open_issue("new", f"{MARK} b", (), marker=MARK),
         lambda github: sorted(each.title for each in github.repo.issues.values()),
         ["Loyalty", "new"],
     ),
@@ -316,7 +316,7 @@ def test_a_secondary_limit_without_a_time_waits_a_minute(ready: World):
 def test_what_waiting_cannot_mend_is_not_tried_again(ready: World, status: int, message: str, problem: type):
     ready.fake.faults.add(Refused(status, message), "POST */comments")
     with pytest.raises(problem):
-        ready.hub().comment(1, f"x {MARK}", marker=MARK)
+        ready.hub().comment(1, f"{MARK} x", marker=MARK)
     assert ready.waits == [] and len(ready.fake.asked("POST */comments")) == 2 - 1
 
 
@@ -337,14 +337,14 @@ class FakeMint:
 def test_a_token_that_expires_in_the_middle_is_minted_anew(ready: World):
     minted: list[str] = []
     hub = ready.hub(AppTokens(FakeMint(ready), minted.append, ready.fake.now))
-    hub.comment(1, f"one {MARK}", marker=MARK)
+    hub.comment(1, f"{MARK} one", marker=MARK)
     ready.fake.skip(3001)
     hub.comment(1, "two", marker="two")
     assert len(minted) == 2
     ready.fake.faults.add(Expired(), "POST */comments")
     hub.comment(1, "three", marker="three")
     assert len(minted) == 3
-    assert [each.body.split()[0] for each in ready.repo.comments.values()] == ["one", "two", "three"]
+    assert [each.body.split()[-1] for each in ready.repo.comments.values()] == ["one", "two", "three"]
     assert {each.user for each in ready.repo.comments.values()} == {"builder[bot]"}
 
 

@@ -104,23 +104,50 @@ def test_the_default_branch(github: World):
 
 def test_a_comment_is_posted_once(github: World):
     hub, number = github.hub(), github.ask()
-    first = hub.comment(number, f"Hello {MARK}", marker=MARK)
-    second = hub.comment(number, f"Hello again {MARK}", marker=MARK)
-    assert first.id == second.id and second.body == f"Hello {MARK}"
+    first = hub.comment(number, f"{MARK} Hello", marker=MARK)
+    second = hub.comment(number, f"{MARK} Hello again", marker=MARK)
+    assert first.id == second.id and second.body == f"{MARK} Hello"
     assert first.author == BOT
-    assert [each.body for each in hub.comments(number)] == [f"Hello {MARK}"]
+    assert [each.body for each in hub.comments(number)] == [f"{MARK} Hello"]
 
 
 def test_a_body_without_its_marker_gets_it(github: World):
     hub, number = github.hub(), github.ask()
-    assert hub.comment(number, "Hello", marker=MARK).body.endswith(MARK)
+    assert hub.comment(number, "Hello", marker=MARK).body.startswith(MARK)
 
 
 def test_another_persons_comment_with_the_marker_is_not_ours(github: World):
     hub, number = github.hub(), github.ask()
-    github.say(number, f"I know your {MARK}", by="rea")
+    github.say(number, f"{MARK} I know your", by="rea")
     assert hub.comment_marked(number, MARK) is None
-    assert hub.comment(number, f"Ours {MARK}", marker=MARK).author == BOT
+    assert hub.comment(number, f"{MARK} Ours", marker=MARK).author == BOT
+
+
+def test_of_two_runs_that_post_at_once_one_comment_stays_and_both_go_on_with_it(github: World):
+    number, other = github.ask(), []
+    quicker = Calls(before=lambda: other.append(github.hub().comment(number, f"{MARK} Theirs", marker=MARK)))
+    github.fake.faults.add(quicker, "POST */comments")
+    mine = github.hub().comment(number, f"{MARK} Mine", marker=MARK)
+    assert [each.body for each in github.hub().comments(number)] == [f"{MARK} Theirs"]
+    assert mine.id == other[0].id
+
+
+def test_a_twin_that_a_killed_run_left_is_taken_away_by_whoever_sees_it(github: World):
+    number = github.ask()
+    for body in (f"{MARK} one", "<!-- other --> x", f"{MARK} two", f"A file:\n```\n{MARK}\n```"):
+        add_comment(github.fake, github.repo, number, BOT.login, body)
+    add_comment(github.fake, github.repo, number, "rea", f"{MARK} mine")
+    found = github.hub().comment_marked(number, MARK)
+    assert found is not None and found.body == f"{MARK} one"
+    left = [each.body for each in github.hub().comments(number)]
+    assert left == [f"{MARK} one", "<!-- other --> x", f"A file:\n```\n{MARK}\n```", f"{MARK} mine"]
+
+
+def test_a_text_that_only_quotes_the_marker_is_not_taken_for_ours(github: World):
+    number = github.ask()
+    add_comment(github.fake, github.repo, number, BOT.login, f"What the test printed:\n```\n{MARK}\n```")
+    assert github.hub().comment_marked(number, MARK) is None
+    assert len(github.hub().comments(number)) == 1
 
 
 def test_comments_come_in_order_and_above_the_cursor_over_all_pages(github: World):
@@ -141,11 +168,11 @@ def test_an_edited_comment_says_so(github: World):
 
 def test_a_comment_is_edited_only_where_it_differs(github: World):
     hub, number = github.hub(), github.ask()
-    comment = hub.comment(number, f"One {MARK}", marker=MARK)
-    hub.edit_comment(comment.id, f"One {MARK}\r\n")
+    comment = hub.comment(number, f"{MARK} One", marker=MARK)
+    hub.edit_comment(comment.id, f"{MARK} One\r\n")
     assert github.fake.asked("PATCH *") == []
-    hub.edit_comment(comment.id, f"Two {MARK}")
-    assert hub.comments(number)[0].body == f"Two {MARK}"
+    hub.edit_comment(comment.id, f"{MARK} Two")
+    assert hub.comments(number)[0].body == f"{MARK} Two"
 
 
 def test_a_deleted_comment_cannot_be_edited(github: World):
@@ -157,9 +184,9 @@ def test_a_text_over_the_limit_is_not_sent(github: World):
     hub, number = github.hub(), github.ask()
     before = github.writes()
     with pytest.raises(TextTooLong, match="65,537 characters"):
-        hub.comment(number, "x" * (65_537 - len(MARK)) + MARK, marker=MARK)
+        hub.comment(number, MARK + "x" * (65_537 - len(MARK)), marker=MARK)
     assert github.writes() == before
-    assert hub.comment(number, "x" * (65_536 - len(MARK)) + MARK, marker=MARK).id
+    assert hub.comment(number, MARK + "x" * (65_536 - len(MARK)), marker=MARK).id
 
 
 def test_reactions_are_there_once(github: World):
@@ -182,15 +209,28 @@ def test_a_reaction_to_what_is_gone_is_no_error(github: World):
 
 def test_an_issue_is_opened_once_and_found_by_its_marker(github: World):
     hub = github.hub()
-    one = hub.open_issue("Tracking", f"Board {MARK}", ("prd2pr",), marker=MARK)
-    two = hub.open_issue("Tracking", f"Other {MARK}", ("prd2pr",), marker=MARK)
+    one = hub.open_issue("Tracking", f"{MARK} Board", ("prd2pr",), marker=MARK)
+    two = hub.open_issue("Tracking", f"{MARK} Other", ("prd2pr",), marker=MARK)
     assert one == two == hub.issue_marked(MARK)
     assert one.labels == ("prd2pr",) and one.open and one.id != one.number
     assert len([each for each in github.repo.issues.values() if each.pull is None]) == 1
 
 
+def test_of_two_runs_that_open_an_issue_at_once_the_later_one_is_closed(github: World):
+    other = []
+    quicker = Calls(before=lambda: other.append(github.hub().open_issue("Theirs", MARK, (), marker=MARK)))
+    github.fake.faults.add(quicker, "POST */issues")
+    mine = github.hub().open_issue("Mine", MARK, (), marker=MARK)
+    assert mine.number == other[0].number
+    assert [(each.title, each.state, each.state_reason) for each in github.repo.issues.values()] == [
+        ("Theirs", "open", None),
+        ("Mine", "closed", "not_planned"),
+    ]
+    assert github.hub().issue_marked(MARK) == mine
+
+
 def test_another_persons_issue_with_the_marker_is_not_ours(github: World):
-    github.ask(f"copy of {MARK}")
+    github.ask(f"{MARK} copy of")
     assert github.hub().issue_marked(MARK) is None
 
 
@@ -461,7 +501,7 @@ def test_the_same_over_loopback(github: World):
     with github.served() as hub:
         pull = hub.open_pull("T", "B", BRANCH, "main", draft=True)
         hub.set_draft(pull, draft=False)
-        comment = hub.comment(number, f"Hello {MARK}", marker=MARK)
+        comment = hub.comment(number, f"{MARK} Hello", marker=MARK)
         hub.react(comment.id, "eyes")
         hub.check(check(github))
         assert hub.comments(number) == (comment,)

@@ -7,7 +7,7 @@ from typing import Any
 from prd2pr.core.hub import Actor, Comment, Reaction
 from prd2pr.forges.github import reading
 from prd2pr.forges.github.exchange import Answer
-from prd2pr.forges.github.wire import Wire, changing, good, posting, with_marker
+from prd2pr.forges.github.wire import Wire, changing, good, is_marked, posting, with_marker
 
 
 def comments(wire: Wire, number: int, after: int) -> tuple[Comment, ...]:
@@ -16,9 +16,19 @@ def comments(wire: Wire, number: int, after: int) -> tuple[Comment, ...]:
 
 
 def marked(wire: Wire, me: Actor, number: int, marker: str) -> Comment | None:
-    """The first of ours: should two runs ever have posted both, all later ones go on with the same."""
+    return the_one(wire, all_marked(wire, me, number, marker))
+
+
+def all_marked(wire: Wire, me: Actor, number: int, marker: str) -> tuple[Comment, ...]:
     mine = (each for each in comments(wire, number, 0) if each.author.id == me.id)
-    return next((each for each in mine if marker in each.body), None)
+    return tuple(each for each in mine if is_marked(each.body, marker))
+
+
+def the_one(wire: Wire, there: tuple[Comment, ...]) -> Comment | None:
+    """The oldest. Two runs at once may both have found nothing and posted: whoever sees it takes the later one away."""
+    for twin in there[1:]:
+        wire.remove(wire.at("issues", "comments", twin.id))
+    return there[0] if there else None
 
 
 def ensure(wire: Wire, me: Actor, number: int, body: str, marker: str) -> Comment:
@@ -30,7 +40,15 @@ def ensure(wire: Wire, me: Actor, number: int, body: str, marker: str) -> Commen
 
     call = posting(wire.at("issues", number, "comments"), {"body": with_marker(body, marker)})
     # Nothing found is asked twice, since a read may be answered from before the last write.
-    return look() or look() or wire.make(call, look, read)
+    return look() or look() or alone(wire, me, wire.make(call, look, read), marker)
+
+
+def alone(wire: Wire, me: Actor, made: Comment, marker: str) -> Comment:
+    """The new comment, or another run's that came before it. A list that lacks the new one is behind."""
+    there = all_marked(wire, me, made.number, marker)
+    if made.id not in [each.id for each in there]:
+        there = all_marked(wire, me, made.number, marker)
+    return the_one(wire, there) or made
 
 
 def edit(wire: Wire, comment: int, body: str) -> None:

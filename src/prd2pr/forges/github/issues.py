@@ -7,7 +7,7 @@ from typing import Any
 from prd2pr.core.hub import Actor, Issue
 from prd2pr.forges.github import reading
 from prd2pr.forges.github.exchange import Answer
-from prd2pr.forges.github.wire import Wire, changing, good, posting, with_marker
+from prd2pr.forges.github.wire import Wire, changing, good, is_marked, posting, with_marker
 
 
 def issue(wire: Wire, number: int) -> Issue | None:
@@ -32,10 +32,30 @@ def labelled_by(wire: Wire, number: int, label: str) -> Actor | None:
 
 
 def marked(wire: Wire, me: Actor, marker: str) -> Issue | None:
-    """The oldest of ours, open or closed."""
+    return the_one(wire, all_marked(wire, me, marker))
+
+
+def all_marked(wire: Wire, me: Actor, marker: str) -> tuple[Issue, ...]:
+    """Of ours, open or closed, the oldest first."""
     found = wire.pages(wire.at("issues"), creator=me.login, state="all", sort="created", direction="asc")
     mine = (each for each in map(reading.issue, found) if each.author.id == me.id and not each.is_pull)
-    return next((each for each in mine if marker in each.body), None)
+    return tuple(sorted((each for each in mine if is_marked(each.body, marker)), key=lambda each: each.number))
+
+
+def the_one(wire: Wire, there: tuple[Issue, ...]) -> Issue | None:
+    """The oldest. Nobody but an admin can delete an issue, so the one that a run at the same time opened is closed."""
+    for twin in there[1:]:
+        if twin.open:
+            close(wire, twin.number)
+    return there[0] if there else None
+
+
+def close(wire: Wire, number: int) -> None:
+    def closed() -> bool | None:
+        return None if reading.issue(wire.get(wire.at("issues", number))).open else True
+
+    call = changing(wire.at("issues", number), {"state": "closed", "state_reason": "not_planned"})
+    wire.make(call, closed, lambda _: True)
 
 
 def ensure(wire: Wire, me: Actor, title: str, body: str, *, labels: tuple[str, ...], marker: str) -> Issue:
@@ -43,7 +63,15 @@ def ensure(wire: Wire, me: Actor, title: str, body: str, *, labels: tuple[str, .
         return marked(wire, me, marker)
 
     call = posting(wire.at("issues"), {"title": title, "body": with_marker(body, marker), "labels": list(labels)})
-    return look() or look() or wire.make(call, look, reading.issue)
+    return look() or look() or alone(wire, me, wire.make(call, look, reading.issue), marker)
+
+
+def alone(wire: Wire, me: Actor, made: Issue, marker: str) -> Issue:
+    """The new issue, or another run's that came before it. A list that lacks the new one is behind."""
+    there = all_marked(wire, me, marker)
+    if made.number not in [each.number for each in there]:
+        there = all_marked(wire, me, marker)
+    return the_one(wire, there) or made
 
 
 def edit(wire: Wire, number: int, title: str | None, body: str | None, closed: bool | None) -> None:
