@@ -13,7 +13,8 @@
     │   └── PlanInvalid
     ├── StateProblem               `.orch-state/` on the branch cannot be used                 exit 1
     │   ├── StateCorrupted
-    │   └── StateNewer
+    │   ├── StateNewer
+    │   └── StateByHand
     ├── BranchProblem              git would not let the step land                             exit 1
     │   ├── UnknownRevision                                                                    exit 2
     │   ├── BranchMoved
@@ -117,6 +118,10 @@ class StateCorrupted(StateProblem):
 
 class StateNewer(StateProblem):
     code = "ERR402"
+
+
+class StateByHand(StateProblem):
+    code = "ERR403"
 
 
 class BranchProblem(Prd2prError):

@@ -57,8 +57,16 @@ def closed(**more: object) -> dict[str, object]:
 
 def test_a_comment_is_read_whole():
     said = Comment(id=11, number=4, author=Actor("ana", 7), body="/tdd next", created_at="2026-01-01T00:00:00Z")
-    assert read_event("issue_comment", commented()) == Commented(
-        4, on_pull=True, comment=said, actor=Actor("ana", 7), repository="acme/shop", default_branch="main"
+    issue = {"number": 4, "title": "Points", "body": "Collect them.", "pull_request": {}}
+    assert read_event("issue_comment", commented(issue=issue)) == Commented(
+        4,
+        on_pull=True,
+        comment=said,
+        actor=Actor("ana", 7),
+        title="Points",
+        body="Collect them.",
+        repository="acme/shop",
+        default_branch="main",
     )
 
 

@@ -66,16 +66,23 @@ def pushed(world) -> str:
 
 @pytest.mark.parametrize("content", [LOOKS_AROUND, WRITTEN_DOWN], ids=["read", "written"])
 def test_a_commit_that_holds_a_key_is_not_pushed(started, content):
-    started.answers_of_model["calc-1/red/tester/1/1"] = write(TEST_FILE, content)
+    for attempt in (1, 2, 3, 4):
+        started.answers_of_model[f"calc-1/red/tester/{attempt}/1"] = write(TEST_FILE, content)
     started.comment(started.pull().number, "/tdd next\n/tdd next", by="wendy")
     acted = started.act(env={"ANTHROPIC_API_KEY": KEY}, cold=True)  # its environment is looked for in /proc
     assert pushed(started) == ""
     assert KEY not in acted.output + acted.summary + repr(acted.outputs)
     if content == WRITTEN_DOWN or os.geteuid() == 0:  # nobody but root can read the worker's environment
-        assert acted.outputs["outcome"] == "error", acted.output
-        assert started.phases()[-1] == "design(calc-1)"
+        assert acted.outputs["outcome"] == "blocked", acted.output
+        assert started.subjects()[-1].startswith(
+            "note(calc-1): blocked: red was refused 4 times, the last time by RUN107"
+        )
         assert "would publish a secret" in acted.output
         assert "calc-1" in next(line for line in acted.output.splitlines() if "would publish" in line), acted.output
+        made = started.phases()
+        started.tick()
+        again = started.act(env={"ANTHROPIC_API_KEY": KEY})
+        assert ("refused RUN107" in again.output, started.phases()) == (False, made), "nobody pays for it again"
     else:
         assert started.phases()[-1] == "red(calc-1)"
 

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from fakes.github.faults import Calls
+
 ROOT = ".orch-state/prds/calc"
 STATUS = f"{ROOT}/status.json"
 START = ["plan(calc)", "note(plan)", "note(plan)"]
@@ -75,6 +77,19 @@ def test_an_approval_does_not_count_for_a_plan_that_was_edited_by_hand(planned):
     assert acted.outputs["outcome"] == "waiting", acted.output
     assert not json.loads(planned.show(STATUS)).get("approvals")
     assert told(planned, number)
+
+
+def test_an_edit_by_hand_while_a_run_is_at_work_is_not_obeyed_either(started):
+    number = started.pull().number
+    started.comment(number, "/tdd next", by="ada")
+    (event,) = started.pending
+    started.fake.faults.add(Calls(before=lambda: edit(started, STATUS, order) and None), "POST */git-receive-pack")
+    acted = started.act(event)
+    assert started.fake.faults.unmet == []
+    assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
+    assert started.phases() == [*START, "Tidy"]
+    (said,) = told(started, number)
+    assert started.bare.heads()[started.branch][:10] in said
 
 
 def test_what_people_may_write_in_the_state_is_no_reason_to_stop(started):

@@ -104,3 +104,18 @@ def test_a_killed_writer_loses_nothing_that_it_reported(journal: Journal) -> Non
     numbers = [entry.facts["n"] for entry in journal.entries()]
     assert numbers[: reported + 1] == list(range(reported + 1))
     assert numbers[-1] == -1
+
+
+def test_what_a_commit_does_not_take_up_stays_open_at_the_new_head(journal: Journal) -> None:
+    for n, head in enumerate(("a", "a", "b")):
+        journal.append("call", head=head, n=n)
+    journal.settle("c", journal.since("a")[:1])
+    assert [(entry.head, entry.facts["n"]) for entry in journal.entries()] == [("c", 0)]
+
+
+def test_entries_follow_a_branch_that_others_moved(journal: Journal) -> None:
+    journal.append("call", head="a", n=1)
+    journal.append("call", head="b", n=2)
+    journal.follow("a", "c")
+    journal.follow("x", "y")
+    assert [(entry.head, entry.facts["n"]) for entry in journal.entries()] == [("c", 1), ("b", 2)]

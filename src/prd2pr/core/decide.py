@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from prd2pr.core.deeds import standing_steps
 from prd2pr.core.records import (
     REFACTORING_SKIPPED,
     SETTLED,
@@ -136,6 +137,7 @@ def after_green(story: Story, cycle: Cycle) -> Phase:
 
 
 def since_green(cycle: Cycle) -> tuple[Step, ...]:
-    """Notes in between, as of a pause, change nothing about what was asked for."""
-    greens = [n for n, step in enumerate(cycle.steps) if step.phase is Phase.GREEN]
-    return cycle.steps[greens[-1] + 1 :] if greens else cycle.steps
+    """Notes in between, as of a pause, change nothing about what was asked for; what was undone is asked for again."""
+    steps = standing_steps(cycle.steps)
+    greens = [n for n, step in enumerate(steps) if step.phase is Phase.GREEN]
+    return steps[greens[-1] + 1 :] if greens else steps

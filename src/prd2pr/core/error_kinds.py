@@ -101,6 +101,12 @@ KINDS: tuple[ErrorKind, ...] = (
         "Upgrade prd2pr.",
     ),
     ErrorKind(
+        errors.StateByHand,
+        "somebody has changed the state by hand",
+        "A commit that is none of prd2pr's steps writes into `.orch-state/`. Orders, cursors and verdicts are obeyed as the branch holds them, so nothing is done until it is taken back.",
+        "`git revert` the commit that the message names, and push.",
+    ),
+    ErrorKind(
         errors.BranchProblem,
         "git would not let the step land",
         "The branch could not be written.",

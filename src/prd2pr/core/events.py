@@ -58,10 +58,14 @@ class Pushed:
 
 @dataclass(frozen=True)
 class Commented:
+    """With the text of the issue as it was then: its author may have edited it since."""
+
     number: int
     on_pull: bool
     comment: Comment
     actor: Actor
+    title: str = ""
+    body: str = ""
     repository: str = ""
     default_branch: str = ""
 
@@ -187,7 +191,9 @@ def _comment(payload: dict[str, object]) -> Event:
         created_at=read.comment.created_at,
         url=read.comment.html_url,
     )
-    return Commented(number, read.issue.pull_request is not None, said, sender.actor, **_home(read))
+    issue = read.issue
+    on_pull = issue.pull_request is not None
+    return Commented(number, on_pull, said, sender.actor, issue.title, issue.body, **_home(read))
 
 
 def _issue(payload: dict[str, object]) -> Event:

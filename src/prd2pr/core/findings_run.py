@@ -55,6 +55,15 @@ _RUN: tuple[FindingKind, ...] = (
         good="exit status 1, after all 53 tests",
         hint="look for exits, endless loops and exhausted memory.",
     ),
+    law(
+        "RUN107",
+        "the commit would publish a secret of this job",
+        "What is pushed is public for good. Every commit is looked through before any branch knows it; one that holds "
+        "a key or token of the job, also encoded, counts as a refused attempt.",
+        bad="src/shop/points.py holds the value of ANTHROPIC_API_KEY",
+        good="src/shop/points.py reads the key from its settings when it needs it",
+        hint="see how code or test came to read it, and renew that secret.",
+    ),
 )
 
 _VERIFY: tuple[FindingKind, ...] = (

@@ -127,7 +127,7 @@ def recall(session: Session, position: Position, number: int, entry: Entry) -> E
         attempt=number,
         findings=tuple(Finding.model_validate(finding) for finding in entry.facts["findings"]),
         refused_writes=tuple(RefusedWrite(**refused) for refused in entry.facts["refused_writes"]),
-        patch=session.git.patch(position.code_tree, entry.facts["tree"], limit=12_000),
+        patch=session.git.patch(entry.facts.get("base", position.code_tree), entry.facts["tree"], limit=12_000),
         output=entry.facts["output"],
     )
 
@@ -142,6 +142,7 @@ def note_refusal(session: Session, position: Position, judged: Judged, attempts:
         story=position.story.id,
         phase=phase.value,
         attempt=judged.attempt,
+        base=position.code_tree,
         tree=judged.code_tree,
         findings=[finding.model_dump() for finding in judged.verdict.findings],
         refused_writes=[vars(refused) for refused in judged.refused_writes],

@@ -19,7 +19,7 @@ from prd2pr.core.progress_text import progress_text
 from prd2pr.core.records import Backlog, Cycle, Phase, Project, Sprint, Status, Step
 from prd2pr.errors import SecretFound
 from prd2pr.flows.attempts import Position, refused_records, refused_writes, step_spend
-from prd2pr.flows.ledger import spent
+from prd2pr.flows.ledger import carried, inherited, spent
 from prd2pr.flows.phases import Crossing
 from prd2pr.flows.session import Session
 from prd2pr.repo.git import BlobRef
@@ -51,12 +51,15 @@ class Landing:
 def land(session: Session, landing: Landing, change: StateChange) -> str:
     """One commit, and the branch on it. Whoever moved the branch meanwhile wins: BranchMoved, nothing is lost."""
     session.log.steps.append(f"{landing.story}/{landing.n}")
-    layout = session.store.paths
+    layout, before = session.store.paths, session.journal.since(landing.base)
+    log, inherits = session.log, inherited(before, session.log.id)
+    record = log.record(landing.at)
+    record = record.model_copy(update={"spend": record.spend + inherits})
     change = with_pending(session, landing.base, change)
     whole = (
         change.with_bytes(layout.evidence(landing.story, landing.n, landing.phase), landing.evidence)
-        .with_doc(layout.run(session.log.id), session.log.record(landing.at))
-        .with_bytes(log_path(session.log.id), log_bytes(session))
+        .with_doc(layout.run(log.id), record)
+        .with_bytes(log_path(log.id), log_bytes(session))
     )
     step = StepRef(session.prd.id, landing.story, landing.n, landing.phase, landing.digest)
     message = f"{landing.subject}\n\n{landing.body}"
@@ -68,11 +71,13 @@ def land(session: Session, landing: Landing, change: StateChange) -> str:
     creates = landing.phase is Phase.PLAN and landing.base == session.base_commit
     exists = session.git.branch_head(session.branch) is not None
     sha = session.writer.move(session.branch, sha, None if creates and not exists else landing.base)
-    session.log.landed = sha
-    session.log.made.add(sha)
-    session.log.committed = session.clock.monotonic()
-    session.log.pending = None
-    session.journal.settle(sha)
+    log.landed = sha
+    log.made.add(sha)
+    log.committed = session.clock.monotonic()
+    log.pending = None
+    log.inherited += inherits
+    stories = (story.id for story in session.store.load(sha).backlog.stories)
+    session.journal.settle(sha, carried(before, landing.story, stories))
     return sha
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from prd2pr.core.commit_message import format_subject
 from prd2pr.core.decision import Decision
 from prd2pr.core.effects import Found, Left, Objection, effect_of
+from prd2pr.core.effects.money import SPENT
 from prd2pr.core.effects.records import told, why
 from prd2pr.core.evidence import Evidence
 from prd2pr.core.layout import PLAN_STORY
@@ -18,6 +19,8 @@ from prd2pr.flows.attempts import Position, refused_records, refused_writes, ste
 from prd2pr.flows.commits import Landing, land, proof_bytes
 from prd2pr.flows.session import Session
 from prd2pr.repo.store import BranchState, StateChange
+
+BY_ITSELF = {*PROJECT_EVENTS, SPENT}
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ def landing_of(session: Session, head: str, decision: Decision, left: Left, n: i
 
 def note_text(decision: Decision, left: Left) -> str:
     """What was decided, by whom and why; a mark that others look for comes first."""
-    what = decision.command if decision.command in PROJECT_EVENTS else told(decision)
+    what = decision.command if decision.command in BY_ITSELF else told(decision)
     reason = f": {why(decision)}" if decision.text else ""
     mark = f"{left.note}: " if left.note else ""
     return f"{mark}{what} by {decision.by}{reason}"

@@ -6,13 +6,16 @@ from dataclasses import dataclass, replace
 
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.decide import Rest, next_phase
+from prd2pr.core.evidence import Finding, Verdict
 from prd2pr.core.paths import TDD_ROOT
 from prd2pr.core.records import Cycle, CycleState, Phase, Spend, Story
-from prd2pr.errors import BranchInUse, BranchMoved, BranchProblem, SetupProblem, StateCorrupted
-from prd2pr.flows.attempts import Position, Stuck
+from prd2pr.errors import BranchInUse, BranchMoved, BranchProblem, SecretFound, SetupProblem, StateCorrupted
+from prd2pr.flows.attempts import Judged, Position, Stuck, note_refusal
 from prd2pr.flows.commits import commit_block, commit_crossing, commit_plan, commit_retry
+from prd2pr.flows.hand_edits import refuse_hand_edits
 from prd2pr.flows.peoples_step import take_up
-from prd2pr.flows.phases import Crossing, cross, withheld_green
+from prd2pr.flows.peoples_work import step_of
+from prd2pr.flows.phases import Crossing, Phased, cross, withheld_green
 from prd2pr.flows.planning import make_plan
 from prd2pr.flows.readiness import carried_out_elsewhere, chosen_story, ready_head
 from prd2pr.flows.replan import prd_changed, prd_gone, replan
@@ -21,6 +24,7 @@ from prd2pr.flows.twins import refuse_twins
 from prd2pr.flows.workbench import sweep
 from prd2pr.repo.store import BranchState
 
+TRIED_AGAIN = (Phase.RED, Phase.GREEN, Phase.REFACTOR)  # what a role has written, and can write otherwise
 RACES = 3  # lost compare-and-swaps in a row before giving up
 
 
@@ -39,10 +43,13 @@ def drive(session: Session, max_steps: int | None = None) -> Driven:
         refuse_checked_out(session)
         sweep(session)
         session.log.landed = session.git.branch_head(session.branch) or ""
+        take_journal_along(session)
         tell_where_it_goes_on(session)
         refuse_hopeless(session)
         steps = races = 0
         while max_steps is None or steps < max_steps:
+            refuse_hand_edits(session)
+            before = head_of(session)
             try:
                 stepped = step(session)
             except BranchMoved:
@@ -50,6 +57,8 @@ def drive(session: Session, max_steps: int | None = None) -> Driven:
                 if races >= RACES:
                     raise
                 refuse_lost_steps(session)
+                session.journal.follow(before, head_of(session))
+                refuse_hand_edits(session, moved=True)
                 session.progress.say("note", text="the branch moved meanwhile; reading it again")
                 if carried_out_elsewhere(session, head_of(session)):
                     return Driven(head_of(session), steps, Rest("nothing", "another run has carried it out meanwhile"))
@@ -70,6 +79,15 @@ def refuse_lost_steps(session: Session) -> None:
             where=f"the last proved step is {last[:10]}",
             remedy=f"git branch -f {session.branch} {last[:10]} goes on from there; else the same command starts anew",
         )
+
+
+def take_journal_along(session: Session) -> None:
+    """Commits of people on top took nothing of the journal up: what was spent and refused before them still counts."""
+    git, now = session.git, head_of(session)
+    for old in {entry.head for entry in session.journal.entries()} - {now}:
+        known = git.has_commit(old) and git.is_ancestor(old, now)
+        if known and not any(step_of(commit) for commit in git.log(f"{old}..{now}")):
+            session.journal.follow(old, now)
 
 
 def refuse_checked_out(session: Session) -> None:
@@ -169,13 +187,42 @@ def phase_step(session: Session, position: Position, phase: Phase) -> str | Rest
     if phase in GATED:
         session.runner.expect()  # while the model thinks
     position, taken_up = take_up(session, position, phase)
-    crossed = taken_up or cross(session, position, phase)
+    crossed = landed(session, position, taken_up or cross(session, position, phase), started)
     if isinstance(crossed, Stuck):
         return block(session, position, crossed)
-    head = commit_crossing(session, position, crossed, session.clock.monotonic() - started)
-    if crossed.withheld:
-        return fused_green(session, head, position, crossed)
-    return head
+    if crossed.crossing.withheld:
+        return fused_green(session, crossed.head, position, crossed.crossing)
+    return crossed.head
+
+
+@dataclass(frozen=True)
+class Landed:
+    head: str
+    crossing: Crossing
+
+
+def landed(session: Session, position: Position, crossed: Phased, started: float) -> Landed | Stuck:
+    """On the branch. A commit that would publish a secret is one more refused attempt, so that no order pays for
+    it without end; what no role has written is not tried again."""
+    while isinstance(crossed, Crossing):
+        written = len(session.log.lines), len(session.log.steps)
+        try:
+            head = commit_crossing(session, position, crossed, session.clock.monotonic() - started)
+        except SecretFound as problem:
+            session.log.forget(*written)
+            note_refusal(session, position, with_secret(crossed.judged, problem), session.config.attempts)
+            by_role = crossed.phase in TRIED_AGAIN and crossed.judged.attempt > 0
+            crossed = cross(session, position, crossed.phase) if by_role else Stuck(f"{problem.what}: {problem.where}")
+        else:
+            return Landed(head, crossed)
+    return crossed
+
+
+def with_secret(judged: Judged, problem: SecretFound) -> Judged:
+    message = f"the commit would publish a secret of this job: {problem.where}"
+    finding = Finding(code="RUN107", severity="error", message=message)
+    verdict = Verdict(phase=judged.verdict.phase, accepted=False, findings=(finding,))
+    return replace(judged, verdict=verdict)
 
 
 def touched_since_red(session: Session, position: Position) -> str:
@@ -192,10 +239,8 @@ def fused_green(session: Session, head: str, position: Position, crossed: Crossi
     state = session.store.load(head)
     after = replace(position_of(session, head, state, position.story), code_tree=session.git.code_tree(head))
     started = session.clock.monotonic()
-    green = withheld_green(session, after, crossed.withheld)
-    if isinstance(green, Stuck):
-        return block(session, after, green)
-    return commit_crossing(session, after, green, session.clock.monotonic() - started)
+    green = landed(session, after, withheld_green(session, after, crossed.withheld), started)
+    return block(session, after, green) if isinstance(green, Stuck) else green.head
 
 
 def block(session: Session, position: Position, stuck: Stuck) -> Rest:

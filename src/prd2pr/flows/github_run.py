@@ -13,19 +13,19 @@ from prd2pr.core.decide import Rest
 from prd2pr.core.events import Commented, Dispatched, Event, Ignored, Labelled, Pushed
 from prd2pr.core.hub import Actor, Comment, Pull
 from prd2pr.core.issue_prd import issue_prd_id
-from prd2pr.core.layout import STATE
 from prd2pr.core.outcome import Ended, Ending
 from prd2pr.core.permission import NotAllowed, may_start
 from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import Cursor, Prd, Status
 from prd2pr.core.said.answers import Failed, NotNow
 from prd2pr.core.said.markers import head_in, status_marker, waiting_marker
-from prd2pr.errors import Prd2prError, SpendLimit, Stopped
+from prd2pr.errors import Prd2prError, SpendLimit, StateByHand, Stopped
+from prd2pr.flows import hand_edits
 from prd2pr.flows.drain import Inbox
-from prd2pr.flows.hand_edits import edited_by_hand
 from prd2pr.flows.host import Host
 from prd2pr.flows.prd_run import PrdRun, carry_on, ending_of, summarise, tell
 from prd2pr.flows.remote_writers import follow
+from prd2pr.flows.settling import settle_up
 from prd2pr.flows.start import begun_after_merge
 from prd2pr.flows.subjects import About, Nobodys, NoPrd, Subject, Unreadable, file_subject, subjects_of, with_id
 from prd2pr.flows.without_prd import answer_without_prd
@@ -77,7 +77,7 @@ def look_into(host: Host, event: Event, about: About) -> Ending:
     if isinstance(about, Unreadable):
         return unreadable(host, about)
     if isinstance(about, Nobodys):
-        wanted = answer_without_prd(host, about.number, spoken)
+        wanted = answer_without_prd(host, about.number, event if isinstance(event, Commented) else None)
         if isinstance(wanted, Ending):
             return wanted
         about = wanted
@@ -113,11 +113,15 @@ def work_on(host: Host, subject: Subject, spoken: Comment | None, *, asked: bool
     )
     try:
         rest = carry_on(run)
+        settle_up(session)
         tell(run, rest)
         tell_unseen(run)
         if rest.outcome == "deadline":
             go_on_elsewhere(host, subject.id)
+    except StateByHand:
+        return waits_for_revert(run, subject)
     except Prd2prError as problem:
+        settle_up(session)
         tell_problem(run, problem)
         raise
     summarise(run, rest)
@@ -162,20 +166,23 @@ def over_already(host: Host, subject: Subject, head: str | None, pull: Pull | No
 
 def by_hand(host: Host, subject: Subject, head: str, pull: Pull | None) -> Ending | None:
     """Nothing that somebody wrote into the bot's state is obeyed: neither an order, nor a cursor, nor a verdict."""
-    commit = edited_by_hand(host.git, host.base_commit, head)
+    commit = hand_edits.edited_by_hand(host.git, host.base_commit, head)
     if commit is None:
         return None
-    branch, sha = host.branch_of(subject.id), commit.sha[:10]
-    reason = f"{sha} on {branch} changes {STATE}/ by hand, which only prd2pr's own steps may do"
-    remedy = (
-        f"Revert it and push: `git revert {sha}`. "
-        f"If steps stand upon it already, put the branch back to the commit before {sha}."
-    )
+    problem = hand_edits.by_hand(commit, host.branch_of(subject.id))
     if pull is not None:
         marker = waiting_marker(subject.id, f"by-hand/{commit.sha}")
-        failed = Failed("this run", reason, branch, remedy)
+        failed = Failed.of("this run", problem)
         host.hub.comment(pull.number, render_answer(failed, marker=marker), marker=marker)
-    return Ending("waiting", reason, remedy)
+    return Ending("waiting", problem.what, problem.remedy)
+
+
+def waits_for_revert(run: PrdRun, subject: Subject) -> Ending:
+    """Somebody wrote into the state while the run was at work."""
+    head = follow(run.host.git, run.host.remote, run.session.branch)
+    ending = by_hand(run.host, subject, head, run.pull) if head else None
+    assert ending is not None, "it was found on the branch as it is there"
+    return replace(ending, prd=subject.id, branch=run.session.branch, pull=run.pull.url if run.pull else "")
 
 
 def without_plan(host: Host, subject: Subject, head: str) -> Ending | None:

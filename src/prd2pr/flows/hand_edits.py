@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from prd2pr.core.layout import STATE
+from prd2pr.errors import StateByHand
 from prd2pr.flows.peoples_work import PEOPLES_FILES, step_of
+from prd2pr.flows.session import Session
 from prd2pr.repo.git import CommitInfo, Git
 
 Blobs = dict[str, str]  # path → blob, of the bot's part of the state
@@ -23,6 +25,27 @@ def edited_by_hand(git: Git, base: str, head: str) -> CommitInfo | None:
             if was == after:
                 del standing[path]
     return next((commit for _, commit in standing.values()), None)
+
+
+def refuse_hand_edits(session: Session, *, moved: bool = False) -> None:
+    """In the middle of a run: whoever's commit it now stands on, nothing that is written by hand there is obeyed."""
+    head, log = session.git.branch_head(session.branch), session.log
+    if head is None or head in (*log.made, log.seen) or not (moved or log.made):
+        return
+    commit = edited_by_hand(session.git, session.base_commit, head)
+    if commit is not None:
+        raise by_hand(commit, session.branch)
+    log.seen = head
+
+
+def by_hand(commit: CommitInfo, branch: str) -> StateByHand:
+    sha = commit.sha[:10]
+    return StateByHand(
+        f"{sha} on {branch} changes {STATE}/ by hand, which only prd2pr's own steps may do",
+        where=branch,
+        remedy=f"Revert it and push: `git revert {sha}`. "
+        f"If steps stand upon it already, put the branch back to the commit before {sha}.",
+    )
 
 
 def written_by(git: Git, commit: CommitInfo) -> Iterator[tuple[str, str, str]]:

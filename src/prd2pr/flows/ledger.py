@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from prd2pr.core.records import Phase, Spend
 from prd2pr.repo.journal import Entry
 
-__all__ = ["Entry", "refused_entries", "spent"]
+__all__ = ["Entry", "carried", "inherited", "owner", "refused_entries", "spent", "unrecorded"]
 
 
 def spent(entries: Iterable[Entry], subject: str = "") -> Spend:
@@ -16,6 +16,30 @@ def spent(entries: Iterable[Entry], subject: str = "") -> Spend:
     calls = (entry.facts for entry in entries if entry.kind == "call")
     mine = (Spend.model_validate(call["spend"]) for call in calls if call["key"].startswith(prefix))
     return sum(mine, Spend())
+
+
+def owner(entry: Entry) -> str:
+    """The story that it is about; of the planner's calls, what was planned."""
+    return str(entry.facts["story"] if entry.kind == "refused" else entry.facts["key"].partition("/")[0])
+
+
+def unrecorded(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """What no run's record on the branch holds yet."""
+    return tuple(entry for entry in entries if not entry.facts.get("recorded"))
+
+
+def inherited(entries: Iterable[Entry], run: str) -> Spend:
+    """What a run that was killed has spent: nobody but the next one can put it on record."""
+    return spent(entry for entry in unrecorded(entries) if entry.facts.get("run") != run)
+
+
+def carried(entries: Iterable[Entry], story: str, stories: Iterable[str]) -> tuple[Entry, ...]:
+    """What a commit about `story` does not take up: attempts and spending of other stories. The run's record has
+    the money by then, the story's own has not."""
+    others = {*stories} - {story}
+    return tuple(
+        Entry(entry.kind, entry.head, {**entry.facts, "recorded": True}) for entry in entries if owner(entry) in others
+    )
 
 
 def refused_entries(entries: Iterable[Entry], story: str, phase: Phase) -> list[Entry]:

@@ -7,6 +7,7 @@ no attempt of the role is counted for them. The rules are in docs/architecture.m
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import takewhile
 
 from prd2pr.core.evidence import Change, PathKind
 from prd2pr.core.policy import may_write, policy_for
@@ -121,8 +122,8 @@ def tell_refused(session: Session, position: Position, work: Work, judged: Judge
     verdict = f"{NOT_YET}{judged.verdict.phase.value.upper()} yet: {', '.join(sorted({each.code for each in errors}))}"
     text = f"{whose(position)}{verdict}"
     told = with_findings(position, judged, text)
-    last = position.cycle.steps[-1] if position.cycle.steps else None
-    if last and last.code_tree == work.head_tree and last.note.endswith(verdict):
+    notes = takewhile(lambda step: step.phase is Phase.NOTE, reversed(position.cycle.steps))
+    if any(note.code_tree == work.head_tree and note.note.endswith(verdict) for note in notes):
         return told
     session.progress.say("note", text=text)
     return commit_refused_work(session, told, judged, text, work.head_tree)

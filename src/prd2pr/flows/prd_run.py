@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from prd2pr.core.commit_message import read_step
@@ -17,6 +18,7 @@ from prd2pr.errors import BranchMoved, HubProblem, Prd2prError, SpendLimit, Stat
 from prd2pr.flows.ci_watch import stopped_by_ci
 from prd2pr.flows.drain import Inbox, Taken
 from prd2pr.flows.drive import drive, head_of, what_is_next
+from prd2pr.flows.hand_edits import refuse_hand_edits
 from prd2pr.flows.host import Host
 from prd2pr.flows.obey import obey
 from prd2pr.flows.obey.ahead import next_step
@@ -50,6 +52,7 @@ def carry_on(run: PrdRun) -> Rest:
     rest = begin(run) or stopped_by_ci(run.host.hub, run.session)
     listen(run)
     while True:
+        refuse_hand_edits(run.session)
         ask_again(run)
         late = run.host.deadline.passed()
         taken = run.inbox.next(status_of(run))
@@ -97,7 +100,7 @@ def ask_again(run: PrdRun) -> None:
     """Where nothing that is approved is left, the project waits for approval again, and `/approve` is in place."""
     session = run.session
     if status_of(run).state is ProjectState.SPRINT_ACTIVE:
-        with session.git.lock(f"branch-{session.prd.id}"):
+        with session.git.lock(f"branch-{session.prd.id}"), suppress(BranchMoved):  # then the next look will tell
             ready_head(session, head_of(session))
 
 
@@ -140,10 +143,13 @@ def status_of(run: PrdRun) -> Status:
 def carry_out(run: PrdRun, taken: Taken, rest: Rest | None) -> Rest | None:
     """What changes something shows in the status comment; what was asked or refused gets its answer."""
     run.asked = True
+    before = head_of(run.session)
     try:
         return obeyed_to(run, taken, rest)
     except BranchMoved:
+        run.session.journal.follow(before, head_of(run.session))
         run.inbox.again(taken)  # another run was quicker: the branch here follows it, and the comment is looked at anew
+        refuse_hand_edits(run.session, moved=True)
         return rest
     except (Stopped, HubProblem, StateProblem):
         raise  # not the command's fault, and nothing that comes after it would fare better

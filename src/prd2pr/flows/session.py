@@ -34,6 +34,8 @@ class RunLog:
     steps: list[str] = field(default_factory=list)
     lines: list[dict[str, Any]] = field(default_factory=list)
     spend: Spend = field(default_factory=Spend)
+    inherited: Spend = field(default_factory=Spend)  # of runs that were killed before they could put it on record
+    seen: str = ""  # a head that somebody else made, and whose state was looked at
     pending: Cursor | None = None  # a comment that is being carried out: the next commit moves the cursor there
 
     def add(self, at: str, kind: str, **facts: object) -> None:
@@ -47,8 +49,12 @@ class RunLog:
             model=self.model,
             steps=tuple(self.steps),
             outcome=outcome,
-            spend=self.spend,
+            spend=self.spend + self.inherited,
         )
+
+    def forget(self, lines: int, steps: int) -> None:
+        """What was written down for a commit that did not come about."""
+        del self.lines[lines:], self.steps[steps:]
 
 
 @dataclass(frozen=True)

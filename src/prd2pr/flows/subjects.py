@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from prd2pr.core.events import Commented, Dispatched, Event, Labelled, PullClosed, Pushed, Scheduled
-from prd2pr.core.hub import Issue
+from prd2pr.core.hub import Actor, Issue
 from prd2pr.core.issue_prd import issue_number, issue_prd_id, issue_prd_path, issue_prd_text
 from prd2pr.core.layout import ID
 from prd2pr.core.permission import LABEL_NEEDS, reaches
@@ -285,10 +285,11 @@ def never_begun(host: Host, about: Subject) -> bool:
 def is_trusted(host: Host, issue: Issue) -> bool:
     """The label was given by somebody who may; and since nobody knows what the issue said then, by its author too."""
     by = host.hub.labelled_by(issue.number, host.config.labels.trigger)
-    people = {issue.author, by} if by is not None else set()
-    return bool(people) and all(
-        not each.bot and reaches(host.hub.permission(each.login), LABEL_NEEDS) for each in people
-    )
+    return by is not None and may_label(host, by) and may_label(host, issue.author)
+
+
+def may_label(host: Host, person: Actor) -> bool:
+    return not person.bot and reaches(host.hub.permission(person.login), LABEL_NEEDS)
 
 
 def named(host: Host, wanted: str) -> About:

@@ -4,39 +4,56 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from prd2pr.core.hub import Comment, Issue
+from prd2pr.core.events import Commented
+from prd2pr.core.hub import Issue
 from prd2pr.core.issue_prd import issue_prd_id, issue_prd_path
 from prd2pr.core.outcome import Ending
 from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import Prd, Status
-from prd2pr.core.said.answers import NotNow
+from prd2pr.core.said.answers import Failed, NotNow
 from prd2pr.flows.drain import Inbox, Taken
 from prd2pr.flows.host import Host
 from prd2pr.flows.obey import obey
 from prd2pr.flows.prd_run import reason_of
-from prd2pr.flows.subjects import Subject, Unreadable, issue_subject
+from prd2pr.flows.subjects import Subject, Unreadable, issue_subject, may_label
 
 
-def answer_without_prd(host: Host, number: int, spoken: Comment | None) -> Ending | Subject:
+def answer_without_prd(host: Host, number: int, event: Commented | None) -> Ending | Subject:
     issue = host.hub.issue(number)
     if issue is None:
         return Ending("nothing-to-do", f"#{number} is not there any more")
-    inbox = Inbox(host.hub, host.clock, spoken)
+    inbox = Inbox(host.hub, host.clock, event.comment if event else None)
     inbox.listen_to(number)
     ending = Ending("nothing-to-do", f"nobody commands anything under #{number}")
     while (taken := inbox.next(Status())) is not None:
         if taken.ordered.command.name == "epic" and not issue.is_pull:
-            return begun(host, issue, taken)
+            return begun(host, inbox, as_meant(host, issue, event, taken), taken)
         ending = answered(host, inbox, issue, taken)
     return Ending("refused", inbox.refused) if inbox.refused and not ending.failed else ending
 
 
-def begun(host: Host, issue: Issue, taken: Taken) -> Subject | Ending:
+def as_meant(host: Host, issue: Issue, event: Commented | None, taken: Taken) -> Issue | None:
+    """The issue as whoever wrote the command saw it; None where that is not known. Its author can edit it at any time,
+    so a command whose own event was lost is taken only where the author could have given it himself."""
+    said = taken.ordered.comment
+    if event is not None and said is not None and event.comment.id == said.comment:
+        return replace(issue, title=event.title, body=event.body)
+    return issue if may_label(host, issue.author) else None
+
+
+def begun(host: Host, inbox: Inbox, issue: Issue | None, taken: Taken) -> Subject | Ending:
     """The issue becomes a PRD, with what the command says added to it."""
+    if issue is None:
+        reason = "what the issue said when this was written is not known, and its author may have changed it since"
+        label = host.config.labels.trigger
+        how = NextStep(f"Read it, then write the command again. Whoever may write here can give the label `{label}`.")
+        inbox.answer(taken, NotNow(taken.ordered.command.shown, reason, how), commit_url=host.commit_url)
+        return Ending("refused", reason)
     about = issue_subject(host, replace(issue, body=f"{issue.body}\n\n{taken.ordered.command.text}\n"))
     if isinstance(about, Subject):
         return replace(about, asked_by=taken.ordered.comment)
     assert isinstance(about, Unreadable), "an issue is a PRD or cannot be read as one"
+    inbox.answer(taken, Failed.of(taken.ordered.command.shown, about.problem), commit_url=host.commit_url)
     return Ending("refused", about.problem.what, about.problem.remedy)
 
 

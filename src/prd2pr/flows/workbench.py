@@ -23,7 +23,7 @@ from prd2pr.core.policy import WritePolicy
 from prd2pr.core.records import Design, Spend, Story
 from prd2pr.core.replan import PlanChange
 from prd2pr.errors import SpendLimit
-from prd2pr.flows.ledger import spent
+from prd2pr.flows.ledger import spent, unrecorded
 from prd2pr.flows.session import Session
 from prd2pr.models import estimate_of
 from prd2pr.ports import Model, Purpose, Reply, Request, RunRequest
@@ -218,7 +218,7 @@ def budget_of(session: Session, assignment: Assignment[Output]) -> Budget:
         limits=session.limits,
         spent_run=session.log.spend,
         spent_story=assignment.spent_story + (spent(unsettled, assignment.subject) if assignment.subject else Spend()),
-        spent_prd=assignment.spent_prd + spent(unsettled),
+        spent_prd=assignment.spent_prd + spent(unrecorded(unsettled)),
         started=session.log.started,
         seconds_story=assignment.seconds_story + under_way,
         seconds_prd=assignment.seconds_prd + under_way,
@@ -227,7 +227,9 @@ def budget_of(session: Session, assignment: Assignment[Output]) -> Budget:
 
 def note_call(session: Session, assignment: Assignment[Output], purpose: Purpose, reply: Reply) -> None:
     session.log.spend += reply.spend
-    session.journal.append("call", head=assignment.head, key=purpose.key(), spend=reply.spend.model_dump())
+    session.journal.append(
+        "call", head=assignment.head, key=purpose.key(), spend=reply.spend.model_dump(), run=session.log.id
+    )
     session.log.add(
         session.clock.now(),
         "call",

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -64,9 +64,19 @@ class Journal:
         """The entries that no commit has taken up yet: those written while the branch stood at `head`."""
         return tuple(entry for entry in self.entries() if entry.head == head)
 
-    def settle(self, head: str = "") -> None:
-        """Forget all entries but those of `head`. Either the old file is there or the new one, never a part."""
-        kept = [entry for entry in self.entries() if head and entry.head == head]
+    def settle(self, head: str = "", kept: Iterable[Entry] = ()) -> None:
+        """Forget all entries but those of `head`, and `kept`, which are put there: a commit about something else."""
+        here = (entry for entry in self.entries() if head and entry.head == head)
+        self._rewrite([*here, *(replace(entry, head=head) for entry in kept)])
+
+    def follow(self, old: str, new: str) -> None:
+        """The branch moved, and not by a commit that took the entries of `old` up: they are as open as before."""
+        entries = self.entries()
+        if any(entry.head == old for entry in entries):
+            self._rewrite([replace(entry, head=new) if entry.head == old else entry for entry in entries])
+
+    def _rewrite(self, kept: Sequence[Entry]) -> None:
+        """Either the old file is there or the new one, never a part."""
         if not kept and not self.path.exists():
             return
         with tempfile.NamedTemporaryFile(dir=self.path.parent, delete=False) as made:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from prd2pr.core.decision import Decision
-from prd2pr.core.effects import backlogs, sprints, stories
+from prd2pr.core.effects import backlogs, money, sprints, stories
 from prd2pr.core.effects.records import Effect, Found, Left, Objection
 
 __all__ = ["EFFECTS", "Effect", "Found", "Left", "Objection", "effect_of"]
@@ -35,6 +35,7 @@ EFFECTS: dict[str, Callable[[Found, Decision], Effect]] = {
     # What happens by itself.
     "stories wait for approval": sprints.wait_for_approval,
     "CI failed three times": sprints.block_for_ci,
+    money.SPENT: money.keep_account,
 }
 
 

@@ -11,7 +11,7 @@ from prd2pr.agents.answers import WorkReport
 from prd2pr.agents.roles import BUILDER, REFACTORER, TESTER, Role
 from prd2pr.core.commit_text import phase_outcome
 from prd2pr.core.cycle_machine import check_cycle
-from prd2pr.core.deeds import drafted
+from prd2pr.core.deeds import drafted, standing_steps
 from prd2pr.core.paths import TDD_ROOT
 from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import NOTHING_TO_REFACTOR, SETTLED, UNTESTED_KINDS, CycleState, Phase
@@ -154,7 +154,7 @@ def missing_phases(session: Session, command: str, position: Position) -> tuple[
 
 def judged_phase(session: Session, position: Position, phase: Phase) -> tuple[Position, Crossing | Judged] | Stuck:
     if phase is Phase.INTEGRATED:
-        refactored = any(step.phase is Phase.REFACTOR for step in position.cycle.steps)
+        refactored = any(step.phase is Phase.REFACTOR for step in standing_steps(position.cycle.steps))
         crossed = integrated(session, position, "" if refactored else NOTHING_TO_REFACTOR)
         return crossed if isinstance(crossed, Stuck) else (position, crossed)
     work = work_of(session, position, phase)

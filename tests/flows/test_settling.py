@@ -1,0 +1,133 @@
+"""Money and refused attempts reach the branch, whoever was killed and whatever was committed in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from deciding import Stage, stage_of
+from prd2pr.core.records import Phase, Spend
+from prd2pr.flows.drive import position_of, prd_spend, take_journal_along
+from prd2pr.flows.ledger import refused_entries, spent
+from prd2pr.flows.obey.ahead import budget_now
+from prd2pr.flows.settling import settle_up
+from world import World
+
+COST = Spend(calls=1, input_tokens=900, output_tokens=100, usd=0.25)
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with stage_of(World(tmp_path_factory.mktemp("settling")).start()) as made:
+        made.step()
+        made.give("/approve")
+        made.keep("approved")
+        made.step()
+        made.keep("designed")
+        yield made
+
+
+@pytest.fixture
+def stage(staged: Stage) -> Stage:
+    staged.back_to("designed")
+    staged.session.journal.settle()
+    staged.session.log.spend = staged.session.log.inherited = Spend()
+    return staged
+
+
+def pay(stage: Stage, story: str = "calc-1", run: str = "") -> None:
+    """A call that led to nothing yet; by this run, or by one that was killed."""
+    session, run = stage.session, run or stage.session.log.id
+    if run == session.log.id:
+        session.log.spend += COST
+    key = f"{story}/red/tester/1/1"
+    session.journal.append("call", head=stage.head, key=key, spend=COST.model_dump(), run=run)
+
+
+def refuse(stage: Stage) -> None:
+    tree = stage.session.git.code_tree(stage.head)
+    stage.session.journal.append(
+        "refused", head=stage.head, story="calc-1", phase="red", attempt=1, tree=tree,
+        findings=[], refused_writes=[], output="",
+    )  # fmt: skip
+
+
+def story_spend(stage: Stage, story: str = "calc-1") -> Spend:
+    return budget_now(stage.session, stage.state, story).spent_story
+
+
+def test_what_a_run_spent_for_nothing_is_on_the_branch_when_its_disk_is_gone(stage: Stage) -> None:
+    before = prd_spend(stage.state).usd
+    pay(stage)
+    refuse(stage)
+    settle_up(stage.session)
+    stage.session.journal.settle()  # the disk is gone
+    assert stage.session.git.commit_info(stage.head).subject.startswith("note(calc-1): spent without a step by prd2pr")
+    assert story_spend(stage).usd == 0.25
+    assert prd_spend(stage.state).usd == before + 0.25
+    cycle = stage.state.cycle("calc-1")
+    assert cycle is not None and [each.phase for each in cycle.refused] == [Phase.RED]
+    assert stage.wrong() == []
+
+
+def test_where_nothing_was_spent_nothing_is_written(stage: Stage) -> None:
+    head = stage.head
+    settle_up(stage.session)
+    assert stage.head == head
+
+
+@pytest.mark.parametrize("who", ["calc", "calc-2"])
+def test_money_for_plans_and_for_what_was_never_begun_is_the_prds(stage: Stage, who: str) -> None:
+    before = prd_spend(stage.state).usd
+    pay(stage, who)
+    settle_up(stage.session)
+    assert stage.session.git.commit_info(stage.head).subject.startswith("note(plan): spent without a step")
+    assert prd_spend(stage.state).usd == before + 0.25
+    assert "calc-2" not in stage.state.begun
+    assert stage.wrong() == []
+
+
+def test_a_note_about_something_else_takes_no_attempt_and_no_money_of_a_story_away(stage: Stage) -> None:
+    pay(stage)
+    refuse(stage)
+    stage.give("/tdd halt_all")
+    left = stage.session.journal.since(stage.head)
+    assert len(refused_entries(left, "calc-1", Phase.RED)) == 1
+    assert spent(left, "calc-1").usd == 0.25
+    at_halt = prd_spend(stage.state).usd
+    stage.give("/tdd pause calc-1")
+    assert story_spend(stage).usd == 0.25
+    assert prd_spend(stage.state).usd == at_halt, "counted once"
+    assert stage.session.journal.entries() == ()
+    assert stage.wrong() == []
+
+
+def test_the_money_of_a_killed_run_is_put_on_record_once_by_the_next(stage: Stage) -> None:
+    before = prd_spend(stage.state).usd
+    pay(stage, run="killed")
+    stage.give("/tdd halt_all")
+    assert prd_spend(stage.state).usd == before + 0.25
+    stage.give("/tdd resume")
+    assert prd_spend(stage.state).usd == before + 0.25
+
+
+def test_a_persons_commit_on_top_lets_no_attempt_be_forgotten(stage: Stage) -> None:
+    git, old = stage.session.git, stage.head
+    pay(stage)
+    tree = git.tree(old)
+    made = stage.world.git("commit-tree", tree, "-p", old, "-m", "Mine")
+    stage.world.git("update-ref", f"refs/heads/{stage.session.branch}", made)
+    take_journal_along(stage.session)
+    position = position_of(stage.session, stage.head, stage.state, stage.state.backlog.stories[0])
+    assert stage.head == made != old
+    assert spent(stage.session.journal.since(position.head), "calc-1").usd == 0.25
+
+
+def test_what_a_step_took_up_before_a_kill_is_not_counted_again(stage: Stage) -> None:
+    old = stage.head
+    pay(stage)
+    stage.give("/tdd pause calc-1")
+    stage.session.journal.append("call", head=old, key="calc-1/red/tester/1/1", spend=COST.model_dump(), run="killed")
+    take_journal_along(stage.session)
+    assert stage.session.journal.since(stage.head) == ()
