@@ -1,6 +1,7 @@
 """Puts this directory on the path, so that tests can import `fakes`; and the suite's Python first on the PATH.
 
-Without that, whatever `python3` happens to be there would run the tests of the projects that prd2pr works on.
+Without that, whatever `python3` happens to be there would run the tests of the projects that prd2pr works on. What tests
+prove is kept apart from what the user has proved.
 """
 
 from __future__ import annotations
@@ -9,4 +10,11 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory) -> None:
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))

@@ -16,7 +16,8 @@ import pytest
 import yaml
 
 from prd2pr.config import Config, load_config
-from prd2pr.entry.workflow import WORKFLOW_PATH, workflow_text
+from prd2pr.core.statement import TEST_RESULT
+from prd2pr.entry.workflow import VERIFY_PATH, WORKFLOW_PATH, workflow_text
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
@@ -39,13 +40,14 @@ def written(tmp_path_factory) -> Path:
     place = tmp_path_factory.mktemp("written")
     subprocess.run(["git", "init", "-q", "-b", "trunk", str(place)], check=True)
     command = [sys.executable, "-m", "prd2pr", "init", "--repo", str(place), "--action", f"prd2pr/prd2pr@{'a' * 40}"]
+    command += ["--verify"]
     subprocess.run(command, check=True, capture_output=True)
     return place
 
 
 @pytest.fixture(scope="session")
 def workflows(written) -> list[Path]:
-    return [*sorted((ROOT / ".github/workflows").glob("*.y*ml")), written / WORKFLOW_PATH]
+    return [*sorted((ROOT / ".github/workflows").glob("*.y*ml")), written / WORKFLOW_PATH, written / VERIFY_PATH]
 
 
 @pytest.fixture(scope="session")
@@ -211,6 +213,43 @@ def test_it_follows_the_configuration():
     assert usual["jobs"]["work"]["steps"][-1]["env"] == {"ANTHROPIC_API_KEY": "${{ secrets.ANTHROPIC_API_KEY }}"}
 
 
+# --- the workflow that proves pull requests again ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def proving(written) -> dict[Any, Any]:
+    read: dict[Any, Any] = yaml.safe_load((written / VERIFY_PATH).read_text(encoding="utf-8"))
+    return read
+
+
+def test_what_proves_pull_requests_meets_no_secret_and_writes_nothing(proving, written):
+    assert proving[True] == {"pull_request": None}
+    assert proving["permissions"] == {}
+    assert proving["jobs"]["verify"]["permissions"] == {"contents": "read"}
+    assert "secrets" not in (written / VERIFY_PATH).read_text(encoding="utf-8")
+    checkout = proving["jobs"]["verify"]["steps"][0]["with"]
+    assert checkout == {"fetch-depth": 0, "persist-credentials": False}
+    assert proving["jobs"]["verify"]["name"] == "prd2pr verify"  # what a ruleset names
+
+
+def test_who_may_sign_runs_no_code_of_the_pull_request(proving):
+    sign = proving["jobs"]["sign"]
+    assert sign["permissions"] == {"id-token": "write", "attestations": "write"}
+    assert [step["uses"].partition("@")[0] for step in sign["steps"]] == [
+        "actions/download-artifact",
+        "actions/attest",
+        "actions/upload-artifact",
+    ]
+    assert "head.repo.full_name == github.repository" in sign["if"]
+    (attest,) = [step["with"] for step in sign["steps"] if step.get("id") == "attest"]
+    assert attest["predicate-type"] == TEST_RESULT
+
+
+def test_mode_verify_is_given_no_token(action):
+    verify = next(step for step in action["runs"]["steps"] if step.get("id") == "verify")
+    assert set(verify["env"]) == {"PRD2PR"}
+
+
 # --- the Action's own contract ----------------------------------------------------------------------------------------
 
 
@@ -223,7 +262,7 @@ def action() -> dict[str, Any]:
 def test_the_action_has_the_agreed_inputs_and_outputs(action):
     assert set(action["inputs"]) == {"mode", "model", "token", "app-id", "private-key", "max-minutes"}
     worked = {"outcome", "pr", "branch", "story", "phase", "cost", "report"}
-    assert set(action["outputs"]) == worked | {"go", "reason"}
+    assert set(action["outputs"]) == worked | {"go", "reason", "proved", "statements"}
     for name in worked:
         assert action["outputs"][name]["value"] == f"${{{{ steps.work.outputs.{name} }}}}"
 

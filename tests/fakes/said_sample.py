@@ -42,6 +42,7 @@ from prd2pr.core.said.answers import (
     Overview,
     PlanShown,
     Registering,
+    ReportRow,
     SprintShown,
     StateShown,
     StoryStatusShown,
@@ -50,12 +51,14 @@ from prd2pr.core.said.answers import (
     Unknown,
     Verified,
     VerifiedRow,
+    VerifyReport,
 )
 from prd2pr.core.said.checks import CheckView
 from prd2pr.core.said.markers import status_marker, story_marker, tracking_marker, waiting_marker
 from prd2pr.core.said.plans import PlanDiff, plan_view
 from prd2pr.core.said.status import status_view
 from prd2pr.core.said.tracking import tracking_view
+from prd2pr.core.statement import Statements
 from prd2pr.errors import SetupProblem
 from prd2pr.forges.said import check_text, needed_text, status_text, story_issue_text, tracking_text, whole_check_text
 
@@ -229,6 +232,19 @@ def read() -> dict[str, Answer]:
             ),
             sha("head"),
         ),
+        "verify_report": VerifyReport(
+            "NOT all proved: 11 of 12 steps; 1 commit claims no step: unproven",
+            sha("base"),
+            sha("head"),
+            (
+                ReportRow(sha("c"), "red(loyalty-2): redeem", "loyalty/loyalty-2/2", "red", "proved"),
+                ReportRow(sha("a"), "green(loyalty-2): pass", "loyalty/loyalty-2/3", "green", "NOT SO", (LOCKED,)),
+                ReportRow(sha("b"), "quick fix", "", "", "UNPROVEN"),
+            ),
+            "23 test runs made for it.",
+            (("RUN104", "the run was not sandboxed", 12),),
+            Statements(12, 1, (Finding(code="VER201", severity="error", message="about another", path="a.json"),)),
+        ),
         "tests_run": TestsRun(sha("head"), 41, 39, 1, 0, 1, 3.2, (), (fails,)),
         "tests_run_dishonest": TestsRun(sha("head"), 41, 41, seconds=3, problems=("the hidden failing test passed",)),
         "explained": Explained(
@@ -369,4 +385,4 @@ def worded(value: Any, word: Callable[[], str]) -> Any:
     return replace(value, **{f.name: worded(getattr(value, f.name), word) for f in fields(value) if f.name not in kept})
 
 
-FIXED = frozenset({"commit", "head", "joint", "order", "severity", "sha", "tone", "unit"})
+FIXED = frozenset({"commit", "head", "joint", "order", "severity", "sha", "start", "tone", "unit"})

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -103,3 +104,18 @@ def test_a_damaged_file_is_replaced(tmp_path: Path, damage: bytes) -> None:
     CachedRunner(inner, tmp_path).run(RunRequest("a"))
     assert inner.asked == 2
     assert kept.read_bytes() == whole
+
+
+def test_what_was_written_since_a_moment_is_not_believed(tmp_path: Path) -> None:
+    """A test that runs now can write into a directory of this user; what lay there before it cannot have made."""
+    inner = CountingRunner()
+    CachedRunner(inner, tmp_path).run(RunRequest("a"))
+    (kept,) = tmp_path.iterdir()
+    until = kept.stat().st_ctime_ns
+    assert CachedRunner(inner, tmp_path, believed_until=until).run(RunRequest("a")).exit_status == 1
+    assert inner.asked == 1
+    kept.write_text(kept.read_text().replace('"exit_status":1', '"exit_status":0'))
+    os.utime(kept, ns=(0, 0))  # a forger sets the time back, of the content: that of the inode stays
+    later = CachedRunner(inner, tmp_path, believed_until=until)
+    assert later.run(RunRequest("a")).exit_status == 1
+    assert (inner.asked, later.found, later.made) == (2, 0, 1)

@@ -135,4 +135,32 @@ _VERIFY: tuple[FindingKind, ...] = (
     ),
 )
 
-RUN_FINDINGS: tuple[FindingKind, ...] = (*_RUN, *_VERIFY)
+_STATEMENTS: tuple[FindingKind, ...] = (
+    law(
+        "VER201",
+        "a statement is about something else than the branch holds",
+        "The digests of an attestation are not those of a step here: the branch was rewritten since, or the statement "
+        "was made for another one.",
+        bad="gitCommit 1f…, and no step of this branch is that commit",
+        good="gitCommit, gitTree and the evidence's sha256 are those of loyalty/loyalty-2/3",
+        hint="make the statements anew with `prd2pr verify --attest`, or take away those of other branches.",
+    ),
+    law(
+        "VER202",
+        "a statement says something else than what is proved",
+        "An attestation names other results than the evidence in the commit, or attests a step that is not proved.",
+        bad="statement: PASSED, test_redeem passed; evidence: test_redeem failed",
+        good="statement and evidence name the same tests with the same results",
+        hint="do not trust whoever made the statement; the commits and their runs are what counts.",
+    ),
+    law(
+        "VER203",
+        "a statement cannot be read",
+        "It is no in-toto Statement with the test-result predicate, nor a bundle that holds one.",
+        bad='{"hello": "world"}',
+        good='{"_type": "https://in-toto.io/Statement/v1", "subject": …, "predicateType": …, "predicate": …}',
+        hint="take the file away, or make it anew with `prd2pr verify --attest`.",
+    ),
+)
+
+RUN_FINDINGS: tuple[FindingKind, ...] = (*_RUN, *_VERIFY, *_STATEMENTS)

@@ -68,6 +68,7 @@ COMMANDS: tuple[Command, ...] = (
         (
             REPO,
             option("--action", help="the Action to use (default: this prd2pr's own commit)", metavar="OWNER/REPO@SHA"),
+            option("--verify", help="also the workflow that proves every pull request again", action="store_true"),
         ),
         "prd2pr init",
     ),
@@ -149,6 +150,20 @@ COMMANDS: tuple[Command, ...] = (
             ),
             REPO,
             JSON,
+            option("--markdown", help="write the report as Markdown", metavar="FILE"),
+            option(
+                "--fresh",
+                help="make every test run again, also those that an earlier verify made here",
+                action="store_true",
+            ),
+            option("--workers", help="steps proved side by side (default: one for each core)", metavar="N", type=int),
+            option("--attest", help="write an in-toto Statement for each proved step", metavar="DIR"),
+            option(
+                "--statements",
+                help="look at these statements or bundles too (default: prd2pr-statements/, where it is there)",
+                metavar="PATH",
+            ),
+            option("--job", help="as a check in GitHub Actions: the pull request of the event", action="store_true"),
         ),
         "prd2pr verify main..prd2pr/loyalty",
     ),

@@ -28,7 +28,7 @@ from prd2pr.flows.gather import Gathering
 from prd2pr.flows.session import Hired, RunLog, Session
 from prd2pr.flows.writers import LocalWriter
 from prd2pr.models import open_model, recorded
-from prd2pr.ports import BranchWriter, Progress, TestRunner
+from prd2pr.ports import BranchWriter, Progress
 from prd2pr.repo.git import Git
 from prd2pr.repo.journal import Journal
 from prd2pr.repo.store import StateStore
@@ -123,11 +123,15 @@ def limits_of(config: Config) -> Limits:
     return Limits(**config.budget.model_dump())
 
 
-def open_runner(git: Git, config: Config, *, cached: bool, many: bool = False) -> TestRunner:
-    """`cached`: results are kept on disk. `verify` keeps them only while it runs: it believes nothing older.
+def open_runner(git: Git, config: Config, *, cached: bool, many: bool = False) -> CachedRunner:
+    """`cached`: results are kept in the repository's private directory; else only while the program runs.
 
     `many`: run will follow run.
     """
+    return CachedRunner(plain_runner(git, config, many=many), git.private / "cache" / "runs" if cached else None)
+
+
+def plain_runner(git: Git, config: Config, *, many: bool = False) -> PytestRunner:
     if config.test.command:
         raise SetupProblem(
             "test.command is set, and this version runs pytest only",
@@ -141,12 +145,18 @@ def open_runner(git: Git, config: Config, *, cached: bool, many: bool = False) -
             remedy="install what the tests need into an interpreter and name it as test.python",
         )
     python = find_python(git.workdir, config.test.python)
-    inner = PytestRunner(git.export, python, config.test, many=many)
-    return CachedRunner(inner, git.private / "cache" / "runs" if cached else None)
+    return PytestRunner(git.export, python, config.test, many=many)
 
 
 def gathering_of(git: Git, config: Config, *, cached: bool, many: bool = False) -> Gathering:
     return Gathering(git, open_runner(git, config, cached=cached, many=many), path_rules(config))
+
+
+def proving(git: Git, config: Config, store: Path | None, workers: int) -> list[Gathering]:
+    """One for each worker. They believe what an earlier `verify` left in `store`, not what a run leaves there."""
+    began = time.time_ns()
+    runners = (CachedRunner(plain_runner(git, config, many=True), store, believed_until=began) for _ in range(workers))
+    return [Gathering(git, runner, path_rules(config)) for runner in runners]
 
 
 def hiring(

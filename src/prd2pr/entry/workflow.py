@@ -11,6 +11,7 @@ from prd2pr.errors import SetupProblem, UsageProblem
 from prd2pr.templating import render
 
 WORKFLOW_PATH = ".github/workflows/prd2pr.yml"
+VERIFY_PATH = ".github/workflows/prd2pr-verify.yml"
 PINNED = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+@[0-9a-f]{40}")
 KEYS = {"anthropic": "ANTHROPIC_API_KEY", "claude-": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 DEFAULT_BRANCH = "main"
@@ -19,6 +20,10 @@ DEFAULT_BRANCH = "main"
 def workflow_text(config: Config, branch: str, action: str = "") -> str:
     values = {"branch": branch, "prds": config.prds, "keys": key_names(config), "action": action or own_action()}
     return render("init/workflow.yml.j2", values)
+
+
+def verify_workflow_text(action: str = "") -> str:
+    return render("init/verify.yml.j2", {"action": action or own_action()})
 
 
 def own_action() -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from prd2pr.core.checked import Checked
 from prd2pr.core.picture_parts import CommitRow, Figure, NextStep, PullPicture
 from prd2pr.core.said.status import NotProved, Refuted
 from prd2pr.flows.obey.proving import forgetful
 from prd2pr.flows.peoples_work import step_of
 from prd2pr.flows.session import Session
 from prd2pr.flows.start import start_of
-from prd2pr.flows.verify import Checked, Verifier
+from prd2pr.flows.verify import Verifier
 
 SETTLED_TONES = ("proven", "unproven")
 LOOK = NextStep(

@@ -3,6 +3,8 @@
 Nothing that a commit claims is believed: digests are computed, trees are compared, tests are run, and the gates judge
 what is seen now. What a step needs to know (design, criteria, ids and blobs of RED) is taken from its parent commit,
 which was itself proved before. What the records say is looked at in `claims.py`, the runs and verdicts here.
+
+A commit is judged from itself and its parents alone, so steps can be proved side by side; what is told is in order.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from prd2pr.core.advance import Crossed, advance
+from prd2pr.core.checked import DRAFT, Checked
 from prd2pr.core.commit_message import StepRef, read_step
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.deeds import DRAFTED_IN
@@ -25,54 +28,14 @@ from prd2pr.flows.claims import Claim, error, record_findings
 from prd2pr.flows.decided_claims import decision_of
 from prd2pr.flows.gather import Gathering, StoryContext, gather
 from prd2pr.flows.peoples_work import step_of
+from prd2pr.flows.side_by_side import side_by_side
 from prd2pr.flows.undoing import Undoing, undoing
 from prd2pr.repo.git import CommitInfo, Git
 from prd2pr.repo.store import StateStore
 
+Check = Callable[[CommitInfo], tuple[Checked, set[str]]]
 UNGATED = (Phase.PLAN, Phase.DESIGN, Phase.NOTE)
-DRAFT = "draft"
 OUTCOME_OF_RECORD = ("state", "tests", "test_files", "design", "pre_implemented")
-
-
-@dataclass(frozen=True)
-class Checked:
-    """One commit: what it claims to be, and what is so."""
-
-    commit: str
-    subject: str
-    step: str = ""  # loyalty/loyalty-1/2
-    phase: str = ""
-    claimed: str = ""  # "accepted" or "draft", or nothing where no step is claimed
-    findings: tuple[Finding, ...] = ()
-    proved_with: str = ""  # the step whose gate has judged this commit together with its own
-
-    @property
-    def draft(self) -> bool:
-        return self.claimed == DRAFT
-
-    @property
-    def sound(self) -> bool:
-        return not any(finding.severity == "error" for finding in self.findings)
-
-    @property
-    def proved(self) -> bool:
-        return bool(self.proved_with or (self.step and not self.draft)) and self.sound
-
-    @property
-    def unproven(self) -> bool:
-        """Nobody has claimed that a gate has judged it, and none has."""
-        return not self.proved_with and (not self.step or (self.draft and self.sound))
-
-    def as_json(self) -> dict[str, object]:
-        return {
-            "commit": self.commit,
-            "step": self.step or None,
-            "phase": self.phase or None,
-            "claimed": self.claimed or None,
-            "proved": self.proved,
-            "proved_with": self.proved_with or None,
-            "findings": [finding.model_dump() for finding in self.findings],
-        }
 
 
 def claim_of(git: Git, commit: CommitInfo, step: StepRef) -> Claim:
@@ -128,6 +91,7 @@ class Verifier:
     gathering: Gathering
     policy: GatePolicy
     on_checked: Callable[[Checked], None]
+    beside: tuple[Gathering, ...] = ()  # one for each further worker, since a runner serves one run at a time
 
     def verify(self, base: str, head: str) -> list[Checked]:
         """Every commit of the range: steps along first parents, and all that a merge brought in beside them."""
@@ -138,14 +102,16 @@ class Verifier:
         for each in done:
             self.on_checked(each)
         held: list[Checked] = []  # told once it is known whether a later step has judged them too
-        for commit in line:
-            checked, covered = self.check(commit)
-            held = [with_step(each, checked) if each.commit in covered else each for each in held]
+        for checked, covered in side_by_side([self.check, *self.others()], line):
+            held = [each.with_step(checked) if each.commit in covered else each for each in held]
             held.append(checked)
             if checked.phase in GATED or not any(each.unproven for each in held):
                 done += self.told(held)
                 held = []
         return done + self.told(held)
+
+    def others(self) -> list[Check]:
+        return [replace(self, gathering=gathering).check for gathering in self.beside]
 
     def told(self, held: list[Checked]) -> list[Checked]:
         for each in held:
@@ -257,13 +223,6 @@ class Verifier:
             if getattr(expected, name) != getattr(after, name):
                 what = f"`{name}` is not what this step leads to"
                 yield error("VER106", what, claim.state.paths.cycle(claim.step.story))
-
-
-def with_step(checked: Checked, step: Checked) -> Checked:
-    """Nobody claimed it for this commit alone; the gate of the step has judged it."""
-    if not checked.unproven:
-        return checked
-    return replace(checked, proved_with=step.step, findings=())
 
 
 def unproven(commit: CommitInfo, why: str) -> Checked:

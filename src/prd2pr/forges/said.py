@@ -13,7 +13,7 @@ from datetime import datetime
 from prd2pr.core.picture_parts import PullPicture
 from prd2pr.core.pr_text import BODY_LIMIT, block, code, fit, neutral, paragraphs, prose
 from prd2pr.core.records import Prd, RunRecord, Story
-from prd2pr.core.said.answers import Answer, LogLine, PlanShown
+from prd2pr.core.said.answers import Answer, LogLine, PlanShown, VerifyReport
 from prd2pr.core.said.checks import CheckView
 from prd2pr.core.said.markers import marked
 from prd2pr.core.said.plans import diff_lines, estimate_text
@@ -25,6 +25,7 @@ from prd2pr.templating import Filters, environment
 BLANK_LINES = re.compile(r"\n{3,}")
 # Of one value. Where a template asks for less it says so.
 LONGEST_CODE, LONGEST_SENTENCE, LONGEST_BLOCK = 300, 1000, 8000
+REPORT_LIMIT = 900_000
 CUT = "\n\nThe rest is left out for length; the branch holds all of it, under `.orch-state/`.\n"
 
 
@@ -109,6 +110,11 @@ def story_issue_text(story: Story, prd: Prd, pull: int | None, *, marker: str) -
 def summary_text(view: StatusView, body: str) -> str:
     """A job's summary: how it ended, then what the pull request says."""
     return f"{text_of('status', it=view)}\n---\n\n{body}"
+
+
+def report_text(report: VerifyReport, *, commit_url: str = "") -> str:
+    """For a file or a job's summary, which take more than a comment does."""
+    return within(text_of(report.template, it=report, commit_url=commit_url), REPORT_LIMIT)
 
 
 # --- making -----------------------------------------------------------------------------------------------------------

@@ -28,9 +28,15 @@ class IdentifiedRunner(Protocol):
 class CachedRunner:
     """Implements `ports.TestRunner`. With a directory, reports outlive the process; without one, they do not."""
 
-    def __init__(self, inner: IdentifiedRunner, directory: Path | None = None) -> None:
+    def __init__(
+        self, inner: IdentifiedRunner, directory: Path | None = None, *, believed_until: int | None = None
+    ) -> None:
+        """`believed_until`, in nanoseconds: a file that was touched later may be the work of a test that ran since."""
         self._inner = inner
         self._directory = directory
+        self._believed_until = believed_until
+        self.found = 0  # in files of the directory
+        self.made = 0
         self._kept: dict[str, RunReport] = {}
 
     def run(self, request: RunRequest) -> RunReport:
@@ -40,6 +46,7 @@ class CachedRunner:
             self._kept[key] = known
             return known
         report = self._inner.run(request)
+        self.made += 1
         if worth_keeping(report):
             self._kept[key] = report
             self._write(key, report)
@@ -68,10 +75,16 @@ class CachedRunner:
         if self._directory is None:
             return None
         try:
-            report = RunReport.model_validate_json((self._directory / f"{key}.json").read_bytes())
+            with (self._directory / f"{key}.json").open("rb") as file:
+                # The time of the last change of the inode: nobody but root can set it back.
+                late = self._believed_until is not None and os.fstat(file.fileno()).st_ctime_ns > self._believed_until
+                report = None if late else RunReport.model_validate_json(file.read())
         except (OSError, ValidationError):
             return None  # not there, or damaged: the run is simply done again
-        return report if worth_keeping(report) else None
+        if report is None or not worth_keeping(report):
+            return None
+        self.found += 1
+        return report
 
     def _write(self, key: str, report: RunReport) -> None:
         if self._directory is None:

@@ -15,6 +15,7 @@ from prd2pr.core.picture_parts import CostRow, Figure, NextStep, StoryRow
 from prd2pr.core.records import Sprint, Status
 from prd2pr.core.refusal import Refusal
 from prd2pr.core.said.plans import PlanDiff, PlanView
+from prd2pr.core.statement import Statements
 from prd2pr.errors import Prd2prError
 
 NOTHING_NEXT = NextStep("")
@@ -268,6 +269,32 @@ class Verified:
 
 
 @dataclass(frozen=True)
+class ReportRow:
+    """A commit of a verified branch, whatever was found."""
+
+    sha: str
+    subject: str
+    step: str
+    phase: str
+    outcome: str  # proved, UNPROVEN, NOT SO, or proved as part of another step
+    errors: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class VerifyReport:
+    """`prd2pr verify` as a document: the whole branch, commit by commit."""
+
+    template: ClassVar[str] = "verify_report"
+    total: str
+    start: str  # the commit that the branch left
+    head: str
+    rows: tuple[ReportRow, ...]
+    runs: str = ""  # how many test runs were made for it
+    warnings: tuple[tuple[str, str, int], ...] = ()  # code, text, number of commits
+    statements: Statements | None = None
+
+
+@dataclass(frozen=True)
 class TestsRun:
     __test__ = False
     template: ClassVar[str] = "tests_run"
@@ -362,6 +389,7 @@ Answer = (
     | Metrics
     | BudgetShown
     | Verified
+    | VerifyReport
     | TestsRun
     | Explained
     | SprintShown

@@ -8,7 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from prd2pr.config import CONFIG_PATH, DEFAULT_PRDS, load_config
-from prd2pr.entry.workflow import DEFAULT_BRANCH, WORKFLOW_PATH, key_names, named_action, workflow_text
+from prd2pr.entry.workflow import (
+    DEFAULT_BRANCH,
+    VERIFY_PATH,
+    WORKFLOW_PATH,
+    key_names,
+    named_action,
+    verify_workflow_text,
+    workflow_text,
+)
 from prd2pr.errors import NotARepository
 from prd2pr.repo.git import Git
 from prd2pr.templating import render
@@ -32,6 +40,8 @@ def main(options: argparse.Namespace) -> int:
     place(root / "prds/_template.md", "prds/_template.md", lambda: render("init/prd_template.md.j2", {}))
     config = load_config((root / CONFIG_PATH).read_text(encoding="utf-8"))
     place(root / WORKFLOW_PATH, WORKFLOW_PATH, lambda: workflow_text(config, branch, action))
+    if options.verify:
+        place(root / VERIFY_PATH, VERIFY_PATH, lambda: verify_workflow_text(action))
     keys = " and ".join(key_names(config)) or "of your model, if it needs one"
     sys.stdout.write(NEXT.format(branch=branch, keys=keys))
     return 0

@@ -4,16 +4,45 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from prd2pr.core.checked import Checked, all_proved, as_json, total_line, warnings_of
+from prd2pr.core.said.answers import ReportRow, VerifyReport
+from prd2pr.core.statement import Statements
 from prd2pr.core.wording import count
+from prd2pr.entry.actions import job_of
+from prd2pr.entry.proved_before import prune, results_store
 from prd2pr.entry.under_way import branches_with_state
-from prd2pr.entry.wiring import gate_policy, gathering_of, read_config
-from prd2pr.errors import CannotJudge, SetupProblem, StateProblem
+from prd2pr.entry.verify_job import VerifyJob, verify_job
+from prd2pr.entry.wiring import gate_policy, proving, read_config
+from prd2pr.errors import CannotJudge, SetupProblem, StateProblem, UsageProblem
 from prd2pr.flows.start import Start, is_base, prd_ids, start_of
-from prd2pr.flows.verify import Checked, Verifier
+from prd2pr.flows.statements import STATEMENTS, attestable, look_at_statements, write_statements
+from prd2pr.flows.verify import Verifier
+from prd2pr.forges.said import report_text
 from prd2pr.repo.git import Git
+from prd2pr.runners.cache import CachedRunner
+
+
+@dataclass(frozen=True)
+class Proved:
+    """One branch, looked at."""
+
+    start: Start
+    head: str
+    checked: tuple[Checked, ...]
+    found: int = 0  # test runs that an earlier verify had made
+    made: int = 0
+    written: int = 0  # statements
+    statements: Statements | None = None
+
+    @property
+    def all(self) -> bool:
+        return all_proved(self.checked) and not (self.statements and self.statements.findings)
 
 
 def main(options: argparse.Namespace) -> int:
@@ -26,25 +55,74 @@ def main(options: argparse.Namespace) -> int:
 
 def judged(options: argparse.Namespace) -> int:
     with Git.open(Path(options.repo)) as git:
-        checked: list[Checked] = []
-        for start, head in ranges(git, options.range):
-            if not options.json:
-                sys.stdout.write(f"from {start.commit[:10]} ({start.name}) to {head[:10]}\n")
-            checked += verifier_of(git, start, quiet=options.json).verify(start.commit, head)
-    if not checked:
+        job = verify_job(job_of(), git) if options.job else None
+        if job and job.nothing:
+            return job.nothing_to_prove()
+        asked = job.range if job else options.range
+        say = no_words if options.json else aloud
+        proved = [prove(git, start, head, options, say) for start, head in ranges(git, asked)]
+    if not any(each.checked for each in proved):
         raise CannotJudge("there is no commit to verify", remedy="name a range: prd2pr verify main..prd2pr/my-feature")
     if options.json:
-        sys.stdout.write(json.dumps(as_json(checked), indent=2) + "\n")
+        sys.stdout.write(json.dumps(json_of(proved), indent=2) + "\n")
     else:
-        sys.stdout.write(f"{warning_lines(checked)}{total_line(checked)}\n")
-    return 0 if all(each.proved for each in checked) else 1
+        say(last_words(proved))
+    report(options, job, proved)
+    return 0 if all(each.all for each in proved) else 1
 
 
-def verifier_of(git: Git, start: Start, *, quiet: bool) -> Verifier:
+def aloud(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def no_words(_: str) -> None:
+    """JSON comes at the end, in one piece."""
+
+
+def prove(git: Git, start: Start, head: str, options: argparse.Namespace, say: Callable[[str], None]) -> Proved:
     """Rules come from where the branch started, never from the branch itself."""
+    say(f"from {start.commit[:10]} ({start.name}) to {head[:10]}\n")
     config = read_config(git, start.commit)
-    on_checked = keep_quiet if quiet else show
-    return Verifier(git, gathering_of(git, config, cached=False, many=True), gate_policy(config), on_checked)
+    # In a job nothing that was kept is believed: there, what another workflow can write, it can poison.
+    store = None if options.fresh or options.job else results_store(os.environ)
+    first, *others = proving(git, config, store, workers(options))
+    verifier = Verifier(git, first, gate_policy(config), lambda each: say(shown(each)), tuple(others))
+    checked = tuple(verifier.verify(start.commit, head))
+    runners = [each.runner for each in (first, *others) if isinstance(each.runner, CachedRunner)]
+    if store:
+        prune(store)
+    proved = Proved(start, head, checked, sum(each.found for each in runners), sum(each.made for each in runners))
+    return with_statements(git, proved, options)
+
+
+def workers(options: argparse.Namespace) -> int:
+    if options.workers is not None and options.workers < 1:
+        raise UsageProblem("there must be at least one worker", where="--workers", remedy="leave it out, or write 2")
+    return options.workers or len(os.sched_getaffinity(0))
+
+
+def with_statements(git: Git, proved: Proved, options: argparse.Namespace) -> Proved:
+    place = statements_place(git, options)
+    if place is None and not options.attest:
+        return proved
+    steps = attestable(git, proved.start.commit, proved.checked)
+    seen = look_at_statements(place, steps, proved.checked) if place else None
+    job = job_of()
+    written = write_statements(Path(options.attest), steps, proved.checked, job.run_url) if options.attest else 0
+    return replace(proved, statements=seen, written=written)
+
+
+def statements_place(git: Git, options: argparse.Namespace) -> Path | None:
+    """What is named; else, where it is there, the directory beside .orch-state. What is to be written is not read."""
+    if options.statements:
+        place = Path(options.statements)
+        if not place.exists():
+            raise UsageProblem("there is no such file or directory", where=str(place), remedy="name the statements")
+        return place
+    usual = (git.workdir or git.common_dir) / STATEMENTS
+    written = options.attest and Path(options.attest).resolve() == usual.resolve()
+    return usual if usual.is_dir() and not written else None
 
 
 def ranges(git: Git, given: str | None) -> list[tuple[Start, str]]:
@@ -70,59 +148,82 @@ def ranges(git: Git, given: str | None) -> list[tuple[Start, str]]:
     return found
 
 
-def keep_quiet(_: Checked) -> None:
-    """JSON comes at the end, in one piece."""
+# --- what is said -----------------------------------------------------------------------------------------------------
 
 
-def show(checked: Checked) -> None:
-    mark = "proved  " if checked.proved else "UNPROVEN" if checked.unproven else "NOT SO  "
-    sys.stdout.write(f"{mark}  {checked.commit[:10]}  {checked.subject}\n")
+def shown(checked: Checked) -> str:
+    lines = [f"{checked.mark:<8}  {checked.commit[:10]}  {checked.subject}"]
     if checked.proved_with:
-        sys.stdout.write(f"          proved as part of {checked.proved_with}\n")
+        lines.append(f"          proved as part of {checked.proved_with}")
     elif checked.draft and checked.unproven:
-        sys.stdout.write("          a draft: no gate has judged it yet\n")
-    for finding in checked.findings:
-        if finding.severity == "error":
-            where = f" {finding.path}" if finding.path else ""
-            sys.stdout.write(f"          {finding.code}{where}: {finding.message}\n")
-    sys.stdout.flush()
+        lines.append("          a draft: no gate has judged it yet")
+    for finding in checked.errors:
+        where = f" {finding.path}" if finding.path else ""
+        lines.append(f"          {finding.code}{where}: {finding.message}")
+    return "\n".join(lines) + "\n"
 
 
-def warning_lines(checked: list[Checked]) -> str:
-    """Each warning once, with the number of commits that it is about: repeated under every commit, nobody reads it."""
-    found: dict[tuple[str, str], int] = {}
-    for each in checked:
-        for warning in {(f.code, f.message) for f in each.findings if f.severity == "warning"}:
-            found[warning] = found.get(warning, 0) + 1
-    return "".join(
-        f"warning {code} on {count(number, 'commit')}: {text}\n" for (code, text), number in sorted(found.items())
+def last_words(proved: list[Proved]) -> str:
+    checked = [each for one in proved for each in one.checked]
+    lines = [f"warning {code} on {count(number, 'commit')}: {text}" for code, text, number in warnings_of(checked)]
+    for one in proved:
+        lines += statement_lines(one)
+    if known := sum(one.found for one in proved):
+        lines.append(f"{runs_line(known, sum(one.made for one in proved))} --fresh makes all of them again.")
+    return "\n".join([*lines, total_line(checked)]) + "\n"
+
+
+def statement_lines(one: Proved) -> list[str]:
+    lines = [f"{count(one.written, 'statement')} written"] if one.written else []
+    seen = one.statements
+    if seen is None:
+        return lines
+    same = "NOT those of the commits" if seen.findings else "those of the commits"
+    signed = f"; {count(seen.signed, 'signature')} not checked" if seen.signed else ""
+    lines.append(f"{count(seen.files, 'attestation file')}: digests and results are {same}{signed}")
+    return [*lines, *(f"          {each.code} {each.path}: {each.message}" for each in seen.findings)]
+
+
+def runs_line(known: int, made: int) -> str:
+    return f"{count(made, 'test run')} made now, {known} known from an earlier verify on this machine."
+
+
+def json_of(proved: list[Proved]) -> dict[str, object]:
+    found = as_json([each for one in proved for each in one.checked])
+    looked_at = [one.statements.as_json() for one in proved if one.statements]
+    more: dict[str, object] = {"statements": looked_at[0] if len(looked_at) == 1 else looked_at} if looked_at else {}
+    runs = {"made": sum(one.made for one in proved), "known": sum(one.found for one in proved)}
+    return {**found, "runs": runs, **more, "all_proved": all(one.all for one in proved)}
+
+
+def report(options: argparse.Namespace, job: VerifyJob | None, proved: list[Proved]) -> None:
+    url = job.commit_url if job else ""
+    text = "\n---\n\n".join(report_text(report_of(one), commit_url=url) for one in proved if one.checked)
+    if options.markdown:
+        Path(options.markdown).write_text(text, encoding="utf-8")
+    if job:
+        job.tell(text, [each for one in proved for each in one.checked], all_proved=all(one.all for one in proved))
+
+
+def report_of(one: Proved) -> VerifyReport:
+    rows = (
+        ReportRow(
+            each.commit,
+            each.subject,
+            each.step,
+            each.phase,
+            f"proved as part of {each.proved_with}" if each.proved_with else each.mark,
+            each.errors,
+        )
+        for each in one.checked
     )
-
-
-def total_line(checked: list[Checked]) -> str:
-    steps = [each for each in checked if each.step and not each.draft]
-    proved = sum(each.proved for each in steps)
-    parts = [f"{proved} of {count(len(steps), 'step')}"]
-    if with_steps := sum(bool(each.proved_with) for each in checked):
-        parts.append(f"{count(with_steps, 'commit')} proved as part of a step")
-    strangers = sum(each.unproven and not each.draft for each in checked)
-    if strangers:
-        parts.append(f"{count(strangers, 'commit')} {'claims' if strangers == 1 else 'claim'} no step: unproven")
-    if drafts := sum(each.unproven and each.draft for each in checked):
-        parts.append(f"{count(drafts, 'draft')} that no gate has judged: unproven")
-    verdict = "all proved" if all(each.proved for each in checked) else "NOT all proved"
-    return f"{verdict}: {'; '.join(parts)}"
-
-
-def as_json(checked: list[Checked]) -> dict[str, object]:
-    steps = [each for each in checked if each.step and not each.draft]
-    return {
-        "steps": [each.as_json() for each in checked],
-        "total": {
-            "commits": len(checked),
-            "steps": len(steps),
-            "proved": sum(each.proved for each in checked),
-            "unproven": sum(each.unproven for each in checked),
-        },
-        "all_proved": all(each.proved for each in checked),
-    }
+    runs = runs_line(one.found, one.made) if one.found else f"{count(one.made, 'test run')} made for it."
+    return VerifyReport(
+        total_line(one.checked),
+        one.start.commit,
+        one.head,
+        tuple(rows),
+        runs,
+        tuple(warnings_of(one.checked)),
+        one.statements,
+    )

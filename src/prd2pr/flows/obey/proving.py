@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from prd2pr.core.checked import Checked
 from prd2pr.core.said.answers import Answer, TestsRun, Verified, VerifiedRow
 from prd2pr.flows.obey.asked import Asked
 from prd2pr.flows.start import start_of
-from prd2pr.flows.verify import Checked, Verifier
+from prd2pr.flows.verify import Verifier
 from prd2pr.ports import RunRequest, TestRunner
 from prd2pr.runners.cache import CachedRunner
 
