@@ -1,7 +1,7 @@
 """Puts this directory on the path, so that tests can import `fakes`; and the suite's Python first on the PATH.
 
-Without that, whatever `python3` happens to be there would run the tests of the projects that prd2pr works on. What tests
-prove is kept apart from what the user has proved.
+Without that, whatever `python3` happens to be there would run the tests of the projects that prd2pr works on. What
+tests prove is kept apart from what the user has proved.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ def _page(kind: FindingKind) -> str:
         "",
         f"**What to do:** {kind.hint}",
         "",
-        f"{_AREAS[kind.code[:3]]} · [all findings](../reference/findings.md)",
+        f"{_AREAS[kind.code[:3]]} · [all findings](../reference/findings.md) · [what is proved](../what-is-proved.md)",
     ]
     return "\n".join(lines) + "\n"
 
