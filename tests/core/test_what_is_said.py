@@ -188,7 +188,8 @@ def test_story_issues_are_known_by_their_first_line() -> None:
     quoted = Issue(6, "", f"see {story_marker('loyalty', 'loyalty-2')}", ME)
     others = Issue(7, "", story_marker("other", "loyalty-3"), ME)
     again = Issue(8, "", ours.body, ME)
-    assert by_story([ours, quoted, others, again], "loyalty") == {"loyalty-1": ours}
+    forged = Issue(4, "", ours.body, Actor("nobody", 99))
+    assert by_story([forged, ours, quoted, others, again], "loyalty", ME) == {"loyalty-1": ours}
 
 
 # --- words ------------------------------------------------------------------------------------------------------------

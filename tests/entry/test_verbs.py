@@ -7,6 +7,8 @@ import json
 import pytest
 
 from prd2pr.config import Config, load_config
+from prd2pr.entry.cli import complain, report_bug
+from prd2pr.errors import PrdInvalid
 from world import World
 
 
@@ -112,6 +114,25 @@ def test_a_wrong_call_exits_with_2(world, arguments):
     done = world.program(*arguments)
     assert done.status == 2
     assert "Traceback" not in done.err
+
+
+HOSTILE = "line 3 says:\n::stop-commands::x\r::add-mask::a ##[error]boo \x1b[31mred\u202e"
+
+
+def test_what_an_error_quotes_starts_nothing_in_a_jobs_log(monkeypatch, capsys):
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    complain(PrdInvalid(HOSTILE, where="prds/a.md", remedy=HOSTILE))
+    try:
+        raise ValueError(HOSTILE)
+    except ValueError:
+        report_bug(["run"])
+    said = capsys.readouterr()
+    assert "boo" in said.err and "stop-commands" in said.err
+    for bad in ("##[", "\x1b", "\r", "\u202e"):
+        assert bad not in said.err
+    assert not [line for line in said.err.splitlines() if line.lstrip().startswith("::")]
+    (annotation,) = said.out.splitlines()
+    assert annotation.startswith("::error file=prds/a.md")
 
 
 def test_gate_on_an_unknown_revision_could_not_judge(world):

@@ -286,21 +286,27 @@ def stop(*_: object) -> None:
 
 
 def complain(error: Prd2prError) -> int:
-    sys.stderr.write("\n".join(error.lines()) + "\n")
+    from prd2pr.core.wording import plain, quiet_commands
+
+    # A message may quote a file of anybody's.
+    sys.stderr.write("".join(f"{quiet_commands(plain(line))}\n" for line in error.lines()))
     if os.environ.get("GITHUB_ACTIONS") == "true":
         from prd2pr.entry.actions import command
 
-        command("error", " ".join((error.what, error.remedy)), error.where)
+        command("error", plain(" ".join((error.what, error.remedy))), error.where)
     return error.exit_status
 
 
 def report_bug(argv: list[str]) -> int:
     """A report to paste. Values of environment variables and file contents stay out of it."""
+    from prd2pr.core.wording import quiet_commands, visible
+
+    trace = "\n".join(quiet_commands(visible(line)) for line in traceback.format_exc().split("\n"))
     sys.stderr.write(
         "\nThis is a bug in prd2pr, not in what you did. Nothing that was committed is lost.\n"
         "Please paste the following into a new issue:\n\n```\n"
         f"prd2pr {__version__}, Python {platform.python_version()}, {platform.system()} {platform.release()}\n"
         f"command: prd2pr {' '.join(argv[:1])}\n"
-        f"{traceback.format_exc()}```\n"
+        f"{trace}```\n"
     )
     return BUG_STATUS

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 
 from prd2pr.core.ci import OUR_CHECKS, PATIENCE, ci_failed
 from prd2pr.core.decide import Rest
 from prd2pr.core.records import Phase, ProjectState, Status
+from prd2pr.errors import BranchMoved
 from prd2pr.flows.peoples_work import first_parents, step_of
 from prd2pr.flows.readiness import block_for_ci
 from prd2pr.flows.session import Session
@@ -25,7 +27,8 @@ def stopped_by_ci(hub: Hub, session: Session) -> Rest | None:
     reason = ci_failed([hub.check_results(sha) for sha in judged_commits(session, head, status)], me=OUR_CHECKS)
     if not reason:
         return None
-    with session.git.lock(f"branch-{session.prd.id}"):
+    blocked: str | Rest = ""
+    with session.git.lock(f"branch-{session.prd.id}"), suppress(BranchMoved):  # who was quicker goes on from there
         blocked = block_for_ci(session, reason)
     return blocked if isinstance(blocked, Rest) and blocked.outcome == "blocked" else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from prd2pr.core.hub import Issue
+from prd2pr.core.hub import Actor, Issue
 from prd2pr.core.picture_parts import Figure, NextStep, PullPicture, StoryRow
 from prd2pr.core.records import RunRecord, Story
 from prd2pr.core.said.markers import STORY_MARK
@@ -66,12 +66,12 @@ def tracked_story(row: StoryRow, issue: Issue | None) -> TrackedStory:
     return TrackedStory(row.id, row.title, row.outcome, row.outcome in SETTLED_WORDS, issue.number if issue else None)
 
 
-def by_story(issues: Iterable[Issue], prd: str) -> dict[str, Issue]:
-    """Story issues of this PRD, by the mark in their body. The first of two counts."""
+def by_story(issues: Iterable[Issue], prd: str, me: Actor) -> dict[str, Issue]:
+    """Our story issues of this PRD, by the mark in their body. The first of two counts; others may copy a mark."""
     found: dict[str, Issue] = {}
     for issue in issues:
         mark = STORY_MARK.match(issue.body)
-        if mark and mark[1] == prd:
+        if mark and mark[1] == prd and issue.author.id == me.id:
             found.setdefault(mark[2], issue)
     return found
 
