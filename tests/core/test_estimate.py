@@ -1,19 +1,21 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 
-from prd2pr.core.estimate import Price, cost, estimate, model_id, price_of
+from prd2pr.agents.roles import ROLES
+from prd2pr.core.crew import Crew
+from prd2pr.core.estimate import (
+    ROLES_OF_TESTED_STORY,
+    ROLES_OF_UNTESTED_STORY,
+    Price,
+    cost,
+    estimate,
+    model_id,
+    price_of,
+)
 from prd2pr.core.records import Backlog, Spend, Story
 
-
-@dataclass(frozen=True)
-class Tiers:
-    default: str = "anthropic:small"
-    strong: str = "anthropic:large"
-
-
+CREW = Crew("anthropic:small", "anthropic:large")
 SMALL, LARGE = Price(input=1, output=10, cache_read=0.1), Price(input=5, output=50)
 PRICES = {"small": SMALL, "large": LARGE}
 
@@ -36,10 +38,10 @@ def test_without_a_cache_price_cached_tokens_cost_as_input() -> None:
 
 
 def test_more_and_harder_stories_take_more() -> None:
-    one = estimate(backlog(story(1)), PRICES, Tiers())
-    two = estimate(backlog(story(1), story(2)), PRICES, Tiers())
-    hard = estimate(backlog(story(1, complexity=9)), PRICES, Tiers())
-    docs = estimate(backlog(story(1, kind="docs")), PRICES, Tiers())
+    one = estimate(backlog(story(1)), PRICES, CREW)
+    two = estimate(backlog(story(1), story(2)), PRICES, CREW)
+    hard = estimate(backlog(story(1, complexity=9)), PRICES, CREW)
+    docs = estimate(backlog(story(1, kind="docs")), PRICES, CREW)
     assert one.tokens_low < two.tokens_low
     assert one.tokens_low < hard.tokens_low
     assert docs.tokens_low < one.tokens_low
@@ -54,7 +56,7 @@ def test_more_and_harder_stories_take_more() -> None:
 
 def test_the_strong_model_raises_the_high_end_only() -> None:
     dear = {"small": SMALL, "large": Price(input=50, output=500)}
-    cheap, costly = estimate(backlog(story(1)), PRICES, Tiers()), estimate(backlog(story(1)), dear, Tiers())
+    cheap, costly = estimate(backlog(story(1)), PRICES, CREW), estimate(backlog(story(1)), dear, CREW)
     assert cheap.usd_low == costly.usd_low
     assert cheap.usd_high is not None
     assert costly.usd_high is not None
@@ -62,21 +64,21 @@ def test_the_strong_model_raises_the_high_end_only() -> None:
 
 
 def test_done_stories_take_nothing() -> None:
-    nothing = estimate(backlog(story(1, status="done"), story(2, status="skipped")), PRICES, Tiers())
+    nothing = estimate(backlog(story(1, status="done"), story(2, status="skipped")), PRICES, CREW)
     assert (nothing.tokens_high, nothing.minutes_high, nothing.usd_high) == (0, 0, 0)
 
 
 def test_an_unknown_price_is_said_and_never_invented() -> None:
-    unknown = estimate(backlog(story(1)), {}, Tiers())
+    unknown = estimate(backlog(story(1)), {}, CREW)
     assert (unknown.usd_low, unknown.usd_high, unknown.unpriced) == (None, None, ("small", "large"))
     assert unknown.tokens_low > 0
-    half = estimate(backlog(story(1)), {"small": SMALL}, Tiers())
+    half = estimate(backlog(story(1)), {"small": SMALL}, CREW)
     assert half.usd_low is not None
     assert (half.usd_high, half.unpriced) == (None, ("large",))
 
 
 def test_a_recording_or_a_person_is_not_billed() -> None:
-    free = estimate(backlog(story(1)), {}, Tiers("replay:loyalty.jsonl", "human"))
+    free = estimate(backlog(story(1)), {}, Crew("replay:loyalty.jsonl", "human"))
     assert (free.usd_low, free.usd_high, free.unpriced) == (0, 0, ())
 
 
@@ -86,3 +88,30 @@ def test_prices_are_found_by_model_id_or_by_the_whole_spec() -> None:
     assert price_of({"openai:a": SMALL}, "openai:a") is SMALL
     assert price_of({"a": LARGE}, "openai:a") is LARGE
     assert price_of({}, "command:./worker") is None
+
+
+def test_a_role_is_priced_and_named_by_its_own_model() -> None:
+    usual = estimate(backlog(story(1)), PRICES, CREW)
+    builder = estimate(backlog(story(1)), PRICES, Crew("small", "large", {"builder": "anthropic:large"}))
+    assert usual.models == ("small",)
+    assert builder.models == ("small", "large")
+    assert builder.usd_low is not None
+    assert usual.usd_low is not None
+    assert builder.usd_low > usual.usd_low
+    unpriced = estimate(backlog(story(1)), PRICES, Crew("small", "large", {"builder": "openai:own"}))
+    assert (unpriced.usd_low, unpriced.unpriced) == (None, ("own",))
+
+
+def test_the_model_that_is_named_for_a_call_does_all_of_the_work() -> None:
+    crew = Crew("small", "large", {"builder": "openai:own"}, for_all="anthropic:large")
+    assert {crew.model(role, strong=strong) for role in ROLES for strong in (True, False)} == {"anthropic:large"}
+    assert estimate(backlog(story(1)), PRICES, crew).models == ("large",)
+
+
+def test_a_story_that_waits_to_be_dropped_takes_nothing() -> None:
+    left = backlog(story(1), story(2)).model_copy(update={"dropping": ("x-2",)})
+    assert estimate(left, PRICES, CREW) == estimate(backlog(story(1)), PRICES, CREW)
+
+
+def test_the_roles_that_are_counted_exist() -> None:
+    assert {*ROLES_OF_TESTED_STORY, *ROLES_OF_UNTESTED_STORY, "planner"} <= set(ROLES)

@@ -88,7 +88,7 @@ def test_every_command_in_every_state(state: ProjectState, command: str) -> None
 def test_a_hint_leads_there() -> None:
     answer = apply_project(P.SPRINT_ACTIVE, "/sprint plan")
     assert isinstance(answer, Refusal)
-    assert answer.hint == "it is allowed after all stories done, then `/request_changes`"
+    assert answer.hint == "it is allowed after all stories are done, then `/request_changes`"
     assert way_to(P.IDLE, frozenset({P.SPRINT_ACTIVE})) == ("`/epic`", "`/sprint plan`", "`/sprint start`")
 
 

@@ -23,6 +23,7 @@ from fakes.pull_sample import (
     to_integrated,
     to_red,
 )
+from prd2pr.core.budget import Limits
 from prd2pr.core.evidence import TestResult
 from prd2pr.core.picture import NextStep, PullPicture
 from prd2pr.core.picture_parts import NOT_MEASURED
@@ -79,8 +80,42 @@ def test_a_model_without_a_price_has_no_sum() -> None:
 def test_limits_of_tokens_and_time_are_named() -> None:
     picture = sample().picture(limits=SpendLimits(tokens=200_000, minutes=20))
     assert picture.figures[4].value == "57k of 200k tokens"
-    assert picture.figures[4].label == "$0.14, no budget set"
+    assert picture.figures[4].label == "$0.14"
     assert picture.figures[5].value == "110 s of 20 min"
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        (Limits(), "$0.14, no budget set"),
+        (Limits(usd_per_run=1.0), "$0.14"),
+        (Limits(minutes_per_story=5), "$0.14"),
+        (Limits(usd_per_prd=5.0), "$0.14 of $5.00"),
+    ],
+)
+def test_no_budget_is_said_only_where_nothing_is_limited(limits: Limits, words: str) -> None:
+    assert sample().picture(limits=SpendLimits.of(limits)).figures[4].label == words
+
+
+def test_one_of_one_is_said_in_the_singular() -> None:
+    branch = sample()
+    branch.backlog = branch.backlog.model_copy(update={"stories": branch.backlog.stories[3:4]})
+    assert branch.picture().figures[0].label == "story proven"
+
+
+def test_nothing_of_nothing_is_not_said() -> None:
+    assert [figure.label for figure in plan().picture().figures] == [
+        "stories proven",
+        "$0.03 of $5.00",
+        "of runner time",
+    ]
+
+
+def test_a_skipped_story_is_told_apart() -> None:
+    branch = sample()
+    last = branch.backlog.stories[4].model_copy(update={"status": "skipped"})
+    branch.backlog = branch.backlog.model_copy(update={"stories": (*branch.backlog.stories[:4], last)})
+    assert figure(branch.picture(), "skipped") == "1 of 5"
 
 
 def test_a_test_that_a_later_run_saw_failing_does_not_count_as_passing() -> None:
@@ -166,7 +201,7 @@ def test_a_story_that_was_built_already_is_no_fake_red() -> None:
     assert picture.board[0].outcome == "already built, verified"
     assert cells(picture, "loyalty-1")[1:4] == ["already built", "nothing to do", "nothing to do"]
     assert [(f.value, f.label) for f in picture.figures[:2]] == [
-        ("0 of 1", "stories proven"),
+        ("0 of 1", "story proven"),
         ("1 of 1", "already built"),
     ]
 
@@ -193,7 +228,7 @@ def test_without_its_proof_a_step_is_not_proven(number: int) -> None:
     branch = finished()
     del branch.proofs["loyalty-1", number]
     picture = branch.picture()
-    assert figure(picture, "stories proven") == "0 of 1"
+    assert figure(picture, "story proven") == "0 of 1"
     assert figure(picture, "gates proved") == "2 of 3"
     assert picture.board[0].outcome == "done without proof"
     assert [cell.detail for cell in picture.board[0].cells if cell.tone == "unproven"] == ["no proof"]
@@ -205,13 +240,13 @@ def test_without_its_proof_a_step_is_not_proven(number: int) -> None:
 def test_a_refused_verdict_proves_nothing() -> None:
     branch = finished()
     branch.proofs["loyalty-1", 3] = proof(Phase.GREEN, head=run(ids_of("loyalty-1", 3), "passed"), accepted=False)
-    assert figure(branch.picture(), "stories proven") == "0 of 1"
+    assert figure(branch.picture(), "story proven") == "0 of 1"
 
 
 def test_a_verdict_of_another_phase_proves_nothing() -> None:
     branch = finished()
     branch.proofs["loyalty-1", 3] = branch.proofs["loyalty-1", 2]
-    assert figure(branch.picture(), "stories proven") == "0 of 1"
+    assert figure(branch.picture(), "story proven") == "0 of 1"
 
 
 def test_a_story_called_done_without_a_cycle_is_not_proven() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from prd2pr.core import approval
 from prd2pr.core.decision import BOT, Decision
 from prd2pr.core.effects import Found, Left, effect_of
+from prd2pr.core.picture_parts import SpendLimits
 from prd2pr.core.plan import PlanDraft, to_backlog
 from prd2pr.core.prd_change import compare
 from prd2pr.core.records import Backlog, Prd, ProjectState, Requirement, Status, Story
@@ -22,6 +23,7 @@ from prd2pr.core.replan import (
     status_after,
     wrong_with,
 )
+from prd2pr.core.said.plans import budget_text, plan_view
 
 
 def prd(**texts: str) -> Prd:
@@ -326,3 +328,18 @@ def test_whatever_changes_begun_stories_stay_and_the_honest_plan_is_accepted(tex
         if each.id in begun:
             assert after[each.id] == each.model_copy(update=moved)
     assert [*wrong_with(new, plan, change, made)] == []
+
+
+def test_a_dropped_story_is_in_no_total() -> None:
+    done = with_status(PLAN, **{"1": "done", "3": "skipped"}).model_copy(update={"dropping": ("calc-2",)})
+    shown = plan_view(OLD, done)
+    assert [story.id for story in shown.stories] == ["calc-1"]
+    assert shown.single == ""
+    diff = plan_diff(done, done.model_copy(update={"dropping": ()}))
+    assert (diff.in_all, len(diff.kept)) == (2, 2)
+
+
+def test_budgets_are_named_and_none_is_said_only_where_there_is_none() -> None:
+    assert budget_text(SpendLimits()) == "no budget set"
+    assert budget_text(SpendLimits(usd=5, tokens=200_000, minutes=30)) == "budget $5.00, 200k tokens, 30 min"
+    assert budget_text(SpendLimits(others=True)) == "budget by run or story"

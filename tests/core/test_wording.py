@@ -5,7 +5,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prd2pr.core.patch import LINES_SHOWN, file_diffs
-from prd2pr.core.wording import clip, count, duration, moment, money, ordinal, plain, spans, tokens, visible
+from prd2pr.core.wording import (
+    clip,
+    count,
+    duration,
+    first_capital,
+    models_text,
+    moment,
+    money,
+    ordinal,
+    passing,
+    plain,
+    spans,
+    stopped,
+    token_count,
+    tokens,
+    visible,
+)
 
 
 @given(st.text())
@@ -44,6 +60,7 @@ def test_money_names_its_denominator() -> None:
     assert money(0.84, 5) == "$0.84 of $5.00"
     assert money(0.84) == "$0.84, no budget set"
     assert money(0.004, 5) == "$0.0040 of $5.00"
+    assert money(0.84, unlimited=False) == "$0.84"
     assert money(None) == "no price known"
     assert money(None, 5) == "no price known, budget $5.00"
 
@@ -54,6 +71,14 @@ def test_small_words() -> None:
     ]  # fmt: skip
     assert count(1, "story") == "1 story"
     assert count(2, "story") == "2 stories"
+    assert [passing(n, n, "test") for n in (0, 1, 2)] == [
+        "0 of 0 tests pass",
+        "1 of 1 test passes",
+        "2 of 2 tests pass",
+    ]
+    assert [token_count(1), token_count(1200), token_count(1, 5000)] == ["1 token", "1.2k tokens", "1 of 5.0k tokens"]
+    assert [models_text(()), models_text(("a",)), models_text(("a", "b"))] == ["", "model a", "models a, b"]
+    assert [stopped("done"), stopped("done."), stopped("done?")] == ["done.", "done.", "done?"]
     assert clip("abcdef", 4) == "abc…"
     assert moment("2026-11-16T09:02:30Z") == "2026-11-16 09:02 UTC"
     assert moment("yesterday") == "yesterday"
@@ -119,3 +144,21 @@ def test_hidden_characters_in_a_diff_are_spelt_out() -> None:
 
 def test_no_patch_no_files() -> None:
     assert file_diffs("") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("the plan waits", "The plan waits"),
+        ("done.", "Done."),
+        ("no, it waits", "No, it waits"),
+        ("prds/calc.md was deleted", "prds/calc.md was deleted"),
+        ("calc.md was deleted", "calc.md was deleted"),
+        ("calc-1: out of attempts", "calc-1: out of attempts"),
+        ("prd2pr is not installed", "prd2pr is not installed"),
+        ("`calc-1` waits", "`calc-1` waits"),
+        ("", ""),
+    ],
+)
+def test_only_a_word_gets_a_capital(text: str, said: str) -> None:
+    assert first_capital(text) == said

@@ -44,7 +44,8 @@ def log(*news: tuple[str, dict[str, object]], env: dict[str, str] | None = None)
 
 def test_a_whole_run_in_a_log() -> None:
     lines = log(
-        ("plan", {"stories": 5, "criteria": 17, "questions": 2, "estimate": "$1.10–2.40, 20–35 min", "model": "opus"}),
+        ("plan", {"stories": 5, "criteria": 17, "questions": 2, "estimate": "$1.10–2.40, 20–35 min",
+                  "models": ("opus",)}),
         ("story", {"id": "loyalty-1", "title": "Earn points on purchase"}),
         ("working", {"phase": "design", "what": "architect", "attempt": 1}),
         ("phase", {"story": "loyalty-1", "phase": "design", "outcome": "ok", "seconds": 4, "tokens": 1200, "sha": ""}),

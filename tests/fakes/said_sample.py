@@ -83,7 +83,8 @@ LITERALS = Finding(
     path="src/shop/points.py",
     line=31,
 )
-GUESS = Estimate(tokens_low=60_000, tokens_high=150_000, minutes_low=20, minutes_high=35, usd_low=1.10, usd_high=2.40)
+GUESS = Estimate(tokens_low=60_000, tokens_high=150_000, minutes_low=20, minutes_high=35, usd_low=1.10, usd_high=2.40,
+                 models=("claude-sonnet-5-5",))  # fmt: skip
 
 
 def answers() -> dict[str, Answer]:
@@ -97,7 +98,7 @@ def refused() -> dict[str, Answer]:
         "SPRINT_ACTIVE",
         ("/sprint status", "/sprint pause", "/backlog view", "/state"),
         ("BACKLOG_READY",),
-        "it is allowed after all stories done, then `/request_changes`",
+        "it is allowed after all stories are done, then `/request_changes`",
     )
     early = Refusal(
         "/tdd commit-code",
@@ -133,10 +134,18 @@ def refused() -> dict[str, Answer]:
 
 def carried_out() -> dict[str, Answer]:
     state = {"after": "SPRINT_ACTIVE", "before": "BLOCKED"}
+    moved = {"after": "CODE_GREEN", "before": "REFACTOR"}
+    texts = {"backlog prioritize": "1", "backlog add_story": "Refund points"}
     silent = ("tdd next", "tdd run", "tdd design", "tdd test", "tdd code", "tdd refactor")
     said = {
         f"carried_{name.replace(' ', '_')}": Carried(
-            name, "wendy", ("loyalty-4",), text="round half up", sha=sha(name), next=GO_ON, **state
+            name,
+            "wendy",
+            ("loyalty-4",),
+            text=texts.get(name, "round half up"),
+            sha=sha(name),
+            next=GO_ON,
+            **(moved if spec.machine == "cycle" else state),
         )
         for name, spec in COMMANDS.items()
         if not spec.reads and name not in silent and "commit" not in name
@@ -268,7 +277,6 @@ def plans() -> dict[str, Answer]:
         branch.backlog,
         estimate=GUESS,
         limits=SpendLimits(usd=5.0),
-        model="claude-sonnet-5-5",
         head=sha("plan"),
     )
     first, second, third, fourth, fifth = view.stories
@@ -279,8 +287,10 @@ def plans() -> dict[str, Answer]:
         dropped=(fourth,),
         asked=("FR-4 is gone from the PRD, and `loyalty-4` was built for it. Shall it stay?",),
     )
+    after = branch.backlog.model_copy(update={"dropping": (fourth.id,)})
+    changed = plan_view(branch.prd, after, estimate=GUESS, limits=SpendLimits(tokens=200_000), head=sha("plan"))
     free = plan_view(branch.prd, branch.backlog, command="", estimate=GUESS.model_copy(update={"usd_low": None}))
-    return {"plan": PlanShown(view), "plan_changed": PlanShown(view, diff), "plan_free": PlanShown(free)}
+    return {"plan": PlanShown(view), "plan_changed": PlanShown(changed, diff), "plan_free": PlanShown(free)}
 
 
 def views() -> dict[str, str]:

@@ -334,7 +334,7 @@ def test_a_problem_is_asked_about_once(stage: Stage) -> None:
         stage.show(Rest("stopped", problem.what, problem.remedy), problem=problem)
     assert "### Stopped by a problem" in stage.status()
     (asked,) = [text for text in stage.said(stage.pull().number) if "prd2pr:waiting:" in text]
-    assert "add the secret" in asked
+    assert "Add the secret" in asked
     assert stage.pull().labels == ["prd2pr:blocked"]
 
 

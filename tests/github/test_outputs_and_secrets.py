@@ -53,6 +53,11 @@ def job(tmp_path):
     )
 
 
+def test_an_annotation_ends_its_sentence_before_the_next(job, capsys):
+    finish(job, (Ending("waiting", "the plan is not approved", "/approve", prd="calc"),))
+    assert capsys.readouterr().out == "::notice title=prd2pr::calc: waiting: the plan is not approved. Next: /approve\n"
+
+
 def test_no_value_can_add_an_output_or_a_command(job, capsys):
     ending = Ending("waiting", HOSTILE, HOSTILE, prd="calc", branch=HOSTILE, pull=HOSTILE, story=HOSTILE, phase=HOSTILE)
     assert finish(job, (ending,)) == 0

@@ -66,7 +66,7 @@ def pending(backlog: Backlog, approved: frozenset[str] | None) -> tuple[Story, .
 
 def approving_command(mode: ApprovalMode, backlog: Backlog, approved: frozenset[str] | None) -> str:
     """What a person writes next: the plan as a whole, or the first story that can be worked on."""
-    waiting = pending(backlog, approved)
+    waiting = [story for story in pending(backlog, approved) if story.id not in backlog.dropping]
     if mode != "story" or not waiting:
         return "/approve"
     return f"/approve {waiting[0].id}"

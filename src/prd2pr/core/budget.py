@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from prd2pr.core.records import Spend
+from prd2pr.core.wording import token_count
 
 Unit = Literal["usd", "tokens", "minutes"]
 Scope = Literal["run", "story", "prd"]
@@ -182,4 +183,4 @@ def amount(value: float, unit: Unit) -> str:
         return f"${value:.2f}" if value == 0 or value >= 0.01 else f"${value:.4f}"
     if unit == "minutes":
         return f"{value:.0f} min" if value >= 1 else f"{value * 60:.0f} s"
-    return f"{value / 1000:.0f}k tokens" if value >= 10_000 else f"{value:.0f} tokens"
+    return token_count(round(value))

@@ -6,19 +6,20 @@ end is "every phase at the first attempt", the high end "half of the work done a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import Field
 
+from prd2pr.core.crew import Crew
 from prd2pr.core.records import SETTLED, UNTESTED_KINDS, Backlog, Record, Spend, Story
 
 PER_MILLION = 1_000_000
 
-# design, red, green, refactor: one model call each. Integration is done by code.
-CALLS_PER_TESTED_STORY = 4
-# design, then the change itself: no tests are asked for.
-CALLS_PER_UNTESTED_STORY = 2
+# One model call each. Integration is done by code.
+PLANS = "planner"
+ROLES_OF_TESTED_STORY = ("architect", "tester", "builder", "refactorer")
+# The design, then the change itself: no tests are asked for.
+ROLES_OF_UNTESTED_STORY = ("architect", "builder")
 # Planning reads the PRD once and writes the stories once; each story takes a few hundred tokens of the answer.
 PLAN_INPUT_TOKENS = 4_000
 PLAN_OUTPUT_TOKENS_PER_STORY = 300
@@ -62,15 +63,6 @@ FREE = Price(input=0, output=0, cache_write=0, cache_read=0)
 UNBILLED = ("human", "replay:")
 
 
-class ModelTiers(Protocol):
-    """`models:` of the config: who does the work, and who takes the last attempt."""
-
-    @property
-    def default(self) -> str: ...
-    @property
-    def strong(self) -> str: ...
-
-
 class Estimate(Record):
     tokens_low: int
     tokens_high: int
@@ -78,26 +70,38 @@ class Estimate(Record):
     minutes_high: int
     usd_low: float | None
     usd_high: float | None
+    models: tuple[str, ...] = ()  # that will do the work, unless it comes to a last attempt
     unpriced: tuple[str, ...] = ()  # models whose price is not known: dollars are then not guessed
 
 
-def estimate(backlog: Backlog, prices: Mapping[str, Price], models: ModelTiers) -> Estimate:
+def estimate(backlog: Backlog, prices: Mapping[str, Price], crew: Crew) -> Estimate:
     """For the stories that are still to be done."""
-    stories = [story for story in backlog.stories if story.status not in SETTLED]
-    low = sum((_story_spend(story) for story in stories), start=_plan_spend(len(stories)))
-    high = _scaled(low, HIGH_FACTOR)
-    default, strong = price_of(prices, models.default), price_of(prices, models.strong)
-    unpriced = _unpriced({models.default: default, models.strong: strong})
-    phases = sum(_calls(story) for story in stories)
+    stories = to_do(backlog)
+    low = _by_role(stories)
+    high = {role: _scaled(spend, HIGH_FACTOR) for role, spend in low.items()}
+    working = {role: crew.model(role) for role in low}
+    last = {role: crew.model(role, strong=True) for role in low}
+    phases = sum(len(_roles(story)) for story in stories)
+    all_low, all_high = sum(low.values(), Spend()), sum(high.values(), Spend())
+    usd_low, usd_last = _cost(prices, working, low), _cost(prices, last, high)
+    usd_high = _cost(prices, working, high)
     return Estimate(
-        tokens_low=low.tokens,
-        tokens_high=high.tokens,
-        minutes_low=_minutes(low, phases),
-        minutes_high=_minutes(high, phases * HIGH_FACTOR),
-        usd_low=None if default is None else round(cost(default, low), 2),
-        usd_high=None if default is None or strong is None else round(_high_cost(default, strong, high), 2),
-        unpriced=unpriced,
+        tokens_low=all_low.tokens,
+        tokens_high=all_high.tokens,
+        minutes_low=_minutes(all_low, phases),
+        minutes_high=_minutes(all_high, phases * HIGH_FACTOR),
+        usd_low=None if usd_low is None else round(usd_low, 2),
+        usd_high=None
+        if usd_high is None or usd_last is None
+        else round(usd_high * (1 - STRONG_SHARE) + usd_last * STRONG_SHARE, 2),
+        models=_ids(working.values()),
+        unpriced=_ids(spec for spec in (*working.values(), *last.values()) if price_of(prices, spec) is None),
     )
+
+
+def to_do(backlog: Backlog) -> tuple[Story, ...]:
+    """Neither settled nor waiting to be dropped."""
+    return tuple(s for s in backlog.stories if s.status not in SETTLED and s.id not in backlog.dropping)
 
 
 def cost(price: Price, spend: Spend) -> float:
@@ -119,30 +123,42 @@ def price_of(prices: Mapping[str, Price], spec: str) -> Price | None:
     return prices.get(spec) or prices.get(model_id(spec))
 
 
-def _unpriced(found: Mapping[str, Price | None]) -> tuple[str, ...]:
-    return tuple(model_id(spec) for spec, price in found.items() if price is None)
+def _ids(specs: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(model_id(spec) for spec in specs))
 
 
-def _calls(story: Story) -> int:
-    return CALLS_PER_UNTESTED_STORY if story.kind in UNTESTED_KINDS else CALLS_PER_TESTED_STORY
+def _cost(prices: Mapping[str, Price], models: Mapping[str, str], spends: Mapping[str, Spend]) -> float | None:
+    """None, where one of the models has no known price."""
+    found = {role: price_of(prices, spec) for role, spec in models.items()}
+    known = {role: price for role, price in found.items() if price is not None}
+    return sum(cost(known[role], spend) for role, spend in spends.items()) if len(known) == len(found) else None
 
 
-def _story_spend(story: Story) -> Spend:
-    calls = _calls(story)
-    cached = int(INPUT_TOKENS_PER_CALL * CACHED_SHARE)
-    output = OUTPUT_TOKENS_BASE + OUTPUT_TOKENS_PER_COMPLEXITY * story.complexity
-    return Spend(
-        calls=calls,
-        input_tokens=calls * (INPUT_TOKENS_PER_CALL - cached),
-        cached_tokens=calls * cached,
-        output_tokens=calls * output,
-    )
+def _roles(story: Story) -> tuple[str, ...]:
+    return ROLES_OF_UNTESTED_STORY if story.kind in UNTESTED_KINDS else ROLES_OF_TESTED_STORY
 
 
-def _plan_spend(stories: int) -> Spend:
+def _by_role(stories: Sequence[Story]) -> dict[str, Spend]:
+    """In the order of their work: the planner's, then that of the roles of all stories."""
     if not stories:
-        return Spend()
-    return Spend(calls=1, input_tokens=PLAN_INPUT_TOKENS, output_tokens=PLAN_OUTPUT_TOKENS_PER_STORY * stories)
+        return {}
+    spends = {
+        PLANS: Spend(calls=1, input_tokens=PLAN_INPUT_TOKENS, output_tokens=PLAN_OUTPUT_TOKENS_PER_STORY * len(stories))
+    }
+    for story in stories:
+        for role in _roles(story):
+            spends[role] = spends.get(role, Spend()) + _call_spend(story)
+    return spends
+
+
+def _call_spend(story: Story) -> Spend:
+    cached = int(INPUT_TOKENS_PER_CALL * CACHED_SHARE)
+    return Spend(
+        calls=1,
+        input_tokens=INPUT_TOKENS_PER_CALL - cached,
+        cached_tokens=cached,
+        output_tokens=OUTPUT_TOKENS_BASE + OUTPUT_TOKENS_PER_COMPLEXITY * story.complexity,
+    )
 
 
 def _scaled(spend: Spend, factor: float) -> Spend:
@@ -152,10 +168,6 @@ def _scaled(spend: Spend, factor: float) -> Spend:
         cached_tokens=round(spend.cached_tokens * factor),
         output_tokens=round(spend.output_tokens * factor),
     )
-
-
-def _high_cost(default: Price, strong: Price, high: Spend) -> float:
-    return cost(default, high) * (1 - STRONG_SHARE) + cost(strong, high) * STRONG_SHARE
 
 
 def _minutes(spend: Spend, phases: float) -> int:

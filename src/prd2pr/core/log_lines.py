@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from prd2pr.core.wording import plain
+from prd2pr.core.wording import count, plain
 
 LogEntry = dict[str, Any]
 
@@ -32,7 +32,7 @@ def sentence(line: LogEntry) -> str:
     match line["kind"]:
         case "call":
             counts = [line.get(name) or 0 for name in ("input_tokens", "cached_tokens", "output_tokens")]
-            what = f"{line.get('purpose')}: {sum(counts)} tokens ({counts[1]} cached), {line.get('model')}"
+            what = f"{line.get('purpose')}: {count(sum(counts), 'token')} ({counts[1]} cached), {line.get('model')}"
         case "refused":
             what = f"{line.get('story')} {line.get('phase')} refused: {' '.join(line.get('codes') or ())}"
         case "crossed":

@@ -17,7 +17,7 @@ class Event:
 
 
 EVENTS: Mapping[str, Event] = {
-    "plan": Event("there is a plan", ("stories", "criteria", "questions"), ("estimate", "model")),
+    "plan": Event("there is a plan", ("stories", "criteria", "questions"), ("estimate", "models")),
     "story": Event("a story is begun", ("id", "title")),
     "working": Event("a role or a run is under way", ("phase", "what"), ("attempt",)),
     "phase": Event("a phase was crossed", ("story", "phase", "outcome"), ("seconds", "tokens", "sha")),

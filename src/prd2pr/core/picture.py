@@ -8,12 +8,14 @@ from dataclasses import replace
 
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Proof
-from prd2pr.core.picture_board import board, refusals
+from prd2pr.core.picture_board import board, planned_text, refusals
 from prd2pr.core.picture_facts import (
+    ABORTED,
     ALREADY_BUILT,
     BLOCKED,
     PROVEN,
     SETTLED_STANDINGS,
+    SKIPPED,
     UNPROVEN,
     UNTESTED,
     WAITING,
@@ -39,7 +41,7 @@ from prd2pr.core.picture_parts import (
 from prd2pr.core.picture_steps import story_views
 from prd2pr.core.picture_trace import requirement_rows, trace_rows
 from prd2pr.core.records import UNTESTED_KINDS, Backlog, Cycle, Prd, Spend, Status, Step
-from prd2pr.core.wording import clip, duration, money, plain, tokens, visible
+from prd2pr.core.wording import clip, duration, money, named, plain, token_count, visible
 
 __all__ = ["CommitFacts", "NextStep", "PlanningCost", "PullPicture", "RefusedWrite", "SpendLimits", "picture"]
 
@@ -129,13 +131,16 @@ def figures(facts: BranchFacts, planning: PlanningCost, limits: SpendLimits) -> 
     steps = [step for _, step in facts.all_steps()]
     spend = sum((step.spend for step in steps), planning.spend)
     seconds = planning.seconds + sum(step.seconds for step in steps)
-    of_tokens = f" of {tokens(limits.tokens)}" if limits.tokens is not None else ""
     of_minutes = f" of {duration(limits.minutes * 60)}" if limits.minutes is not None else ""
     return (
         *story_figures(facts),
-        tests_figure(facts),
-        steps_figure(facts),
-        Figure(f"{tokens(spend.tokens)}{of_tokens} tokens", money(spend.usd, limits.usd), joint=", "),
+        *tests_figure(facts),
+        *steps_figure(facts),
+        Figure(
+            token_count(spend.tokens, limits.tokens),
+            money(spend.usd, limits.usd, unlimited=limits.none),
+            joint=", ",
+        ),
         Figure(f"{duration(seconds)}{of_minutes}", "of runner time"),
     )
 
@@ -143,24 +148,28 @@ def figures(facts: BranchFacts, planning: PlanningCost, limits: SpendLimits) -> 
 def story_figures(facts: BranchFacts) -> Iterable[Figure]:
     standings = Counter(facts.standing(story).word for story in facts.backlog.stories)
     total = len(facts.backlog.stories)
-    yield Figure(f"{standings[PROVEN.word]} of {total}", "stories proven", strong=True)
-    for standing, label in ((UNTESTED, "done without tests"), (ALREADY_BUILT, "already built")):
+    yield Figure(f"{standings[PROVEN.word]} of {total}", f"{named(total, 'story')} proven", strong=True)
+    others = {UNTESTED: "done without tests", ALREADY_BUILT: "already built", SKIPPED: "skipped", ABORTED: "given up"}
+    for standing, label in others.items():
         if standings[standing.word]:
             yield Figure(f"{standings[standing.word]} of {total}", label)
 
 
-def tests_figure(facts: BranchFacts) -> Figure:
+def tests_figure(facts: BranchFacts) -> Iterable[Figure]:
     tests = [test for story in facts.backlog.stories for test in facts.tests(story.id)]
     passing = sum(test.outcome == "passes" for test in tests)
     planned = sum(test.outcome == "fails as planned" for test in tests)
-    label = "added tests pass" + (f", {planned} fail as planned" if planned else "")
-    return Figure(f"{passing} of {len(tests)}", label)
+    if tests:
+        label = f"added {named(len(tests), 'test')} {'passes' if passing == 1 else 'pass'}"
+        yield Figure(f"{passing} of {len(tests)}", label + (f", {planned_text(planned)}" if planned else ""))
 
 
-def steps_figure(facts: BranchFacts) -> Figure:
+def steps_figure(facts: BranchFacts) -> Iterable[Figure]:
     claims = [(story, step) for story, step in facts.all_steps() if step.phase in GATED]
     counted = [claim for claim in claims if facts.proved(*claim) or facts.unproven(*claim)]
-    return Figure(f"{sum(facts.proved(*claim) for claim in counted)} of {len(counted)}", "gates proved")
+    if counted:
+        proved = sum(facts.proved(*claim) for claim in counted)
+        yield Figure(f"{proved} of {len(counted)}", f"{named(len(counted), 'gate')} proved")
 
 
 def built(facts: BranchFacts) -> tuple[str, ...]:

@@ -124,8 +124,13 @@ def tests_text(facts: BranchFacts, story: str) -> str:
     if not tests:
         return ""
     if all(test.outcome == "fails as planned" for test in tests):
-        return f"{len(tests)} fail as planned"
-    return f"{sum(test.outcome == 'passes' for test in tests)} of {len(tests)} pass"
+        return planned_text(len(tests))
+    passing = sum(test.outcome == "passes" for test in tests)
+    return f"{passing} of {len(tests)} {'passes' if passing == 1 else 'pass'}"
+
+
+def planned_text(failing: int) -> str:
+    return f"{failing} {'fails' if failing == 1 else 'fail'} as planned"
 
 
 def refusals(facts: BranchFacts) -> tuple[Refusal, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from prd2pr.core.budget import Limits
 from prd2pr.core.patch import FileDiff
 from prd2pr.core.records import Phase, Spend
 
@@ -37,6 +38,16 @@ class SpendLimits:
     usd: float | None = None
     tokens: int | None = None
     minutes: float | None = None
+    others: bool = False  # a run or a story has one
+
+    @classmethod
+    def of(cls, limits: Limits) -> SpendLimits:
+        others = any(value is not None for name, value in vars(limits).items() if not name.endswith("_per_prd"))
+        return cls(limits.usd_per_prd, limits.tokens_per_prd, limits.minutes_per_prd, others)
+
+    @property
+    def none(self) -> bool:
+        return self == NO_LIMITS
 
 
 NO_LIMITS = SpendLimits()

@@ -9,7 +9,7 @@ from prd2pr.core.picture_board import nothing_changed
 from prd2pr.core.picture_facts import BranchFacts, anchor
 from prd2pr.core.picture_parts import FindingView, RunView, StepView, StoryView, TestView, Tone
 from prd2pr.core.records import UNTESTED_KINDS, Phase, Step, Story
-from prd2pr.core.wording import clip, count, dollars, duration, moment, plain, tokens, visible
+from prd2pr.core.wording import clip, count, dollars, duration, moment, passing, plain, token_count, visible
 
 WHY: dict[FailureKind, str] = {
     FailureKind.ASSERTION: "assertion",
@@ -91,13 +91,13 @@ def outcome_sentence(phase: Phase, run: RunSummary | None) -> str:
     if phase is Phase.RED:
         failing = len(run.story) - passed
         return f"{count(failing, 'test')} {'fails' if failing == 1 else 'fail'} as planned"
-    return f"{passed} of {len(run.story):,} story tests pass, {run.passed - passed} of {others:,} others pass"
+    return f"{passing(passed, len(run.story), 'story test')}, {passing(run.passed - passed, others, 'other')}"
 
 
 def cost_text(step: Step) -> str:
     parts = [duration(step.seconds)] if step.seconds else []
     if step.spend.tokens:
-        parts.append(f"{tokens(step.spend.tokens)} tokens")
+        parts.append(token_count(step.spend.tokens))
         parts.append("no price known" if step.spend.usd is None else dollars(step.spend.usd))
     return ", ".join(parts)
 

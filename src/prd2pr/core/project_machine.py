@@ -35,7 +35,7 @@ class ProjectEvent:
     allowed: frozenset[ProjectState]
     result: ProjectState
     help: str
-    advisable: bool = True  # whether it makes sense to tell somebody to wait for it
+    clause: str = ""  # as part of a sentence, where it makes sense to tell somebody to wait for it
 
     @property
     def shown(self) -> str:
@@ -119,28 +119,41 @@ PROJECT_COMMANDS: dict[str, ProjectCommand] = {
 PROJECT_EVENTS: dict[str, ProjectEvent] = {
     event.name: event
     for event in (
-        ProjectEvent("all stories done", frozenset({S.SPRINT_ACTIVE}), S.SPRINT_REVIEW, "Every story is integrated."),
-        ProjectEvent("story out of attempts", frozenset({S.SPRINT_ACTIVE}), S.BLOCKED, "A person has to decide."),
-        ProjectEvent("CI failed three times", frozenset({S.SPRINT_ACTIVE}), S.BLOCKED, "A person has to decide."),
+        ProjectEvent(
+            "all stories done",
+            frozenset({S.SPRINT_ACTIVE}),
+            S.SPRINT_REVIEW,
+            "Every story is integrated.",
+            "all stories are done",
+        ),
+        ProjectEvent(
+            "story out of attempts",
+            frozenset({S.SPRINT_ACTIVE}),
+            S.BLOCKED,
+            "A person has to decide.",
+            "a story is out of attempts",
+        ),
+        ProjectEvent(
+            "CI failed three times",
+            frozenset({S.SPRINT_ACTIVE}),
+            S.BLOCKED,
+            "A person has to decide.",
+            "CI has failed three times",
+        ),
         ProjectEvent(
             "stories wait for approval",
             frozenset({S.SPRINT_ACTIVE}),
             S.BACKLOG_READY,
             "What was approved is done, or the plan has changed since.",
-            advisable=False,
         ),
         ProjectEvent(
             "the PRD changed",
             frozenset({S.SPRINT_REVIEW, S.IDLE}),
             S.BACKLOG_READY,
             "There are stories again.",
-            advisable=False,
         ),
     )
 }
-
-
-NOT_ADVISABLE = frozenset(event.name for event in PROJECT_EVENTS.values() if not event.advisable)
 
 
 def apply_project(state: ProjectState, command: str) -> ProjectState | Refusal:
@@ -179,8 +192,9 @@ def way_to(start: ProjectState, goals: frozenset[ProjectState]) -> tuple[str, ..
         if here in goals:
             return ways[here]
         for label, source, target in moves():
-            if source == here and target not in ways and label not in NOT_ADVISABLE:
-                ways[target] = (*ways[here], label)
+            said = PROJECT_EVENTS[label].clause if label in PROJECT_EVENTS else label
+            if source == here and target not in ways and said:
+                ways[target] = (*ways[here], said)
                 queue.append(target)
     return ()
 

@@ -286,7 +286,7 @@ def plan_diff(before: Backlog, after: Backlog, asked: tuple[str, ...] = ()) -> P
 
     shown = {story.id: planned_story(story) for story in after.stories}
     gone = [story for story in after.stories if dropped(story)]
-    there = [story for story in after.stories if story not in gone]
+    there = [story for story in after.stories if story.status != "skipped" and story not in gone]
     return PlanDiff(
         kept=tuple(shown[story.id] for story in there if old.get(story.id) == story),
         new=tuple(shown[story.id] for story in there if story.id not in old),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
@@ -62,8 +63,30 @@ def plural(noun: str) -> str:
     return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
 
 
+def named(number: int, noun: str) -> str:
+    return noun if number == 1 else plural(noun)
+
+
 def count(number: int, noun: str) -> str:
-    return f"{number:,} {noun if number == 1 else plural(noun)}"
+    return f"{number:,} {named(number, noun)}"
+
+
+def passing(passed: int, whole: int, noun: str) -> str:
+    """1 of 1 test passes; 1 of 3 tests passes; 2 of 3 tests pass"""
+    return f"{passed:,} of {count(whole, noun)} {'passes' if passed == 1 else 'pass'}"
+
+
+# An ordinary word. What holds a slash, a dot, a digit or a hyphen is a path, a name or an id, and stays as it is.
+WORD = re.compile(r"[a-z']+(?=[,;:.!?]?(?:\s|$))")
+
+
+def first_capital(text: str) -> str:
+    return text[:1].upper() + text[1:] if WORD.match(text) else text
+
+
+def stopped(text: str) -> str:
+    """With its full stop, and one only."""
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
 def ordinal(number: int) -> str:
@@ -80,6 +103,12 @@ def tokens(number: int) -> str:
     if number < 999_500:
         return f"{number / 1000:.0f}k"
     return f"{number / 1_000_000:.1f}M"
+
+
+def token_count(used: int, limit: int | None = None) -> str:
+    """1 token; 62k of 200k tokens"""
+    of = "" if limit is None else f" of {tokens(limit)}"
+    return f"{tokens(used)}{of} {named(used if limit is None else limit, 'token')}"
 
 
 MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?Z")
@@ -105,8 +134,18 @@ def dollars(usd: float) -> str:
     return f"${usd:.4f}" if 0 < usd < 0.01 else f"${usd:,.2f}"
 
 
-def money(usd: float | None, limit: float | None = None) -> str:
-    """`usd` None: a model without a known price took part, so no sum can be named."""
+def money(usd: float | None, limit: float | None = None, *, unlimited: bool = True) -> str:
+    """`usd` None: a model without a known price took part, so no sum can be named.
+
+    `unlimited`: nothing else is limited either, not even tokens or minutes.
+    """
     if usd is None:
         return "no price known" if limit is None else f"no price known, budget {dollars(limit)}"
-    return f"{dollars(usd)}, no budget set" if limit is None else f"{dollars(usd)} of {dollars(limit)}"
+    if limit is not None:
+        return f"{dollars(usd)} of {dollars(limit)}"
+    return f"{dollars(usd)}, no budget set" if unlimited else dollars(usd)
+
+
+def models_text(names: Sequence[str]) -> str:
+    """model a; models a, b"""
+    return f"{'model' if len(names) == 1 else 'models'} {', '.join(map(plain, names))}" if names else ""

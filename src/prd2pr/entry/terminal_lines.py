@@ -9,7 +9,7 @@ from rich.text import Text
 
 from prd2pr.core.estimate import Estimate
 from prd2pr.core.evidence import Evidence, Finding, RunSummary, Verdict
-from prd2pr.core.wording import count, dollars, duration, plain, tokens, visible
+from prd2pr.core.wording import count, dollars, duration, models_text, plain, tokens, visible
 from prd2pr.errors import Prd2prError
 
 Facts = Mapping[str, object]
@@ -51,10 +51,9 @@ def plan(facts: Facts, width: int) -> list[Text]:
     )
     guess = facts.get("estimate")
     estimate = estimate_text(guess) if isinstance(guess, Estimate) else text(facts, "estimate")
-    model = text(facts, "model")
-    parts = [
-        part for part in (sizes, f"est. {estimate}" if estimate else "", f"model {model}" if model else "") if part
-    ]
+    names = facts.get("models")
+    models = models_text(names if isinstance(names, tuple) else ())
+    parts = [part for part in (sizes, f"est. {estimate}" if estimate else "", models) if part]
     return [Text.assemble(("Plan     ", STRONG), *spread(parts, width - 9))]
 
 

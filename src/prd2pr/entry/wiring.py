@@ -17,6 +17,7 @@ from prd2pr.agents.roles import ROLES
 from prd2pr.config import CONFIG_PATH, Config, load_config
 from prd2pr.core.approval import ApprovalMode
 from prd2pr.core.budget import Limits
+from prd2pr.core.crew import Crew
 from prd2pr.core.findings import UNSWITCHABLE
 from prd2pr.core.gates import GatePolicy
 from prd2pr.core.paths import PathRules
@@ -159,12 +160,14 @@ def proving(git: Git, config: Config, store: Path | None, workers: int) -> list[
     return [Gathering(git, runner, path_rules(config)) for runner in runners]
 
 
-def hiring(
-    config: Config, progress: Progress, *, model: str | None = None, record: str | None = None
-) -> Callable[[str, bool], Hired]:
-    """Who does a role's work: `model` for all, else the role's own, the stronger or the default one."""
-    for_all = model or os.environ.get("PRD2PR_MODEL")
+def crew_of(config: Config, model: str | None = None) -> Crew:
+    models = config.models
+    return Crew(models.default, models.strong, models.roles, for_all=model or os.environ.get("PRD2PR_MODEL") or "")
 
+
+def hiring(
+    config: Config, crew: Crew, progress: Progress, *, record: str | None = None
+) -> Callable[[str, bool], Hired]:
     @cache
     def hire(spec: str) -> Hired:
         opened = open_model(
@@ -182,11 +185,7 @@ def hiring(
             opened = recorded(opened, Path(record))
         return Hired(opened, edits_itself=spec.startswith(EDIT_THEMSELVES))
 
-    def choose(role: str, strong: bool) -> Hired:
-        fallback = config.models.strong if strong else config.models.default
-        return hire(for_all or config.models.roles.get(role) or fallback)
-
-    return choose
+    return lambda role, strong: hire(crew.model(role, strong=strong))
 
 
 def open_session(
@@ -201,10 +200,12 @@ def open_session(
     if base_branch is None:
         progress.say("note", text=f"HEAD is detached: {base[:10]} is the base")
     warn_of_dirt(git, progress, prd)
+    crew = crew_of(config, options.model)
     return session_of(
         Ground(git, config, base, base_branch or "", progress, many=many),
         prd,
-        hire=hiring(config, progress, model=options.model, record=options.record),
+        crew=crew,
+        hire=hiring(config, crew, progress, record=options.record),
         writer=LocalWriter(git, progress),
         only_story=getattr(options, "story", None) or "",
     )
@@ -230,6 +231,7 @@ def session_of(
     ground: Ground,
     prd: Prd,
     *,
+    crew: Crew,
     hire: Callable[[str, bool], Hired],
     writer: BranchWriter,
     approval: ApprovalMode = "given",
@@ -252,6 +254,7 @@ def session_of(
         runner=ground.gathering.runner,
         gathering=ground.gathering,
         policy=gate_policy(config),
+        crew=crew,
         hire=hire,
         clock=clock,
         progress=ground.progress,

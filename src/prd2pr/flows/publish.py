@@ -50,7 +50,7 @@ def picture_of(
         cycles,
         proofs=proofs_of(state, cycles),
         commits=steps,
-        limits=SpendLimits(usd=limits.usd_per_prd, tokens=limits.tokens_per_prd),
+        limits=SpendLimits.of(limits),
         model=models[-1] if models else "",
         replayed=any(model.startswith(REPLAY) for model in models),
         head=branch,

@@ -9,6 +9,7 @@ from typing import Any
 from prd2pr.config import Config
 from prd2pr.core.approval import ApprovalMode
 from prd2pr.core.budget import Limits
+from prd2pr.core.crew import Crew
 from prd2pr.core.gates import GatePolicy
 from prd2pr.core.paths import PathRules
 from prd2pr.core.records import Cursor, Prd, RunRecord, Spend
@@ -78,6 +79,7 @@ class Session:
     runner: TestRunner
     gathering: Gathering
     policy: GatePolicy
+    crew: Crew
     hire: Callable[[str, bool], Hired]  # (role, strong)
     clock: Clock
     progress: Progress

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from prd2pr.core.approval import approved_stories, approving_command, pending, plan_digest
 from prd2pr.core.commit_message import read_step
-from prd2pr.core.estimate import estimate, model_id
+from prd2pr.core.estimate import estimate
 from prd2pr.core.layout import PLAN_STORY
 from prd2pr.core.picture_parts import SpendLimits
 from prd2pr.core.records import Phase, Story
@@ -42,13 +42,12 @@ def comment_plan(
 ) -> None:
     session, backlog = showing.seen.session, showing.state.backlog
     marker = plan_marker(showing.prd.id, plan_digest(showing.prd, stories)[:16])
-    guess = estimate(backlog, showing.config.prices, showing.config.models)
+    guess = estimate(backlog, showing.config.prices, session.crew)
     plan = plan_view(
         showing.prd,
         backlog,
         estimate=guess if command or showing.just_planned else None,  # once it is built there is nothing to guess
-        limits=SpendLimits(usd=session.limits.usd_per_prd),
-        model=showing.picture.model or model_id(showing.config.models.default),
+        limits=SpendLimits.of(session.limits),
         head=showing.head,
         command=command,
         approved=approved or frozenset(),

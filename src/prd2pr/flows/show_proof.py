@@ -7,6 +7,7 @@ from dataclasses import replace
 from prd2pr.core.checked import Checked
 from prd2pr.core.picture_parts import CommitRow, Figure, NextStep, PullPicture
 from prd2pr.core.said.status import NotProved, Refuted
+from prd2pr.core.wording import named
 from prd2pr.flows.obey.proving import forgetful
 from prd2pr.flows.peoples_work import step_of
 from prd2pr.flows.session import Session
@@ -42,7 +43,7 @@ def as_refuted(picture: PullPicture, found: Refuted) -> PullPicture:
     """The same picture, which calls nothing proved that is not."""
     wrong = {each.sha: each for each in found.commits}
     rows = tuple(not_proved(row, wrong[row.sha]) if row.sha in wrong else row for row in picture.commits)
-    figure = Figure(f"{found.proved} of {found.of}", "commits proved", strong=True)
+    figure = Figure(f"{found.proved} of {found.of}", f"{named(found.of, 'commit')} proved", strong=True)
     return replace(
         picture,
         state="not proved",

@@ -11,8 +11,8 @@ from hashlib import sha256
 
 from prd2pr.core.picture_parts import BOARD_PHASES, PullPicture
 from prd2pr.core.pr_text import BODY_LIMIT, code, fit, neutral, prose
-from prd2pr.core.wording import moment, spans
-from prd2pr.templating import environment
+from prd2pr.core.wording import count, first_capital, moment, spans
+from prd2pr.templating import Filters, environment
 
 # What goes first when a body is too long: what can be read elsewhere goes before what a reviewer must see. After these,
 # the board is shortened. The outcome, the next command and commits without proof always stay.
@@ -28,8 +28,15 @@ LEAVE_OUT = {
 }
 
 
-BODY_FILTERS = {"prose": prose, "neutral": neutral, "code": code, "left_out_name": LEAVE_OUT.__getitem__}
-PAGE_FILTERS = {"spans": spans, "moment": moment}
+BODY_FILTERS: Filters = {
+    "prose": prose,
+    "neutral": neutral,
+    "code": code,
+    "count": count,
+    "first_capital": first_capital,
+    "left_out_name": LEAVE_OUT.__getitem__,
+}
+PAGE_FILTERS: Filters = {"spans": spans, "moment": moment, "count": count}
 
 
 def load_templates() -> None:

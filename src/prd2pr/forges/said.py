@@ -16,10 +16,23 @@ from prd2pr.core.records import Prd, RunRecord, Story
 from prd2pr.core.said.answers import Answer, LogLine, PlanShown, VerifyReport
 from prd2pr.core.said.checks import CheckView
 from prd2pr.core.said.markers import marked
-from prd2pr.core.said.plans import diff_lines, estimate_text
+from prd2pr.core.said.plans import budget_text, diff_lines, estimate_text
 from prd2pr.core.said.status import StatusView
 from prd2pr.core.said.tracking import TrackingView
-from prd2pr.core.wording import clip, count, dollars, duration, moment, plain, tokens
+from prd2pr.core.wording import (
+    clip,
+    count,
+    dollars,
+    duration,
+    first_capital,
+    models_text,
+    moment,
+    named,
+    passing,
+    plain,
+    stopped,
+    tokens,
+)
 from prd2pr.templating import Filters, environment
 
 BLANK_LINES = re.compile(r"\n{3,}")
@@ -27,15 +40,6 @@ BLANK_LINES = re.compile(r"\n{3,}")
 LONGEST_CODE, LONGEST_SENTENCE, LONGEST_BLOCK = 300, 1000, 8000
 REPORT_LIMIT = 900_000
 CUT = "\n\nThe rest is left out for length; the branch holds all of it, under `.orch-state/`.\n"
-
-
-def first_capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def stopped(text: str) -> str:
-    """With its full stop, and one only."""
-    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
 def log_lines(lines: Sequence[LogLine]) -> str:
@@ -51,6 +55,7 @@ def took(run: RunRecord) -> str:
 
 
 FILTERS: Filters = {
+    "budget_text": budget_text,
     "block": lambda text, language="": block(clip(text, LONGEST_BLOCK), language),
     "clip": clip,
     "code": lambda text: code(clip(text, LONGEST_CODE)),
@@ -61,8 +66,11 @@ FILTERS: Filters = {
     "estimate_text": estimate_text,
     "first_capital": first_capital,
     "log_lines": log_lines,
+    "models_text": models_text,
     "moment": moment,
+    "named": named,
     "neutral": lambda text: neutral(clip(text, LONGEST_SENTENCE)),
+    "passing": passing,
     "paragraphs": lambda text: paragraphs(clip(text, LONGEST_BLOCK)),
     "stopped": stopped,
     "prose": lambda text: prose(clip(text, LONGEST_SENTENCE)),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from prd2pr.core.estimate import Estimate
+from prd2pr.core.estimate import Estimate, to_do
 from prd2pr.core.picture_parts import NO_LIMITS, SpendLimits
 from prd2pr.core.records import Backlog, Prd, Story
-from prd2pr.core.wording import clip, dollars, plain, tokens
+from prd2pr.core.wording import clip, dollars, duration, plain, token_count, tokens
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class PlanView:
     assumptions: tuple[str, ...] = ()
     estimate: Estimate | None = None
     limits: SpendLimits = NO_LIMITS
-    model: str = ""
     head: str = ""  # the commit that an approval holds for
     command: str = "/approve"
+    single: str = ""  # a story that can be approved alone
 
     @property
     def criteria(self) -> int:
@@ -98,7 +98,6 @@ def plan_view(
     *,
     estimate: Estimate | None = None,
     limits: SpendLimits = NO_LIMITS,
-    model: str = "",
     head: str = "",
     command: str = "/approve",
     approved: frozenset[str] = frozenset(),
@@ -107,12 +106,30 @@ def plan_view(
         prd=prd.id,
         title=prd.title,
         path=prd.path,
-        stories=tuple(planned_story(story, approved=story.id in approved) for story in backlog.stories),
+        stories=tuple(planned_story(story, approved=story.id in approved) for story in wanted(backlog)),
         questions=backlog.questions,
         assumptions=backlog.assumptions,
         estimate=estimate,
         limits=limits,
-        model=model,
         head=head,
         command=command,
+        single=next((story.id for story in to_do(backlog) if story.id not in approved), ""),
     )
+
+
+def wanted(backlog: Backlog) -> tuple[Story, ...]:
+    """What is built or will be; neither skipped nor waiting to be dropped."""
+    return tuple(s for s in backlog.stories if s.status != "skipped" and s.id not in backlog.dropping)
+
+
+def budget_text(limits: SpendLimits) -> str:
+    """budget $5.00, 200k tokens"""
+    known = (
+        None if limits.usd is None else dollars(limits.usd),
+        None if limits.tokens is None else token_count(limits.tokens),
+        None if limits.minutes is None else duration(limits.minutes * 60),
+    )
+    parts = [each for each in known if each]
+    if parts:
+        return f"budget {', '.join(parts)}"
+    return "no budget set" if limits.none else "budget by run or story"

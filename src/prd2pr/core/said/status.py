@@ -10,6 +10,7 @@ from prd2pr.core.hub import Label
 from prd2pr.core.picture_parts import Figure, NextStep, PullPicture, Refusal
 from prd2pr.core.records import ProjectState, Status
 from prd2pr.core.said.answers import Failed
+from prd2pr.core.wording import count
 
 Light = Literal["active", "waiting", "blocked", "done"]
 Headline = Literal["done", "working", "waiting", "paused", "blocked", "budget", "deadline", "stopped", "unproved"]
@@ -37,7 +38,8 @@ class Refuted:
         named = ", ".join(f"{each.sha[:10]} ({', '.join(each.codes)})" for each in self.commits[:SHOWN_COMMITS])
         more = len(self.commits) - SHOWN_COMMITS
         rest = f" and {more} more" if more > 0 else ""
-        return f"proved again, {self.proved} of {self.of} commits are proved; not proved: {named}{rest}"
+        proved = f"{self.proved} of {count(self.of, 'commit')} {'is' if self.proved == 1 else 'are'} proved"
+        return f"proved again, {proved}; not proved: {named}{rest}"
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def status_view(
         path=picture.path,
         headline=headline,
         reason=refuted.sentence() if refuted else reason_of(picture, status, rest),
-        figures=tuple(figure for figure in picture.figures if not figure.value.startswith("0 of 0")),
+        figures=picture.figures,
         next=next_on_host(picture, status, rest, problem),
         refusals=tuple(each for each in picture.refusals if not each.crossed)[-SHOWN_REFUSALS:],
         questions=picture.questions if waiting else (),

@@ -12,10 +12,11 @@ from prd2pr.config import CONFIG_PATH
 from prd2pr.core.events import Ignored, read_event
 from prd2pr.core.outcome import Ending, worst
 from prd2pr.core.said.leaks import Secrets
+from prd2pr.core.wording import stopped
 from prd2pr.entry.actions import Job, command, job_of, mask
 from prd2pr.entry.hiding import hide_process
 from prd2pr.entry.terminal import Terminal
-from prd2pr.entry.wiring import Ground, SystemClock, hiring, open_repository, read_config, session_of
+from prd2pr.entry.wiring import Ground, SystemClock, crew_of, hiring, open_repository, read_config, session_of
 from prd2pr.errors import ConfigInvalid, NotFoundThere, Prd2prError
 from prd2pr.flows.config_problem import tell_config_problem
 from prd2pr.flows.github_run import handle
@@ -91,7 +92,8 @@ def host_of(job: Job, hub: GitHubHub, tokens: TokenSource, git: Git, progress: P
     secrets.learn(job.env.get(config.notify.urls_from, ""))
     clock = SystemClock()
     ground = Ground(git, config, base, base_branch, progress, many=True)
-    hire = hiring(config, progress)
+    crew = crew_of(config)
+    hire = hiring(config, crew, progress)
     writer = writer_of(config.commit, hub, git, remote)
     minutes = min((m for m in (job.minutes, config.budget.minutes_per_run) if m is not None), default=None)
     return Host(
@@ -103,7 +105,7 @@ def host_of(job: Job, hub: GitHubHub, tokens: TokenSource, git: Git, progress: P
         base_branch=base_branch,
         base_commit=base,
         open_session=lambda prd, issue: session_of(
-            ground, prd, hire=hire, writer=writer, approval=config.approval, issue=issue, hidden=secrets
+            ground, prd, crew=crew, hire=hire, writer=writer, approval=config.approval, issue=issue, hidden=secrets
         ),
         progress=progress,
         deadline=Deadline(clock, None if minutes is None else clock.monotonic() + minutes * 60),
@@ -135,6 +137,7 @@ def finish(job: Job, endings: tuple[Ending, ...]) -> int:
         }
     )
     for each in endings:
-        said = f"{each.prd or 'prd2pr'}: {each.ended}: {each.reason}" + (f" Next: {each.next}" if each.next else "")
+        said = f"{each.prd or 'prd2pr'}: {each.ended}: {stopped(each.reason)}"
+        said += f" Next: {each.next}" if each.next else ""
         command("error" if each.failed else "notice", said, each.where)
     return 1 if last.failed else 0

@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 
-from prd2pr.config import Models
 from prd2pr.core.estimate import Estimate, estimate
 from prd2pr.core.records import Backlog
 from prd2pr.core.wording import plain
@@ -21,7 +20,7 @@ def main(options: argparse.Namespace) -> int:
         session = open_session(options, progress)
         with session.git:
             backlog = make_plan(session, session.base_commit, session.git.code_tree(session.base_commit))
-        guess = estimate(backlog, session.config.prices, tiers(options, session))
+        guess = estimate(backlog, session.config.prices, session.crew)
         if options.json:
             sys.stdout.write(json.dumps(as_json(session, backlog, guess), indent=2) + "\n")
             return 0
@@ -31,17 +30,11 @@ def main(options: argparse.Namespace) -> int:
             criteria=sum(len(story.criteria) for story in backlog.stories),
             questions=len(backlog.questions),
             estimate=guess,
-            model=session.log.model,
+            models=guess.models,
         )
     sys.stdout.write(shown(backlog))
     sys.stdout.write(f"Nothing was written. To go on: prd2pr run {session.prd.path}\n")
     return 0
-
-
-def tiers(options: argparse.Namespace, session: Session) -> Models:
-    """Whose price counts: the model that was named for this call does all of the work."""
-    named = options.model
-    return Models(default=named, strong=named) if named else session.config.models
 
 
 def shown(backlog: Backlog) -> str:

@@ -1,0 +1,20 @@
+"""Who does which role's work, as models are named in the configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Crew:
+    """`models:` of the configuration, and the model that was named for one call: it does all of the work."""
+
+    default: str
+    strong: str
+    roles: Mapping[str, str] = field(default_factory=dict)
+    for_all: str = ""
+
+    def model(self, role: str, *, strong: bool = False) -> str:
+        """`strong`: for the last attempt."""
+        return self.for_all or self.roles.get(role) or (self.strong if strong else self.default)
