@@ -169,6 +169,13 @@ class GitHubWorld:
         build = pull_event if row.pull else issue_event
         return self._happened(build(self.fake, self.repo, by, "closed", row))
 
+    def reopen(self, number: int, by: str = "ada") -> Event:
+        row = self.repo.issues[number]
+        with self._writing():
+            set_state(self.fake, row, "open", by)
+        build = pull_event if row.pull else issue_event
+        return self._happened(build(self.fake, self.repo, by, "reopened", row))
+
     def merge(self, number: int, by: str = "ada") -> Event:
         with self._writing():
             merge_pull(self.fake, self.repo, number, by)

@@ -205,7 +205,7 @@ def test_the_checkout_is_the_base_branch_whole_and_without_credentials(generated
 def test_it_follows_the_configuration():
     config = load_config("prds: ['specs/**/*.md']\nmodels: {default: 'openai:gpt', strong: human}\n")
     read = yaml.safe_load(workflow_text(config, 'it\'s: a "branch"', f"a/b@{'0' * 40}"))
-    assert read[True]["push"] == {"branches": ['it\'s: a "branch"'], "paths": ["specs/**/*.md"]}
+    assert read[True]["push"] == {"branches": ['it\'s: a "branch"'], "paths": ["specs/**/*.md", ".orch-state/prds/**"]}
     assert read["jobs"]["work"]["steps"][-1]["env"] == {"OPENAI_API_KEY": "${{ secrets.OPENAI_API_KEY }}"}
     human = load_config("models: {default: human, strong: human}\n")
     assert "env" not in yaml.safe_load(workflow_text(human, "main", f"a/b@{'0' * 40}"))["jobs"]["work"]["steps"][-1]

@@ -20,6 +20,7 @@ from prd2pr.core.events import (
     Installed,
     Labelled,
     PullClosed,
+    PullReopened,
     Pushed,
     Scheduled,
     read_event,
@@ -27,7 +28,7 @@ from prd2pr.core.events import (
 from prd2pr.core.hub import Actor, Comment
 from prd2pr.entry import door
 
-KINDS = (Pushed, Commented, Labelled, Dispatched, Scheduled, PullClosed, Installed, Ignored)
+KINDS = (Pushed, Commented, Labelled, Dispatched, Scheduled, PullClosed, PullReopened, Installed, Ignored)
 ANA = {"login": "ana", "id": 7, "type": "User"}
 SHOP = {"full_name": "acme/shop", "default_branch": "main"}
 
@@ -108,7 +109,7 @@ def test_a_push_of_twenty_commits_may_list_too_few_files():
         ("push", pushed(repository={"full_name": "a/"}), "the payload of push cannot be read at repository.full_name"),
         ("issues", {"action": "unlabeled"}, "no label was added"),
         ("issues", commented(action="labeled"), "the payload does not say which label"),
-        ("pull_request", {"action": "synchronize"}, "the pull request was neither closed nor given a label"),
+        ("pull_request", {"action": "edited"}, "the pull request was neither closed, opened again nor given a label"),
         ("pull_request_target", closed(), "the event pull_request_target starts nothing"),
         ("workflow_run", {}, "the event workflow_run starts nothing"),
         ("push", ["no object"], "the payload is not a JSON object"),
@@ -148,7 +149,8 @@ EXPECTED = {
     ("push", "Pushed"): 2, ("push", "Ignored"): 5,
     ("issues", "Labelled"): 2, ("issues", "Ignored"): 27,
     ("issue_comment", "Commented"): 5, ("issue_comment", "Ignored"): 4,
-    ("pull_request", "Labelled"): 2, ("pull_request", "PullClosed"): 2, ("pull_request", "Ignored"): 25,
+    ("pull_request", "Labelled"): 2, ("pull_request", "PullClosed"): 2, ("pull_request", "PullReopened"): 2,
+    ("pull_request", "Ignored"): 23,
     ("installation", "Installed"): 7,
     ("workflow_dispatch", "Dispatched"): 2,
 }  # fmt: skip

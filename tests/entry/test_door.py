@@ -37,7 +37,7 @@ def event(tmp_path, monkeypatch):
         ("issue_comment", {"action": "created", "comment": {"body": "/TDD next"}}, ""),
         ("issue_comment", {"action": "created", "comment": {"body": "/suggest-fix x"}}, ""),
         ("pull_request", {"action": "closed"}, ""),
-        ("pull_request", {"action": "opened"}, "the pull request was neither closed nor given a label"),
+        ("pull_request", {"action": "opened"}, "the pull request was neither closed, opened again nor given a label"),
         ("issues", {"action": "labeled"}, ""),
         ("issues", {"action": "opened"}, "no label was added"),
         ("workflow_dispatch", {}, ""),

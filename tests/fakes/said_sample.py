@@ -55,12 +55,22 @@ from prd2pr.core.said.answers import (
 )
 from prd2pr.core.said.checks import CheckView
 from prd2pr.core.said.markers import status_marker, story_marker, tracking_marker, waiting_marker
+from prd2pr.core.said.over import OverView
 from prd2pr.core.said.plans import PlanDiff, plan_view
-from prd2pr.core.said.status import status_view
+from prd2pr.core.said.status import NotProved, Refuted, status_view
 from prd2pr.core.said.tracking import tracking_view
 from prd2pr.core.statement import Statements
 from prd2pr.errors import SetupProblem
-from prd2pr.forges.said import check_text, needed_text, status_text, story_issue_text, tracking_text, whole_check_text
+from prd2pr.flows.show_proof import as_refuted
+from prd2pr.forges.said import (
+    check_text,
+    needed_text,
+    over_text,
+    status_text,
+    story_issue_text,
+    tracking_text,
+    whole_check_text,
+)
 
 GO_ON = NextStep("`loyalty-4` is waiting for its code. For one phase:", "/tdd next")
 LOCKED = Finding(
@@ -340,13 +350,38 @@ def stopped_views(links: dict[str, str]) -> dict[str, str]:
         notes=(replace(asked, command="the checks"),),
         **links,
     )
+    refuted = Refuted(7, 8, (NotProved(sha("forged"), "green(loyalty-1): Earn", ("GRN201",)),))
+    unproved = status_view(
+        as_refuted(proven, refuted),
+        Status(state=ProjectState.SPRINT_REVIEW),
+        Rest("done", "all"),
+        refuted=refuted,
+        **links,
+    )
     return {
+        "status_unproved": status_text(unproved, marks=[status_marker("loyalty")]),
+        "needed_unproved": needed_text(unproved, marker=waiting_marker("loyalty", "unproved")),
+        **over_views(),
         "status_blocked": status_text(blocked, marks=[status_marker("loyalty")]),
         "status_done": status_text(done, marks=[status_marker("loyalty")]),
         "status_problem": status_text(problem, marks=[status_marker("loyalty")]),
         "needed_blocked": needed_text(blocked, marker=waiting_marker("loyalty", "blocked/loyalty-4/1")),
         "needed_problem": needed_text(problem, marker=waiting_marker("loyalty", "problem")),
     }
+
+
+def over_views() -> dict[str, str]:
+    closed = OverView("Loyalty points", 7, "main", "prd2pr/loyalty", merged=False, branch_there=True)
+    closed = replace(closed, stories=5, settled=3)
+    path = "prds/loyalty.md"
+    shown = {
+        "closed": closed,
+        "closed_deleted": replace(closed, branch_there=False, stories=0, settled=0),
+        "merged": replace(closed, merged=True, path=path, branch_there=False, settled=5),
+        "merged_early": replace(closed, merged=True, path=path),
+        "merged_issue": replace(closed, merged=True, settled=5),
+    }
+    return {f"over_{name}": over_text(view, marks=[status_marker("loyalty")]) for name, view in shown.items()}
 
 
 def check_views(picture: PullPicture) -> dict[str, str]:

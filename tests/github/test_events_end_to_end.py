@@ -68,6 +68,7 @@ def test_where_nobody_wants_to_be_asked_a_push_is_enough(new):
     before = len(world.fake.calls)
     again = world.act()
     assert (again.status, again.outputs["outcome"]) == (0, "nothing-to-do"), again.output
+    assert again.summary == "", "neither head nor base has changed, so it is not proved again"
     writes = [call for call in world.fake.calls[before:] if call.method != "GET" and "git-upload" not in call.path]
     assert writes == []
 

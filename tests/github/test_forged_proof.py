@@ -59,6 +59,8 @@ def test_forged_steps_are_not_called_proved(started):
     green = next(line for line in started.bare.git("log", "--format=%h %s", "--abbrev=10", started.branch).splitlines()
                  if "green(calc-1)" in line)  # fmt: skip
     assert green.split()[0] in said
+    (told,) = [row.body for row in started.comments(number) if "is not proved.**" in row.body]
+    assert green.split()[0] in told and "`/tdd verify`" in told
 
 
 def test_honest_steps_of_several_runs_are_proved_again_and_ready(started):

@@ -80,8 +80,10 @@ def test_what_is_closed_or_deleted_stays_so_until_somebody_opens_it_again(starte
 
 def test_after_the_merge_it_is_over_and_a_changed_prd_says_what_to_do(started):
     number = started.pull().number
+    (tracking,) = [row for row in started.repo.issues.values() if row.sub_issues]
     started.merge(number)
     assert started.act().outputs["outcome"] == "done"
+    assert tracking.state == "closed"
     started.comment(number, "/tdd next")
     assert started.act().outputs["outcome"] == "done"
     assert len(told(started, number, "is merged")) == 1
@@ -95,7 +97,11 @@ def test_after_the_merge_it_is_over_and_a_changed_prd_says_what_to_do(started):
     started.dispatch(by="ada", prd="calc")
     acted = started.act()
     assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
-    assert started.subjects()[-1] == "plan(calc): the PRD changed: 1 new, 2 kept"
+    assert started.subjects()[-2:] == [
+        "plan(calc): the PRD changed: 1 new, 2 kept",
+        "note(plan): stories wait for approval by prd2pr",
+    ]
+    assert tracking.state == "open"
     assert [row.state for row in started.pulls()] == ["closed", "open"]
 
 

@@ -111,6 +111,15 @@ class PullClosed:
 
 
 @dataclass(frozen=True)
+class PullReopened:
+    number: int
+    branch: str
+    actor: Actor
+    repository: str = ""
+    default_branch: str = ""
+
+
+@dataclass(frozen=True)
 class Installed:
     """The App came to repositories, or left them."""
 
@@ -127,7 +136,7 @@ class Ignored:
     reason: str
 
 
-Event = Pushed | Commented | Labelled | Dispatched | Scheduled | PullClosed | Installed | Ignored
+Event = Pushed | Commented | Labelled | Dispatched | Scheduled | PullClosed | PullReopened | Installed | Ignored
 
 
 def read_event(name: str, payload: object) -> Event:
@@ -208,16 +217,18 @@ def _issue(payload: dict[str, object]) -> Event:
 
 def _pull(payload: dict[str, object]) -> Event:
     action = payload.get("action")
-    if action not in ("labeled", "closed"):  # a tuple: whatever the payload holds can be compared
-        return Ignored("the pull request was neither closed nor given a label")
+    if action not in ("labeled", "closed", "reopened"):  # a tuple: whatever the payload holds can be compared
+        return Ignored("the pull request was neither closed, opened again nor given a label")
     read = PullPayload.model_validate(payload)
     if _is_fork(read.pull_request.head, read.pull_request.base):
         return Ignored("the pull request comes from a fork")
     if action == "labeled":
         return _labelled(read, read.pull_request.number, on_pull=True)
     if read.sender is None:
-        return Ignored("the payload does not say who closed it")
+        return Ignored("the payload does not say who closed or opened it")
     pull = read.pull_request  # a bot may close or merge: that ends the work just as well
+    if action == "reopened":
+        return PullReopened(pull.number, pull.head.ref, read.sender.actor, **_home(read))
     return PullClosed(pull.number, pull.head.ref, bool(pull.merged), read.sender.actor, **_home(read))
 
 

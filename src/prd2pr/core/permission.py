@@ -19,6 +19,7 @@ from prd2pr.core.events import (
     Installed,
     Labelled,
     PullClosed,
+    PullReopened,
     Pushed,
     Scheduled,
 )
@@ -71,7 +72,7 @@ def may_start(event: Event, level: Level, me: Actor) -> Answer:
     match event:
         case Ignored():
             return NotAllowed(event.reason)
-        case Scheduled() | Installed() | PullClosed():
+        case Scheduled() | Installed() | PullClosed() | PullReopened():
             return Allowed()  # they reconcile, note or end; nobody can order work by them
         case Dispatched():
             return _dispatch(event, level, me)

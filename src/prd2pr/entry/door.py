@@ -59,9 +59,9 @@ def issue(event: dict[str, Any]) -> str:
 
 
 def pull(event: dict[str, Any]) -> str:
-    if event.get("action") in ("closed", "labeled"):
+    if event.get("action") in ("closed", "reopened", "labeled"):
         return ""
-    return "the pull request was neither closed nor given a label"
+    return "the pull request was neither closed, opened again nor given a label"
 
 
 def matters(_: dict[str, Any]) -> str:

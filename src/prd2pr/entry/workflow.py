@@ -6,6 +6,7 @@ import re
 
 from prd2pr import __version__
 from prd2pr.config import Config
+from prd2pr.core.layout import PRDS
 from prd2pr.entry.built_from import ACTION, built_from
 from prd2pr.errors import SetupProblem, UsageProblem
 from prd2pr.templating import render
@@ -18,8 +19,13 @@ DEFAULT_BRANCH = "main"
 
 
 def workflow_text(config: Config, branch: str, action: str = "") -> str:
-    values = {"branch": branch, "prds": config.prds, "keys": key_names(config), "action": action or own_action()}
-    return render("init/workflow.yml.j2", values)
+    values = {"branch": branch, "paths": push_paths(config), "keys": key_names(config)}
+    return render("init/workflow.yml.j2", {**values, "action": action or own_action()})
+
+
+def push_paths(config: Config) -> tuple[str, ...]:
+    """What a push to the default branch is looked at for: PRDs, and the state that the merge of one brings."""
+    return (*config.prds, f"{PRDS}/**")
 
 
 def verify_workflow_text(action: str = "") -> str:

@@ -10,7 +10,7 @@ import yaml
 
 from prd2pr.config import Config
 from prd2pr.entry.checkup import Check
-from prd2pr.entry.workflow import WORKFLOW_PATH, key_names
+from prd2pr.entry.workflow import WORKFLOW_PATH, key_names, push_paths
 
 OURS = re.compile(r"uses:\s*[\"']?([\w.-]+/prd2pr)@([\w./-]+)")
 EVENTS = ("push", "issues", "issue_comment", "workflow_dispatch", "schedule")
@@ -60,12 +60,13 @@ def trigger_check(on: Any, config: Config, branch: str) -> Check:
         return Check("triggers", "warning", f"the workflow does not listen to {', '.join(missing)}", ANEW)
     push = triggers["push"] if isinstance(triggers["push"], dict) else {}
     paths, branches = push.get("paths"), push.get("branches")
-    if paths is not None and set(paths) != set(config.prds):
+    wanted = push_paths(config)
+    if paths is not None and set(paths) != set(wanted):
         return Check(
             "triggers",
             "warning",
-            f"a push starts it for {', '.join(paths)}, and .prd2pr.yml says {', '.join(config.prds)}",
-            f"write the same globs under on.push.paths of {WORKFLOW_PATH}",
+            f"a push starts it for {', '.join(paths)}, and it should for {', '.join(wanted)}",
+            f"write these globs under on.push.paths of {WORKFLOW_PATH}",
         )
     if branch and branches is not None and branch not in branches:
         return Check(

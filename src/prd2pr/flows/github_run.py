@@ -23,9 +23,10 @@ from prd2pr.errors import Prd2prError, SpendLimit, StateByHand, Stopped
 from prd2pr.flows import hand_edits
 from prd2pr.flows.drain import Inbox
 from prd2pr.flows.host import Host
-from prd2pr.flows.prd_run import PrdRun, carry_on, ending_of, summarise, tell
+from prd2pr.flows.prd_run import PrdRun, carry_on, ending_of, proved_as_it_is, summarise, tell
 from prd2pr.flows.remote_writers import follow
 from prd2pr.flows.settling import settle_up
+from prd2pr.flows.show_over import show_over
 from prd2pr.flows.start import begun_after_merge
 from prd2pr.flows.subjects import About, Nobodys, NoPrd, Subject, Unreadable, file_subject, subjects_of, with_id
 from prd2pr.flows.without_prd import answer_without_prd
@@ -105,6 +106,8 @@ def work_on(host: Host, subject: Subject, spoken: Comment | None, *, asked: bool
     if over is not None:
         if spoken is not None:
             answer_not_now(host, subject, head, spoken, over)
+        if pull is not None and not pull.open:
+            show_over(host, subject, pull, head)
         return replace(over, prd=subject.id, branch=branch, pull=pull.url if pull else "")
     session = host.open_session(prd_now(host, subject, branch, head), subject.issue)
     session.log.pending = subject.asked_by
@@ -114,6 +117,8 @@ def work_on(host: Host, subject: Subject, spoken: Comment | None, *, asked: bool
     try:
         rest = carry_on(run)
         settle_up(session)
+        if proved_as_it_is(run):
+            return ending_of(run, rest)
         tell(run, rest)
         tell_unseen(run)
         if rest.outcome == "deadline":

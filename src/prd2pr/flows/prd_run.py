@@ -12,7 +12,7 @@ from prd2pr.core.outcome import Ending, ended
 from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import ProjectState, Status
 from prd2pr.core.said.answers import Answer, Carried, Failed, Illegal, NotNow
-from prd2pr.core.said.markers import tracking_marker, waiting_marker
+from prd2pr.core.said.markers import is_proved_in, status_marker, tracking_marker, waiting_marker
 from prd2pr.core.said.status import Refuted
 from prd2pr.errors import BranchMoved, HubProblem, Prd2prError, SpendLimit, StateProblem, Stopped
 from prd2pr.flows.ci_watch import stopped_by_ci
@@ -240,6 +240,17 @@ def proved_again(run: PrdRun, head: str) -> Refuted | None:
     if head not in run.proofs:
         run.proofs[head] = refuted(run.session, head)
     return run.proofs[head]
+
+
+def proved_as_it_is(run: PrdRun) -> bool:
+    """Shown as done by a run that proved this very head on this very base, and nobody has asked for anything since.
+
+    Nothing is claimed anew by it, so nothing has to be proved anew.
+    """
+    if run.pull is None or run.asked or run.steps or run.changed:
+        return False
+    found = run.host.hub.comment_marked(run.pull.number, status_marker(run.session.prd.id))
+    return found is not None and is_proved_in(found.body, head_of(run.session), run.session.base_commit)
 
 
 def summarise(run: PrdRun, rest: Rest) -> None:

@@ -23,6 +23,7 @@ from prd2pr.core.said.markers import (
     checked_in,
     checked_marker,
     head_marker,
+    proved_marker,
     status_marker,
     waiting_marker,
 )
@@ -44,8 +45,7 @@ from prd2pr.flows.session import Session
 from prd2pr.flows.show_approval import ask_approval, show_plan
 from prd2pr.flows.show_checks import show_checks
 from prd2pr.flows.show_proof import SETTLED_TONES, as_refuted
-from prd2pr.flows.show_tracking import show_tracking
-from prd2pr.flows.start import begun_after_merge
+from prd2pr.flows.show_tracking import another_round, show_tracking
 from prd2pr.forges.pull_pages import body
 from prd2pr.forges.said import needed_text, status_text, summary_text
 from prd2pr.ports import Hub
@@ -189,7 +189,7 @@ def show_pull(showing: Showing) -> Pull | None:
     there = hub.pull_of(showing.seen.session.branch, picture.base)
     text = body(picture, commit_url=showing.seen.commit_url, closes=showing.issue)
     done = is_done(showing)
-    if there is None or (there.merged and is_another_round(showing)):
+    if there is None or (there.merged and another_round(showing)):
         title = clip(plain(picture.title), LONGEST_TITLE)
         return hub.open_pull(title, text, picture.head, picture.base, draft=not done)
     if there.open:
@@ -197,11 +197,6 @@ def show_pull(showing: Showing) -> Pull | None:
             hub.edit_pull(there, body=text)
         show_readiness(showing, there, done=done)
     return there
-
-
-def is_another_round(showing: Showing) -> bool:
-    session = showing.seen.session
-    return begun_after_merge(session.store, showing.head, session.base_commit)
 
 
 def show_readiness(showing: Showing, pull: Pull, *, done: bool) -> None:
@@ -238,8 +233,9 @@ def show_status(
     showing: Showing, pull: Pull, tracking: Issue | None, found: Comment | None, checked: str
 ) -> Comment | None:
     marker = status_marker(showing.prd.id)
-    marks = [marker, head_marker(showing.head), *([checked_marker(checked)] if checked else [])]
-    text = status_text(showing.view(pull, tracking), marks=marks)
+    proved = proved_marker(showing.head, showing.seen.session.base_commit) if is_done(showing) else ""
+    marks = [marker, head_marker(showing.head), checked_marker(checked) if checked else "", proved]
+    text = status_text(showing.view(pull, tracking), marks=[mark for mark in marks if mark])
     if found is None:
         return showing.hub.comment(pull.number, text, marker=marker)
     if not same_text(without_run(found.body), without_run(text)):
@@ -272,8 +268,8 @@ def asked_about(showing: Showing, view: StatusView) -> str:
         blocked = [row for row in showing.picture.board if row.tone == "blocked"]
         tries = sum(each.story == blocked[0].id for each in showing.picture.refusals) if blocked else 0
         return f"blocked/{blocked[0].id}/{tries}" if blocked else f"blocked/{showing.head}"
-    if view.headline == "budget":
-        return f"budget/{showing.head}"
+    if view.headline in ("budget", "unproved"):
+        return f"{view.headline}/{showing.head}"
     if view.headline == "stopped" and showing.seen.problem:
         return f"problem/{showing.seen.problem.code}/{showing.head}"
     return ""

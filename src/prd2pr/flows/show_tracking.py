@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from prd2pr.core.hub import Issue
@@ -15,6 +16,7 @@ from prd2pr.core.said.tracking import (
     tracking_view,
     wanted_stories,
 )
+from prd2pr.flows.start import begun_after_merge
 from prd2pr.forges.said import story_issue_text, tracking_text
 
 if TYPE_CHECKING:
@@ -57,7 +59,16 @@ def parent_issue(showing: Showing, pull: int) -> tuple[Issue | None, bool]:
     there = showing.hub.issue_marked(marker)
     if there is None:
         there = showing.hub.open_issue(tracking_title(showing.picture), text_of(showing, pull, {}), (), marker=marker)
+    elif not there.open and showing.just_planned and another_round(showing):
+        showing.hub.edit_issue(there.number, closed=False)
+        there = replace(there, open=True)
     return there, True
+
+
+def another_round(showing: Showing) -> bool:
+    """The merge before has closed it."""
+    session = showing.seen.session
+    return begun_after_merge(session.store, showing.head, session.base_commit)
 
 
 def show_body(showing: Showing, parent: Issue, text: str) -> None:

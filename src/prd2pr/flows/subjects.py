@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from prd2pr.core.events import Commented, Dispatched, Event, Labelled, PullClosed, Pushed, Scheduled
+from prd2pr.core.events import Commented, Dispatched, Event, Labelled, PullClosed, PullReopened, Pushed, Scheduled
 from prd2pr.core.hub import Actor, Issue
 from prd2pr.core.issue_prd import issue_number, issue_prd_id, issue_prd_path, issue_prd_text
-from prd2pr.core.layout import ID
+from prd2pr.core.layout import ID, PRDS
 from prd2pr.core.permission import LABEL_NEEDS, reaches
 from prd2pr.core.prd import decode_prd, parse_prd
 from prd2pr.core.prd_files import fits
@@ -83,7 +83,7 @@ def _subjects(host: Host, event: Event) -> Iterator[About]:
         case Scheduled():
             yield from under_way(host)
             yield from forgotten(host)
-        case PullClosed():
+        case PullClosed() | PullReopened():
             yield from on_branch(host, event.branch)
 
 
@@ -98,6 +98,8 @@ def pushed(host: Host, event: Pushed) -> Iterator[About]:
     touched = touched_prds(host, event)
     for path in touched.there:
         about = file_subject(host, path)
+        if isinstance(about, Subject) and about.id in touched.states and is_built(host, about):
+            continue  # its own merge brought it
         if isinstance(about, Subject):
             if about.id in seen:
                 yield Unreadable(path, same_id(about.id, seen[about.id], path))
@@ -108,7 +110,9 @@ def pushed(host: Host, event: Pushed) -> Iterator[About]:
         if branch.id not in seen and planned_from(host, branch.id) in touched.gone:
             seen[branch.id] = ""
             yield branch
-    for prd_id in touched.given_up - seen.keys():
+    for prd_id in sorted(touched.states - seen.keys()):
+        yield subject_under_way(prd_id)
+    for prd_id in touched.given_up - touched.states - seen.keys():
         yield from without_its_file(host, prd_id)
     for path in touched.none:
         yield NoPrd(path, why_none_at(host.git, host.base_commit, path))
@@ -122,6 +126,7 @@ class Touched:
     gone: frozenset[str] = frozenset()
     none: tuple[str, ...] = ()
     given_up: frozenset[str] = frozenset()  # ids that these files had before
+    states: frozenset[str] = frozenset()  # ids whose state came along: a pull request was merged
 
 
 def touched_prds(host: Host, event: Pushed) -> Touched:
@@ -139,7 +144,18 @@ def touched_prds(host: Host, event: Pushed) -> Touched:
     here = tuple(sorted(there.intersection(touched)))
     before = {id_at(host.git, event.before, path) for path in (*here, *gone)} if known else set()
     now = {id_at(host.git, host.base_commit, path) for path in here}
-    return Touched(here, gone, tuple(sorted(others - gone)), frozenset(before - now - {""}))
+    return Touched(here, gone, tuple(sorted(others - gone)), frozenset(before - now - {""}), states_in(touched))
+
+
+def states_in(paths: tuple[str, ...]) -> frozenset[str]:
+    names = (path.removeprefix(f"{PRDS}/").partition("/")[0] for path in paths if path.startswith(f"{PRDS}/"))
+    return frozenset(name for name in names if ID.fullmatch(name))
+
+
+def is_built(host: Host, about: Subject) -> bool:
+    """What it says is in the base already."""
+    merged = StateStore(host.git, about.id, host.branch_of(about.id)).load(host.base_commit).prd
+    return merged is not None and about.prd is not None and merged.blob == about.prd.blob
 
 
 def without_its_file(host: Host, prd_id: str) -> Iterator[Subject]:
@@ -275,8 +291,7 @@ def forgotten(host: Host) -> Iterator[About]:
 def never_begun(host: Host, about: Subject) -> bool:
     """What it says is not built already; and its push should have started it, since the workflow was there by then."""
     assert about.prd is not None, "a file has a text"
-    merged = StateStore(host.git, about.id, host.branch_of(about.id)).load(host.base_commit).prd
-    if not host.workflow or (merged is not None and merged.blob == about.prd.blob):
+    if not host.workflow or is_built(host, about):
         return False
     pushed_by = host.git.last_change(host.base_commit, about.prd.path)
     return host.git.read(pushed_by, f"{WORKFLOWS}/{host.workflow}") is not None

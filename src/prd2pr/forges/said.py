@@ -16,6 +16,7 @@ from prd2pr.core.records import Prd, RunRecord, Story
 from prd2pr.core.said.answers import Answer, LogLine, PlanShown, VerifyReport
 from prd2pr.core.said.checks import CheckView
 from prd2pr.core.said.markers import marked
+from prd2pr.core.said.over import OverView
 from prd2pr.core.said.plans import budget_text, diff_lines, estimate_text
 from prd2pr.core.said.status import StatusView
 from prd2pr.core.said.tracking import TrackingView
@@ -92,6 +93,10 @@ def render_answer(answer: Answer, *, marker: str = "", commit_url: str = "") -> 
 def status_text(view: StatusView, *, marks: Sequence[str]) -> str:
     """`marks`: who it is found by, what it shows, what is checked."""
     return marked(within(text_of("status", it=view)), "\n".join(marks))
+
+
+def over_text(view: OverView, *, marks: Sequence[str]) -> str:
+    return marked(within(text_of("over", it=view)), "\n".join(marks))
 
 
 def needed_text(view: StatusView, *, marker: str) -> str:

@@ -48,6 +48,15 @@ def checked_marker(sha: str) -> str:
     return _marker("checked", sha)
 
 
+def proved_marker(head: str, base: str) -> str:
+    """What was proved as a whole: only another head or base makes it worth the time to prove it again unasked."""
+    return _marker("proved", head, base)
+
+
+def is_proved_in(text: str, head: str, base: str) -> bool:
+    return proved_marker(head, base) in text
+
+
 def head_in(text: str) -> str:
     return _sha_in("head", text)
 

@@ -1,0 +1,72 @@
+"""A pull request that was closed or merged: status comment, labels and tracking issue say so, once."""
+
+from __future__ import annotations
+
+from prd2pr.core.hub import Comment, Pull
+from prd2pr.core.said.markers import checked_in, checked_marker, head_in, head_marker, status_marker, tracking_marker
+from prd2pr.core.said.over import OverView, settled_stories
+from prd2pr.core.said.status import state_label, state_names
+from prd2pr.errors import HubProblem
+from prd2pr.flows.host import Host
+from prd2pr.flows.show import same_text
+from prd2pr.flows.subjects import Subject
+from prd2pr.forges.said import over_text
+from prd2pr.repo.store import StateStore
+
+
+def show_over(host: Host, subject: Subject, pull: Pull, head: str | None) -> None:
+    """The comment comes last: once it says so, all is shown, and what people change afterwards stays changed."""
+    try:
+        found = host.hub.comment_marked(pull.number, status_marker(subject.id))
+        if found is None:
+            return
+        text = over_text(over_view(host, subject, pull, head), marks=marks_of(subject, found))
+        if same_text(found.body, text):
+            return
+        show_labels(host, pull)
+        close_tracking(host, subject, pull)
+        host.hub.edit_comment(found.id, text)
+    except HubProblem as problem:
+        host.progress.say("note", text=f"#{pull.number} could not be shown as closed: {problem.what}")
+
+
+def marks_of(subject: Subject, found: Comment) -> list[str]:
+    """By which the work goes on where it was, should somebody open it again."""
+    head, checked = head_in(found.body), checked_in(found.body)
+    marks = [head_marker(head) if head else "", checked_marker(checked) if checked else ""]
+    return [status_marker(subject.id), *filter(None, marks)]
+
+
+def over_view(host: Host, subject: Subject, pull: Pull, head: str | None) -> OverView:
+    """From the branch; where it was deleted after the merge, from what was merged."""
+    store = StateStore(host.git, subject.id, host.branch_of(subject.id))
+    at = head or (host.base_commit if pull.merged else None)
+    state = store.load(at) if at else None
+    known = state if state is not None and state.planned else None
+    return OverView(
+        title=known.prd.title if known and known.prd else pull.title,
+        pull=pull.number,
+        base=pull.base,
+        branch=pull.head,
+        merged=pull.merged,
+        branch_there=head is not None,
+        path=known.prd.path if known and known.prd and subject.issue is None else "",
+        stories=len(known.backlog.stories) if known else 0,
+        settled=settled_stories(known.backlog) if known else 0,
+    )
+
+
+def show_labels(host: Host, pull: Pull) -> None:
+    """Nothing waits or is at work any more. What was done when it was merged stays so."""
+    labels = host.config.labels
+    done = (state_label(labels, "done"),) if pull.merged and labels.done in pull.labels else ()
+    host.hub.set_labels(pull.number, done, state_names(labels))
+
+
+def close_tracking(host: Host, subject: Subject, pull: Pull) -> None:
+    """An issue that was the PRD is closed by the host itself: the description says so."""
+    if not pull.merged or subject.issue is not None or host.config.tracker.kind == "none":
+        return
+    tracking = host.hub.issue_marked(tracking_marker(subject.id))
+    if tracking is not None and tracking.open:
+        host.hub.edit_issue(tracking.number, closed=True)

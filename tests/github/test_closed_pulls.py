@@ -1,0 +1,69 @@
+"""A pull request that is closed, merged or opened again says so; what is finished is proved again only for a reason."""
+
+from __future__ import annotations
+
+import pytest
+
+from fakes.github.events import pushed
+from world import PRD
+
+
+def written(world, before) -> list[str]:
+    calls = world.fake.calls[before:]
+    return [f"{call.method} {call.path}" for call in calls if call.method != "GET" and "git-upload" not in call.path]
+
+
+def test_a_closed_pull_request_says_how_to_go_on_and_opened_again_it_does(planned):
+    number = planned.pull().number
+    planned.close(number, by="wendy")
+    planned.pending.clear()  # the workflow does not listen to it
+    planned.tick()
+    assert planned.act().outputs["outcome"] == "waiting"
+    said = planned.status_comment(number).body
+    assert "### Closed: A small calculator" in said and f"reopen #{number} and comment `/tdd run`" in said
+    assert planned.pull().labels == []
+    before = len(planned.fake.calls)
+    planned.tick()
+    planned.act()
+    assert written(planned, before) == []
+    planned.reopen(number, by="wendy")
+    assert planned.act().status == 0
+    assert "### Waiting for you" in planned.status_comment(number).body
+    assert planned.pull().labels == ["prd2pr:waiting"]
+    assert planned.phases() == ["plan(calc)"]
+
+
+def test_a_merge_is_shown_although_the_branch_is_gone_and_closes_the_tracking_issue(planned):
+    number = planned.pull().number
+    (tracking,) = [row for row in planned.repo.issues.values() if row.sub_issues]
+    before = planned.bare.heads()["main"]
+    planned.merge(number)
+    planned.delete_branch(planned.branch, by="ada")
+    merge = pushed(planned.fake, planned.repo, "ada", "main", before, planned.bare.heads()["main"])
+    acted = planned.act(merge)
+    assert (acted.status, acted.outputs["outcome"]) == (0, "done"), acted.output
+    said = planned.status_comment(number).body
+    assert "### Merged: A small calculator" in said and "with 0 of 2 stories settled" in said
+    assert "change `prds/calc.md` and push it" in said
+    assert planned.pull().labels == []
+    assert tracking.state == "closed"
+
+
+@pytest.mark.slow
+def test_what_is_finished_is_proved_again_when_its_base_or_head_moved_and_not_before(new):
+    world = new(files={".prd2pr.yml": "approval: none\n"})
+    world.push_prd("prds/calc.md", PRD)
+    assert world.act().outputs["outcome"] == "done"
+    for moves, proved in ((False, False), (True, True), (False, False)):
+        if moves:
+            world.push({"notes.txt": "More.\n"}, "ada")
+            world.pending.clear()
+        world.tick()
+        acted = world.act()
+        assert (acted.status, acted.outputs["outcome"]) == (0, "nothing-to-do"), acted.output
+        assert bool(acted.summary) is proved
+    world.push({"README.md": "For people.\n"}, "wendy", branch=world.branch)
+    world.pending.clear()
+    world.tick()
+    acted = world.act()
+    assert acted.summary and "1 commit on the branch has no proof" in world.status_comment().body
