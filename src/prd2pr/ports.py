@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from prd2pr.core.bite.plan import BitePlan
+from prd2pr.core.bite.record import Bite
 from prd2pr.core.ci import CheckResult
 from prd2pr.core.evidence import RunReport
 from prd2pr.core.hub import Actor, Check, Comment, Issue, Label, Level, Pull, Reaction
@@ -119,9 +121,24 @@ class RunRequest:
     followed_by: tuple[int, ...] = ()  # hash seeds of the runs that will be asked for next; no part of the question
 
 
+@dataclass(frozen=True)
+class BiteRequest:
+    """Deliberate faults to try on a story's tests."""
+
+    code_tree: str
+    tests: tuple[str, ...]  # node ids; one without parameters stands for all its cases
+    plan: BitePlan
+    most: int  # mutants, and wrong expectations, that are tried
+    restore: Mapping[str, str] = field(default_factory=dict)
+
+
 class TestRunner(Protocol):
     def run(self, request: RunRequest) -> RunReport:
         """A clean run: fresh checkout, clean environment, secret result path, canaries."""
+        ...
+
+    def start_bite(self, request: BiteRequest) -> Callable[[], Bite]:
+        """Begin to try faults, in as clean a room; the function that is given back waits for what came of it."""
         ...
 
     def expect(self, hash_seed: int = 0) -> None:

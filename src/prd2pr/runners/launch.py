@@ -328,14 +328,32 @@ def holds_modules(directory: Path) -> bool:
     return directory.name.isidentifier() and directory.is_dir() and any(directory.glob("*.py"))
 
 
-def load_guard(parameters: dict[str, Any]) -> Any:
-    """From the file beside this one, by its path: no name leads to it."""
-    spec = importlib.util.spec_from_file_location("guard", Path(__file__).with_name("guard.py"))
+def load_beside(name: str) -> Any:
+    """From a file beside this one, by its path: no name leads to it."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
     if spec is None or spec.loader is None:
-        raise ImportError("guard.py is missing beside the launcher")
+        raise ImportError(f"{name}.py is missing beside the launcher")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.Guard(parameters["checkout"], parameters["locked"], parameters["imported_as"])
+    return module
+
+
+def load_guard(parameters: dict[str, Any]) -> Any:
+    return load_beside("guard").Guard(parameters["checkout"], parameters["locked"], parameters["imported_as"])
+
+
+def try_faults(parameters: dict[str, Any], log: EventLog, plugins: list[str], options: list[str]) -> int:
+    """Not one run but many, in forks of this process: which deliberate faults do the tests notice?"""
+
+    def run(more: list[Any], only: Any, guard: Any = None) -> int:
+        probe = Probe(log, guard or load_guard(parameters), {**parameters, "only": only or []}, plugins)
+        return int(pytest.main(options, plugins=[probe, *more]))
+
+    order = {**parameters["bite"], "checkout": parameters["checkout"], "shut": [parameters["events"]]}
+    tools = load_beside("forks"), load_beside("patching")
+    load_beside("biting").bite(order, tools, run, load_guard(parameters), lambda fact: log.emit("bite", **fact))
+    log.emit("bitten")
+    return 0
 
 
 def load_pytest() -> None:
@@ -360,10 +378,14 @@ def main() -> int:
     more = [option for name in plugins for option in parameters["plugin_args"].get(name, [])]
     if PYTEST_MAJOR >= 8:  # the setting came with it, and an unknown one is an error under --strict-config
         more.append("--override-ini=verbosity_assertions=auto")
+    options = [*more, *parameters["args"]]
+    if parameters.get("bite"):
+        sys.modules["__main__"] = types.ModuleType("__main__")
+        return try_faults(parameters, log, plugins, options)
     probe = Probe(log, load_guard(parameters), parameters, plugins)
     sys.modules["__main__"] = types.ModuleType("__main__")  # what runs the tests is not to be had by a name
     try:
-        status = int(pytest.main([*more, *parameters["args"]], plugins=[probe]))
+        status = int(pytest.main(options, plugins=[probe]))
     except BaseException as error:
         log.emit("aborted", raised=Describer(parameters["checkout"]).describe(error))
         raise

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from prd2pr.config import TestRun
+from prd2pr.core.bite.record import Bite
 from prd2pr.core.evidence import RunReport
-from prd2pr.ports import RunRequest
+from prd2pr.ports import BiteRequest, RunRequest
+from prd2pr.runners.bite_events import read_bite
+from prd2pr.runners.bite_order import QUICK, order_of
 from prd2pr.runners.canary import Canary, choose_directories, place_canaries
 from prd2pr.runners.events import read_events
 from prd2pr.runners.honesty import Testimony, problems_of
@@ -17,13 +23,13 @@ from prd2pr.runners.junit import JUnitUnreadable, Key, Verdict, read_junit
 from prd2pr.runners.links import cut_links
 from prd2pr.runners.project import PytestProject, read_project
 from prd2pr.runners.results import Place, results_of
-from prd2pr.runners.spares import LAUNCHER, Rooms, Spare, Spares
+from prd2pr.runners.spares import Rooms, Spare, Spares
 from prd2pr.runners.untouched import Exported, changes_since, exported
 from prd2pr.runners.watch import Watched
 
 Export = Callable[[str, Path, Mapping[str, str]], None]  # tree, directory, path -> blob put over it
 
-GUARD = Path(__file__).with_name("guard.py")
+LAUNCHED = tuple(Path(__file__).with_name(f"{name}.py") for name in ("launch", "guard", "biting", "forks", "patching"))
 
 
 @dataclass(frozen=True)
@@ -53,7 +59,7 @@ class PytestRunner:
     def identity(self) -> str:
         """Everything but the request that a result depends on: for whoever keeps results."""
         if not self._identity:
-            launched = [path.read_text(encoding="utf-8") for path in (LAUNCHER, GUARD)]
+            launched = [path.read_text(encoding="utf-8") for path in LAUNCHED]
             command = [str(self._python), *self._settings.args, *launched]
             self._identity = tools_digest(self._python, command)
         return self._identity
@@ -76,13 +82,42 @@ class PytestRunner:
             watched = self._watch(request, spare, project, canaries, before)
             return self._report(request, rooms, watched, canaries, Ground(modules, before))
 
+    def start_bite(self, request: BiteRequest) -> Callable[[], Bite]:
+        """The faults are tried while other runs go on; the answer waits for the end."""
+        with ExitStack() as stack:
+            spare = stack.enter_context(self._spares.take(0))
+            rooms = spare.rooms
+            self._export(request.code_tree, rooms.checkout, dict(request.restore))
+            cut_links(rooms.checkout)
+            project = read_project(rooms.checkout)
+            place = request.tests[0].partition("::")[0].rpartition("/")[0] or "."
+            canaries = place_canaries(rooms.checkout, project, [(place, True)])
+            texts = {each.path: (rooms.checkout / each.path).read_text(encoding="utf-8") for each in canaries}
+            asked = RunRequest(request.code_tree)
+            parameters = self._parameters(asked, rooms, project, canaries, exported(rooms.checkout, project))
+            unread = (f"--junitxml={rooms.junit}", "--override-ini=junit_family=xunit1")
+            arguments = [argument for argument in parameters["args"] if argument not in unread]
+            quick = {"args": [*arguments, *QUICK], "bite": order_of(request, canaries, texts)}
+            spare.started.send({**parameters, **quick})
+            return _Biting(stack.pop_all(), spare, request, self._settings).result
+
     # --- running ------------------------------------------------------------------------------------------------------
 
     def _watch(
         self, request: RunRequest, spare: Spare, project: PytestProject, canaries: list[Canary], before: Exported
     ) -> Watched:
-        rooms = spare.rooms
-        parameters = {
+        parameters = self._parameters(request, spare.rooms, project, canaries, before)
+        spare.started.send(parameters)
+        for hash_seed in request.followed_by or ((0,) if self._many else ()):
+            self._spares.start(hash_seed)
+        return spare.started.follow(
+            timeout_seconds=self._settings.timeout_seconds, stall_seconds=self._settings.stall_seconds
+        )
+
+    def _parameters(
+        self, request: RunRequest, rooms: Rooms, project: PytestProject, canaries: list[Canary], before: Exported
+    ) -> dict[str, Any]:
+        return {
             "nonce": rooms.nonce,
             "checkout": str(rooms.checkout),
             "locked": before.locked_modules,
@@ -101,12 +136,6 @@ class PytestRunner:
                 *_roots(project, canaries),
             ],
         }
-        spare.started.send(parameters)
-        for hash_seed in request.followed_by or ((0,) if self._many else ()):
-            self._spares.start(hash_seed)
-        return spare.started.follow(
-            timeout_seconds=self._settings.timeout_seconds, stall_seconds=self._settings.stall_seconds
-        )
 
     def _arguments(self, project: PytestProject, canaries: list[Canary]) -> list[str]:
         """The project's own addopts come before these and stay in force, but for what would cut the run short."""
@@ -166,6 +195,29 @@ class PytestRunner:
             problems=problems_of(testimony),
             canary_dirs=tuple(canary.directory for canary in canaries),
         )
+
+
+class _Biting:
+    """Follows one trial of faults in a thread of its own."""
+
+    def __init__(self, held: ExitStack, spare: Spare, request: BiteRequest, settings: TestRun) -> None:
+        self._held, self._spare, self._request, self._settings = held, spare, request, settings
+        self._watched: Watched | None = None
+        self._thread = threading.Thread(target=self._follow)
+        self._thread.start()
+
+    def _follow(self) -> None:
+        with self._held:
+            self._watched = self._spare.started.follow(
+                timeout_seconds=self._settings.timeout_seconds, stall_seconds=max(self._settings.stall_seconds, 60)
+            )
+
+    def result(self) -> Bite:
+        self._thread.join()
+        if self._watched is None:
+            return Bite(problems=("trying the faults could not be followed to its end",))
+        rooms = self._spare.rooms
+        return read_bite(self._watched, rooms.nonce, self._request.plan, rooms.all)
 
 
 def _read_junit(path: Path) -> dict[Key, Verdict] | str:

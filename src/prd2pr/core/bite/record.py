@@ -1,0 +1,50 @@
+"""What became of deliberate faults in the code, and of wrong expectations in the tests, as it is saved."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from prd2pr.core.records import Record
+
+# killed: a test failed. survived: none did. The others say nothing about the tests and are left out of the score.
+FaultOutcome = Literal["killed", "survived", "timeout", "not_judged"]
+
+
+class Bitten(Record):
+    """One fault, and what the tests made of it."""
+
+    id: str
+    path: str
+    line: int
+    function: str = ""
+    change: str = ""  # `cents // 100` → `cents * 100`
+    outcome: FaultOutcome
+    by: str = ""  # the test that noticed
+    why: str = ""  # why it could not be judged
+
+
+class Bite(Record):
+    """All faults of one step. `problems`: why none of it can be believed; then there is nothing else."""
+
+    knock_outs: tuple[Bitten, ...] = ()  # functions whose body was replaced by an error
+    mutants: tuple[Bitten, ...] = ()
+    perturbations: tuple[Bitten, ...] = ()  # expected values of the story's tests, each replaced by another
+    problems: tuple[str, ...] = ()
+    seconds: float = 0
+
+    @property
+    def judged(self) -> tuple[Bitten, ...]:
+        return tuple(each for each in self.mutants if each.outcome in {"killed", "survived"})
+
+    @property
+    def killed(self) -> int:
+        return sum(each.outcome == "killed" for each in self.mutants)
+
+    @property
+    def survivors(self) -> tuple[Bitten, ...]:
+        return tuple(each for each in self.mutants if each.outcome == "survived")
+
+    @property
+    def score(self) -> float | None:
+        """The share of mutants that the tests noticed; None where none was judged."""
+        return self.killed / len(self.judged) if self.judged else None

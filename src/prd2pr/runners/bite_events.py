@@ -1,0 +1,73 @@
+"""What the launcher told of the faults that it tried, parsed at the door."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from prd2pr.core.bite.plan import BitePlan, Fault
+from prd2pr.core.bite.record import Bite, Bitten
+from prd2pr.runners.watch import Watched
+
+
+def read_bite(watched: Watched, nonce: str, plan: BitePlan, hidden: Iterable[str]) -> Bite:
+    """Only what was told in one piece, to its end, by the launcher alone counts."""
+    facts, ended = _facts(watched.events, nonce)
+    problems = [_tidy(str(fact["problem"]), hidden) for fact in facts if "problem" in fact]
+    if watched.killed:
+        problems.append(f"trying the faults was stopped: it {watched.killed}")
+    elif not ended and not problems:
+        problems.append(f"the process that tries the faults ended early{_last_words(watched.output)}")
+    told = {str(fact["fault"]): fact for fact in facts if "fault" in fact}
+    return Bite(
+        knock_outs=_bitten(plan.knock_outs, told),
+        mutants=_bitten(plan.mutants, told),
+        perturbations=_bitten(plan.perturbations, told),
+        problems=tuple(dict.fromkeys(problems)),
+        seconds=round(watched.seconds, 3),
+    )
+
+
+def _facts(data: bytes, nonce: str) -> tuple[list[dict[str, Any]], bool]:
+    facts: list[dict[str, Any]] = []
+    for number, line in enumerate(data.split(b"\n")[:-1], 1):
+        try:
+            fact = json.loads(line)
+        except ValueError:
+            return [{"problem": "the record of the run was written to by something else"}], False
+        if fact.get("nonce") != nonce or fact.get("n") != number:
+            return [{"problem": "the record of the run was written to by something else"}], False
+        if fact["event"] == "bitten":
+            return facts, True
+        facts.append(fact)
+    return facts, False
+
+
+def _bitten(faults: Iterable[Fault], told: Mapping[str, Mapping[str, Any]]) -> tuple[Bitten, ...]:
+    found = [
+        Bitten(
+            id=fault.id,
+            path=fault.path,
+            line=fault.line,
+            function=fault.function,
+            change=fault.change,
+            outcome=told[fault.id]["outcome"],
+            by=told[fault.id]["by"],
+            why=told[fault.id]["why"],
+        )
+        for fault in faults
+        if fault.id in told
+    ]
+    return tuple(sorted(found, key=lambda each: (each.path, each.line, each.id)))
+
+
+def _tidy(text: str, hidden: Iterable[str]) -> str:
+    for place in hidden:
+        text = text.replace(place + "/", "").replace(place, "")
+    return text
+
+
+def _last_words(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    return f": {lines[-1][:200]}" if lines else ""

@@ -1,0 +1,184 @@
+"""Exchanges the code of functions that are there already, for one fault at a time.
+
+Executed by the project's own Python: standard library alone. Always inside a fork that ends with the fault.
+"""
+
+from __future__ import annotations
+
+import __future__
+import ast
+import builtins
+import datetime
+import gc
+import os
+import re
+import types
+from pathlib import Path
+from typing import Any, Iterator
+
+FUTURES = 0
+for _name in __future__.all_feature_names:
+    FUTURES |= getattr(__future__, _name).compiler_flag
+
+Key = tuple[str, int]
+
+
+class Checkout:
+    """Files of the project, and the functions that were made from them."""
+
+    def __init__(self, root: str, paths: list[str]) -> None:
+        self._root = root + os.sep
+        self._data: dict[str, bytes] = {}
+        self._live: dict[str, list[types.FunctionType]] = {path: [] for path in paths}
+        self._futures: dict[str, int] = {}
+
+    def place(self, path: str) -> str:
+        return self._root + path.replace("/", os.sep)
+
+    def data(self, path: str) -> bytes:
+        if path not in self._data:
+            self._data[path] = Path(self.place(path)).read_bytes()
+        return self._data[path]
+
+    def look_for_functions(self) -> None:
+        """Once, when everything is imported: to search all objects for each fault would take longer than the tests."""
+        by_file = {self.place(path): found for path, found in self._live.items()}
+        for thing in gc.get_objects():
+            if type(thing) is types.FunctionType:
+                found = by_file.get(thing.__code__.co_filename)
+                if found is not None:
+                    found.append(thing)
+
+    def is_loaded(self, path: str) -> bool:
+        return bool(self._live.get(path))
+
+    def edited(self, fault: dict[str, Any]) -> bytes:
+        start, end, text = fault["edit"]
+        data = self.data(fault["path"])
+        return data[:start] + text.encode() + data[end:]
+
+    def patch(self, fault: dict[str, Any]) -> str:
+        """`patched`; `same` where the program is the same with the fault; `unpatched` where no function took it."""
+        path = fault["path"]
+        start, end, line = fault["statement"]
+        data = self.data(path)
+        grown = len(self.edited(fault)) - len(data)
+        before = self._compiled(path, data[start:end], line)
+        after = self._compiled(path, self.edited(fault)[start : end + grown], line)
+        if alike(before, after):
+            return "same"
+        return "patched" if self._exchange(path, before, after) else "unpatched"
+
+    def recompile(self, path: str) -> None:
+        """The very same program from the very same text, made as faults are made: whoever minds is found out."""
+        tree = ast.parse(self.data(path))
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                idle = ast.Pass(lineno=node.lineno, col_offset=0, end_lineno=node.lineno, end_col_offset=1)
+                node.body.insert(1 if ast.get_docstring(node, clean=False) is not None else 0, idle)
+        self._exchange(path, self._compiled(path, self.data(path), 1), self._compiled(path, tree, 1), everything=True)
+
+    def _exchange(self, path: str, before: types.CodeType, after: types.CodeType, *, everything: bool = False) -> int:
+        old, new = _by_key(before), _by_key(after)
+        exchanged = 0
+        for function in self._live.get(path, ()):
+            key = (function.__code__.co_name, function.__code__.co_firstlineno)
+            if len(old.get(key, ())) != 1 or len(new.get(key, ())) != 1:
+                continue
+            if not everything and alike(old[key][0], new[key][0]):
+                continue
+            try:
+                function.__code__ = new[key][0]
+            except ValueError:
+                continue  # another number of free variables
+            exchanged += 1
+        return exchanged
+
+    def _compiled(self, path: str, code: Any, line: int) -> types.CodeType:
+        flags = self._futures.get(path)
+        if flags is None:
+            whole = compile(self.data(path), self.place(path), "exec", dont_inherit=True)
+            flags = self._futures[path] = whole.co_flags & FUTURES
+        code = b"\n" * (line - 1) + code if line > 1 else code
+        return compile(code, self.place(path), "exec", flags=flags, dont_inherit=True)
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield constant
+            yield from _codes(constant)
+
+
+def _by_key(code: types.CodeType) -> dict[Key, list[types.CodeType]]:
+    found: dict[Key, list[types.CodeType]] = {}
+    for each in _codes(code):
+        found.setdefault((each.co_name, each.co_firstlineno), []).append(each)
+    return found
+
+
+def alike(one: types.CodeType, other: types.CodeType) -> bool:
+    """Whether they do the same, step by step, wherever in the file they stand."""
+    if one.co_code != other.co_code or len(one.co_consts) != len(other.co_consts):
+        return False
+    if (one.co_names, one.co_varnames, one.co_freevars) != (other.co_names, other.co_varnames, other.co_freevars):
+        return False
+    if getattr(one, "co_exceptiontable", b"") != getattr(other, "co_exceptiontable", b""):
+        return False
+    return all(_same_constant(a, b) for a, b in zip(one.co_consts, other.co_consts))
+
+
+def _same_constant(one: object, other: object) -> bool:
+    if isinstance(one, types.CodeType) and isinstance(other, types.CodeType):
+        return alike(one, other)
+    return type(one) is type(other) and repr(one) == repr(other)
+
+
+# --- other values -----------------------------------------------------------------------------------------------------
+
+
+class Other:
+    """Equals nothing but itself."""
+
+    def __repr__(self) -> str:
+        return "<another value>"
+
+
+NEVER = "\u2400 another value \u2400"
+
+
+def perturbed(value: Any, role: str = "") -> Any:
+    """Something that is not this value, of the same type where that is simple."""
+    if role == "pattern":
+        return NEVER if isinstance(value, str) else re.compile(re.escape(NEVER))
+    if role == "member":
+        return value + NEVER if type(value) is str else (value + NEVER.encode() if type(value) is bytes else Other())
+    if role == "container":
+        return [Other()]
+    other = _different(value)
+    return Other() if type(other) is type(value) and bool(other == value) else other
+
+
+def _different(value: Any) -> Any:
+    kind = type(value)
+    if kind is bool:
+        return not value
+    if kind in (int, float):
+        return value + abs(value) + 1
+    if kind is str:
+        return value + NEVER
+    if kind is bytes:
+        return value + NEVER.encode()
+    if kind in (list, tuple):
+        return kind([*value, Other()])
+    if kind in (set, frozenset):
+        return kind([*value, Other()])
+    if kind is dict:
+        return {**value, Other(): Other()}
+    if kind is datetime.timedelta:
+        return value + abs(value) + datetime.timedelta(days=1)
+    return Other()
+
+
+def install_perturbed(name: str) -> None:
+    setattr(builtins, name, perturbed)
