@@ -139,11 +139,16 @@ class Gates(Section):
         description="Severity of a finding, by its code. Findings about honesty, locks and scope cannot be put off.",
     )
     mutation_ratio: float | None = Field(
-        default=None,
+        default=0.6,
         ge=0,
         le=1,
-        description="Share of deliberate faults that the story's tests must catch; empty: not asked. "
-        "Not used by this version.",
+        description="Share of deliberate faults in the new code that the story's tests must notice; null: not asked.",
+    )
+    mutants: int = Field(
+        default=40,
+        ge=1,
+        le=1000,
+        description="Deliberate faults that are tried in a step, at most, and expected values that are replaced.",
     )
     held_out: bool = Field(
         default=False,

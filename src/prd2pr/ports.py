@@ -118,6 +118,7 @@ class RunRequest:
     hash_seed: int = 0
     restore: Mapping[str, str] = field(default_factory=dict)  # path -> blob put back before the run (locked files)
     canary_dirs: tuple[str, ...] = ()  # directories whose conftest the canaries must live under
+    afresh: bool = False  # run it, whatever is known of an earlier run
     followed_by: tuple[int, ...] = ()  # hash seeds of the runs that will be asked for next; no part of the question
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from prd2pr.core.bite.record import Bite, Bitten
 from prd2pr.core.evidence import (
     Change,
     Comparison,
@@ -61,6 +62,7 @@ def green(**more: Any) -> Evidence:
         "phase": Phase.GREEN, "story": "s-1", "changes": (change("src/shop/points.py", PathKind.SOURCE),),
         "locked": (LockedFile(path=PATH, expected="1", actual="1"),), "story_tests": (TEST,),
         "comparison": Comparison(), "base_run": run(result()), "head_run": run(result("passed")),
+        "bite": Bite(),
     }  # fmt: skip
     return Evidence(**{**facts, **more})
 
@@ -507,3 +509,48 @@ def test_a_story_without_tests_says_so() -> None:
     assert errors(integrated(**nothing)) == {"INT306"}
     assert errors(integrated(**nothing, note="kind docs: no tests asked for")) == {"INT306"}
     assert errors(integrated(**nothing, kind="docs")) == set()
+
+
+class TestBite:
+    """Deliberate faults, and what became of them."""
+
+    def test_nothing_measured_is_an_error(self) -> None:
+        assert errors(green(bite=None)) == {"GRN504"}
+        assert errors(green(bite=Bite(problems=("restless",)))) == {"GRN504"}
+
+    def test_a_function_that_nobody_misses(self) -> None:
+        assert errors(green(bite=Bite(knock_outs=(bitten("survived"),)))) == {"GRN301"}
+        assert errors(green(bite=Bite(knock_outs=(bitten("killed"), bitten("timeout"))))) == set()
+
+    def test_an_expectation_that_may_be_any(self) -> None:
+        assert errors(green(bite=Bite(perturbations=(bitten("survived"),)))) == {"GRN503"}
+
+    @pytest.mark.parametrize(("killed", "survived", "expected"), [(2, 3, {"GRN501"}), (3, 2, set()), (1, 3, set())])
+    def test_the_share_that_is_asked_for(self, killed: int, survived: int, expected: set[str]) -> None:
+        bite = Bite(mutants=(*[bitten("killed")] * killed, *[bitten("survived")] * survived))
+        assert errors(green(bite=bite)) == expected
+        assert errors(green(bite=bite), GatePolicy(mutation_ratio=None)) == set()
+
+    def test_survivors_are_named(self) -> None:
+        verdict = GATES[Phase.GREEN](green(bite=Bite(mutants=(bitten("survived"),))), DEFAULTS)
+        (found,) = [each for each in verdict.findings if each.code == "GRN502"]
+        assert (found.path, found.line, found.severity) == ("src/a.py", 3, "warning")
+        assert "`a` → `b`" in found.message
+
+    def test_stories_without_tests_are_not_asked(self) -> None:
+        assert "GRN504" not in errors(green(kind="docs", bite=None))
+
+    def test_a_refactoring_keeps_what_the_tests_notice(self) -> None:
+        good = Bite(mutants=(*[bitten("killed")] * 9, bitten("survived")), knock_outs=(bitten("killed"),))
+        worse = Bite(mutants=(*[bitten("killed")] * 6, *[bitten("survived")] * 4))
+        lost = Bite(knock_outs=(bitten("survived"),))
+        assert errors(refactor(bite=good, bite_before=good)) == set()
+        assert errors(refactor(bite=worse, bite_before=good)) == {"RFC409"}
+        assert errors(refactor(bite=lost, bite_before=good)) == {"RFC409"}
+        assert errors(refactor(bite=Bite(problems=("restless",)), bite_before=good)) == {"RFC409"}
+        assert errors(refactor(bite=good, bite_before=worse)) == set()
+        assert errors(refactor(bite=None, bite_before=None)) == set()
+
+
+def bitten(outcome: Any) -> Bitten:
+    return Bitten(id=outcome, path="src/a.py", line=3, function="f", change="`a` → `b`", outcome=outcome)

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from prd2pr.core.bite.plan import BitePlan
+from prd2pr.core.bite.record import Bite
 from prd2pr.core.evidence import Failure, FailureKind, RunReport, TestResult
-from prd2pr.ports import RunRequest
+from prd2pr.ports import BiteRequest, RunRequest
 from prd2pr.runners.cache import CachedRunner
 
 
@@ -20,6 +23,10 @@ class CountingRunner:
 
     def identity(self) -> str:
         return self.tools
+
+    def start_bite(self, request: BiteRequest) -> Callable[[], Bite]:
+        self.asked += 1
+        return lambda: Bite(problems=("restless",) if request.code_tree == "restless" else (), seconds=self.asked)
 
     def expect(self, hash_seed: int = 0) -> None:
         """Nothing to prepare."""
@@ -119,3 +126,21 @@ def test_what_was_written_since_a_moment_is_not_believed(tmp_path: Path) -> None
     later = CachedRunner(inner, tmp_path, believed_until=until)
     assert later.run(RunRequest("a")).exit_status == 1
     assert (inner.asked, later.found, later.made) == (2, 0, 1)
+def test_a_run_that_is_asked_for_afresh_is_run_and_kept() -> None:
+    inner = CountingRunner()
+    runner = CachedRunner(inner)
+    runner.run(RunRequest("a"))
+    runner.run(RunRequest("a", afresh=True))
+    assert inner.asked == 2
+    runner.run(RunRequest("a"))
+    assert inner.asked == 2
+
+
+def test_faults_are_tried_once_and_only_believable_trials_are_kept(tmp_path: Path) -> None:
+    inner = CountingRunner()
+    for tree, times in (("a", 1), ("restless", 2)):
+        inner.asked = 0
+        request = BiteRequest(tree, ("t",), BitePlan(), 40)
+        first, second = (CachedRunner(inner, tmp_path).start_bite(request)() for _ in range(2))
+        assert inner.asked == times
+        assert (first == second) is (times == 1)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from prd2pr.core.bite.record import Bite
 from prd2pr.core.decision import Decision
 from prd2pr.core.records import Document, Phase, PlannedSymbol, Record
 
@@ -203,8 +204,9 @@ class Evidence(Document):
     note: str = ""  # "nothing worth changing", "pre_implemented", "kind docs: no tests asked for"
     decision: Decision | None = None  # NOTE: what was decided, and by whom
     pre_implemented: bool = False  # GREEN without RED, openly: the tests are new and the code was there before
-    # Places kept for layers that are not built yet; None says "not checked", never "fine".
-    bite: dict[str, Any] | None = None  # knock-out, mutants, perturbed expectations
+    bite: Bite | None = None  # deliberate faults, and whether the story's tests noticed; None says "not checked"
+    bite_before: Bite | None = None  # REFACTOR: the same of what stood there before
+    # A place kept for a layer that is not built yet; None says "not checked", never "fine".
     held_out: dict[str, Any] | None = None
 
 

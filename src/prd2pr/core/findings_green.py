@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prd2pr.core.findings_kind import FindingKind, advice, law, reserved, rule
+from prd2pr.core.findings_kind import FindingKind, advice, law, rule
 
 _SCOPE: tuple[FindingKind, ...] = (
     law(
@@ -101,7 +101,7 @@ _LOCKED: tuple[FindingKind, ...] = (
 )
 
 _RESULTS: tuple[FindingKind, ...] = (
-    reserved(
+    rule(
         "GRN301",
         "with the new code knocked out, all tests still pass",
         "A function whose body is replaced by an error must make at least one test fail. If none does, the tests do "
@@ -297,4 +297,51 @@ _SUBJECT: tuple[FindingKind, ...] = (
     ),
 )
 
-GREEN_FINDINGS: tuple[FindingKind, ...] = (*_SCOPE, *_LOCKED, *_RESULTS, *_SUBJECT)
+_BITE: tuple[FindingKind, ...] = (
+    rule(
+        "GRN501",
+        "too few deliberate faults are noticed",
+        "Small faults are put into the new code, one at a time, on lines that the story's tests run. Tests that notice "
+        "few of them would let real faults pass as well. `gates.mutation_ratio` says how many are asked for.",
+        bad="4 of 12 deliberate faults were noticed; 60% are asked for",
+        good="11 of 12 deliberate faults were noticed",
+        hint="write code whose every line the tests ask for; GRN502 names the faults that nobody noticed.",
+    ),
+    advice(
+        "GRN502",
+        "a deliberate fault that no test notices",
+        "With this small change to the code, every test of the story that runs the line still passes. Some faults "
+        "change nothing that could be noticed; the others are what a test is missing for.",
+        bad="no test notices `amount < 0` → `amount <= 0`",
+        good="a test asks what happens at 0",
+        hint="look at the line, and ask what would go wrong and whether anybody would want to know.",
+    ),
+    rule(
+        "GRN503",
+        "a test passes with another expected value",
+        "The value that the test expects was replaced by another one, and the test still passed. So it does not "
+        "compare: the answer equals everything, or is made from what the test expects.",
+        bad="`test_redeem` passes just as well with another value than `90`",
+        good="with another value than `90`, `test_redeem` fails",
+        hint="let the code give the answer itself, as a plain value.",
+    ),
+    rule(
+        "GRN504",
+        "it could not be told whether the tests bite",
+        "Deliberate faults are tried on the story's tests alone. They must pass there with nothing changed, again and "
+        "again, and a hidden test that is made wrong must fail; else what they say about faults is worth nothing.",
+        bad="test_redeem does not pass when the story's tests run alone",
+        good="the story's tests pass alone, as often as they are run",
+        hint="make the tests independent of other tests and of earlier runs.",
+    ),
+    advice(
+        "GRN505",
+        "a deliberate fault could not be judged",
+        "With the fault in place the tests neither passed nor failed: they did not end, or the test process did.",
+        bad="`poll` raises: the tests did not end in time",
+        good="`poll` raises, and test_poll fails",
+        hint="nothing needs to be done; a test that fails instead of waiting would say more.",
+    ),
+)
+
+GREEN_FINDINGS: tuple[FindingKind, ...] = (*_SCOPE, *_LOCKED, *_RESULTS, *_SUBJECT, *_BITE)

@@ -199,6 +199,23 @@ _REFACTOR: tuple[FindingKind, ...] = (
         good="_calc was renamed to _points_for, and a branch that it did not need is gone",
         hint="nothing needs to be done.",
     ),
+    rule(
+        "RFC409",
+        "the tests notice less than before",
+        "Deliberate faults are put into what the refactoring changed, before and after it. If the story's tests notice "
+        "clearly fewer of them now, the new code does things that no test asks for.",
+        bad="deliberate faults that the story's tests notice: 11 of 12 before, 7 of 13 now",
+        good="deliberate faults that the story's tests notice: 11 of 12 before, 9 of 10 now",
+        hint="leave out what no test asks for; new behaviour begins with RED.",
+    ),
+    advice(
+        "RFC410",
+        "a function of the refactoring that no test of the story holds",
+        "It can raise an error at once, and no test fails. Either nothing calls it, or nothing asks what it does.",
+        bad="`_legacy_total` is held by no test of the story",
+        good="with `_total` knocked out, test_bill fails",
+        hint="remove the function, if nothing needs it.",
+    ),
 )
 
 _INTEGRATED: tuple[FindingKind, ...] = (

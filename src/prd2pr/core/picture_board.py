@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from prd2pr.core.bite.words import bite_words
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.picture_facts import BLOCKED, PAUSED, SETTLED_STANDINGS, BranchFacts, Standing, anchor
 from prd2pr.core.picture_parts import BOARD_PHASES, NOT_MEASURED, Cell, Refusal, StoryRow
@@ -35,7 +36,7 @@ def story_row(facts: BranchFacts, story: Story) -> StoryRow:
         tone=standing.tone,
         cells=cells(facts, story, standing),
         tests=tests_text(facts, story.id),
-        bite=NOT_MEASURED if facts.last_step(story.id, Phase.GREEN) and story.kind not in UNTESTED_KINDS else "",
+        bite=bite_text(facts, story),
         reason=clip(plain(cycle.blocked), 300) if cycle else "",
     )
 
@@ -116,6 +117,18 @@ def refactor_note(facts: BranchFacts, story: str) -> str:
     """A refactoring without a commit is recorded with the integration that followed it."""
     step = facts.last_step(story, Phase.INTEGRATED)
     return REFACTOR_NOTES.get(step.note, "") if step else ""
+
+
+def bite_text(facts: BranchFacts, story: Story) -> str:
+    """`12 of 13 noticed`, of the last step that measured it."""
+    step = facts.last_step(story.id, Phase.GREEN)
+    if step is None or story.kind in UNTESTED_KINDS:
+        return ""
+    later = facts.last_step(story.id, Phase.REFACTOR)
+    proofs = [facts.proof(story.id, each) for each in (later, step) if each]
+    bites = [proof.evidence.bite for proof in proofs if proof and proof.evidence.bite]
+    measured = [bite for bite in bites if bite.judged] or bites
+    return bite_words(measured[0]) if measured else NOT_MEASURED
 
 
 def tests_text(facts: BranchFacts, story: str) -> str:

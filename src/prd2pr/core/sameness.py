@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from prd2pr.core.bite.record import Bite
 from prd2pr.core.evidence import Evidence, RunSummary
 
-SEEN = ("changes", "story_tests", "planned", "comparison", "bite", "held_out", "pre_implemented")
+SEEN = ("changes", "story_tests", "planned", "comparison", "held_out", "pre_implemented")
 # What another version may read in another way from the same files.
 READ = ("locked", "declared", "coverage", "signatures_before", "signatures_after", "improvement")
 RUNS = ("base_run", "head_run", "repeat_run")
@@ -22,6 +23,9 @@ def differences(saved: Evidence, seen: Evidence) -> Iterator[str]:
     for name in (*SEEN, *(READ if same_rules else ())):
         if getattr(saved, name) != getattr(seen, name):
             yield f"`{name}` is another"
+    if same_rules:
+        for name in ("bite", "bite_before"):
+            yield from bite_differences(name, getattr(saved, name), getattr(seen, name))
     if same_rules and facts_of(saved) != facts_of(seen):
         yield "`facts` are others"
     for name in RUNS:
@@ -30,6 +34,25 @@ def differences(saved: Evidence, seen: Evidence) -> Iterator[str]:
 
 def facts_of(evidence: Evidence) -> list[tuple[str, str, int, str]]:
     return sorted((fact.code, fact.path, fact.line, fact.test) for fact in evidence.facts)
+
+
+def bite_differences(name: str, saved: Bite | None, seen: Bite | None) -> Iterator[str]:
+    """Whether a fault was noticed. That one could not be judged may be the machine's doing."""
+    if saved is None or seen is None:
+        if saved is not seen:
+            yield f"`{name}` is there in only one of them"
+        return
+    before, now = noticed(saved), noticed(seen)
+    for fault in sorted(before.keys() & now.keys()):
+        if before[fault] != now[fault]:
+            yield f"{name}: fault {fault} was {before[fault]} and is {now[fault]}"
+    if saved.problems != seen.problems:
+        yield f"{name}: its problems are others"
+
+
+def noticed(bite: Bite) -> dict[str, str]:
+    tried = (*bite.knock_outs, *bite.mutants, *bite.perturbations)
+    return {each.id: each.outcome for each in tried if each.outcome in {"killed", "survived"}}
 
 
 def run_differences(name: str, saved: RunSummary | None, seen: RunSummary | None) -> Iterator[str]:

@@ -117,6 +117,7 @@ def gate_policy(config: Config) -> GatePolicy:
         severities=dict(config.gates.severity),
         allow_manifest=config.gates.allow_manifest,
         require_sandbox=config.sandbox == "required",
+        mutation_ratio=config.gates.mutation_ratio,
     )
 
 
@@ -150,7 +151,7 @@ def plain_runner(git: Git, config: Config, *, many: bool = False) -> PytestRunne
 
 
 def gathering_of(git: Git, config: Config, *, cached: bool, many: bool = False) -> Gathering:
-    return Gathering(git, open_runner(git, config, cached=cached, many=many), path_rules(config))
+    return Gathering(git, open_runner(git, config, cached=cached, many=many), path_rules(config), config.gates.mutants)
 
 
 def proving(git: Git, config: Config, store: Path | None, workers: int) -> list[Gathering]:

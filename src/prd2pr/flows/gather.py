@@ -33,6 +33,7 @@ from prd2pr.flows.facts import (
     named_modules,
     signatures_of,
 )
+from prd2pr.flows.faults import MUTANTS, Trial, try_faults
 from prd2pr.flows.own_tests import is_looked_at, project_in
 from prd2pr.flows.shadows import shadowing_modules
 from prd2pr.ports import RunRequest, TestRunner
@@ -49,6 +50,7 @@ class Gathering:
     git: Git
     runner: TestRunner
     rules: PathRules = CONVENTIONS
+    mutants: int = MUTANTS  # deliberate faults that are tried in a step
 
 
 @dataclass(frozen=True)
@@ -106,11 +108,16 @@ class _Case:
         return report
 
     def head_report(
-        self, directories: Iterable[str], restore: Mapping[str, str] | None = None, *, repeated: bool = False
+        self,
+        directories: Iterable[str],
+        restore: Mapping[str, str] | None = None,
+        *,
+        repeated: bool = False,
+        afresh: bool = False,
     ) -> RunReport:
         """The whole suite after the step, with canaries beside the tests that the step is about."""
         places = tuple(sorted({*directories} & _directories(self.pair.head.entries)))
-        request = RunRequest(self.pair.head.tree, restore=restore or {}, canary_dirs=places)
+        request = RunRequest(self.pair.head.tree, restore=restore or {}, canary_dirs=places, afresh=afresh)
         return self.gathering.runner.run(replace(request, followed_by=(REPEAT_SEED,)) if repeated else request)
 
     def common(self) -> dict[str, Any]:
@@ -203,9 +210,18 @@ def _locked(case: _Case) -> Evidence:
     own = {test.partition("::")[0] for test in claimed}
     expected = {**pair.base.locked, **(case.story.locked if case.story else {})}
     locked = pair.locked_files(expected, lambda path: path in own)
-    head = case.head_report(_parents(own), _restored(locked))
-    tests = expanded(claimed, head)
     refactor = case.phase is Phase.REFACTOR
+    trial = _trial(case, claimed, _restored(locked))
+    earlier = _earlier_trial(case, claimed) if refactor else None
+    head = case.head_report(_parents(own), _restored(locked))
+    bite = trial.wait() if trial else None
+    before = earlier.wait() if earlier else None
+    if bite and not bite.problems and not _is_green(claimed, base, head):
+        # Side by side, two runs may want the same port or file. What fails only then is not the code's fault.
+        head = case.head_report(_parents(own), _restored(locked), afresh=True)
+    if trial and bite and bite.problems and _is_green(claimed, base, head):
+        bite = trial.again()
+    tests = expanded(claimed, head)
     return Evidence(
         **case.common(),
         locked=locked,
@@ -217,7 +233,29 @@ def _locked(case: _Case) -> Evidence:
         signatures_before=signatures_of(pair.base, pair) if refactor else (),
         signatures_after=signatures_of(pair.head, pair) if refactor else (),
         improvement=_improvement(pair) if refactor else {},
+        bite=bite if _is_green(claimed, base, head) else None,
+        bite_before=before,
     )
+
+
+def _trial(case: _Case, tests: tuple[str, ...], restore: Mapping[str, str]) -> Trial | None:
+    """Faults in what the step made; of stories that ask for no tests, none."""
+    if case.story and case.story.kind in UNTESTED_KINDS:
+        return None
+    gathering, pair = case.gathering, case.pair
+    return try_faults(gathering.runner, pair.head, pair.base, pair, tests, restore, gathering.mutants)
+
+
+def _earlier_trial(case: _Case, tests: tuple[str, ...]) -> Trial | None:
+    """Faults in what stood there before the refactoring."""
+    gathering, pair = case.gathering, case.pair
+    return try_faults(gathering.runner, pair.base, pair.head, pair, tests, {}, gathering.mutants)
+
+
+def _is_green(tests: tuple[str, ...], base: RunReport, head: RunReport) -> bool:
+    outcomes = {test: result.outcome for test, result in head.by_id().items()}
+    story = [outcomes.get(test) for test in expanded(tests, head)]
+    return head.honest and all(each == "passed" for each in story) and not compare(base, head).regressed
 
 
 def _claimed(case: _Case) -> tuple[str, ...]:

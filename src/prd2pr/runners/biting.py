@@ -16,8 +16,9 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Any, Callable, Generator, Optional
+from typing import Any
 
 import pytest
 
@@ -66,13 +67,13 @@ class Tracer:
 
     def stop(self) -> None:
         sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
+        threading.settrace(None)
 
-    def _call(self, frame: Any, event: str, arg: Any) -> Any:
+    def _call(self, frame: Any, _event: str, _arg: Any) -> Any:
         code = frame.f_code
         return self._line if code.co_filename in self._files and code.co_flags & FUNCTION_CODE else None
 
-    def _line(self, frame: Any, event: str, arg: Any) -> Any:
+    def _line(self, frame: Any, event: str, _arg: Any) -> Any:
         if event == "line":
             self.seen.add((frame.f_code.co_filename, frame.f_lineno))
         return self._line
@@ -81,11 +82,11 @@ class Tracer:
 class Chosen:
     """A pytest plugin: of all that is collected, the tests that are wanted. `None`: all."""
 
-    def __init__(self, wanted: Optional[set[str]]) -> None:
+    def __init__(self, wanted: set[str] | None) -> None:
         self._wanted = wanted
 
     @pytest.hookimpl(hookwrapper=True, trylast=True)
-    def pytest_collection_modifyitems(self, config: Any, items: list[Any]) -> Generator[None, Any, None]:
+    def pytest_collection_modifyitems(self, items: list[Any]) -> Generator[None, Any, None]:
         yield
         if self._wanted is not None:
             items[:] = [item for item in items if item.nodeid in self._wanted or bare(item.nodeid) in self._wanted]
@@ -171,7 +172,7 @@ class Collector:
         self._say({"problem": what})
 
     def _watch_tests(self, answer: Say) -> None:
-        for item, following in zip(self._items, [*self._items[1:], None]):
+        for item, following in in_turn(self._items):
             tracer = Tracer(set(self._files))
             before = time.process_time()
             tracer.start()
@@ -232,7 +233,7 @@ class Collector:
                 self._say({"anew": fault["id"]})
                 continue
             tried[kind] += 1
-            why = by if outcome in ("not_judged",) else ""
+            why = by if outcome == "not_judged" else ""
             self._tell(fault, outcome, by="" if why else by, why=why)
 
     def _tried(self, fault: dict[str, Any], covering: list[Any]) -> tuple[str, str]:
@@ -257,7 +258,7 @@ class Collector:
 
     def _in_the_file(self, fault: dict[str, Any], covering: list[Any]) -> tuple[str, str]:
         """A module that tests import only while they run."""
-        with written(self._checkout.place(fault["path"]), self._checkout.edited(fault)):
+        with Written(self._checkout.place(fault["path"]), self._checkout.edited(fault)):
             return self._run(covering, lambda: "patched")
 
     def _run(self, items: list[Any], patch: Callable[[], str]) -> tuple[str, str]:
@@ -269,7 +270,7 @@ class Collector:
             if state != "patched":
                 answer({"outcome": state, "by": ""})
                 return
-            for item, following in zip(items, [*items[1:], None]):
+            for item, following in in_turn(items):
                 item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
                 if item.nodeid in self.reports.failed:
                     session_end(item)
@@ -298,6 +299,11 @@ def leave_unsaid(plugins: Any) -> None:
             plugins.unregister(plugin)
 
 
+def in_turn(items: list[Any]) -> list[tuple[Any, Any]]:
+    """Each test with the one after it, by which pytest knows which fixtures are still needed."""
+    return list(zip(items, [*items[1:], None]))  # noqa: B905 Python 3.9 knows no `strict`
+
+
 def session_end(item: Any) -> None:
     """Fixtures that later tests would have used are torn down: what they hold must not stay held."""
     try:
@@ -306,7 +312,7 @@ def session_end(item: Any) -> None:
         return
 
 
-class written:
+class Written:
     """A file with another content, for a while. Its time differs each time: no compiled copy is taken for it."""
 
     _clock = int(time.time()) - 500_000
@@ -322,9 +328,9 @@ class written:
         self._put(self._before)
 
     def _put(self, data: bytes) -> None:
-        written._clock += 2
+        Written._clock += 2
         self._path.write_bytes(data)
-        os.utime(self._path, (written._clock, written._clock))
+        os.utime(self._path, (Written._clock, Written._clock))
 
 
 # --- from the beginning -----------------------------------------------------------------------------------------------
@@ -337,7 +343,7 @@ class Anew:
         self._order = order
         self._forks, self._patching = tools
         self._run_pytest = run
-        self._good: dict[bool, Optional[list[str]]] = {}
+        self._good: dict[bool, list[str] | None] = {}
         self._took: dict[bool, float] = {}
         paths = sorted({fault["path"] for kind in ("knock_outs", "mutants") for fault in order[kind]})
         self._checkout = self._patching.Checkout(order["checkout"], paths)
@@ -353,7 +359,7 @@ class Anew:
         good = self._known_good(whole=whole)
         if good is None:
             return "not_judged", "", "the tests do not run from the beginning"
-        with written(self._checkout.place(fault["path"]), self._checkout.edited(fault)):
+        with Written(self._checkout.place(fault["path"]), self._checkout.edited(fault)):
             facts, ended = self._pytest(set(good), whole=whole, wall=WALL_FLOOR + WALL_FACTOR * self._took[whole])
         if ended == "time":
             return "timeout", "", ""
@@ -363,7 +369,7 @@ class Anew:
             return "killed", facts["noticed"], ""
         return "survived", "", ""
 
-    def _known_good(self, *, whole: bool) -> Optional[list[str]]:
+    def _known_good(self, *, whole: bool) -> list[str] | None:
         """What passes with nothing changed; the hidden test that must fail has to be seen to fail."""
         if whole not in self._good:
             started = time.monotonic()
@@ -373,9 +379,7 @@ class Anew:
             self._good[whole] = facts["good"] if fine and facts else None
         return self._good[whole]
 
-    def _pytest(
-        self, watched: Optional[set[str]], *, whole: bool, wall: float
-    ) -> tuple[Optional[dict[str, Any]], str]:
+    def _pytest(self, watched: set[str] | None, *, whole: bool, wall: float) -> tuple[dict[str, Any] | None, str]:
         order = self._order
         wanted = None if whole else {*order["tests"], *order["hidden"]}
 
@@ -392,7 +396,7 @@ class Anew:
 class Noticing(Reports):
     """Ends the run with the first failure of a test that passes without the fault."""
 
-    def __init__(self, watched: Optional[set[str]]) -> None:
+    def __init__(self, watched: set[str] | None) -> None:
         super().__init__()
         self._watched = watched
         self._session: Any = None

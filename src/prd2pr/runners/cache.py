@@ -6,17 +6,22 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol
 
 from pydantic import ValidationError
 
+from prd2pr.core.bite.record import Bite
 from prd2pr.core.evidence import FailureKind, RunReport
-from prd2pr.ports import RunRequest
+from prd2pr.ports import BiteRequest, RunRequest
 
 
 class IdentifiedRunner(Protocol):
     def run(self, request: RunRequest) -> RunReport: ...
+
+    def start_bite(self, request: BiteRequest) -> Callable[[], Bite]: ...
 
     def expect(self, hash_seed: int = 0) -> None: ...
 
@@ -38,10 +43,11 @@ class CachedRunner:
         self.found = 0  # in files of the directory
         self.made = 0
         self._kept: dict[str, RunReport] = {}
+        self._bites: dict[str, Bite] = {}
 
     def run(self, request: RunRequest) -> RunReport:
         key = self._key(request)
-        known = self._kept.get(key) or self._read(key)
+        known = None if request.afresh else self._kept.get(key) or self._read(key)
         if known is not None and set(request.canary_dirs) <= set(known.canary_dirs):
             self._kept[key] = known
             return known
@@ -49,8 +55,24 @@ class CachedRunner:
         self.made += 1
         if worth_keeping(report):
             self._kept[key] = report
-            self._write(key, report)
+            self._write(f"{key}.json", report.model_dump_json())
         return report
+
+    def start_bite(self, request: BiteRequest) -> Callable[[], Bite]:
+        key = self._bite_key(request)
+        known = self._bites.get(key) or self._read_bite(key)
+        if known is not None:
+            return lambda: known
+        wait = self._inner.start_bite(request)
+
+        def result() -> Bite:
+            bite = wait()
+            if not bite.problems:
+                self._bites[key] = bite
+                self._write(f"{key}.bite", bite.model_dump_json())
+            return bite
+
+        return result
 
     def forgetful(self) -> CachedRunner:
         """The same runner, which knows nothing of earlier results."""
@@ -71,6 +93,19 @@ class CachedRunner:
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
+    def _bite_key(self, request: BiteRequest) -> str:
+        faults = asdict(request.plan)
+        parts = [request.code_tree, sorted(request.restore.items()), sorted(request.tests), faults, request.most]
+        return hashlib.sha256(json.dumps([*parts, self._inner.identity()]).encode()).hexdigest()
+
+    def _read_bite(self, key: str) -> Bite | None:
+        if self._directory is None:
+            return None
+        try:
+            return Bite.model_validate_json((self._directory / f"{key}.bite").read_bytes())
+        except (OSError, ValidationError):
+            return None
+
     def _read(self, key: str) -> RunReport | None:
         if self._directory is None:
             return None
@@ -86,14 +121,14 @@ class CachedRunner:
         self.found += 1
         return report
 
-    def _write(self, key: str, report: RunReport) -> None:
+    def _write(self, name: str, content: str) -> None:
         if self._directory is None:
             return
         self._directory.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=self._directory, prefix=".", suffix=".json")
+        handle, made = tempfile.mkstemp(dir=self._directory, prefix=".")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(report.model_dump_json())
-        Path(name).replace(self._directory / f"{key}.json")
+            file.write(content)
+        Path(made).replace(self._directory / name)
 
 
 def worth_keeping(report: RunReport) -> bool:

@@ -5,22 +5,21 @@ Executed by the project's own Python, like the launcher: standard library alone.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
 import signal
 import time
 import warnings
-from typing import Any, Callable, Optional
+from collections.abc import Callable
+from typing import Any
 
 CRASHED = 70
-_TICK = 0.02
 
 # Kept: the code under test may replace what the names mean.
 _fork, _exit, _read, _write, _close = os.fork, os._exit, os.read, os.write, os.close
 _waitpid, _kill, _monotonic, _dumps, _loads = os.waitpid, os.kill, time.monotonic, json.dumps, json.loads
-
-Answer = tuple[Optional[dict[str, Any]], str]
 
 
 def forked(
@@ -104,8 +103,6 @@ def _parting(child: int, *, ended: bool) -> str:
 
 
 def _end(child: int) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         _kill(child, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     _waitpid(child, 0)

@@ -4,8 +4,8 @@ Executed by the project's own Python: standard library alone. Always inside a fo
 """
 
 from __future__ import annotations
-
 import __future__
+
 import ast
 import builtins
 import datetime
@@ -13,8 +13,9 @@ import gc
 import os
 import re
 import types
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 FUTURES = 0
 for _name in __future__.all_feature_names:
@@ -125,7 +126,7 @@ def alike(one: types.CodeType, other: types.CodeType) -> bool:
         return False
     if getattr(one, "co_exceptiontable", b"") != getattr(other, "co_exceptiontable", b""):
         return False
-    return all(_same_constant(a, b) for a, b in zip(one.co_consts, other.co_consts))
+    return all(_same_constant(a, b) for a, b in zip(one.co_consts, other.co_consts))  # noqa: B905 Python 3.9
 
 
 def _same_constant(one: object, other: object) -> bool:
@@ -160,24 +161,23 @@ def perturbed(value: Any, role: str = "") -> Any:
 
 
 def _different(value: Any) -> Any:
-    kind = type(value)
-    if kind is bool:
-        return not value
-    if kind in (int, float):
-        return value + abs(value) + 1
-    if kind is str:
-        return value + NEVER
-    if kind is bytes:
-        return value + NEVER.encode()
-    if kind in (list, tuple):
-        return kind([*value, Other()])
-    if kind in (set, frozenset):
-        return kind([*value, Other()])
-    if kind is dict:
-        return {**value, Other(): Other()}
-    if kind is datetime.timedelta:
-        return value + abs(value) + datetime.timedelta(days=1)
-    return Other()
+    make = _DIFFERENT.get(type(value))
+    return make(value) if make else Other()
+
+
+_DIFFERENT: dict[type, Callable[[Any], Any]] = {
+    bool: lambda value: not value,
+    int: lambda value: value + abs(value) + 1,
+    float: lambda value: value + abs(value) + 1,
+    str: lambda value: value + NEVER,
+    bytes: lambda value: value + NEVER.encode(),
+    list: lambda value: [*value, Other()],
+    tuple: lambda value: (*value, Other()),
+    set: lambda value: {*value, Other()},
+    frozenset: lambda value: frozenset([*value, Other()]),
+    dict: lambda value: {**value, Other(): Other()},
+    datetime.timedelta: lambda value: value + abs(value) + datetime.timedelta(days=1),
+}
 
 
 def install_perturbed(name: str) -> None:

@@ -15,8 +15,21 @@ from prd2pr.core.testfacts_model import FunctionNode, dotted
 
 PERTURBED = "__perturbed__"  # stands for a function that gives another value; its real name is drawn for each run
 EQUAL = frozenset(
-    "assertEqual assertAlmostEqual assertIs assertListEqual assertDictEqual assertTupleEqual assertSetEqual "
-    "assertSequenceEqual assertMultiLineEqual assertCountEqual assert_equal assert_array_equal assert_allclose".split()
+    [
+        "assertEqual",
+        "assertAlmostEqual",
+        "assertIs",
+        "assertListEqual",
+        "assertDictEqual",
+        "assertTupleEqual",
+        "assertSetEqual",
+        "assertSequenceEqual",
+        "assertMultiLineEqual",
+        "assertCountEqual",
+        "assert_equal",
+        "assert_array_equal",
+        "assert_allclose",
+    ]
 )
 CALLED_WITH = frozenset({"assert_called_with", "assert_called_once_with", "assert_any_call"})
 ANYTHING = frozenset({"ANY"})

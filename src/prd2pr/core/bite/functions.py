@@ -49,7 +49,11 @@ def changed_functions(before: SourceText | None, after: SourceText) -> list[Func
     old: dict[str, set[str]] = {}
     for each in functions_of(before) if before else ():
         old.setdefault(each.name, set()).add(_doing(each.node))
-    return [each for each in functions_of(after) if does_something(each.node) and _doing(each.node) not in old.get(each.name, ())]
+    return [
+        each
+        for each in functions_of(after)
+        if does_something(each.node) and _doing(each.node) not in old.get(each.name, ())
+    ]
 
 
 def does_something(node: FunctionNode) -> bool:

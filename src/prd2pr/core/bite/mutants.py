@@ -90,10 +90,7 @@ def _child(text: SourceText, child: object, site: Site) -> Iterator[tuple[Site, 
             yield from _expression(text, child.value, site)
     elif isinstance(child, ast.expr):
         yield from _expression(text, child, site)
-    elif isinstance(child, ast.ExceptHandler):
-        for statement in child.body:
-            yield from _statement(text, statement, site)
-    elif isinstance(child, ast.match_case):
+    elif isinstance(child, ast.ExceptHandler | ast.match_case):
         for statement in child.body:
             yield from _statement(text, statement, site)
     elif isinstance(child, ast.comprehension | ast.withitem | ast.Slice):

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from prd2pr.core.bite.text import Edit, SourceText, shown
 
@@ -141,12 +142,17 @@ def _comprehension(text: SourceText, node: ast.comprehension) -> Iterator[Change
 def _condition(text: SourceText, node: ast.If) -> Iterator[Change]:
     yield _change(text, node.test, _negation(text, node.test))
     if node.orelse:
-        yield Change((*text.span(node.test), f"({text.code(node.test)}) or 1"), f"`{shown(text.code(node.test))}` always holds")
+        yield Change(
+            (*text.span(node.test), f"({text.code(node.test)}) or 1"), f"`{shown(text.code(node.test))}` always holds"
+        )
 
 
 def _loop(text: SourceText, node: ast.While) -> Iterator[Change]:
     if not isinstance(node.test, ast.Constant):
-        yield Change((*text.span(node.test), f"({text.code(node.test)}) and 0"), f"`while {shown(text.code(node.test))}` never runs")
+        yield Change(
+            (*text.span(node.test), f"({text.code(node.test)}) and 0"),
+            f"`while {shown(text.code(node.test))}` never runs",
+        )
 
 
 def _negation(text: SourceText, test: ast.expr) -> Edit:
@@ -184,7 +190,7 @@ def _expression(text: SourceText, node: ast.Expr) -> Iterator[Change]:
         yield from _removed(text, node)
 
 
-_FAULTS = (
+_FAULTS: tuple[tuple[type[ast.AST], Callable[[SourceText, Any], Iterator[Change]]], ...] = (
     (ast.Compare, _compare),
     (ast.BinOp, _binary),
     (ast.BoolOp, _boolean),
@@ -209,4 +215,3 @@ def _change(text: SourceText, node: ast.expr | ast.stmt, edit: Edit) -> Change:
     before = text.data[start:end].decode()
     after = (text.data[start : edit[0]] + edit[2].encode() + text.data[edit[1] : end]).decode()
     return Change(edit, f"`{shown(before)}` → `{shown(after)}`")
-

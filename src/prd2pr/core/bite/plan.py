@@ -87,8 +87,9 @@ def expected_values(tests: Mapping[str, str]) -> list[Fault]:
 def _knock_outs(head: SourceText, base: SourceText | None) -> Iterator[Fault]:
     for each in changed_functions(base, head):
         body = body_without_docstring(each.node)
-        yield _fault(head, "knock_out", each.top, each.node.lineno, (body[0].lineno, body[-1].end_lineno or 0), each.name,
-                     f"`{each.name}` raises", _knock_out(head, each, body[0]))  # fmt: skip
+        lines = body[0].lineno, body[-1].end_lineno or 0
+        edit = _knock_out(head, each, body[0])
+        yield _fault(head, "knock_out", each.top, each.node.lineno, lines, each.name, f"`{each.name}` raises", edit)
 
 
 def _knock_out(text: SourceText, function: Function, first: ast.stmt) -> Edit:
@@ -114,7 +115,15 @@ def _mutants(head: SourceText, changed: frozenset[int]) -> Iterator[Fault]:
 def _placed(text: SourceText, site: Site, change: Change) -> Fault:
     line = text.data.count(b"\n", 0, change.edit[0]) + 1
     return _fault(
-        text, "mutant", site.top, line, lines_of(site.statement), site.function, change.said, change.edit, site.on_import
+        text,
+        "mutant",
+        site.top,
+        line,
+        lines_of(site.statement),
+        site.function,
+        change.said,
+        change.edit,
+        site.on_import,
     )
 
 
@@ -126,7 +135,7 @@ def _perturbations(text: SourceText) -> Iterator[Fault]:
         )
 
 
-def _fault(  # noqa: PLR0913, PLR0917 the parts of a fault, in their order
+def _fault(  # noqa: PLR0917 the parts of a fault, in their order
     text: SourceText,
     kind: Kind,
     top: ast.stmt,
@@ -135,7 +144,7 @@ def _fault(  # noqa: PLR0913, PLR0917 the parts of a fault, in their order
     function: str,
     change: str,
     edit: Edit,
-    on_import: bool = False,  # noqa: FBT001, FBT002
+    on_import: bool = False,
 ) -> Fault:
     name = hashlib.sha256(f"{kind} {text.path} {edit}".encode()).hexdigest()[:12]
     return Fault(name, kind, text.path, line, lines, function, change, edit, text.statement_span(top), on_import)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from prd2pr.core.evidence import Evidence, Finding, PathKind, Verdict
+from prd2pr.core.gates.bite import bites
 from prd2pr.core.gates.common import (
     Codes,
     GatePolicy,
@@ -59,6 +60,7 @@ def _findings(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
     yield from _was_red(evidence)
     yield from all_pass(evidence, CODES)
     yield from nothing_broke(evidence, CODES.regressed, CODES.fewer)
+    yield from bites(evidence, policy)
     yield from facts(evidence, "GRN")
 
 

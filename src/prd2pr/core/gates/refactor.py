@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Iterator, Mapping
 
 from prd2pr.core.evidence import Evidence, Finding, PathKind, Signature, Verdict
+from prd2pr.core.gates.bite import bite_holds
 from prd2pr.core.gates.common import (
     Codes,
     GatePolicy,
@@ -64,6 +65,7 @@ def _findings(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
     yield from all_pass(evidence, CODES)
     yield from nothing_broke(evidence, CODES.regressed, CODES.fewer)
     yield from _signatures(evidence)
+    yield from bite_holds(evidence)
     yield from _better(evidence)
     yield from facts(evidence, "GRN", "RFC")
 

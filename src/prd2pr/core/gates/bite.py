@@ -1,0 +1,101 @@
+"""Do the tests bite? What GREEN asks of deliberate faults, and what REFACTOR must not let fall."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prd2pr.core.bite.record import Bite
+from prd2pr.core.evidence import Evidence, Finding, PathKind
+from prd2pr.core.gates.common import GatePolicy, asks_no_tests, finding, results_of
+
+ENOUGH = 5  # mutants, below which a share says nothing
+SLACK = 0.15  # other code has other mutants: so much may a share differ though the tests notice the same
+
+
+def bites(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
+    if not _is_asked(evidence):
+        return
+    bite = evidence.bite
+    if bite is None or bite.problems:
+        yield from _unmeasured(bite)
+        return
+    for each in bite.knock_outs:
+        if each.outcome == "survived":
+            said = f"`{each.function}` can raise an error at once, and no test fails"
+            yield finding("GRN301", said, path=each.path, line=each.line)
+    for each in bite.perturbations:
+        if each.outcome == "survived":
+            said = f"`{each.function}` passes just as well with {each.change}"
+            yield finding("GRN503", said, path=each.path, line=each.line)
+    yield from _share(bite, policy.mutation_ratio)
+    yield from _survivors(bite)
+    yield from _unjudged(bite)
+
+
+def _is_asked(evidence: Evidence) -> bool:
+    """Where story tests pass on source that changed. Everything else is refused, or let through, for other reasons."""
+    written = any(
+        change.kind is PathKind.SOURCE and change.path.endswith(".py") and change.status != "deleted"
+        for change in evidence.changes
+    )
+    run = evidence.head_run
+    if asks_no_tests(evidence) or not written or run is None or not run.honest or not evidence.story_tests:
+        return False
+    return all(
+        results and all(result.outcome == "passed" for result in results)
+        for results in (results_of(run, test) for test in evidence.story_tests)
+    )
+
+
+def _unmeasured(bite: Bite | None) -> Iterator[Finding]:
+    if bite is None:
+        yield finding("GRN504", "no deliberate fault was tried on the story's tests")
+        return
+    for problem in bite.problems:
+        yield finding("GRN504", problem)
+
+
+def _share(bite: Bite, asked: float | None) -> Iterator[Finding]:
+    if asked is None or bite.score is None or len(bite.judged) < ENOUGH or bite.score >= asked:
+        return
+    said = f"{bite.killed} of {len(bite.judged)} deliberate faults were noticed; {asked:.0%} are asked for"
+    yield finding("GRN501", said)
+
+
+def _survivors(bite: Bite) -> Iterator[Finding]:
+    for each in bite.survivors:
+        yield finding("GRN502", f"no test notices {each.change}", path=each.path, line=each.line)
+
+
+def _unjudged(bite: Bite) -> Iterator[Finding]:
+    left = [each for each in (*bite.knock_outs, *bite.perturbations) if each.outcome in {"timeout", "not_judged"}]
+    for each in left:
+        why = "the tests did not end in time" if each.outcome == "timeout" else each.why
+        yield finding("GRN505", f"`{each.function}`, {each.change}: {why}", path=each.path, line=each.line)
+
+
+# --- REFACTOR ---------------------------------------------------------------------------------------------------------
+
+
+def bite_holds(evidence: Evidence) -> Iterator[Finding]:
+    """Of what was changed, the tests notice as much as before."""
+    before, after = evidence.bite_before, evidence.bite
+    if before is None or after is None or before.problems:
+        return
+    for problem in after.problems:
+        yield finding("RFC409", f"before the step it could be told what the tests notice; now {problem}")
+    noticed = {each.function for each in before.knock_outs if each.outcome == "killed"}
+    for each in after.knock_outs:
+        if each.outcome == "survived":
+            lost = each.function in noticed
+            said = "was held by a test before, and is not now" if lost else "is held by no test of the story"
+            yield finding("RFC409" if lost else "RFC410", f"`{each.function}` {said}", path=each.path, line=each.line)
+    if before.score is None or after.score is None or min(len(before.judged), len(after.judged)) < ENOUGH:
+        return
+    if after.score < before.score - SLACK and len(after.survivors) > len(before.survivors):
+        said = f"{_told(before)} before, {_told(after)} now"
+        yield finding("RFC409", f"deliberate faults that the story's tests notice: {said}")
+
+
+def _told(bite: Bite) -> str:
+    return f"{bite.killed} of {len(bite.judged)}"
