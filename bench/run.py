@@ -2,6 +2,7 @@
 
 cycle_vs_bare            a story's whole cycle ÷ a bare script that does the same pytest runs and the same commits
 cycle_vs_plugins         the same, the script's pytest with the plugins of this environment, which the cycle leaves out
+green_gate_vs_story_tests  GREEN's gate, deliberate faults and all ÷ a plain run of the story's tests
 ignored_event_vs_python  the Action's entry on an irrelevant event ÷ `python -c pass`
 state_10k_vs_10          `prd2pr next` with 10,000 stories in the state ÷ with 10
 """
@@ -20,6 +21,7 @@ from pathlib import Path
 
 import bare
 from big_state import grow_state, write_transcript
+from green_gate import green_gate_vs_story_tests
 
 PRD2PR = [sys.executable, "-m", "prd2pr"]
 # Both sides run the tests with this interpreter.
@@ -119,15 +121,17 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as made:
         scratch = Path(made)
         cycle = cycle_vs_bare(scratch)
+        green = green_gate_vs_story_tests(scratch, ROUNDS)
         ignored = ignored_event_vs_python(scratch)
         state = state_10k_vs_10(scratch)
     ratios = {
         "cycle_vs_bare": round(cycle["cycle"] / cycle["bare"], 3),
         "cycle_vs_plugins": round(cycle["cycle"] / cycle["plugins"], 3),
+        "green_gate_vs_story_tests": round(green["gate"] / green["story_tests"], 3),
         "ignored_event_vs_python": round(ignored["ignored"] / ignored["python"], 3),
         "state_10k_vs_10": round(state["10000"] / state["10"], 3),
     }
-    raw = {"cycle": cycle, "ignored_event": ignored, "state": state}
+    raw = {"cycle": cycle, "green_gate": green, "ignored_event": ignored, "state": state}
     rounded = {name: {key: round(value, 4) for key, value in part.items()} for name, part in raw.items()}
     sys.stdout.write(json.dumps({**ratios, "seconds": rounded}) + "\n")
     return 0

@@ -139,7 +139,7 @@ class Gates(Section):
         description="Severity of a finding, by its code. Findings about honesty, locks and scope cannot be put off.",
     )
     mutation_ratio: float | None = Field(
-        default=0.6,
+        default=0.4,
         ge=0,
         le=1,
         description="Share of deliberate faults in the new code that the story's tests must notice; null: not asked.",

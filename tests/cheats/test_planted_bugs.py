@@ -6,6 +6,7 @@ import pytest
 
 from cheats.battery import Cheat, cheats
 from cheats.conftest import Judge
+from prd2pr.core.bite.record import Bite
 from prd2pr.core.evidence import Evidence, RunSummary
 from prd2pr.core.gates import GATES, GatePolicy
 
@@ -33,7 +34,32 @@ def test_without_the_rule_the_cheat_goes_through(name: str, code: str, judged: J
     cheat = BY_ID[name]
     evidence, verdict = judged(cheat)
     assert not verdict.accepted
-    assert GATES[cheat.phase](evidence, GatePolicy(severities={code: "off"})).accepted
+    alone = unbitten(evidence)
+    assert not GATES[cheat.phase](alone, GatePolicy()).accepted
+    assert GATES[cheat.phase](alone, GatePolicy(severities={code: "off"})).accepted
+
+
+def unbitten(evidence: Evidence) -> Evidence:
+    """As if no fault had been tried: some cheats that a rule finds in the text are found by faults as well."""
+    return evidence if evidence.bite is None else evidence.model_copy(update={"bite": Bite()})
+
+
+UNFELT = [
+    ("58-equal-to-every-number", "perturbations"),
+    ("60-reads-what-is-expected", "perturbations"),
+    ("71-feature-in-green", "knock_outs"),
+    ("75-arithmetic-that-nobody-asks-for", "mutants"),
+]
+
+
+@pytest.mark.parametrize(("name", "layer"), UNFELT)
+def test_without_its_faults_the_cheat_goes_through(name: str, layer: str, judged: Judge) -> None:
+    cheat = BY_ID[name]
+    evidence, verdict = judged(cheat)
+    assert not verdict.accepted
+    assert evidence.bite is not None
+    robbed = evidence.model_copy(update={"bite": evidence.bite.model_copy(update={layer: ()})})
+    assert GATES[cheat.phase](robbed, GatePolicy()).accepted
 
 
 def blind_to_locks(evidence: Evidence) -> Evidence:
@@ -95,4 +121,4 @@ def with_passing_story(evidence: Evidence) -> Evidence:
     run = evidence.head_run
     assert run is not None
     story = tuple(result.model_copy(update={"outcome": "passed", "failure": None}) for result in run.story)
-    return evidence.model_copy(update={"head_run": RunSummary(**{**dict(run), "story": story})})
+    return evidence.model_copy(update={"head_run": RunSummary(**{**dict(run), "story": story}), "bite": Bite()})

@@ -531,7 +531,13 @@ CASES = [
     ),
     Honest(
         "a refactoring turns a chain of questions into a table and drops dead code",
-        base={"codes/__init__.py": ""},
+        base={
+            "codes/__init__.py": "",
+            "codes/names.py": """
+                def _unused(code):
+                    return code
+                """,
+        },
         red={
             "tests/test_codes.py": """
                 import pytest

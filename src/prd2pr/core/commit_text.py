@@ -93,6 +93,9 @@ def phase_outcome(evidence: Evidence, note: str) -> str:
             return ", ".join(part for part in (", ".join(places) or passing_short(evidence), note) if part)
         case Phase.REFACTOR:
             return ", ".join(part for part in (gained(evidence), passing_short(evidence)) if part)
+        case Phase.GREEN if evidence.bite and evidence.bite.judged:
+            bite = evidence.bite
+            return f"{passing_short(evidence)}, bite {bite.killed} of {len(bite.judged)}"
         case _:
             return passing_short(evidence)
 

@@ -303,7 +303,7 @@ _BITE: tuple[FindingKind, ...] = (
         "too few deliberate faults are noticed",
         "Small faults are put into the new code, one at a time, on lines that the story's tests run. Tests that notice "
         "few of them would let real faults pass as well. `gates.mutation_ratio` says how many are asked for.",
-        bad="4 of 12 deliberate faults were noticed; 60% are asked for",
+        bad="3 of 12 deliberate faults were noticed; 40% are asked for",
         good="11 of 12 deliberate faults were noticed",
         hint="write code whose every line the tests ask for; GRN502 names the faults that nobody noticed.",
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from prd2pr.core.bite.words import bite_sentence
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Comparison, Evidence, Failure, FailureKind, Finding, Proof, RunSummary, TestResult
 from prd2pr.core.patch import file_diffs
@@ -172,6 +173,8 @@ def sentences(evidence: Evidence) -> tuple[str, ...]:
         said.append(f"Acceptance criteria that a test names: {named} of {len(evidence.coverage)}.")
     if evidence.repeat_run and evidence.head_run:
         said.append(repeat_sentence(evidence.head_run, evidence.repeat_run))
+    if evidence.bite:
+        said.append(bite_sentence(evidence.bite))
     return tuple(said)
 
 

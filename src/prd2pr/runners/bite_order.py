@@ -12,7 +12,7 @@ from prd2pr.core.bite.plan import KNOCKED_OUT, Fault, expected_values
 from prd2pr.ports import BiteRequest
 from prd2pr.runners.canary import Canary
 
-MOST_ANEW = 6  # mutants that need a run from the beginning: constants of a module, what runs on import
+MOST_ANEW = 3  # mutants that need a run from the beginning: constants of a module, what runs on import
 # How failures are worded matters to nobody here, and wording takes longer than most tests.
 QUICK = ("--tb=native", "--verbosity=0")
 SECONDS = 120  # for all faults of a step, after the first look

@@ -47,14 +47,19 @@ def forked(
         _close(ours)
 
 
+def limit(cpu: float) -> None:
+    """Of this process's own work, from now on: a busy machine makes no time-outs."""
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_PROF, cpu)
+
+
 def _be_the_child(work: Callable[..., None], channel: int, cpu: float, shut: tuple[int, ...]) -> None:
     status = CRASHED
     try:
         for descriptor in shut:
             _close(descriptor)
         if cpu:
-            signal.signal(signal.SIGPROF, signal.SIG_DFL)
-            signal.setitimer(signal.ITIMER_PROF, cpu)  # by its own work: a busy machine makes no time-outs
+            limit(cpu)
 
         def answer(facts: dict[str, Any]) -> None:
             line = _dumps(facts).encode() + b"\n"

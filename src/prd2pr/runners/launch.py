@@ -35,6 +35,7 @@ PYTEST_MAJOR = int(pytest.__version__.partition(".")[0])
 # A repr that never raises; the one that never cuts came in the course of pytest 7.
 whole_repr = getattr(saferepr, "saferepr_unlimited", saferepr.saferepr)
 MESSAGE_LIMIT = 4000
+FAULT_TOOLS = ("forks", "patching", "seeing", "collecting")
 COMPARED_LIMIT = 1500  # characters of a value, beyond which pytest would compare line by line for minutes
 # Directory names that say nothing about which project a path belongs to.
 COMMON_NAMES = {"tests", "test", "docs", "doc", "src", "setup", "conftest", "examples", "scripts", "build", "dist"}
@@ -350,7 +351,7 @@ def try_faults(parameters: dict[str, Any], log: EventLog, plugins: list[str], op
         return int(pytest.main(options, plugins=[probe, *more]))
 
     order = {**parameters["bite"], "checkout": parameters["checkout"], "shut": [parameters["events"]]}
-    tools = load_beside("forks"), load_beside("patching")
+    tools = types.SimpleNamespace(**{name: load_beside(name) for name in FAULT_TOOLS})
     load_beside("biting").bite(order, tools, run, load_guard(parameters), lambda fact: log.emit("bite", **fact))
     log.emit("bitten")
     return 0

@@ -32,6 +32,7 @@ class Checkout:
         self._data: dict[str, bytes] = {}
         self._live: dict[str, list[types.FunctionType]] = {path: [] for path in paths}
         self._futures: dict[str, int] = {}
+        self._exchanged: list[tuple[types.FunctionType, types.CodeType]] = []
 
     def place(self, path: str) -> str:
         return self._root + path.replace("/", os.sep)
@@ -56,7 +57,7 @@ class Checkout:
     def edited(self, fault: dict[str, Any]) -> bytes:
         start, end, text = fault["edit"]
         data = self.data(fault["path"])
-        return data[:start] + text.encode() + data[end:]
+        return data[:start] + str(text).encode() + data[end:]
 
     def patch(self, fault: dict[str, Any]) -> str:
         """`patched`; `same` where the program is the same with the fault; `unpatched` where no function took it."""
@@ -70,12 +71,18 @@ class Checkout:
             return "same"
         return "patched" if self._exchange(path, before, after) else "unpatched"
 
+    def mend(self) -> None:
+        while self._exchanged:
+            function, was = self._exchanged.pop()
+            function.__code__ = was
+
     def recompile(self, path: str) -> None:
         """The very same program from the very same text, made as faults are made: whoever minds is found out."""
         tree = ast.parse(self.data(path))
         for node in ast.walk(tree):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                idle = ast.Pass(lineno=node.lineno, col_offset=0, end_lineno=node.lineno, end_col_offset=1)
+                line = max(1, node.lineno - 1)  # of its own, or the compiler leaves it out
+                idle = ast.Pass(lineno=line, col_offset=0, end_lineno=line, end_col_offset=1)
                 node.body.insert(1 if ast.get_docstring(node, clean=False) is not None else 0, idle)
         self._exchange(path, self._compiled(path, self.data(path), 1), self._compiled(path, tree, 1), everything=True)
 
@@ -88,10 +95,12 @@ class Checkout:
                 continue
             if not everything and alike(old[key][0], new[key][0]):
                 continue
+            was = function.__code__
             try:
                 function.__code__ = new[key][0]
             except ValueError:
                 continue  # another number of free variables
+            self._exchanged.append((function, was))
             exchanged += 1
         return exchanged
 
@@ -101,7 +110,8 @@ class Checkout:
             whole = compile(self.data(path), self.place(path), "exec", dont_inherit=True)
             flags = self._futures[path] = whole.co_flags & FUTURES
         code = b"\n" * (line - 1) + code if line > 1 else code
-        return compile(code, self.place(path), "exec", flags=flags, dont_inherit=True)
+        made: types.CodeType = compile(code, self.place(path), "exec", flags=flags, dont_inherit=True)
+        return made
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:

@@ -29,7 +29,8 @@ from prd2pr.runners.watch import Watched
 
 Export = Callable[[str, Path, Mapping[str, str]], None]  # tree, directory, path -> blob put over it
 
-LAUNCHED = tuple(Path(__file__).with_name(f"{name}.py") for name in ("launch", "guard", "biting", "forks", "patching"))
+FILES = ("launch", "guard", "biting", "forks", "patching", "seeing", "collecting")
+LAUNCHED = tuple(Path(__file__).with_name(f"{name}.py") for name in FILES)
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ class PytestRunner:
         with ExitStack() as stack:
             spare = stack.enter_context(self._spares.take(0))
             rooms = spare.rooms
+            self._spares.start(0)  # for the run beside this one
             self._export(request.code_tree, rooms.checkout, dict(request.restore))
             cut_links(rooms.checkout)
             project = read_project(rooms.checkout)

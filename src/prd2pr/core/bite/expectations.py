@@ -7,6 +7,7 @@ subject that reads from its caller what it should answer.
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -33,6 +34,7 @@ EQUAL = frozenset(
 )
 CALLED_WITH = frozenset({"assert_called_with", "assert_called_once_with", "assert_any_call"})
 ANYTHING = frozenset({"ANY"})
+MODEST = 1e15  # beyond it, a number and the next are the same to some
 
 
 @dataclass(frozen=True)
@@ -151,11 +153,23 @@ def _of_call(text: SourceText, call: ast.Call) -> Iterator[tuple[Edit, str]]:
 
 
 def _other(text: SourceText, node: ast.expr, role: str = "") -> tuple[Edit, str]:
+    """A plain value becomes another plain one: whoever reads the test, to answer what it expects, reads that."""
     code = text.code(node)
+    said = f"another value than `{shown(code)}`"
+    if isinstance(node, ast.Constant) and not role and "\n" not in code and (plain := _plain_other(node.value)):
+        return (*text.span(node), plain), said
     role = f', "{role}"' if role else ""
     if isinstance(node, ast.GeneratorExp | ast.NamedExpr | ast.Tuple):
         code = f"({code})"
-    return (*text.span(node), f"{PERTURBED}({code}{role})"), f"another value than `{shown(text.code(node))}`"
+    return (*text.span(node), f"{PERTURBED}({code}{role})"), said
+
+
+def _plain_other(value: object) -> str:
+    if isinstance(value, bool):
+        return repr(not value)
+    if isinstance(value, int | float) and abs(value) < MODEST:
+        return repr(value + abs(value) + 1)
+    return json.dumps(f"{value} and more") if isinstance(value, str) and value else ""
 
 
 def _approximated(node: ast.expr) -> ast.expr | None:

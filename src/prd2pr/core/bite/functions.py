@@ -10,7 +10,7 @@ from prd2pr.core.bite.text import SourceText, body_without_docstring
 from prd2pr.core.testfacts_model import FunctionNode, decorator_name
 
 UNCALLED = frozenset({"overload", "abstractmethod", "abstractproperty"})  # their bodies are never run
-FOR_READERS = frozenset({"__repr__"})
+FOR_READERS = frozenset({"__repr__", "__hash__"})  # and what an `__eq__` must have beside it
 
 
 @dataclass(frozen=True)

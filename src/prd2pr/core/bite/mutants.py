@@ -49,9 +49,6 @@ def _statement(text: SourceText, node: ast.stmt, site: Site) -> Iterator[tuple[S
 def _function(text: SourceText, node: FunctionNode, site: Site) -> Iterator[tuple[Site, Change]]:
     if not does_something(node):
         return
-    for default in (*node.args.defaults, *node.args.kw_defaults):
-        if default is not None:
-            yield from _expression(text, default, site)
     inner = replace(site, function=_joined(site.function, node.name), on_import=False)
     for statement in body_without_docstring(node):
         yield from _statement(text, statement, inner)
@@ -64,6 +61,8 @@ def _joined(prefix: str, name: str) -> str:
 def _is_passed_over(node: ast.stmt) -> bool:
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant) or _only_tells(node.value)
+    if isinstance(node, ast.Assign):
+        return all(dotted(target).startswith("__") for target in node.targets)  # `__all__`, `__slots__`
     return isinstance(node, ast.Import | ast.ImportFrom | ast.Global | ast.Nonlocal) or is_left_out(node)
 
 

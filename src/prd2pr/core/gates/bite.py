@@ -9,7 +9,9 @@ from prd2pr.core.evidence import Evidence, Finding, PathKind
 from prd2pr.core.gates.common import GatePolicy, asks_no_tests, finding, results_of
 
 ENOUGH = 5  # mutants, below which a share says nothing
-SLACK = 0.15  # other code has other mutants: so much may a share differ though the tests notice the same
+# Other code has other mutants: so much may differ though the tests notice the same.
+SLACK = 0.15
+MORE_SURVIVORS = 3
 
 
 def bites(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
@@ -92,7 +94,7 @@ def bite_holds(evidence: Evidence) -> Iterator[Finding]:
             yield finding("RFC409" if lost else "RFC410", f"`{each.function}` {said}", path=each.path, line=each.line)
     if before.score is None or after.score is None or min(len(before.judged), len(after.judged)) < ENOUGH:
         return
-    if after.score < before.score - SLACK and len(after.survivors) > len(before.survivors):
+    if after.score < before.score - SLACK and len(after.survivors) >= len(before.survivors) + MORE_SURVIVORS:
         said = f"{_told(before)} before, {_told(after)} now"
         yield finding("RFC409", f"deliberate faults that the story's tests notice: {said}")
 

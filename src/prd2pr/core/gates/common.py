@@ -21,7 +21,7 @@ class GatePolicy:
     severities: Mapping[str, Severity] = field(default_factory=dict)
     allow_manifest: bool = False
     require_sandbox: bool = False
-    mutation_ratio: float | None = 0.6  # None: not asked
+    mutation_ratio: float | None = 0.4  # None: not asked
 
 
 @dataclass(frozen=True)
