@@ -126,6 +126,8 @@ def test_what_was_written_since_a_moment_is_not_believed(tmp_path: Path) -> None
     later = CachedRunner(inner, tmp_path, believed_until=until)
     assert later.run(RunRequest("a")).exit_status == 1
     assert (inner.asked, later.found, later.made) == (2, 0, 1)
+
+
 def test_a_run_that_is_asked_for_afresh_is_run_and_kept() -> None:
     inner = CountingRunner()
     runner = CachedRunner(inner)

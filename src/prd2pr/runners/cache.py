@@ -99,27 +99,34 @@ class CachedRunner:
         return hashlib.sha256(json.dumps([*parts, self._inner.identity()]).encode()).hexdigest()
 
     def _read_bite(self, key: str) -> Bite | None:
-        if self._directory is None:
-            return None
+        content = self._content(f"{key}.bite")
         try:
-            return Bite.model_validate_json((self._directory / f"{key}.bite").read_bytes())
-        except (OSError, ValidationError):
+            bite = Bite.model_validate_json(content) if content is not None else None
+        except ValidationError:
             return None
+        return None if bite is None or bite.problems else bite
 
     def _read(self, key: str) -> RunReport | None:
-        if self._directory is None:
-            return None
+        content = self._content(f"{key}.json")
         try:
-            with (self._directory / f"{key}.json").open("rb") as file:
-                # The time of the last change of the inode: nobody but root can set it back.
-                late = self._believed_until is not None and os.fstat(file.fileno()).st_ctime_ns > self._believed_until
-                report = None if late else RunReport.model_validate_json(file.read())
-        except (OSError, ValidationError):
-            return None  # not there, or damaged: the run is simply done again
+            report = RunReport.model_validate_json(content) if content is not None else None
+        except ValidationError:
+            return None  # damaged: the run is simply done again
         if report is None or not worth_keeping(report):
             return None
         self.found += 1
         return report
+
+    def _content(self, name: str) -> bytes | None:
+        if self._directory is None:
+            return None
+        try:
+            with (self._directory / name).open("rb") as file:
+                # The time of the last change of the inode: nobody but root can set it back.
+                late = self._believed_until is not None and os.fstat(file.fileno()).st_ctime_ns > self._believed_until
+                return None if late else file.read()
+        except OSError:
+            return None
 
     def _write(self, name: str, content: str) -> None:
         if self._directory is None:
