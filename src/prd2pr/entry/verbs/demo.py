@@ -36,13 +36,18 @@ def main(options: argparse.Namespace) -> int:
     if status:
         return status
     sys.stdout.write("\nProving every step again, from the commits alone:\n")
-    status = verify.main(argparse.Namespace(repo=str(directory), range=None, json=False))
+    status = verify.main(verify_options(directory))
     sys.stdout.write(
         f"\nLook at it:   {directory / '.git/prd2pr/pr/loyalty.html'}\n"
         f"The commits:  git -C {shown(directory)} log --stat main..prd2pr/loyalty\n"
         f"Prove again:  prd2pr verify --repo {shown(directory)}\n"
     )
     return status
+
+
+def verify_options(directory: Path) -> argparse.Namespace:
+    unasked = dict.fromkeys(("range", "markdown", "workers", "attest", "statements"))
+    return argparse.Namespace(repo=str(directory), json=False, fresh=False, job=False, **unasked)
 
 
 def run_options(directory: Path) -> argparse.Namespace:
