@@ -55,6 +55,11 @@ bench: $(BASE)
 clean:
 	rm -rf $(VENV) demo
 
+# Probes that try to get out of the sandbox of test runs, whichever this machine gives.
+.PHONY: escape-battery
+escape-battery: $(STAMP)
+	@$(BIN)/python tests/sandbox/battery.py
+
 .PHONY: kill-battery hub-kill-battery reference bench-action
 bench-action: $(STAMP)
 	@$(BIN)/python bench/action_start.py

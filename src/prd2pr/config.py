@@ -244,7 +244,9 @@ class Config(Section):
     )
     gates: Gates = Field(default_factory=Gates, description="What the gates ask for.")
     sandbox: Literal["required", "preferred", "off"] = Field(
-        default="preferred", description="Whether tests must run in a sandbox, should, or need not."
+        default="preferred",
+        description="Whether tests run in a sandbox. required: nothing is run where not all of it can be had; "
+        "preferred: what can be had, and verdicts say what is missing; off: none, and verdicts say so.",
     )
     docs: Docs = Field(default_factory=Docs, description="The living docs. Not used by this version.")
     tracker: Tracker = Field(default_factory=Tracker, description="Issues for PRD and stories.")

@@ -23,11 +23,13 @@ from prd2pr.core.evidence import (
 )
 from prd2pr.core.gates import GATES, GatePolicy
 from prd2pr.core.gates.reason import is_slip, wrong_reason
+from prd2pr.core.isolation import PROTECTIONS, described
 from prd2pr.core.records import Phase, PlannedSymbol
 
 DEFAULTS = GatePolicy()
 TEST = "tests/tdd/s-1/test_a.py::test_a"
 PATH = "tests/tdd/s-1/test_a.py"
+SANDBOX = described("namespaces", PROTECTIONS)
 MISSING = Failure(kind=FailureKind.MISSING_SYMBOL, stage="collect", exception="ImportError", missing="shop.points.earn")
 ASSERTION = Failure(kind=FailureKind.ASSERTION, stage="call", exception="AssertionError", path=PATH, line=5)
 
@@ -39,7 +41,7 @@ def result(outcome: str = "failed", failure: Failure | None = ASSERTION, name: s
 def run(*story: TestResult, **more: Any) -> RunSummary:
     facts: dict[str, Any] = {
         "collected": 5, "passed": 4, "failed": 1, "errors": 0, "skipped": 0, "seconds": 1, "exit_status": 1,
-        "sandbox": "bwrap", "honest": True, "story": story,
+        "sandbox": SANDBOX, "honest": True, "story": story,
     }  # fmt: skip
     return RunSummary(**{**facts, **more})
 

@@ -14,6 +14,7 @@ from rich.cells import cell_len
 
 from prd2pr.core.estimate import Estimate
 from prd2pr.core.evidence import Evidence, Finding, RunSummary, TestResult, Verdict
+from prd2pr.core.isolation import PROTECTIONS, described
 from prd2pr.core.news import EVENTS
 from prd2pr.core.records import Phase
 from prd2pr.entry.terminal import Terminal, lively
@@ -214,7 +215,7 @@ def test_no_color_on_a_terminal_is_plain(tmp_path: Path) -> None:
 def evidence(**changes: object) -> Evidence:
     story = tuple(TestResult(id=f"t::test_{n}", outcome="passed") for n in range(12))
     facts = {"collected": 53, "passed": 53, "failed": 0, "errors": 0, "skipped": 0, "seconds": 1.0, "exit_status": 1,
-             "sandbox": "bubblewrap", "honest": True, "story": story, **changes}  # fmt: skip
+             "sandbox": described("namespaces", PROTECTIONS), "honest": True, "story": story, **changes}  # fmt: skip
     return Evidence(phase=Phase.GREEN, head_run=RunSummary(**facts))
 
 

@@ -285,7 +285,7 @@ def test_numbers_in_evidence_are_compared_with_what_is_seen(world, tmp_path):
     def lie(root: Path) -> None:
         path = root / EVIDENCE / "3-green.json"
         proof = json.loads(path.read_text())
-        proof["evidence"]["head_run"].update(passed=9999, sandbox="bubblewrap")
+        proof["evidence"]["head_run"].update(passed=9999)
         path.write_text(json.dumps(proof))
         digest = f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
         edit_json(CYCLE, lambda cycle: cycle["steps"][2].update(evidence=digest))(root)

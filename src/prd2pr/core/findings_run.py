@@ -25,19 +25,18 @@ _RUN: tuple[FindingKind, ...] = (
     law(
         "RUN103",
         "the run was not sandboxed, and the policy asks for it",
-        "`sandbox: required` is set, and no sandbox could be had.",
-        bad="sandbox: none",
-        good="sandbox: bwrap",
-        hint="install bubblewrap, or set sandbox to preferred. `prd2pr doctor` says what is missing.",
+        "`sandbox: required` is set, and not all of the sandbox could be had.",
+        bad="the sandbox of the tests lacks: no network",
+        good="namespaces: no network, own user, own processes, read-only, limits, call filter",
+        hint="`prd2pr doctor` says what to switch on; or set sandbox to preferred.",
     ),
     advice(
         "RUN104",
-        "the run was not sandboxed",
-        "The tests ran with the rights of this user and with network. Their results are sound, but the code could "
-        "have done harm.",
-        bad="sandbox: none",
-        good="sandbox: bwrap",
-        hint="install bubblewrap; `prd2pr doctor` says what is missing.",
+        "the run was not sandboxed, or not wholly",
+        "What the message names was open to the tests. Their results are sound, but the code could have done harm.",
+        bad="the tests ran without a sandbox",
+        good="namespaces: no network, own user, own processes, read-only, limits, call filter",
+        hint="`prd2pr doctor` says what is missing and what to switch on.",
     ),
     law(
         "RUN105",

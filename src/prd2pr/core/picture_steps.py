@@ -5,6 +5,7 @@ from __future__ import annotations
 from prd2pr.core.bite.words import bite_sentence
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Comparison, Evidence, Failure, FailureKind, Finding, Proof, RunSummary, TestResult
+from prd2pr.core.isolation import is_none
 from prd2pr.core.patch import file_diffs
 from prd2pr.core.picture_board import nothing_changed
 from prd2pr.core.picture_facts import BranchFacts, anchor
@@ -117,7 +118,7 @@ def run_view(label: str, run: RunSummary) -> RunView:
         errors=run.errors,
         skipped=run.skipped,
         seconds=duration(run.seconds),
-        sandbox="no sandbox" if run.sandbox in ("", "none") else plain(run.sandbox),
+        sandbox="no sandbox" if is_none(run.sandbox) else plain(run.sandbox),
         honest=run.honest,
         problems=tuple(clip(plain(problem), 300) for problem in run.problems),
     )

@@ -1,6 +1,7 @@
 """Whether evidence that was saved and evidence that was gathered again tell the same.
 
-Times, tool versions and the wording of failures differ from machine to machine; what was seen does not.
+Times, tool versions, the sandbox that could be had and the wording of failures differ from machine to machine; what
+was seen does not.
 """
 
 from __future__ import annotations

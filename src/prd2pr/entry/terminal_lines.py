@@ -9,6 +9,7 @@ from rich.text import Text
 
 from prd2pr.core.estimate import Estimate
 from prd2pr.core.evidence import Evidence, Finding, RunSummary, Verdict
+from prd2pr.core.isolation import is_none, missing
 from prd2pr.core.wording import count, dollars, duration, models_text, plain, tokens, visible
 from prd2pr.errors import Prd2prError
 
@@ -199,7 +200,8 @@ def verdict_lines(evidence: Evidence, verdict: Verdict, width: int = WIDEST) -> 
 def run_text(run: RunSummary | None) -> str:
     if run is None:
         return "no test run"
-    sandbox = "no sandbox" if run.sandbox in ("", "none") else "sandboxed"
+    partly = "partly sandboxed" if missing(run.sandbox) else "sandboxed"
+    sandbox = "no sandbox" if is_none(run.sandbox) else partly
     honest = "run honest" if run.honest else f"run NOT honest: {'; '.join(plain(problem) for problem in run.problems)}"
     others = run.collected - len(run.story)
     return f"{count(len(run.story), 'story test')}, {count(others, 'other')}, {sandbox}, {honest}"

@@ -20,6 +20,7 @@ from prd2pr.core.budget import Limits
 from prd2pr.core.crew import Crew
 from prd2pr.core.findings import UNSWITCHABLE
 from prd2pr.core.gates import GatePolicy
+from prd2pr.core.isolation import missing, remedy
 from prd2pr.core.paths import PathRules
 from prd2pr.core.prd import MAX_PRD_BYTES, decode_prd, parse_prd
 from prd2pr.core.records import Prd
@@ -36,6 +37,7 @@ from prd2pr.repo.store import StateStore
 from prd2pr.runners.cache import CachedRunner
 from prd2pr.runners.interpreter import find_python
 from prd2pr.runners.pytest_runner import PytestRunner
+from prd2pr.runners.sandbox import Sandbox, find_sandbox
 
 EDIT_THEMSELVES = ("human", "command:")
 
@@ -147,7 +149,22 @@ def plain_runner(git: Git, config: Config, *, many: bool = False) -> PytestRunne
             remedy="install what the tests need into an interpreter and name it as test.python",
         )
     python = find_python(git.workdir, config.test.python)
-    return PytestRunner(git.export, python, config.test, many=many)
+    if config.sandbox == "required":
+        refuse_without_sandbox(find_sandbox(python))
+    return PytestRunner(git.export, python, config.test, many=many, sandboxed=config.sandbox != "off")
+
+
+def refuse_without_sandbox(found: Sandbox) -> None:
+    """No model can mend a machine: what every gate would refuse is said before anything is paid for."""
+    if found.complete:
+        return
+    refused = [refusal.why for refusal in found.refusals]
+    lacking = ", ".join(missing(found.had)) if found.door else "there is none"
+    raise SetupProblem(
+        f"sandbox: required is set, and this machine does not give all of it: {lacking}",
+        where="; ".join(f"{refusal.door}: {refusal.why}" for refusal in found.refusals) or CONFIG_PATH,
+        remedy=f"{remedy(refused)}. Or set sandbox: preferred, and every verdict will say what is missing",
+    )
 
 
 def gathering_of(git: Git, config: Config, *, cached: bool, many: bool = False) -> Gathering:

@@ -31,6 +31,7 @@ class Testimony:
     canaries: Sequence[Canary]
     results: dict[str, TestResult]  # of all tests, canaries among them
     hidden: tuple[str, ...] = ()  # directories of this machine, which no message may name
+    complaint: str = ""  # of the sandbox: why it ended the run, or could not be set up
 
 
 def problems_of(told: Testimony) -> tuple[str, ...]:
@@ -64,6 +65,8 @@ def _status_problems(told: Testimony) -> list[str]:
     seen = told.seen
     if seen.end is None:
         during = seen.running or seen.collecting
+        if told.complaint:
+            return [f"the run was stopped: {tidy(told.complaint, told.hidden)}{f', in {during}' * bool(during)}"]
         return [
             f"the test process ended (status {told.exit_status}) before pytest did{f', in {during}' * bool(during)}"
         ]

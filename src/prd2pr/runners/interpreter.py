@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import os
@@ -9,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -22,6 +24,11 @@ import importlib.util, os, platform
 if sys.version_info < (3, 9) or not importlib.util.find_spec("pytest"):
     sys.exit(3)
 print(sys.executable)
+print([sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix])
+finders = [sys.modules.get(getattr(finder, "__module__", "")) for finder in sys.meta_path]
+mappings = [getattr(module, "MAPPING", None) for module in finders]  # of editable installs
+mapped = [str(place) for each in mappings if isinstance(each, dict) for place in each.values()]
+print([*sys.path, *mapped])
 print(platform.python_implementation(), platform.python_version())
 for place in sorted(filter(os.path.isdir, sys.path)):
     print(*sorted(name for name in os.listdir(place) if name.endswith((".dist-info", ".egg-info", ".pth"))), sep="\\n")
@@ -49,6 +56,23 @@ def tools_digest(python: Path, more: Iterable[str] = ()) -> str:
     if tools is None:
         raise _missing(python, "the chosen one")
     return hashlib.sha256(json.dumps([tools, *more]).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What an interpreter reads, wherever it lies."""
+
+    executable: Path
+    prefixes: tuple[Path, ...]
+    paths: tuple[Path, ...]  # where modules are imported from
+
+
+def needs_of(python: Path) -> Needs:
+    tools = _about(python)
+    if tools is None:
+        raise _missing(python, "the chosen one")
+    _, prefixes, paths, *_ = tools.splitlines()
+    return Needs(python, *(tuple(map(Path, ast.literal_eval(line))) for line in (prefixes, paths)))
 
 
 def _configured(workdir: Path | None, configured: str) -> Path:

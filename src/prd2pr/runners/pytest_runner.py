@@ -16,6 +16,7 @@ from prd2pr.ports import BiteRequest, RunRequest
 from prd2pr.runners.bite_events import read_bite
 from prd2pr.runners.bite_order import QUICK, order_of
 from prd2pr.runners.canary import Canary, choose_directories, place_canaries
+from prd2pr.runners.disk import DiskUse
 from prd2pr.runners.events import read_events
 from prd2pr.runners.honesty import Testimony, problems_of
 from prd2pr.runners.interpreter import tools_digest
@@ -45,14 +46,22 @@ class PytestRunner:
     """Implements `ports.TestRunner` for one interpreter."""
 
     def __init__(
-        self, git_export: Export, python: Path, settings: TestRun | None = None, *, many: bool = False
+        self,
+        git_export: Export,
+        python: Path,
+        settings: TestRun | None = None,
+        *,
+        many: bool = False,
+        sandboxed: bool = True,
     ) -> None:
-        """`many`: run follows run, so that while one is under way the process for the next is started."""
+        """`sandboxed`: where the machine can.
+
+        `many`: run follows run, so that while one is under way the process for the next is started."""
         self._export = git_export
         self._python = python
         self._settings = settings or TestRun()
         self._identity = ""
-        self._spares = Spares(python)
+        self._spares = Spares(python, sandboxed=sandboxed, seconds=self._settings.timeout_seconds)
         self._many = many
         if many:
             self.expect()
@@ -61,9 +70,13 @@ class PytestRunner:
         """Everything but the request that a result depends on: for whoever keeps results."""
         if not self._identity:
             launched = [path.read_text(encoding="utf-8") for path in LAUNCHED]
-            command = [str(self._python), *self._settings.args, *launched]
+            command = [str(self._python), *self._settings.args, self.sandbox(), *launched]
             self._identity = tools_digest(self._python, command)
         return self._identity
+
+    def sandbox(self) -> str:
+        """What a run will have, in the words of `core.isolation`."""
+        return self._spares.sandbox.had
 
     def expect(self, hash_seed: int = 0) -> None:
         """A run is about to be asked for: pytest is loaded meanwhile, by a process that knows nothing of it yet."""
@@ -79,6 +92,7 @@ class PytestRunner:
             wanted = (*request.canary_dirs, *(_parent(path, rooms.checkout) for path in request.paths))
             directories = choose_directories(project, modules, wanted)
             canaries = place_canaries(rooms.checkout, project, directories)
+            spare.hand_over()
             before = exported(rooms.checkout, project)
             watched = self._watch(request, spare, project, canaries, before)
             return self._report(request, rooms, watched, canaries, Ground(modules, before))
@@ -95,6 +109,7 @@ class PytestRunner:
             place = request.tests[0].partition("::")[0].rpartition("/")[0] or "."
             canaries = place_canaries(rooms.checkout, project, [(place, True)])
             texts = {each.path: (rooms.checkout / each.path).read_text(encoding="utf-8") for each in canaries}
+            spare.hand_over()
             asked = RunRequest(request.code_tree)
             parameters = self._parameters(asked, rooms, project, canaries, exported(rooms.checkout, project))
             unread = (f"--junitxml={rooms.junit}", "--override-ini=junit_family=xunit1")
@@ -113,7 +128,9 @@ class PytestRunner:
         for hash_seed in request.followed_by or ((0,) if self._many else ()):
             self._spares.start(hash_seed)
         return spare.started.follow(
-            timeout_seconds=self._settings.timeout_seconds, stall_seconds=self._settings.stall_seconds
+            timeout_seconds=self._settings.timeout_seconds,
+            stall_seconds=self._settings.stall_seconds,
+            full=DiskUse(spare.rooms.writable).is_too_much,
         )
 
     def _parameters(
@@ -182,6 +199,7 @@ class PytestRunner:
             canaries=canaries,
             results=by_id,
             hidden=rooms.all,
+            complaint=watched.complaint,
         )
         own = {test for canary in canaries for test in canary.ids}
         return RunReport(
@@ -194,6 +212,7 @@ class PytestRunner:
             collect_errors=results.collect_errors,
             exit_status=watched.exit_status,
             seconds=round(watched.seconds, 3),
+            sandbox=watched.sandbox,
             problems=problems_of(testimony),
             canary_dirs=tuple(canary.directory for canary in canaries),
         )
@@ -211,7 +230,9 @@ class _Biting:
     def _follow(self) -> None:
         with self._held:
             self._watched = self._spare.started.follow(
-                timeout_seconds=self._settings.timeout_seconds, stall_seconds=max(self._settings.stall_seconds, 60)
+                timeout_seconds=self._settings.timeout_seconds,
+                stall_seconds=max(self._settings.stall_seconds, 60),
+                full=DiskUse(self._spare.rooms.writable).is_too_much,
             )
 
     def result(self) -> Bite:

@@ -10,6 +10,7 @@ from pathlib import Path
 from prd2pr.core.evidence import PathKind
 from prd2pr.core.paths import classify_path
 from prd2pr.runners.project import PytestProject
+from prd2pr.runners.walking import files_below
 
 LOCKED = frozenset({PathKind.TEST, PathKind.TEST_CONFIG})
 # A test run may write to these, though they are committed beside the tests.
@@ -73,7 +74,8 @@ def _mark(path: Path) -> Mark | str:
 
 def changes_since(before: Exported, collected: Iterable[str]) -> Iterator[str]:
     """What the run did to its own tests. `collected`: the ids that ran."""
-    now = [path.relative_to(before.checkout).as_posix() for path in before.checkout.rglob("*.py") if path.is_file()]
+    start = len(str(before.checkout)) + 1
+    now = [entry.path[start:] for entry in files_below(before.checkout) if entry.name.endswith(".py")]
     touched = [path for path, mark in sorted(before.locked.items()) if _differs(before.checkout / path, mark)]
     ran = {test.partition("::")[0] for test in collected}
     new = {path for path in (*now, *ran) if path not in before.files and _runs_by_itself(path, ran)}
@@ -84,7 +86,7 @@ def changes_since(before: Exported, collected: Iterable[str]) -> Iterator[str]:
 
 
 def _differs(path: Path, mark: Mark | str) -> bool:
-    return not path.is_file() or _mark(path) != mark
+    return path.is_symlink() or not path.is_file() or _mark(path) != mark
 
 
 def _runs_by_itself(path: str, ran: set[str]) -> bool:

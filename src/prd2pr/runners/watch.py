@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 import os
 import selectors
-import signal
-import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
+
+from prd2pr.runners.child import Child, Ends, Starter
 
 OUTPUT_KEPT = 64_000  # bytes of the end: pytest's own complaints stand there
 EVENTS_LIMIT = 128_000_000  # bytes; a run that tells more is flooding
 _TICK = 0.05  # seconds
 _PAUSE = 0.004
+_DISK_SECONDS = 0.5
 
-Killed = Literal["", "stalled", "timed out", "flooded"]
+Killed = Literal["", "stalled", "timed out", "flooded", "wrote too much"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,8 @@ class Watched:
     exit_status: int | None  # None: killed by us
     killed: Killed
     seconds: float
+    sandbox: str
+    complaint: str  # of the sandbox
 
 
 @dataclass
@@ -65,58 +67,65 @@ class Started:
     A child that never gets any sees the end of its input and leaves by itself, also when this process is killed.
     """
 
-    def __init__(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) -> None:
-        self._environment = environment
+    def __init__(self, start: Starter) -> None:
         self._ended = False
-        self._events, self._events_end = os.pipe()
+        theirs, self._parameters = os.pipe()
+        events, events_end = os.pipe()
         output, output_end = os.pipe()
-        self._streams = _Streams(self._events, output)
-        for descriptor in (self._events, output):
+        self._streams = _Streams(events, output)
+        for descriptor in (events, output):
             os.set_blocking(descriptor, False)
         try:
-            self._process = subprocess.Popen(
-                argv,
-                stdin=subprocess.PIPE,
-                stdout=output_end,
-                stderr=output_end,
-                cwd=cwd,
-                env=dict(environment),
-                pass_fds=(self._events_end,),
-                start_new_session=True,
-            )
+            self._child = start(Ends(theirs, output_end, events_end))
         except BaseException:
-            _close(self._events, output)
+            _close(self._parameters, events, output)
             raise
         finally:
-            _close(self._events_end, output_end)
+            _close(theirs, events_end, output_end)
 
     def send(self, parameters: Mapping[str, Any]) -> None:
         """From here on the child runs; the number of its events pipe is among the parameters."""
-        assert self._process.stdin is not None
+        told = json.dumps({**parameters, "events": self._child.events_number}).encode()
         try:
-            self._process.stdin.write(json.dumps({**parameters, "events": self._events_end}).encode())
-            self._process.stdin.close()
+            with open(self._parameters, "wb", closefd=False) as pipe:
+                pipe.write(told)
         except BrokenPipeError:
-            return  # it has ended already: its exit status and its output say why
+            pass  # it has ended already: its exit status and its output say why
+        self._close_parameters()
 
-    def follow(self, *, timeout_seconds: float, stall_seconds: float) -> Watched:
+    def follow(
+        self, *, timeout_seconds: float, stall_seconds: float, full: Callable[[], bool] | None = None
+    ) -> Watched:
+        """`full`: whether the run has written more than it may."""
         started = self._streams.last_news = time.monotonic()
         try:
-            killed = _follow(self._process, self._streams, started + timeout_seconds, stall_seconds)
+            killed = _follow(self._child, self._streams, Patience(started + timeout_seconds, stall_seconds, full))
         finally:
             self.end()
-        status = None if killed else self._process.returncode
-        printed = self._streams.printed.decode(errors="replace")
-        return Watched(bytes(self._streams.told), printed, status, killed, time.monotonic() - started)
+        return Watched(
+            events=bytes(self._streams.told),
+            output=self._streams.printed.decode(errors="replace"),
+            exit_status=None if killed else self._child.poll(),
+            killed=killed,
+            seconds=time.monotonic() - started,
+            sandbox=self._child.sandbox,
+            complaint=self._child.complaint,
+        )
 
     def end(self) -> None:
         """Nothing of it is left alive. It may have been ended before."""
         if self._ended:
             return
         self._ended = True
-        _end(self._process, self._environment)
+        self._close_parameters()
+        self._child.end()
         _drain(self._streams)
         _close(self._streams.events, self._streams.output)
+
+    def _close_parameters(self) -> None:
+        if self._parameters >= 0:
+            _close(self._parameters)
+            self._parameters = -1
 
 
 def _close(*descriptors: int) -> None:
@@ -124,37 +133,41 @@ def _close(*descriptors: int) -> None:
         os.close(descriptor)
 
 
-def _follow(process: subprocess.Popen[bytes], streams: _Streams, deadline: float, stall: float) -> Killed:
+class Patience:
+    """When a run is no longer waited for."""
+
+    def __init__(self, deadline: float, stall: float, full: Callable[[], bool] | None) -> None:
+        self._deadline, self._stall, self._full = deadline, stall, full
+        self._look_again = time.monotonic() + _DISK_SECONDS
+
+    def over(self, streams: _Streams) -> Killed:
+        now = time.monotonic()
+        if len(streams.told) > EVENTS_LIMIT:
+            return "flooded"
+        if now > self._deadline:
+            return "timed out"
+        if self._full is not None and now > self._look_again:
+            self._look_again = now + _DISK_SECONDS
+            if self._full():
+                return "wrote too much"
+        return "stalled" if now - streams.last_news > self._stall else ""
+
+
+def _follow(child: Child, streams: _Streams, patience: Patience) -> Killed:
     with selectors.DefaultSelector() as selector:
         for descriptor in (streams.events, streams.output):
             selector.register(descriptor, selectors.EVENT_READ)
-        while process.poll() is None:
+        while child.poll() is None:
             for key, _ in selector.select(_TICK):
                 streams.pump(key.fd)
                 if key.fd in streams.closed:
                     selector.unregister(key.fd)
             if not selector.get_map():
-                _wait_briefly(process)  # both ends are closed: it is about to exit
-            if verdict := _overdue(streams, deadline, stall):
+                child.wait(_TICK)  # both ends are closed: it is about to exit
+            if verdict := patience.over(streams):
                 return verdict
             time.sleep(_PAUSE)  # not to wake for every line: on few cores that costs the tests their time
     return ""
-
-
-def _wait_briefly(process: subprocess.Popen[bytes]) -> None:
-    try:
-        process.wait(_TICK)
-    except subprocess.TimeoutExpired:
-        return
-
-
-def _overdue(streams: _Streams, deadline: float, stall: float) -> Killed:
-    now = time.monotonic()
-    if len(streams.told) > EVENTS_LIMIT:
-        return "flooded"
-    if now > deadline:
-        return "timed out"
-    return "stalled" if now - streams.last_news > stall else ""
 
 
 def _drain(streams: _Streams) -> None:
@@ -162,30 +175,3 @@ def _drain(streams: _Streams) -> None:
     for descriptor in {streams.events, streams.output} - streams.closed:
         while streams.pump(descriptor) and len(streams.told) <= EVENTS_LIMIT:
             continue
-
-
-def _end(process: subprocess.Popen[bytes], environment: Mapping[str, str]) -> None:
-    _kill_group(process.pid)
-    process.wait()
-    for escaped in _escaped(environment):
-        _kill_group(escaped)
-
-
-def _kill_group(leader: int) -> None:
-    try:
-        os.killpg(leader, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        return  # nobody left
-
-
-def _escaped(environment: Mapping[str, str]) -> list[int]:
-    """Process groups that left the session but still carry this run's HOME, which no other process has."""
-    marker = f"HOME={environment['HOME']}".encode()
-    found = set()
-    for place in Path("/proc").glob("[0-9]*"):
-        try:
-            if marker in (place / "environ").read_bytes().split(b"\0"):
-                found.add(os.getpgid(int(place.name)))
-        except (OSError, ValueError):
-            continue  # gone meanwhile, or not ours to read
-    return sorted(found - {os.getpgrp()})

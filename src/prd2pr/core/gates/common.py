@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from prd2pr.core.evidence import Change, Evidence, Finding, PathKind, RunSummary, Severity, TestResult, Verdict
 from prd2pr.core.findings import FINDINGS, UNSWITCHABLE
+from prd2pr.core.isolation import complaint
 from prd2pr.core.policy import OPEN_SCOPE
 from prd2pr.core.records import UNTESTED_KINDS, Phase
 
@@ -83,8 +84,8 @@ def honest_runs(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
         yield from _honest(evidence.base_run, "at the base commit: ")
     if evidence.repeat_run is not None:
         yield from _honest(evidence.repeat_run, "in the second run: ")
-    if head.sandbox == "none":
-        yield finding("RUN103" if policy.require_sandbox else "RUN104", "the tests ran without a sandbox")
+    if lacking := complaint(head.sandbox):
+        yield finding("RUN103" if policy.require_sandbox else "RUN104", lacking)
 
 
 def _honest(run: RunSummary, where: str) -> Iterator[Finding]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
 from prd2pr.config import CONFIG_PATH, Config
-from prd2pr.entry.checkup import Check, shown, total, wrong
+from prd2pr.core.isolation import missing, remedy
+from prd2pr.entry.checkup import Check, Mark, shown, total, wrong
 from prd2pr.entry.github_checks import checks_in_checkout, checks_on_github
 from prd2pr.entry.under_way import branches_with_state
 from prd2pr.entry.wiring import open_repository, open_runner, read_config
@@ -21,6 +21,8 @@ from prd2pr.flows.prd_files import prd_paths
 from prd2pr.models import open_model
 from prd2pr.ports import RunRequest
 from prd2pr.repo.git import Git
+from prd2pr.runners.interpreter import find_python
+from prd2pr.runners.sandbox import find_sandbox
 
 
 def main(options: argparse.Namespace) -> int:
@@ -115,21 +117,18 @@ def model_check(_: Git, config: Config) -> Check:
     return Check("model", "ok", model.name)
 
 
-def sandbox_check(_: Git, config: Config) -> Check:
-    found = "bubblewrap is installed" if shutil.which("bwrap") else "no bubblewrap"
-    if config.sandbox == "required":
-        return Check(
-            "sandbox",
-            "wrong",
-            "sandbox: required, but this version cannot sandbox",
-            "set sandbox: preferred, and every verdict will say `sandbox none`",
-        )
-    return Check(
-        "sandbox",
-        "warning",
-        f"tests run without a sandbox in this version ({found})",
-        "run prd2pr where the code under test may run: a container or a runner",
-    )
+def sandbox_check(git: Git, config: Config) -> Check:
+    """Tried, not guessed: a sandbox is set up and taken down again."""
+    if config.sandbox == "off":
+        return Check("sandbox", "warning", "sandbox: off is set: tests run with your rights", "set sandbox: preferred")
+    found = find_sandbox(find_python(git.workdir, config.test.python))
+    if found.complete:
+        return Check("sandbox", "ok", found.had)
+    mark: Mark = "wrong" if config.sandbox == "required" else "warning"
+    refused = "; ".join(f"{refusal.door}: {refusal.why}" for refusal in found.refusals)
+    said = f"{found.had}; missing: {', '.join(missing(found.had))}" if found.door else "none can be had"
+    mend = remedy((refusal.why for refusal in found.refusals), linux=sys.platform == "linux")
+    return Check("sandbox", mark, f"{said} ({refused})" if refused else said, mend)
 
 
 def prds_check(git: Git, config: Config) -> Check:

@@ -1,0 +1,6 @@
+"""Puts the battery and the small projects on the path."""
+
+import sys
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "runners")]

@@ -1,0 +1,168 @@
+"""The escape battery, and that its probes can succeed: a zero is believed where a missing sandbox makes it many."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+import battery
+import pytest
+from small_projects import run_files
+
+from prd2pr.config import TestRun
+from prd2pr.core.isolation import missing
+from prd2pr.runners import disk, sandbox
+from prd2pr.runners.sandbox import find_sandbox
+
+pytestmark = pytest.mark.xdist_group("sandbox")
+
+
+@pytest.fixture
+def jailed() -> str:
+    """What the tests below run in, said loudly."""
+    found = find_sandbox(Path(sys.executable))
+    if found.door is None:
+        pytest.skip(f"NO SANDBOX ON THIS MACHINE: {[(refusal.door, refusal.why) for refusal in found.refusals]}")
+    warnings.warn(f"sandbox by {found.door}: {found.had}", stacklevel=1)
+    return found.had
+
+
+def test_no_probe_gets_out(jailed: str) -> None:
+    found = battery.run_battery()
+    assert (found.succeeded, found.problems) == ([], [])
+    assert found.probes >= 60
+    assert found.sandbox == jailed
+    assert missing(found.sandbox) == ()
+
+
+def test_without_a_sandbox_the_same_probes_do_get_out() -> None:
+    found = battery.run_battery(sandboxed=False)
+    assert found.sandbox == "none"
+    assert len(found.succeeded) >= 40, found.told
+    assert not [problem for problem in found.problems if "broken" in problem]
+
+
+SMALL = {"MEMORY": 200 << 20, "PROCESSES": 40, "OPEN_FILES": 100, "FILE_SIZE": 4 << 20, "SCRATCH": 4 << 20}
+
+LIMITED = {
+    "test_limits.py": """
+        import os, time, pytest
+
+        def test_fork_bomb():
+            children = []
+            with pytest.raises(BlockingIOError):
+                for _ in range(200):
+                    child = os.fork()
+                    if child == 0:
+                        time.sleep(60)
+                        os._exit(0)
+                    children.append(child)
+            assert 10 < len(children) < 60
+            for child in children:
+                os.kill(child, 9)
+                os.waitpid(child, 0)
+
+        def test_memory_of_one_process():
+            with pytest.raises(MemoryError):
+                bytearray(300 << 20)
+
+        def test_one_large_file():
+            with pytest.raises(OSError, match="too large"), open("large", "wb") as file:
+                for _ in range(100):
+                    file.write(bytes(1 << 20))
+
+        def test_open_files():
+            with pytest.raises(OSError, match="Too many"):
+                kept = [open("/dev/null") for _ in range(200)]
+
+        @pytest.mark.parametrize("place", ["/tmp", "/dev/shm"])
+        def test_shared_directories_in_memory(place):
+            with pytest.raises(OSError, match="No space"):
+                for number in range(10):
+                    with open(f"{place}/{number}", "wb") as file:
+                        file.write(bytes(1 << 20))
+        """
+}
+
+
+@pytest.fixture
+def small(jailed: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in SMALL.items():
+        monkeypatch.setattr(sandbox, name, value)
+    monkeypatch.setattr(disk, "LIMIT", 16 << 20)
+
+
+@pytest.mark.usefixtures("small")
+def test_limits_of_processes_and_files_hold() -> None:
+    report = run_files(LIMITED)
+    assert report.honest, report.problems
+    assert {
+        result.id.partition("::")[2]: result.outcome for result in report.results if result.outcome != "passed"
+    } == {}
+    assert len(report.results) == 6
+
+
+@pytest.mark.usefixtures("small")
+def test_memory_of_all_processes_together_is_limited() -> None:
+    hog = """
+        import os, time
+        def test_many():
+            for _ in range(4):
+                if os.fork() == 0:
+                    kept = b"x" * (90 << 20)
+                    time.sleep(60)
+                    os._exit(0)
+            time.sleep(60)
+        """
+    report = run_files({"test_hog.py": hog}, settings=TestRun(stall_seconds=30))
+    assert [
+        problem for problem in report.problems if "more than 200 MB of memory" in problem and "test_many" in problem
+    ]
+
+
+@pytest.mark.usefixtures("small")
+def test_what_a_run_writes_is_limited() -> None:
+    flood = """
+        import time
+        def test_many():
+            for number in range(60):
+                with open(f"file{number}", "wb") as file:
+                    file.write(b"x" * (1 << 20))
+            time.sleep(60)
+        """
+    report = run_files({"test_flood.py": flood}, settings=TestRun(stall_seconds=30))
+    assert [problem for problem in report.problems if "wrote too much in test_flood.py::test_many" in problem]
+
+
+@pytest.mark.parametrize("what", ["os.symlink({bait!r}, path)", "os.mkfifo(path)", "os.mkdir(path)"])
+def test_a_result_file_that_leads_elsewhere_is_not_believed(jailed: str, tmp_path: Path, what: str) -> None:
+    bait = tmp_path / "bait.xml"
+    bait.write_text("<testsuites/>")
+    swap = f"""
+        import atexit, os, sys
+
+        def swap(config):
+            path = config.option.xmlpath
+            os.unlink(path)
+            {what.format(bait=str(bait))}
+
+        def pytest_configure(config):
+            atexit.register(swap, config)
+        """
+    report = run_files({"conftest.py": swap, "test_a.py": "def test_a():\n    pass\n"})
+    assert not report.honest
+    assert bait.read_text() == "<testsuites/>"
+
+
+def test_the_program_s_end_is_told_as_it_was(jailed: str) -> None:
+    fatal = "import os, signal\n\ndef test_a():\n    os.kill(os.getpid(), signal.SIGSEGV)\n"
+    report = run_files({"test_a.py": fatal})
+    assert report.exit_status == -11
+
+
+def test_many_runs_after_and_beside_each_other(jailed: str) -> None:
+    """Each has a user, processes and directories of its own, and none is left."""
+    reports = [run_files({"test_a.py": "import os\n\ndef test_a():\n    assert os.getpid() == 2\n"}) for _ in range(3)]
+    assert {report.sandbox for report in reports} == {jailed}
+    assert all(result.outcome == "passed" for report in reports for result in report.results)
