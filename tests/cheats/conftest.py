@@ -31,7 +31,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
 @pytest.fixture(scope="session")
 def judged(stage: Stage, tmp_path_factory: pytest.TempPathFactory) -> Judge:
     """Judges a cheat with real git and real pytest. Runs of equal trees are kept, as the product keeps them."""
-    settings = TestRun(stall_seconds=3, timeout_seconds=30)
+    settings = TestRun(stall_seconds=6, timeout_seconds=30)
     inner = PytestRunner(stage.git.export, Path(sys.executable), settings)
     gathering = Gathering(stage.git, CachedRunner(inner, tmp_path_factory.mktemp("runs")))
     return partial(_judge, stage, gathering)
