@@ -18,6 +18,8 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     world = World(tmp_path_factory.mktemp("blocked")).start({".prd2pr.yml": "attempts: 1\n"})
     world.answers["calc-1/green/builder/1/1"] = write("src/calc/sums.py", WRONG_ADD)
     world.answers["calc-2/design/architect/1/1"] = designed("calc.sums.double")
+    # Without the first story's tests, nothing would hold its `add`.
+    world.answers["calc-2/green/builder/1/1"] = write("src/calc/sums.py", "def double(a):\n    return a * 2\n")
     with stage_of(world) as made:
         made.step()
         made.give("/approve")
