@@ -73,10 +73,10 @@ class Stage:
     def step(self, count: int = 1) -> None:
         assert drive(self.session, count).steps == count
 
-    def wrong(self) -> list[str]:
+    def wrong(self, since: str = "main") -> list[str]:
         """What the records of any commit claim beyond what its step leads to; no test is run for that."""
         found = []
-        for commit in self.session.git.log(f"main..{self.head}"):
+        for commit in self.session.git.log(f"{since}..{self.head}"):
             step = read_step(commit.trailers)
             assert step is not None, commit.subject
             found += [f"{commit.subject}: {each}" for each in record_findings(claim_of(self.session.git, commit, step))]

@@ -202,6 +202,7 @@ def test_arguments(line, expected):
     ("line", "name", "problem"),
     [
         ("/tdd run is not what I want", "tdd run", "`is` is not expected there"),
+        ("/tdd code it is easy", "tdd code", "`it` is not a story's id; a reason stands in quotes"),
         ("/tdd next auth-1 auth-2", "tdd next", "`auth-2` is not expected there"),
         ("/state of the art", "state", "`of` is not expected there"),
         ("/approve looks good", "approve", "`looks` is not a story's id"),
@@ -291,3 +292,11 @@ def test_a_comment_longer_than_any_on_github_is_not_read():
 def test_nothing_raises(body):
     for parsed in parse_comment("/tdd next\n" + body):
         assert isinstance(parsed, Command | UnknownCommand | BadArguments)
+
+
+@pytest.mark.parametrize("name", ["design", "test", "code", "refactor"])
+def test_a_draft_takes_advice(name):
+    (quoted,) = parse_comment(f'/tdd {name} "round half up"')
+    (named,) = parse_comment(f"/tdd {name} auth-2 round half up")
+    assert (quoted.stories, quoted.text) == ((), "round half up")
+    assert (named.stories, named.text) == (("auth-2",), "round half up")

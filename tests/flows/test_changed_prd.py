@@ -144,6 +144,9 @@ def test_the_planner_is_asked_about_nothing_but_the_change(world):
     assert done.status == 0, done.out + done.err
     assert "PLN102" in done.out
     assert "PLN114" in done.out
+    (planned,) = [line for line in done.out.splitlines() if "the PRD changed: " in line]
+    assert " s " in planned
+    assert " 0 s " not in planned
     assert list(statuses(world)) == ["calc-1", "calc-2", "calc-3"]
     assert backlog(world).stories[0].title == "Add two numbers"
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
 from branch_work import CYCLE, cycle, files, forge, push, without
 from obeying import ordered, session_of
+from prd2pr.core.commands import Command
 from prd2pr.core.said import answers
 from prd2pr.flows.obey.drafts import draft, judge_drafts
-from prd2pr.flows.obey.order import Obeyed
+from prd2pr.flows.obey.order import Obeyed, Ordered
 from prd2pr.flows.obey.undo import undo
+from prd2pr.flows.session import Hired
 from world import GREEN_ADD, PLAN, RED_ADD, WRONG_ADD, World, designed, say, write
 
 TESTS = "tests/tdd/calc-1/test_calc_1_add.py"
@@ -72,6 +76,24 @@ def test_a_whole_story_by_drafts(world):
         "note(calc-1)", "note(calc-1)", "red(calc-1)", "note(calc-1)", "green(calc-1)", "integrated(calc-1)",
     ]  # fmt: skip
     assert verified(world) == {"proved": world.subjects(), "unproven": [], "wrong": []}
+
+
+def test_words_with_the_order_reach_the_role_as_advice(world):
+    asked = []
+    with session_of(world) as session:
+        hired = session.hire("architect", False)  # noqa: FBT003
+
+        def reply(request):
+            asked.append(request)
+            return hired.model.reply(request)
+
+        spy = SimpleNamespace(name=hired.model.name, reply=reply)
+        order = Ordered(Command("tdd design", stories=("calc-1",), text="keep it in one module"), by="ada")
+        draft(replace(session, hire=lambda *_: Hired(spy)), order, "calc-1")
+    words = "".join(block.text for message in asked[0].messages for block in message.blocks)
+    assert "# Advice for this attempt" in words
+    assert "keep it in one module" in words.partition("# Advice for this attempt")[2]
+    assert world.subjects()[-1].endswith("ordered by ada: keep it in one module")
 
 
 def test_a_drafted_design_is_crossed_without_asking_again(world):

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from branch_work import push
 from deciding import Stage, stage_of
 from prd2pr.core.records import CycleState, ProjectState
 from prd2pr.core.said.answers import Carried, NotNow
 from prd2pr.flows.drive import drive
-from world import RED_ADD, WRONG_ADD, World, designed, write
+from world import GREEN_ADD, RED_ADD, WRONG_ADD, World, designed, write
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,7 @@ def status_of(stage: Stage, story: str) -> str:
     return next(each.status for each in stage.state.backlog.stories if each.id == story)
 
 
-def test_advice_frees_the_story_and_is_told_until_it_is_done(stage: Stage) -> None:
+def test_advice_frees_the_story_and_is_told_until_its_phase_is_crossed(stage: Stage) -> None:
     obeyed = stage.give('/suggest_fix "add the two, do not answer 3"')
     assert isinstance(obeyed.answer, Carried)
     assert obeyed.answer.stories == ("calc-1",)
@@ -47,7 +48,11 @@ def test_advice_frees_the_story_and_is_told_until_it_is_done(stage: Stage) -> No
     assert (status.state, status.advice) == (ProjectState.SPRINT_ACTIVE, "add the two, do not answer 3")
     assert (status.blocked_reason, status_of(stage, "calc-1")) == ("", "in_progress")
     assert stage.state.cycle("calc-1").blocked == ""
-    assert stage.wrong() == []
+    push(stage.world, {"src/calc/sums.py": GREEN_ADD})
+    stage.step()
+    assert stage.state.cycle("calc-1").state is CycleState.REFACTOR
+    assert (stage.state.status.advice, stage.state.status.advice_story) == ("", "")
+    assert stage.wrong(since=f"{stage.head}^") == []
 
 
 def test_trying_again_frees_it_without_advice(stage: Stage) -> None:

@@ -124,10 +124,20 @@ def plan_ready(status: Status, *, by: str, at: str) -> Status:
     return record_transition(status, after, command="/epic", by=by, at=at)
 
 
+def advice_for(status: Status, story: str) -> str:
+    return status.advice if status.advice_story in ("", story) else ""
+
+
+def heeded(status: Status, story: str) -> Status:
+    """Advice was for the phase that the story has crossed now; the same object where there was none."""
+    if not advice_for(status, story):
+        return status
+    return status.model_copy(update={"advice": "", "advice_story": ""})
+
+
 def integrated(status: Status, backlog: Backlog, story: str, *, at: str) -> Status:
-    """Advice was for this story, and so may have been the order; the backlog has it as done."""
-    if status.advice:
-        status = status.model_copy(update={"advice": ""})
+    """The order may have been for this story; the backlog has it as done."""
+    status = heeded(status, story)
     if status.order_story == story:
         status = status.model_copy(update={"order": "", "order_story": ""})
     return settled(status, backlog, at=at)

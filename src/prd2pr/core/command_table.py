@@ -78,7 +78,8 @@ _SLOTS: dict[str, tuple[Slot, ...]] = {
     "backlog prioritize": (_A_STORY, Slot("number", required=True)),
     "backlog remove": (_A_STORY, _WHY),
     "tdd start": (_A_STORY,),
-    **{f"tdd {name}": (_STORY,) for name in ("design", "test", "code", "refactor", "next", "run")},
+    **{f"tdd {name}": (_STORY,) for name in ("next", "run")},
+    **{f"tdd {name}": (_STORY, _WHY) for name in ("design", "test", "code", "refactor")},  # advice for the role
     **{f"tdd {name}": (_STORY,) for name in ("commit-tests", "commit-code", "commit-refactor", "commit")},
     **{f"tdd {name}": (_STORY, _WHY) for name in ("abort", "skip_phase", "undo", "retry", "pause", "resume")},
     "tdd halt_all": (_WHY,),
@@ -100,6 +101,7 @@ _MORE_EXAMPLES: dict[str, tuple[str, ...]] = {
     "sprint plan": ("/sprint plan",),
     "skip_task": ('/skip_task "we buy this instead"',),
     "tdd abort": ('/tdd abort auth-2 "no longer wanted"',),
+    "tdd code": ('/tdd code auth-2 "round half up"',),
     "tdd status": ("/tdd status",),
     "tdd run": ("/tdd run auth-2",),
     "tdd next": ("/tdd next auth-2",),

@@ -186,7 +186,8 @@ class Status(Document):
     sprint: str | None = None
     transitions: tuple[Transition, ...] = ()  # the last 20
     blocked_reason: str = ""
-    advice: str = ""  # /suggest_fix: reaches the next attempt
+    advice: str = ""  # /suggest_fix: reaches the next attempts, until the phase is crossed
+    advice_story: str = ""  # whom it is for; empty: whichever story comes next
     order: Literal["", "run"] = ""  # `run`: go on until done, blocked or out of budget, in as many runs as it takes
     order_story: str = ""  # the order is about this story alone
     halted: bool = False  # /tdd halt_all: nothing goes on until /tdd resume

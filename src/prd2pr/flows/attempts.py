@@ -9,6 +9,7 @@ from prd2pr.agents.answers import WorkReport
 from prd2pr.agents.roles import Role
 from prd2pr.agents.task import EarlierAttempt
 from prd2pr.agents.workspace import RefusedWrite
+from prd2pr.core.advance import advice_for
 from prd2pr.core.evidence import Evidence, Finding, PathKind, RunSummary, Verdict
 from prd2pr.core.paths import classify_path
 from prd2pr.core.policy import WritePolicy, policy_for
@@ -35,6 +36,7 @@ class Position:
     people: tuple[str, ...] = ()  # whose commits these are
     so_far: str = ""  # what the gate says of them
     run_so_far: str = ""  # what failed in its run of them
+    told: str = ""  # what a person said with the order
 
     @property
     def base_tree(self) -> str:
@@ -42,7 +44,7 @@ class Position:
 
     @property
     def advice(self) -> str:
-        return "\n\n".join(filter(None, (self.state.status.advice, self.so_far)))
+        return "\n\n".join(filter(None, (advice_for(self.state.status, self.story.id), self.told, self.so_far)))
 
     @property
     def spent_story(self) -> Spend:

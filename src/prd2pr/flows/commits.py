@@ -242,9 +242,11 @@ def story_change(session: Session, position: Position, cycle: Cycle, phase: Phas
     """DESIGN takes the story up, INTEGRATED finishes it; in between only the cycle's own files change."""
     layout = session.store.paths
     change = StateChange().with_doc(layout.cycle(position.story.id), cycle)
+    status = advance.heeded(position.state.status, position.story.id)
+    if status is not position.state.status:
+        change = change.with_doc(layout.status, status)
     if phase not in (Phase.DESIGN, Phase.INTEGRATED):
         return change
-    status = position.state.status
     backlog = advance.with_story(
         position.state.backlog, position.story.id, "done" if phase is Phase.INTEGRATED else "in_progress"
     )

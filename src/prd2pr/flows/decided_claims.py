@@ -158,6 +158,8 @@ def field_findings(claim: Claim) -> Iterator[Finding]:
         free |= NOTED_STATUS
     elif claim.step.phase is Phase.PLAN:
         free |= {"state", "issue", "sprint"}  # looked at with the plan
+    else:
+        expected = advance.heeded(before, claim.step.story)
     changed = [name for name in Status.model_fields if getattr(expected, name) != getattr(after, name)]
     for name in changed:
         if name not in free:

@@ -10,6 +10,7 @@ from prd2pr.core.progress_text import progress_text
 from prd2pr.core.records import Backlog, Phase, Prd, ProjectState, Sprint
 from prd2pr.core.replan import PlanChange, check_answer, plan_change, plan_diff, replanned, status_after
 from prd2pr.flows.commits import Landing, land, proof_bytes, tree_with_prd
+from prd2pr.flows.ledger import spent
 from prd2pr.flows.peoples_work import since_last_step
 from prd2pr.flows.planning import Question, valid_draft
 from prd2pr.flows.prd_files import id_at
@@ -34,12 +35,13 @@ def work_to_judge(session: Session, state: BranchState) -> bool:
 
 def replan(session: Session, head: str) -> str:
     """The new head. Only what changed is asked about; where nothing did, nobody is asked."""
+    started = session.clock.monotonic()
     state = session.store.load(head)
     refuse_twins(session, state)
     assert state.prd is not None, "prd_changed has looked"
     change = plan_change(state.prd, state.backlog, session.prd, state.begun)
     session.progress.say("note", text=f"{session.prd.path} has changed since it was planned; planning what changed")
-    return commit_replan(session, state, change, new_backlog(session, state, change))
+    return commit_replan(session, state, change, new_backlog(session, state, change), started)
 
 
 def new_backlog(session: Session, state: BranchState, change: PlanChange) -> Backlog:
@@ -57,7 +59,7 @@ def plans(state: BranchState) -> int:
     return sum(path.endswith(f"-{Phase.PLAN.value}.json") for path in made)
 
 
-def commit_replan(session: Session, state: BranchState, change: PlanChange, backlog: Backlog) -> str:
+def commit_replan(session: Session, state: BranchState, change: PlanChange, backlog: Backlog, started: float) -> str:
     at, n = session.clock.now(), state.plan_steps + 1
     before = session.git.code_tree(state.commit)
     tree = without_old_file(session, state, tree_with_prd(session, before))
@@ -81,9 +83,17 @@ def commit_replan(session: Session, state: BranchState, change: PlanChange, back
     if sprint:
         documents = documents.with_doc(paths.sprint(sprint.id), sprint)
     session.log.add(at, "replanned", kept=len(diff.kept), new=len(diff.new), changed=len(diff.changed))
+    spend = spent(session.journal.since(state.commit))
     sha = land(session, landing, documents)
-    outcome = subject.partition(": ")[2]
-    session.progress.say("phase", story=session.prd.id, phase="plan", outcome=outcome, seconds=0, tokens=0, sha=sha)
+    session.progress.say(
+        "phase",
+        story=session.prd.id,
+        phase="plan",
+        outcome=subject.partition(": ")[2],
+        seconds=session.clock.monotonic() - started,
+        tokens=spend.tokens,
+        sha=sha,
+    )
     for question in change.asked:
         session.progress.say("note", text=question)
     return sha

@@ -203,7 +203,7 @@ def current_story(backlog: Backlog) -> Story | None:
 @through_the_machine
 def suggest_fix(found: Found, decision: Decision, status: Status) -> Effect:
     """The advice reaches the next attempt. Where CI was what blocked, no story has to be freed."""
-    status = status.model_copy(update={"advice": decision.text, "blocked_reason": ""})
+    status = status.model_copy(update={"advice": decision.text, "advice_story": decision.story, "blocked_reason": ""})
     cycle = found.cycle(decision.story) if decision.story else None
     if cycle is None:
         return unknown_stories(found, decision.stories) or Left(status, found.backlog)

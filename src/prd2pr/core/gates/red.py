@@ -19,6 +19,7 @@ from prd2pr.core.gates.common import (
 )
 from prd2pr.core.gates.reason import wrong_reason
 from prd2pr.core.records import Phase
+from prd2pr.core.wording import passing
 
 _SCOPE: dict[PathKind, tuple[str, str]] = {
     PathKind.SOURCE: ("RED101", "source; RED may change tests only"),
@@ -97,7 +98,9 @@ def _all_fail(evidence: Evidence) -> Iterator[Finding]:
     every = [result for _, found in results for result in found]
     if every and all(result.outcome == "passed" for result in every):
         yield finding(
-            "RED105", f"all {len(every)} new tests pass already: the story is built, so it goes to verification"
+            "RED105",
+            f"{passing(len(every), len(every), 'new test')} on the source as it is: the story is built already, or no "
+            "test asks for what is missing",
         )
         return
     for test, found in results:

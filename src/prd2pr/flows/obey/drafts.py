@@ -69,6 +69,7 @@ def draft(session: Session, ordered: Ordered, story: str) -> Obeyed:
         if phase is Phase.RED and position.story.kind in UNTESTED_KINDS:
             reason = f"{story} is of kind {position.story.kind}: no tests are asked for"
             return not_now(position.head, ordered, reason, f"/tdd next {story}")
+        position = replace(position, told=ordered.command.text)
         deed = design_deed(session, position) if phase is Phase.DESIGN else work_deed(session, position, ordered)
         if isinstance(deed, Stuck):
             return not_now(position.head, ordered, deed.reason)
