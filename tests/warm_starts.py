@@ -3,8 +3,11 @@
 As after a start from nothing, the arguments, environment, directory and streams are its own, and it ends by itself.
 What an interpreter settles when it starts cannot be given to a fork: `can_serve` says so, and the caller starts a new
 one.
+What a run of tests said of a tree is kept for the whole session, below the product's own memory, and only where the run
+was honest: the same tree is really tested once, not in each of a hundred worlds that begin alike.
+
 Its `/proc/PID/environ` and command line are the server's. Kills, the front door and everything that act runs are
-tested with real starts.
+tested with real starts and real runs, and so is whatever a test starts `cold`.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from pathlib import Path
 
 SERVER = Path(__file__).with_name("warm_server.py")
 SETTLED_AT_THE_START = ("PYTHON", "LANG", "LC_")
+KEPT_RUNS: list[Path] = []  # the directory that all test processes share, once it is known
 OF_NO_ACCOUNT = {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"}
 
 
@@ -85,10 +89,8 @@ def _address() -> str:
     place = tempfile.TemporaryDirectory(prefix="warm-")
     address = f"{place.name}/socket"
     env = {name: value for name, value in os.environ.items() if name not in OF_NO_ACCOUNT}
-    server = subprocess.Popen(
-        [sys.executable, str(SERVER), address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env,
-        start_new_session=True,
-    )  # fmt: skip
+    command = [sys.executable, str(SERVER), address, *map(str, KEPT_RUNS)]
+    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env, start_new_session=True)
     assert server.stdin is not None and server.stdout is not None
     ready = server.stdout.readline()
     assert ready == b"ready\n", ready

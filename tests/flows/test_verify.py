@@ -20,7 +20,7 @@ Edit = Callable[[Path], None]
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> World:
-    world = World(tmp_path_factory.mktemp("finished")).start()
+    world = World(tmp_path_factory.mktemp("finished"), cold=True).start()
     assert world.run("--story", "calc-1").status == 0
     return world
 
@@ -28,7 +28,7 @@ def finished(tmp_path_factory) -> World:
 @pytest.fixture
 def world(finished, tmp_path) -> World:
     shutil.copytree(finished.root, tmp_path / "copy", symlinks=True)
-    return World(tmp_path / "copy")
+    return World(tmp_path / "copy", cold=True)
 
 
 def commits(world: World) -> list[str]:
@@ -39,7 +39,7 @@ def rewrite(world: World, edits: dict[str, Edit], *, messages: dict[str, Callabl
     """The branch again, commit by commit, with edits at the phases that are named and everything else as it was."""
     checkout = world.root / "rewriting"
     world.git("worktree", "add", "-q", "--detach", str(checkout), "main")
-    inside = World(world.root)
+    inside = World(world.root, cold=True)
     env = {
         **os.environ,
         "GIT_COMMITTER_NAME": "x",
@@ -136,7 +136,7 @@ def forged(root: Path) -> None:
 
 def test_forged_evidence_with_right_digests_fails_on_running_again(world, tmp_path):
     """The forger rewrites code, evidence, record and trailer of GREEN consistently; the tests still fail."""
-    env = World(world.root)
+    env = World(world.root, cold=True)
     rewrite(world, {"green": forged})
     tree_of = {sha: code_tree(env, sha) for sha in commits(env)}
     shas = commits(env)

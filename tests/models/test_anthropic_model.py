@@ -224,8 +224,8 @@ def test_what_may_pass_is_tried_again_and_half_an_answer_is_never_used(fault: Fa
 
 @pytest.mark.parametrize("after", [0, 4])
 def test_an_answer_that_stops_coming_is_asked_for_again(after: int) -> None:
-    with MessagesApi(lambda _: "x" * 200, faults={1: Slow(1.0, after_events=after)}) as api:
-        assert connect(api, timeout=0.2).reply(a_request()).text == "x" * 200
+    with MessagesApi(lambda _: "x" * 200, faults={1: Slow(3.0, after_events=after)}) as api:
+        assert connect(api, timeout=1.0).reply(a_request()).text == "x" * 200
     assert len(api.requests) == 2
 
 

@@ -128,12 +128,12 @@ def test_a_program_that_hangs_is_killed_with_all_its_children(desk: Desk) -> Non
         print("thinking", file=sys.stderr, flush=True)
         time.sleep(60)
         """,
-        timeout=1.0,
+        timeout=3.0,
     )
     started = time.monotonic()
-    with pytest.raises(ModelProblem, match=r"within 1 s.*thinking"):
+    with pytest.raises(ModelProblem, match=r"within 3 s.*thinking"):
         model.reply(desk.request())
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 30
     assert_gone(int((desk.workspace / "child.pid").read_text(encoding="utf-8")))
 
 
@@ -145,13 +145,13 @@ def test_what_it_leaves_running_is_killed_and_cannot_make_us_wait(desk: Desk) ->
     """)
     started = time.monotonic()
     assert model.reply(desk.request()).text == "done"
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 30
     assert_gone(int((desk.workspace / "child.pid").read_text(encoding="utf-8")))
 
 
 def assert_gone(pid: int) -> None:
     """A killed orphan may stay as a zombie until its new parent has looked."""
-    for _ in range(100):
+    for _ in range(1000):
         try:
             state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
         except (FileNotFoundError, ProcessLookupError):
