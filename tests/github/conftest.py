@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import pickle
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import Any
 import pytest
 
 from github_world import GitHubWorld
-from world import PRD
+from world import PRD, World
 
 New = Callable[..., GitHubWorld]
 
@@ -99,14 +97,12 @@ def started(new: New, started_once: Saved) -> GitHubWorld:
 
 def verified(world: GitHubWorld, branch: str = "") -> dict[str, Any]:
     """Every claim of the pushed branch, proved again in a clone."""
-    clone = world.root / "proof"
-    subprocess.run(["git", "clone", "-q", str(world.bare.path), str(clone)], check=True)
-    done = subprocess.run(
-        [sys.executable, "-m", "prd2pr", "verify", f"origin/main..origin/{branch or world.branch}", "--json"],
-        cwd=clone, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
+    proof = World(world.root / "proof")
+    proof.root.mkdir()
+    subprocess.run(["git", "clone", "-q", str(world.bare.path), str(proof.repo)], check=True)
+    done = proof.verify(f"origin/main..origin/{branch or world.branch}", "--json")
+    assert done.status == 0, done.out + done.err
+    found: dict[str, Any] = done.json
     return found
 
 
