@@ -24,10 +24,11 @@ from fakes.pull_sample import (
     to_red,
 )
 from prd2pr.core.budget import Limits
+from prd2pr.core.decide import Rest
 from prd2pr.core.evidence import TestResult
 from prd2pr.core.picture import NextStep, PullPicture
 from prd2pr.core.picture_parts import NOT_MEASURED
-from prd2pr.core.records import Cycle, CycleState, Phase, RefusedAttempt, Requirement
+from prd2pr.core.records import Cycle, CycleState, Phase, ProjectState, RefusedAttempt, Requirement, Status
 
 
 def cells(picture: PullPicture, story: str) -> list[str]:
@@ -169,13 +170,14 @@ def test_every_cell_leads_somewhere_that_exists() -> None:
 def test_a_blocked_story() -> None:
     branch = sample()
     branch.update("loyalty-4", blocked="4 of 4 attempts were refused")
+    change(branch, "loyalty-4", status="blocked")
+    branch.status = Status(state=ProjectState.BLOCKED, blocked_reason="loyalty-4: 4 of 4 attempts were refused")
     picture = branch.picture()
     assert cells(picture, "loyalty-4")[2] == "blocked GRN101 GRN301"
     assert picture.board[3].reason == "4 of 4 attempts were refused"
     assert picture.state == "Blocked"
     assert picture.next == NextStep(
-        "`loyalty-4` is blocked: 4 of 4 attempts were refused. Its refused attempts are below.",
-        "prd2pr run prds/loyalty.md --story loyalty-4",
+        "loyalty-4: 4 of 4 attempts were refused.", "prd2pr run prds/loyalty.md --story loyalty-4"
     )
 
 
@@ -274,8 +276,8 @@ def test_commits_by_people_are_shown_as_unproven() -> None:
 
 def test_next_on_a_machine_and_on_github() -> None:
     assert sample().picture().next == NextStep("`loyalty-4` is waiting for its code.", "prd2pr run prds/loyalty.md")
-    assert sample().picture(venue="github").next.command == "/tdd next"
-    assert finished().picture(venue="github").next == NextStep("Every story is settled. Review it and merge.")
+    assert sample().picture(mode="none").next.command == "/tdd next"
+    assert finished().picture(mode="none").next == NextStep("Every story is settled. Review it and merge.")
 
 
 def test_next_without_stories() -> None:
@@ -292,8 +294,9 @@ def test_commands_survive_odd_paths() -> None:
     assert branch.picture().next.command == "prd2pr run 'prds/two words; rm -rf x.md'"
 
 
-def test_the_caller_may_say_what_is_next() -> None:
-    assert sample().picture(next_step=NextStep("Answer the question.")).next == NextStep("Answer the question.")
+def test_the_caller_may_know_more_about_what_is_next() -> None:
+    made = sample().picture(mode="none", following=Rest("waiting", "a locked test was changed", "/tdd next"))
+    assert made.next == NextStep("A locked test was changed. Comment", "/tdd next")
 
 
 # --- what was refused -------------------------------------------------------------------------------------------------

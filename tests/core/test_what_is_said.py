@@ -128,6 +128,9 @@ def test_a_branch_with_a_commit_without_proof_is_not_green() -> None:
 
 RUNNING = Status(state=ProjectState.SPRINT_ACTIVE, order="run")
 IDLE = Status(state=ProjectState.SPRINT_ACTIVE)
+READY = Status(state=ProjectState.BACKLOG_READY)
+PAUSED = Status(state=ProjectState.SPRINT_PAUSED, order="run")
+STUCK = Status(state=ProjectState.BLOCKED, blocked_reason="CI failed three times")
 STEPPED = Rest("stopped", "loyalty-4 is waiting for green", "prd2pr next prds/loyalty.md")
 
 
@@ -139,25 +142,27 @@ STEPPED = Rest("stopped", "loyalty-4 is waiting for green", "prd2pr next prds/lo
         (IDLE, STEPPED, "waiting", "prd2pr:waiting", "/tdd next"),
         (RUNNING, Rest("deadline", "time is up"), "deadline", "prd2pr:active", ""),
         (RUNNING, Rest("budget", "used up", "raise it"), "budget", "prd2pr:waiting", "/tdd run"),
-        (IDLE, Rest("waiting", "not approved", "/approve"), "waiting", "prd2pr:waiting", "/approve"),
-        (RUNNING, Rest("paused", "paused", "/sprint resume"), "paused", "prd2pr:waiting", "/sprint resume"),
-        (RUNNING, Rest("waiting", "moved back", "prd2pr run x"), "waiting", "prd2pr:waiting", "/tdd next"),
+        (READY, Rest("waiting", "not approved", "/approve"), "waiting", "prd2pr:waiting", "/approve"),
+        (PAUSED, Rest("paused", "paused", "/sprint resume"), "paused", "prd2pr:waiting", "/sprint resume"),
+        (STUCK, Rest("blocked", "out of attempts"), "blocked", "prd2pr:blocked", '/suggest_fix "what to try"'),
     ],
 )
 def test_one_word_one_label_one_command(
     status: Status, rest: Rest | None, headline: str, label: str, command: str
 ) -> None:
-    picture = sample().picture(venue="github")
+    branch = sample()
+    branch.status = status
+    picture = branch.picture(mode="plan" if status is READY else "none")
     said = headline_of(picture, status, rest, None)
     assert said == headline
     assert state_label(Labels(), said).name == label
-    assert next_on_host(picture, status, rest, None).command == command
+    assert next_on_host(picture, rest, None).command == command
 
 
 def test_a_problem_comes_before_all_else() -> None:
     picture, problem = sample().picture(), Failed("this run", "no key", remedy="add it")
     assert headline_of(picture, RUNNING, None, problem) == "stopped"
-    assert next_on_host(picture, RUNNING, None, problem).sentence == "add it"
+    assert next_on_host(picture, None, problem).sentence == "add it"
 
 
 def test_every_label_is_its_own() -> None:

@@ -137,7 +137,10 @@ def refused() -> dict[str, Answer]:
         ),
         "not_allowed": NotAllowed("/tdd run", "rea", "read", "write"),
         "too_old": TooOld("/tdd run", 3),
-        "not_now": NotNow("/tdd next", "the plan is not approved", NextStep("Read the plan, then comment", "/approve")),
+        "not_now": NotNow(
+            "/tdd next", "the plan is not approved", NextStep("Read the plan, then comment", "/approve"), waits=True
+        ),
+        "not_done": NotNow("/backlog remove", "loyalty-1 is done, and what is done stays"),
         "failed": Failed.of("/tdd run", broken),
     }
 
@@ -184,7 +187,7 @@ def carried_out() -> dict[str, Answer]:
 
 
 def read() -> dict[str, Answer]:
-    picture = sample().picture(venue="github")
+    picture = sample().picture(mode="none")
     stories = tuple(row.id for row in picture.board)
     finding = FINDINGS["GRN201"]
     moves = (
@@ -306,7 +309,7 @@ def plans() -> dict[str, Answer]:
 def views() -> dict[str, str]:
     """What is shown without being asked for, as text."""
     branch = sample()
-    picture = branch.picture(venue="github")
+    picture = branch.picture(mode="none")
     links = {
         "pull_url": "https://github.com/acme/shop/pull/7",
         "run_url": "https://github.com/acme/shop/actions/runs/1",
@@ -321,29 +324,38 @@ def views() -> dict[str, str]:
         "deadline": (going, Rest("deadline", "this run's time is used up; another run goes on with it")),
     }
     made = {
-        f"status_{name}": status_text(status_view(picture, status, rest, **links), marks=[status_marker("loyalty")])
+        f"status_{name}": status_text(
+            status_view(in_status(status), status, rest, **links), marks=[status_marker("loyalty")]
+        )
         for name, (status, rest) in rests.items()
     }
     return {**made, **stopped_views(links), **check_views(picture), **tracking_views(picture)}
 
 
+def in_status(status: Status) -> PullPicture:
+    branch = sample()
+    branch.status = status
+    return branch.picture(mode="plan" if status.state is ProjectState.BACKLOG_READY else "none")
+
+
 def stopped_views(links: dict[str, str]) -> dict[str, str]:
     stuck = sample()
     stuck.update("loyalty-4", blocked="out of attempts: 4 of 4 were refused")
+    stuck.status = Status(state=ProjectState.BLOCKED, blocked_reason="loyalty-4: out of attempts")
     blocked = status_view(
-        stuck.picture(venue="github"),
+        stuck.picture(mode="none"),
         Status(state=ProjectState.BLOCKED),
         Rest("blocked", "loyalty-4: out of attempts"),
         **links,
     )
-    proven = many(2).picture(venue="github")
+    proven = many(2).picture(mode="none")
     done = status_view(
         proven, Status(state=ProjectState.SPRINT_REVIEW), Rest("done", "all 2 stories are settled"), **links
     )
     asked = refused()["failed"]
     assert isinstance(asked, Failed)
     problem = status_view(
-        sample().picture(venue="github"),
+        sample().picture(mode="none"),
         Status(),
         None,
         problem=asked,

@@ -17,6 +17,7 @@ from markdown_it import MarkdownIt
 from fakes.pull_sample import CommitFacts, many, plan, refused_write, sample, sha
 from prd2pr.core.picture import NextStep, PullPicture
 from prd2pr.core.pr_text import BODY_LIMIT
+from prd2pr.core.records import ProjectState, Status
 from prd2pr.forges.pull_pages import LEAVE_OUT, body, page
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -54,6 +55,7 @@ def hostile() -> PullPicture:
     for story, cycle in branch.cycles.items():
         refused = tuple(attempt.model_copy(update={"summary": HOSTILE}) for attempt in cycle.refused)
         branch.update(story, refused=refused, blocked=HOSTILE if story == "loyalty-4" else "")
+    branch.status = Status(state=ProjectState.BLOCKED, blocked_reason=HOSTILE)
     return branch.picture(model=HOSTILE, head=f"prd2pr/{HOSTILE}", strangers=[CommitFacts(sha("s"), HOSTILE)])
 
 
@@ -100,7 +102,7 @@ class Parsed(HTMLParser):
 
 @pytest.mark.parametrize(
     ("name", "picture"),
-    [("sample", shown()), ("github", shown(venue="github")), ("hostile", hostile()), ("empty", plan().picture())],
+    [("sample", shown()), ("github", shown(mode="none")), ("hostile", hostile()), ("empty", plan().picture())],
 )
 def test_the_body_is_the_golden_one(name: str, picture: PullPicture) -> None:
     """After a wanted change: UPDATE_GOLDEN=1 pytest tests/forges, and read the difference."""
@@ -171,6 +173,7 @@ def test_the_shortest_body_of_the_worst_texts_fits() -> None:
     stories = tuple(story.model_copy(update={"title": worst}) for story in branch.backlog.stories)
     branch.backlog = branch.backlog.model_copy(update={"stories": stories * 50, "questions": (worst,) * 500})
     branch.update("loyalty-4", blocked=worst)
+    branch.status = Status(state=ProjectState.BLOCKED, blocked_reason=worst)
     strangers = [CommitFacts(f"{n:040x}", worst) for n in range(500)]
     text = body(branch.picture(strangers=strangers, head=worst, base=worst, model=worst))
     assert len(text) <= BODY_LIMIT

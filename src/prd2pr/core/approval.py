@@ -65,8 +65,31 @@ def pending(backlog: Backlog, approved: frozenset[str] | None) -> tuple[Story, .
 
 
 def approving_command(mode: ApprovalMode, backlog: Backlog, approved: frozenset[str] | None) -> str:
-    """What a person writes next: the plan as a whole, or the first story that can be worked on."""
-    waiting = [story for story in pending(backlog, approved) if story.id not in backlog.dropping]
-    if mode != "story" or not waiting:
+    """What a person writes next, and what is accepted as it stands: nothing in it needs what is left out."""
+    waiting = [story for story in backlog.stories if story.status not in SETTLED]
+    wanted = {story.id for story in waiting if story.status != "blocked" and story.id not in backlog.dropping}
+    single = next_to_approve(backlog, approved)
+    if mode == "story" and single:
+        return f"/approve {single}"
+    whole = complete(backlog, wanted, backlog.dropping)
+    if whole == wanted and (wanted or backlog.dropping):
         return "/approve"
-    return f"/approve {waiting[0].id}"
+    named = complete(backlog, wanted) or complete(backlog, {story.id for story in waiting})
+    return " ".join(("/approve", *(story.id for story in waiting if story.id in named)))
+
+
+def next_to_approve(backlog: Backlog, approved: frozenset[str] | None) -> str:
+    """The first story that can be approved by itself."""
+    waiting = [story.id for story in pending(backlog, approved) if story.status != "blocked"]
+    return next((name for name in waiting if name not in backlog.dropping and complete(backlog, {name})), "")
+
+
+def complete(backlog: Backlog, wanted: set[str], dropped: Iterable[str] = ()) -> set[str]:
+    """The most of it that depends on nothing but itself and what is settled."""
+    known = {story.id for story in backlog.stories}
+    settled = {story.id for story in backlog.stories if story.status in SETTLED}.union(dropped)
+    needs = {story.id: known.intersection(story.depends_on) - settled for story in backlog.stories}
+    kept = set(wanted)
+    while lacking := {name for name in kept if not needs[name] <= kept}:
+        kept -= lacking
+    return kept

@@ -242,9 +242,9 @@ def _hint(state: CycleState | None, known: CycleCommand) -> str:
     if known.name == "skip_phase" and state in OPEN:
         return "this phase has a gate, and a gate cannot be skipped: `/tdd next` works on it, `/tdd undo` goes back"
     if state is None:
-        return "start the story first: `/tdd start <story>`"
+        return "its cycle has not begun; in an active sprint, `/tdd start <story>` begins it"
     if state in FINAL:
-        return "this cycle is over: `/tdd start <story>` begins a new one"
+        return "this cycle is over; in an active sprint, `/tdd start <story>` begins a new one"
     return "`/tdd next` does what the current phase needs"
 
 

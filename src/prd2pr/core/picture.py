@@ -6,8 +6,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from prd2pr.core.ahead import Ahead, Due, Outlook, ahead, order_story
+from prd2pr.core.approval import ApprovalMode
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Proof
+from prd2pr.core.found import Found
+from prd2pr.core.next_step import finish, next_step, verify_command
 from prd2pr.core.picture_board import board, planned_text, refusals
 from prd2pr.core.picture_facts import (
     ABORTED,
@@ -23,7 +27,6 @@ from prd2pr.core.picture_facts import (
     Key,
     anchor,
 )
-from prd2pr.core.picture_next import Venue, next_of, verify_command
 from prd2pr.core.picture_parts import (
     BOARD_PHASES,
     NO_LIMITS,
@@ -46,6 +49,7 @@ from prd2pr.core.wording import clip, duration, money, named, plain, token_count
 __all__ = ["CommitFacts", "NextStep", "PlanningCost", "PullPicture", "RefusedWrite", "SpendLimits", "picture"]
 
 NO_PLANNING = PlanningCost()
+SETTLED_TONES = ("proven", "unproven")
 
 SHOWN_STORIES = 400
 SHOWN_DONE = 100
@@ -65,17 +69,22 @@ def picture(
     replayed: bool = False,
     head: str = "",
     base: str = "main",
-    venue: Venue = "local",
+    mode: ApprovalMode = "given",
     strangers: Iterable[CommitFacts] = (),
     refused_writes: Iterable[RefusedWrite] = (),
     planning: PlanningCost = NO_PLANNING,
-    next_step: NextStep | None = None,
+    following: Ahead | None = None,
 ) -> PullPicture:
-    """`commits` and `proofs` by story and step; `strangers` are commits on the branch without a step: people's work."""
+    """`commits` and `proofs` by story and step; `strangers` are commits on the branch without a step: people's work.
+
+    `following`: what is next, where more is known than the records say.
+    """
     facts = BranchFacts(prd, backlog, status, cycles, proofs, commits)
     near = replace(facts, backlog=window(facts))
     head = head or f"prd2pr/{prd.id}"
-    state, tone = state_of(facts)
+    view = Outlook(Found(prd, status, backlog, cycles.get), mode, order_story(status, mode))
+    following = following or ahead(view)
+    state, tone = state_of(facts, following)
     commit_list = commit_rows(facts, tuple(strangers))
     return PullPicture(
         prd=prd.id,
@@ -88,7 +97,8 @@ def picture(
         model=clip(plain(model), 120),
         replayed=replayed,
         figures=figures(facts, planning, limits),
-        next=next_step or next_of(facts, venue, head, base),
+        next=finish_of(facts, view, head, base) if tone in SETTLED_TONES else next_step(view, following),
+        ahead=following,
         check=verify_command(base, head),
         built=built(near),
         board=board(near),
@@ -118,9 +128,15 @@ def window(facts: BranchFacts) -> Backlog:
     return facts.backlog.model_copy(update={"stories": tuple(story for story in stories if story.id not in hidden)})
 
 
-def state_of(facts: BranchFacts) -> tuple[str, Tone]:
+def finish_of(facts: BranchFacts, view: Outlook, head: str, base: str) -> NextStep:
+    proved = all(facts.standing(story) is not UNPROVEN for story in facts.backlog.stories)
+    return finish(proved=proved, local=view.local, head=head, base=base)
+
+
+def state_of(facts: BranchFacts, following: Ahead) -> tuple[str, Tone]:
+    """A story that is blocked or given up blocks nothing while another can go on."""
     standings = [facts.standing(story) for story in facts.backlog.stories]
-    if BLOCKED in standings:
+    if BLOCKED in standings and not isinstance(following, Due):
         return "Blocked", "blocked"
     if not standings or any(standing not in SETTLED_STANDINGS for standing in standings):
         return "In progress", "working"

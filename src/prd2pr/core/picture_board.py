@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from prd2pr.core.bite.words import bite_words
 from prd2pr.core.cycle_machine import GATED
+from prd2pr.core.decide import Rest, next_phase
 from prd2pr.core.picture_facts import BLOCKED, PAUSED, SETTLED_STANDINGS, BranchFacts, Standing, anchor
 from prd2pr.core.picture_parts import BOARD_PHASES, NOT_MEASURED, Cell, Refusal, StoryRow
 from prd2pr.core.records import (
+    DESIGN_SKIPPED,
     NOTHING_TO_REFACTOR,
     REFACTORING_DROPPED,
+    REFACTORING_SKIPPED,
     UNTESTED_KINDS,
     Cycle,
     Phase,
@@ -17,6 +20,7 @@ from prd2pr.core.records import (
 )
 from prd2pr.core.wording import clip, count, ordinal, plain
 
+SKIPPED_BY = {Phase.DESIGN: DESIGN_SKIPPED, Phase.REFACTOR: REFACTORING_SKIPPED}
 REFACTOR_NOTES = {NOTHING_TO_REFACTOR: "nothing to do", REFACTORING_DROPPED: "refused, dropped"}
 
 
@@ -57,8 +61,10 @@ def cells(facts: BranchFacts, story: Story, standing: Standing) -> tuple[Cell, .
 
 
 def first_open(facts: BranchFacts, story: Story) -> Phase | None:
-    skipped = skipped_phases(facts, story)
-    return next((p for p in BOARD_PHASES if p not in skipped and not facts.last_step(story.id, p)), None)
+    """What `next` would work on, paused or not."""
+    cycle = facts.cycles.get(story.id)
+    phase = next_phase(story, cycle.model_copy(update={"paused": False}) if cycle else None)
+    return None if isinstance(phase, Rest) else phase
 
 
 def skipped_phases(facts: BranchFacts, story: Story) -> frozenset[Phase]:
@@ -106,6 +112,8 @@ def left_out(facts: BranchFacts, story: Story, phase: Phase) -> Cell:
     cycle = facts.cycles.get(story.id)
     if phase is Phase.REFACTOR and (note := refactor_note(facts, story.id)):
         return Cell(note)
+    if phase in SKIPPED_BY and any(step.note.startswith(SKIPPED_BY[phase]) for step in facts.standing_steps(story.id)):
+        return Cell("left out")
     if phase not in skipped_phases(facts, story) or cycle is None:
         return Cell()
     if story.kind in UNTESTED_KINDS:

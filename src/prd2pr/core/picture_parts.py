@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from prd2pr.core.ahead import Ahead
 from prd2pr.core.budget import Limits
 from prd2pr.core.patch import FileDiff
 from prd2pr.core.records import Phase, Spend
@@ -251,6 +252,7 @@ class PullPicture:
     replayed: bool
     figures: tuple[Figure, ...]
     next: NextStep
+    ahead: Ahead  # what `next` says, for whoever has to act on it
     check: str  # the command that proves everything again
     built: tuple[str, ...]
     board: tuple[StoryRow, ...]

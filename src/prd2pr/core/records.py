@@ -263,6 +263,7 @@ class Phase(StrEnum):
     NOTE = "note"  # a decision without code: blocked, skipped, aborted
 
 
+DESIGN_SKIPPED = "design: left out"  # the beginning of a note, like the one of refactoring below
 # Notes of an INTEGRATED step whose refactoring made no commit.
 NOTHING_TO_REFACTOR = "refactor: nothing worth changing"
 REFACTORING_SKIPPED = "refactor: left out"  # the beginning of a note: a person decided so

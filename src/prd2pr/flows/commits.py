@@ -70,6 +70,8 @@ def land(session: Session, landing: Landing, change: StateChange) -> str:
     # Only a plan may make the branch. A branch that is gone by now was deleted by somebody, and stays deleted.
     creates = landing.phase is Phase.PLAN and landing.base == session.base_commit
     exists = session.git.branch_head(session.branch) is not None
+    if session.log.pending is not None:
+        session.carried_out(session.log.pending)  # after the commit a kill could lose it
     sha = session.writer.move(session.branch, sha, None if creates and not exists else landing.base)
     log.landed = sha
     log.made.add(sha)

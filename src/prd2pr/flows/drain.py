@@ -8,17 +8,19 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from prd2pr.core.commands import BadArguments, Command, Parsed, UnknownCommand
 from prd2pr.core.cursors import commands_done, first_unread
-from prd2pr.core.hub import Comment, Level
+from prd2pr.core.hub import Comment, Level, Reaction
 from prd2pr.core.permission import LONGEST_WAIT, Allowed, NotAllowed, heard, is_too_old, may
 from prd2pr.core.records import Cursor, Status
-from prd2pr.core.said.answers import Answer, Misused, TooOld, Unknown
+from prd2pr.core.said.answers import Answer, Misused, TooOld, Unknown, refuses
 from prd2pr.core.said.answers import NotAllowed as NotAllowedAnswer
 from prd2pr.core.said.markers import answer_marker
 from prd2pr.core.wording import plain
+from prd2pr.errors import HubProblem
 from prd2pr.flows.obey.order import Ordered
 from prd2pr.forges.said import render_answer
 from prd2pr.ports import Clock, Hub
@@ -69,10 +71,12 @@ class Inbox:
     clock: Clock
     spoken: Comment | None = None  # of the event itself: as it was said, whatever it was edited to since
     numbers: list[int] = field(default_factory=list)
+    near: bool = True  # whether words that are nearly ours are asked back about: not where nothing of ours is
     refused: str = ""  # the last command that was not understood or not allowed, and why
     sleep: Callable[[float], None] = time.sleep
     _caught_up: bool = False  # a list with the event's own comment was read, or there will be none
     _seen: set[tuple[int, int]] = field(default_factory=set)
+    _reacted: set[tuple[int, Reaction]] = field(default_factory=set)
     _levels: dict[str, Level] = field(default_factory=dict)
     _queue: deque[Waiting] = field(default_factory=deque)
 
@@ -93,8 +97,15 @@ class Inbox:
         return None
 
     def answer(self, taken: Taken, answer: Answer, *, commit_url: str = "") -> None:
+        cursor = taken.ordered.comment
+        if cursor is not None:
+            self._react(cursor.comment, "confused" if refuses(answer) else "rocket")
         body = render_answer(answer, marker=taken.marker, commit_url=commit_url)
         self.hub.comment(taken.number, body, marker=taken.marker)
+
+    def carried_out(self, cursor: Cursor) -> None:
+        """What changed something is not answered by a comment: its reaction tells."""
+        self._react(cursor.comment, "rocket")
 
     def again(self, taken: Taken) -> None:
         """The branch moved under it: whether it is still to be done, the branch as it is now says."""
@@ -151,7 +162,7 @@ class Inbox:
             return
         parsed = heard(comment, self.hub.me())
         for index, each in enumerate(parsed):
-            if index >= done:
+            if index >= done and (self.near or not getattr(each, "near", False)):
                 yield Waiting(comment, index, len(parsed), each)
 
     # --- taking up ----------------------------------------------------------------------------------------------------
@@ -171,7 +182,6 @@ class Inbox:
             if too_old:
                 self._post(waiting, TooOld(waiting.parsed.shown, LONGEST_WAIT.days))
                 return None
-            self.hub.react(waiting.comment.id, "rocket")
             ordered = Ordered(
                 waiting.parsed, by=author.login, level=level, comment=waiting.cursor, at=waiting.comment.created_at
             )
@@ -182,9 +192,16 @@ class Inbox:
         return None
 
     def _post(self, waiting: Waiting, refusal: Refused | TooOld) -> None:
-        self.hub.react(waiting.comment.id, "confused")
+        self._react(waiting.comment.id, "confused")
         body = render_answer(refusal, marker=waiting.marker)
         self.hub.comment(waiting.comment.number, body, marker=waiting.marker)
+
+    def _react(self, comment: int, reaction: Reaction) -> None:
+        """Once. It is an ornament: work that is done is not lost for want of it, and the next call meets the same."""
+        if (comment, reaction) not in self._reacted:
+            self._reacted.add((comment, reaction))
+            with suppress(HubProblem):
+                self.hub.react(comment, reaction)
 
     def _level(self, login: str) -> Level:
         if login not in self._levels:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from prd2pr.core.ahead import phase_ahead, story_ahead, unblocking
 from prd2pr.core.cycle_machine import GATED
-from prd2pr.core.decide import Rest, next_phase
+from prd2pr.core.decide import Rest
 from prd2pr.core.evidence import Finding, Verdict
-from prd2pr.core.paths import TDD_ROOT
+from prd2pr.core.next_step import ended_by_count
 from prd2pr.core.records import Cycle, CycleState, Phase, Spend, Story
 from prd2pr.errors import BranchInUse, BranchMoved, BranchProblem, SecretFound, StateCorrupted
 from prd2pr.flows.attempts import Judged, Position, Stuck, note_refusal
 from prd2pr.flows.commits import commit_block, commit_crossing, commit_plan, commit_retry
 from prd2pr.flows.hand_edits import refuse_hand_edits
+from prd2pr.flows.outlook import outlook, standing_outlook
 from prd2pr.flows.peoples_step import take_up
 from prd2pr.flows.peoples_work import step_of
 from prd2pr.flows.phases import Crossing, Phased, cross, withheld_green
 from prd2pr.flows.planning import make_plan
-from prd2pr.flows.readiness import carried_out_elsewhere, chosen_story, ready_head
+from prd2pr.flows.readiness import carried_out_elsewhere, ready_head
 from prd2pr.flows.replan import prd_changed, prd_gone, replan
 from prd2pr.flows.session import Session
 from prd2pr.flows.twins import refuse_twins
@@ -132,18 +134,24 @@ def step(session: Session) -> str | Rest:
         return ready
     if ready != head:
         head, state = ready, session.store.load(ready)
-    story = chosen_story(session, state)
+    view = outlook(session, state, session.only_story)
+    story = story_ahead(view)
     if isinstance(story, Rest):
         return story
-    if story.status == "blocked" and not given_up(state, story):
-        head = commit_retry(session, position_of(session, head, state, story))
-        state = session.store.load(head)
-        story = next(each for each in state.backlog.stories if each.id == story.id)
     position = position_of(session, head, state, story)
-    phase = next_phase(story, position.cycle)
-    if isinstance(phase, Rest):
-        return phase
-    return phase_step(session, position, phase)
+    due = phase_ahead(view, story)
+    if isinstance(due, Rest):
+        return due
+    if story.status == "blocked":
+        position = tried_again(session, position)
+    return phase_step(session, position, due.phase)
+
+
+def tried_again(session: Session, position: Position) -> Position:
+    head = commit_retry(session, position)
+    state = session.store.load(head)
+    story = next(each for each in state.backlog.stories if each.id == position.story.id)
+    return position_of(session, head, state, story)
 
 
 def plan_first(session: Session, head: str, state: BranchState) -> str | Rest | None:
@@ -166,12 +174,6 @@ def plan_step(session: Session, head: str) -> str:
 def phase_step(session: Session, position: Position, phase: Phase) -> str | Rest:
     if not position.cycle.steps:
         session.progress.say("story", id=position.story.id, title=position.story.title)
-    if touched := touched_since_red(session, position):
-        return Rest(
-            "waiting",
-            f"{touched} is not as RED committed it: somebody has changed it on {session.branch}",
-            f"put it back in a commit of its own, then prd2pr next {session.prd.path}",
-        )
     started = session.clock.monotonic()
     if phase in GATED:
         session.runner.expect()  # while the model thinks
@@ -214,15 +216,6 @@ def with_secret(judged: Judged, problem: SecretFound) -> Judged:
     return replace(judged, verdict=verdict)
 
 
-def touched_since_red(session: Session, position: Position) -> str:
-    """A locked test that a person changed meanwhile. No attempt could pass with it, so none is made."""
-    files = [file for file in position.cycle.test_files if file.status != "draft"]
-    if not files:
-        return ""
-    there = {entry.path: entry.blob for entry in session.git.entries(position.code_tree, TDD_ROOT)}
-    return next((file.path for file in files if there.get(file.path) != file.blob), "")
-
-
 def fused_green(session: Session, head: str, position: Position, crossed: Crossing) -> str | Rest:
     """The second half of a fused answer, while it is at hand. A kill in between costs one builder call, no more."""
     state = session.store.load(head)
@@ -234,9 +227,9 @@ def fused_green(session: Session, head: str, position: Position, crossed: Crossi
 
 def block(session: Session, position: Position, stuck: Stuck) -> Rest:
     """BLOCKED, with the evidence, on the branch: a person decides."""
-    commit_block(session, position, stuck.reason)
-    again = f"prd2pr run {session.prd.path} --story {position.story.id}"
-    return Rest("blocked", f"{position.story.id}: {stuck.reason}", again)
+    head = commit_block(session, position, stuck.reason)
+    view = outlook(session, session.store.load(head))
+    return Rest("blocked", f"{position.story.id}: {stuck.reason}", unblocking(view))
 
 
 def position_of(session: Session, head: str, state: BranchState, story: Story) -> Position:
@@ -254,11 +247,6 @@ def position_of(session: Session, head: str, state: BranchState, story: Story) -
 def limited(session: Session) -> bool:
     """Adding up all runs is only worth it where a limit per PRD is set."""
     return session.limits.usd_per_prd is not None or session.limits.tokens_per_prd is not None
-
-
-def given_up(state: BranchState, story: Story) -> bool:
-    cycle = state.cycle(story.id)
-    return cycle is not None and cycle.state is CycleState.ABORTED
 
 
 def cycle_of(state: BranchState, story: Story) -> Cycle:
@@ -287,11 +275,4 @@ def prd_seconds(state: BranchState) -> float:
 
 def what_is_next(session: Session) -> Rest:
     """Why the loop ended when the number of steps was what ended it."""
-    state = session.store.load(head_of(session))
-    story = chosen_story(session, state)
-    if isinstance(story, Rest):
-        return story
-    phase = next_phase(story, state.cycle(story.id))
-    if isinstance(phase, Rest):
-        return phase
-    return Rest("stopped", f"{story.id} is waiting for {phase.value}", f"prd2pr next {session.prd.path}")
+    return ended_by_count(standing_outlook(session, session.store.load(head_of(session))))

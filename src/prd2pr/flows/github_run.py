@@ -109,11 +109,11 @@ def work_on(host: Host, subject: Subject, spoken: Comment | None, *, asked: bool
         if pull is not None and not pull.open:
             show_over(host, subject, pull, head)
         return replace(over, prd=subject.id, branch=branch, pull=pull.url if pull else "")
+    inbox = Inbox(host.hub, host.clock, spoken)
     session = host.open_session(prd_now(host, subject, branch, head), subject.issue)
+    session = replace(session, carried_out=inbox.carried_out)
     session.log.pending = subject.asked_by
-    run = PrdRun(
-        host, session, Inbox(host.hub, host.clock, spoken), None if pull and pull.merged else pull, asked=asked
-    )
+    run = PrdRun(host, session, inbox, None if pull and pull.merged else pull, asked=asked)
     try:
         rest = carry_on(run)
         settle_up(session)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from prd2pr.core.ahead import order_story
 from prd2pr.core.commit_message import read_step
 from prd2pr.core.decide import Rest
 from prd2pr.core.hub import Pull
@@ -21,9 +22,7 @@ from prd2pr.flows.drive import drive, head_of, what_is_next
 from prd2pr.flows.hand_edits import refuse_hand_edits
 from prd2pr.flows.host import Host
 from prd2pr.flows.obey import obey
-from prd2pr.flows.obey.ahead import next_step
 from prd2pr.flows.readiness import ready_head
-from prd2pr.flows.replan import prd_gone
 from prd2pr.flows.session import Session
 from prd2pr.flows.show import Links, Shown, show, step_summary
 from prd2pr.flows.show_proof import LOOK, refuted
@@ -123,17 +122,14 @@ def unasked(run: PrdRun) -> bool:
 
 def as_ordered(run: PrdRun) -> Session:
     """Of one story, where the order is about one. Where that is blocked, a person decides: it is not tried again."""
-    status = status_of(run)
-    only = status.order_story if status.state is ProjectState.SPRINT_ACTIVE else ""
-    return replace(run.session, only_story=only)
+    return replace(run.session, only_story=order_story(status_of(run), run.session.approval))
 
 
 def at_rest(run: PrdRun) -> Rest:
-    session = run.session
-    gone = prd_gone(session, session.store.load(head_of(session)))
-    if gone is None and status_of(run).order == "run" and not run.asked:
+    following = what_is_next(run.session)
+    if following.outcome == "stopped" and status_of(run).order == "run" and not run.asked:
         return Rest("budget", "the budget of the last run is used up", "/tdd run")
-    return gone or what_is_next(session)
+    return following
 
 
 def status_of(run: PrdRun) -> Status:
@@ -179,10 +175,20 @@ def obeyed_to(run: PrdRun, taken: Taken, rest: Rest | None) -> Rest | None:
         tell(run, None)
         return None
     rest = phases(run, replace(run.session, only_story=obeyed.story), obeyed.steps_wanted)
-    if rest.outcome == "budget":  # answered, so that no later run spends its budget on the same comment
-        step = NextStep("To try again, comment", taken.ordered.command.shown)
-        run.inbox.answer(taken, NotNow(taken.ordered.command.shown, rest.reason, step))
+    if head_of(run.session) == obeyed.head:
+        not_carried_out(run, taken, rest)
     return rest
+
+
+def not_carried_out(run: PrdRun, taken: Taken, rest: Rest) -> None:
+    """Granted, and still nothing came of it: answered, so that no later run spends its budget on the same comment."""
+    run.session.log.pending = None
+    shown = taken.ordered.command.shown
+    answer = NotNow.of(shown, rest)
+    if rest.outcome == "budget":
+        answer = replace(answer, next=NextStep("To try again, comment", shown))
+    run.inbox.answer(taken, answer)
+    run.refused = reason_of(answer)
 
 
 def reason_of(answer: Answer) -> str:
@@ -258,17 +264,10 @@ def summarise(run: PrdRun, rest: Rest) -> None:
         run.host.summarise(step_summary(shown(run, rest), run.links, run.host.hub))
 
 
-def next_command(run: PrdRun, rest: Rest) -> str:
-    """On a code host nobody has the program at hand: its commands are given as comments."""
-    if not rest.next.startswith("prd2pr "):
-        return rest.next
-    return next_step(run.session, run.session.store.load(head_of(run.session))).command
-
-
 def ending_of(run: PrdRun, rest: Rest) -> Ending:
     """A run that was asked for something and did nothing of it is not called a success."""
     session = run.session
-    how, reason, ahead = ended(rest), rest.reason, next_command(run, rest)
+    how, reason, ahead = ended(rest), rest.reason, rest.next
     refused = run.refused or run.inbox.refused
     head = session.git.branch_head(session.branch)
     false = run.proofs.get(head) if head else None

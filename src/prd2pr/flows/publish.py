@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from prd2pr.core.ahead import Ahead
+from prd2pr.core.approval import ApprovalMode
 from prd2pr.core.budget import Limits
 from prd2pr.core.commit_message import StepRef, read_step
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Proof
 from prd2pr.core.picture import CommitFacts, PlanningCost, PullPicture, RefusedWrite, SpendLimits, picture
-from prd2pr.core.picture_next import Venue
 from prd2pr.core.records import Cycle, Phase, Spend
 from prd2pr.flows.peoples_work import step_of
 from prd2pr.flows.start import start_of
@@ -23,16 +24,23 @@ PATCH_BYTES = 60_000  # of one phase on the page; the rest is in git
 REPLAY = "replay of "
 
 
-def publish(forge: Forge, store: StateStore, branch: str, limits: Limits) -> str:
+def publish(forge: Forge, store: StateStore, branch: str, limits: Limits, following: Ahead | None = None) -> str:
     """Where a person finds the pull request."""
-    made = picture_of(store, branch, limits)
+    made = picture_of(store, branch, limits, following=following)
     return forge.publish(
         PullRequest(title=made.title, body=body(made), head=made.head, base=made.base, page=page(made))
     )
 
 
 def picture_of(
-    store: StateStore, branch: str, limits: Limits, *, head: str = "", venue: Venue = "local", patches: bool = True
+    store: StateStore,
+    branch: str,
+    limits: Limits,
+    *,
+    head: str = "",
+    mode: ApprovalMode = "given",
+    following: Ahead | None = None,
+    patches: bool = True,
 ) -> PullPicture:
     """`head`: another commit than the branch's. Without `patches` no diff is read: a code host shows its own."""
     git = store.git
@@ -54,7 +62,8 @@ def picture_of(
         model=models[-1] if models else "",
         replayed=any(model.startswith(REPLAY) for model in models),
         head=branch,
-        venue=venue,
+        mode=mode,
+        following=following,
         base=state.project.base_branch or base[:10],
         strangers=strangers,
         refused_writes=writes_of(cycles),

@@ -91,3 +91,4 @@ class Session:
     approval: ApprovalMode = "given"  # on a code host: what the configuration says
     issue: int | None = None  # that the PRD was made from, or that asked for it
     secrets: Secrets = field(default_factory=Secrets)  # that no commit and no prompt may hold
+    carried_out: Callable[[Cursor], None] = lambda _: None  # told right before the commit that carries a comment out

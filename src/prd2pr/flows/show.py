@@ -39,6 +39,7 @@ from prd2pr.core.said.status import (
 )
 from prd2pr.core.wording import clip, plain
 from prd2pr.errors import Prd2prError, Stopped
+from prd2pr.flows.outlook import what_is_ahead
 from prd2pr.flows.peoples_work import step_of
 from prd2pr.flows.publish import picture_of
 from prd2pr.flows.session import Session
@@ -168,7 +169,15 @@ def begin(hub: Hub, seen: Shown) -> Showing:
     head = session.git.rev(session.branch)
     state = session.store.load(head)
     assert state.prd is not None, "only a planned PRD is shown"
-    made = picture_of(session.store, session.branch, session.limits, head=head, venue="github", patches=False)
+    made = picture_of(
+        session.store,
+        session.branch,
+        session.limits,
+        head=head,
+        mode=session.approval,
+        following=what_is_ahead(session, state),
+        patches=False,
+    )
     found = None
     if made.tone in SETTLED_TONES and seen.problem is not None:
         made = replace(made, tone="blocked")  # it may be the proof itself that failed: nothing is certified now

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prd2pr.core.approval import approved_stories, approving_command, pending, plan_digest
+from prd2pr.core.approval import approved_stories, pending, plan_digest
 from prd2pr.core.commit_message import read_step
+from prd2pr.core.decide import Rest
 from prd2pr.core.estimate import estimate
 from prd2pr.core.layout import PLAN_STORY
 from prd2pr.core.picture_parts import SpendLimits
@@ -22,12 +23,14 @@ if TYPE_CHECKING:
 
 
 def ask_approval(showing: Showing, number: int) -> None:
-    """A comment of its own, since somebody has to act on it. Nothing, where nothing waits for approval."""
+    """A comment of its own, since somebody has to act on it. Nothing, where an approval is not what is next."""
     session, backlog = showing.seen.session, showing.state.backlog
+    following = showing.picture.ahead
+    if not isinstance(following, Rest) or not following.next.startswith("/approve"):
+        return
     approved = approved_stories(session.approval, showing.state.status, showing.prd, backlog)
     waiting = pending(backlog, approved)
-    if waiting:
-        comment_plan(showing, number, waiting, approving_command(session.approval, backlog, approved), approved)
+    comment_plan(showing, number, waiting, following.next, approved)
 
 
 def show_plan(showing: Showing, number: int) -> None:
@@ -53,7 +56,9 @@ def comment_plan(
         approved=approved or frozenset(),
     )
     text = render_answer(PlanShown(plan, last_change(showing)), marker=marker, commit_url=showing.seen.commit_url)
-    showing.hub.comment(number, text, marker=marker)
+    there = showing.hub.comment(number, text, marker=marker)
+    if command and there.body.replace("\r\n", "\n").strip() != text.strip():
+        showing.hub.edit_comment(there.id, text)  # the same plan again: what it asks for is what is accepted now
 
 
 def last_change(showing: Showing) -> PlanDiff | None:

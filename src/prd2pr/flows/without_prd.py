@@ -22,7 +22,7 @@ def answer_without_prd(host: Host, number: int, event: Commented | None) -> Endi
     issue = host.hub.issue(number)
     if issue is None:
         return Ending("nothing-to-do", f"#{number} is not there any more")
-    inbox = Inbox(host.hub, host.clock, event.comment if event else None)
+    inbox = Inbox(host.hub, host.clock, event.comment if event else None, near=False)
     inbox.listen_to(number)
     ending = Ending("nothing-to-do", f"nobody commands anything under #{number}")
     while (taken := inbox.next(Status())) is not None:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from prd2pr.core.decision import Decision
 from prd2pr.core.effects import backlogs, money, sprints, stories
-from prd2pr.core.effects.records import Effect, Found, Left, Objection
+from prd2pr.core.effects.records import Effect, Left, Objection
+from prd2pr.core.found import Found
 
 __all__ = ["EFFECTS", "Effect", "Found", "Left", "Objection", "effect_of"]
 

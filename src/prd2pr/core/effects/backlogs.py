@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from prd2pr.core.advance import settled
 from prd2pr.core.approval import rebound
+from prd2pr.core.cycle_machine import OPEN
 from prd2pr.core.decision import Decision
-from prd2pr.core.effects.records import Effect, Found, Left, Objection, through_the_machine, unknown_stories
+from prd2pr.core.effects.records import Effect, Left, Objection, through_the_machine, unknown_stories
 from prd2pr.core.effects.sprints import ended
+from prd2pr.core.found import Found
 from prd2pr.core.graph import working_order
 from prd2pr.core.plan import check_plan, draft_of
-from prd2pr.core.records import SETTLED, Backlog, ProjectState, Spend, Sprint, SprintMetrics, Status
+from prd2pr.core.records import SETTLED, Backlog, Cycle, ProjectState, Spend, Sprint, SprintMetrics, Status, Story
 from prd2pr.core.retrospective import retrospective
 
 
@@ -87,15 +89,13 @@ def remove(found: Found, decision: Decision, status: Status) -> Effect:
     """Only what nobody works on, and nothing else needs."""
     story = found.story(decision.story)
     if story is None:
-        return unknown_stories(found, decision.stories) or Objection("name a story", "/backlog view")
+        return unknown_stories(found, decision.stories) or Objection("name a story", "/tdd overview")
     cycle = found.cycle(story.id)
     if story.status not in ("backlog", "sprint") or (cycle and cycle.steps):
-        return Objection(
-            f"{story.id} is {story.status}, and only a story that nobody works on can be removed", "/tdd abort"
-        )
+        return stays(story, cycle)
     needed_by = [each.id for each in found.backlog.stories if story.id in each.depends_on]
     if needed_by:
-        return Objection(f"{', '.join(needed_by)} depends on {story.id}", f"/backlog remove {needed_by[0]}")
+        return Objection(f"{', '.join(needed_by)} depends on {story.id}")
     backlog = found.backlog.model_copy(
         update={"stories": tuple(each for each in found.backlog.stories if each.id != story.id)}
     )
@@ -104,6 +104,18 @@ def remove(found: Found, decision: Decision, status: Status) -> Effect:
     sprint = without_story(found.sprint, story.id)
     after = settled(bound_again(found, status, backlog), backlog, at=decision.at)
     return Left(after, backlog, sprint=sprint, gone=(story.id,) if cycle else ())
+
+
+def stays(story: Story, cycle: Cycle | None) -> Objection:
+    """What was begun is not made undone by forgetting it: it can be given up, on record."""
+    if story.status in SETTLED:
+        return Objection(f"{story.id} is {story.status}, and stays on record")
+    open_cycle = cycle is not None and cycle.state in OPEN
+    how = ": it can only be given up" if open_cycle else ""
+    return Objection(
+        f"somebody has worked on {story.id}, so it cannot be removed{how}",
+        f"/tdd abort {story.id}" if open_cycle else "",
+    )
 
 
 def without_story(sprint: Sprint | None, story: str) -> Sprint | None:

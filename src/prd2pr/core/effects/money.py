@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from prd2pr.core.decision import Decision
-from prd2pr.core.effects.records import Effect, Found, Left, Objection
+from prd2pr.core.effects.records import Effect, Left, Objection
+from prd2pr.core.found import Found
 
 SPENT = "spent without a step"
 

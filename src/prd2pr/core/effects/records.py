@@ -7,23 +7,10 @@ from dataclasses import dataclass, field
 from functools import wraps
 
 from prd2pr.core.decision import Decision
+from prd2pr.core.found import Found
 from prd2pr.core.project_machine import KEPT_TRANSITIONS, apply_event, apply_project, record_transition
-from prd2pr.core.records import Backlog, Cycle, Prd, Sprint, Status, Story, StoryStatus, Transition
+from prd2pr.core.records import Backlog, Cycle, Sprint, Status, StoryStatus, Transition
 from prd2pr.core.refusal import Refusal
-
-
-@dataclass(frozen=True)
-class Found:
-    """The records before a decision."""
-
-    prd: Prd
-    status: Status
-    backlog: Backlog
-    cycle: Callable[[str], Cycle | None]
-    sprint: Sprint | None = None
-
-    def story(self, name: str) -> Story | None:
-        return next((story for story in self.backlog.stories if story.id == name), None)
 
 
 @dataclass(frozen=True)
@@ -103,7 +90,7 @@ def unknown_stories(found: Found, names: Iterable[str]) -> Objection | None:
     missing = [name for name in names if name not in known]
     if not missing:
         return None
-    return Objection(f"there is no story {', '.join(missing)}", "/backlog view")
+    return Objection(f"there is no story {', '.join(missing)}", "/tdd overview")
 
 
 def with_statuses(backlog: Backlog, changes: dict[str, StoryStatus]) -> Backlog:

@@ -9,7 +9,6 @@ from prd2pr.core.approval import given
 from prd2pr.core.decision import BOT, Decision
 from prd2pr.core.effects.records import (
     Effect,
-    Found,
     Left,
     Objection,
     happened,
@@ -19,6 +18,7 @@ from prd2pr.core.effects.records import (
     with_statuses,
 )
 from prd2pr.core.effects.stories import fresh_cycle
+from prd2pr.core.found import Found
 from prd2pr.core.records import SETTLED, Backlog, Cycle, CycleState, Sprint, Status, Story, StoryStatus
 from prd2pr.core.refusal import Refusal
 from prd2pr.core.replan import dropped_by_approval
@@ -60,7 +60,7 @@ def plan_sprint(found: Found, decision: Decision, status: Status) -> Effect:
 def start_sprint(found: Found, decision: Decision, status: Status) -> Effect:
     """Whoever starts a sprint approves its stories by that."""
     if found.sprint is None:
-        return Objection("the sprint has no record", "/sprint plan")
+        return Objection("the sprint has no record")
     approval = given(found.prd, found.backlog, found.sprint.stories, by=decision.by, at=decision.at, head=decision.head)
     status = status.model_copy(update={"approvals": (*status.approvals, approval)})
     return started(found, status, found.sprint, decision)
@@ -110,16 +110,25 @@ def unsuitable(found: Found, decision: Decision) -> Objection | None:
     status = {story.id: story.status for story in found.backlog.stories}
     for name in decision.stories:
         if status[name] in SETTLED:
-            return Objection(f"{name} is {status[name]} already", "/backlog view")
+            return Objection(f"{name} is {status[name]} already", "/tdd overview")
     for story in found.backlog.stories:
         missing = [n for n in story.depends_on if n in status and status[n] not in SETTLED and n not in chosen]
         if story.id in chosen and missing:
-            needed = " ".join(sorted(chosen.union(missing)))
+            needed = " ".join(sorted(with_needs(found, chosen)))
             return Objection(
                 f"{story.id} depends on {', '.join(missing)}, which is neither done nor among them",
                 f"/{decision.command} {needed}",
             )
     return None
+
+
+def with_needs(found: Found, chosen: set[str]) -> set[str]:
+    """And all that they depend on, at any remove."""
+    needs = {each.id: set(each.depends_on) for each in found.backlog.stories if each.status not in SETTLED}
+    whole = set(chosen)
+    while more := {name for each in whole for name in needs[each] if name in needs} - whole:
+        whole |= more
+    return whole
 
 
 def chosen_stories(found: Found, decision: Decision) -> tuple[Story, ...]:

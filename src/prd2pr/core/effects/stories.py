@@ -7,7 +7,6 @@ from prd2pr.core.cycle_machine import NO_CYCLE, check_cycle, move, pass_untested
 from prd2pr.core.decision import Decision
 from prd2pr.core.effects.records import (
     Effect,
-    Found,
     Left,
     Objection,
     moved,
@@ -16,7 +15,9 @@ from prd2pr.core.effects.records import (
     unknown_stories,
     with_statuses,
 )
+from prd2pr.core.found import Found
 from prd2pr.core.records import (
+    DESIGN_SKIPPED,
     REFACTORING_SKIPPED,
     SETTLED,
     UNTESTED_KINDS,
@@ -40,11 +41,11 @@ def start(found: Found, decision: Decision) -> Effect:
     if isinstance(after, Refusal):
         return after
     if found.status.state is not ProjectState.SPRINT_ACTIVE:
-        return Objection("no sprint is active, so no cycle can be started", f"/approve {story.id}")
+        return Objection("no sprint is active, so no cycle can be started")
     done = {each.id for each in found.backlog.stories if each.status in SETTLED}
     missing = [name for name in story.depends_on if name not in done and found.story(name)]
     if missing:
-        return Objection(f"{story.id} depends on {', '.join(missing)}, which is not done", f"/tdd start {missing[0]}")
+        return Objection(f"{story.id} depends on {', '.join(missing)}, which is not done")
     sprint = found.sprint
     if sprint and story.id not in sprint.stories:
         sprint = sprint.model_copy(update={"stories": (*sprint.stories, story.id)})
@@ -110,7 +111,7 @@ def skip_phase(found: Found, decision: Decision) -> Effect:
         after = pass_untested(cycle.state, story.kind, f"kind {story.kind}: no tests asked for")
     if isinstance(after, Refusal):
         return after
-    note = REFACTORING_SKIPPED if cycle.state is CycleState.REFACTOR else "design: left out"
+    note = REFACTORING_SKIPPED if cycle.state is CycleState.REFACTOR else DESIGN_SKIPPED
     return Left(
         noted(found.status, decision, cycle.state, after or cycle.state),
         with_statuses(found.backlog, {cycle.story: "in_progress"}),
@@ -161,8 +162,7 @@ def set_paused(found: Found, decision: Decision, *, paused: bool) -> Effect:
     if not isinstance(cycle, Cycle):
         return cycle
     if cycle.paused is paused:
-        now, other = ("paused already", "/tdd resume") if paused else ("not paused", "/tdd next")
-        return Objection(f"{cycle.story} is {now}", f"{other} {cycle.story}")
+        return Objection(f"{cycle.story} is {'paused already' if paused else 'not paused'}")
     return Left(
         noted(found.status, decision, cycle.state, cycle.state),
         found.backlog,
@@ -208,7 +208,7 @@ def suggest_fix(found: Found, decision: Decision, status: Status) -> Effect:
     if cycle is None:
         return unknown_stories(found, decision.stories) or Left(status, found.backlog)
     if not cycle.blocked:
-        return Objection(f"{cycle.story} is not blocked", "/tdd status")
+        return Objection(f"{cycle.story} is not blocked")
     free = cycle.model_copy(update={"blocked": ""})
     return Left(status, under_way_again(found.backlog, cycle), {cycle.story: free}, about=cycle.story)
 
@@ -218,9 +218,9 @@ def skip_task(found: Found, decision: Decision, status: Status) -> Effect:
     """The blocked story is left out, on record; where nothing else is left, the sprint is up for review."""
     story = found.story(decision.story)
     if story is None:
-        return unknown_stories(found, decision.stories) or Objection("no story is blocked", '/suggest_fix "…"')
+        return unknown_stories(found, decision.stories) or Objection("no story is blocked")
     if story.status != "blocked":
-        return Objection(f"{story.id} is not blocked: it is {story.status}", "/tdd status")
+        return Objection(f"{story.id} is not blocked: it is {story.status}")
     backlog = with_statuses(found.backlog, {story.id: "skipped"})
     cycle = found.cycle(story.id)
     status = settled(status.model_copy(update={"blocked_reason": ""}), backlog, at=decision.at)
@@ -235,7 +235,7 @@ def skip_task(found: Found, decision: Decision, status: Status) -> Effect:
 def allowed(found: Found, decision: Decision) -> Cycle | Refusal | Objection:
     """The cycle that a command may be given for."""
     if not decision.stories:
-        return Objection("there is no story that this could be about", "/backlog view")
+        return Objection("there is no story that this could be about", "/tdd overview")
     unknown = unknown_stories(found, decision.stories)
     if unknown:
         return unknown

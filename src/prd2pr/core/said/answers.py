@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from prd2pr.core.budget import Unit, amount
+from prd2pr.core.decide import Rest
 from prd2pr.core.evidence import Finding, TestResult
+from prd2pr.core.next_step import what_helps
 from prd2pr.core.picture_parts import CostRow, Figure, NextStep, StoryRow
 from prd2pr.core.records import Sprint, Status
 from prd2pr.core.refusal import Refusal
@@ -19,6 +21,7 @@ from prd2pr.core.statement import Statements
 from prd2pr.errors import Prd2prError
 
 NOTHING_NEXT = NextStep("")
+WAITS = ("waiting", "paused", "blocked")  # outcomes after which the same command can be carried out
 
 # --- a command that was not carried out -------------------------------------------------------------------------------
 
@@ -29,6 +32,7 @@ class Illegal:
 
     template: ClassVar[str] = "illegal"
     refusal: Refusal
+    next: NextStep = NOTHING_NEXT
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,12 @@ class NotNow:
     command: str
     reason: str
     next: NextStep = NOTHING_NEXT
+    waits: bool = False  # what it lacks can come; otherwise it will never be carried out as it was given
+
+    @classmethod
+    def of(cls, command: str, rest: Rest) -> NotNow:
+        """The reason is told once, and so not with what comes next."""
+        return cls(command, rest.reason, what_helps(rest), waits=rest.outcome in WAITS)
 
 
 @dataclass(frozen=True)
@@ -397,3 +407,10 @@ Answer = (
     | PlanShown
     | Registering
 )
+
+
+def refuses(answer: Answer) -> bool:
+    """Whether what was asked for was not done."""
+    if isinstance(answer, Judged):
+        return not answer.accepted
+    return isinstance(answer, Illegal | Unknown | Misused | NotAllowed | TooOld | NotNow | Failed)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from prd2pr.core.estimate import Estimate, to_do
+from prd2pr.core.approval import next_to_approve
+from prd2pr.core.estimate import Estimate
 from prd2pr.core.picture_parts import NO_LIMITS, SpendLimits
 from prd2pr.core.records import Backlog, Prd, Story
 from prd2pr.core.wording import clip, dollars, duration, plain, token_count, tokens
@@ -113,7 +114,7 @@ def plan_view(
         limits=limits,
         head=head,
         command=command,
-        single=next((story.id for story in to_do(backlog) if story.id not in approved), ""),
+        single=next_to_approve(backlog, approved),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from prd2pr.core.ahead import Due
 from prd2pr.core.decide import Rest
 from prd2pr.core.hub import Label
 from prd2pr.core.picture_parts import Figure, NextStep, PullPicture, Refusal
@@ -81,9 +82,9 @@ def status_view(
         title=picture.title,
         path=picture.path,
         headline=headline,
-        reason=refuted.sentence() if refuted else reason_of(picture, status, rest),
+        reason=refuted.sentence() if refuted else reason_of(picture, status, headline, rest),
         figures=picture.figures,
-        next=next_on_host(picture, status, rest, problem),
+        next=next_on_host(picture, rest, problem),
         refusals=tuple(each for each in picture.refusals if not each.crossed)[-SHOWN_REFUSALS:],
         questions=picture.questions if waiting else (),
         problem=problem,
@@ -96,56 +97,49 @@ def status_view(
     )
 
 
-def reason_of(picture: PullPicture, status: Status, rest: Rest | None) -> str:
-    blocked = next((row for row in picture.board if row.tone == "blocked"), None)
-    if blocked:
-        return f"`{blocked.id}`: {blocked.reason or status.blocked_reason or 'out of attempts'}"
-    # Of a run that did its steps, or whose time is up, the next step says the same.
-    return rest.reason if rest and rest.outcome not in ("stopped", "nothing", "deadline", "done") else ""
+def reason_of(picture: PullPicture, status: Status, headline: Headline, rest: Rest | None) -> str:
+    """What the next step does not say."""
+    if headline == "blocked":
+        blocked = next((row for row in picture.board if row.tone == "blocked"), None)
+        told = f"`{blocked.id}`: {blocked.reason}" if blocked and blocked.reason else ""
+        return told or status.blocked_reason or "a story is out of attempts"
+    return rest.reason if rest and headline == "budget" else ""
 
 
 def headline_of(
     picture: PullPicture, status: Status, rest: Rest | None, problem: Failed | None, refuted: Refuted | None = None
 ) -> Headline:
+    """`rest`: why the run stopped; None: it is at work."""
     if problem or refuted:
         return "stopped" if problem else "unproved"
     if picture.tone in ("proven", "unproven"):
         return "done"
-    if picture.tone == "blocked" or status.state is ProjectState.BLOCKED:
+    following = picture.ahead
+    if isinstance(following, Rest) and following.outcome == "blocked":
         return "blocked"
-    if rest is None:
-        return "working"
-    if rest.outcome in ("budget", "deadline", "paused", "blocked"):
-        return rest.outcome
-    return "working" if goes_on(status, rest) else "waiting"
+    if rest is None or rest.outcome in ("budget", "deadline"):
+        return RUN_HEADLINES[rest.outcome if rest else "at work"]
+    if isinstance(following, Due):
+        return "working" if status.order == "run" else "waiting"
+    return "paused" if following.outcome == "paused" else "waiting"
 
 
-def goes_on(status: Status, rest: Rest | None) -> bool:
-    """Whether it goes on by itself. A run that did its steps has stopped; without an order, the next command is due."""
-    return status.order == "run" and (rest is None or rest.outcome in ("nothing", "stopped"))
+RUN_HEADLINES: dict[str, Headline] = {"at work": "working", "budget": "budget", "deadline": "deadline"}
 
 
-def next_on_host(picture: PullPicture, status: Status, rest: Rest | None, problem: Failed | None) -> NextStep:
+def next_on_host(picture: PullPicture, rest: Rest | None, problem: Failed | None) -> NextStep:
+    """What the branch says is next, unless it was this run that something kept from going on."""
     if problem:
         return NextStep(problem.remedy or "Look at the run.")
-    if picture.tone == "blocked":
-        return NextStep("Say what to try; it reaches the next attempt:", '/suggest_fix "what to try"')
-    if picture.tone in ("proven", "unproven"):
+    if picture.tone in ("proven", "unproven") or rest is None:
         return picture.next
-    if goes_on(status, rest):
-        return NextStep("The work goes on by itself. Nothing for you to do.")
-    return (after_rest(rest) if rest else None) or picture.next
+    return BY_RUN.get(rest.outcome, picture.next)
 
 
-def after_rest(rest: Rest) -> NextStep | None:
-    """`rest.next` may be a command of the program; in a comment only those with a slash help, and plain sentences."""
-    if rest.outcome == "deadline":
-        return NextStep("Another run goes on by itself. Nothing for you to do.")
-    if rest.outcome == "budget":
-        return NextStep("Raise the limit under `budget` in `.prd2pr.yml` on the base branch, then comment", "/tdd run")
-    if rest.outcome == "waiting" and rest.next and not rest.next.startswith("/") and "prd2pr " not in rest.next:
-        return NextStep(f"{rest.next[0].upper()}{rest.next[1:].rstrip('.')}.")
-    return NextStep("Comment", rest.next) if rest.next.startswith("/") else None
+BY_RUN = {
+    "deadline": NextStep("Another run goes on by itself. Nothing for you to do."),
+    "budget": NextStep("Raise the limit under `budget` in `.prd2pr.yml` on the base branch, then comment", "/tdd run"),
+}
 
 
 # --- labels -----------------------------------------------------------------------------------------------------------

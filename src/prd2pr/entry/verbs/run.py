@@ -62,12 +62,14 @@ def load_publishing() -> None:
 
 
 def publish_pull(session: Session) -> str:
+    from prd2pr.flows.outlook import what_is_ahead
     from prd2pr.flows.publish import publish
     from prd2pr.forges.local import LocalForge
 
     if session.git.branch_head(session.branch) is None:
         return ""
-    return publish(LocalForge(session.git.private), session.store, session.branch, session.limits)
+    following = what_is_ahead(session, session.store.load(session.git.rev(session.branch)))
+    return publish(LocalForge(session.git.private), session.store, session.branch, session.limits, following)
 
 
 def tell(session: Session, driven: Driven, page: str) -> None:

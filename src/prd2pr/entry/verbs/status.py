@@ -6,11 +6,13 @@ import argparse
 import json
 import sys
 
-from prd2pr.core.decide import Rest, next_phase, next_story
+from prd2pr.core.ahead import Due, Outlook, ahead
+from prd2pr.core.next_step import ended_by_count
 from prd2pr.core.records import Story
 from prd2pr.core.wording import plain
 from prd2pr.entry.under_way import UnderWay, chosen
 from prd2pr.entry.wiring import open_repository
+from prd2pr.flows.decisions import found_in
 
 
 def main(options: argparse.Namespace) -> int:
@@ -52,13 +54,10 @@ def story_facts(each: UnderWay, story: Story) -> dict[str, object]:
 
 
 def what_next(each: UnderWay) -> dict[str, object]:
-    story = next_story(each.state.status, each.state.backlog, each.prd.path)
-    phase = story if isinstance(story, Rest) else next_phase(story, each.state.cycle(story.id))
-    if isinstance(phase, Rest):
-        return {"outcome": phase.outcome, "why": phase.reason, "next": phase.next}
-    assert isinstance(story, Story)
-    why = f"{story.id} is waiting for {phase.value}"
-    return {"outcome": "ready", "why": why, "next": f"prd2pr next {each.prd.path}"}
+    view = Outlook(found_in(each.state))
+    following = ended_by_count(view)
+    outcome = "ready" if following.outcome == "stopped" and isinstance(ahead(view), Due) else following.outcome
+    return {"outcome": outcome, "why": following.reason, "next": following.next}
 
 
 def shown(facts: dict[str, object]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from prd2pr.core.approval import pending
+from prd2pr.core.decide import Rest
 from prd2pr.core.decision import Decision
 from prd2pr.core.effects import Objection
 from prd2pr.core.picture_parts import NextStep
@@ -11,6 +12,7 @@ from prd2pr.core.refusal import Refusal
 from prd2pr.core.said.answers import Answer, Illegal, NotNow
 from prd2pr.flows.decisions import Decided, decide
 from prd2pr.flows.obey.order import Ordered
+from prd2pr.flows.outlook import step_ahead, what_is_ahead
 from prd2pr.flows.peoples_work import first_parents, step_of
 from prd2pr.flows.readiness import approved_in
 from prd2pr.flows.session import Session
@@ -23,7 +25,9 @@ def unseen(session: Session, state: BranchState, ordered: Ordered) -> NotNow | N
     if not ordered.at or not planned or ordered.at >= planned:
         return None
     reason = "the plan was made or changed after this was written"
-    return NotNow(ordered.command.shown, reason, NextStep("Look at it, then comment", "/approve"))
+    following = what_is_ahead(session, state)
+    command = following.next if isinstance(following, Rest) else ordered.command.shown
+    return NotNow(ordered.command.shown, reason, NextStep("Look at it, then comment", command))
 
 
 def is_plan(step: object) -> bool:
@@ -53,7 +57,7 @@ def approve_by_working(session: Session, state: BranchState, ordered: Ordered, s
         case Decided():
             return session.store.load(decided.head)
         case Refusal():
-            return Illegal(decided)
+            return Illegal(decided, step_ahead(session, state))
         case Objection():
             return NotNow(ordered.command.shown, decided.reason, NextStep("", decided.next))
 

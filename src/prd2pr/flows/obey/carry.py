@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from prd2pr.core.ahead import Due
 from prd2pr.core.decide import Rest
 from prd2pr.core.decision import Decision
 from prd2pr.core.effects import EFFECTS, Objection
@@ -14,7 +15,6 @@ from prd2pr.errors import ModelProblem, PlanInvalid
 from prd2pr.flows.decisions import Decided, decide
 from prd2pr.flows.drive import head_of, refuse_checked_out
 from prd2pr.flows.obey.additions import planned_epic, worded_story
-from prd2pr.flows.obey.ahead import in_the_way, next_step, what_stands_in_the_way
 from prd2pr.flows.obey.approving import unseen
 from prd2pr.flows.obey.asked import Asked
 from prd2pr.flows.obey.drafts import DRAFTED, draft, judge_drafts
@@ -23,6 +23,7 @@ from prd2pr.flows.obey.meant import stories_meant
 from prd2pr.flows.obey.order import Obeyed, Ordered
 from prd2pr.flows.obey.reads import READS, read
 from prd2pr.flows.obey.undo import undo
+from prd2pr.flows.outlook import step_ahead, what_is_ahead
 from prd2pr.flows.session import Session
 from prd2pr.repo.store import BranchState
 
@@ -57,7 +58,7 @@ def before_a_plan(session: Session, state: BranchState, ordered: Ordered) -> Obe
         session.log.pending = ordered.comment
         return Obeyed(state.commit, steps_wanted=1)
     reason = f"{session.prd.path} is not planned yet"
-    return Obeyed(state.commit, NotNow(ordered.command.shown, reason, NextStep("It is being planned.")))
+    return Obeyed(state.commit, NotNow(ordered.command.shown, reason, NextStep("It is being planned."), waits=True))
 
 
 # --- decisions --------------------------------------------------------------------------------------------------------
@@ -73,12 +74,14 @@ def take_effect(session: Session, state: BranchState, ordered: Ordered) -> Obeye
         return carried(session, decided, decision)
     session.log.pending = None
     if isinstance(decided, Refusal):
-        return Obeyed(state.commit, Illegal(decided))
-    return Obeyed(state.commit, objected(ordered, decided))
+        return Obeyed(state.commit, Illegal(decided, step_ahead(session, state)))
+    return Obeyed(state.commit, objected(session, state, ordered, decided))
 
 
-def objected(ordered: Ordered, objection: Objection) -> NotNow:
-    return NotNow(ordered.command.shown, objection.reason, NextStep("", objection.next))
+def objected(session: Session, state: BranchState, ordered: Ordered, objection: Objection) -> NotNow:
+    """With what would help; where nothing would, with what is next anyway."""
+    following = NextStep("", objection.next) if objection.next else step_ahead(session, state)
+    return NotNow(ordered.command.shown, objection.reason, following)
 
 
 def decision_for(session: Session, state: BranchState, ordered: Ordered) -> Decision | Answer:
@@ -86,7 +89,7 @@ def decision_for(session: Session, state: BranchState, ordered: Ordered) -> Deci
     command = ordered.command
     refusal = apply_project(state.status.state, command.name) if command.name in PROJECT_COMMANDS else None
     if isinstance(refusal, Refusal):
-        return Illegal(refusal)
+        return Illegal(refusal, step_ahead(session, state))
     late = unseen(session, state, ordered) if command.name in APPROVING else None
     if late is not None:
         return late
@@ -131,9 +134,9 @@ def carried(session: Session, decided: Decided, decision: Decision) -> Obeyed:
         before=before,
         after=after,
         sha=decided.head,
-        next=next_step(session, state),
+        next=step_ahead(session, state),
     )
-    goes_on = left.status.order == "run" and what_stands_in_the_way(session, state) is None
+    goes_on = left.status.order == "run" and isinstance(what_is_ahead(session, state), Due)
     return Obeyed(decided.head, answer, steps_wanted=None if goes_on else 0, run=goes_on, story=left.status.order_story)
 
 
@@ -162,7 +165,7 @@ def work_by_hand(session: Session, state: BranchState, ordered: Ordered) -> Obey
         return undo(session, ordered, meant[0])
     stopped = stopped_by(session, state)
     if stopped is not None:
-        return Obeyed(state.commit, in_the_way(shown, stopped))
+        return Obeyed(state.commit, NotNow.of(shown, stopped))
     if name in DRAFTED:
         return draft(session, ordered, meant[0])
     assert name in JUDGED, f"{name} is in the table and nobody carries it out"
@@ -171,5 +174,5 @@ def work_by_hand(session: Session, state: BranchState, ordered: Ordered) -> Obey
 
 def stopped_by(session: Session, state: BranchState) -> Rest | None:
     """A pause, or approval that is missing: both stop people's orders to the roles as well."""
-    rest = what_stands_in_the_way(session, state)
-    return rest if rest is not None and rest.outcome in ("paused", "waiting") else None
+    rest = what_is_ahead(session, state)
+    return rest if isinstance(rest, Rest) and rest.outcome in ("paused", "waiting") else None

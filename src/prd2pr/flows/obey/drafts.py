@@ -12,28 +12,27 @@ from prd2pr.agents.roles import BUILDER, REFACTORER, TESTER, Role
 from prd2pr.core.commit_text import phase_outcome
 from prd2pr.core.cycle_machine import check_cycle
 from prd2pr.core.deeds import drafted, standing_steps
+from prd2pr.core.effects.stories import cycle_of
+from prd2pr.core.next_step import TAKEN_ON_BY
 from prd2pr.core.paths import TDD_ROOT
 from prd2pr.core.picture_parts import NextStep
-from prd2pr.core.records import NOTHING_TO_REFACTOR, SETTLED, UNTESTED_KINDS, CycleState, Phase
+from prd2pr.core.records import NOTHING_TO_REFACTOR, UNTESTED_KINDS, CycleState, Phase
 from prd2pr.core.refusal import Refusal
 from prd2pr.core.said import answers
 from prd2pr.flows.attempts import Judged, Position, Stuck, assignment_for, work_once
 from prd2pr.flows.commits import commit_crossing
+from prd2pr.flows.decisions import found_in
 from prd2pr.flows.deed_commits import Deed, commit_deed
 from prd2pr.flows.drive import head_of, position_of, refuse_checked_out
 from prd2pr.flows.obey.order import Obeyed, Ordered
+from prd2pr.flows.outlook import step_ahead
 from prd2pr.flows.peoples_step import judged_together, work_of
 from prd2pr.flows.phases import Crossing, Designed, design_anew, integrated
 from prd2pr.flows.session import Session
+from prd2pr.repo.store import BranchState
 
 ROLES: dict[str, Role[WorkReport]] = {"tdd test": TESTER, "tdd code": BUILDER, "tdd refactor": REFACTORER}
 DRAFTED = {"tdd design": Phase.DESIGN, "tdd test": Phase.RED, "tdd code": Phase.GREEN, "tdd refactor": Phase.REFACTOR}
-JUDGED_BY = {
-    Phase.DESIGN: "/tdd test",
-    Phase.RED: "/tdd commit-tests",
-    Phase.GREEN: "/tdd commit-code",
-    Phase.REFACTOR: "/tdd commit-refactor",
-}
 WRITTEN_BY = {Phase.RED: "/tdd test", Phase.GREEN: "/tdd code"}
 
 
@@ -44,12 +43,19 @@ def standing(session: Session, ordered: Ordered, story: str) -> Position | Obeye
     state = session.store.load(head)
     known = next((each for each in state.backlog.stories if each.id == story), None)
     if known is None:
-        return not_now(head, ordered, f"there is no story {story}", "/backlog view")
-    if known.status in SETTLED:
-        return not_now(head, ordered, f"{story} is {known.status}", "/tdd overview")
-    position = position_of(session, head, state, known)
-    allowed = check_cycle(position.cycle.state, ordered.command.name)
-    return Obeyed(head, answers.Illegal(allowed)) if isinstance(allowed, Refusal) else position
+        return not_now(head, ordered, f"there is no story {story}", "/tdd overview")
+    if known.status in ("done", "skipped"):
+        return Obeyed(head, not_now_but(session, state, ordered, f"{story} is {known.status}"))
+    cycle = cycle_of(found_in(state), story)
+    allowed = check_cycle(cycle.state if cycle else None, ordered.command.name)
+    if isinstance(allowed, Refusal):
+        return Obeyed(head, answers.Illegal(allowed, step_ahead(session, state)))
+    return position_of(session, head, state, known)
+
+
+def not_now_but(session: Session, state: BranchState, ordered: Ordered, reason: str) -> answers.NotNow:
+    """Not this, but what is next."""
+    return answers.NotNow(ordered.command.shown, reason, step_ahead(session, state))
 
 
 def not_now(head: str, ordered: Ordered, reason: str, command: str = "") -> Obeyed:
@@ -68,16 +74,15 @@ def draft(session: Session, ordered: Ordered, story: str) -> Obeyed:
         phase = DRAFTED[ordered.command.name]
         if phase is Phase.RED and position.story.kind in UNTESTED_KINDS:
             reason = f"{story} is of kind {position.story.kind}: no tests are asked for"
-            return not_now(position.head, ordered, reason, f"/tdd next {story}")
+            return Obeyed(position.head, not_now_but(session, position.state, ordered, reason))
         position = replace(position, told=ordered.command.text)
         deed = design_deed(session, position) if phase is Phase.DESIGN else work_deed(session, position, ordered)
         if isinstance(deed, Stuck):
-            return not_now(position.head, ordered, deed.reason)
+            return Obeyed(position.head, not_now_but(session, position.state, ordered, deed.reason))
         session.log.pending = ordered.comment
         head, _ = commit_deed(session, position, signed(deed, ordered))
     paths = tuple(change.path for change in session.git.diff(position.code_tree, deed.code_tree))
-    what = "`/tdd test` goes on from this design:" if phase is Phase.DESIGN else "The gate judges it with"
-    then = NextStep(what, f"{JUDGED_BY[phase]} {story}")
+    then = step_ahead(session, session.store.load(head))
     return Obeyed(head, answers.Drafted(ordered.command.name, story, paths, head, then))
 
 
@@ -133,14 +138,16 @@ def judged_and_committed(session: Session, ordered: Ordered, position: Position,
     started = session.clock.monotonic()
     crossed = judged_phase(session, position, phase)
     if isinstance(crossed, Stuck):
-        return not_now(position.head, ordered, crossed.reason, WRITTEN_BY.get(phase, ""))
+        written = WRITTEN_BY.get(phase, "")
+        return not_now(position.head, ordered, crossed.reason, f"{written} {position.story.id}" if written else "")
     at, crossing = crossed
     if isinstance(crossing, Judged):
-        return Obeyed(position.head, said_of(at, crossing))
+        return Obeyed(position.head, said_of(at, crossing, mending(at, crossing)))
     if last:
         session.log.pending = ordered.comment
     head = commit_crossing(session, at, crossing, session.clock.monotonic() - started)
-    return Obeyed(head, said_of(at, crossing.judged, head, crossing.note))
+    then = step_ahead(session, session.store.load(head))
+    return Obeyed(head, said_of(at, crossing.judged, then, head, crossing.note))
 
 
 def missing_phases(session: Session, command: str, position: Position) -> tuple[Phase, ...]:
@@ -165,16 +172,20 @@ def judged_phase(session: Session, position: Position, phase: Phase) -> tuple[Po
     return together, Crossing(phase, judged) if judged.verdict.accepted else judged
 
 
-def said_of(position: Position, judged: Judged, head: str = "", note: str = "") -> answers.Judged:
-    verdict, story = judged.verdict, position.story.id
-    again = NextStep("Mend it on the branch, then", f"{JUDGED_BY.get(verdict.phase, '/tdd commit')} {story}")
+def mending(position: Position, judged: Judged) -> NextStep:
+    command = TAKEN_ON_BY.get(judged.verdict.phase, "/tdd commit")
+    return NextStep("Mend it on the branch, then", f"{command} {position.story.id}")
+
+
+def said_of(position: Position, judged: Judged, then: NextStep, head: str = "", note: str = "") -> answers.Judged:
+    verdict = judged.verdict
     return answers.Judged(
-        story=story,
+        story=position.story.id,
         phase=verdict.phase.value,
         accepted=verdict.accepted,
         findings=verdict.findings,
         people=position.people,
         sha=head,
         outcome=phase_outcome(judged.evidence, note) if verdict.accepted else "",
-        next=NextStep("Go on with", f"/tdd next {story}") if verdict.accepted else again,
+        next=then,
     )

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from prd2pr.core.ahead import ahead
 from prd2pr.core.cycle_machine import check_cycle
 from prd2pr.core.decide import Rest
 from prd2pr.core.decision import Decision
 from prd2pr.core.effects.stories import cycle_of
 from prd2pr.core.picture_parts import NextStep
-from prd2pr.core.records import Story
 from prd2pr.core.refusal import Refusal
 from prd2pr.core.said.answers import Answer, Illegal, NotNow
 from prd2pr.flows.decisions import Decided, decide, found_in
-from prd2pr.flows.obey.ahead import in_the_way, used_up, what_stands_in_the_way
 from prd2pr.flows.obey.approving import approve_by_working, awaited
 from prd2pr.flows.obey.meant import stories_meant
 from prd2pr.flows.obey.order import Obeyed, Ordered
-from prd2pr.flows.readiness import chosen_story
+from prd2pr.flows.obey.spent import used_up
+from prd2pr.flows.outlook import outlook, step_ahead
 from prd2pr.flows.session import Session
 from prd2pr.repo.store import BranchState
 
@@ -56,17 +54,13 @@ def order_to_run(session: Session, state: BranchState, ordered: Ordered, story: 
 
 def not_granted(session: Session, state: BranchState, ordered: Ordered, story: str) -> Answer | None:
     shown = ordered.command.shown
-    rest = what_stands_in_the_way(replace(session, only_story=story), state)
-    if rest is not None and rest.outcome not in ("stopped", "done"):
-        return in_the_way(shown, rest)
-    current = chosen_story(session, state) if not story else None
-    meant = current.id if isinstance(current, Story) else story
-    if meant:
-        refusal = illegal(session, state, ordered.command.name, meant)
-        if refusal is not None:
-            return Illegal(refusal)
-    if isinstance(rest, Rest):
-        return in_the_way(shown, rest)
+    following = ahead(outlook(session, state, story))
+    if isinstance(following, Rest):
+        return NotNow.of(shown, following)
+    meant = following.story.id
+    refusal = illegal(session, state, ordered.command.name, meant)
+    if refusal is not None:
+        return Illegal(refusal, step_ahead(session, state))
     stop = used_up(session, state, meant)
     return NotNow(shown, stop.what, NextStep(stop.remedy)) if stop else None
 

@@ -35,10 +35,11 @@ from prd2pr.core.said.answers import (
     StoryStatusShown,
 )
 from prd2pr.flows.decisions import found_in
-from prd2pr.flows.obey.ahead import budget_now, next_step
 from prd2pr.flows.obey.asked import Asked
 from prd2pr.flows.obey.meant import stories_meant
 from prd2pr.flows.obey.proving import tests_run, verified
+from prd2pr.flows.obey.spent import budget_now
+from prd2pr.flows.outlook import step_ahead
 from prd2pr.flows.publish import picture_of
 from prd2pr.flows.readiness import approved_in
 from prd2pr.flows.session import Session
@@ -59,28 +60,28 @@ def read(asked: Asked) -> Answer:
 
 
 def show_state(asked: Asked) -> Answer:
-    ahead = next_step(asked.session, asked.state) if asked.state.planned else NextStep("")
+    ahead = step_ahead(asked.session, asked.state) if asked.state.planned else NextStep("")
     return StateShown(asked.state.status, allowed_project(asked.state.status.state), ahead)
 
 
 def show_sprint(asked: Asked) -> Answer:
     refusal = apply_project(asked.state.status.state, asked.command.name)
     if isinstance(refusal, Refusal):
-        return Illegal(refusal)
+        return Illegal(refusal, step_ahead(asked.session, asked.state))
     sprint = found_in(asked.state).sprint
     if sprint is None:
-        return NotNow(asked.command.shown, "there is no sprint", next_step(asked.session, asked.state))
+        return NotNow(asked.command.shown, "there is no sprint", step_ahead(asked.session, asked.state))
     rows = tuple(row for row in picture_now(asked.session).board if row.id in sprint.stories)
-    return SprintShown(sprint, rows, asked.state.status.state, next_step(asked.session, asked.state))
+    return SprintShown(sprint, rows, asked.state.status.state, step_ahead(asked.session, asked.state))
 
 
 def show_backlog(asked: Asked) -> Answer:
     refusal = apply_project(asked.state.status.state, asked.command.name)
     if isinstance(refusal, Refusal):
-        return Illegal(refusal)
+        return Illegal(refusal, step_ahead(asked.session, asked.state))
     approved = approved_in(asked.session, asked.state)
     rows = tuple(backlog_row(story, approved) for story in asked.state.backlog.stories)
-    return BacklogShown(rows, asked.state.backlog.questions, next_step(asked.session, asked.state))
+    return BacklogShown(rows, asked.state.backlog.questions, step_ahead(asked.session, asked.state))
 
 
 def backlog_row(story: Story, approved: frozenset[str] | None) -> BacklogRow:
@@ -104,7 +105,7 @@ def register(_: Asked) -> Answer:
 
 
 def picture_now(session: Session) -> PullPicture:
-    return picture_of(session.store, session.branch, session.limits, venue="github", patches=False)
+    return picture_of(session.store, session.branch, session.limits, mode=session.approval, patches=False)
 
 
 def show_story(asked: Asked) -> Answer:
@@ -114,7 +115,7 @@ def show_story(asked: Asked) -> Answer:
     if not story:
         return show_overview(asked)
     if story not in {each.id for each in asked.state.backlog.stories}:
-        return NotNow(asked.command.shown, f"there is no story {story}", NextStep("", "/backlog view"))
+        return NotNow(asked.command.shown, f"there is no story {story}", NextStep("", "/tdd overview"))
     row = board_row(asked.session, story)
     if row is None:
         reason = f"{story} is not among the stories that are shown; it is one of {len(asked.state.backlog.stories)}"
@@ -140,14 +141,14 @@ def story_status(session: Session, state: BranchState, row: StoryRow) -> StorySt
         attempts=len(refused),
         of=session.config.attempts,
         refused=findings,
-        next=next_step(session, state),
+        next=step_ahead(session, state),
     )
 
 
 def show_overview(asked: Asked) -> Answer:
     made = picture_now(asked.session)
     return Overview(
-        made.board, made.figures, made.stories_in_all or len(made.board), next_step(asked.session, asked.state)
+        made.board, made.figures, made.stories_in_all or len(made.board), step_ahead(asked.session, asked.state)
     )
 
 
@@ -179,7 +180,7 @@ def show_budget(asked: Asked) -> Answer:
     scopes: tuple[Scope, ...] = ("run", "story", "prd")
     units: tuple[Unit, ...] = ("usd", "tokens", "minutes")
     rows = tuple(budget_row(spent, scope, unit, now) for scope in scopes for unit in units)
-    return BudgetShown(rows, next_step(asked.session, asked.state))
+    return BudgetShown(rows, step_ahead(asked.session, asked.state))
 
 
 def budget_row(spent: Budget, scope: Scope, unit: Unit, now: float) -> BudgetRow:

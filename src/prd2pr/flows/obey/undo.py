@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from prd2pr.core.deeds import undone
-from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.said import answers
 from prd2pr.flows.deed_commits import Deed, commit_deed
 from prd2pr.flows.obey.drafts import not_now, standing
 from prd2pr.flows.obey.order import Obeyed, Ordered
+from prd2pr.flows.outlook import step_ahead
 from prd2pr.flows.session import Session
 from prd2pr.flows.undoing import CannotUndo, undoing
 
@@ -39,6 +39,6 @@ def undo(session: Session, ordered: Ordered, story: str) -> Obeyed:
         before=position.cycle.state,
         after=cycle.state,
         sha=head,
-        next=NextStep("Do it again with", f"/tdd next {story}"),
+        next=step_ahead(session, session.store.load(head)),
     )
     return Obeyed(head, answer)

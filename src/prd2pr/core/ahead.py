@@ -1,0 +1,257 @@
+"""What is next: the one answer that the loop follows, and that every page, comment and answer tells.
+
+A command that is named here is one that would be accepted now.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from prd2pr.core.approval import ApprovalMode, approved_stories, approving_command, pending
+from prd2pr.core.decide import Rest, next_phase
+from prd2pr.core.found import Found
+from prd2pr.core.records import SETTLED, Cycle, CycleState, Phase, ProjectState, Status, Story
+
+NO_SPRINT = (ProjectState.IDLE, ProjectState.BACKLOG_READY, ProjectState.SPRINT_PLANNED)
+SUGGEST = '/suggest_fix "what to try"'
+
+
+@dataclass(frozen=True)
+class Due:
+    """The phase that can be worked on now."""
+
+    story: Story
+    phase: Phase
+    draft: bool = False  # work for it is on the branch, and no gate has judged it
+
+
+Ahead = Due | Rest
+
+
+def untouched(_: Cycle) -> str:
+    return ""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What the answer follows from: the records, and what was seen besides them."""
+
+    found: Found
+    mode: ApprovalMode = "given"
+    only: str = ""  # the story that is asked about; empty: whichever is next
+    touched: Callable[[Cycle], str] = untouched  # a locked test of the story that somebody has changed
+    gone: Rest | None = None  # the PRD was deleted where it came from
+
+    @property
+    def local(self) -> bool:
+        """Who calls the program is at a terminal; everybody else writes comments."""
+        return self.mode == "given"
+
+    @cached_property
+    def approved(self) -> frozenset[str] | None:
+        return approved_stories(self.mode, self.found.status, self.found.prd, self.found.backlog)
+
+    @cached_property
+    def settled(self) -> frozenset[str]:
+        return frozenset(story.id for story in self.found.backlog.stories if story.status in SETTLED)
+
+    @cached_property
+    def left(self) -> tuple[Story, ...]:
+        return tuple(story for story in self.found.backlog.stories if story.id not in self.settled)
+
+    @cached_property
+    def free(self) -> tuple[Story, ...]:
+        """Nothing but approval or a pause could keep these from being worked on."""
+        return tuple(s for s in self.left if s.status != "blocked" and self.settled.issuperset(self.needs(s)))
+
+    def needs(self, story: Story) -> tuple[str, ...]:
+        known = {each.id for each in self.found.backlog.stories} if story.depends_on else set()
+        return tuple(name for name in story.depends_on if name in known)
+
+    def may(self, story: Story) -> bool:
+        return self.approved is None or story.id in self.approved
+
+
+def order_story(status: Status, mode: ApprovalMode) -> str:
+    """The one story that an order to go on is about. Where the project is blocked, a person decides first.
+
+    Who calls the program gives an order of his own.
+    """
+    stands = status.order == "run" and status.state is ProjectState.SPRINT_ACTIVE and mode != "given"
+    return status.order_story if stands else ""
+
+
+def ahead(view: Outlook) -> Ahead:
+    story = story_ahead(view)
+    return story if isinstance(story, Rest) else phase_ahead(view, story)
+
+
+def story_ahead(view: Outlook) -> Story | Rest:
+    """The story to work on: one that is under way, else the first whose dependencies are done."""
+    stopped = view.gone or nothing_left(view) or stopped_by_people(view)
+    if stopped is not None:
+        return stopped
+    if view.only:
+        return named(view)
+    status = view.found.status
+    if status.state is ProjectState.BLOCKED:
+        return Rest("blocked", status.blocked_reason or "a story is out of attempts", unblocking(view))
+    return first_ready(view)
+
+
+def nothing_left(view: Outlook) -> Rest | None:
+    stories = view.found.backlog.stories
+    if not stories:
+        return Rest("nothing", "there are no stories yet", run_command(view))
+    return None if view.left or view.only else Rest("done", f"all {len(stories)} stories are settled")
+
+
+def stopped_by_people(view: Outlook) -> Rest | None:
+    """A pause, or a word that nobody has said yet."""
+    status = view.found.status
+    if status.halted:
+        return Rest("paused", "all stories are halted", "/tdd resume")
+    if status.state is ProjectState.SPRINT_PAUSED:
+        return Rest("paused", "the sprint is paused", "/sprint resume")
+    return asking(view) if view.left and waits_for_a_person(view) else None
+
+
+def phase_ahead(view: Outlook, story: Story) -> Ahead:
+    cycle = view.found.cycle(story.id)
+    phase = next_phase(story, cycle)
+    if isinstance(phase, Rest):
+        return replace(phase, next=freeing(view, story)) if phase.outcome == "stopped" else phase
+    if cycle is not None and (path := view.touched(cycle)):
+        reason = f"`{path}` is not as RED committed it: somebody has changed it. Put it back in a commit of its own"
+        return Rest("waiting", reason, next_command(view))
+    return Due(story, phase, draft=bool(cycle and cycle.steps and cycle.steps[-1].draft))
+
+
+# --- approval ---------------------------------------------------------------------------------------------------------
+
+
+def waits_for_a_person(view: Outlook) -> bool:
+    """Whether no sprint is begun, and none begins by itself."""
+    state = view.found.status.state
+    if state not in NO_SPRINT or view.mode == "given":
+        return False
+    if view.mode == "none":
+        return state is ProjectState.IDLE or (state is ProjectState.BACKLOG_READY and approval_is_due(view))
+    return True
+
+
+def approval_is_due(view: Outlook) -> bool:
+    """Nothing that is approved can go on, and something else could: then, and not before, it is asked for."""
+    if not pending(view.found.backlog, view.approved):
+        return False
+    if not any(view.may(story) for story in view.left):
+        return True
+    return bool(view.free) and not any(view.may(story) for story in view.free)
+
+
+def asking(view: Outlook) -> Rest:
+    status = view.found.status
+    if status.state is ProjectState.IDLE:
+        return Rest("waiting", "the last sprint is closed, and the backlog has stories left", '/epic "what is next"')
+    if status.state is ProjectState.SPRINT_PLANNED:
+        return Rest("waiting", "the sprint is planned, and nobody has started it", "/sprint start")
+    waiting = len(pending(view.found.backlog, view.approved)) or len(view.left)
+    count = "1 story waits" if waiting == 1 else f"{waiting} stories wait"
+    changed = ": this is not what was approved before" if status.approvals else ""
+    command = approving_command(view.mode, view.found.backlog, view.approved)
+    return Rest("waiting", f"{count} for approval{changed}", command)
+
+
+# --- which story ------------------------------------------------------------------------------------------------------
+
+
+def first_ready(view: Outlook) -> Story | Rest:
+    """A paused story lets others go before it. Cycles are read one by one: there may be thousands."""
+    ready = sorted(filter(view.may, view.free), key=lambda story: story.status != "in_progress")
+    going = next((story for story in ready if not is_paused(view, story)), None)
+    if going is not None:
+        return going
+    if ready:
+        names = ", ".join(story.id for story in ready)
+        return Rest("paused", f"{names} {'is' if len(ready) == 1 else 'are'} paused", f"/tdd resume {ready[0].id}")
+    if approval_is_due(view):
+        return asking(view)
+    return waits_for_blocked(view)
+
+
+def waits_for_blocked(view: Outlook) -> Rest:
+    stuck = next((story for story in view.left if story.status == "blocked"), view.left[0])
+    others = ", and what is left waits for it" if len(view.left) > 1 else ""
+    how = "was given up" if is_given_up(view, stuck) else "is blocked"
+    return Rest("waiting", f"{stuck.id} {how}{others}", freeing(view, stuck))
+
+
+def is_given_up(view: Outlook, story: Story) -> bool:
+    cycle = view.found.cycle(story.id)
+    return cycle is not None and cycle.state is CycleState.ABORTED
+
+
+def is_paused(view: Outlook, story: Story) -> bool:
+    cycle = view.found.cycle(story.id)
+    return cycle is not None and cycle.paused
+
+
+def named(view: Outlook) -> Story | Rest:
+    """A blocked story that is asked for by its name is tried again."""
+    story = view.found.story(view.only)
+    if story is None:
+        names = ", ".join(each.id for each in view.found.backlog.stories)
+        return Rest("nothing", f"there is no story {view.only}; there are {names}", instead(view))
+    if story.status in SETTLED:
+        return Rest("done", f"{story.id} is {story.status}", instead(view))
+    missing = [name for name in view.needs(story) if name not in view.settled]
+    if missing:
+        return Rest("waiting", f"{story.id} waits for {', '.join(missing)}", instead(view))
+    if not view.may(story):
+        reason = f"{story.id} is not approved, and what is approved comes first"
+        return Rest("waiting", reason, instead(view))
+    return story
+
+
+# --- the command that helps -------------------------------------------------------------------------------------------
+
+
+def instead(view: Outlook) -> str:
+    """What can be done, where the story that was named cannot be worked on."""
+    found = ahead(replace(view, only=""))
+    return next_command(replace(view, only="")) if isinstance(found, Due) else found.next
+
+
+def next_command(view: Outlook) -> str:
+    return f"prd2pr next {path_of(view)}" if view.local else "/tdd next"
+
+
+def run_command(view: Outlook) -> str:
+    return f"prd2pr run {path_of(view)}" if view.local else "/tdd run"
+
+
+def path_of(view: Outlook) -> str:
+    return shlex.quote(view.found.prd.path)
+
+
+def unblocking(view: Outlook) -> str:
+    """Of a project that is blocked, by a story or by CI."""
+    if not view.local:
+        return SUGGEST
+    blocked = next((story for story in view.found.backlog.stories if story.status == "blocked"), None)
+    return freeing(view, blocked) if blocked else ""
+
+
+def freeing(view: Outlook, story: Story) -> str:
+    """Of a story that is out of attempts or was given up."""
+    if view.local:
+        return f"prd2pr run {path_of(view)} --story {story.id}"
+    state = view.found.status.state
+    if not is_given_up(view, story):
+        return f"/tdd retry {story.id}"
+    if state is ProjectState.BLOCKED:
+        return f"/skip_task {story.id}"
+    return f"/tdd start {story.id}" if state is ProjectState.SPRINT_ACTIVE else f"/approve {story.id}"

@@ -1,0 +1,44 @@
+"""What is next on a branch, with what only the repository shows: a locked test that was changed, a PRD that is gone."""
+
+from __future__ import annotations
+
+from prd2pr.core.ahead import Ahead, Outlook, ahead, order_story
+from prd2pr.core.next_step import next_step
+from prd2pr.core.paths import TDD_ROOT
+from prd2pr.core.picture_parts import NextStep
+from prd2pr.core.records import Cycle
+from prd2pr.flows.decisions import found_in
+from prd2pr.flows.replan import prd_gone
+from prd2pr.flows.session import Session
+from prd2pr.repo.git import Git
+from prd2pr.repo.store import BranchState
+
+
+def outlook(session: Session, state: BranchState, only: str = "") -> Outlook:
+    def touched(cycle: Cycle) -> str:
+        return touched_since_red(session.git, state.commit, cycle)
+
+    return Outlook(found_in(state), session.approval, only, touched, prd_gone(session, state))
+
+
+def standing_outlook(session: Session, state: BranchState) -> Outlook:
+    """Where an order stands that is about one story, what is next is about that story too."""
+    return outlook(session, state, session.only_story or order_story(state.status, session.approval))
+
+
+def what_is_ahead(session: Session, state: BranchState) -> Ahead:
+    return ahead(standing_outlook(session, state))
+
+
+def step_ahead(session: Session, state: BranchState) -> NextStep:
+    view = standing_outlook(session, state)
+    return next_step(view, ahead(view))
+
+
+def touched_since_red(git: Git, commit: str, cycle: Cycle) -> str:
+    """A locked test that a person changed meanwhile. No attempt could pass with it, so none is made."""
+    files = [file for file in cycle.test_files if file.status != "draft"]
+    if not files:
+        return ""
+    there = {entry.path: entry.blob for entry in git.entries(git.code_tree(commit), TDD_ROOT)}
+    return next((file.path for file in files if there.get(file.path) != file.blob), "")

@@ -1,0 +1,79 @@
+"""What people are told to do next is what is accepted then, and every command gets its sign."""
+
+from __future__ import annotations
+
+from github_world import GitHubWorld
+from world import PRD, RED_ADD
+
+NEXT = "**Next:**"
+LOCKED = "tests/tdd/calc-1/test_calc_1_add.py"
+
+
+def said_next(text: str) -> str:
+    return next(line for line in text.splitlines() if line.startswith(NEXT))
+
+
+def do(world: GitHubWorld, text: str, by: str = "ada") -> int:
+    said = world.comment(world.pull().number, text, by=by)
+    world.act()
+    return said.id
+
+
+def answer_to(world: GitHubWorld, comment: int) -> str:
+    (found,) = (row.body for row in world.answers() if f"prd2pr:answer:{comment}:" in row.body)
+    return found
+
+
+def test_one_answer_for_the_status_the_description_and_the_loop_and_a_sign_for_each_command(started):
+    skipped = do(started, "/tdd skip_phase calc-1")
+    assert started.reactions(skipped) == ["rocket"]
+    for place in (started.status_comment().body, started.pull().body):
+        assert "`calc-1` is waiting for its tests." in said_next(place)
+    done = do(started, "/tdd next")
+    assert started.phases()[-1] == "red(calc-1)", "as it was told"
+    assert started.reactions(done) == ["rocket"]
+    refused = do(started, "/tdd commit-refactor")
+    assert started.reactions(refused) == ["confused"]
+    read = do(started, "/state")
+    assert started.reactions(read) == ["rocket"]
+
+    started.push({LOCKED: RED_ADD.replace("== 3", ">= 0")}, "wendy", branch=started.branch)
+    started.act()
+    for place in (started.status_comment().body, started.pull().body):
+        assert LOCKED in said_next(place) and said_next(place).endswith("`/tdd next`")
+    phases = started.phases()
+    stopped = do(started, "/tdd next")
+    assert "has to wait" in answer_to(started, stopped) and LOCKED in answer_to(started, stopped)
+    assert started.reactions(stopped) == ["confused"]
+    assert started.phases() == phases
+    started.push({LOCKED: RED_ADD}, "wendy", branch=started.branch)
+    started.act()
+    do(started, "/tdd next")
+    assert started.phases()[-1] == "green(calc-1)", "put back, what was told is accepted"
+
+
+def test_the_plan_asks_for_what_is_accepted_and_only_then(planned):
+    def asked() -> list[str]:
+        return [row.body for row in planned.comments(planned.pull().number) if "prd2pr:plan:" in row.body]
+
+    assert "`/approve`, or `/approve calc-1` for single stories" in asked()[0]
+    do(planned, "/sprint plan calc-1")
+    do(planned, '/backlog add_story "Subtract two numbers"')
+    assert len(asked()) == 1, "no approval is accepted while a sprint is planned"
+    assert said_next(planned.status_comment().body).endswith("`/sprint start`")
+    do(planned, "/sprint start")
+    assert len(asked()) == 1, "nor while one is active"
+    assert said_next(planned.status_comment().body).endswith("`/tdd next`")
+
+
+def test_a_slip_is_answered_under_our_pull_request_and_nowhere_else(planned):
+    said = do(planned, "/aprove", by="wendy")
+    assert "Did you mean `/approve`?" in answer_to(planned, said)
+    assert planned.reactions(said) == ["confused"]
+    assert planned.phases() == ["plan(calc)"]
+    before = len(planned.comments())
+    issue = planned.open_issue("Something else", PRD, by="wendy")
+    planned.comment(issue.number, "/aprove", by="wendy")
+    planned.comment(planned.pull().number, "/aprove", by="rea")
+    planned.settle()
+    assert len(planned.comments()) == before + 2
