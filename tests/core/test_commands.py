@@ -123,7 +123,7 @@ HIDDEN = [
     "/tdd-next",
     "/lgtm",
     "/usr/bin/env",
-    "/states of matter",
+    "/stateless services",
     "",
 ]
 

@@ -242,7 +242,7 @@ def matters(name: str, payload: object) -> bool:
     if isinstance(event, Pushed):
         return event.paths is None or any(path.endswith(door.PRD_ENDINGS) for path in event.paths)
     if isinstance(event, Commented):
-        return bool(parse_comment(event.comment.body))
+        return any(not getattr(each, "near", False) for each in parse_comment(event.comment.body))
     return not isinstance(event, Ignored)
 
 

@@ -9,6 +9,10 @@ import pytest
 from prd2pr.entry.door import ignored
 
 
+def under(issue: dict[str, object], body: str) -> dict[str, object]:
+    return {"action": "created", "issue": issue, "comment": {"body": body}}
+
+
 @pytest.fixture
 def event(tmp_path, monkeypatch):
     def arrive(name: str, payload: object) -> str:
@@ -36,6 +40,12 @@ def event(tmp_path, monkeypatch):
         ("issue_comment", {"action": "edited"}, "only new comments count, not edited or deleted ones"),
         ("issue_comment", {"action": "created", "comment": {"body": "/TDD next"}}, ""),
         ("issue_comment", {"action": "created", "comment": {"body": "/suggest-fix x"}}, ""),
+        ("issue_comment", {"action": "created", "comment": {"body": "/aprove"}}, "the comment holds no command"),
+        ("issue_comment", under({"body": "Check it: prd2pr verify main..prd2pr/calc"}, "ok\n\n/aprove"), ""),
+        ("issue_comment", under({"labels": [{"name": "prd2pr:waiting"}]}, "/Aprove calc-1."), ""),
+        ("issue_comment", under({"labels": [{"name": "bug"}], "body": "x"}, "/aprove"), "the comment holds no command"),
+        ("issue_comment", under({"body": "prd2pr"}, "/lgtm\n/improve\n/"), "the comment holds no command"),
+        ("issue_comment", under({"body": 5, "labels": [None, 3]}, "/aprove"), "the comment holds no command"),
         ("pull_request", {"action": "closed"}, ""),
         ("pull_request", {"action": "opened"}, "the pull request was neither closed, opened again nor given a label"),
         ("issues", {"action": "labeled"}, ""),

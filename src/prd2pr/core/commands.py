@@ -2,7 +2,8 @@
 
 Three things can come of a line that begins with one of our words: a `Command`, an `UnknownCommand` (with what was
 probably meant) or `BadArguments`. Lines that begin with other words after a `/`, as paths and other bots' commands do,
-are none of ours. Extra words are never passed over: `/tdd run is not what I want` runs nothing.
+are none of ours, unless the word is nearly one of ours: `/aprove` is asked back about. Extra words are never passed
+over: `/tdd run is not what I want` runs nothing.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from prd2pr.core.command_table import COMMANDS, FIRST_WORDS, CommandSpec, Slot, SlotKind
-from prd2pr.core.comment_lines import text_lines
+from prd2pr.core.comment_lines import LONGEST_COMMENT, text_lines
 from prd2pr.core.hub import Level
+from prd2pr.core.near_words import near_word
 from prd2pr.core.refusal import closest
 
 __all__ = ["COMMANDS", "FIRST_WORDS", "BadArguments", "Command", "CommandSpec", "Parsed", "UnknownCommand",
@@ -61,6 +63,7 @@ class UnknownCommand:
     written: str  # the words that were taken for a command: "/tdd nxt"
     did_you_mean: str = ""  # "/tdd next"
     needs: Level = "triage"
+    near: bool = False  # it does not even begin with a word of ours, only with one that is nearly so
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,7 @@ Parsed = Command | UnknownCommand | BadArguments
 
 _WORDS = "|".join(FIRST_WORDS).replace("_", "[_-]")
 _OURS = re.compile(rf"/(?:{_WORDS})(?![\w/-])", re.IGNORECASE | re.ASCII)
+_ANY = re.compile(r"^[ \t]*/([a-z][a-z_-]{3,24})(?![\w/-])", re.IGNORECASE | re.ASCII | re.MULTILINE)
 _STORY = re.compile(r"[a-z0-9][a-z0-9-]{0,60}-[0-9]{1,6}", re.IGNORECASE)
 _CODE = re.compile(r"[a-z]{2,5}[0-9]{2,4}", re.IGNORECASE)
 _NUMBER = re.compile(r"[0-9]{1,6}")
@@ -89,7 +93,7 @@ _CLOSES = {'"': '"”', "“": "”“\"", "„": "“”\"", "«": "»", "'": "
 
 
 def parse_comment(body: str) -> tuple[Parsed, ...]:
-    if not _OURS.search(body):
+    if not _OURS.search(body) and not any(_nearly(word) for word in _ANY.findall(body[:LONGEST_COMMENT])):
         return ()  # most comments: no Markdown is read for them
     found: list[Parsed] = []
     for line in text_lines(body):
@@ -103,15 +107,30 @@ def parse_comment(body: str) -> tuple[Parsed, ...]:
 
 
 def parse_line(line: str) -> Parsed | None:
-    """One line of plain text; None where it does not begin with one of our words."""
+    """One line of plain text; None where it begins neither with one of our words nor nearly so."""
     if not _OURS.match(line):
-        return None
+        return _near(line)
     words = line.split(maxsplit=2)
     names = [_folded(word) for word in words[:2]]
     for name, rest in ((" ".join(names), _after(line, 2)), (names[0], _after(line, 1))):
         if name in _BY_FOLDED:
             return _read(_BY_FOLDED[name], rest, line)
     return _unknown(words)
+
+
+def _near(line: str) -> UnknownCommand | None:
+    found = _ANY.match(line)
+    known = _nearly(found[1]) if found else ""
+    if not found or not known:
+        return None
+    meant = parse_line(f"/{known}{line[found.end() :]}")
+    assert meant is not None, "it begins with a word of ours"
+    shown = meant.did_you_mean if isinstance(meant, UnknownCommand) else meant.spec.shown
+    return UnknownCommand(found[0].strip(), shown, near=True)
+
+
+def _nearly(word: str) -> str:
+    return near_word(_folded(word), FIRST_WORDS)
 
 
 def _folded(word: str) -> str:

@@ -50,8 +50,28 @@ def comment(event: dict[str, Any]) -> str:
         return "only new comments count, not edited or deleted ones"
     said = event.get("comment")
     body = said.get("body") if isinstance(said, dict) else None
-    lines = (body if isinstance(body, str) else "").lower().replace("-", "_").splitlines()
-    return "" if any(line.lstrip().startswith(COMMAND_WORDS) for line in lines) else "the comment holds no command"
+    lines = [line.lstrip() for line in (body if isinstance(body, str) else "").lower().replace("-", "_").splitlines()]
+    if any(line.startswith(COMMAND_WORDS) for line in lines):
+        return ""
+    slashed = [line for line in lines if line.startswith("/")]
+    return "" if slashed and is_ours(event) and any(map(nearly, slashed)) else "the comment holds no command"
+
+
+def nearly(line: str) -> bool:
+    """`/aprove`: answered with what was meant, but not everywhere, since other bots have their commands too."""
+    from prd2pr.core.near_words import near_word
+
+    word = line[1:].split(maxsplit=1)[0] if line[1:].strip() else ""
+    return bool(near_word(word.rstrip(".,;:!?"), (known[1:] for known in COMMAND_WORDS)))
+
+
+def is_ours(event: dict[str, Any]) -> bool:
+    """A pull request or an issue that we wrote, or that carries one of our labels, names us."""
+    there = event.get("issue")
+    issue = there if isinstance(there, dict) else {}
+    labels = issue.get("labels")
+    names = [each.get("name") for each in labels if isinstance(each, dict)] if isinstance(labels, list) else []
+    return any("prd2pr" in str(text).lower() for text in (issue.get("body"), *names))
 
 
 def issue(event: dict[str, Any]) -> str:
