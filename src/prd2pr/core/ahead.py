@@ -67,9 +67,12 @@ class Outlook:
         """Nothing but approval or a pause could keep these from being worked on."""
         return tuple(s for s in self.left if s.status != "blocked" and self.settled.issuperset(self.needs(s)))
 
+    @cached_property
+    def known(self) -> frozenset[str]:
+        return frozenset(story.id for story in self.found.backlog.stories)
+
     def needs(self, story: Story) -> tuple[str, ...]:
-        known = {each.id for each in self.found.backlog.stories} if story.depends_on else set()
-        return tuple(name for name in story.depends_on if name in known)
+        return tuple(name for name in story.depends_on if name in self.known)
 
     def may(self, story: Story) -> bool:
         return self.approved is None or story.id in self.approved

@@ -88,7 +88,9 @@ def complete(backlog: Backlog, wanted: set[str], dropped: Iterable[str] = ()) ->
     """The most of it that depends on nothing but itself and what is settled."""
     known = {story.id for story in backlog.stories}
     settled = {story.id for story in backlog.stories if story.status in SETTLED}.union(dropped)
-    needs = {story.id: known.intersection(story.depends_on) - settled for story in backlog.stories}
+    needs = {
+        story.id: known.intersection(story.depends_on) - settled for story in backlog.stories if story.id in wanted
+    }
     kept = set(wanted)
     while lacking := {name for name in kept if not needs[name] <= kept}:
         kept -= lacking
