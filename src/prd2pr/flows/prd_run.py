@@ -175,7 +175,7 @@ def obeyed_to(run: PrdRun, taken: Taken, rest: Rest | None) -> Rest | None:
         tell(run, None)
         return None
     rest = phases(run, replace(run.session, only_story=obeyed.story), obeyed.steps_wanted)
-    if head_of(run.session) == obeyed.head:
+    if rest.outcome == "budget" or head_of(run.session) == obeyed.head:
         not_carried_out(run, taken, rest)
     return rest
 
@@ -186,7 +186,8 @@ def not_carried_out(run: PrdRun, taken: Taken, rest: Rest) -> None:
     shown = taken.ordered.command.shown
     answer = NotNow.of(shown, rest)
     if rest.outcome == "budget":
-        answer = replace(answer, next=NextStep("To try again, comment", shown))
+        run.inbox.answer(taken, replace(answer, next=NextStep("To try again, comment", shown)))
+        return
     run.inbox.answer(taken, answer)
     run.refused = reason_of(answer)
 
