@@ -88,7 +88,7 @@ def _issues(hub: Listened) -> None:
     assert [row.number for row in hub.issues_labelled("prd2pr")] == [parent.number]
     assert hub.labelled_by(parent.number, "prd2pr").login == "github-actions[bot]"
     said = hub.comment(parent.number, "<!-- m --> Hello", marker="<!-- m -->")
-    hub.edit_comment(said.id, "Hello again <!-- m -->")
+    hub.edit_comment(said.id, "<!-- m --> Hello again")
     assert hub.comment_marked(parent.number, "<!-- m -->").id == said.id
     assert [row.id for row in hub.comments(parent.number, 0)] == [said.id]
     hub.react(said.id, "eyes")

@@ -6,12 +6,14 @@ import copy
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from prd2pr.core.said.leaks import Secrets
 from prd2pr.entry.actions import Job
 from prd2pr.entry.verbs.action import minted
+from prd2pr.runners.sandbox import find_sandbox
 from world import PLAN, PRD, say, script, write
 
 KEY = "sk-canary-Zq8vWn31LkPd7TyR"
@@ -64,6 +66,10 @@ def pushed(world) -> str:
     ).stdout  # fmt: skip
 
 
+def can_read_the_environment_of_others() -> bool:
+    return os.geteuid() == 0 and find_sandbox(Path(sys.executable)).door is None
+
+
 @pytest.mark.parametrize("content", [LOOKS_AROUND, WRITTEN_DOWN], ids=["read", "written"])
 def test_a_commit_that_holds_a_key_is_not_pushed(started, content):
     for attempt in (1, 2, 3, 4):
@@ -72,7 +78,7 @@ def test_a_commit_that_holds_a_key_is_not_pushed(started, content):
     acted = started.act(env={"ANTHROPIC_API_KEY": KEY}, cold=True)  # its environment is looked for in /proc
     assert pushed(started) == ""
     assert KEY not in acted.output + acted.summary + repr(acted.outputs)
-    if content == WRITTEN_DOWN or os.geteuid() == 0:  # nobody but root can read the worker's environment
+    if content == WRITTEN_DOWN or can_read_the_environment_of_others():
         assert acted.outputs["outcome"] == "blocked", acted.output
         assert started.subjects()[-1].startswith(
             "note(calc-1): blocked: red was refused 4 times, the last time by RUN107"

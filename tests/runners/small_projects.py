@@ -30,7 +30,12 @@ def exporter(files: Files) -> Callable[[str, Path, Mapping[str, str]], None]:
 
 
 def run_files(
-    files: Files, *, python: Path | None = None, settings: TestRun | None = None, **request: Any
+    files: Files,
+    *,
+    python: Path | None = None,
+    settings: TestRun | None = None,
+    sandboxed: bool = True,
+    **request: Any,
 ) -> RunReport:
-    runner = PytestRunner(exporter(files), python or TARGET, settings)
+    runner = PytestRunner(exporter(files), python or TARGET, settings, sandboxed=sandboxed)
     return runner.run(RunRequest(code_tree="t", **request))
