@@ -29,7 +29,7 @@ demo: $(BASE)
 
 test: check
 	@$(COMPILE)
-	$(BIN)/pytest -n 2 --dist loadgroup -m "not slow"
+	$(BIN)/pytest -n 2 --dist loadgroup -m "not slow" --durations=40
 
 # With the long forms of what is slow; the batteries have targets of their own.
 test-all: check

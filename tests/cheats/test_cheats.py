@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from cheats.battery import Cheat, cheats
 from cheats.conftest import Judge
@@ -14,7 +16,16 @@ ALL = cheats()
 NUMBERS = {*range(1, 56), 58, 59, 60, 61, 64, 68, 70, 71, 72}
 
 
-@pytest.mark.parametrize("cheat", [pytest.param(cheat, id=cheat.id) for cheat in ALL])
+def cases() -> Iterator[ParameterSet]:
+    """All of them in `make test-all`; in `make test` the first of each number."""
+    seen: set[int] = set()
+    for cheat in ALL:
+        marks = [pytest.mark.slow] if cheat.number in seen else []
+        seen.add(cheat.number)
+        yield pytest.param(cheat, id=cheat.id, marks=marks)
+
+
+@pytest.mark.parametrize("cheat", cases())
 def test_refused(cheat: Cheat, judged: Judge) -> None:
     evidence, verdict = judged(cheat)
     told = "\n".join(

@@ -13,6 +13,7 @@ import honest_objects
 import honest_steps
 import honest_values
 import pytest
+from _pytest.mark import ParameterSet
 from honest_cycle import STORY, Files, Honest
 
 from prd2pr.core.evidence import Evidence, Verdict
@@ -41,7 +42,13 @@ def test_there_are_enough_of_them() -> None:
     assert len({case.name for case in CASES}) == len(CASES) >= 35
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def sampled() -> Iterator[ParameterSet]:
+    """All of them in `make test-all`; in `make test` every third."""
+    for number, case in enumerate(CASES):
+        yield pytest.param(case, id=case.name, marks=[pytest.mark.slow] if number % 3 else [])
+
+
+@pytest.mark.parametrize("case", sampled())
 def test_every_gate_accepts(case: Honest, tmp_path: Path, kept_runs: Path) -> None:
     with Repository(tmp_path / "project", kept_runs) as repository:
         repository.commit({"README.md": "An honest project.\n", **case.base})
