@@ -166,7 +166,7 @@ def test_a_locked_test_that_a_person_changed_is_named_before_any_attempt(world):
     world.git("switch", "-q", "main")
     done = world.next()
     assert done.status == 1
-    assert f"{path} is not as RED committed it" in done.out
+    assert f"`{path}` is not as RED committed it" in done.out
     assert world.phases()[-1] != "note(calc-1)", "no attempt was made, and nothing is blocked"
     world.git("switch", "-q", world.branch)
     world.git("revert", "--no-edit", "HEAD")

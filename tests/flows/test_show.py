@@ -31,6 +31,7 @@ REPOSITORY = "octo/calc"
 COMMITS = f"https://github.com/{REPOSITORY}/commit/"
 PEOPLE = {"ada": "admin", "wendy": "write"}
 AT_WORK = Rest("stopped", "calc-1 is waiting for its tests", "prd2pr next prds/calc.md")
+STUCK = Rest("blocked", "calc-1: out of attempts")
 APPROVAL = Rest("waiting", "the plan is not approved", "/approve")
 DONE = Rest("done", "all 2 stories are settled")
 
@@ -61,7 +62,7 @@ class Stage:
 
     def show(self, rest: Rest | None = AT_WORK, wrap: Callable[[Hub], Hub] = lambda hub: hub, **more: Any) -> Links:
         with session_of(self.world) as session, self.hub() as hub:
-            asking = replace(session, approval="plan" if rest is APPROVAL else "given")
+            asking = replace(session, approval="plan" if rest in (APPROVAL, STUCK) else "given")
             return show(wrap(hub), Shown(asking, rest, commit_url=COMMITS, **more))
 
     def writes(self) -> list[str]:
@@ -122,7 +123,7 @@ def test_a_plan_becomes_a_draft_that_asks_for_approval(stage: Stage) -> None:
     assert (pull.title, pull.pull.draft, pull.labels) == ("A small calculator", True, ["prd2pr:waiting"])
     assert pull.body.startswith("**A small calculator** · from `prds/calc.md`")
     assert "### Waiting for you: A small calculator" in stage.status()
-    assert "**Next:** Comment `/approve`" in stage.status()
+    assert "**Next:** 2 stories wait for approval. Comment `/approve`" in stage.status()
     (plan,) = [text for text in stage.said(pull.number) if "prd2pr:plan:" in text]
     assert "**The plan for A small calculator:** 2 stories, 2 acceptance criteria" in plan
     assert stage.issues() == {
@@ -400,7 +401,7 @@ def test_a_blocked_story_asks_a_person_once(tmp_path: Path, stage: Stage) -> Non
         assert cycle is not None
         assert cycle.state is CycleState.CODE_GREEN
     for _ in range(2):
-        stuck.show(Rest("blocked", "calc-1: out of attempts", "prd2pr run prds/calc.md --story calc-1"))
+        stuck.show(STUCK)
     assert stuck.pull().labels == ["prd2pr:blocked"]
     (asked,) = [text for text in stuck.said(stuck.pull().number) if "prd2pr:waiting:" in text]
     assert "is blocked.** A person has to decide." in asked

@@ -99,7 +99,7 @@ def test_a_command_that_no_budget_is_left_for_is_answered_and_not_tried_by_every
     number = started.pull().number
     started.comment(number, "/tdd next", by="wendy")
     acted = started.act()
-    assert "waiting for red Next: /tdd next" in acted.out
+    assert "waiting for red. Next: /tdd next" in acted.out
     started.push({".prd2pr.yml": "budget:\n  tokens_per_run: 40000\n"}, "ada")
     started.pending.clear()
     nothing = write("tests/tdd/calc-1/test_calc_1_add.py", "def test_nothing():\n    assert 1 == 1\n")
@@ -111,7 +111,7 @@ def test_a_command_that_no_budget_is_left_for_is_answered_and_not_tried_by_every
     assert "budget" in answer.body and "/tdd next" in answer.body
     started.tick()
     assert started.act().outputs["outcome"] == "nothing-to-do"
-    assert (len(started.answers(number)), started.phases()) == (1, [*START, "design(calc-1)"])
+    assert (len(started.answers(number)), started.phases()) == (1, [*START, "design(calc-1)", "note(calc-1)"])
 
 
 def app(world, **settings):

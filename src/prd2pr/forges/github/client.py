@@ -13,7 +13,7 @@ from githubkit.cache import MemCacheStrategy
 from githubkit.exception import RequestError, RequestFailed
 from jwt import PyJWTError
 
-from prd2pr.errors import BadCredentials, HubUnreachable
+from prd2pr.errors import BadCredentials, HubUnreachable, Stopped
 from prd2pr.forges.github.exchange import Answer, Call, Outcome, Silence, path
 from prd2pr.forges.github.problems import recognise
 from prd2pr.forges.github.tokens import AppKey, TokenSource
@@ -101,6 +101,8 @@ class Client:
         except RequestFailed as failure:
             return _answer(failure.response.raw_response)
         except RequestError as failure:
+            if isinstance(failure.exc, Stopped):  # a signal that came while we waited is no weather
+                raise failure.exc from None
             return _silence(failure.exc)
         return _answer(response.raw_response)
 
