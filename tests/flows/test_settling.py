@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from prd2pr.flows.obey.ahead import budget_now
 
 from deciding import Stage, stage_of
 from prd2pr.core.records import Phase, Spend
 from prd2pr.flows.drive import position_of, prd_spend, take_journal_along
 from prd2pr.flows.ledger import refused_entries, spent
+from prd2pr.flows.obey.spent import budget_now
 from prd2pr.flows.settling import settle_up
 from world import World
 

@@ -54,7 +54,7 @@ def test_a_prd_that_is_called_otherwise_begins_anew_and_its_old_branch_is_kept_a
     assert planned.bare.heads()["prd2pr/calc"] == head
     said = planned.status_comment(old.number).body
     assert "`prds/calc.md` is called `sums` now" in said, said
-    assert "**Next:** Put `id: calc` back" in said
+    assert "Put `id: calc` back to go on here" in said, said
     planned.comment(old.number, "/tdd next", by="wendy")
     assert planned.act().status == 0
     assert [phase for phase in planned.phases() if "calc-1" in phase] == []

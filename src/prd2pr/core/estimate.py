@@ -112,8 +112,10 @@ def cost(price: Price, spend: Spend) -> float:
 
 
 def model_id(spec: str) -> str:
-    """`anthropic:claude-x` → `claude-x`: how models are named in `prices`."""
+    """`anthropic:claude-x` → `claude-x`: named as in `prices`. Where a transcript lies is nobody's affair."""
     provider, colon, name = spec.partition(":")
+    if provider == "replay":
+        return f"{provider}:{name.rpartition('/')[2]}"
     return name if colon and provider in ("anthropic", "openai") else spec
 
 
