@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from prd2pr.core.approval import approved_stories, pending, plan_digest
@@ -18,6 +19,9 @@ from prd2pr.core.said.plans import PlanDiff, plan_view
 from prd2pr.flows.start import start_of
 from prd2pr.forges.said import render_answer
 
+NEXT = "**Next:**"
+LINKED = re.compile(r"\]\([^)]*\)")
+
 if TYPE_CHECKING:
     from prd2pr.flows.show import Showing
 
@@ -30,7 +34,7 @@ def ask_approval(showing: Showing, number: int) -> None:
         return
     approved = approved_stories(session.approval, showing.state.status, showing.prd, backlog)
     waiting = pending(backlog, approved)
-    comment_plan(showing, number, waiting, following.next, approved)
+    comment_plan(showing, number, waiting or backlog.stories, following.next, approved)
 
 
 def show_plan(showing: Showing, number: int) -> None:
@@ -57,8 +61,13 @@ def comment_plan(
     )
     text = render_answer(PlanShown(plan, last_change(showing)), marker=marker, commit_url=showing.seen.commit_url)
     there = showing.hub.comment(number, text, marker=marker)
-    if command and there.body.replace("\r\n", "\n").strip() != text.strip():
+    if command and what_it_asks(there.body) != what_it_asks(text):
         showing.hub.edit_comment(there.id, text)  # the same plan again: what it asks for is what is accepted now
+
+
+def what_it_asks(text: str) -> str:
+    """The last thing that a plan's comment has to say, wherever its links lead."""
+    return LINKED.sub("]", text.rpartition(NEXT)[2]).strip()
 
 
 def last_change(showing: Showing) -> PlanDiff | None:
