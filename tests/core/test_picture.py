@@ -225,6 +225,15 @@ def test_a_finished_branch_is_ready() -> None:
     assert picture.check == "prd2pr verify main..prd2pr/loyalty"
 
 
+def test_what_changed_after_the_last_step_is_neither_ready_nor_said_to_pass() -> None:
+    picture = finished().picture(unjudged=2)
+    assert (picture.state, picture.tone) == ("Changed after the last step", "unproven")
+    labels = [figure.label for figure in picture.figures]
+    assert "added tests passed at the last step" in labels and not any(label.endswith("pass") for label in labels)
+    assert picture.next.sentence.startswith("No gate has judged the 2 commits after the last step. Review them")
+    assert "merge" not in picture.next.sentence + picture.next.command
+
+
 @pytest.mark.parametrize("number", [2, 3, 4])
 def test_without_its_proof_a_step_is_not_proven(number: int) -> None:
     branch = finished()

@@ -370,7 +370,14 @@ def stopped_views(links: dict[str, str]) -> dict[str, str]:
         refuted=refuted,
         **links,
     )
+    changed = status_view(
+        many(2).picture(mode="none", unjudged=1),
+        Status(state=ProjectState.SPRINT_REVIEW),
+        Rest("done", "all 2 stories are settled"),
+        **links,
+    )
     return {
+        "status_unjudged": status_text(changed, marks=[status_marker("loyalty")]),
         "status_unproved": status_text(unproved, marks=[status_marker("loyalty")]),
         "needed_unproved": needed_text(unproved, marker=waiting_marker("loyalty", "unproved")),
         **over_views(),

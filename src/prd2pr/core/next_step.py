@@ -8,7 +8,7 @@ from prd2pr.core.ahead import Ahead, Due, Outlook, ahead, next_command, run_comm
 from prd2pr.core.decide import Rest
 from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import Phase
-from prd2pr.core.wording import clip, plain
+from prd2pr.core.wording import clip, count, plain
 
 WAITS_FOR = {
     Phase.DESIGN: "its design",
@@ -81,6 +81,16 @@ def finish(*, proved: bool, local: bool, head: str, base: str) -> NextStep:
             "Every story is settled. Review it, then merge:", f"git merge --no-ff {shlex.quote(plain(head))}"
         )
     return NextStep(REVIEW)
+
+
+def changed_after(commits: int, *, local: bool, head: str, base: str) -> NextStep:
+    """What the last step proved is not what would be merged now."""
+    one = commits == 1
+    told = f"No gate has judged the {'commit' if one else count(commits, 'commit')} after the last step."
+    choice = "Review it yourself, or take it back." if one else "Review them yourself, or take them back."
+    if local:
+        return NextStep(f"{told} {choice} For what is proved and what is not:", verify_command(base, head))
+    return NextStep(f"{told} {choice} To see whether the tests pass now, comment", "/tdd run_tests")
 
 
 def verify_command(base: str, head: str) -> str:

@@ -11,7 +11,7 @@ from prd2pr.core.approval import ApprovalMode
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Proof
 from prd2pr.core.found import Found
-from prd2pr.core.next_step import finish, next_step, verify_command
+from prd2pr.core.next_step import changed_after, finish, next_step, verify_command
 from prd2pr.core.picture_board import board, planned_text, refusals
 from prd2pr.core.picture_facts import (
     ABORTED,
@@ -74,17 +74,19 @@ def picture(
     refused_writes: Iterable[RefusedWrite] = (),
     planning: PlanningCost = NO_PLANNING,
     following: Ahead | None = None,
+    unjudged: int = 0,
 ) -> PullPicture:
     """`commits` and `proofs` by story and step; `strangers` are commits on the branch without a step: people's work.
 
-    `following`: what is next, where more is known than the records say.
+    `following`: what is next, where more is known than the records say. `unjudged`: how many commits since the last
+    step change more than docs.
     """
     facts = BranchFacts(prd, backlog, status, cycles, proofs, commits)
     near = replace(facts, backlog=window(facts))
     head = head or f"prd2pr/{prd.id}"
     view = Outlook(Found(prd, status, backlog, cycles.get), mode, order_story(status, mode))
     following = following or ahead(view)
-    state, tone = state_of(facts, following)
+    state, tone = state_of(facts, following, unjudged)
     commit_list = commit_rows(facts, tuple(strangers))
     return PullPicture(
         prd=prd.id,
@@ -96,8 +98,8 @@ def picture(
         tone=tone,
         model=clip(plain(model), 120),
         replayed=replayed,
-        figures=figures(facts, planning, limits),
-        next=finish_of(facts, view, head, base) if tone in SETTLED_TONES else next_step(view, following),
+        figures=figures(facts, planning, limits, unjudged),
+        next=finish_of(facts, view, head, base, unjudged) if tone in SETTLED_TONES else next_step(view, following),
         ahead=following,
         check=verify_command(base, head),
         built=built(near),
@@ -113,6 +115,7 @@ def picture(
         stories=story_views(near),
         commits=commit_list,
         unproven=tuple(row for row in commit_list if row.tone == "unproven"),
+        unjudged=unjudged,
     )
 
 
@@ -128,29 +131,33 @@ def window(facts: BranchFacts) -> Backlog:
     return facts.backlog.model_copy(update={"stories": tuple(story for story in stories if story.id not in hidden)})
 
 
-def finish_of(facts: BranchFacts, view: Outlook, head: str, base: str) -> NextStep:
+def finish_of(facts: BranchFacts, view: Outlook, head: str, base: str, unjudged: int) -> NextStep:
+    if unjudged:
+        return changed_after(unjudged, local=view.local, head=head, base=base)
     proved = all(facts.standing(story) is not UNPROVEN for story in facts.backlog.stories)
     return finish(proved=proved, local=view.local, head=head, base=base)
 
 
-def state_of(facts: BranchFacts, following: Ahead) -> tuple[str, Tone]:
+def state_of(facts: BranchFacts, following: Ahead, unjudged: int) -> tuple[str, Tone]:
     """A story that is blocked or given up blocks nothing while another can go on."""
     standings = [facts.standing(story) for story in facts.backlog.stories]
     if BLOCKED in standings and not isinstance(following, Due):
         return "Blocked", "blocked"
     if not standings or any(standing not in SETTLED_STANDINGS for standing in standings):
         return "In progress", "working"
+    if unjudged:
+        return "Changed after the last step", "unproven"
     return ("Done, not all proven", "unproven") if UNPROVEN in standings else ("Ready for review", "proven")
 
 
-def figures(facts: BranchFacts, planning: PlanningCost, limits: SpendLimits) -> tuple[Figure, ...]:
+def figures(facts: BranchFacts, planning: PlanningCost, limits: SpendLimits, unjudged: int) -> tuple[Figure, ...]:
     steps = [step for _, step in facts.all_steps()]
     spend = sum((step.spend for step in steps), planning.spend)
     seconds = planning.seconds + sum(step.seconds for step in steps)
     of_minutes = f" of {duration(limits.minutes * 60)}" if limits.minutes is not None else ""
     return (
         *story_figures(facts),
-        *tests_figure(facts),
+        *tests_figure(facts, unjudged),
         *steps_figure(facts),
         Figure(
             token_count(spend.tokens, limits.tokens),
@@ -171,12 +178,13 @@ def story_figures(facts: BranchFacts) -> Iterable[Figure]:
             yield Figure(f"{standings[standing.word]} of {total}", label)
 
 
-def tests_figure(facts: BranchFacts) -> Iterable[Figure]:
+def tests_figure(facts: BranchFacts, unjudged: int) -> Iterable[Figure]:
     tests = [test for story in facts.backlog.stories for test in facts.tests(story.id)]
     passing = sum(test.outcome == "passes" for test in tests)
     planned = sum(test.outcome == "fails as planned" for test in tests)
     if tests:
-        label = f"added {named(len(tests), 'test')} {'passes' if passing == 1 else 'pass'}"
+        now = "passes" if passing == 1 else "pass"
+        label = f"added {named(len(tests), 'test')} {'passed at the last step' if unjudged else now}"
         yield Figure(f"{passing} of {len(tests)}", label + (f", {planned_text(planned)}" if planned else ""))
 
 

@@ -267,3 +267,4 @@ class PullPicture:
     commits: tuple[CommitRow, ...]
     unproven: tuple[CommitRow, ...]
     stories_in_all: int = 0  # the board may show fewer
+    unjudged: int = 0  # commits since the last step that change more than docs: what it proved is not the head's

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from prd2pr.core.commit_message import StepRef, read_step
 from prd2pr.core.cycle_machine import GATED
+from prd2pr.core.evidence import PathKind
 from prd2pr.core.layout import ARCHITECTURE, BEST_PRACTICES, STATE
+from prd2pr.core.paths import PathRules, classify_path
 from prd2pr.core.records import Phase, Step
 from prd2pr.core.wording import clip, plain
 from prd2pr.repo.git import CommitInfo, Git
@@ -83,6 +85,20 @@ def last_step(git: Git, head: str) -> LastStep:
             else:  # a decision that takes tests away: verify works out which
                 return _last(git, git.code_tree(commit.sha), found, drafts)
     return LastStep(git.code_tree(head))
+
+
+def unjudged(git: Git, head: str, rules: PathRules) -> tuple[CommitInfo, ...]:
+    """Commits since the last step that change more than docs, unless all of them together come to nothing."""
+    last, tree = last_step(git, head), git.code_tree(head)
+    if not last.commits or (last.tree and not changes_more_than_docs(git, last.tree, tree, rules)):
+        return ()
+    pairs = ((commit, git.code_tree(commit.parents[0]), git.code_tree(commit.sha)) for commit in last.commits)
+    return tuple(commit for commit, old, new in pairs if changes_more_than_docs(git, old, new, rules))
+
+
+def changes_more_than_docs(git: Git, old: str, new: str, rules: PathRules) -> bool:
+    changes = git.diff(old, new) if old != new else ()
+    return any(classify_path(change.path, rules) is not PathKind.DOCS for change in changes)
 
 
 def first_parents(git: Git, head: str) -> Iterator[CommitInfo]:

@@ -250,7 +250,7 @@ def proved_again(run: PrdRun, head: str) -> Refuted | None:
 
 
 def proved_as_it_is(run: PrdRun) -> bool:
-    """Shown as done by a run that proved this very head on this very base, and nobody has asked for anything since.
+    """Shown by a run that proved all claims of this very head on this very base, and nobody has asked for more since.
 
     Nothing is claimed anew by it, so nothing has to be proved anew.
     """

@@ -10,9 +10,10 @@ from prd2pr.core.budget import Limits
 from prd2pr.core.commit_message import StepRef, read_step
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Proof
+from prd2pr.core.paths import CONVENTIONS, PathRules
 from prd2pr.core.picture import CommitFacts, PlanningCost, PullPicture, RefusedWrite, SpendLimits, picture
 from prd2pr.core.records import Cycle, Phase, Spend
-from prd2pr.flows.peoples_work import step_of
+from prd2pr.flows.peoples_work import step_of, unjudged
 from prd2pr.flows.start import start_of
 from prd2pr.flows.verify import claim_of, covered_by
 from prd2pr.forges.pull_pages import body, page
@@ -41,6 +42,7 @@ def picture_of(
     mode: ApprovalMode = "given",
     following: Ahead | None = None,
     patches: bool = True,
+    rules: PathRules = CONVENTIONS,
 ) -> PullPicture:
     """`head`: another commit than the branch's. Without `patches` no diff is read: a code host shows its own."""
     git = store.git
@@ -68,6 +70,7 @@ def picture_of(
         strangers=strangers,
         refused_writes=writes_of(cycles),
         planning=planning_cost(state, cycles),
+        unjudged=len(unjudged(git, head, rules)),
     )
 
 

@@ -37,7 +37,7 @@ from prd2pr.core.said.status import (
     state_names,
     status_view,
 )
-from prd2pr.core.wording import clip, plain
+from prd2pr.core.said.tracking import pull_title
 from prd2pr.errors import Prd2prError, Stopped
 from prd2pr.flows.outlook import what_is_ahead
 from prd2pr.flows.peoples_work import step_of
@@ -55,7 +55,7 @@ from prd2pr.repo.store import BranchState
 
 T = TypeVar("T")
 RUN_LINK = re.compile(r"/actions/runs/\d+")
-LONGEST_TITLE = 200
+PROVED_FIRST: tuple[Headline, ...] = ("done", "unjudged")  # said only of a branch whose claims were proved again
 SUMMARY_BYTES = 1_000_000  # GitHub takes 1 MiB
 
 
@@ -68,7 +68,7 @@ class Shown:
     problem: Prd2prError | None = None
     commit_url: str = ""  # https://github.com/octo/calc/commit/
     run_url: str = ""
-    prove: Callable[[str], Refuted | None] = lambda _: None  # asked of a head that would be called done
+    prove: Callable[[str], Refuted | None] = lambda _: None  # asked of a head whose stories are all settled
 
 
 @dataclass(frozen=True)
@@ -176,6 +176,7 @@ def begin(hub: Hub, seen: Shown) -> Showing:
         head=head,
         mode=session.approval,
         following=what_is_ahead(session, state),
+        rules=session.rules,
         patches=False,
     )
     found = None
@@ -199,8 +200,7 @@ def show_pull(showing: Showing) -> Pull | None:
     text = body(picture, commit_url=showing.seen.commit_url, closes=showing.issue)
     done = is_done(showing)
     if there is None or (there.merged and another_round(showing)):
-        title = clip(plain(picture.title), LONGEST_TITLE)
-        return hub.open_pull(title, text, picture.head, picture.base, draft=not done)
+        return hub.open_pull(pull_title(picture), text, picture.head, picture.base, draft=not done)
     if there.open:
         if not same_text(there.body, text):
             hub.edit_pull(there, body=text)
@@ -242,7 +242,7 @@ def show_status(
     showing: Showing, pull: Pull, tracking: Issue | None, found: Comment | None, checked: str
 ) -> Comment | None:
     marker = status_marker(showing.prd.id)
-    proved = proved_marker(showing.head, showing.seen.session.base_commit) if is_done(showing) else ""
+    proved = proved_marker(showing.head, showing.seen.session.base_commit) if showing.headline in PROVED_FIRST else ""
     marks = [marker, head_marker(showing.head), checked_marker(checked) if checked else "", proved]
     text = status_text(showing.view(pull, tracking), marks=[mark for mark in marks if mark])
     if found is None:

@@ -9,8 +9,8 @@ from prd2pr.core.hub import Issue
 from prd2pr.core.records import RunRecord, Story
 from prd2pr.core.said.markers import story_marker, tracking_marker
 from prd2pr.core.said.tracking import (
-    SETTLED_WORDS,
     by_story,
+    settled_stories,
     story_title,
     tracking_title,
     tracking_view,
@@ -89,10 +89,10 @@ def show_stories(showing: Showing, parent: Issue, pull: int) -> dict[str, Issue]
     issues = by_story(showing.hub.sub_issues(parent.number), showing.prd.id, showing.hub.me())
     for story in wanted_stories(showing.state.backlog.stories, issues):
         issues[story.id] = open_story(showing, parent, story, pull)
-    settled = {row.id: row.outcome in SETTLED_WORDS for row in showing.picture.board}
+    settled = settled_stories(showing.picture, showing.state.backlog.stories, issues)
     for story_id, issue in issues.items():
         # Closed when settled. One that a person closed earlier stays closed: the board says how it really is.
-        if issue.open and settled.get(story_id, False):
+        if issue.open and story_id in settled:
             showing.hub.edit_issue(issue.number, closed=True)
     return issues
 

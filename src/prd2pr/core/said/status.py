@@ -14,7 +14,9 @@ from prd2pr.core.said.answers import Failed
 from prd2pr.core.wording import count
 
 Light = Literal["active", "waiting", "blocked", "done"]
-Headline = Literal["done", "working", "waiting", "paused", "blocked", "budget", "deadline", "stopped", "unproved"]
+Headline = Literal[
+    "done", "working", "waiting", "paused", "blocked", "budget", "deadline", "stopped", "unproved", "unjudged"
+]
 
 SHOWN_REFUSALS = 3
 SHOWN_COMMITS = 10
@@ -113,7 +115,7 @@ def headline_of(
     if problem or refuted:
         return "stopped" if problem else "unproved"
     if picture.tone in ("proven", "unproven"):
-        return "done"
+        return "unjudged" if picture.unjudged else "done"
     following = picture.ahead
     if isinstance(following, Rest) and following.outcome == "blocked":
         return "blocked"
@@ -167,6 +169,7 @@ LIGHTS: dict[Headline, Light] = {
     "budget": "waiting",
     "stopped": "blocked",
     "unproved": "blocked",
+    "unjudged": "waiting",
     "blocked": "blocked",
 }
 # Colours that can be told apart in the dark and by people who see no red or green; the words say the rest.

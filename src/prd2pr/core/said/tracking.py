@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from prd2pr.core.commit_message import inert
 from prd2pr.core.hub import Actor, Issue
 from prd2pr.core.picture_parts import Figure, NextStep, PullPicture, StoryRow
 from prd2pr.core.records import RunRecord, Story
 from prd2pr.core.said.markers import STORY_MARK
 from prd2pr.core.wording import clip, plain
 
+LONGEST_TITLE = 200
 SHOWN_RUNS = 10
 SHOWN_STORIES = 200
 SUB_ISSUES = 100  # that GitHub allows below one issue
@@ -86,9 +88,26 @@ def wanted_stories(stories: Sequence[Story], there: Mapping[str, Issue]) -> tupl
     return tuple(missing[: max(0, min(NEW_PER_RUN, SUB_ISSUES - len(there)))])
 
 
+def settled_stories(picture: PullPicture, stories: Sequence[Story], there: Iterable[str]) -> frozenset[str]:
+    """Whose issue has nothing left to wait for: the story is settled, or no longer in the plan."""
+    settled = {row.id for row in picture.board if row.outcome in SETTLED_WORDS}
+    return frozenset(settled | (set(there) - {story.id for story in stories}))
+
+
+# --- titles: they go into messages of merges, where GitHub acts on what they hold -------------------------------------
+
+
+def pull_title(picture: PullPicture) -> str:
+    return title(picture.title)
+
+
 def story_title(story: Story) -> str:
-    return clip(f"{plain(story.id)}: {plain(story.title)}", 200)
+    return title(f"{story.id}: {story.title}")
 
 
 def tracking_title(picture: PullPicture) -> str:
-    return clip(f"prd2pr: {picture.title}", 200)
+    return title(f"prd2pr: {picture.title}")
+
+
+def title(text: str) -> str:
+    return clip(inert(plain(text)), LONGEST_TITLE)
