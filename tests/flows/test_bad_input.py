@@ -44,6 +44,7 @@ def test_a_dirty_tree_is_left_as_it_is(world):
     assert (world.repo / "src/calc/signs.py").read_text() == "broken("
 
 
+@pytest.mark.slow
 def test_a_detached_head_is_a_base_like_any_other(world):
     world.git("checkout", "-q", "--detach")
     done = world.run()

@@ -247,6 +247,7 @@ class Mortal:
         return call
 
 
+@pytest.mark.slow
 def test_killed_after_any_call_nothing_is_doubled_or_missing(stage: Stage, tmp_path: Path) -> None:
     stage.at(5)
 

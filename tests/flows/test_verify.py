@@ -349,6 +349,7 @@ def test_the_branch_does_not_say_where_it_starts(world):
     assert stranger[:10] in done.out
 
 
+@pytest.mark.slow
 def test_a_base_that_went_on_and_a_merged_branch_still_verify(world):
     world.write({"NOTES.md": "main goes on\n"})
     world.commit("On main")

@@ -98,6 +98,7 @@ def test_a_step_dropped_by_rebase(world, dropped):
     assert "VER104" in codes(world.verify(world.branch, "--json"))[after]
 
 
+@pytest.mark.slow
 def test_a_step_that_is_told_twice(world):
     world.git("switch", "-q", world.branch)
     *_, last = commits(world)
@@ -107,6 +108,7 @@ def test_a_step_that_is_told_twice(world):
     assert "VER104" in codes(done)["integrated"]
 
 
+@pytest.mark.slow
 def test_a_trailer_that_names_the_evidence_of_another_step(world):
     """Green's message on red's content: phase, number and digest are each right somewhere, and nowhere together."""
     _, design, red, green, _ = commits(world)
@@ -122,6 +124,7 @@ def test_a_trailer_that_names_the_evidence_of_another_step(world):
 # --- twice, and by several --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_second_look_makes_no_run_and_says_the_same(world, tmp_path):
     own = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     first = world.program("verify", world.branch, "--json", "--workers", "1", env=own)

@@ -105,6 +105,7 @@ def test_who_goes_on_from_peoples_code_sees_what_the_tests_say_of_it(world: Worl
     assert "GRN302 error: failed [1 test, see the test run]" in told
 
 
+@pytest.mark.slow
 def test_who_goes_on_from_peoples_tests_is_told_which_of_them_is_refused(world: World) -> None:
     for _ in range(2):
         assert world.next().status == 0

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from world import PRD, script
 
 STORIES = [f"{phase}({story})" for story in ("calc-1", "calc-2") for phase in ("design", "red", "green", "integrated")]
@@ -51,6 +53,7 @@ def test_a_plan_is_shown_and_after_approval_everything_is_integrated(planned, ve
     assert found["all_proved"] and found["total"]["commits"] == 10, found
 
 
+@pytest.mark.slow
 def test_where_nobody_wants_to_be_asked_a_push_is_enough(new):
     world = new(files={".prd2pr.yml": "approval: none\n"})
     world.push_prd("prds/calc.md", PRD)
@@ -73,6 +76,7 @@ def test_where_nobody_wants_to_be_asked_a_push_is_enough(new):
     assert writes == []
 
 
+@pytest.mark.slow
 def test_a_label_makes_an_issue_a_prd_with_the_text_that_was_labelled(new, verify):
     world = labelled(new, author="nobody")
     issue = world.repo.issues[1]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from world import write
 
 PATCHED = """
@@ -63,6 +65,7 @@ def test_forged_steps_are_not_called_proved(started):
     assert green.split()[0] in told and "`/tdd verify`" in told
 
 
+@pytest.mark.slow
 def test_honest_steps_of_several_runs_are_proved_again_and_ready(started):
     number = started.pull().number
     started.comment(number, "/tdd next", by="ada")
