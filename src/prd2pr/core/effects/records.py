@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import wraps
 
 from prd2pr.core.decision import Decision
@@ -36,6 +36,15 @@ class Objection:
 
 
 Effect = Left | Refusal | Objection
+
+
+def found_after(found: Found, left: Left) -> Found:
+    """What the next decision would find, though nothing is written yet."""
+
+    def cycle(story: str) -> Cycle | None:
+        return None if story in left.gone else left.cycles.get(story) or found.cycle(story)
+
+    return replace(found, status=left.status, backlog=left.backlog, cycle=cycle, sprint=left.sprint or found.sprint)
 
 
 def moved(status: Status, decision: Decision, command: str = "") -> Status | Refusal:

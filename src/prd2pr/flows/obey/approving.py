@@ -5,12 +5,14 @@ from __future__ import annotations
 from prd2pr.core.approval import pending
 from prd2pr.core.decide import Rest
 from prd2pr.core.decision import Decision
-from prd2pr.core.effects import Objection
+from prd2pr.core.effects import Left, Objection, effect_of
+from prd2pr.core.effects.records import found_after
+from prd2pr.core.found import Found
 from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import Phase, ProjectState
 from prd2pr.core.refusal import Refusal
 from prd2pr.core.said.answers import Answer, Illegal, NotNow
-from prd2pr.flows.decisions import Decided, decide
+from prd2pr.flows.decisions import Decided, decide, found_in
 from prd2pr.flows.obey.order import Ordered
 from prd2pr.flows.outlook import step_ahead, what_is_ahead
 from prd2pr.flows.peoples_work import first_parents, step_of
@@ -38,12 +40,9 @@ def awaited(session: Session, state: BranchState) -> bool:
     return session.approval in ("plan", "story") and state.status.state is ProjectState.BACKLOG_READY
 
 
-def approve_by_working(session: Session, state: BranchState, ordered: Ordered, story: str) -> BranchState | Answer:
+def approval_by_working(session: Session, state: BranchState, ordered: Ordered, story: str) -> Decision:
     """Who orders work on a plan that waits for approval approves it; by `/tdd next` without an order to go on."""
-    late = unseen(session, state, ordered)
-    if late is not None:
-        return late
-    decision = Decision(
+    return Decision(
         command="approve",
         by=ordered.by,
         at=session.clock.now(),
@@ -52,14 +51,32 @@ def approve_by_working(session: Session, state: BranchState, ordered: Ordered, s
         head=state.commit,
         one_by_one=ordered.command.name == "tdd next",
     )
-    decided = decide(session, state.commit, decision)  # the phase's own commit moves the cursor
-    match decided:
-        case Decided():
-            return session.store.load(decided.head)
+
+
+def once_approved(
+    session: Session, state: BranchState, ordered: Ordered, story: str, approval: Decision
+) -> Found | Answer:
+    """What the order would find after the approval. It is not given yet: an order that is refused approves nothing."""
+    late = unseen(session, state, ordered)
+    if late is not None:
+        return late
+    if story in state.backlog.dropping and not approval.stories:
+        reason = f"{story} is gone from the PRD, and approving the plan drops it"
+        return NotNow(ordered.command.shown, reason, step_ahead(session, state))
+    found = found_in(state)
+    match left := effect_of(found, approval):
+        case Left():
+            return found_after(found, left)
         case Refusal():
-            return Illegal(decided, step_ahead(session, state))
+            return Illegal(left, step_ahead(session, state))
         case Objection():
-            return NotNow(ordered.command.shown, decided.reason, NextStep("", decided.next))
+            return NotNow(ordered.command.shown, left.reason, NextStep("", left.next))
+
+
+def approved(session: Session, state: BranchState, approval: Decision) -> BranchState:
+    decided = decide(session, state.commit, approval)  # the phase's own commit moves the cursor
+    assert isinstance(decided, Decided), "its effect was looked at before"
+    return session.store.load(decided.head)
 
 
 def stories_for(session: Session, state: BranchState, story: str) -> tuple[str, ...]:
