@@ -25,7 +25,7 @@ def cases() -> Iterator[ParameterSet]:
         yield pytest.param(cheat, id=cheat.id, marks=marks)
 
 
-@pytest.mark.parametrize("cheat", cases())
+@pytest.mark.parametrize("cheat", list(cases()))
 def test_refused(cheat: Cheat, judged: Judge) -> None:
     evidence, verdict = judged(cheat)
     told = "\n".join(

@@ -48,7 +48,7 @@ def sampled() -> Iterator[ParameterSet]:
         yield pytest.param(case, id=case.name, marks=[pytest.mark.slow] if number % 3 else [])
 
 
-@pytest.mark.parametrize("case", sampled())
+@pytest.mark.parametrize("case", list(sampled()))
 def test_every_gate_accepts(case: Honest, tmp_path: Path, kept_runs: Path) -> None:
     with Repository(tmp_path / "project", kept_runs) as repository:
         repository.commit({"README.md": "An honest project.\n", **case.base})
