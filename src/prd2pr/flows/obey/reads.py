@@ -105,7 +105,9 @@ def register(_: Asked) -> Answer:
 
 
 def picture_now(session: Session) -> PullPicture:
-    return picture_of(session.store, session.branch, session.limits, mode=session.approval, patches=False)
+    return picture_of(
+        session.store, session.branch, session.limits, mode=session.approval, patches=False, rules=session.rules
+    )
 
 
 def show_story(asked: Asked) -> Answer:
