@@ -54,7 +54,7 @@ LEGAL: dict[str, dict[ProjectState, ProjectState]] = {
     "sprint pause": {P.SPRINT_ACTIVE: P.SPRINT_PAUSED},
     "sprint resume": {P.SPRINT_PAUSED: P.SPRINT_ACTIVE},
     "suggest_fix": {P.BLOCKED: P.SPRINT_ACTIVE},
-    "skip_task": {P.BLOCKED: P.SPRINT_ACTIVE},
+    "skip_task": {P.BLOCKED: P.SPRINT_ACTIVE, P.SPRINT_ACTIVE: P.SPRINT_ACTIVE},
     "request_changes": {P.SPRINT_REVIEW: P.BACKLOG_READY},
     "feedback": {P.SPRINT_REVIEW: P.IDLE},
     "backlog view": {state: state for state in NOT_REVIEW},

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prd2pr.core import approval
+from prd2pr.core.ahead import Outlook, asking
 from prd2pr.core.decision import BOT, Decision
 from prd2pr.core.effects import Found, Left, effect_of
 from prd2pr.core.picture_parts import SpendLimits
@@ -343,3 +344,22 @@ def test_budgets_are_named_and_none_is_said_only_where_there_is_none() -> None:
     assert budget_text(SpendLimits()) == "no budget set"
     assert budget_text(SpendLimits(usd=5, tokens=200_000, minutes=30)) == "budget $5.00, 200k tokens, 30 min"
     assert budget_text(SpendLimits(others=True)) == "budget by run or story"
+
+
+@pytest.mark.parametrize(
+    ("statuses", "dropping", "told"),
+    [
+        ({}, (), "3 stories wait for approval"),
+        ({"1": "done"}, ("calc-3",), "1 story waits for approval, and 1 to be dropped"),
+        ({}, ("calc-2", "calc-3"), "1 story waits for approval, and 2 to be dropped"),
+        ({"1": "done", "2": "done"}, ("calc-3",), "1 story waits for approval to be dropped"),
+        ({"1": "done"}, ("calc-2", "calc-3"), "2 stories wait for approval to be dropped"),
+    ],
+)
+def test_what_would_be_dropped_is_not_counted_among_what_waits_to_be_built(
+    statuses: dict[str, str], dropping: tuple[str, ...], told: str
+) -> None:
+    backlog = with_status(PLAN, **statuses).model_copy(update={"dropping": dropping})
+    status = Status(state=ProjectState.BACKLOG_READY)
+    rest = asking(Outlook(Found(OLD, status, backlog, lambda _: None), "plan"))
+    assert (rest.reason, rest.next) == (told, "/approve")

@@ -207,3 +207,41 @@ def test_a_decision_on_a_branch_that_moved_is_not_written_over_it(stage: Stage) 
     with pytest.raises(BranchMoved):
         decide(stage.session, old, Decision(command="approve", by="bob", at="2026-05-04T10:20:30Z", head=old))
     assert [each.by for each in stage.state.status.approvals] == ["ann"]
+
+
+@pytest.mark.parametrize("said", ["/tdd run zed-1", "/tdd next zed-1", "/tdd next calc-2", "/tdd run calc-2"])
+def test_an_order_that_is_refused_approves_nothing(stage: Stage, said: str) -> None:
+    before = stage.head
+    obeyed = stage.give(said)
+    assert isinstance(obeyed.answer, NotNow)
+    assert obeyed.answer.next.command == "/approve"
+    assert (stage.head, obeyed.head, obeyed.steps_wanted, obeyed.run) == (before, before, 0, False)
+    assert stage.state.status.approvals == ()
+
+
+def test_an_order_about_one_story_that_can_begin_approves_the_plan(stage: Stage) -> None:
+    obeyed = stage.give("/tdd run calc-1")
+    assert (obeyed.answer, obeyed.run, obeyed.story) == (None, True, "calc-1")
+    assert (stage.state.status.order, stage.state.status.order_story) == ("run", "calc-1")
+    assert len(stage.state.status.approvals) == 1
+    assert stage.wrong() == []
+
+
+def test_a_story_that_was_given_up_can_be_left_out_so_that_the_sprint_ends(stage: Stage) -> None:
+    stage.give("/approve")
+    stage.give('/tdd abort calc-2 "no longer wanted"')
+    kept = stage.give("/backlog remove calc-2").answer
+    assert isinstance(kept, NotNow)
+    assert (kept.reason.partition(":")[0], kept.next.command) == (
+        "calc-2 was given up, and that stays on record",
+        "/skip_task calc-2",
+    )
+    stage.give("/tdd abort calc-1")
+    assert isinstance(stage.give("/skip_task calc-1").answer, Carried)
+    rest = drive(stage.session).rest
+    assert (rest.outcome, rest.next) == ("waiting", "/skip_task calc-2")
+    assert "`/tdd start calc-2` begins it anew" in rest.reason
+    assert isinstance(stage.give(rest.next).answer, Carried)
+    assert stage.state.status.state is ProjectState.SPRINT_REVIEW
+    assert [story.status for story in stage.state.backlog.stories] == ["skipped", "skipped"]
+    assert stage.wrong() == []

@@ -65,3 +65,23 @@ def test_a_command_that_failed_is_answered_and_stands_in_no_other_ones_way(start
     assert done.status == 0, done.output
     crossed = [phase for phase in started.phases()[len(phases) :] if not phase.startswith("note")]
     assert crossed == ["design(calc-1)"], "one comment, one phase"
+
+
+@pytest.mark.parametrize("said", ["/tdd run zed-1", "/tdd next calc-2"])
+def test_a_refused_order_neither_approves_nor_builds(planned, said):
+    before = planned.phases()
+    refused = do(planned, said)
+    assert (refused.status, refused.outputs["outcome"]) == (1, "refused"), refused.output
+    assert "**Next:** `/approve`" in planned.answers()[-1].body
+    assert planned.phases() == before
+
+
+@pytest.mark.slow
+def test_a_sprint_ends_though_a_story_was_given_up(started):
+    do(started, "/tdd run calc-1")
+    given_up = do(started, '/tdd abort calc-2 "no longer wanted"')
+    assert given_up.outputs["outcome"] == "waiting", given_up.output
+    assert "Comment `/skip_task calc-2`" in started.status_comment().body
+    done = do(started, "/skip_task calc-2")
+    assert (done.status, done.outputs["outcome"]) == (0, "done"), done.output
+    assert not started.pull().pull.draft

@@ -161,11 +161,22 @@ def asking(view: Outlook) -> Rest:
         return Rest("waiting", "the last sprint is closed, and the backlog has stories left", '/epic "what is next"')
     if status.state is ProjectState.SPRINT_PLANNED:
         return Rest("waiting", "the sprint is planned, and nobody has started it", "/sprint start")
-    waiting = len(pending(view.found.backlog, view.approved)) or len(view.left)
-    count = "1 story waits" if waiting == 1 else f"{waiting} stories wait"
     changed = ": this is not what was approved before" if status.approvals else ""
     command = approving_command(view.mode, view.found.backlog, view.approved)
-    return Rest("waiting", f"{count} for approval{changed}", command)
+    return Rest("waiting", f"{what_waits(view)}{changed}", command)
+
+
+def what_waits(view: Outlook) -> str:
+    """What approval would drop does not wait to be built."""
+    unapproved = pending(view.found.backlog, view.approved) or view.left
+    dropping = sum(story.id in view.found.backlog.dropping for story in unapproved)
+    building = len(unapproved) - dropping
+    waits = "1 story waits for approval" if building == 1 else f"{building} stories wait for approval"
+    if not dropping:
+        return waits
+    if not building:
+        return f"{'1 story waits' if dropping == 1 else f'{dropping} stories wait'} for approval to be dropped"
+    return f"{waits}, and {dropping} to be dropped"
 
 
 # --- which story ------------------------------------------------------------------------------------------------------
@@ -188,8 +199,12 @@ def first_ready(view: Outlook) -> Story | Rest:
 def waits_for_blocked(view: Outlook) -> Rest:
     stuck = next((story for story in view.left if story.status == "blocked"), view.left[0])
     others = ", and what is left waits for it" if len(view.left) > 1 else ""
-    how = "was given up" if is_given_up(view, stuck) else "is blocked"
-    return Rest("waiting", f"{stuck.id} {how}{others}", freeing(view, stuck))
+    if not is_given_up(view, stuck):
+        return Rest("waiting", f"{stuck.id} is blocked{others}", freeing(view, stuck))
+    if view.local or view.found.status.state is not ProjectState.SPRINT_ACTIVE:
+        return Rest("waiting", f"{stuck.id} was given up{others}", freeing(view, stuck))
+    anew = f"`{freeing(view, stuck)}` begins it anew; to leave it out for good"
+    return Rest("waiting", f"{stuck.id} was given up{others}: {anew}", leaving_out(stuck))
 
 
 def is_given_up(view: Outlook, story: Story) -> bool:
@@ -256,5 +271,10 @@ def freeing(view: Outlook, story: Story) -> str:
     if not is_given_up(view, story):
         return f"/tdd retry {story.id}"
     if state is ProjectState.BLOCKED:
-        return f"/skip_task {story.id}"
+        return leaving_out(story)
     return f"/tdd start {story.id}" if state is ProjectState.SPRINT_ACTIVE else f"/approve {story.id}"
+
+
+def leaving_out(story: Story) -> str:
+    """The end of a story that was given up: it is settled, and what is left can be finished."""
+    return f"/skip_task {story.id}"

@@ -87,7 +87,13 @@ PROJECT_COMMANDS: dict[str, ProjectCommand] = {
             "Give advice; it reaches the next attempt.",
             '/suggest_fix "round half up"',
         ),
-        _command("skip_task", {S.BLOCKED}, S.SPRINT_ACTIVE, "Skip the blocked story, on record.", "/skip_task"),
+        _command(
+            "skip_task",
+            {S.BLOCKED, S.SPRINT_ACTIVE},
+            S.SPRINT_ACTIVE,
+            "Skip a story that is blocked or was given up, on record.",
+            "/skip_task",
+        ),
         _command(
             "request_changes",
             {S.SPRINT_REVIEW},

@@ -11,7 +11,19 @@ from prd2pr.core.effects.sprints import ended
 from prd2pr.core.found import Found
 from prd2pr.core.graph import working_order
 from prd2pr.core.plan import check_plan, draft_of
-from prd2pr.core.records import SETTLED, Backlog, Cycle, ProjectState, Spend, Sprint, SprintMetrics, Status, Story
+from prd2pr.core.project_machine import PROJECT_COMMANDS
+from prd2pr.core.records import (
+    SETTLED,
+    Backlog,
+    Cycle,
+    CycleState,
+    ProjectState,
+    Spend,
+    Sprint,
+    SprintMetrics,
+    Status,
+    Story,
+)
 from prd2pr.core.retrospective import retrospective
 
 
@@ -92,7 +104,7 @@ def remove(found: Found, decision: Decision, status: Status) -> Effect:
         return unknown_stories(found, decision.stories) or Objection("name a story", "/tdd overview")
     cycle = found.cycle(story.id)
     if story.status not in ("backlog", "sprint") or (cycle and cycle.steps):
-        return stays(story, cycle)
+        return stays(found, story, cycle)
     needed_by = [each.id for each in found.backlog.stories if story.id in each.depends_on]
     if needed_by:
         return Objection(f"{', '.join(needed_by)} depends on {story.id}")
@@ -106,10 +118,16 @@ def remove(found: Found, decision: Decision, status: Status) -> Effect:
     return Left(after, backlog, sprint=sprint, gone=(story.id,) if cycle else ())
 
 
-def stays(story: Story, cycle: Cycle | None) -> Objection:
+def stays(found: Found, story: Story, cycle: Cycle | None) -> Objection:
     """What was begun is not made undone by forgetting it: it can be given up, on record."""
     if story.status in SETTLED:
         return Objection(f"{story.id} is {story.status}, and stays on record")
+    if cycle is not None and cycle.state is CycleState.ABORTED:
+        can_skip = found.status.state in PROJECT_COMMANDS["skip_task"].allowed
+        return Objection(
+            f"{story.id} was given up, and that stays on record: it can be left out",
+            f"/skip_task {story.id}" if can_skip else "",
+        )
     open_cycle = cycle is not None and cycle.state in OPEN
     how = ": it can only be given up" if open_cycle else ""
     return Objection(

@@ -69,7 +69,7 @@ def fresh_cycle(cycle: Cycle) -> Cycle:
 
 
 def abort(found: Found, decision: Decision) -> Effect:
-    """Given up, on record. It counts as blocked until somebody starts it anew, and the order to go on ends."""
+    """Given up, on record. It counts as blocked until it is started anew or left out, and the order to go on ends."""
     cycle = allowed(found, decision)
     if not isinstance(cycle, Cycle):
         return cycle
@@ -215,7 +215,7 @@ def suggest_fix(found: Found, decision: Decision, status: Status) -> Effect:
 
 @through_the_machine
 def skip_task(found: Found, decision: Decision, status: Status) -> Effect:
-    """The blocked story is left out, on record; where nothing else is left, the sprint is up for review."""
+    """A story that failed or was given up is left out, on record; where no other is left, the sprint is reviewed."""
     story = found.story(decision.story)
     if story is None:
         return unknown_stories(found, decision.stories) or Objection("no story is blocked")
