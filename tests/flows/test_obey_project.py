@@ -24,8 +24,8 @@ WRITTEN = {
     "backlog prioritize": "/backlog prioritize calc-2 1",
     "backlog remove": "/backlog remove calc-2",
 }
-# Legal, and there is nothing that it could be done to: the stories of these states are settled or given up.
-POINTLESS = {("backlog remove", ProjectState.IDLE)}
+# Legal, and there is nothing that it could be done to: stories are settled or given up there, or none is held up.
+POINTLESS = {("backlog remove", ProjectState.IDLE), ("skip_task", ProjectState.SPRINT_ACTIVE)}
 # One command is three of the table: whoever approves wants it begun.
 AFTER = {"approve": ProjectState.SPRINT_ACTIVE}
 

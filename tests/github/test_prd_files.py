@@ -56,7 +56,7 @@ def test_a_prd_that_is_called_otherwise_begins_anew_and_its_old_branch_is_kept_a
     assert "`prds/calc.md` is called `sums` now" in said, said
     assert "Put `id: calc` back to go on here" in said, said
     planned.comment(old.number, "/tdd next", by="wendy")
-    assert planned.act().status == 0
+    assert planned.act().outputs["outcome"] == "refused"
     assert [phase for phase in planned.phases() if "calc-1" in phase] == []
     planned.push_prd("prds/calc.md", PRD)  # a mistake, put right: all of it is still there
     acted = planned.act()
