@@ -34,6 +34,6 @@ def test_a_name_alone_promises_nothing() -> None:
 
 def test_each_refusal_has_its_remedy() -> None:
     assert "apparmor_restrict_unprivileged_userns=0" in remedy(["the user map: Operation not permitted"])
-    assert "chmod" in remedy(["/root/python cannot be read by another user"])
+    assert "chmod" in remedy(["/opt/python cannot be read by another user"])
     assert "SYS_ADMIN" in remedy(["a process space of its own: Operation not permitted"])
     assert "on Linux" in remedy([], linux=False)
