@@ -20,7 +20,7 @@ def test_a_closed_pull_request_says_how_to_go_on_and_opened_again_it_does(planne
     planned.tick()
     assert planned.act().outputs["outcome"] == "waiting"
     said = planned.status_comment(number).body
-    assert "### Closed: A small calculator" in said and f"reopen #{number} and comment `/tdd run`" in said
+    assert "### Closed: A small calculator" in said and f"reopen #&#8203;{number} and comment `/tdd run`" in said
     assert planned.pull().labels == []
     before = len(planned.fake.calls)
     planned.tick()
@@ -47,6 +47,33 @@ def test_a_merge_is_shown_although_the_branch_is_gone_and_closes_the_tracking_is
     assert "change `prds/calc.md` and push it" in said
     assert planned.pull().labels == []
     assert tracking.state == "closed"
+
+
+def said_to(world, text) -> tuple[str, str]:
+    """How the job ended, and the answer."""
+    world.comment(world.pull().number, text)
+    acted = world.act()
+    return acted.outputs["outcome"], world.answers()[-1].body
+
+
+def test_what_is_closed_or_merged_answers_questions_and_refuses_work_with_the_way_on(planned):
+    number, phases = planned.pull().number, planned.phases()
+    planned.close(number)
+    planned.pending.clear()
+    outcome, asked = said_to(planned, "/state")
+    assert outcome == "waiting" and "**State BACKLOG" in asked and "`/approve`" not in asked
+    assert "**Next:** To go on, reopen" in asked
+    outcome, refused = said_to(planned, "/tdd next")
+    assert outcome == "refused" and "`/tdd next` was not carried out" in refused and "To go on, reopen" in refused
+    assert planned.phases() == phases
+    planned.reopen(number)
+    planned.merge(number)
+    planned.delete_branch(planned.branch, by="ada")
+    planned.pending.clear()
+    outcome, asked = said_to(planned, "/tdd overview")
+    assert outcome == "done" and "0 of 2 stories proven" in asked
+    outcome, refused = said_to(planned, "/tdd next")
+    assert outcome == "refused" and "To build more, change `prds/calc.md` and push it." in refused
 
 
 @pytest.mark.slow

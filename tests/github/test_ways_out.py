@@ -67,6 +67,19 @@ def test_a_command_that_failed_is_answered_and_stands_in_no_other_ones_way(start
     assert crossed == ["design(calc-1)"], "one comment, one phase"
 
 
+def test_an_order_that_fails_again_is_answered_again(started):
+    do(started, "/tdd run", env=NO_KEY)
+    answers = len(started.answers())
+    for text in ("/tdd run", "/tdd run\n/state"):
+        failed = do(started, text, env=NO_KEY)
+        assert (failed.status, failed.outputs["outcome"]) == (1, "error"), failed.output
+    told = [row.body for row in started.answers()[answers:]]
+    assert ["`/tdd explain ERR204`" in each for each in told] == [True, False, True]
+    assert "**State SPRINT" in told[1]
+    said = [row.id for row in started.comments(by="ada")]
+    assert [started.reactions(each)[-1:] for each in said[-2:]] == [["confused"], ["confused"]]
+
+
 @pytest.mark.parametrize("said", ["/tdd run zed-1", "/tdd next calc-2"])
 def test_a_refused_order_neither_approves_nor_builds(planned, said):
     before = planned.phases()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from prd2pr.core.cursors import with_cursor
 from prd2pr.core.decide import Rest
 from prd2pr.core.events import Commented, Dispatched, Event, Ignored, Labelled, Pushed
 from prd2pr.core.hub import Actor, Comment, Pull
@@ -16,19 +15,23 @@ from prd2pr.core.issue_prd import issue_prd_id
 from prd2pr.core.outcome import Ended, Ending
 from prd2pr.core.permission import NotAllowed, may_start
 from prd2pr.core.picture_parts import NextStep
-from prd2pr.core.records import Cursor, Prd, Status
-from prd2pr.core.said.answers import Failed, NotNow
+from prd2pr.core.records import Prd, Status
+from prd2pr.core.said.answers import Answer, Failed, NotNow
 from prd2pr.core.said.markers import head_in, status_marker, waiting_marker
-from prd2pr.errors import Prd2prError, SpendLimit, StateByHand, Stopped
+from prd2pr.core.said.over import as_over
+from prd2pr.errors import BranchMoved, HubProblem, Prd2prError, SpendLimit, StateByHand, Stopped
 from prd2pr.flows import hand_edits
 from prd2pr.flows.drain import Inbox
 from prd2pr.flows.host import Host
-from prd2pr.flows.prd_run import PrdRun, carry_on, ending_of, proved_as_it_is, summarise, tell
+from prd2pr.flows.obey.order import Ordered
+from prd2pr.flows.prd_run import PrdRun, carry_on, ending_of, proved_as_it_is, reason_of, status_of, summarise, tell
 from prd2pr.flows.remote_writers import follow
+from prd2pr.flows.session import Session
 from prd2pr.flows.settling import settle_up
-from prd2pr.flows.show_over import show_over
+from prd2pr.flows.show_over import show_over, way_on
 from prd2pr.flows.start import begun_after_merge
 from prd2pr.flows.subjects import About, Nobodys, NoPrd, Subject, Unreadable, file_subject, subjects_of, with_id
+from prd2pr.flows.unheeded import answer_spoken, last_refused, looked_up
 from prd2pr.flows.without_prd import answer_without_prd
 from prd2pr.forges.said import render_answer
 from prd2pr.repo.store import StateStore
@@ -105,7 +108,7 @@ def work_on(host: Host, subject: Subject, spoken: Comment | None, *, asked: bool
     over = over_already(host, subject, head, pull)
     if over is not None:
         if spoken is not None:
-            answer_not_now(host, subject, head, spoken, over)
+            over = answer_over(host, subject, head, spoken, over)
         if pull is not None and not pull.open:
             show_over(host, subject, pull, head)
         return replace(over, prd=subject.id, branch=branch, pull=pull.url if pull else "")
@@ -120,6 +123,7 @@ def work_on(host: Host, subject: Subject, spoken: Comment | None, *, asked: bool
         if proved_as_it_is(run):
             return ending_of(run, rest)
         tell(run, rest)
+        answer_repeated(run, rest)
         tell_unseen(run)
         if rest.outcome == "deadline":
             go_on_elsewhere(host, subject.id)
@@ -127,10 +131,36 @@ def work_on(host: Host, subject: Subject, spoken: Comment | None, *, asked: bool
         return waits_for_revert(run, subject)
     except Prd2prError as problem:
         settle_up(session)
-        tell_problem(run, problem)
+        answered = answer_failed(run, problem)
+        tell_problem(run, problem, answered=answered)
         raise
     summarise(run, rest)
     return ending_of(run, rest)
+
+
+def answer_repeated(run: PrdRun, rest: Rest) -> None:
+    """An order that stood before makes no commit: where no phase came of it, it is told why. Another run may go on."""
+    spoken = run.inbox.spoken
+    if spoken is not None and rest.outcome != "deadline":
+        answer_spoken(run.host, spoken, status_of(run), lambda it: NotNow.of(it.command.shown, rest))
+
+
+def answer_failed(run: PrdRun, problem: Prd2prError) -> bool:
+    """Whether anything was left to answer. What the host itself or another run kept from us is tried again instead."""
+    spoken = run.inbox.spoken
+    if spoken is None or isinstance(problem, Stopped | HubProblem | BranchMoved):
+        return False
+
+    def told(ordered: Ordered) -> Answer:
+        if ordered.command.reads:
+            return looked_up(run.session, ordered)
+        return Failed.of(ordered.command.shown, problem)
+
+    try:
+        return bool(answer_spoken(run.host, spoken, status_of(run), told))
+    except Prd2prError as another:
+        run.host.progress.say("note", text=f"the command could not be answered: {another.what}")
+        return False
 
 
 def tell_unseen(run: PrdRun) -> None:
@@ -139,13 +169,29 @@ def tell_unseen(run: PrdRun) -> None:
         complain(run.host, run.session.issue, run.session.prd.id, run.links.notes[0])
 
 
-def answer_not_now(host: Host, subject: Subject, head: str | None, spoken: Comment, over: Ending) -> None:
-    """Whoever commands what is over is told why nothing happens. What others wrote before stays as it is."""
+def answer_over(host: Host, subject: Subject, head: str | None, spoken: Comment, over: Ending) -> Ending:
+    """Whoever commands what is over is told why nothing happens, and what would help; who asks gets his answer."""
     status = StateStore(host.git, subject.id, host.branch_of(subject.id)).load(head).status if head else Status()
-    status = with_cursor(status, Cursor(number=spoken.number, comment=spoken.id - 1))
-    inbox = Inbox(host.hub, host.clock, spoken, [spoken.number])
-    while (taken := inbox.next(status)) is not None:
-        inbox.answer(taken, NotNow(taken.ordered.command.shown, over.reason, NextStep(over.next)))
+    reader = reader_of(host, subject, head)
+
+    def told(ordered: Ordered) -> Answer:
+        if head is None and ordered.command.name == "tdd verify":
+            return NotNow(ordered.command.shown, f"{over.reason}, and its steps went with the branch")
+        if reader is not None and ordered.command.reads:
+            return as_over(looked_up(reader, ordered), over.next)
+        return NotNow(ordered.command.shown, over.reason, NextStep(over.next))
+
+    refused = last_refused(answer_spoken(host, spoken, status, told))
+    return replace(over, ended="refused", reason=reason_of(refused)) if refused is not None else over
+
+
+def reader_of(host: Host, subject: Subject, head: str | None) -> Session | None:
+    """Of the branch, or of what was merged where it was deleted since. What was written by hand tells nothing."""
+    at = head or host.base_commit
+    prd = StateStore(host.git, subject.id, host.branch_of(subject.id)).load(at).prd
+    if prd is None or hand_edits.edited_by_hand(host.git, host.base_commit, at) is not None:
+        return None
+    return host.open_session(prd, subject.issue)
 
 
 def over_already(host: Host, subject: Subject, head: str | None, pull: Pull | None) -> Ending | None:
@@ -155,7 +201,7 @@ def over_already(host: Host, subject: Subject, head: str | None, pull: Pull | No
         return None if subject.starts else Ending("nothing-to-do", f"{subject.id} has no branch here")
     if pull is not None and not pull.merged and not pull.open:
         reason = f"#{pull.number} was closed; nothing is done until somebody opens it again"
-        return Ending("waiting", reason, f"reopen #{pull.number}")
+        return Ending("waiting", reason, way_on(host, subject, pull, head))
     if pull is not None and pull.merged:
         over = merged(host, subject, head, pull)
         if over is not None or head is None:
@@ -204,12 +250,12 @@ def merged(host: Host, subject: Subject, head: str | None, pull: Pull) -> Ending
     if head is not None and begun_after_merge(store, head, host.base_commit):
         return None
     if not subject.starts or subject.prd is None:
-        return Ending("done", f"#{pull.number} is merged")
+        return Ending("done", f"#{pull.number} is merged", way_on(host, subject, pull, head))
     if head is None:
         return None
     planned = store.load(head).prd
     if planned is not None and planned.blob == subject.prd.blob:
-        return Ending("done", f"#{pull.number} is merged")
+        return Ending("done", f"#{pull.number} is merged", way_on(host, subject, pull, head))
     reason = f"{subject.prd.path} has changed since #{pull.number} was merged, and its branch is still there"
     return Ending(
         "refused", reason, f"delete the branch {store.branch}, then start the workflow again for {subject.id}"
@@ -250,21 +296,21 @@ def prd_now(host: Host, subject: Subject, branch: str, head: str | None) -> Prd:
     return there.prd if same and isinstance(there, Subject) and there.prd else planned
 
 
-def tell_problem(run: PrdRun, problem: Prd2prError) -> None:
+def tell_problem(run: PrdRun, problem: Prd2prError, *, answered: bool) -> None:
     """Where people look. What keeps us from telling must not hide what happened."""
     try:
-        tell_where_people_look(run, problem)
+        tell_where_people_look(run, problem, answered=answered)
     except Prd2prError as another:
         run.host.progress.say("note", text=f"this could not be told there: {another.what}")
 
 
-def tell_where_people_look(run: PrdRun, problem: Prd2prError) -> None:
-    """On the pull request; before there is one, under the issue that asked for it."""
+def tell_where_people_look(run: PrdRun, problem: Prd2prError, *, answered: bool) -> None:
+    """On the pull request; before there is one, under the issue that asked for it, unless its command was answered."""
     if run.host.git.branch_head(run.session.branch) is not None:
         tell(run, Rest("stopped", problem.what, problem.remedy), problem)
         return
     number = run.session.issue or (run.inbox.spoken.number if run.inbox.spoken else None)
-    if number is not None:
+    if number is not None and not answered:
         complain(run.host, number, run.session.prd.id, Failed.of("this run", problem))
 
 

@@ -37,6 +37,10 @@ def marks_of(subject: Subject, found: Comment) -> list[str]:
     return [status_marker(subject.id), *filter(None, marks)]
 
 
+def way_on(host: Host, subject: Subject, pull: Pull, head: str | None) -> str:
+    return over_view(host, subject, pull, head).way_on
+
+
 def over_view(host: Host, subject: Subject, pull: Pull, head: str | None) -> OverView:
     """From the branch; where it was deleted after the merge, from what was merged."""
     store = StateStore(host.git, subject.id, host.branch_of(subject.id))

@@ -35,6 +35,7 @@ from prd2pr.core.said.answers import (
     StoryStatusShown,
 )
 from prd2pr.flows.decisions import found_in
+from prd2pr.flows.drive import head_of
 from prd2pr.flows.obey.asked import Asked
 from prd2pr.flows.obey.meant import stories_meant
 from prd2pr.flows.obey.proving import tests_run, verified
@@ -106,7 +107,13 @@ def register(_: Asked) -> Answer:
 
 def picture_now(session: Session) -> PullPicture:
     return picture_of(
-        session.store, session.branch, session.limits, mode=session.approval, patches=False, rules=session.rules
+        session.store,
+        session.branch,
+        session.limits,
+        head=head_of(session),
+        mode=session.approval,
+        patches=False,
+        rules=session.rules,
     )
 
 

@@ -1,0 +1,46 @@
+"""Commands of the comment that started a run, where nothing came of them: each is told why; what asks is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prd2pr.core.cursors import with_cursor
+from prd2pr.core.hub import Comment
+from prd2pr.core.records import Cursor, Status
+from prd2pr.core.said.answers import Answer, Failed, refuses
+from prd2pr.errors import Prd2prError, Stopped
+from prd2pr.flows.drain import Inbox
+from prd2pr.flows.host import Host
+from prd2pr.flows.obey import obey
+from prd2pr.flows.obey.order import Ordered
+from prd2pr.flows.session import Session
+
+Why = Callable[[Ordered], Answer]  # what becomes of a command
+
+
+def answer_spoken(host: Host, spoken: Comment, status: Status, why: Why) -> list[Answer]:
+    """What was answered now. What others wrote before stays as it is."""
+    status = with_cursor(status, Cursor(number=spoken.number, comment=spoken.id - 1))
+    inbox = Inbox(host.hub, host.clock, spoken, [spoken.number])
+    answers = []
+    while (taken := inbox.next(status)) is not None:
+        answer = why(taken.ordered)
+        inbox.answer(taken, answer, commit_url=host.commit_url)
+        answers.append(answer)
+    return answers
+
+
+def looked_up(session: Session, ordered: Ordered) -> Answer:
+    """A command that only reads."""
+    try:
+        answer = obey(session, ordered).answer
+    except Stopped:
+        raise
+    except Prd2prError as problem:
+        return Failed.of(ordered.command.shown, problem)
+    assert answer is not None, "what reads is answered"
+    return answer
+
+
+def last_refused(answers: list[Answer]) -> Answer | None:
+    return next((answer for answer in reversed(answers) if refuses(answer)), None)
