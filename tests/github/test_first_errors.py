@@ -143,17 +143,24 @@ def test_a_protected_branch_is_named(planned):
     assert planned.phases() == ["plan(calc)"]
 
 
-def test_a_broken_configuration_is_told_where_it_was_asked_for_and_at_its_line(planned):
-    number = planned.pull().number
-    planned.push({".prd2pr.yml": "approval: plan\nbugdet: {}\n"}, "ada", message="Mistype")
-    planned.pending.clear()
-    for _ in range(2):
-        planned.comment(number, "/approve", by="wendy")
-        acted = planned.act()
+def test_a_broken_configuration_is_told_to_each_command_and_mending_it_sets_none_of_them_off(started):
+    number = started.pull().number
+    started.push({".prd2pr.yml": "approval: plan\nbugdet: {}\n"}, "ada", message="Mistype")
+    started.pending.clear()
+    said = [started.comment(number, "/tdd next", by="wendy") for _ in range(3)]
+    started.comment(number, "/tdd next", by="nobody")
+    del started.pending[1]  # dropped while another one waited
+    for event in started.pending[:2]:
+        acted = started.act(event)
         assert (acted.status, acted.outputs["outcome"]) == (1, "error"), acted.output
         assert "::error file=.prd2pr.yml,line=2,title=prd2pr::" in acted.out
-    planned.comment(number, "/approve", by="nobody")
-    planned.act()
-    (told,) = [row.body for row in planned.comments(number) if "`bugdet`" in row.body]
-    assert "`.prd2pr.yml:2`" in told or ".prd2pr.yml:2" in told
-    assert planned.phases() == ["plan(calc)"]
+    started.act(started.pending[2])
+    told = [row.body for row in started.answers(number)]
+    assert len(told) == 3 and all("`bugdet`" in body and ".prd2pr.yml:2" in body for body in told), told
+    assert all("mending the file does not carry it out" in body for body in told), told
+    assert [started.reactions(row.id) for row in said] == [["confused"]] * 3
+    started.push({".prd2pr.yml": "approval: plan\n"}, "ada")
+    started.pending.clear()
+    started.comment(number, "/tdd next", by="wendy")
+    assert started.act().status == 0
+    assert started.phases() == [*START, "design(calc-1)"]

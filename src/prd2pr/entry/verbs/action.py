@@ -18,7 +18,7 @@ from prd2pr.entry.hiding import hide_process
 from prd2pr.entry.terminal import Terminal
 from prd2pr.entry.wiring import Ground, SystemClock, crew_of, hiring, open_repository, read_config, session_of
 from prd2pr.errors import ConfigInvalid, NotFoundThere, Prd2prError
-from prd2pr.flows.config_problem import tell_config_problem
+from prd2pr.flows.config_problem import Told, tell_config_problem
 from prd2pr.flows.github_run import handle
 from prd2pr.flows.host import Deadline, Host
 from prd2pr.flows.notice import send_notices
@@ -57,7 +57,9 @@ def work(job: Job) -> int:
         try:
             host = host_of(job, hub, tokens, git, progress, secrets=secrets)
         except ConfigInvalid as problem:
-            tell_config_problem(GuardedHub(hub, secrets), event, problem, config_here(git))
+            remote = git.remote(job.git_url, tokens.token)
+            told = Told(GuardedHub(hub, secrets), git, remote, SystemClock(), config_here(git))
+            tell_config_problem(told, event, problem)
             raise
         endings = clean(handle(host, event), secrets)
         send_notices(host.config.notify, job.env, endings, progress)
