@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from prd2pr.core.prd import decode_prd, parse_prd
 from prd2pr.core.prd_files import fits, why_none
+from prd2pr.core.records import Prd
 from prd2pr.errors import InputInvalid
 from prd2pr.repo.git import Git
 
@@ -19,8 +20,14 @@ def why_none_at(git: Git, commit: str, path: str) -> str:
 
 def id_at(git: Git, commit: str, path: str) -> str:
     """Empty for a file that is not there or no valid PRD: it claims nothing."""
+    read = read_at(git, commit, path)
+    return read.id if isinstance(read, Prd) else ""
+
+
+def read_at(git: Git, commit: str, path: str) -> Prd | InputInvalid | None:
+    """None: it is not there."""
     data = git.read(commit, path)
     try:
-        return parse_prd(decode_prd(data, path), path).id if data is not None else ""
-    except InputInvalid:
-        return ""
+        return parse_prd(decode_prd(data, path), path) if data is not None else None
+    except InputInvalid as problem:
+        return problem

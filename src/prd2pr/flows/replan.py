@@ -9,11 +9,12 @@ from prd2pr.core.layout import PLAN_STORY
 from prd2pr.core.progress_text import progress_text
 from prd2pr.core.records import Backlog, Phase, Prd, ProjectState, Sprint
 from prd2pr.core.replan import PlanChange, check_answer, plan_change, plan_diff, replanned, status_after
+from prd2pr.errors import InputInvalid
 from prd2pr.flows.commits import Landing, land, proof_bytes, tree_with_prd
 from prd2pr.flows.ledger import spent
 from prd2pr.flows.peoples_work import since_last_step
 from prd2pr.flows.planning import Question, valid_draft
-from prd2pr.flows.prd_files import id_at
+from prd2pr.flows.prd_files import id_at, read_at
 from prd2pr.flows.session import Session
 from prd2pr.flows.twins import refuse_twins
 from prd2pr.repo.store import BranchState, StateChange
@@ -119,12 +120,13 @@ def sprint_after(session: Session, state: BranchState, backlog: Backlog) -> Spri
 
 
 def prd_gone(session: Session, state: BranchState) -> Rest | None:
-    """The PRD was deleted where it came from, or is another one now: nothing is built for what nobody wants."""
+    """The PRD was deleted where it came from, or is unreadable or another one now: nothing is built for what nobody
+    wants."""
     prd, git = state.prd, session.git
     if prd is None:
         return None
     if git.read(session.base_commit, prd.path) is not None:
-        return called_otherwise(session, prd)
+        return unreadable_now(session, prd) or called_otherwise(session, prd)
     in_directory = git.workdir is not None and (git.workdir / session.prd.path).is_file()
     was_there = git.has_commit(state.project.base_commit) and git.read(state.project.base_commit, prd.path) is not None
     if in_directory or not was_there or session.prd.path != prd.path:
@@ -133,6 +135,23 @@ def prd_gone(session: Session, state: BranchState) -> Rest | None:
         "waiting",
         f"`{prd.path}` was deleted from {session.base_branch or 'the base'}, so nothing goes on with its stories",
         f"put `{prd.path}` back, or close the pull request of {session.branch}",
+    )
+
+
+def unreadable_now(session: Session, planned: Prd) -> Rest | None:
+    """What it says now is not known, so nothing is built for what it said before. Who calls the program with a file
+    of his own has said what it is to be."""
+    if session.approval == "given" or session.prd.path != planned.path or session.prd.blob != planned.blob:
+        return None
+    problem = read_at(session.git, session.base_commit, planned.path)
+    if not isinstance(problem, InputInvalid):
+        return None
+    where = f" ({problem.where})" if problem.where else ""
+    return Rest(
+        "waiting",
+        f"`{planned.path}` cannot be read on {session.base_branch or 'the base'} any more, so nothing goes on with "
+        f"its stories: {problem.what}{where}",
+        f"mend `{planned.path}` there, or put back what was planned, and push it",
     )
 
 

@@ -49,9 +49,9 @@ class Unreadable:
 
 @dataclass(frozen=True)
 class NoPrd:
-    """A file that lies among the PRDs and is none."""
+    """A file that lies among the PRDs and is none; an issue that nobody wants to be one any more."""
 
-    path: str
+    path: str  # of an issue, its number
     reason: str
 
 
@@ -230,8 +230,21 @@ def labelled(host: Host, event: Labelled) -> Iterator[About]:
     if event.on_pull or event.label != host.config.labels.trigger:
         return
     issue = host.hub.issue(event.number)
-    if issue is not None:
-        yield issue_subject(host, replace(issue, title=event.title, body=event.body))
+    reason = f"#{event.number} is not there any more" if issue is None else why_not_wanted(host, issue)
+    if reason or issue is None:
+        yield NoPrd(f"#{event.number}", reason)
+        return
+    yield issue_subject(host, replace(issue, title=event.title, body=event.body))
+
+
+def why_not_wanted(host: Host, issue: Issue) -> str:
+    """The label may be taken away, and the issue closed, before the run that the label started; empty: it is wanted."""
+    if not issue.open:
+        return "the issue was closed meanwhile"
+    label = host.config.labels.trigger
+    # GitHub tells labels apart without regard to case.
+    there = label.casefold() in (name.casefold() for name in issue.labels)
+    return "" if there else f"the label `{label}` was taken away meanwhile"
 
 
 def issue_subject(host: Host, issue: Issue) -> About:
