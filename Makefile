@@ -61,6 +61,12 @@ clean:
 escape-battery: $(STAMP)
 	@$(BIN)/python tests/sandbox/battery.py
 
+# Every known cheat and every honest cycle through the gates; some minutes.
+.PHONY: gate-bench
+gate-bench: $(STAMP)
+	@$(COMPILE)
+	@$(BIN)/python tests/gate_bench.py
+
 .PHONY: kill-battery hub-kill-battery reference bench-action
 bench-action: $(STAMP)
 	@$(BIN)/python bench/action_start.py

@@ -10,6 +10,16 @@ from prd2pr.repo.git import BlobRef, Git
 
 CORPUS = Path(__file__).with_name("corpus")
 MODES = {"!link": "120000", "!exec": "100755"}
+# As the gates' design lists the known ways; what has a greater number was found later.
+CATEGORIES = {
+    "Fake RED": range(1, 16),
+    "Vacuous": range(16, 32),
+    "Tampering": range(32, 42),
+    "Subverting the run": range(42, 58),
+    "Subject": range(58, 68),
+    "Fake REFACTOR": range(68, 74),
+}
+BEYOND = "Beyond the list"
 
 Update = bytes | None | tuple[str, bytes]  # content, deleted, or a mode with content
 
@@ -26,6 +36,10 @@ class Cheat:
     @property
     def id(self) -> str:
         return f"{self.number}-{self.name}"
+
+    @property
+    def category(self) -> str:
+        return next((name for name, numbers in CATEGORIES.items() if self.number in numbers), BEYOND)
 
 
 def cheats() -> list[Cheat]:

@@ -9,7 +9,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from cheats.battery import Cheat, cheats
-from cheats.conftest import Judge
+from cheats.judging import Judge
 
 ALL = cheats()
 # Of the catalogue in the gates' design: what is told from one pair of commits, without mutation or held-out examples.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cheats.battery import Cheat, cheats
-from cheats.conftest import Judge
+from cheats.judging import Judge
 from prd2pr.core.bite.record import Bite
 from prd2pr.core.evidence import Evidence, RunSummary
 from prd2pr.core.gates import GATES, GatePolicy

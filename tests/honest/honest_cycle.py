@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from prd2pr.core.records import StoryKind
+
 Files = Mapping[str, str | None]  # path -> text; None: deleted
 
 STORY = "story-1"
@@ -13,7 +15,10 @@ PLACE = f"tests/tdd/{STORY}"
 
 @dataclass(frozen=True)
 class Honest:
-    """`planned` makes it a story of the bot, with a design; without it, the commits are a person's."""
+    """`planned` makes it a story of the bot, with a design; without it, the commits are a person's.
+
+    Of a kind that asks for no tests there is only `green`.
+    """
 
     name: str
     red: Files
@@ -24,3 +29,4 @@ class Honest:
     moved: Files | None = None  # a person moves the tests
     planned: tuple[str, ...] | None = None
     criteria: tuple[str, ...] = ()
+    kind: StoryKind = "feature"

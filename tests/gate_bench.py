@@ -1,0 +1,129 @@
+"""`make gate-bench`: every known cheat and every honest cycle through the gates, by category.
+
+Fails unless every cheat is refused for the reason expected of it, and no honest step is refused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE / "honest")]
+
+from honest_judging import KINDS, play  # noqa: E402
+
+from cheats.battery import BEYOND, CATEGORIES, cheats  # noqa: E402
+from cheats.judging import Judge, judging, stage_at  # noqa: E402
+from prd2pr.core.evidence import Finding  # noqa: E402
+
+CHEATS = {cheat.id: cheat for cheat in cheats()}
+CYCLES = {case.name: (kind, case) for kind, cases in KINDS.items() for case in cases}
+KNOWN = 73  # ways to fake a step that the gates' design lists
+
+
+@dataclass(frozen=True)
+class Outcome:
+    category: str
+    name: str
+    number: int  # of the known way; 0: an honest cycle
+    refused: bool
+    fine: bool
+    told: tuple[str, ...] = ()  # why it is not fine
+
+
+class Player:
+    """One process: its own repositories, its own runs."""
+
+    def __init__(self) -> None:
+        # Kept while the process lives: what is prepared for the first cheat serves all.
+        self.place = tempfile.TemporaryDirectory(prefix="gate-bench-")
+        self.judge: Judge | None = None
+        self.played = 0
+
+    def cheat(self, name: str) -> Outcome:
+        cheat, root = CHEATS[name], Path(self.place.name)
+        self.judge = self.judge or judging(stage_at(root / "stage"), root / "runs")
+        _, verdict = self.judge(cheat)
+        missing = set(cheat.codes) - {each.code for each in verdict.errors}
+        told = [f"expected {' '.join(sorted(missing))}", *_told(verdict.findings)] if missing else []
+        refused = not verdict.accepted
+        return Outcome(cheat.category, name, cheat.number, refused, refused and not missing, tuple(told))
+
+    def cycle(self, name: str) -> Outcome:
+        kind, case = CYCLES[name]
+        self.played += 1
+        steps = play(case, Path(self.place.name) / f"cycle-{self.played}", Path(self.place.name) / "runs")
+        told = [f"{step.phase.value}: {line}" for step in steps for line in _told(step.verdict.errors)]
+        refused = not all(step.verdict.accepted for step in steps)
+        return Outcome(kind, name, 0, refused, not refused, tuple(told))
+
+
+def _told(findings: Iterable[Finding]) -> list[str]:
+    return [f"{each.severity} {each.code} {each.path}:{each.line} {each.message}" for each in findings]
+
+
+_PLAYERS: list[Player] = []
+
+
+def _play(name: str) -> Outcome:
+    if not _PLAYERS:
+        _PLAYERS.append(Player())
+    return _PLAYERS[0].cheat(name) if name in CHEATS else _PLAYERS[0].cycle(name)
+
+
+def outcomes(names: list[str], workers: int) -> Iterator[Outcome]:
+    with ProcessPoolExecutor(workers) as pool:
+        yield from pool.map(_play, names)
+
+
+def table(done: list[Outcome]) -> Iterator[str]:
+    yield f"{'':28}{'cases':>6}{'caught':>8}"
+    for category in [*CATEGORIES, BEYOND]:
+        rows = [each for each in done if each.number and each.category == category]
+        if rows:
+            yield f"{category:28}{len(rows):>6}{sum(each.fine for each in rows):>8}"
+    yield f"{'':28}{'cycles':>6}{'refused':>8}"
+    for kind in KINDS:
+        rows = [each for each in done if not each.number and each.category == kind]
+        if rows:
+            yield f"{kind:28}{len(rows):>6}{sum(each.refused for each in rows):>8}"
+
+
+def last_line(done: list[Outcome]) -> str:
+    tried = [each for each in done if each.number]
+    honest = [each for each in done if not each.number]
+    return (
+        f"caught {sum(each.fine for each in tried)}/{len(tried)} cheats, "
+        f"refused {sum(each.refused for each in honest)}/{len(honest)} honest"
+    )
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="gate-bench", description=__doc__)
+    parser.add_argument("names", nargs="*", help="only cases whose name contains one of these words")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args(arguments)
+    names = [name for name in [*CHEATS, *CYCLES] if not options.names or any(word in name for word in options.names)]
+    begun, done = time.monotonic(), []
+    for each in outcomes(names, options.workers):
+        done.append(each)
+        if not each.fine:
+            print(f"NOT {'CAUGHT' if each.number else 'ACCEPTED'}: {each.name}", *each.told, sep="\n    ", flush=True)
+    print(*table(done), sep="\n")
+    known = {each.number for each in done if 0 < each.number <= KNOWN}
+    caught = known - {each.number for each in done if each.number and not each.fine}
+    print(f"\n{len(caught)} of {KNOWN} known ways, each in all its cases; {time.monotonic() - begun:.0f} s")
+    print(last_line(done))
+    return 0 if done and all(each.fine for each in done) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
