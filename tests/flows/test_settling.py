@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from deciding import Stage, stage_of
+from prd2pr.core.evidence import Finding
 from prd2pr.core.records import Phase, Spend
+from prd2pr.flows.attempts import earlier_attempts
 from prd2pr.flows.drive import position_of, prd_spend, take_journal_along
 from prd2pr.flows.ledger import refused_entries, spent
 from prd2pr.flows.obey.spent import budget_now
@@ -45,12 +47,20 @@ def pay(stage: Stage, story: str = "calc-1", run: str = "") -> None:
     session.journal.append("call", head=stage.head, key=key, spend=COST.model_dump(), run=run)
 
 
-def refuse(stage: Stage) -> None:
+def refuse(stage: Stage, attempt: int = 1) -> None:
     tree = stage.session.git.code_tree(stage.head)
+    why = Finding(code="RED105", severity="error", message=f"attempt {attempt} passes")
     stage.session.journal.append(
-        "refused", head=stage.head, story="calc-1", phase="red", attempt=1, tree=tree,
-        findings=[], refused_writes=[], output="",
+        "refused", head=stage.head, story="calc-1", phase="red", attempt=attempt, tree=tree,
+        findings=[why.model_dump()], refused_writes=[], output="",
     )  # fmt: skip
+
+
+def told(stage: Stage) -> list[tuple[int, str]]:
+    """What the next attempt at RED is told of those before it."""
+    position = position_of(stage.session, stage.head, stage.state, stage.state.backlog.stories[0])
+    made = earlier_attempts(stage.session, position, Phase.RED)
+    return [(each.attempt, each.findings[0].message) for each in made]
 
 
 def story_spend(stage: Stage, story: str = "calc-1") -> Spend:
@@ -131,3 +141,18 @@ def test_what_a_step_took_up_before_a_kill_is_not_counted_again(stage: Stage) ->
     stage.session.journal.append("call", head=old, key="calc-1/red/tester/1/1", spend=COST.model_dump(), run="killed")
     take_journal_along(stage.session)
     assert stage.session.journal.since(stage.head) == ()
+
+
+def test_attempts_of_a_run_whose_disk_is_gone_are_counted_on_by_the_next(stage: Stage) -> None:
+    refuse(stage)  # and nobody knows what it cost
+    settle_up(stage.session)
+    stage.session.journal.settle()  # the disk is gone
+    refuse(stage, 2)
+    assert told(stage) == [(1, "attempt 1 passes"), (2, "attempt 2 passes")]
+    settle_up(stage.session)
+    stage.session.journal.settle()
+    assert told(stage) == [(1, "attempt 1 passes"), (2, "attempt 2 passes")]
+    assert stage.wrong() == []
+    stage.give("/tdd pause calc-1")
+    stage.give("/tdd resume calc-1")
+    assert told(stage) == [], "a person has decided since"

@@ -10,6 +10,7 @@ from prd2pr.agents.roles import Role
 from prd2pr.agents.task import EarlierAttempt
 from prd2pr.agents.workspace import RefusedWrite
 from prd2pr.core.advance import advice_for
+from prd2pr.core.effects.money import refused_before
 from prd2pr.core.evidence import Evidence, Finding, PathKind, RunSummary, Verdict
 from prd2pr.core.paths import classify_path
 from prd2pr.core.policy import WritePolicy, policy_for
@@ -119,9 +120,20 @@ def work_once(session: Session, assignment: Assignment[WorkReport]) -> Work[Work
 
 
 def earlier_attempts(session: Session, position: Position, phase: Phase) -> tuple[EarlierAttempt, ...]:
-    """Refused attempts since the last commit, also those of a run that was killed."""
+    """Refused attempts since the last commit, also those of a run that was killed; and what the account of a run that
+    ended on another machine says, where that is the last step."""
+    told = tuple(map(retold, refused_before(position.cycle, phase)))
     entries = refused_entries(session.journal.since(position.head), position.story.id, phase)
-    return tuple(recall(session, position, number, entry) for number, entry in enumerate(entries, start=1))
+    here = (recall(session, position, number, entry) for number, entry in enumerate(entries, start=len(told) + 1))
+    return *told, *here
+
+
+def retold(record: RefusedAttempt) -> EarlierAttempt:
+    """Its files and what the tests said went with that machine."""
+    code = record.codes[0] if record.codes else ""
+    finding = Finding(code=code, severity="error", message=record.summary)
+    others = (Finding(code=each, severity="error", message="") for each in record.codes[1:])
+    return EarlierAttempt(attempt=record.attempt, findings=(finding, *others))
 
 
 def recall(session: Session, position: Position, number: int, entry: Entry) -> EarlierAttempt:

@@ -1,6 +1,6 @@
-"""The end of a run on a machine that will be thrown away: what was spent without a commit goes to the branch.
+"""The end of a run on a machine that is thrown away: what was spent or refused without a commit goes to the branch.
 
-The journal holds it until then, and is lost with the disk. Budgets are counted from the branch.
+The journal holds it until then, and is lost with the disk. Budgets and attempts are counted from the branch.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def settled(session: Session) -> Prd2prError | None:
 def put_on_record(session: Session, state: BranchState) -> None:
     """One note for each story that it was spent on; money for plans, and for what was never begun, is the PRD's."""
     entries = unrecorded(session.journal.since(state.commit))
-    if not state.planned or not paid(spent(entries)):
+    if not state.planned or not (paid(spent(entries)) or any(entry.kind == "refused" for entry in entries)):
         return
     session.log.pending = None  # no comment is carried out by this
     begun = [name for name in dict.fromkeys(map(owner, entries)) if is_begun(state, name)]
