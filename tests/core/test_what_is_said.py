@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from fakes.pull_sample import plan, sample
 from prd2pr.config import Labels
 from prd2pr.core.decide import Rest
+from prd2pr.core.error_kinds import BY_CODE
 from prd2pr.core.evidence import Finding
 from prd2pr.core.hub import Actor, Issue
 from prd2pr.core.records import ProjectState, Status
@@ -24,7 +26,9 @@ from prd2pr.core.said.checks import (
 from prd2pr.core.said.markers import checked_in, checked_marker, head_in, story_marker
 from prd2pr.core.said.status import headline_of, next_on_host, state_label, state_names
 from prd2pr.core.said.tracking import NEW_PER_RUN, SUB_ISSUES, by_story, wanted_stories
+from prd2pr.core.two_names import in_comments
 from prd2pr.core.wording import quiet_commands
+from prd2pr.errors import SpendLimit
 
 ME = Actor("github-actions[bot]", 41898282, bot=True)
 TESTS = """import pytest
@@ -217,3 +221,13 @@ def test_a_log_obeys_nothing(text: str) -> None:
 
 def test_other_text_in_a_log_stays() -> None:
     assert quiet_commands("tests/a.py::test_x passed\n# [x]") == "tests/a.py::test_x passed\n# [x]"
+
+
+def test_a_command_is_named_as_it_is_called_where_it_is_read():
+    raised = SpendLimit("too much", remedy="Raise it, then `prd2pr run` goes on.")
+    assert Failed.of("/tdd run", raised).remedy == "Raise it, then `/tdd run` goes on."
+    assert in_comments("`prd2pr explain RED104` tells") == "`/tdd explain RED104` tells"
+    machine = "`prd2pr doctor`, `prd2pr run … --record FILE`"
+    assert in_comments(machine) == machine
+    for code, kind in BY_CODE.items():
+        assert not re.search(r"`prd2pr (run|next|explain)`", in_comments(kind.way_out)), code

@@ -13,7 +13,7 @@ from fakes.pull_sample import many, plan, sample, sha, spend
 from prd2pr.core.command_table import COMMANDS
 from prd2pr.core.decide import Rest
 from prd2pr.core.estimate import Estimate
-from prd2pr.core.evidence import Failure, FailureKind, Finding, TestResult
+from prd2pr.core.evidence import Failure, FailureKind, Finding, RunReport, TestResult
 from prd2pr.core.findings import FINDINGS
 from prd2pr.core.hub import Actor, Issue
 from prd2pr.core.picture_parts import NextStep, PullPicture, SpendLimits
@@ -95,6 +95,20 @@ LITERALS = Finding(
 )
 GUESS = Estimate(tokens_low=60_000, tokens_high=150_000, minutes_low=20, minutes_high=35, usd_low=1.10, usd_high=2.40,
                  models=("claude-sonnet-5-5",))  # fmt: skip
+
+NAMED = Failure(kind=FailureKind.COLLECTION, stage="collect", exception="NameError", path="tests/test_a.py")
+UNNAMED = Failure(kind=FailureKind.COLLECTION, stage="collect", exception="SyntaxError", path="tests/test_b.py")
+HALF_COLLECTED = RunReport(
+    code_tree="",
+    command=(),
+    tools={},
+    results=(
+        TestResult(id="tests/test_a.py::test_1", outcome="error", failure=NAMED),
+        *(TestResult(id=f"tests/test_c.py::test_{n}", outcome="failed") for n in (1, 2)),
+        TestResult(id="tests/test_c.py::test_3", outcome="passed"),
+    ),
+    collect_errors=(NAMED, UNNAMED),
+)
 
 
 def answers() -> dict[str, Answer]:
@@ -268,6 +282,7 @@ def read() -> dict[str, Answer]:
             Statements(12, 1, (Finding(code="VER201", severity="error", message="about another", path="a.json"),)),
         ),
         "tests_run": TestsRun(sha("head"), 41, 39, 1, 0, 1, 3.2, (), (fails,)),
+        "tests_run_uncollected": TestsRun.of(sha("head"), HALF_COLLECTED, 50),
         "tests_run_dishonest": TestsRun(sha("head"), 41, 41, seconds=3, problems=("the hidden failing test passed",)),
         "explained": Explained(
             finding.code, finding.title, finding.explanation, finding.bad, finding.good, finding.hint,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from fakes.pull_sample import plan
-from fakes.said_sample import answers, views, worded
+from fakes.said_sample import HALF_COLLECTED, answers, views, worded
 from prd2pr.core.pr_text import BODY_LIMIT
 from prd2pr.core.records import Backlog
 from prd2pr.core.said.answers import Answer, LogLine, Logs, PlanShown, TestsRun
@@ -170,6 +170,13 @@ def test_every_command_that_changes_something_has_its_own_sentence() -> None:
     said = [render_answer(answer) for name, answer in ANSWERS.items() if name.startswith("carried_")]
     assert len(said) > 15
     assert not any("was carried out" in text for text in said)
+
+
+def test_each_test_is_counted_once() -> None:
+    """Of two modules that cannot be collected, the tests of one are known by name."""
+    it = TestsRun.of("a" * 40, HALF_COLLECTED, 50)
+    assert (it.collected, it.passed, it.failed, it.errors, it.skipped) == (4, 1, 2, 1, 0)
+    assert len(it.uncollected) == 1
 
 
 def test_numbers_have_denominators() -> None:

@@ -81,6 +81,8 @@ def test_what_is_finished_is_proved_again_when_its_base_or_head_moved_and_not_be
     world = new(files={".prd2pr.yml": "approval: none\n"})
     world.push_prd("prds/calc.md", PRD)
     assert world.act().outputs["outcome"] == "done"
+    outcome, refused = said_to(world, "/tdd next")
+    assert outcome == "refused" and "**Next:** Every story is settled. Review it and merge." in refused
     for moves, proved in ((False, False), (True, True), (False, False)):
         if moves:
             world.push({"notes.txt": "More.\n"}, "ada")

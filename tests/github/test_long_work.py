@@ -94,6 +94,18 @@ def test_a_budget_that_is_used_up_ends_the_run_with_the_command_to_go_on(started
     assert started.phases()[6:] == ["green(calc-1)", "integrated(calc-1)"]
 
 
+def test_a_budget_that_is_used_up_before_the_plan_names_what_helps_there(new):
+    world = new(files={".prd2pr.yml": "budget: {minutes_per_run: 0.000001}\n"})
+    issue = world.open_issue("A small calculator", PRD, labels=("prd2pr",))
+    world.push_prd("prds/calc.md", PRD)
+    of_issue, of_file = world.settle()[1:]
+    assert (of_issue.outputs["outcome"], of_file.outputs["outcome"]) == ("budget", "budget")
+    (told,) = (row.body for row in world.comments(issue.number))
+    assert "under `budget` in `.prd2pr.yml`" in told and "take the label `prd2pr` off" in told
+    assert "`prd2pr run`" not in told + of_file.output
+    assert "run the workflow with `prd` set to `calc`" in of_file.output
+
+
 def test_a_command_that_no_budget_is_left_for_is_answered_and_not_tried_by_every_schedule(started):
     """The first attempt is refused, and a second one would cost more than the run may."""
     number = started.pull().number

@@ -19,6 +19,7 @@ from prd2pr.core.records import Prd, Status
 from prd2pr.core.said.answers import Answer, Failed, NotNow
 from prd2pr.core.said.markers import head_in, status_marker, waiting_marker
 from prd2pr.core.said.over import as_over
+from prd2pr.core.two_names import in_comments
 from prd2pr.errors import BranchMoved, HubProblem, Prd2prError, SpendLimit, StateByHand, Stopped
 from prd2pr.flows import hand_edits
 from prd2pr.flows.drain import Inbox
@@ -43,7 +44,8 @@ def handle(host: Host, event: Event) -> tuple[Ending, ...]:
     if refusal is not None:
         return (refusal,)
     endings = tuple(attempted(host, event, about) for about in subjects_of(host, event))
-    return endings or (Ending("nothing-to-do", "the event is about no PRD"),)
+    endings = endings or (Ending("nothing-to-do", "the event is about no PRD"),)
+    return tuple(replace(each, next=in_comments(each.next)) for each in endings)
 
 
 def attempted(host: Host, event: Event, about: About) -> Ending:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from prd2pr.core.ahead import Ahead, Outlook, ahead, order_story
-from prd2pr.core.next_step import next_step
+from prd2pr.core.decide import Rest
+from prd2pr.core.next_step import changed_after, next_step
 from prd2pr.core.paths import TDD_ROOT
 from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import Cycle
 from prd2pr.flows.decisions import found_in
+from prd2pr.flows.peoples_work import unjudged
 from prd2pr.flows.replan import prd_gone
 from prd2pr.flows.session import Session
 from prd2pr.repo.git import Git
@@ -32,7 +34,12 @@ def what_is_ahead(session: Session, state: BranchState) -> Ahead:
 
 def step_ahead(session: Session, state: BranchState) -> NextStep:
     view = standing_outlook(session, state)
-    return next_step(view, ahead(view))
+    found = ahead(view)
+    finished = isinstance(found, Rest) and found.outcome == "done"
+    changed = unjudged(session.git, state.commit, session.rules) if finished else ()
+    if changed:
+        return changed_after(len(changed), local=view.local, head=session.branch, base=state.project.base_branch)
+    return next_step(view, found)
 
 
 def touched_since_red(git: Git, commit: str, cycle: Cycle) -> str:

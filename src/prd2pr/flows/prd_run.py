@@ -14,7 +14,7 @@ from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import ProjectState, Status
 from prd2pr.core.said.answers import Answer, Carried, Failed, Illegal, NotNow
 from prd2pr.core.said.markers import is_proved_in, status_marker, tracking_marker, waiting_marker
-from prd2pr.core.said.status import Refuted
+from prd2pr.core.said.status import RAISE_THE_LIMIT, Refuted
 from prd2pr.errors import BranchMoved, HubProblem, Prd2prError, SpendLimit, StateProblem, Stopped
 from prd2pr.flows.ci_watch import stopped_by_ci
 from prd2pr.flows.drain import Inbox, Taken
@@ -219,9 +219,13 @@ def phases(run: PrdRun, session: Session, steps: int | None) -> Rest:
 
 
 def out_of_budget(run: PrdRun, limit: SpendLimit) -> Rest:
-    """Between two phases, so nothing is lost. Before there is a plan there is no command to go on with."""
+    """Between two phases, so nothing is lost. Before there is a plan there is no pull request to comment under."""
     if run.host.git.branch_head(run.session.branch) is None:
-        raise limit
+        issue, prd = run.session.issue, run.session.prd
+        label = run.host.config.labels.trigger
+        anew = f"take the label `{label}` off #{issue} and give it again"
+        again = anew if issue else f"run the workflow with `prd` set to `{prd.id}`"
+        raise SpendLimit(limit.what, where=prd.path, remedy=f"{RAISE_THE_LIMIT}, then {again}.") from limit
     return Rest("budget", limit.what, "/tdd run")
 
 

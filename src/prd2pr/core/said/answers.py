@@ -11,16 +11,18 @@ from typing import ClassVar
 
 from prd2pr.core.budget import Unit, amount
 from prd2pr.core.decide import Rest
-from prd2pr.core.evidence import Finding, TestResult
+from prd2pr.core.evidence import Failure, Finding, RunReport, TestResult
 from prd2pr.core.next_step import what_helps
 from prd2pr.core.picture_parts import CostRow, Figure, NextStep, StoryRow
 from prd2pr.core.records import Sprint, Status
 from prd2pr.core.refusal import Refusal
 from prd2pr.core.said.plans import PlanDiff, PlanView
 from prd2pr.core.statement import Statements
+from prd2pr.core.two_names import in_comments
 from prd2pr.errors import Prd2prError
 
 NOTHING_NEXT = NextStep("")
+NOT_PASSED = ("failed", "xpassed", "error")
 WAITS = ("waiting", "paused", "blocked")  # outcomes after which the same command can be carried out
 
 # --- a command that was not carried out -------------------------------------------------------------------------------
@@ -98,7 +100,7 @@ class Failed:
 
     @classmethod
     def of(cls, command: str, error: Prd2prError) -> Failed:
-        return cls(command, error.what, error.where, error.remedy, error.code)
+        return cls(command, error.what, error.where, in_comments(error.remedy), error.code)
 
 
 # --- a command that was carried out -----------------------------------------------------------------------------------
@@ -317,6 +319,25 @@ class TestsRun:
     seconds: float = 0
     problems: tuple[str, ...] = ()  # why the run is not honest
     not_passed: tuple[TestResult, ...] = ()
+    uncollected: tuple[Failure, ...] = ()  # what could not be collected, where no test of it is known by name
+
+    @classmethod
+    def of(cls, sha: str, report: RunReport, shown: int) -> TestsRun:
+        """Each test counts once. Those of a module that could not be collected are among the results already."""
+        outcomes = [result.outcome for result in report.results]
+        told = {result.failure for result in report.results}
+        return cls(
+            sha=sha,
+            collected=len(outcomes),
+            passed=outcomes.count("passed") + outcomes.count("xfailed"),
+            failed=outcomes.count("failed") + outcomes.count("xpassed"),
+            errors=outcomes.count("error"),
+            skipped=outcomes.count("skipped"),
+            seconds=report.seconds,
+            problems=report.problems,
+            not_passed=tuple(each for each in report.results if each.outcome in NOT_PASSED)[:shown],
+            uncollected=tuple(failure for failure in report.collect_errors if failure not in told),
+        )
 
 
 @dataclass(frozen=True)

@@ -138,9 +138,10 @@ def next_on_host(picture: PullPicture, rest: Rest | None, problem: Failed | None
     return BY_RUN.get(rest.outcome, picture.next)
 
 
+RAISE_THE_LIMIT = "Raise the limit under `budget` in `.prd2pr.yml` on the base branch"
 BY_RUN = {
     "deadline": NextStep("Another run goes on by itself. Nothing for you to do."),
-    "budget": NextStep("Raise the limit under `budget` in `.prd2pr.yml` on the base branch, then comment", "/tdd run"),
+    "budget": NextStep(f"{RAISE_THE_LIMIT}, then comment", "/tdd run"),
 }
 
 

@@ -12,7 +12,8 @@ from prd2pr.core.effects.stories import cycle_of
 from prd2pr.core.found import Found
 from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.refusal import Refusal
-from prd2pr.core.said.answers import Answer, Illegal, NotNow
+from prd2pr.core.said.answers import NOTHING_NEXT, Answer, Illegal, NotNow
+from prd2pr.core.two_names import in_comments
 from prd2pr.flows.decisions import Decided, decide
 from prd2pr.flows.obey.approving import approval_by_working, approved, awaited, once_approved
 from prd2pr.flows.obey.meant import stories_meant
@@ -70,13 +71,14 @@ def not_granted(session: Session, state: BranchState, ordered: Ordered, view: Ou
     following = ahead(view)
     if isinstance(following, Rest):
         really = what_is_ahead(session, state) if awaited(session, state) else following
-        return NotNow.of(shown, replace(following, next=really.next) if isinstance(really, Rest) else following)
+        why = NotNow.of(shown, replace(following, next=really.next) if isinstance(really, Rest) else following)
+        return why if why.next != NOTHING_NEXT else replace(why, next=step_ahead(session, state))
     meant = following.story.id
     refusal = illegal(session, view.found, ordered.command.name, meant)
     if refusal is not None:
         return Illegal(refusal, step_ahead(session, state))
     stop = used_up(session, state, meant)
-    return NotNow(shown, stop.what, NextStep(stop.remedy)) if stop else None
+    return NotNow(shown, stop.what, NextStep(in_comments(stop.remedy))) if stop else None
 
 
 def illegal(session: Session, found: Found, name: str, story: str) -> Refusal | None:

@@ -43,18 +43,7 @@ def tests_run(asked: Asked) -> Answer:
     report = forgetful(asked.session.runner).run(
         RunRequest(code_tree=asked.session.git.code_tree(asked.state.commit), paths=paths)
     )
-    outcomes = [result.outcome for result in report.results]
-    return TestsRun(
-        sha=asked.state.commit,
-        collected=len(outcomes),
-        passed=outcomes.count("passed") + outcomes.count("xfailed"),
-        failed=outcomes.count("failed") + outcomes.count("xpassed"),
-        errors=outcomes.count("error") + len(report.collect_errors),
-        skipped=outcomes.count("skipped"),
-        seconds=report.seconds,
-        problems=report.problems,
-        not_passed=tuple(each for each in report.results if each.outcome in ("failed", "error"))[:MOST_SHOWN],
-    )
+    return TestsRun.of(asked.state.commit, report, MOST_SHOWN)
 
 
 def forgetful(runner: TestRunner) -> TestRunner:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from prd2pr.core.budget import SCOPE_NAMES, Budget, Scope, Unit
 from prd2pr.core.command_help import help_rows
@@ -34,6 +35,7 @@ from prd2pr.core.said.answers import (
     StateShown,
     StoryStatusShown,
 )
+from prd2pr.core.two_names import in_comments
 from prd2pr.flows.decisions import found_in
 from prd2pr.flows.drive import head_of
 from prd2pr.flows.obey.asked import Asked
@@ -213,7 +215,8 @@ def show_help(asked: Asked) -> Answer:
 
 
 def explain(asked: Asked) -> Answer:
-    return explained(asked.command.code)
+    found = explained(asked.command.code)
+    return replace(found, explanation=in_comments(found.explanation), hint=in_comments(found.hint))
 
 
 READS: dict[str, Callable[[Asked], Answer]] = {
