@@ -1,6 +1,7 @@
 """The baseline of `cycle_vs_bare`: the same trees, the same pytest runs over the same paths, the same commits.
 
-And nothing else: no gate, no evidence, no fresh checkout, no canary.
+And nothing else: no gate, no evidence, no fresh checkout, no canary. The trial of deliberate faults runs the story's
+tests some dozens of times; here it counts as one plain run of them.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ def git(repo: Path, *arguments: str) -> str:
 
 
 def count_runs(repo: Path) -> int:
-    """Each test run that really happened left one file in the cache."""
-    return len(list((repo / ".git/prd2pr/cache/runs").glob("*.json")))
+    """Each test run and each trial of faults that really happened left one file in the cache."""
+    cache = repo / ".git/prd2pr/cache/runs"
+    return len([*cache.glob("*.json"), *cache.glob("*.bite")])
 
 
 def plan(repo: Path, story: str, before: str, runs: int) -> list[BareStep]:
@@ -48,11 +50,12 @@ def plan(repo: Path, story: str, before: str, runs: int) -> list[BareStep]:
 
 
 def runs_of(phase: str, story: str) -> tuple[tuple[str, ...], ...]:
-    """RED looks at the base once, then at the new tests, then at these again in another order."""
+    """RED looks at the base once, then at the new tests, then at these again in another order; GREEN tries faults."""
     whole: tuple[str, ...] = ()
+    own = (f"tests/tdd/{story}",)
     return {
-        "red": (whole, whole, (f"tests/tdd/{story}",)),
-        "green": (whole,),
+        "red": (whole, whole, own),
+        "green": (whole, own),
         "refactor": (whole,),
         "integrated": (whole,),
     }.get(phase, ())

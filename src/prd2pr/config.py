@@ -62,7 +62,7 @@ Globs = Annotated[tuple[NonEmpty, ...], BeforeValidator(_globs, json_schema_inpu
 
 
 class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, strict=True)
 
 
 class Labels(Section):

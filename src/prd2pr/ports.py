@@ -142,7 +142,7 @@ class TestRunner(Protocol):
         """Begin to try faults, in as clean a room; the function that is given back waits for what came of it."""
         ...
 
-    def expect(self, hash_seed: int = 0) -> None:
+    def expect(self, hash_seed: int = 0, processes: int = 1) -> None:
         """A run will be asked for soon; whoever can prepare for it may."""
         ...
 

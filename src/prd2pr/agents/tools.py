@@ -30,7 +30,7 @@ class Desk:
 
 
 class Arguments(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class ReadFile(Arguments):

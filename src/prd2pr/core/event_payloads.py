@@ -16,7 +16,7 @@ Flag = Annotated[bool, BeforeValidator(lambda given: bool(given) if given is Non
 
 
 class Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True, defer_build=True)
 
 
 class UserPart(Part):

@@ -176,7 +176,8 @@ def phase_step(session: Session, position: Position, phase: Phase) -> str | Rest
         session.progress.say("story", id=position.story.id, title=position.story.title)
     started = session.clock.monotonic()
     if phase in GATED:
-        session.runner.expect()  # while the model thinks
+        # While the model thinks. In GREEN the deliberate faults are tried beside the run of the suite.
+        session.runner.expect(processes=2 if phase is Phase.GREEN else 1)
     position, taken_up = take_up(session, position, phase)
     crossed = landed(session, position, taken_up or cross(session, position, phase), started)
     if isinstance(crossed, Stuck):

@@ -14,7 +14,7 @@ from prd2pr.runners.canary import Canary
 
 MOST_ANEW = 3  # mutants that need a run from the beginning: constants of a module, what runs on import
 # How failures are worded matters to nobody here, and wording takes longer than most tests.
-QUICK = ("--tb=native", "--verbosity=0")
+QUICK = ("--tb=no", "--verbosity=0")
 SECONDS = 120  # for all faults of a step, after the first look
 
 

@@ -63,6 +63,7 @@ class PytestRunner:
         self._identity = ""
         self._spares = Spares(python, sandboxed=sandboxed, seconds=self._settings.timeout_seconds)
         self._many = many
+        self._trial: _Biting | None = None
         if many:
             self.expect()
 
@@ -78,9 +79,9 @@ class PytestRunner:
         """What a run will have, in the words of `core.isolation`."""
         return self._spares.sandbox.had
 
-    def expect(self, hash_seed: int = 0) -> None:
-        """A run is about to be asked for: pytest is loaded meanwhile, by a process that knows nothing of it yet."""
-        self._spares.start(hash_seed)
+    def expect(self, hash_seed: int = 0, processes: int = 1) -> None:
+        """Runs are about to be asked for: pytest is loaded meanwhile, by processes that know nothing of it yet."""
+        self._spares.start(hash_seed, processes)
 
     def run(self, request: RunRequest) -> RunReport:
         with self._spares.take(request.hash_seed) as spare:
@@ -116,7 +117,8 @@ class PytestRunner:
             arguments = [argument for argument in parameters["args"] if argument not in unread]
             quick = {"args": [*arguments, *QUICK], "bite": order_of(request, canaries, texts)}
             spare.started.send({**parameters, **quick})
-            return _Biting(stack.pop_all(), spare, request, self._settings).result
+            self._trial = _Biting(stack.pop_all(), spare, request, self._settings)
+            return self._trial.result
 
     # --- running ------------------------------------------------------------------------------------------------------
 
@@ -125,8 +127,9 @@ class PytestRunner:
     ) -> Watched:
         parameters = self._parameters(request, spare.rooms, project, canaries, before)
         spare.started.send(parameters)
-        for hash_seed in request.followed_by or ((0,) if self._many else ()):
-            self._spares.start(hash_seed)
+        if self._trial is None or self._trial.is_over():  # a third would be in the way of two that are waited for
+            for hash_seed in request.followed_by or ((0,) if self._many else ()):
+                self._spares.start(hash_seed)
         return spare.started.follow(
             timeout_seconds=self._settings.timeout_seconds,
             stall_seconds=self._settings.stall_seconds,
@@ -234,6 +237,9 @@ class _Biting:
                 stall_seconds=max(self._settings.stall_seconds, 60),
                 full=DiskUse(self._spare.rooms.writable).is_too_much,
             )
+
+    def is_over(self) -> bool:
+        return not self._thread.is_alive()
 
     def result(self) -> Bite:
         self._thread.join()

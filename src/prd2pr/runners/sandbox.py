@@ -7,6 +7,7 @@ import secrets
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -59,9 +60,17 @@ class Places:
     directory: Path
 
 
-@cache
+_finding = threading.Lock()
+
+
 def find_sandbox(python: Path) -> Sandbox:
-    """The first that can be had, tried with everything but the tests."""
+    """The first that can be had, tried with everything but the tests. Found once."""
+    with _finding:
+        return _found(python)
+
+
+@cache
+def _found(python: Path) -> Sandbox:
     refusals: list[Refusal] = []
     for door in _doors():
         tried = _rehearse(door, python)

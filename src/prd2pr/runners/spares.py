@@ -10,7 +10,7 @@ import tempfile
 import threading
 import weakref
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,40 +72,74 @@ class Spare:
         self.rooms.clear()
 
 
+class _Coming:
+    """A spare that is being started in the background: finding out about the sandbox takes a while, the first time."""
+
+    def __init__(self, make: Callable[[], Spare]) -> None:
+        self._make = make
+        self._made: Spare | BaseException | None = None
+        self._thread = threading.Thread(target=self._start)
+        self._thread.start()
+
+    def _start(self) -> None:
+        try:
+            self._made = self._make()
+        except Exception as problem:  # noqa: BLE001 raised where the spare is wanted
+            self._made = problem
+
+    def arrived(self) -> Spare:
+        self._thread.join()
+        if isinstance(self._made, Spare):
+            return self._made
+        raise self._made or RuntimeError("the thread that starts a test process was cut off")
+
+    def put_away(self) -> None:
+        self._thread.join()
+        if isinstance(self._made, Spare):
+            self._made.put_away()
+
+
 class Spares:
-    """At most one for each hash seed, which an interpreter takes when it starts and never again."""
+    """Kept by hash seed, which an interpreter takes when it starts and never again."""
 
     def __init__(self, python: Path, *, sandboxed: bool, seconds: int) -> None:
         self._python = python
         self._sandboxed = sandboxed
         self._seconds = seconds
-        self._ready: dict[int, list[Spare]] = defaultdict(list)
+        self._ready: dict[int, list[_Coming]] = defaultdict(list)
         weakref.finalize(self, _put_away, self._ready)  # also when the program ends
 
     @property
     def sandbox(self) -> Sandbox:
-        return find_sandbox(self._python) if self._sandboxed else NO_SANDBOX
+        return _sandbox_for(self._python, sandboxed=self._sandboxed)
 
-    def start(self, hash_seed: int) -> None:
-        if not self._ready[hash_seed]:
-            self._ready[hash_seed].append(self._new(hash_seed))
+    def start(self, hash_seed: int, processes: int = 1) -> None:
+        """So many are ready, or soon will be."""
+        ready = self._ready[hash_seed]
+        ready += [_Coming(self._maker(hash_seed)) for _ in range(processes - len(ready))]
 
     @contextmanager
     def take(self, hash_seed: int) -> Iterator[Spare]:
         ready = self._ready[hash_seed]
-        spare = ready.pop() if ready else self._new(hash_seed)
+        spare = ready.pop(0).arrived() if ready else self._maker(hash_seed)()
         try:
             yield spare
         finally:
             spare.put_away()
 
-    def _new(self, hash_seed: int) -> Spare:
-        return start_spare(self._python, hash_seed, self.sandbox, self._seconds)
+    def _maker(self, hash_seed: int) -> Callable[[], Spare]:
+        """It knows nothing of this object, which would else live as long as its spares."""
+        python, sandboxed, seconds = self._python, self._sandboxed, self._seconds
+        return lambda: start_spare(python, hash_seed, _sandbox_for(python, sandboxed=sandboxed), seconds)
 
 
-def _put_away(ready: dict[int, list[Spare]]) -> None:
-    for spare in [spare for spares in ready.values() for spare in spares]:
-        spare.put_away()
+def _sandbox_for(python: Path, *, sandboxed: bool) -> Sandbox:
+    return find_sandbox(python) if sandboxed else NO_SANDBOX
+
+
+def _put_away(ready: dict[int, list[_Coming]]) -> None:
+    for coming in [coming for comings in ready.values() for coming in comings]:
+        coming.put_away()
 
 
 def start_spare(python: Path, hash_seed: int, sandbox: Sandbox, seconds: int) -> Spare:
