@@ -119,7 +119,8 @@ class RunRequest:
     restore: Mapping[str, str] = field(default_factory=dict)  # path -> blob put back before the run (locked files)
     canary_dirs: tuple[str, ...] = ()  # directories whose conftest the canaries must live under
     afresh: bool = False  # run it, whatever is known of an earlier run
-    followed_by: tuple[int, ...] = ()  # hash seeds of the runs that will be asked for next; no part of the question
+    # Hash seeds of the runs that will be asked for at once after this one, if it is known; no part of the question.
+    followed_by: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)

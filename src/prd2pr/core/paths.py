@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from prd2pr.core.evidence import PathKind
@@ -143,6 +144,7 @@ class PathRules:
 CONVENTIONS = PathRules()
 
 
+@lru_cache(maxsize=1 << 15)  # every phase asks about every file of the tree
 def classify_path(path: str, rules: PathRules = CONVENTIONS) -> PathKind:
     parts = PurePosixPath(path.lower()).parts
     if not parts:

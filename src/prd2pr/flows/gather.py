@@ -112,13 +112,13 @@ class _Case:
         directories: Iterable[str],
         restore: Mapping[str, str] | None = None,
         *,
-        repeated: bool = False,
+        followed_by: tuple[int, ...] | None = None,
         afresh: bool = False,
     ) -> RunReport:
         """The whole suite after the step, with canaries beside the tests that the step is about."""
         places = tuple(sorted({*directories} & _directories(self.pair.head.entries)))
         request = RunRequest(self.pair.head.tree, restore=restore or {}, canary_dirs=places, afresh=afresh)
-        return self.gathering.runner.run(replace(request, followed_by=(REPEAT_SEED,)) if repeated else request)
+        return self.gathering.runner.run(replace(request, followed_by=followed_by))
 
     def common(self) -> dict[str, Any]:
         """What evidence of every phase says."""
@@ -165,7 +165,7 @@ def _red(case: _Case) -> Evidence:
     pair, base = case.pair, case.base_report
     touched = [change.path for change in pair.changed(*LOCKED_KINDS)]
     modules = [path for path in touched if is_test_module(path)]
-    head = case.head_report(_parents(modules), repeated=True)
+    head = case.head_report(_parents(modules), followed_by=(REPEAT_SEED,))
     tests = red_tests(_texts(pair.base.test_texts, modules), _texts(pair.head.test_texts, modules), base, head)
     comparison = compare(base, head)
     kept = tuple(test for test in comparison.regressed if test not in tests.carried)
@@ -301,7 +301,8 @@ def _integrated(case: _Case) -> Evidence:
     there = [moved_id(test, moved) for test in claimed]
     expected = {moved.get(path, path): blob for path, blob in pair.base.locked.items()}
     locked = pair.locked_files(expected, lambda path: path in moved.values())
-    head = case.head_report(_still_found(pair, zip(claimed, there, strict=True)), _restored(locked))
+    directories = _still_found(pair, zip(claimed, there, strict=True))
+    head = case.head_report(directories, _restored(locked), followed_by=())  # the next story begins with its design
     tests = expanded(there, head)
     return Evidence(
         **case.common(),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from prd2pr.core.prd import decode_prd, parse_prd
 from prd2pr.core.prd_files import fits, why_none
 from prd2pr.core.records import Prd
@@ -27,7 +29,12 @@ def id_at(git: Git, commit: str, path: str) -> str:
 def read_at(git: Git, commit: str, path: str) -> Prd | InputInvalid | None:
     """None: it is not there."""
     data = git.read(commit, path)
+    return None if data is None else _parsed(data, path)
+
+
+@lru_cache(maxsize=32)  # the same few texts are asked about before and after every step
+def _parsed(data: bytes, path: str) -> Prd | InputInvalid:
     try:
-        return parse_prd(decode_prd(data, path), path) if data is not None else None
+        return parse_prd(decode_prd(data, path), path)
     except InputInvalid as problem:
         return problem

@@ -76,7 +76,8 @@ class Git:
         self._digest = hashlib.sha256 if object_format == "sha256" else hashlib.sha1
         self._code_trees: dict[str, str] = {}
         self._author: tuple[str, str] | None = None
-        # Trees never change, and the same few are looked at again and again.
+        # Objects never change, and the same few are looked at again and again.
+        self._trees = lru_cache(maxsize=1024)(self._find_tree)
         self._listed = lru_cache(maxsize=6)(self._list)
         self._compared = lru_cache(maxsize=64)(self._compare)
 
@@ -163,10 +164,17 @@ class Git:
 
     def tree(self, commit: str) -> str:
         """The tree of a commit; a tree is its own."""
+        return self._trees(commit) if self._is_id(commit) else self._find_tree(commit)
+
+    def _find_tree(self, commit: str) -> str:
         found = self._objects.info(f"{commit}^{{tree}}")
         if found is None:
             raise self._unknown(commit)
         return found.id
+
+    def _is_id(self, name: str) -> bool:
+        """A name that means the same for ever."""
+        return len(name) == 2 * self._digest().digest_size and not name.strip("0123456789abcdef")
 
     def merge_base(self, a: str, b: str) -> str | None:
         """None: the two have no common ancestor."""

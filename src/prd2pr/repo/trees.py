@@ -126,11 +126,14 @@ def export_tree(plain: GitRunner, tree: str, directory: Path, overlay: Mapping[s
         raise FileExistsError(f"{directory} is not empty: an export must be fresh")
     for path in overlay:
         check_path(path)
-    with temporary_index() as env:
+    with temporary_index() as index:
+        env = {**index, **work_tree(directory)}
+        if not overlay:
+            plain.out("read-tree", "--reset", "-u", tree, env=env)
+            return
         plain.out("read-tree", tree, env=env)
-        if overlay:
-            update_index(plain, env, overlay, len(tree))
-        plain.out("checkout-index", "--all", "--quiet", env={**env, **work_tree(directory)})
+        update_index(plain, env, overlay, len(tree))
+        plain.out("checkout-index", "--all", "--quiet", env=env)
 
 
 def snapshot_directory(plain: GitRunner, directory: Path, base_tree: str) -> str:

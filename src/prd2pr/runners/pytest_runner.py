@@ -128,7 +128,8 @@ class PytestRunner:
         parameters = self._parameters(request, spare.rooms, project, canaries, before)
         spare.started.send(parameters)
         if self._trial is None or self._trial.is_over():  # a third would be in the way of two that are waited for
-            for hash_seed in request.followed_by or ((0,) if self._many else ()):
+            likely = (0,) if self._many else ()
+            for hash_seed in likely if request.followed_by is None else request.followed_by:
                 self._spares.start(hash_seed)
         return spare.started.follow(
             timeout_seconds=self._settings.timeout_seconds,
