@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Generic, Literal
 
 from prd2pr.agents.answers import WorkReport, common_schema, plain_schema
@@ -98,7 +99,12 @@ def _tools(role: Role[Any], *, alone: bool) -> tuple[Tool, ...]:
         return ()
     if alone:
         return tools_for(role.tools, plain_schema(role.output))
-    return tools_for(TOOLS, common_schema(other.output for other in ROLES.values() if other.tools))
+    return _shared_tools()
+
+
+@cache
+def _shared_tools() -> tuple[Tool, ...]:
+    return tools_for(TOOLS, common_schema(role.output for role in ROLES.values() if role.tools))
 
 
 def _sent(talk: list[Message]) -> tuple[Message, ...]:

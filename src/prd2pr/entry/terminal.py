@@ -10,11 +10,8 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from rich.console import Console
-from rich.live import Live
-from rich.spinner import Spinner
 from rich.text import Text
 
 from prd2pr.core.evidence import Evidence, Verdict
@@ -22,6 +19,10 @@ from prd2pr.core.news import check_news
 from prd2pr.core.wording import quiet_commands
 from prd2pr.entry.terminal_lines import WIDEST, error_lines, lines_of, verdict_lines
 from prd2pr.errors import Prd2prError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.live import Live
 
 OFF = ("", "0", "false")
 
@@ -33,11 +34,19 @@ def lively(stream: TextIO, env: Mapping[str, str]) -> bool:
     return stream.isatty()
 
 
+def _console(stream: TextIO) -> Console:
+    from rich.console import Console  # loaded where somebody watches
+
+    return Console(file=stream, force_terminal=True, highlight=False)
+
+
 class UnderWay:
     """The moving line: what is being done, and for how long."""
 
     def __init__(self, line: Text, clock: Callable[[], float]) -> None:
         self.line, self.clock, self.started = line, clock, clock()
+        from rich.spinner import Spinner  # loaded where somebody watches
+
         self.spinner = Spinner("dots")
 
     def __rich__(self) -> Text:
@@ -57,9 +66,7 @@ class Terminal:
         self.encoding = getattr(stream, "encoding", None) or "utf-8"
         self.lost = False  # nobody reads any more
         environment = os.environ if env is None else env
-        self.console = (
-            Console(file=stream, force_terminal=True, highlight=False) if lively(stream, environment) else None
-        )
+        self.console = _console(stream) if lively(stream, environment) else None
         self.live: Live | None = None
 
     def __enter__(self) -> Terminal:
@@ -96,6 +103,8 @@ class Terminal:
     def _move(self, line: Text) -> None:
         self.close()
         if self.console and not self.lost:
+            from rich.live import Live
+
             self.live = Live(UnderWay(self._writable(line), self.clock), console=self.console, transient=True)
             self.live.start()
 
