@@ -43,7 +43,7 @@ class Outlook:
     mode: ApprovalMode = "given"
     only: str = ""  # the story that is asked about; empty: whichever is next
     touched: Callable[[Cycle], str] = untouched  # a locked test of the story that somebody has changed
-    gone: Rest | None = None  # the PRD was deleted where it came from, or is not readable there
+    gone: Rest | None = None  # the PRD was deleted, cannot be read or planned as it is now
 
     @property
     def local(self) -> bool:

@@ -20,7 +20,7 @@ from prd2pr.flows.peoples_work import step_of
 from prd2pr.flows.phases import Crossing, Phased, cross, withheld_green
 from prd2pr.flows.planning import make_plan
 from prd2pr.flows.readiness import carried_out_elsewhere, ready_head
-from prd2pr.flows.replan import prd_changed, prd_gone, replan
+from prd2pr.flows.replan import outdated, prd_changed, prd_gone, replan
 from prd2pr.flows.session import Session
 from prd2pr.flows.twins import refuse_twins
 from prd2pr.flows.workbench import sweep
@@ -159,9 +159,9 @@ def plan_first(session: Session, head: str, state: BranchState) -> str | Rest | 
     if not state.planned:
         return plan_step(session, head)
     gone = prd_gone(session, state)
-    if gone is not None or not prd_changed(session, state):
-        return gone
-    return replan(session, head)
+    if gone is None and prd_changed(session, state):
+        return replan(session, head)
+    return gone or outdated(session, state)
 
 
 def plan_step(session: Session, head: str) -> str:

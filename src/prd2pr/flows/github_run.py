@@ -312,7 +312,7 @@ def tell_where_people_look(run: PrdRun, problem: Prd2prError, *, answered: bool)
         tell(run, Rest("stopped", problem.what, problem.remedy), problem)
         return
     number = run.session.issue or (run.inbox.spoken.number if run.inbox.spoken else None)
-    if number is not None and not answered:
+    if number is not None and not (answered or run.told):
         complain(run.host, number, run.session.prd.id, Failed.of("this run", problem))
 
 

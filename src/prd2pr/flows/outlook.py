@@ -10,7 +10,7 @@ from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import Cycle
 from prd2pr.flows.decisions import found_in
 from prd2pr.flows.peoples_work import unjudged
-from prd2pr.flows.replan import prd_gone
+from prd2pr.flows.replan import outdated, prd_gone
 from prd2pr.flows.session import Session
 from prd2pr.repo.git import Git
 from prd2pr.repo.store import BranchState
@@ -20,7 +20,8 @@ def outlook(session: Session, state: BranchState, only: str = "") -> Outlook:
     def touched(cycle: Cycle) -> str:
         return touched_since_red(session.git, state.commit, cycle)
 
-    return Outlook(found_in(state), session.approval, only, touched, prd_gone(session, state))
+    gone = prd_gone(session, state) or outdated(session, state)
+    return Outlook(found_in(state), session.approval, only, touched, gone)
 
 
 def standing_outlook(session: Session, state: BranchState) -> Outlook:

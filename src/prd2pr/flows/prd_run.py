@@ -19,6 +19,7 @@ from prd2pr.errors import BranchMoved, HubProblem, Prd2prError, SpendLimit, Stat
 from prd2pr.flows.ci_watch import stopped_by_ci
 from prd2pr.flows.drain import Inbox, Taken
 from prd2pr.flows.drive import drive, head_of, what_is_next
+from prd2pr.flows.failed_plans import failed_before, held_back, is_failed_plan, not_again, tell_failed
 from prd2pr.flows.hand_edits import refuse_hand_edits
 from prd2pr.flows.host import Host
 from prd2pr.flows.obey import obey
@@ -37,6 +38,7 @@ class PrdRun:
     inbox: Inbox
     pull: Pull | None
     asked: bool = False  # somebody wanted something of this run
+    told: bool = False  # what failed is told already, where people look
     steps: int = 0
     links: Links = field(default_factory=Links)
     changed: bool = False  # by a command that needs no phase
@@ -49,6 +51,8 @@ class PrdRun:
 def carry_on(run: PrdRun) -> Rest:
     """Between two phases the comments are read again: a `/tdd pause` is heard after the phase that is under way."""
     rest = begin(run) or stopped_by_ci(run.host.hub, run.session)
+    if rest is not None and run.host.git.branch_head(run.session.branch) is None:
+        return rest
     listen(run)
     while True:
         refuse_hand_edits(run.session)
@@ -74,6 +78,10 @@ def begin(run: PrdRun) -> Rest | None:
     state = session.store.load(head_of(session))
     if state.planned and state.prd is not None and state.prd.blob == session.prd.blob:
         return None
+    if not run.asked and failed_before(run.host, session, run.pull):
+        rest = not_again(session, run.pull)
+        run.session = held_back(session, rest)
+        return rest
     run.asked = True
     rest = phases(run, session, 1)
     return rest if run.steps == 0 else None
@@ -104,6 +112,8 @@ def ask_again(run: PrdRun) -> None:
 
 
 def goes_on(run: PrdRun) -> bool:
+    if run.session.outdated is not None:
+        return False
     return (status_of(run).order == "run" or unasked(run)) and (run.asked or not waits_for_money(run))
 
 
@@ -141,6 +151,8 @@ def carry_out(run: PrdRun, taken: Taken, rest: Rest | None) -> Rest | None:
     run.asked = True
     before = head_of(run.session)
     try:
+        if not taken.ordered.command.reads:
+            plan_again(run)
         return obeyed_to(run, taken, rest)
     except BranchMoved:
         run.session.journal.follow(before, head_of(run.session))
@@ -151,6 +163,19 @@ def carry_out(run: PrdRun, taken: Taken, rest: Rest | None) -> Rest | None:
         raise  # not the command's fault, and nothing that comes after it would fare better
     except Prd2prError as problem:
         return failed(run, taken, problem)
+
+
+def plan_again(run: PrdRun) -> None:
+    """What could not be planned before is tried once more where a person orders something."""
+    held = run.session.outdated
+    if held is None or held.blob == run.session.prd.blob:  # what it is to say now is not known
+        return
+    run.session = replace(run.session, outdated=None)
+    try:
+        phases(run, run.session, 1)
+    except Prd2prError:
+        run.session = replace(run.session, outdated=held)
+        raise
 
 
 def failed(run: PrdRun, taken: Taken, problem: Prd2prError) -> Rest:
@@ -210,12 +235,21 @@ def phases(run: PrdRun, session: Session, steps: int | None) -> Rest:
     try:
         driven = drive(session, steps)
     except SpendLimit as limit:
+        plan_failed(run, limit)
         return out_of_budget(run, limit)
+    except Prd2prError as problem:
+        plan_failed(run, problem)
+        raise
     run.host.deadline.took(session.clock.monotonic() - started)
     run.steps += driven.steps
     if driven.steps:
         tell(run, None if unasked(run) else driven.rest)
     return driven.rest
+
+
+def plan_failed(run: PrdRun, problem: Prd2prError) -> None:
+    if is_failed_plan(run.session, problem):
+        run.told = tell_failed(run.host, run.session, run.pull, problem)
 
 
 def out_of_budget(run: PrdRun, limit: SpendLimit) -> Rest:
@@ -242,7 +276,13 @@ def tell(run: PrdRun, rest: Rest | None, problem: Prd2prError | None = None) -> 
 
 def shown(run: PrdRun, rest: Rest | None, problem: Prd2prError | None = None) -> Shown:
     return Shown(
-        run.session, rest, problem, run.host.commit_url, run.host.run_url, lambda head: proved_again(run, head)
+        run.session,
+        rest,
+        problem,
+        run.host.commit_url,
+        run.host.run_url,
+        lambda head: proved_again(run, head),
+        told=run.told,
     )
 
 

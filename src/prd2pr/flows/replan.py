@@ -119,6 +119,12 @@ def sprint_after(session: Session, state: BranchState, backlog: Backlog) -> Spri
     return sprint.model_copy(update={"stories": stories}) if stories != sprint.stories else None
 
 
+def outdated(session: Session, state: BranchState) -> Rest | None:
+    """The PRD says something else by now that could not be planned. A new plan ends it."""
+    held = session.outdated
+    return held.rest if held is not None and state.prd is not None and state.prd.blob == held.blob else None
+
+
 def prd_gone(session: Session, state: BranchState) -> Rest | None:
     """The PRD was deleted where it came from, or is unreadable or another one now: nothing is built for what nobody
     wants."""

@@ -10,6 +10,7 @@ from prd2pr.config import Config
 from prd2pr.core.approval import ApprovalMode
 from prd2pr.core.budget import Limits
 from prd2pr.core.crew import Crew
+from prd2pr.core.decide import Rest
 from prd2pr.core.gates import GatePolicy
 from prd2pr.core.paths import PathRules
 from prd2pr.core.records import Cursor, Prd, RunRecord, Spend
@@ -67,6 +68,14 @@ class Hired:
 
 
 @dataclass(frozen=True)
+class Outdated:
+    """Nothing is built by the plan of this text any more; and why."""
+
+    blob: str  # of the PRD that the plan was made from
+    rest: Rest
+
+
+@dataclass(frozen=True)
 class Session:
     git: Git
     store: StateStore
@@ -90,5 +99,6 @@ class Session:
     only_story: str = ""
     approval: ApprovalMode = "given"  # on a code host: what the configuration says
     issue: int | None = None  # that the PRD was made from, or that asked for it
+    outdated: Outdated | None = None
     secrets: Secrets = field(default_factory=Secrets)  # that no commit and no prompt may hold
     carried_out: Callable[[Cursor], None] = lambda _: None  # told right before the commit that carries a comment out

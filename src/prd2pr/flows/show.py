@@ -69,6 +69,7 @@ class Shown:
     commit_url: str = ""  # https://github.com/octo/calc/commit/
     run_url: str = ""
     prove: Callable[[str], Refuted | None] = lambda _: None  # asked of a head whose stories are all settled
+    told: bool = False  # of the problem, in a comment of its own
 
 
 @dataclass(frozen=True)
@@ -279,7 +280,7 @@ def asked_about(showing: Showing, view: StatusView) -> str:
         return f"blocked/{blocked[0].id}/{tries}" if blocked else f"blocked/{showing.head}"
     if view.headline in ("budget", "unproved"):
         return f"{view.headline}/{showing.head}"
-    if view.headline == "stopped" and showing.seen.problem:
+    if view.headline == "stopped" and showing.seen.problem and not showing.seen.told:
         return f"problem/{showing.seen.problem.code}/{showing.head}"
     return ""
 

@@ -1,0 +1,76 @@
+"""A plan that failed costs once: the schedule does not try it again, a person's word or a new text does."""
+
+from __future__ import annotations
+
+from world import PLAN, PRD, say
+
+TRIPLE = {
+    "key": "S9", "epic": "", "title": "Triple a number", "description": "As a user I triple numbers.",
+    "kind": "feature", "criteria": [{"text": "4 gives 12", "example": "triple(4) == 12"}],
+    "depends_on": ["calc-2"], "complexity": 1, "estimate_minutes": 5, "requirements": ["FR-3"],
+    "module": "calc.sums", "interface": "triple(a)", "source_paths": ["src/calc/sums.py"], "test_paths": [],
+}  # fmt: skip
+WITH_TRIPLE = f"{PRD}- **FR-3** A number can be tripled.\n"
+NO_STORIES = say({**PLAN, "stories": []})  # of a second attempt no transcript here knows anything
+
+
+def test_a_first_plan_that_failed_is_not_paid_for_again_by_the_schedule(new):
+    world = new()
+    good = world.answers_of_model["calc/plan/planner/1/1"]
+    world.answers_of_model["calc/plan/planner/1/1"] = NO_STORIES
+    world.push_prd("prds/calc.md", PRD)
+    assert world.act().outputs["outcome"] == "error"
+    (told,) = world.checks()
+    assert (told.name, told.conclusion) == ("prd2pr / plan(calc)", "neutral")
+    assert "not planned again by itself" in told.summary and "change `prds/calc.md` and push it" in told.summary
+    world.answers_of_model["calc/plan/planner/1/1"] = good
+    world.tick()
+    acted = world.act()
+    assert (acted.status, acted.outputs["outcome"]) == (0, "nothing-to-do"), acted.output
+    assert "no plan came of what `prds/calc.md` says now" in acted.out
+    assert set(world.bare.heads()) == {"main"}
+    world.dispatch(by="ada", prd="calc")
+    assert world.act().outputs["outcome"] == "waiting"
+    assert world.phases() == ["plan(calc)"]
+
+
+def test_the_plan_of_an_issue_that_failed_is_told_under_it_once_and_made_when_it_is_labelled_again(new):
+    world = new(branch="prd2pr/issue-1")
+    good = world.answers_of_model["calc/plan/planner/1/1"]
+    world.answers_of_model["issue-1/plan/planner/1/1"] = NO_STORIES
+    world.open_issue("A small calculator", PRD.partition("# A small calculator\n")[2])
+    world.label(1, "prd2pr")
+    del world.pending[0]
+    assert world.act().outputs["outcome"] == "error"
+    world.answers_of_model["issue-1/plan/planner/1/1"] = good
+    world.tick()
+    assert world.act().outputs["outcome"] == "nothing-to-do"
+    (told,) = world.comments(1)
+    assert "not planned again by itself" in told.body and "take the label away and give it again" in told.body
+    world.unlabel(1, "prd2pr")
+    world.label(1, "prd2pr")
+    del world.pending[0]
+    assert world.act().outputs["outcome"] == "waiting"
+    assert world.phases() == ["plan(issue-1)"]
+
+
+def test_where_a_changed_prd_could_not_be_planned_its_old_plan_is_not_built_and_an_order_plans_it_again(started):
+    number = started.pull().number
+    before = started.phases()
+    started.answers_of_model["calc/plan-2/planner/1/1"] = say({"stories": []})
+    started.push_prd("prds/calc.md", WITH_TRIPLE)
+    assert started.act().outputs["outcome"] == "error"
+    (told,) = [row.body for row in started.comments(number) if "not planned again by itself" in row.body]
+    assert "comment `/tdd next`" in told
+    assert [row.body for row in started.comments(number) if "was stopped by a problem" in row.body] == []
+    started.answers_of_model["calc/plan-2/planner/1/1"] = say({"stories": [TRIPLE]})
+    started.comment(number, "/tdd status", by="wendy")
+    started.tick()
+    assert [acted.status for acted in started.settle()] == [0, 0]
+    assert started.phases() == before
+    assert "no plan came of what `prds/calc.md` says now" in started.status_comment(number).body.lower()
+    started.comment(number, "/tdd next", by="wendy")
+    acted = started.act()
+    assert acted.status == 0, acted.output
+    assert "plan(calc): the PRD changed: 1 new, 2 kept" in started.subjects()
+    assert "no plan came" not in started.status_comment(number).body.lower()
