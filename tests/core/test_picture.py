@@ -189,6 +189,10 @@ def test_paused_aborted_and_skipped_stories() -> None:
     change(branch, "loyalty-1", status="backlog")
     picture = branch.picture()
     assert [row.outcome for row in picture.board] == ["aborted", "proven", "done without tests", "paused", "skipped"]
+    lost = [row for row in picture.requirements if row.verdict.startswith("not built")]
+    assert lost, "what only a story that was left out would have built"
+    assert all(any(row.id in each for each in picture.uncovered) for row in lost)
+    assert any("loyalty-5 was skipped" in each for each in picture.uncovered)
     assert cells(picture, "loyalty-4")[2] == "paused"
     assert cells(picture, "loyalty-5") == ["", "", "", "", ""]
 

@@ -29,6 +29,7 @@ from prd2pr.core.picture_facts import (
 )
 from prd2pr.core.picture_parts import (
     BOARD_PHASES,
+    LONGEST_NAME,
     NO_LIMITS,
     CommitFacts,
     CommitRow,
@@ -42,7 +43,7 @@ from prd2pr.core.picture_parts import (
     Tone,
 )
 from prd2pr.core.picture_steps import story_views
-from prd2pr.core.picture_trace import requirement_rows, trace_rows
+from prd2pr.core.picture_trace import requirement_rows, trace_rows, uncovered
 from prd2pr.core.records import UNTESTED_KINDS, Backlog, Cycle, Prd, Spend, Status, Step
 from prd2pr.core.wording import clip, duration, money, named, plain, token_count, visible
 
@@ -87,11 +88,12 @@ def picture(
     view = Outlook(Found(prd, status, backlog, cycles.get), mode, order_story(status, mode))
     following = following or ahead(view)
     state, tone = state_of(facts, following, unjudged)
+    requirements = requirement_rows(facts)
     commit_list = commit_rows(facts, tuple(strangers))
     return PullPicture(
         prd=prd.id,
         path=clip(visible(prd.path), 300),
-        title=clip(plain(prd.title), 160) or prd.id,
+        title=clip(plain(prd.title), LONGEST_NAME) or prd.id,
         head=clip(visible(head), 200),
         base=clip(visible(base), 200),
         state=state,
@@ -109,7 +111,8 @@ def picture(
         refused_writes=tuple(map(shown_write, refused_writes)),
         questions=tuple(clip(plain(question), 400) for question in backlog.questions),
         assumptions=tuple(clip(plain(assumption), 400) for assumption in backlog.assumptions),
-        requirements=requirement_rows(facts),
+        requirements=requirements,
+        uncovered=uncovered(requirements),
         trace=trace_rows(near),
         costs=costs(facts, planning),
         stories=story_views(near),

@@ -16,6 +16,7 @@ from prd2pr.core.records import Phase, Spend
 
 Tone = Literal["proven", "working", "waiting", "refused", "blocked", "unproven", "quiet"]
 
+LONGEST_NAME = 160  # of a PRD
 BOARD_PHASES = (Phase.DESIGN, Phase.RED, Phase.GREEN, Phase.REFACTOR, Phase.INTEGRATED)
 NOT_MEASURED = "not measured"
 
@@ -266,5 +267,6 @@ class PullPicture:
     stories: tuple[StoryView, ...]
     commits: tuple[CommitRow, ...]
     unproven: tuple[CommitRow, ...]
+    uncovered: tuple[str, ...] = ()  # requirements that no story builds, each with why
     stories_in_all: int = 0  # the board may show fewer
     unjudged: int = 0  # commits since the last step that change more than docs: what it proved is not the head's

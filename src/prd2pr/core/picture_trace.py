@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from prd2pr.core.evidence import Coverage
-from prd2pr.core.picture_facts import ALREADY_BUILT, PROVEN, UNTESTED, BranchFacts, Standing, anchor
+from prd2pr.core.picture_facts import ABORTED, ALREADY_BUILT, PROVEN, SKIPPED, UNTESTED, BranchFacts, Standing, anchor
 from prd2pr.core.picture_parts import RequirementRow, Tone, TracedTest, TraceRow
 from prd2pr.core.records import Criterion, Requirement, Step, Story
 from prd2pr.core.wording import clip, plain, visible
@@ -14,6 +14,9 @@ NO_CRITERION = Criterion(id="", text="")
 
 
 NAMED_STORIES = 20
+NO_STORY = "no story covers it"
+NOT_BUILT = "not built: "
+LEFT_OUT = {SKIPPED: "skipped", ABORTED: "given up"}
 
 
 def requirement_rows(facts: BranchFacts) -> tuple[RequirementRow, ...]:
@@ -46,8 +49,10 @@ def covering(facts: BranchFacts, requirement: Requirement) -> list[Story]:
 def requirement_verdict(facts: BranchFacts, requirement: Requirement, stories: list[Story]) -> tuple[str, Tone]:
     if not stories:
         assumed = any(requirement.id in assumption for assumption in facts.backlog.assumptions)
-        return ("by assumption", "quiet") if assumed else ("no story covers it", "refused")
+        return ("by assumption", "quiet") if assumed else (NO_STORY, "refused")
     standings = [facts.standing(story) for story in stories]
+    if all(standing in LEFT_OUT for standing in standings):
+        return f"{NOT_BUILT}{lost_by(facts, stories)}", "refused"
     if all(standing is UNTESTED for standing in standings):
         return UNTESTED.word, UNTESTED.tone
     proven = sum(standing in (PROVEN, ALREADY_BUILT) for standing in standings)
@@ -57,6 +62,19 @@ def requirement_verdict(facts: BranchFacts, requirement: Requirement, stories: l
     if all(standing in (PROVEN, ALREADY_BUILT, UNTESTED) for standing in standings):
         return f"{text}, the rest needs no tests", "quiet"
     return text, "working" if proven else "waiting"
+
+
+def lost_by(facts: BranchFacts, stories: list[Story]) -> str:
+    shown = [f"{plain(story.id)} was {LEFT_OUT[facts.standing(story)]}" for story in stories[:NAMED_STORIES]]
+    return ", ".join(shown)
+
+
+def uncovered(rows: Sequence[RequirementRow]) -> tuple[str, ...]:
+    """What the PRD asks for and no story builds: none was planned for it, or it was removed, skipped or given up."""
+    lost = (row for row in rows if row.tone == "refused")
+    return tuple(
+        row.id if row.verdict == NO_STORY else f"{row.id} ({row.verdict.removeprefix(NOT_BUILT)})" for row in lost
+    )
 
 
 def trace_rows(facts: BranchFacts) -> tuple[TraceRow, ...]:

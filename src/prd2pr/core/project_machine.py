@@ -91,7 +91,7 @@ PROJECT_COMMANDS: dict[str, ProjectCommand] = {
             "skip_task",
             {S.BLOCKED, S.SPRINT_ACTIVE},
             S.SPRINT_ACTIVE,
-            "Skip a story that is blocked or was given up, on record.",
+            "Leave a story out for good, on record: one that is out of attempts, or that `/tdd abort` gave up.",
             "/skip_task",
         ),
         _command(

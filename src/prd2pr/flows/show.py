@@ -46,7 +46,7 @@ from prd2pr.flows.session import Session
 from prd2pr.flows.show_approval import ask_approval, show_plan
 from prd2pr.flows.show_checks import show_checks
 from prd2pr.flows.show_proof import SETTLED_TONES, as_refuted
-from prd2pr.flows.show_tracking import another_round, show_tracking
+from prd2pr.flows.show_tracking import another_round, show_tracking, titles_given
 from prd2pr.forges.pull_pages import body
 from prd2pr.forges.said import needed_text, status_text, summary_text
 from prd2pr.ports import Hub
@@ -203,6 +203,10 @@ def show_pull(showing: Showing) -> Pull | None:
     if there is None or (there.merged and another_round(showing)):
         return hub.open_pull(pull_title(picture), text, picture.head, picture.base, draft=not done)
     if there.open:
+        title = pull_title(picture)
+        if there.title != title and there.title in titles_given(showing):
+            there = replace(there, title=title)
+            hub.edit_pull(there, title=title)
         if not same_text(there.body, text):
             hub.edit_pull(there, body=text)
         show_readiness(showing, there, done=done)

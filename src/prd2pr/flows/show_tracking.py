@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from prd2pr.core.commit_message import StepRef
 from prd2pr.core.hub import Issue
-from prd2pr.core.records import RunRecord, Story
+from prd2pr.core.records import Phase, RunRecord, Story
 from prd2pr.core.said.markers import story_marker, tracking_marker
 from prd2pr.core.said.tracking import (
     by_story,
+    is_another,
     settled_stories,
     story_title,
+    titles_of,
     tracking_title,
     tracking_view,
     wanted_stories,
 )
-from prd2pr.flows.start import begun_after_merge
+from prd2pr.flows.peoples_work import step_of
+from prd2pr.flows.start import begun_after_merge, start_of
 from prd2pr.forges.said import story_issue_text, tracking_text
 
 if TYPE_CHECKING:
@@ -71,7 +76,30 @@ def another_round(showing: Showing) -> bool:
     return begun_after_merge(session.store, showing.head, session.base_commit)
 
 
+def titles_given(showing: Showing) -> frozenset[str]:
+    """By the PRD's titles so far, as the branch was planned."""
+    store = showing.seen.session.store
+    plans = (store.load(sha).prd for sha, step in steps_so_far(showing) if step.phase is Phase.PLAN)
+    return titles_of(prd for prd in plans if prd is not None)
+
+
+def earlier_titles(showing: Showing, story: str) -> frozenset[str]:
+    store = showing.seen.session.store
+    backlogs = (store.load(sha).backlog for sha, _ in steps_so_far(showing))
+    return frozenset(story_title(each) for backlog in backlogs for each in backlog.stories if each.id == story)
+
+
+def steps_so_far(showing: Showing) -> Iterator[tuple[str, StepRef]]:
+    for commit in showing.git.log(f"{start_of(showing.git, showing.head).commit}..{showing.head}"):
+        step = step_of(commit)
+        if step is not None:
+            yield commit.sha, step
+
+
 def show_body(showing: Showing, parent: Issue, text: str) -> None:
+    title = tracking_title(showing.picture)
+    if parent.open and parent.title != title and parent.title in titles_given(showing):
+        showing.hub.edit_issue(parent.number, title=title)
     if parent.open and parent.body.replace("\r\n", "\n").strip() != text.strip():
         showing.hub.edit_issue(parent.number, body=text)
 
@@ -90,11 +118,26 @@ def show_stories(showing: Showing, parent: Issue, pull: int) -> dict[str, Issue]
     for story in wanted_stories(showing.state.backlog.stories, issues):
         issues[story.id] = open_story(showing, parent, story, pull)
     settled = settled_stories(showing.picture, showing.state.backlog.stories, issues)
+    issues |= dict(written_anew(showing, issues, pull, settled))
     for story_id, issue in issues.items():
         # Closed when settled. One that a person closed earlier stays closed: the board says how it really is.
         if issue.open and story_id in settled:
             showing.hub.edit_issue(issue.number, closed=True)
     return issues
+
+
+def written_anew(
+    showing: Showing, issues: dict[str, Issue], pull: int, settled: frozenset[str]
+) -> Iterator[tuple[str, Issue]]:
+    """An id that was free again, and is another story's now."""
+    for story in showing.state.backlog.stories:
+        issue, title = issues.get(story.id), story_title(story)
+        if issue is None or issue.title == title:
+            continue
+        text = story_issue_text(story, showing.prd, pull, marker=story_marker(showing.prd.id, story.id))
+        if is_another(issue, story, text, earlier_titles(showing, story.id)):
+            showing.hub.edit_issue(issue.number, title=title, body=text, closed=story.id in settled)
+            yield story.id, replace(issue, title=title, body=text, open=story.id not in settled)
 
 
 def open_story(showing: Showing, parent: Issue, story: Story, pull: int) -> Issue:

@@ -63,6 +63,7 @@ class StatusView:
     tracking: int | None = None
     unproven: int = 0  # commits
     replayed: bool = False
+    uncovered: tuple[str, ...] = ()  # requirements that no story builds
 
 
 def status_view(
@@ -96,6 +97,7 @@ def status_view(
         tracking=tracking,
         unproven=len(picture.unproven),
         replayed=picture.replayed,
+        uncovered=picture.uncovered,
     )
 
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from prd2pr.core.commit_message import inert
 from prd2pr.core.hub import Actor, Issue
-from prd2pr.core.picture_parts import Figure, NextStep, PullPicture, StoryRow
-from prd2pr.core.records import RunRecord, Story
+from prd2pr.core.picture_parts import LONGEST_NAME, Figure, NextStep, PullPicture, StoryRow
+from prd2pr.core.records import Prd, RunRecord, Story
 from prd2pr.core.said.markers import STORY_MARK
 from prd2pr.core.wording import clip, plain
 
 LONGEST_TITLE = 200
+TRACKING = "prd2pr: "
 SHOWN_RUNS = 10
 SHOWN_STORIES = 200
 SUB_ISSUES = 100  # that GitHub allows below one issue
@@ -88,6 +89,16 @@ def wanted_stories(stories: Sequence[Story], there: Mapping[str, Issue]) -> tupl
     return tuple(missing[: max(0, min(NEW_PER_RUN, SUB_ISSUES - len(there)))])
 
 
+def is_another(issue: Issue, story: Story, text: str, earlier: frozenset[str]) -> bool:
+    """The issue of a story that had this id before. One that a person called otherwise is left to him.
+
+    `earlier`: the titles that stories of this id have had on the branch.
+    """
+    if issue.title == story_title(story) or issue.body.replace("\r\n", "\n").strip() == text.strip():
+        return False
+    return not issue.open or issue.title in earlier
+
+
 def settled_stories(picture: PullPicture, stories: Sequence[Story], there: Iterable[str]) -> frozenset[str]:
     """Whose issue has nothing left to wait for: the story is settled, or no longer in the plan."""
     settled = {row.id for row in picture.board if row.outcome in SETTLED_WORDS}
@@ -101,12 +112,18 @@ def pull_title(picture: PullPicture) -> str:
     return title(picture.title)
 
 
+def titles_of(prds: Iterable[Prd]) -> frozenset[str]:
+    """What we may have called a pull request or a tracking issue. Whatever else it is called, a person chose."""
+    names = {clip(plain(prd.title), LONGEST_NAME) or prd.id for prd in prds}
+    return frozenset(title(text) for name in names for text in (name, f"{TRACKING}{name}"))
+
+
 def story_title(story: Story) -> str:
     return title(f"{story.id}: {story.title}")
 
 
 def tracking_title(picture: PullPicture) -> str:
-    return title(f"prd2pr: {picture.title}")
+    return title(f"{TRACKING}{picture.title}")
 
 
 def title(text: str) -> str:
