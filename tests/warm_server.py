@@ -43,7 +43,7 @@ def keep_runs_in(directory: Path) -> None:
         def identity(self) -> str:
             return self._inner.identity()
 
-        def expect(self, hash_seed: int = 0, processes: int = 1) -> None:
+        def expect(self, hash_seed: int = 0) -> None:
             """Most runs are known already: nothing is started in advance."""
 
     def runner(*arguments: Any, many: bool = False, **more: Any) -> Kept:

@@ -123,6 +123,9 @@ class RunRequest:
     followed_by: tuple[int, ...] | None = None
 
 
+OTHER_SEED = 1  # than that of the run of the whole suite
+
+
 @dataclass(frozen=True)
 class BiteRequest:
     """Deliberate faults to try on a story's tests."""
@@ -132,6 +135,8 @@ class BiteRequest:
     plan: BitePlan
     most: int  # mutants, and wrong expectations, that are tried
     restore: Mapping[str, str] = field(default_factory=dict)
+    ways: bool = True  # whether the tests are also run in another order, twice, and at another time
+    hash_seed: int = OTHER_SEED
 
 
 class TestRunner(Protocol):
@@ -143,7 +148,7 @@ class TestRunner(Protocol):
         """Begin to try faults, in as clean a room; the function that is given back waits for what came of it."""
         ...
 
-    def expect(self, hash_seed: int = 0, processes: int = 1) -> None:
+    def expect(self, hash_seed: int = 0) -> None:
         """A run will be asked for soon; whoever can prepare for it may."""
         ...
 

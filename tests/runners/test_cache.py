@@ -28,7 +28,7 @@ class CountingRunner:
         self.asked += 1
         return lambda: Bite(problems=("restless",) if request.code_tree == "restless" else (), seconds=self.asked)
 
-    def expect(self, hash_seed: int = 0, processes: int = 1) -> None:
+    def expect(self, hash_seed: int = 0) -> None:
         """Nothing to prepare."""
 
     def run(self, request: RunRequest) -> RunReport:

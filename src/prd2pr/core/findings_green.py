@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from prd2pr.core.findings_kind import FindingKind, advice, law, rule
+from prd2pr.core.findings_steady import STEADY_FINDINGS
 
 _SCOPE: tuple[FindingKind, ...] = (
     law(
@@ -344,4 +345,4 @@ _BITE: tuple[FindingKind, ...] = (
     ),
 )
 
-GREEN_FINDINGS: tuple[FindingKind, ...] = (*_SCOPE, *_LOCKED, *_RESULTS, *_SUBJECT, *_BITE)
+GREEN_FINDINGS: tuple[FindingKind, ...] = (*_SCOPE, *_LOCKED, *_RESULTS, *_SUBJECT, *_BITE, *STEADY_FINDINGS)

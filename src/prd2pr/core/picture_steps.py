@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prd2pr.core.bite.words import bite_sentence
+from prd2pr.core.bite.words import bite_sentence, ways_sentence
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Comparison, Evidence, Failure, FailureKind, Finding, Proof, RunSummary, TestResult
 from prd2pr.core.isolation import is_none
@@ -175,8 +175,8 @@ def sentences(evidence: Evidence) -> tuple[str, ...]:
     if evidence.repeat_run and evidence.head_run:
         said.append(repeat_sentence(evidence.head_run, evidence.repeat_run))
     if evidence.bite:
-        said.append(bite_sentence(evidence.bite))
-    return tuple(said)
+        said += [bite_sentence(evidence.bite), ways_sentence(evidence.bite)]
+    return tuple(sentence for sentence in said if sentence)
 
 
 def comparison_sentence(compared: Comparison) -> str:

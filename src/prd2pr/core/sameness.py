@@ -47,6 +47,10 @@ def bite_differences(name: str, saved: Bite | None, seen: Bite | None) -> Iterat
     for fault in sorted(before.keys() & now.keys()):
         if before[fault] != now[fault]:
             yield f"{name}: fault {fault} was {before[fault]} and is {now[fault]}"
+    held, hold = fared(saved), fared(seen)
+    for way in sorted(held.keys() & hold.keys()):
+        if held[way] != hold[way]:
+            yield f"{name}: run in another way ({way}), the tests fared otherwise"
     if saved.problems != seen.problems:
         yield f"{name}: its problems are others"
 
@@ -54,6 +58,11 @@ def bite_differences(name: str, saved: Bite | None, seen: Bite | None) -> Iterat
 def noticed(bite: Bite) -> dict[str, str]:
     tried = (*bite.knock_outs, *bite.mutants, *bite.perturbations)
     return {each.id: each.outcome for each in tried if each.outcome in {"killed", "survived"}}
+
+
+def fared(bite: Bite) -> dict[str, tuple[str, ...]]:
+    """Which tests failed in which circumstances; what failed once and never again is chance."""
+    return {way.name: way.tests for way in bite.ways if way.outcome != "not_judged" and way.name != "once_more"}
 
 
 def run_differences(name: str, saved: RunSummary | None, seen: RunSummary | None) -> Iterator[str]:

@@ -24,6 +24,7 @@ from prd2pr.flows.replan import outdated, prd_changed, prd_gone, replan
 from prd2pr.flows.session import Session
 from prd2pr.flows.twins import refuse_twins
 from prd2pr.flows.workbench import sweep
+from prd2pr.ports import OTHER_SEED
 from prd2pr.repo.store import BranchState
 
 TRIED_AGAIN = (Phase.RED, Phase.GREEN, Phase.REFACTOR)  # what a role has written, and can write otherwise
@@ -176,8 +177,9 @@ def phase_step(session: Session, position: Position, phase: Phase) -> str | Rest
         session.progress.say("story", id=position.story.id, title=position.story.title)
     started = session.clock.monotonic()
     if phase in GATED:
-        # While the model thinks. In GREEN the deliberate faults are tried beside the run of the suite.
-        session.runner.expect(processes=2 if phase is Phase.GREEN else 1)
+        # While the model thinks. In GREEN the story's tests run by themselves beside the suite, with another seed.
+        for hash_seed in (0, OTHER_SEED) if phase is Phase.GREEN else (0,):
+            session.runner.expect(hash_seed)
     position, taken_up = take_up(session, position, phase)
     crossed = landed(session, position, taken_up or cross(session, position, phase), started)
     if isinstance(crossed, Stuck):

@@ -33,7 +33,7 @@ from prd2pr.flows.facts import (
     named_modules,
     signatures_of,
 )
-from prd2pr.flows.faults import MUTANTS, Trial, try_faults
+from prd2pr.flows.faults import MUTANTS, Trial, once_more, try_faults
 from prd2pr.flows.own_tests import is_looked_at, project_in
 from prd2pr.flows.shadows import shadowing_modules
 from prd2pr.ports import RunRequest, TestRunner
@@ -220,7 +220,7 @@ def _locked(case: _Case) -> Evidence:
         # Side by side, two runs may want the same port or file. What fails only then is not the code's fault.
         head = case.head_report(_parents(own), _restored(locked), afresh=True)
     if trial and bite and bite.problems and _is_green(claimed, base, head):
-        bite = trial.again()
+        bite = once_more(trial)
     tests = expanded(claimed, head)
     return Evidence(
         **case.common(),
@@ -249,7 +249,7 @@ def _trial(case: _Case, tests: tuple[str, ...], restore: Mapping[str, str]) -> T
 def _earlier_trial(case: _Case, tests: tuple[str, ...]) -> Trial | None:
     """Faults in what stood there before the refactoring."""
     gathering, pair = case.gathering, case.pair
-    return try_faults(gathering.runner, pair.base, pair.head, pair, tests, {}, gathering.mutants)
+    return try_faults(gathering.runner, pair.base, pair.head, pair, tests, {}, gathering.mutants, ways=False)
 
 
 def _is_green(tests: tuple[str, ...], base: RunReport, head: RunReport) -> bool:

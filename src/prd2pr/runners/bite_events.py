@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from prd2pr.core.bite.plan import BitePlan, Fault
-from prd2pr.core.bite.record import Bite, Bitten
+from prd2pr.core.bite.plan import Fault
+from prd2pr.core.bite.record import Bite, Bitten, Way
+from prd2pr.ports import BiteRequest
 from prd2pr.runners.watch import Watched
 
 
-def read_bite(watched: Watched, nonce: str, plan: BitePlan, hidden: Iterable[str]) -> Bite:
+def read_bite(watched: Watched, nonce: str, request: BiteRequest, hidden: Iterable[str]) -> Bite:
     """Only what was told in one piece, to its end, by the launcher alone counts."""
     facts, ended = _facts(watched.events, nonce)
     problems = [_tidy(str(fact["problem"]), hidden) for fact in facts if "problem" in fact]
@@ -20,10 +21,12 @@ def read_bite(watched: Watched, nonce: str, plan: BitePlan, hidden: Iterable[str
     elif not ended and not problems:
         problems.append(f"the process that tries the faults ended early{_last_words(watched.output)}")
     told = {str(fact["fault"]): fact for fact in facts if "fault" in fact}
+    plan = request.plan
     return Bite(
         knock_outs=_bitten(plan.knock_outs, told),
         mutants=_bitten(plan.mutants, told),
         perturbations=_bitten(plan.perturbations, told),
+        ways=() if problems else _ways(facts, request),
         problems=tuple(dict.fromkeys(problems)),
         seconds=round(watched.seconds, 3),
     )
@@ -42,6 +45,17 @@ def _facts(data: bytes, nonce: str) -> tuple[list[dict[str, Any]], bool]:
             return facts, True
         facts.append(fact)
     return facts, False
+
+
+def _ways(facts: Iterable[Mapping[str, Any]], request: BiteRequest) -> tuple[Way, ...]:
+    """All of this ran with another hash seed than the run of the whole suite."""
+    told = [
+        Way(name=fact["way"], outcome=fact["outcome"], tests=tuple(fact["tests"]), why=fact["why"])
+        for fact in facts
+        if "way" in fact
+    ]
+    seeded = [Way(name="hash_seed", outcome="passed")] if request.hash_seed else []
+    return tuple(sorted([*told, *seeded] if told else [], key=lambda way: way.name))
 
 
 def _bitten(faults: Iterable[Fault], told: Mapping[str, Mapping[str, Any]]) -> tuple[Bitten, ...]:

@@ -38,6 +38,7 @@ def order_of(request: BiteRequest, canaries: list[Canary], texts: dict[str, str]
         "most": request.most,
         "most_anew": min(MOST_ANEW, request.most),
         "seconds": SECONDS,
+        "ways": request.ways,
     }
 
 

@@ -85,11 +85,15 @@ def bite(order: dict[str, Any], tools: Any, run: Callable[..., int], guard: Any,
     """`run` runs pytest with more plugins on some files; it is called in forks only."""
     faults = {fault["id"]: fault for kind in ("knock_outs", "mutants") for fault in order[kind]}
     later: list[str] = []
+    ways: list[tuple[str, list[str]]] = []
     problems: list[str] = []
 
     def heard(fact: dict[str, Any]) -> None:
         if "anew" in fact:
             later.append(fact["anew"])
+            return
+        if "anew_way" in fact:
+            ways.append((fact["anew_way"], fact["tests"]))
             return
         problems.extend([fact["problem"]] if "problem" in fact else [])
         say(fact)
@@ -109,6 +113,8 @@ def bite(order: dict[str, Any], tools: Any, run: Callable[..., int], guard: Any,
         return
     if problems:
         return
+    for way, tests in ways:
+        say(tools.ways.Anew(tools, run, order).judge(way, tests))
     anew = Anew(order, tools, run)
     for name in later:
         outcome, by, why = anew.judge(faults[name], whole=faults[name]["kind"] == "knock_out")

@@ -23,7 +23,7 @@ class IdentifiedRunner(Protocol):
 
     def start_bite(self, request: BiteRequest) -> Callable[[], Bite]: ...
 
-    def expect(self, hash_seed: int = 0, processes: int = 1) -> None: ...
+    def expect(self, hash_seed: int = 0) -> None: ...
 
     def identity(self) -> str:
         """Changes with the tools, their settings and the runner itself."""
@@ -78,8 +78,8 @@ class CachedRunner:
         """The same runner, which knows nothing of earlier results."""
         return CachedRunner(self._inner)
 
-    def expect(self, hash_seed: int = 0, processes: int = 1) -> None:
-        self._inner.expect(hash_seed, processes)
+    def expect(self, hash_seed: int = 0) -> None:
+        self._inner.expect(hash_seed)
 
     def _key(self, request: RunRequest) -> str:
         """All that a result depends on. Where the canaries were is not part of it: the report itself says so."""
@@ -96,7 +96,8 @@ class CachedRunner:
     def _bite_key(self, request: BiteRequest) -> str:
         faults = asdict(request.plan)
         parts = [request.code_tree, sorted(request.restore.items()), sorted(request.tests), faults, request.most]
-        return hashlib.sha256(json.dumps([*parts, self._inner.identity()]).encode()).hexdigest()
+        parts += [request.ways, request.hash_seed, self._inner.identity()]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def _read_bite(self, key: str) -> Bite | None:
         content = self._content(f"{key}.bite")

@@ -39,6 +39,8 @@ class Collector:
         self._deadline = 0.0
         self._known: dict[str, tuple[str, str]] = {}
         self._ahead: set[str] = set()
+        self._backwards: list[str] | None = None  # tests that fail when all run once more, from the last to the first
+        self._ways = tools.ways.Ways(tools, self.reports, say)
 
     def _all(self) -> list[dict[str, Any]]:
         order = self._order
@@ -48,6 +50,7 @@ class Collector:
     def pytest_runtestloop(self, session: Any) -> bool:
         self.on_import.stop()
         self._items = list(session.items)
+        self._ways.items = [item for item in self._items if item.nodeid != self._order["failing"]]
         self._see.leave_unsaid(session.config.pluginmanager)
         for item in self._items:
             item.location  # noqa: B018 found out once here, not once in each fork
@@ -59,6 +62,10 @@ class Collector:
             return True
         if not self._nothing_changes("at the start") or not self._canaries_die():
             return True
+        if self._order["ways"]:
+            self._ways.spent = sum(self._spent.values())
+            self._ways.judge_order(self._backwards)
+            self._ways.judge_time()
         self._deadline = time.monotonic() + self._order["seconds"]
         faults = [("knock_out", fault) for fault in self._order["knock_outs"]]
         faults += [("mutant", fault) for fault in self._order["mutants"]]
@@ -73,9 +80,10 @@ class Collector:
         """Every test once, watched: what passes, which lines each runs, how long it takes."""
         told: list[dict[str, Any]] = []
         ended = self._forks.forked(self._watch_tests, told.append, wall=BASELINE_WALL)
-        results = {fact["id"]: fact for fact in told}
+        results = {fact["id"]: fact for fact in told if "id" in fact}
+        self._backwards = next((fact["backwards"] for fact in told if "backwards" in fact), None)
         missing = [item.nodeid for item in self._items if item.nodeid not in results]
-        if ended or missing:
+        if missing or (ended and not self._order["ways"]):
             self._problem(f"the story's tests could not be run by themselves: {ended or missing[0]}")
             return False
         failing, order = self._order["failing"], self._order
@@ -108,6 +116,8 @@ class Collector:
             lines = sorted((self._files[name], line) for name, line in tracer.seen)
             good = item.nodeid in self.reports.passed and item.nodeid not in self.reports.failed
             answer({"id": item.nodeid, "passed": good, "lines": lines, "cpu": time.process_time() - before})
+        if self._order["ways"]:
+            answer({"backwards": self._ways.backwards()})
 
     def _nothing_changes(self, when: str) -> bool:
         """Every function made anew from the same text: the tests must not notice."""

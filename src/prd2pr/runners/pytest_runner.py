@@ -30,7 +30,7 @@ from prd2pr.runners.watch import Watched
 
 Export = Callable[[str, Path, Mapping[str, str]], None]  # tree, directory, path -> blob put over it
 
-FILES = ("launch", "guard", "biting", "forks", "patching", "seeing", "collecting")
+FILES = ("launch", "guard", "biting", "forks", "patching", "seeing", "collecting", "clocks", "ways")
 LAUNCHED = tuple(Path(__file__).with_name(f"{name}.py") for name in FILES)
 
 
@@ -79,9 +79,9 @@ class PytestRunner:
         """What a run will have, in the words of `core.isolation`."""
         return self._spares.sandbox.had
 
-    def expect(self, hash_seed: int = 0, processes: int = 1) -> None:
+    def expect(self, hash_seed: int = 0) -> None:
         """Runs are about to be asked for: pytest is loaded meanwhile, by processes that know nothing of it yet."""
-        self._spares.start(hash_seed, processes)
+        self._spares.start(hash_seed)
 
     def run(self, request: RunRequest) -> RunReport:
         with self._spares.take(request.hash_seed) as spare:
@@ -101,7 +101,7 @@ class PytestRunner:
     def start_bite(self, request: BiteRequest) -> Callable[[], Bite]:
         """The faults are tried while other runs go on; the answer waits for the end."""
         with ExitStack() as stack:
-            spare = stack.enter_context(self._spares.take(0))
+            spare = stack.enter_context(self._spares.take(request.hash_seed))
             rooms = spare.rooms
             self._spares.start(0)  # for the run beside this one
             self._export(request.code_tree, rooms.checkout, dict(request.restore))
@@ -111,7 +111,7 @@ class PytestRunner:
             canaries = place_canaries(rooms.checkout, project, [(place, True)])
             texts = {each.path: (rooms.checkout / each.path).read_text(encoding="utf-8") for each in canaries}
             spare.hand_over()
-            asked = RunRequest(request.code_tree)
+            asked = RunRequest(request.code_tree, hash_seed=request.hash_seed)
             parameters = self._parameters(asked, rooms, project, canaries, exported(rooms.checkout, project))
             unread = (f"--junitxml={rooms.junit}", "--override-ini=junit_family=xunit1")
             arguments = [argument for argument in parameters["args"] if argument not in unread]
@@ -247,7 +247,7 @@ class _Biting:
         if self._watched is None:
             return Bite(problems=("trying the faults could not be followed to its end",))
         rooms = self._spare.rooms
-        return read_bite(self._watched, rooms.nonce, self._request.plan, rooms.all)
+        return read_bite(self._watched, rooms.nonce, self._request, rooms.all)
 
 
 def _read_junit(path: Path) -> dict[Key, Verdict] | str:

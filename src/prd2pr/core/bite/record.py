@@ -23,12 +23,26 @@ class Bitten(Record):
     why: str = ""  # why it could not be judged
 
 
+# once_more: it failed in another order, and not again when that was looked at.
+WayName = Literal["reversed", "twice", "once_more", "hash_seed", "clock", "zone"]
+
+
+class Way(Record):
+    """The story's tests once more, in other circumstances."""
+
+    name: WayName
+    outcome: Literal["passed", "failed", "not_judged"]
+    tests: tuple[str, ...] = ()  # those that failed
+    why: str = ""  # why it could not be judged
+
+
 class Bite(Record):
     """All faults of one step. `problems`: why none of it can be believed; then there is nothing else."""
 
     knock_outs: tuple[Bitten, ...] = ()  # functions whose body was replaced by an error
     mutants: tuple[Bitten, ...] = ()
     perturbations: tuple[Bitten, ...] = ()  # expected values of the story's tests, each replaced by another
+    ways: tuple[Way, ...] = ()  # how the tests fare without a fault
     problems: tuple[str, ...] = ()
     seconds: float = 0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prd2pr.core.bite.record import Bite, Bitten
+from prd2pr.core.bite.record import Bite, Bitten, WayName
 
 
 def bite_words(bite: Bite) -> str:
@@ -25,6 +25,27 @@ def bite_sentence(bite: Bite) -> str:
     ]
     told = [f"{_noticed(faults)} {what}" for what, faults in parts if faults]
     return f"Noticed by the story's tests: {', '.join(told)}." if told else "There was no code to try faults on."
+
+
+WAYS: dict[WayName, str] = {
+    "reversed": "in the opposite order",
+    "twice": "twice in one process",
+    "hash_seed": "with another hash seed",
+    "clock": "400 days later",
+    "zone": "in another time zone",
+    "once_more": "again and again",
+}
+
+
+def ways_sentence(bite: Bite) -> str:
+    """How the tests fared in other circumstances; empty where none was tried."""
+    passed = [WAYS[way.name] for way in bite.ways if way.outcome == "passed"]
+    failed = [WAYS[way.name] for way in bite.ways if way.outcome == "failed"]
+    unjudged = [f"{WAYS[way.name]} ({way.why})" for way in bite.ways if way.outcome == "not_judged"]
+    told = [f"pass {', '.join(passed)}"] if passed else []
+    told += [f"fail {', '.join(failed)}"] if failed else []
+    told += [f"could not be judged {', '.join(unjudged)}"] if unjudged else []
+    return f"By themselves, the story's tests {'; '.join(told)}." if told else ""
 
 
 def _noticed(faults: tuple[Bitten, ...]) -> str:

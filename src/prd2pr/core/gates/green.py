@@ -23,6 +23,7 @@ from prd2pr.core.gates.common import (
     source_only,
 )
 from prd2pr.core.gates.red import red_findings
+from prd2pr.core.gates.steady import steady
 from prd2pr.core.records import Phase
 
 CODES = Codes(
@@ -61,6 +62,7 @@ def _findings(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
     yield from all_pass(evidence, CODES)
     yield from nothing_broke(evidence, CODES.regressed, CODES.fewer)
     yield from bites(evidence, policy)
+    yield from steady(evidence)
     yield from facts(evidence, "GRN")
 
 

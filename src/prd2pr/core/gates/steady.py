@@ -1,0 +1,32 @@
+"""Do the tests hold in other circumstances? What GREEN asks of order, time and chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prd2pr.core.bite.record import Way, WayName
+from prd2pr.core.evidence import Evidence, Finding
+from prd2pr.core.gates.common import about_test, finding
+
+FAILED: dict[WayName, tuple[str, str]] = {
+    "reversed": ("GRN701", "fails when the story's tests run in the opposite order"),
+    "twice": ("GRN702", "fails when the story's tests run a second time in the same process"),
+    "hash_seed": ("GRN703", "fails with another hash seed: it depends on the order in which a set keeps its elements"),
+    "clock": ("GRN704", "fails when the clock is 400 days ahead"),
+    "zone": ("GRN705", "fails in another time zone"),
+    "once_more": ("GRN706", "failed once when the tests were repeated, and then passed again"),
+}
+
+
+def steady(evidence: Evidence) -> Iterator[Finding]:
+    for way in evidence.bite.ways if evidence.bite else ():
+        if way.outcome == "failed":
+            yield from _failed(way)
+
+
+def _failed(way: Way) -> Iterator[Finding]:
+    code, said = FAILED[way.name]
+    for test in way.tests:
+        yield about_test(code, test, said)
+    if not way.tests:
+        yield finding(code, f"a test of the story {said}")
