@@ -150,6 +150,10 @@ class Gates(Section):
         le=1000,
         description="Deliberate faults that are tried in a step, at most, and expected values that are replaced.",
     )
+    compare: bool = Field(
+        default=True,
+        description="REFACTOR: give the same calls to old code and new, and refuse what ends in another way.",
+    )
     held_out: bool = Field(
         default=False,
         description="Ask for examples that the coder never sees, and check the code by them. Not used by this version.",

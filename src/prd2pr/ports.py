@@ -12,6 +12,8 @@ from prd2pr.core.bite.record import Bite
 from prd2pr.core.ci import CheckResult
 from prd2pr.core.evidence import RunReport
 from prd2pr.core.hub import Actor, Check, Comment, Issue, Label, Level, Pull, Reaction
+from prd2pr.core.parity.plan import ParityPlan
+from prd2pr.core.parity.record import Parity
 from prd2pr.core.records import Spend
 
 # --- the model --------------------------------------------------------------------------------------------------------
@@ -139,6 +141,18 @@ class BiteRequest:
     hash_seed: int = OTHER_SEED
 
 
+@dataclass(frozen=True)
+class ParityRequest:
+    """The code before and after a refactoring, to be given the same calls."""
+
+    code_tree: str
+    tests: tuple[str, ...]  # that show how the code is called
+    plan: ParityPlan
+    partial: bool = False  # there are more tests than these
+    restore: Mapping[str, str] = field(default_factory=dict)
+    hash_seed: int = 0
+
+
 class TestRunner(Protocol):
     def run(self, request: RunRequest) -> RunReport:
         """A clean run: fresh checkout, clean environment, secret result path, canaries."""
@@ -146,6 +160,10 @@ class TestRunner(Protocol):
 
     def start_bite(self, request: BiteRequest) -> Callable[[], Bite]:
         """Begin to try faults, in as clean a room; the function that is given back waits for what came of it."""
+        ...
+
+    def start_parity(self, request: ParityRequest) -> Callable[[], Parity]:
+        """Begin to compare old code with new, likewise."""
         ...
 
     def expect(self, hash_seed: int = 0) -> None:

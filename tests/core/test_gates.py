@@ -24,6 +24,7 @@ from prd2pr.core.evidence import (
 from prd2pr.core.gates import GATES, GatePolicy
 from prd2pr.core.gates.reason import is_slip, wrong_reason
 from prd2pr.core.isolation import PROTECTIONS, described
+from prd2pr.core.parity.record import AFTER, Differing, Parity, Unrun
 from prd2pr.core.records import Phase, PlannedSymbol
 
 DEFAULTS = GatePolicy()
@@ -71,7 +72,15 @@ def green(**more: Any) -> Evidence:
 
 def refactor(**more: Any) -> Evidence:
     measures = {"before": {"lines": 9, "complexity_sum": 4}, "after": {"lines": 8, "complexity_sum": 4}}
-    return green(**{"phase": Phase.REFACTOR, "base_run": run(result("passed")), "improvement": measures, **more})
+    return green(
+        **{
+            "phase": Phase.REFACTOR,
+            "base_run": run(result("passed")),
+            "improvement": measures,
+            "parity": Parity(),
+            **more,
+        }
+    )
 
 
 def integrated(**more: Any) -> Evidence:
@@ -86,6 +95,12 @@ def integrated(**more: Any) -> Evidence:
         "locked": (LockedFile(path=home, expected="b", actual="b"),), "head_run": run(result("passed", name=there)),
     }  # fmt: skip
     return green(**{**facts, **more})
+
+
+def codes(evidence: Evidence, policy: GatePolicy = DEFAULTS) -> set[str]:
+    verdict = GATES[evidence.phase](evidence, policy)
+    assert verdict.accepted
+    return {finding.code for finding in verdict.findings}
 
 
 def errors(evidence: Evidence, policy: GatePolicy = DEFAULTS) -> set[str]:
@@ -473,6 +488,20 @@ def test_refactor_keeps_values_and_kinds(before: str, after: str | None, *, same
     now = (signature("shop.points.X", after),) if after else ()
     found = errors(refactor(signatures_before=(signature("shop.points.X", before),), signatures_after=now))
     assert found == (set() if same else {"RFC401"})
+
+
+def test_refactor_ends_every_call_as_before() -> None:
+    grave = Differing(function="a.f", path="a.py", given="f(9)", before="0", after="1", origin="near", grave=True)
+    told = grave.model_copy(update={"grave": False, "origin": "odd"})
+    new = Unrun(path="a.py", line=3, function="f", what="return 0")
+    assert errors(refactor(parity=Parity(differences=(grave,)))) == {"RFC411"}
+    assert codes(refactor(parity=Parity(differences=(told,)))) == {"RFC412"}
+    assert errors(refactor(parity=Parity(unrun=(new,)))) == {"RFC413"}
+    assert codes(refactor(parity=Parity(unrun=(new,), partial=True))) == {"RFC416"}
+    assert codes(refactor(parity=None)) == {"RFC414"}
+    assert codes(refactor(parity=Parity(problems=("restless",)))) == {"RFC414"}
+    assert errors(refactor(parity=Parity(problems=(f"{AFTER}restless",)))) == {"RFC415"}
+    assert codes(refactor(parity=None), GatePolicy(compare=False)) == set()
 
 
 def test_refactor_needs_tests_that_hold_the_behaviour() -> None:

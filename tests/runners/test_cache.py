@@ -9,7 +9,9 @@ import pytest
 from prd2pr.core.bite.plan import BitePlan
 from prd2pr.core.bite.record import Bite
 from prd2pr.core.evidence import Failure, FailureKind, RunReport, TestResult
-from prd2pr.ports import BiteRequest, RunRequest
+from prd2pr.core.parity.plan import ParityPlan
+from prd2pr.core.parity.record import Parity
+from prd2pr.ports import BiteRequest, ParityRequest, RunRequest
 from prd2pr.runners.cache import CachedRunner
 
 
@@ -27,6 +29,10 @@ class CountingRunner:
     def start_bite(self, request: BiteRequest) -> Callable[[], Bite]:
         self.asked += 1
         return lambda: Bite(problems=("restless",) if request.code_tree == "restless" else (), seconds=self.asked)
+
+    def start_parity(self, request: ParityRequest) -> Callable[[], Parity]:
+        self.asked += 1
+        return lambda: Parity(problems=("restless",) if request.code_tree == "restless" else (), seconds=self.asked)
 
     def expect(self, hash_seed: int = 0) -> None:
         """Nothing to prepare."""
@@ -144,5 +150,15 @@ def test_faults_are_tried_once_and_only_believable_trials_are_kept(tmp_path: Pat
         inner.asked = 0
         request = BiteRequest(tree, ("t",), BitePlan(), 40)
         first, second = (CachedRunner(inner, tmp_path).start_bite(request)() for _ in range(2))
+        assert inner.asked == times
+        assert (first == second) is (times == 1)
+
+
+def test_old_and_new_are_compared_once_and_only_believable_comparisons_are_kept(tmp_path: Path) -> None:
+    inner = CountingRunner()
+    for tree, times in (("a", 1), ("restless", 2)):
+        inner.asked = 0
+        request = ParityRequest(tree, ("t",), ParityPlan())
+        first, second = (CachedRunner(inner, tmp_path).start_parity(request)() for _ in range(2))
         assert inner.asked == times
         assert (first == second) is (times == 1)

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from prd2pr.core.bite.record import Bite
 from prd2pr.core.decision import Decision
+from prd2pr.core.parity.record import Parity
 from prd2pr.core.records import Document, Phase, PlannedSymbol, Record
 
 # --- one test run -----------------------------------------------------------------------------------------------------
@@ -206,6 +207,7 @@ class Evidence(Document):
     pre_implemented: bool = False  # GREEN without RED, openly: the tests are new and the code was there before
     bite: Bite | None = None  # deliberate faults, and whether the story's tests noticed; None says "not checked"
     bite_before: Bite | None = None  # REFACTOR: the same of what stood there before
+    parity: Parity | None = None  # REFACTOR: old code against new, given the same calls; None says "not checked"
     # A place kept for a layer that is not built yet; None says "not checked", never "fine".
     held_out: dict[str, Any] | None = None
 

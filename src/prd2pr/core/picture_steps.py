@@ -6,6 +6,7 @@ from prd2pr.core.bite.words import bite_sentence, ways_sentence
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Comparison, Evidence, Failure, FailureKind, Finding, Proof, RunSummary, TestResult
 from prd2pr.core.isolation import is_none
+from prd2pr.core.parity.words import parity_sentence
 from prd2pr.core.patch import file_diffs
 from prd2pr.core.picture_board import nothing_changed
 from prd2pr.core.picture_facts import BranchFacts, anchor
@@ -176,6 +177,8 @@ def sentences(evidence: Evidence) -> tuple[str, ...]:
         said.append(repeat_sentence(evidence.head_run, evidence.repeat_run))
     if evidence.bite:
         said += [bite_sentence(evidence.bite), ways_sentence(evidence.bite)]
+    if evidence.parity:
+        said.append(parity_sentence(evidence.parity))
     return tuple(sentence for sentence in said if sentence)
 
 

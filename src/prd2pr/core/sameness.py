@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from prd2pr.core.bite.record import Bite
 from prd2pr.core.evidence import Evidence, RunSummary
+from prd2pr.core.parity.record import Parity
 
 SEEN = ("changes", "story_tests", "planned", "comparison", "held_out", "pre_implemented")
 # What another version may read in another way from the same files.
@@ -27,6 +28,7 @@ def differences(saved: Evidence, seen: Evidence) -> Iterator[str]:
     if same_rules:
         for name in ("bite", "bite_before"):
             yield from bite_differences(name, getattr(saved, name), getattr(seen, name))
+        yield from parity_differences(saved.parity, seen.parity)
     if same_rules and facts_of(saved) != facts_of(seen):
         yield "`facts` are others"
     for name in RUNS:
@@ -53,6 +55,21 @@ def bite_differences(name: str, saved: Bite | None, seen: Bite | None) -> Iterat
             yield f"{name}: run in another way ({way}), the tests fared otherwise"
     if saved.problems != seen.problems:
         yield f"{name}: its problems are others"
+
+
+def parity_differences(saved: Parity | None, seen: Parity | None) -> Iterator[str]:
+    """Which calls end in another way. That one could not be judged may be the machine's doing."""
+    if saved is None or seen is None:
+        if saved is not seen:
+            yield "`parity` is there in only one of them"
+        return
+    if bool(saved.problems) != bool(seen.problems):
+        yield "parity: its problems are others"
+    grave = [{(each.function, each.given) for each in side.differences if each.grave} for side in (saved, seen)]
+    if grave[0] != grave[1]:
+        yield "parity: other calls end in another way"
+    if not saved.problems and saved.unrun != seen.unrun:
+        yield "parity: other new code is run by no test"
 
 
 def noticed(bite: Bite) -> dict[str, str]:

@@ -120,6 +120,7 @@ def gate_policy(config: Config) -> GatePolicy:
         allow_manifest=config.gates.allow_manifest,
         require_sandbox=config.sandbox == "required",
         mutation_ratio=config.gates.mutation_ratio,
+        compare=config.gates.compare,
     )
 
 
@@ -168,14 +169,19 @@ def refuse_without_sandbox(found: Sandbox) -> None:
 
 
 def gathering_of(git: Git, config: Config, *, cached: bool, many: bool = False) -> Gathering:
-    return Gathering(git, open_runner(git, config, cached=cached, many=many), path_rules(config), config.gates.mutants)
+    runner = open_runner(git, config, cached=cached, many=many)
+    return _gathering(git, runner, config)
+
+
+def _gathering(git: Git, runner: CachedRunner, config: Config) -> Gathering:
+    return Gathering(git, runner, path_rules(config), config.gates.mutants, config.gates.compare)
 
 
 def proving(git: Git, config: Config, store: Path | None, workers: int) -> list[Gathering]:
     """One for each worker. They believe what an earlier `verify` left in `store`, not what a run leaves there."""
     began = time.time_ns()
     runners = (CachedRunner(plain_runner(git, config, many=True), store, believed_until=began) for _ in range(workers))
-    return [Gathering(git, runner, path_rules(config)) for runner in runners]
+    return [_gathering(git, runner, config) for runner in runners]
 
 
 def crew_of(config: Config, model: str | None = None) -> Crew:

@@ -15,6 +15,7 @@ from prd2pr import __version__
 from prd2pr.core.complexity import improvement
 from prd2pr.core.evidence import Evidence, LockedFile, PathKind, RunReport
 from prd2pr.core.old_tests import changed_support
+from prd2pr.core.parity.record import Parity
 from prd2pr.core.paths import CONVENTIONS, PathRules
 from prd2pr.core.records import UNTESTED_KINDS, Cycle, Phase, PlannedSymbol, Story, StoryKind
 from prd2pr.core.runs import bare_id, compare, expanded, moved_id, summarise
@@ -35,6 +36,7 @@ from prd2pr.flows.facts import (
 )
 from prd2pr.flows.faults import MUTANTS, Trial, once_more, try_faults
 from prd2pr.flows.own_tests import is_looked_at, project_in
+from prd2pr.flows.parity import holding_tests, start_comparison
 from prd2pr.flows.shadows import shadowing_modules
 from prd2pr.ports import RunRequest, TestRunner
 from prd2pr.repo.git import Git
@@ -51,6 +53,7 @@ class Gathering:
     runner: TestRunner
     rules: PathRules = CONVENTIONS
     mutants: int = MUTANTS  # deliberate faults that are tried in a step
+    compare: bool = True  # REFACTOR: old code with new
 
 
 @dataclass(frozen=True)
@@ -213,7 +216,9 @@ def _locked(case: _Case) -> Evidence:
     refactor = case.phase is Phase.REFACTOR
     trial = _trial(case, claimed, _restored(locked))
     earlier = _earlier_trial(case, claimed) if refactor else None
+    comparison = _comparison(case, claimed, _restored(locked)) if refactor else None
     head = case.head_report(_parents(own), _restored(locked))
+    parity = comparison() if comparison else None
     bite = trial.wait() if trial else None
     before = earlier.wait() if earlier else None
     if bite and not bite.problems and not _is_green(claimed, base, head):
@@ -235,6 +240,7 @@ def _locked(case: _Case) -> Evidence:
         improvement=_improvement(pair) if refactor else {},
         bite=bite if _is_green(claimed, base, head) else None,
         bite_before=before,
+        parity=parity if _is_green(claimed, base, head) else None,
     )
 
 
@@ -250,6 +256,14 @@ def _earlier_trial(case: _Case, tests: tuple[str, ...]) -> Trial | None:
     """Faults in what stood there before the refactoring."""
     gathering, pair = case.gathering, case.pair
     return try_faults(gathering.runner, pair.base, pair.head, pair, tests, {}, gathering.mutants, ways=False)
+
+
+def _comparison(case: _Case, tests: tuple[str, ...], restore: Mapping[str, str]) -> Callable[[], Parity] | None:
+    """The code before and after a refactoring, given the same calls."""
+    if not case.gathering.compare or (case.story and case.story.kind in UNTESTED_KINDS):
+        return None
+    asked = holding_tests(case.pair, expanded(tests, case.base_report), case.base_report)
+    return start_comparison(case.gathering.runner, case.pair, asked, restore)
 
 
 def _is_green(tests: tuple[str, ...], base: RunReport, head: RunReport) -> bool:

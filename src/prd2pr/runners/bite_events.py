@@ -14,12 +14,12 @@ from prd2pr.runners.watch import Watched
 
 def read_bite(watched: Watched, nonce: str, request: BiteRequest, hidden: Iterable[str]) -> Bite:
     """Only what was told in one piece, to its end, by the launcher alone counts."""
-    facts, ended = _facts(watched.events, nonce)
-    problems = [_tidy(str(fact["problem"]), hidden) for fact in facts if "problem" in fact]
+    facts, ended = facts_told(watched.events, nonce, "bitten")
+    problems = [tidy_place(str(fact["problem"]), hidden) for fact in facts if "problem" in fact]
     if watched.killed:
         problems.append(f"trying the faults was stopped: it {watched.killed}")
     elif not ended and not problems:
-        problems.append(f"the process that tries the faults ended early{_last_words(watched.output)}")
+        problems.append(f"the process that tries the faults ended early{last_words(watched.output)}")
     told = {str(fact["fault"]): fact for fact in facts if "fault" in fact}
     plan = request.plan
     return Bite(
@@ -32,7 +32,7 @@ def read_bite(watched: Watched, nonce: str, request: BiteRequest, hidden: Iterab
     )
 
 
-def _facts(data: bytes, nonce: str) -> tuple[list[dict[str, Any]], bool]:
+def facts_told(data: bytes, nonce: str, end: str) -> tuple[list[dict[str, Any]], bool]:
     facts: list[dict[str, Any]] = []
     for number, line in enumerate(data.split(b"\n")[:-1], 1):
         try:
@@ -41,7 +41,7 @@ def _facts(data: bytes, nonce: str) -> tuple[list[dict[str, Any]], bool]:
             return [{"problem": "the record of the run was written to by something else"}], False
         if fact.get("nonce") != nonce or fact.get("n") != number:
             return [{"problem": "the record of the run was written to by something else"}], False
-        if fact["event"] == "bitten":
+        if fact["event"] == end:
             return facts, True
         facts.append(fact)
     return facts, False
@@ -76,12 +76,12 @@ def _bitten(faults: Iterable[Fault], told: Mapping[str, Mapping[str, Any]]) -> t
     return tuple(sorted(found, key=lambda each: (each.path, each.line, each.id)))
 
 
-def _tidy(text: str, hidden: Iterable[str]) -> str:
+def tidy_place(text: str, hidden: Iterable[str]) -> str:
     for place in hidden:
         text = text.replace(place + "/", "").replace(place, "")
     return text
 
 
-def _last_words(output: str) -> str:
+def last_words(output: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     return f": {lines[-1][:200]}" if lines else ""

@@ -15,13 +15,16 @@ from pydantic import ValidationError
 
 from prd2pr.core.bite.record import Bite
 from prd2pr.core.evidence import FailureKind, RunReport
-from prd2pr.ports import BiteRequest, RunRequest
+from prd2pr.core.parity.record import Parity
+from prd2pr.ports import BiteRequest, ParityRequest, RunRequest
 
 
 class IdentifiedRunner(Protocol):
     def run(self, request: RunRequest) -> RunReport: ...
 
     def start_bite(self, request: BiteRequest) -> Callable[[], Bite]: ...
+
+    def start_parity(self, request: ParityRequest) -> Callable[[], Parity]: ...
 
     def expect(self, hash_seed: int = 0) -> None: ...
 
@@ -44,6 +47,7 @@ class CachedRunner:
         self.made = 0
         self._kept: dict[str, RunReport] = {}
         self._bites: dict[str, Bite] = {}
+        self._parities: dict[str, Parity] = {}
 
     def run(self, request: RunRequest) -> RunReport:
         key = self._key(request)
@@ -74,6 +78,22 @@ class CachedRunner:
 
         return result
 
+    def start_parity(self, request: ParityRequest) -> Callable[[], Parity]:
+        key = self._parity_key(request)
+        known = self._parities.get(key) or self._read_parity(key)
+        if known is not None:
+            return lambda: known
+        wait = self._inner.start_parity(request)
+
+        def result() -> Parity:
+            parity = wait()
+            if not parity.problems:
+                self._parities[key] = parity
+                self._write(f"{key}.parity", parity.model_dump_json())
+            return parity
+
+        return result
+
     def forgetful(self) -> CachedRunner:
         """The same runner, which knows nothing of earlier results."""
         return CachedRunner(self._inner)
@@ -98,6 +118,19 @@ class CachedRunner:
         parts = [request.code_tree, sorted(request.restore.items()), sorted(request.tests), faults, request.most]
         parts += [request.ways, request.hash_seed, self._inner.identity()]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def _parity_key(self, request: ParityRequest) -> str:
+        asked = [request.code_tree, sorted(request.restore.items()), sorted(request.tests), request.partial]
+        parts = [*asked, asdict(request.plan), self._inner.identity()]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def _read_parity(self, key: str) -> Parity | None:
+        content = self._content(f"{key}.parity")
+        try:
+            parity = Parity.model_validate_json(content) if content is not None else None
+        except ValidationError:
+            return None
+        return None if parity is None or parity.problems else parity
 
     def _read_bite(self, key: str) -> Bite | None:
         content = self._content(f"{key}.bite")

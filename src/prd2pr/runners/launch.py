@@ -22,7 +22,7 @@ import sys
 import sysconfig
 import traceback
 import types
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ PYTEST_MAJOR = int(pytest.__version__.partition(".")[0])
 whole_repr = getattr(saferepr, "saferepr_unlimited", saferepr.saferepr)
 MESSAGE_LIMIT = 4000
 FAULT_TOOLS = ("forks", "patching", "seeing", "collecting", "clocks", "ways")
+PARITY_TOOLS = ("forks", "seeing", "recipes", "recording", "varying", "calling")
 COMPARED_LIMIT = 1500  # characters of a value, beyond which pytest would compare line by line for minutes
 # Directory names that say nothing about which project a path belongs to.
 COMMON_NAMES = {"tests", "test", "docs", "doc", "src", "setup", "conftest", "examples", "scripts", "build", "dist"}
@@ -343,17 +344,35 @@ def load_guard(parameters: dict[str, Any]) -> Any:
     return load_beside("guard").Guard(parameters["checkout"], parameters["locked"], parameters["imported_as"])
 
 
-def try_faults(parameters: dict[str, Any], log: EventLog, plugins: list[str], options: list[str]) -> int:
-    """Not one run but many, in forks of this process: which deliberate faults do the tests notice?"""
+def some_tests(parameters: dict[str, Any], log: EventLog, plugins: list[str], options: list[str]) -> Callable[..., int]:
+    """Runs pytest on some files, with more plugins; to be called in a fork."""
 
     def run(more: list[Any], only: Any, guard: Any = None) -> int:
         probe = Probe(log, guard or load_guard(parameters), {**parameters, "only": only or []}, plugins)
         return int(pytest.main(options, plugins=[probe, *more]))
 
+    return run
+
+
+def try_faults(parameters: dict[str, Any], log: EventLog, plugins: list[str], options: list[str]) -> int:
+    """Not one run but many, in forks of this process: which deliberate faults do the tests notice?"""
+
+    run = some_tests(parameters, log, plugins, options)
     order = {**parameters["bite"], "checkout": parameters["checkout"], "shut": [parameters["events"]]}
     tools = types.SimpleNamespace(**{name: load_beside(name) for name in FAULT_TOOLS})
     load_beside("biting").bite(order, tools, run, load_guard(parameters), lambda fact: log.emit("bite", **fact))
     log.emit("bitten")
+    return 0
+
+
+def compare(parameters: dict[str, Any], log: EventLog, plugins: list[str], options: list[str]) -> int:
+    """Old code against new, in forks of this process: do the same calls end the same way?"""
+    run = some_tests(parameters, log, plugins, options)
+    order = {**parameters["parity"], "checkout": parameters["checkout"], "shut": [parameters["events"]]}
+    tools = types.SimpleNamespace(**{name: load_beside(name) for name in PARITY_TOOLS})
+    comparing = load_beside("comparing")
+    comparing.compare(order, tools, run, lambda: load_guard(parameters), lambda fact: log.emit("parity", **fact))
+    log.emit("compared")
     return 0
 
 
@@ -383,6 +402,9 @@ def main() -> int:
     if parameters.get("bite"):
         sys.modules["__main__"] = types.ModuleType("__main__")
         return try_faults(parameters, log, plugins, options)
+    if parameters.get("parity"):
+        sys.modules["__main__"] = types.ModuleType("__main__")
+        return compare(parameters, log, plugins, options)
     probe = Probe(log, load_guard(parameters), parameters, plugins)
     sys.modules["__main__"] = types.ModuleType("__main__")  # what runs the tests is not to be had by a name
     try:

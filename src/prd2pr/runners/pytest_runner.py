@@ -12,7 +12,8 @@ from typing import Any
 from prd2pr.config import TestRun
 from prd2pr.core.bite.record import Bite
 from prd2pr.core.evidence import RunReport
-from prd2pr.ports import BiteRequest, RunRequest
+from prd2pr.core.parity.record import Parity
+from prd2pr.ports import BiteRequest, ParityRequest, RunRequest
 from prd2pr.runners.bite_events import read_bite
 from prd2pr.runners.bite_order import QUICK, order_of
 from prd2pr.runners.canary import Canary, choose_directories, place_canaries
@@ -22,6 +23,8 @@ from prd2pr.runners.honesty import Testimony, problems_of
 from prd2pr.runners.interpreter import tools_digest
 from prd2pr.runners.junit import JUnitUnreadable, Key, Verdict, read_junit
 from prd2pr.runners.links import cut_links
+from prd2pr.runners.parity_events import read_parity
+from prd2pr.runners.parity_order import parity_order, plant
 from prd2pr.runners.project import PytestProject, read_project
 from prd2pr.runners.results import Place, results_of
 from prd2pr.runners.spares import Rooms, Spare, Spares
@@ -31,7 +34,8 @@ from prd2pr.runners.watch import Watched
 Export = Callable[[str, Path, Mapping[str, str]], None]  # tree, directory, path -> blob put over it
 
 FILES = ("launch", "guard", "biting", "forks", "patching", "seeing", "collecting", "clocks", "ways")
-LAUNCHED = tuple(Path(__file__).with_name(f"{name}.py") for name in FILES)
+COMPARING = ("recipes", "recording", "varying", "calling", "comparing")
+LAUNCHED = tuple(Path(__file__).with_name(f"{name}.py") for name in (*FILES, *COMPARING))
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ class PytestRunner:
         self._identity = ""
         self._spares = Spares(python, sandboxed=sandboxed, seconds=self._settings.timeout_seconds)
         self._many = many
-        self._trial: _Biting | None = None
+        self._trial: _Aside | None = None
         if many:
             self.expect()
 
@@ -100,6 +104,42 @@ class PytestRunner:
 
     def start_bite(self, request: BiteRequest) -> Callable[[], Bite]:
         """The faults are tried while other runs go on; the answer waits for the end."""
+
+        def order(rooms: Rooms, canaries: list[Canary]) -> dict[str, Any]:
+            texts = {each.path: (rooms.checkout / each.path).read_text(encoding="utf-8") for each in canaries}
+            return {"bite": order_of(request, canaries, texts)}
+
+        aside, rooms, _ = self._start_aside(request, order)
+
+        def result() -> Bite:
+            watched = aside.watched()
+            if watched is None:
+                return Bite(problems=("trying the faults could not be followed to its end",))
+            return read_bite(watched, rooms.nonce, request, rooms.all)
+
+        return result
+
+    def start_parity(self, request: ParityRequest) -> Callable[[], Parity]:
+        planted = plant()
+
+        def order(rooms: Rooms, canaries: list[Canary]) -> dict[str, Any]:
+            (rooms.checkout / planted.path).write_text(planted.new, encoding="utf-8")
+            return {"parity": parity_order(request, canaries, planted)}
+
+        aside, rooms, canaries = self._start_aside(request, order)
+
+        def result() -> Parity:
+            watched = aside.watched()
+            if watched is None:
+                return Parity(problems=("the comparison could not be followed to its end",))
+            return read_parity(watched, rooms.nonce, request, canaries[0], rooms.all)
+
+        return result
+
+    def _start_aside(
+        self, request: BiteRequest | ParityRequest, order: Callable[[Rooms, list[Canary]], dict[str, Any]]
+    ) -> tuple[_Aside, Rooms, list[Canary]]:
+        """Some tests in a clean room, for another purpose than their results, while other runs go on."""
         with ExitStack() as stack:
             spare = stack.enter_context(self._spares.take(request.hash_seed))
             rooms = spare.rooms
@@ -109,16 +149,15 @@ class PytestRunner:
             project = read_project(rooms.checkout)
             place = request.tests[0].partition("::")[0].rpartition("/")[0] or "."
             canaries = place_canaries(rooms.checkout, project, [(place, True)])
-            texts = {each.path: (rooms.checkout / each.path).read_text(encoding="utf-8") for each in canaries}
+            ordered = order(rooms, canaries)
             spare.hand_over()
             asked = RunRequest(request.code_tree, hash_seed=request.hash_seed)
             parameters = self._parameters(asked, rooms, project, canaries, exported(rooms.checkout, project))
             unread = (f"--junitxml={rooms.junit}", "--override-ini=junit_family=xunit1")
             arguments = [argument for argument in parameters["args"] if argument not in unread]
-            quick = {"args": [*arguments, *QUICK], "bite": order_of(request, canaries, texts)}
-            spare.started.send({**parameters, **quick})
-            self._trial = _Biting(stack.pop_all(), spare, request, self._settings)
-            return self._trial.result
+            spare.started.send({**parameters, "args": [*arguments, *QUICK], **ordered})
+            self._trial = _Aside(stack.pop_all(), spare, self._settings)
+            return self._trial, rooms, canaries
 
     # --- running ------------------------------------------------------------------------------------------------------
 
@@ -222,11 +261,11 @@ class PytestRunner:
         )
 
 
-class _Biting:
-    """Follows one trial of faults in a thread of its own."""
+class _Aside:
+    """Follows what runs beside the suite, in a thread of its own."""
 
-    def __init__(self, held: ExitStack, spare: Spare, request: BiteRequest, settings: TestRun) -> None:
-        self._held, self._spare, self._request, self._settings = held, spare, request, settings
+    def __init__(self, held: ExitStack, spare: Spare, settings: TestRun) -> None:
+        self._held, self._spare, self._settings = held, spare, settings
         self._watched: Watched | None = None
         self._thread = threading.Thread(target=self._follow)
         self._thread.start()
@@ -242,12 +281,9 @@ class _Biting:
     def is_over(self) -> bool:
         return not self._thread.is_alive()
 
-    def result(self) -> Bite:
+    def watched(self) -> Watched | None:
         self._thread.join()
-        if self._watched is None:
-            return Bite(problems=("trying the faults could not be followed to its end",))
-        rooms = self._spare.rooms
-        return read_bite(self._watched, rooms.nonce, self._request, rooms.all)
+        return self._watched
 
 
 def _read_junit(path: Path) -> dict[Key, Verdict] | str:

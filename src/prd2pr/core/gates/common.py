@@ -23,6 +23,7 @@ class GatePolicy:
     allow_manifest: bool = False
     require_sandbox: bool = False
     mutation_ratio: float | None = 0.4  # None: not asked
+    compare: bool = True  # REFACTOR: old code with new
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from prd2pr.core.gates.common import (
     settle,
     source_only,
 )
+from prd2pr.core.gates.parity import parity_holds
 from prd2pr.core.records import Phase
 from prd2pr.core.signatures import ALIAS, ATTRIBUTE, VALUE
 
@@ -66,6 +67,7 @@ def _findings(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
     yield from nothing_broke(evidence, CODES.regressed, CODES.fewer)
     yield from _signatures(evidence)
     yield from bite_holds(evidence)
+    yield from parity_holds(evidence, policy)
     yield from _better(evidence)
     yield from facts(evidence, "GRN", "RFC")
 

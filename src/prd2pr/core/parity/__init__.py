@@ -1,0 +1,1 @@
+"""Old code against new: the same calls, and whether they end the same way."""

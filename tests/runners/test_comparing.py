@@ -1,0 +1,264 @@
+"""Old code against new, really called: what is found to differ, what is not judged, what is not believed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from textwrap import dedent
+
+import pytest
+from small_projects import TARGET, exporter
+
+from prd2pr.core.parity.plan import parity_plan
+from prd2pr.core.parity.record import Parity
+from prd2pr.core.testfacts import declared_tests
+from prd2pr.ports import ParityRequest
+from prd2pr.runners.parity_order import Planted
+from prd2pr.runners.pytest_runner import PytestRunner
+
+
+def compared(before: Mapping[str, str], after: Mapping[str, str], tests: str) -> Parity:
+    old, new = ({path: dedent(text) for path, text in side.items()} for side in (before, after))
+    asked = dedent(tests)
+    plan = parity_plan(old, new, {*old, *new}, {}, seed="seed")
+    runner = PytestRunner(exporter({**new, "test_app.py": asked}), TARGET)
+    return runner.start_parity(ParityRequest("t", declared_tests("test_app.py", asked), plan))()
+
+
+BEFORE = {
+    "app.py": """
+        import random
+        import sys
+        from dataclasses import dataclass
+
+        from rates import rate
+
+
+        def half(amount):
+            return amount // 2
+
+
+        def checked(name):
+            if len(name) > 6:
+                raise ValueError("too long")
+            return name.upper()
+
+
+        def rated(amount):
+            return amount * rate(amount)
+
+
+        def drawn(names):
+            return names[random.randrange(len(names))]
+
+
+        def written(path, text):
+            with open(path, "w") as file:
+                file.write(text)
+
+
+        def listed(items):
+            return [item for item in items]
+
+
+        def alone(first, second):
+            return first * 2 + second
+
+
+        def last(items):
+            return items[-1]
+
+
+        class Till:
+            def __init__(self, start):
+                self._coins = [start]
+
+            def put(self, coin):
+                self._coins.append(coin)
+
+            def total(self):
+                return sum(self._coins)
+
+
+        @dataclass
+        class Line:
+            name: str
+            cents: int
+
+            def shown(self):
+                return f"{self.name} {self.cents}"
+
+
+        def paid(till, line):
+            return till.total() >= line.cents
+        """,
+    "rates.py": """
+        def rate(amount):
+            return _table(amount)
+
+
+        def _table(amount):
+            return 2
+        """,
+}
+
+AFTER = {
+    "app.py": """
+        import random
+        import sys
+        from dataclasses import dataclass
+
+        from rates import rate
+
+
+        def half(amount):
+            return round(amount / 2)
+
+
+        def checked(name):
+            return name.upper()
+
+
+        def rated(amount):
+            return rate(amount) * amount
+
+
+        def drawn(names):
+            return random.choice(names)
+
+
+        def written(path, text):
+            with open(path, "w") as file:
+                file.write(text + "!")
+
+
+        def listed(items):
+            return tuple(items)
+
+
+        def alone(first, second):
+            return first * 2 + second * 2
+
+
+        def last(items):
+            if items == [9]:
+                sys.exit(0)
+            return items[len(items) - 1]
+
+
+        class Till:
+            def __init__(self, start):
+                self._coins = start
+
+            def put(self, coin):
+                if coin > 0:
+                    self._coins += coin
+                else:
+                    unheard = coin
+
+            def total(self):
+                return self._coins
+
+
+        @dataclass
+        class Line:
+            name: str
+            cents: int
+
+            def shown(self):
+                return self.name + " " + str(self.cents)
+
+
+        def paid(till, line):
+            return till.total() > line.cents
+        """,
+    "rates.py": """
+        def rate(amount):
+            return _table(amount)
+
+
+        def _table(amount):
+            return 3 if amount == 70 else 2
+        """,
+}
+
+TESTS = """
+    import pytest
+
+    from app import Line, Till, checked, drawn, half, last, listed, paid, rated, written
+
+
+    def test_all(tmp_path):
+        assert half(4) == 2
+        assert checked("ada") == "ADA"
+        assert rated(7) == 14
+        assert drawn(["a", "b"]) in ["a", "b"]
+        written(tmp_path / "a", "b")
+        assert list(listed([1, 2])) == [1, 2]
+        assert last([1, 2]) == 2
+
+
+    def test_objects():
+        till = Till(5)
+        till.put(3)
+        assert till.total() == 8
+        assert Line("tea", 3).shown() == "tea 3"
+        assert paid(till, Line("tea", 3))
+    """
+
+
+@pytest.fixture(scope="module")
+def seen() -> Parity:
+    return compared(BEFORE, AFTER, TESTS)
+
+
+def test_differences_near_to_what_tests_do_are_grave(seen: Parity) -> None:
+    assert seen.problems == ()
+    grave = {each.function for each in seen.differences if each.grave}
+    assert grave == {"app.half", "app.checked", "app.alone", "app.paid", "app.rated", "rates.rate"}
+    half = next(each for each in seen.differences if each.function == "app.half")
+    assert half.given.startswith("half(")
+    assert half.before != half.after
+
+
+def test_a_check_that_was_dropped_is_found_by_the_error_that_it_raised(seen: Parity) -> None:
+    checked = [each for each in seen.differences if each.function == "app.checked"]
+    assert {each.before for each in checked} == {"raises ValueError"}
+
+
+def test_what_is_equal_but_of_another_type_is_only_told(seen: Parity) -> None:
+    listed = [each for each in seen.differences if each.function == "app.listed"]
+    assert listed
+    assert not any(each.grave for each in listed)
+    assert (listed[0].before[0], listed[0].after[0]) == ("[", "(")
+
+
+def test_objects_are_made_anew_by_either_version(seen: Parity) -> None:
+    """What an object keeps, and how, is another in both versions; calls and results are the same."""
+    counts = {each.function: each for each in seen.functions}
+    assert counts["app.Till.total"].recorded
+    assert counts["app.Till.total"].unjudged == 0
+    assert counts["app.Line.shown"].differing == 0
+    assert not any(each.grave for each in seen.differences if each.function == "app.Till.total")
+
+
+def test_chance_and_effects_are_not_judged(seen: Parity) -> None:
+    counts = {each.function: each for each in seen.functions}
+    for name in ("app.drawn", "app.written"):
+        assert counts[name].unjudged >= counts[name].recorded >= 1
+        assert counts[name].differing == 0
+
+
+def test_new_code_that_no_test_runs_is_found(seen: Parity) -> None:
+    assert [(each.function, each.what) for each in seen.unrun] == [
+        ("last", "sys.exit(0)"),
+        ("Till.put", "unheard = coin"),
+    ]
+
+
+def test_who_does_not_see_a_planted_change_sees_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Planted, "new", property(lambda self: self.old))
+    old, new = "def half(a):\n    return a // 2\n", "def half(a):\n    return a * 9\n"
+    test = "from app import half\n\n\ndef test_half():\n    assert half(0) == 0\n"
+    blind = compared({"app.py": old}, {"app.py": new}, test)
+    assert blind.problems == ("a function that was changed on purpose was not found to differ",)
+    assert blind.differences == ()
