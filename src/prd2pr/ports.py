@@ -11,7 +11,7 @@ from prd2pr.core.bite.plan import BitePlan
 from prd2pr.core.bite.record import Bite
 from prd2pr.core.ci import CheckResult
 from prd2pr.core.evidence import RunReport
-from prd2pr.core.hub import Actor, Check, Comment, Issue, Label, Level, Pull, Reaction
+from prd2pr.core.hub import Actor, Check, Comment, Given, Issue, Label, Level, Pull, Reaction
 from prd2pr.core.parity.plan import ParityPlan
 from prd2pr.core.parity.record import Parity
 from prd2pr.core.records import Spend
@@ -215,8 +215,8 @@ class Hub(Protocol):
 
     def issues_labelled(self, label: str) -> tuple[Issue, ...]: ...
 
-    def labelled_by(self, number: int, label: str) -> Actor | None:
-        """Who gave the issue this label last; None where the host does not say."""
+    def label_given(self, number: int, label: str) -> Given | None:
+        """Who gave the issue this label last, and when; None where the host does not say."""
         ...
 
     def issue_marked(self, marker: str) -> Issue | None:

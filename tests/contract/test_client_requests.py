@@ -86,7 +86,7 @@ def _issues(hub: Listened) -> None:
     assert hub.issue(99) is None
     assert hub.issue_marked(marker).number == child.number
     assert [row.number for row in hub.issues_labelled("prd2pr")] == [parent.number]
-    assert hub.labelled_by(parent.number, "prd2pr").login == "github-actions[bot]"
+    assert hub.label_given(parent.number, "prd2pr").by.login == "github-actions[bot]"
     said = hub.comment(parent.number, "<!-- m --> Hello", marker="<!-- m -->")
     hub.edit_comment(said.id, "<!-- m --> Hello again")
     assert hub.comment_marked(parent.number, "<!-- m -->").id == said.id

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from github_world import GitHubWorld
 from world import PRD
 
 BROKEN = PRD.replace("id: calc", "id: [calc")
+TEXT = PRD.partition("# A small calculator\n")[2]
+NEW_TEXT = f"{TEXT}\nThe same, in other words.\n"  # no requirement changed, so no planner is asked
 
 
 def test_a_prd_that_became_unreadable_is_said_on_its_pull_request_and_nothing_is_built_until_it_is_mended(started):
@@ -33,7 +36,7 @@ def test_a_prd_that_became_unreadable_is_said_on_its_pull_request_and_nothing_is
 )
 def test_an_issue_that_nobody_wants_any_more_when_its_run_begins_is_not_planned(new, what, reason):
     world = new()
-    world.open_issue("A small calculator", PRD.partition("# A small calculator\n")[2])
+    world.open_issue("A small calculator", TEXT)
     world.pending.clear()
     world.label(1, "prd2pr")
     _ = world.unlabel(1, "prd2pr") if what == "unlabel" else world.close(1)
@@ -41,3 +44,44 @@ def test_an_issue_that_nobody_wants_any_more_when_its_run_begins_is_not_planned(
     assert (acted.status, acted.outputs["outcome"]) == (0, "nothing-to-do"), acted.output
     assert f"#1 is no PRD: {reason} meanwhile" in acted.out
     assert set(world.bare.heads()) == {"main"}
+
+
+def labelled_again(new, author) -> GitHubWorld:
+    """An issue that is planned; then its text was changed and the label given again, and that run never came."""
+    world = new(branch="prd2pr/issue-1")
+    world.answers_of_model["issue-1/plan/planner/1/1"] = world.answers_of_model["calc/plan/planner/1/1"]
+    world.open_issue("A small calculator", TEXT, by=author)
+    world.label(1, "prd2pr", by="ada")
+    acted = world.act(world.pending[-1])
+    assert acted.outputs["outcome"] == "waiting", acted.output
+    with world.fake.lock:
+        world.repo.issues[1].body = NEW_TEXT
+    world.unlabel(1, "prd2pr")
+    world.label(1, "prd2pr", by="ada")
+    with world.fake.lock:  # a run here takes less than the second that GitHub tells times by
+        world.repo.issues[1].labelled[-1].at = world.fake.stamp(world.fake.now() + 2)
+    world.pending.clear()
+    return world
+
+
+def test_the_new_text_of_an_issue_is_planned_by_the_next_run_where_the_labels_own_was_cut_off(new):
+    world = labelled_again(new, "wendy")
+    world.tick()
+    acted = world.act()
+    assert acted.status == 0, acted.output
+    assert world.phases() == ["plan(issue-1)", "plan(issue-1)"]
+    assert "in other words" in world.show("prds/issue-1.md")
+    world.tick()
+    assert world.act().outputs["outcome"] == "nothing-to-do"
+    assert len(world.phases()) == 2
+
+
+def test_where_the_text_that_was_labelled_is_not_known_any_more_the_old_plan_is_not_built(new):
+    world = labelled_again(new, "nobody")
+    world.comment(1, "/approve", by="wendy")
+    acted = world.act()
+    said = world.status_comment(world.pull().number).body
+    assert "The issue was labelled again" in said, acted.output
+    assert "take the label `prd2pr` away and give it again" in said
+    assert [phase for phase in world.phases() if not phase.startswith(("plan", "note"))] == []
+    assert "in other words" not in world.show("prds/issue-1.md")

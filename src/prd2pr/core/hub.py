@@ -43,6 +43,14 @@ class Issue:
 
 
 @dataclass(frozen=True)
+class Given:
+    """A label: by whom, and when."""
+
+    by: Actor
+    at: str
+
+
+@dataclass(frozen=True)
 class Pull:
     number: int
     title: str

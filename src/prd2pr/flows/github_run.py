@@ -26,8 +26,9 @@ from prd2pr.flows.drain import Inbox
 from prd2pr.flows.host import Host
 from prd2pr.flows.obey.order import Ordered
 from prd2pr.flows.prd_run import PrdRun, carry_on, ending_of, proved_as_it_is, reason_of, status_of, summarise, tell
+from prd2pr.flows.relabelled import labelled_anew
 from prd2pr.flows.remote_writers import follow
-from prd2pr.flows.session import Session
+from prd2pr.flows.session import Outdated, Session
 from prd2pr.flows.settling import settle_up
 from prd2pr.flows.show_over import show_over, way_on
 from prd2pr.flows.start import begun_after_merge
@@ -115,8 +116,7 @@ def work_on(host: Host, subject: Subject, spoken: Comment | None, *, asked: bool
             show_over(host, subject, pull, head)
         return replace(over, prd=subject.id, branch=branch, pull=pull.url if pull else "")
     inbox = Inbox(host.hub, host.clock, spoken)
-    session = host.open_session(prd_now(host, subject, branch, head), subject.issue)
-    session = replace(session, carried_out=inbox.carried_out)
+    session = replace(session_now(host, subject, branch, head), carried_out=inbox.carried_out)
     session.log.pending = subject.asked_by
     run = PrdRun(host, session, inbox, None if pull and pull.merged else pull, asked=asked)
     try:
@@ -278,6 +278,13 @@ def put_back(host: Host, subject: Subject, head: str, pull: Pull) -> Ending | No
     failed = Failed("this run", reason, host.branch_of(subject.id), remedy)
     host.hub.comment(pull.number, render_answer(failed, marker=marker), marker=marker)
     return Ending("waiting", reason, remedy)
+
+
+def session_now(host: Host, subject: Subject, branch: str, head: str | None) -> Session:
+    anew = labelled_anew(host, subject, head)
+    prd = anew if isinstance(anew, Prd) else prd_now(host, subject, branch, head)
+    session = host.open_session(prd, subject.issue)
+    return replace(session, outdated=Outdated(prd.blob, anew)) if isinstance(anew, Rest) else session
 
 
 def prd_now(host: Host, subject: Subject, branch: str, head: str | None) -> Prd:

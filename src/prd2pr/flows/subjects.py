@@ -312,8 +312,8 @@ def never_begun(host: Host, about: Subject) -> bool:
 
 def is_trusted(host: Host, issue: Issue) -> bool:
     """The label was given by somebody who may; and since nobody knows what the issue said then, by its author too."""
-    by = host.hub.labelled_by(issue.number, host.config.labels.trigger)
-    return by is not None and may_label(host, by) and may_label(host, issue.author)
+    given = host.hub.label_given(issue.number, host.config.labels.trigger)
+    return given is not None and may_label(host, given.by) and may_label(host, issue.author)
 
 
 def may_label(host: Host, person: Actor) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from prd2pr.core.ci import CheckResult
-from prd2pr.core.hub import Actor, Annotation, Check, Comment, Issue, Label, Level, Pull, Reaction
+from prd2pr.core.hub import Actor, Annotation, Check, Comment, Given, Issue, Label, Level, Pull, Reaction
 from prd2pr.core.said.leaks import Secrets
 from prd2pr.ports import Hub
 
@@ -97,8 +97,8 @@ class GuardedHub:
     def issues_labelled(self, label: str) -> tuple[Issue, ...]:
         return self.hub.issues_labelled(label)
 
-    def labelled_by(self, number: int, label: str) -> Actor | None:
-        return self.hub.labelled_by(number, label)
+    def label_given(self, number: int, label: str) -> Given | None:
+        return self.hub.label_given(number, label)
 
     def issue_marked(self, marker: str) -> Issue | None:
         return self.hub.issue_marked(marker)

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from prd2pr.core.ci import CheckResult
-from prd2pr.core.hub import Actor, Check, Comment, Issue, Label, Level, Pull, Reaction
+from prd2pr.core.hub import Actor, Check, Comment, Given, Issue, Label, Level, Pull, Reaction
 from prd2pr.core.permission import reaches
 from prd2pr.forges.github import checks, comments, issues, labels, pulls, reading
 from prd2pr.forges.github.exchange import Call, path
@@ -69,8 +69,8 @@ class GitHubHub:
     def issues_labelled(self, label: str) -> tuple[Issue, ...]:
         return issues.labelled(self.wire, label)
 
-    def labelled_by(self, number: int, label: str) -> Actor | None:
-        return issues.labelled_by(self.wire, number, label)
+    def label_given(self, number: int, label: str) -> Given | None:
+        return issues.label_given(self.wire, number, label)
 
     def issue_marked(self, marker: str) -> Issue | None:
         return issues.marked(self.wire, self.me(), marker)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from prd2pr.core.hub import Actor, Issue
+from prd2pr.core.hub import Actor, Given, Issue
 from prd2pr.forges.github import reading
 from prd2pr.forges.github.exchange import Answer
 from prd2pr.forges.github.wire import Wire, changing, good, is_marked, posting, with_marker
@@ -21,14 +21,16 @@ def labelled(wire: Wire, label: str) -> tuple[Issue, ...]:
     return tuple(each for each in map(reading.issue, found) if not each.is_pull)
 
 
-def labelled_by(wire: Wire, number: int, label: str) -> Actor | None:
-    """Who gave it last. Events of other kinds have neither a label nor, where an account is gone, an actor."""
+def label_given(wire: Wire, number: int, label: str) -> Given | None:
+    """The last time. Events of other kinds have neither a label nor, where an account is gone, an actor."""
     given = [
-        each.get("actor")
+        each
         for each in wire.pages(wire.at("issues", number, "events"))
         if each.get("event") == "labeled" and (each.get("label") or {}).get("name") == label
     ]
-    return reading.actor(given[-1]) if given and given[-1] else None
+    if not given or not given[-1].get("actor"):
+        return None
+    return Given(reading.actor(given[-1]["actor"]), str(given[-1].get("created_at") or ""))
 
 
 def marked(wire: Wire, me: Actor, marker: str) -> Issue | None:
