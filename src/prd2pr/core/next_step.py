@@ -7,7 +7,7 @@ import shlex
 from prd2pr.core.ahead import Ahead, Due, Outlook, ahead, next_command, run_command
 from prd2pr.core.decide import Rest
 from prd2pr.core.picture_parts import NextStep
-from prd2pr.core.records import Phase
+from prd2pr.core.records import Phase, ProjectState
 from prd2pr.core.wording import clip, count, plain
 
 WAITS_FOR = {
@@ -26,6 +26,14 @@ TAKEN_ON_BY = {
 }
 GOES_ON = NextStep("The work goes on by itself. Nothing for you to do.")
 REVIEW = "Every story is settled. Review it and merge."
+BASE_TAKEN_IN = NextStep(
+    "Every story is settled, and the base was merged in since. The status comment says whether the suite holds with it."
+)
+# The command that makes a story of what somebody has changed after the last one.
+TAKES_IT_UP = {
+    ProjectState.SPRINT_REVIEW: '/request_changes "what it changes"',
+    ProjectState.IDLE: '/epic "what it changes"',
+}
 LONGEST_REASON = 400
 
 
@@ -83,14 +91,19 @@ def finish(*, proved: bool, local: bool, head: str, base: str) -> NextStep:
     return NextStep(REVIEW)
 
 
-def changed_after(commits: int, *, local: bool, head: str, base: str) -> NextStep:
+def changed_after(commits: int, state: ProjectState, *, local: bool, head: str, base: str) -> NextStep:
     """What the last step proved is not what would be merged now."""
     one = commits == 1
     told = f"No gate has judged the {'commit' if one else count(commits, 'commit')} after the last step."
     choice = "Review it yourself, or take it back." if one else "Review them yourself, or take them back."
     if local:
         return NextStep(f"{told} {choice} For what is proved and what is not:", verify_command(base, head))
-    return NextStep(f"{told} {choice} To see whether the tests pass now, comment", "/tdd run_tests")
+    tried = f"{told} {choice} `/tdd run_tests` shows whether the tests pass now."
+    if state not in TAKES_IT_UP:
+        return NextStep(tried)
+    return NextStep(
+        f"{tried} To have it taken up by a story, whose gates run on top of it, comment", TAKES_IT_UP[state]
+    )
 
 
 def verify_command(base: str, head: str) -> str:

@@ -136,7 +136,7 @@ def window(facts: BranchFacts) -> Backlog:
 
 def finish_of(facts: BranchFacts, view: Outlook, head: str, base: str, unjudged: int) -> NextStep:
     if unjudged:
-        return changed_after(unjudged, local=view.local, head=head, base=base)
+        return changed_after(unjudged, view.found.status.state, local=view.local, head=head, base=base)
     proved = all(facts.standing(story) is not UNPROVEN for story in facts.backlog.stories)
     return finish(proved=proved, local=view.local, head=head, base=base)
 

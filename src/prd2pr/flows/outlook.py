@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from prd2pr.core.ahead import Ahead, Outlook, ahead, order_story
 from prd2pr.core.decide import Rest
-from prd2pr.core.next_step import changed_after, next_step
+from prd2pr.core.next_step import BASE_TAKEN_IN, changed_after, next_step
 from prd2pr.core.paths import TDD_ROOT
 from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import Cycle
+from prd2pr.flows.base_merges import only_base_since
 from prd2pr.flows.decisions import found_in
 from prd2pr.flows.peoples_work import unjudged
 from prd2pr.flows.replan import outdated, prd_gone
@@ -39,7 +40,11 @@ def step_ahead(session: Session, state: BranchState) -> NextStep:
     finished = isinstance(found, Rest) and found.outcome == "done"
     changed = unjudged(session.git, state.commit, session.rules) if finished else ()
     if changed:
-        return changed_after(len(changed), local=view.local, head=session.branch, base=state.project.base_branch)
+        if only_base_since(session, state.commit):
+            return BASE_TAKEN_IN
+        return changed_after(
+            len(changed), view.found.status.state, local=view.local, head=session.branch, base=state.project.base_branch
+        )
     return next_step(view, found)
 
 

@@ -43,8 +43,11 @@ def picture_of(
     following: Ahead | None = None,
     patches: bool = True,
     rules: PathRules = CONVENTIONS,
+    holds: bool = False,
 ) -> PullPicture:
-    """`head`: another commit than the branch's. Without `patches` no diff is read: a code host shows its own."""
+    """`holds`: what came after the last step was looked at, and need not be judged.
+
+    `head`: another commit than the branch's. Without `patches` no diff is read: a code host shows its own."""
     git = store.git
     head = head or git.rev(branch)
     state = store.load(head)
@@ -70,7 +73,7 @@ def picture_of(
         strangers=strangers,
         refused_writes=writes_of(cycles),
         planning=planning_cost(state, cycles),
-        unjudged=len(unjudged(git, head, rules)),
+        unjudged=0 if holds else len(unjudged(git, head, rules)),
     )
 
 

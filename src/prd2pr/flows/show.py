@@ -69,6 +69,7 @@ class Shown:
     commit_url: str = ""  # https://github.com/octo/calc/commit/
     run_url: str = ""
     prove: Callable[[str], Refuted | None] = lambda _: None  # asked of a head whose stories are all settled
+    holds: Callable[[str], bool] = lambda _: False  # asked of one that somebody has changed since
     told: bool = False  # of the problem, in a comment of its own
 
 
@@ -170,16 +171,9 @@ def begin(hub: Hub, seen: Shown) -> Showing:
     head = session.git.rev(session.branch)
     state = session.store.load(head)
     assert state.prd is not None, "only a planned PRD is shown"
-    made = picture_of(
-        session.store,
-        session.branch,
-        session.limits,
-        head=head,
-        mode=session.approval,
-        following=what_is_ahead(session, state),
-        rules=session.rules,
-        patches=False,
-    )
+    made = pictured(session, state)
+    if made.unjudged and made.tone in SETTLED_TONES and seen.problem is None and seen.holds(head):
+        made = pictured(session, state, holds=True)
     found = None
     if made.tone in SETTLED_TONES and seen.problem is not None:
         made = replace(made, tone="blocked")  # it may be the proof itself that failed: nothing is certified now
@@ -189,6 +183,20 @@ def begin(hub: Hub, seen: Shown) -> Showing:
     showing = Showing(hub, seen, head, state, state.prd, made, found)
     showing.picture = replace(made, next=showing.view(None).next)  # the same next step wherever it is named
     return showing
+
+
+def pictured(session: Session, state: BranchState, *, holds: bool = False) -> PullPicture:
+    return picture_of(
+        session.store,
+        session.branch,
+        session.limits,
+        head=state.commit,
+        mode=session.approval,
+        following=what_is_ahead(session, state),
+        rules=session.rules,
+        patches=False,
+        holds=holds,
+    )
 
 
 # --- the pull request -------------------------------------------------------------------------------------------------

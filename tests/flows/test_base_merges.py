@@ -1,0 +1,61 @@
+"""A merge of the base is told from one that somebody has written into, and the suite has to hold on it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from prd2pr.core.evidence import Failure, FailureKind, Outcome, RunReport, TestResult
+from prd2pr.core.merged_suite import broken_by_merge
+from prd2pr.flows.base_merges import takes_base_in
+from prd2pr.repo.git import Git
+
+
+def test_a_merge_of_the_base_is_what_git_makes_of_both_and_of_nothing_else(tmp_path: Path) -> None:
+    def git(*words: str) -> str:
+        who = ("-c", "user.name=ada", "-c", "user.email=ada@example.org")
+        return subprocess.run(["git", *who, *words], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+
+    def commit(name: str) -> None:
+        (tmp_path / name).write_text(f"{name}\n")
+        git("add", "-A")
+        git("commit", "-q", "-m", name)
+
+    git("init", "-q", "-b", "main")
+    commit("start")
+    git("switch", "-q", "-c", "work")
+    commit("built")
+    git("switch", "-q", "main")
+    commit("went-on")
+    git("switch", "-q", "-c", "side")
+    commit("elsewhere")
+    git("switch", "-q", "work")
+    git("merge", "-q", "--no-edit", "main")
+    git("tag", "pure")
+    git("merge", "-q", "--no-edit", "side")
+    git("tag", "of-another")
+    git("reset", "-q", "--hard", "pure~1")
+    git("merge", "-q", "--no-commit", "--no-ff", "main")
+    commit("slipped-in")
+    git("tag", "evil")
+    with Git.open(tmp_path) as repo:
+        main = repo.rev("main")
+        found = {name: takes_base_in(repo, repo.commit_info(name), main) for name in ("pure", "of-another", "evil")}
+        assert found == {"pure": True, "of-another": False, "evil": False}
+        assert not takes_base_in(repo, repo.commit_info("side"), main), "no merge at all"
+
+
+def ran(problems: tuple[str, ...] = (), errors: tuple[Failure, ...] = (), **outcomes: Outcome) -> RunReport:
+    results = tuple(TestResult(id=name, outcome=outcome) for name, outcome in outcomes.items())
+    return RunReport(code_tree="", command=(), tools={}, results=results, problems=problems, collect_errors=errors)
+
+
+def test_what_passed_on_either_side_has_to_pass_on_both() -> None:
+    ours, theirs = ran(a="passed", gone="passed", bad="failed"), ran(a="passed", b="passed", bad="failed")
+    assert broken_by_merge((ours, theirs), ran(a="passed", b="passed", bad="failed")) == ()
+    assert broken_by_merge((ours, theirs), ran(a="passed", b="failed")) == ("b failed",)
+    assert broken_by_merge((ours, theirs), ran(a="skipped", b="passed")) == ("a skipped",)
+    assert broken_by_merge((ours, theirs), ran(("no canary",), a="passed")) == ("no canary",)
+    lost = Failure(kind=FailureKind.COLLECTION, stage="collect", path="tests/test_a.py")
+    assert broken_by_merge((ours,), ran(errors=(lost,), b="passed")) == ("tests/test_a.py cannot be collected",)
+    assert broken_by_merge((ours,), ran()) == ("no test was collected",)

@@ -1,0 +1,58 @@
+"""The base merged into a finished branch: it is ready again where the suite holds, and not where it does not."""
+
+from __future__ import annotations
+
+import pytest
+
+from world import PRD
+
+# Passes on the base, and not together with what the stories built.
+ALONE = """from pathlib import Path
+
+
+def test_more():
+    assert len(list(Path("src/calc").glob("*.py"))) == 2
+"""
+
+
+def take_main_in(world, more=None) -> None:
+    """As somebody does on his own machine, with or without a change of his own in the merge."""
+    world._git("fetch", "-q", str(world.bare.path), "main")
+    main = world._git("rev-parse", "FETCH_HEAD")
+    world._git("fetch", "-q", str(world.bare.path), world.branch)
+    world._git("checkout", "-q", "--detach", "FETCH_HEAD")
+    who = ("-c", "user.name=wendy", "-c", "user.email=wendy@example.org")
+    world._git(*who, "merge", "-q", "--no-ff", "--no-commit", main)
+    world._commit(more or {}, "Take main in", "wendy")
+    world._git("push", "-q", str(world.bare.path), f"HEAD:refs/heads/{world.branch}")
+    world.tick()
+    acted = world.act()
+    assert acted.status == 0, acted.output
+
+
+@pytest.mark.slow
+def test_the_base_merged_in_is_ready_where_the_suite_holds_and_only_there(new):
+    world = new(files={".prd2pr.yml": "approval: none\n"})
+    world.push_prd("prds/calc.md", PRD)
+    assert world.act().outputs["outcome"] == "done"
+    world.push({"more.py": "ONE = 1\n", "tests/test_more.py": "def test_more():\n    assert 1 == 1\n"}, "ada")
+    world.pending.clear()
+    take_main_in(world)
+    assert "### Ready for review" in world.status_comment().body
+    assert not world.pull().pull.draft and world.pull().labels == ["prd2pr:done"]
+
+    world.push({"tests/test_more.py": ALONE}, "ada")
+    world.pending.clear()
+    take_main_in(world)
+    said = world.status_comment().body
+    assert "### Changed after the last step" in said and '`/request_changes "what it changes"`' in said
+    assert world.pull().pull.draft
+
+    world.push({"tests/test_more.py": "def test_more():\n    assert 1 == 1\n"}, "ada")
+    world.pending.clear()
+    take_main_in(world)
+    assert "### Ready for review" in world.status_comment().body
+    world.push({"other.py": "TWO = 2\n"}, "ada")
+    world.pending.clear()
+    take_main_in(world, {"slipped_in.py": "THREE = 3\n"})
+    assert "### Changed after the last step" in world.status_comment().body
