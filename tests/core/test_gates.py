@@ -580,6 +580,11 @@ class TestBite:
         assert errors(refactor(bite=good, bite_before=good)) == set()
         assert errors(refactor(bite=worse, bite_before=good)) == {"RFC409"}
         assert errors(refactor(bite=lost, bite_before=good)) == {"RFC409"}
+        same = Bitten(id="x", path="a.py", line=1, function="f", change="`a + b` → `a - b`", outcome="killed")
+        missed = same.model_copy(update={"id": "y", "line": 9, "outcome": "survived"})
+        assert errors(refactor(bite=Bite(mutants=(missed,)), bite_before=Bite(mutants=(same,)))) == {"RFC409"}
+        twice = Bite(mutants=(same, missed.model_copy(update={"id": "z"})))
+        assert errors(refactor(bite=Bite(mutants=(missed,)), bite_before=twice)) == set()
         assert errors(refactor(bite=Bite(problems=("restless",)), bite_before=good)) == {"RFC409"}
         assert errors(refactor(bite=good, bite_before=worse)) == set()
         assert errors(refactor(bite=None, bite_before=None)) == set()

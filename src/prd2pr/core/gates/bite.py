@@ -92,11 +92,23 @@ def bite_holds(evidence: Evidence) -> Iterator[Finding]:
             lost = each.function in noticed
             said = "was held by a test before, and is not now" if lost else "is held by no test of the story"
             yield finding("RFC409" if lost else "RFC410", f"`{each.function}` {said}", path=each.path, line=each.line)
+    yield from _no_longer_noticed(before, after)
     if before.score is None or after.score is None or min(len(before.judged), len(after.judged)) < ENOUGH:
         return
     if after.score < before.score - SLACK and len(after.survivors) >= len(before.survivors) + MORE_SURVIVORS:
         said = f"{_told(before)} before, {_told(after)} now"
         yield finding("RFC409", f"deliberate faults that the story's tests notice: {said}")
+
+
+def _no_longer_noticed(before: Bite, after: Bite) -> Iterator[Finding]:
+    """The very same fault in the very same function: wherever it was made before, a test noticed it."""
+    outcomes: dict[tuple[str, str], set[str]] = {}
+    for each in before.judged:
+        outcomes.setdefault((each.function, each.change), set()).add(each.outcome)
+    for each in after.survivors:
+        if outcomes.get((each.function, each.change)) == {"killed"}:
+            said = f"no test notices {each.change} in `{each.function}` any more"
+            yield finding("RFC409", said, path=each.path, line=each.line)
 
 
 def _told(bite: Bite) -> str:

@@ -62,9 +62,10 @@ def parity_plan(
     paths = sorted({path for path in changed if before.get(path) != after.get(path)})
     touched = [path for path in paths if path in before]
     reached = _importers(before, touched)
-    targets = [each for path in reached for each in _targets(path, before[path], before, after)][:MOST_TARGETS]
+    now = {each.name: each.text for path, text in after.items() for each in public_signatures(path, text)}
+    targets = [each for path in reached for each in _targets(path, before[path], now, after)][:MOST_TARGETS]
     around = sorted(set(before) - set(reached))[:MOST_AROUND]
-    targets += [replace(each, judged=False) for path in around for each in _targets(path, before[path], before, after)]
+    targets += [replace(each, judged=False) for path in around for each in _targets(path, before[path], now, after)]
     return ParityPlan(
         targets=tuple(targets),
         old=tuple((path, before.get(path)) for path in paths) + tuple(sorted(others.items())),
@@ -101,12 +102,12 @@ def _imported(path: str, text: str) -> set[str]:
     return found
 
 
-def _targets(path: str, text: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Target]:
+def _targets(path: str, text: str, now: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Target]:
+    """`now`: every public name of the new code, wherever it stands, and how it is called."""
     source = source_text(path, text)
     if source is None:
         return
-    public = {each.name: each.text for each in public_signatures(path, before[path])}
-    now = {each.name: each.text for each in public_signatures(path, after.get(path, ""))}
+    public = {each.name: each.text for each in public_signatures(path, text)}
     module = module_name(path)
     lines = _lines_now(path, after.get(path, ""))
     for function in functions_of(source):
