@@ -155,8 +155,8 @@ class Gates(Section):
         description="REFACTOR: give the same calls to old code and new, and refuse what ends in another way.",
     )
     held_out: bool = Field(
-        default=False,
-        description="Ask for examples that the coder never sees, and check the code by them. Not used by this version.",
+        default=True,
+        description="Ask the test author for examples that the programmer is not shown, and judge GREEN by them too.",
     )
     allow_manifest: bool = Field(default=False, description="Let GREEN change dependency manifests.")
 

@@ -37,9 +37,11 @@ def task_for(role: Role[Any], task: Task) -> Task:
             return replace(task, story=None, design=None)
         case "architect":
             return replace(task, design=None)
+        case "tester":
+            return replace(task, held_out=True)
         case "builder" | "refactorer":
             tests = {"tests/tdd/loyalty-1/test_loyalty_1_earning.py": "from shop.points import points_for\n"}
-            return replace(task, files={**task.files, **tests})
+            return replace(task, files={**task.files, **tests}, held_out=role.name == "builder")
     return task
 
 

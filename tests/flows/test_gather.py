@@ -10,7 +10,8 @@ import pytest
 from prd2pr.core.evidence import Evidence, PathKind
 from prd2pr.core.records import Criterion, Cycle, Design, Phase, PlannedSymbol, Story, TestFile
 from prd2pr.errors import CannotJudge, UsageProblem
-from prd2pr.flows.gather import StoryContext, gather
+from prd2pr.flows.gather import gather
+from prd2pr.flows.story_context import StoryContext
 from repositories import Files, Repository
 
 SHOP: Files = {

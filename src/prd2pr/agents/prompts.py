@@ -77,7 +77,8 @@ def _subject(role: Role[Any], task: Task) -> dict[str, object]:
         "line_length": line_length(task.files),
         "measures": "\n".join(_measured(path, task.files[path]) for path in task.own_sources() if path in task.files),
         "test_directory": policy.test_directory,
-        "test_file": _test_file(task, policy.test_directory),
+        "test_file": (test_file := _test_file(task, policy.test_directory)),
+        "held_out_file": f"{test_file.removesuffix('.py')}_held_out.py" if task.held_out else "",
     }
 
 

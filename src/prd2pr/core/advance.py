@@ -16,6 +16,7 @@ from prd2pr.core.records import (
     Cycle,
     CycleState,
     Design,
+    HeldOut,
     Phase,
     RefusedAttempt,
     RefusedWriteRecord,
@@ -54,7 +55,8 @@ def advance(cycle: Cycle, crossed: Crossed) -> Cycle:
             "refused_writes": (*cycle.refused_writes, *crossed.refused_writes),
             "design": crossed.design or cycle.design,
             "test_files": files_after(cycle, crossed),
-            "tests": crossed.evidence.story_tests if brings_tests(crossed) else cycle.tests,
+            "tests": tests_after(cycle, crossed),
+            "held_out": held_out_after(cycle, crossed),
             "blocked": "",
             "pre_implemented": cycle.pre_implemented or crossed.evidence.pre_implemented,
         }
@@ -64,6 +66,21 @@ def advance(cycle: Cycle, crossed: Crossed) -> Cycle:
 def brings_tests(crossed: Crossed) -> bool:
     """RED brings the story's tests, INTEGRATED gives them new names; so does GREEN of what was built before."""
     return crossed.step.phase in (Phase.RED, Phase.INTEGRATED) or crossed.evidence.pre_implemented
+
+
+def tests_after(cycle: Cycle, crossed: Crossed) -> tuple[str, ...]:
+    """What was held out is from GREEN on a test like the others."""
+    if brings_tests(crossed):
+        return crossed.evidence.story_tests
+    opened = cycle.held_out.tests if cycle.held_out and crossed.step.phase is Phase.GREEN else ()
+    return (*cycle.tests, *opened)
+
+
+def held_out_after(cycle: Cycle, crossed: Crossed) -> HeldOut | None:
+    seen = crossed.evidence.held_out
+    if crossed.step.phase is not Phase.RED:
+        return cycle.held_out
+    return HeldOut(files=seen.files, tests=seen.tests) if seen else None
 
 
 def next_state(cycle: Cycle, crossed: Crossed) -> CycleState:
@@ -86,7 +103,11 @@ def files_after(cycle: Cycle, crossed: Crossed) -> tuple[TestFile, ...]:
             status: TestFileStatus = "passing" if built_before else "committed"
             return tuple(TestFile(path=path, blob=blob, status=status) for path, blob in crossed.test_blobs)
         case Phase.GREEN | Phase.REFACTOR:
-            return tuple(file.model_copy(update={"status": "passing"}) for file in cycle.test_files)
+            opened = cycle.held_out.files if cycle.held_out and crossed.step.phase is Phase.GREEN else ()
+            return (
+                *(file.model_copy(update={"status": "passing"}) for file in cycle.test_files),
+                *(TestFile(path=file.path, blob=file.blob, status="passing") for file in opened),
+            )
         case Phase.INTEGRATED:
             return tuple(
                 file.model_copy(update={"status": "integrated", "promoted_to": promote(file.path, cycle.story)})

@@ -7,6 +7,7 @@ from textwrap import fill
 
 from prd2pr.core.commit_message import format_subject
 from prd2pr.core.evidence import Evidence, FailureKind, RunSummary
+from prd2pr.core.held_out import held_out_words
 from prd2pr.core.records import Backlog, Design, Phase, Prd, Story
 from prd2pr.core.said.plans import PlanDiff
 
@@ -68,6 +69,8 @@ def phase_text(story: Story, evidence: Evidence, explanation: str, note: str, de
             facts = f"{moved(evidence)}{passing(evidence)}"
         case _:
             facts = passing(evidence)
+    held_out = held_out_words(evidence)
+    facts += f"\n{held_out}" if held_out else ""
     said = f"\n\nThe worker says: {explanation}" if explanation and phase is not Phase.DESIGN else ""
     subject = format_subject(phase.value, story.id, story.title)
     whole_title = f"{story.title}\n\n" if subject.endswith("…") else ""
@@ -95,9 +98,14 @@ def phase_outcome(evidence: Evidence, note: str) -> str:
             return ", ".join(part for part in (gained(evidence), passing_short(evidence)) if part)
         case Phase.GREEN if evidence.bite and evidence.bite.judged:
             bite = evidence.bite
-            return f"{passing_short(evidence)}, bite {bite.killed} of {len(bite.judged)}"
+            return f"{passing_short(evidence)}, bite {bite.killed} of {len(bite.judged)}{held_out_short(evidence)}"
         case _:
             return passing_short(evidence)
+
+
+def held_out_short(evidence: Evidence) -> str:
+    held = evidence.held_out
+    return f", {len(held.results)} held out" if held and held.files else ""
 
 
 def passing_short(evidence: Evidence) -> str:

@@ -14,7 +14,7 @@ from pydantic import Field
 from prd2pr.core.bite.record import Bite
 from prd2pr.core.decision import Decision
 from prd2pr.core.parity.record import Parity
-from prd2pr.core.records import Document, Phase, PlannedSymbol, Record
+from prd2pr.core.records import Document, HeldOutFile, Phase, PlannedSymbol, Record
 
 # --- one test run -----------------------------------------------------------------------------------------------------
 
@@ -169,6 +169,25 @@ class Signature(Record):
     path: str = ""
 
 
+class HeldOutEvidence(Record):
+    """Examples that the programmer is not shown. RED keeps all that is about them here, and nowhere else."""
+
+    files: tuple[HeldOutFile, ...] = ()  # none: asked for, and none were given
+    tests: tuple[str, ...] = ()
+    criteria: tuple[Coverage, ...] = ()
+    results: tuple[TestResult, ...] = ()
+    repeated: tuple[TestResult, ...] = ()  # RED: of the second run
+    collect_errors: tuple[Failure, ...] = ()
+    declared: tuple[str, ...] = ()
+    uncollected: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    subject_lines: dict[str, tuple[int, ...]] = Field(default_factory=dict)
+
+    @property
+    def paths(self) -> frozenset[str]:
+        return frozenset(file.path for file in self.files)
+
+
 class Evidence(Document):
     """tdd/evidence/<story>/<n>-<phase>.json"""
 
@@ -208,8 +227,7 @@ class Evidence(Document):
     bite: Bite | None = None  # deliberate faults, and whether the story's tests noticed; None says "not checked"
     bite_before: Bite | None = None  # REFACTOR: the same of what stood there before
     parity: Parity | None = None  # REFACTOR: old code against new, given the same calls; None says "not checked"
-    # A place kept for a layer that is not built yet; None says "not checked", never "fine".
-    held_out: dict[str, Any] | None = None
+    held_out: HeldOutEvidence | None = None  # RED and GREEN; None says "not checked", never "fine"
 
 
 # --- the verdict ------------------------------------------------------------------------------------------------------

@@ -159,6 +159,27 @@ _RESULTS: tuple[FindingKind, ...] = (
         good="test_redeem failed at the base commit: assert None == 90",
         hint="judge against the RED commit, or write a test that fails first.",
     ),
+    law(
+        "GRN308",
+        "an example that the programmer has not seen fails",
+        "The test author wrote further examples of the same criteria and held them back. Code that gives the answers "
+        "of the tests that it was shown, and not what the criterion says, fails here. Of such an example only the "
+        "criterion and the way of failing are told, so that the rule is mended and not the case. Once no attempt is "
+        "left, a person is shown the example, and decides whether code or example is wrong.",
+        bad="an example that the programmer has not seen fails: criterion loyalty-1.c2; it fails on an assertion",
+        good="3 held-out examples pass",
+        hint="read the criterion again, and write what it says for every value. If no attempt is left and the example "
+        "is wrong, take RED back with `/tdd undo`; the test author then writes it anew.",
+    ),
+    advice(
+        "GRN309",
+        "no example was held out",
+        "The programmer has seen every test that judges the code, so a table of their answers would have passed them. "
+        "The other rules about the subject were applied all the same.",
+        bad="held-out: none",
+        good="held-out: 3 pass",
+        hint="nothing needs to be done; `gates.held_out: false` in .prd2pr.yml asks for no such examples.",
+    ),
 )
 
 _SUBJECT: tuple[FindingKind, ...] = (

@@ -191,6 +191,16 @@ _COLLECTION: tuple[FindingKind, ...] = (
         good="def test_total():\n    assert total([1] * 1000) == 1000",
         hint="write it flatter.",
     ),
+    rule(
+        "RED212",
+        "a held-out example names no criterion",
+        "If the example fails later, its criterion is all that the programmer is told about it.",
+        bad="def test_earn_large_amount():   # in test_earn_held_out.py\n    assert earn(1234) == 246",
+        good="def test_earn_large_amount():\n"
+        '    """loyalty-1.c1: one point for five, in full fives"""\n'
+        "    assert earn(1234) == 246",
+        hint='write the id into the docstring of the example: """loyalty-1.c1: …"""',
+    ),
 )
 
 _REASON: tuple[FindingKind, ...] = (

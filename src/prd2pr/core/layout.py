@@ -84,5 +84,9 @@ class PrdLayout:
             raise ValueError(f"step {n} cannot be")
         return f"{self.evidence_root}/{check_id(story, 'story id')}/{n}-{phase.value}.json"
 
+    def held_out(self, story: str) -> str:
+        """Where a story's held-out examples wait, outside of the code that roles are given."""
+        return f"{self.root}/tdd/held_out/{check_id(story, 'story id')}"
+
     def run(self, run_id: str) -> str:
         return f"{self.root}/runs/{check_id(run_id, 'run id')}.json"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from prd2pr.core.bite.words import bite_sentence, ways_sentence
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Comparison, Evidence, Failure, FailureKind, Finding, Proof, RunSummary, TestResult
+from prd2pr.core.held_out import held_out_words
 from prd2pr.core.isolation import is_none
 from prd2pr.core.parity.words import parity_sentence
 from prd2pr.core.patch import file_diffs
@@ -179,6 +180,7 @@ def sentences(evidence: Evidence) -> tuple[str, ...]:
         said += [bite_sentence(evidence.bite), ways_sentence(evidence.bite)]
     if evidence.parity:
         said.append(parity_sentence(evidence.parity))
+    said.append(held_out_words(evidence))
     return tuple(sentence for sentence in said if sentence)
 
 

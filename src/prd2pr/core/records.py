@@ -334,6 +334,18 @@ class TestFile(Record):
     promoted_to: str = ""
 
 
+class HeldOutFile(Record):
+    path: str  # where it will stand once GREEN is judged
+    blob: str
+
+
+class HeldOut(Record):
+    """Examples that the programmer is not shown. Until GREEN is judged, their text lies beside the state."""
+
+    files: tuple[HeldOutFile, ...] = ()
+    tests: tuple[str, ...] = ()
+
+
 class Cycle(Document):
     """tdd/cycles/<story>.json"""
 
@@ -345,6 +357,7 @@ class Cycle(Document):
     design: Design | None = None
     test_files: tuple[TestFile, ...] = ()
     tests: tuple[str, ...] = ()  # ids proved RED; after promotion, under their new names
+    held_out: HeldOut | None = None  # without files: asked for, and none were given; None: not asked for
     blocked: str = ""
     paused: bool = False
     pre_implemented: bool = False

@@ -6,13 +6,13 @@ was seen does not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from prd2pr.core.bite.record import Bite
-from prd2pr.core.evidence import Evidence, RunSummary
+from prd2pr.core.evidence import Evidence, HeldOutEvidence, RunSummary, TestResult
 from prd2pr.core.parity.record import Parity
 
-SEEN = ("changes", "story_tests", "planned", "comparison", "held_out", "pre_implemented")
+SEEN = ("changes", "story_tests", "planned", "comparison", "pre_implemented")
 # What another version may read in another way from the same files.
 READ = ("locked", "declared", "coverage", "signatures_before", "signatures_after", "improvement")
 RUNS = ("base_run", "head_run", "repeat_run")
@@ -25,6 +25,7 @@ def differences(saved: Evidence, seen: Evidence) -> Iterator[str]:
     for name in (*SEEN, *(READ if same_rules else ())):
         if getattr(saved, name) != getattr(seen, name):
             yield f"`{name}` is another"
+    yield from held_out_differences(saved.held_out, seen.held_out, same_rules=same_rules)
     if same_rules:
         for name in ("bite", "bite_before"):
             yield from bite_differences(name, getattr(saved, name), getattr(seen, name))
@@ -35,8 +36,25 @@ def differences(saved: Evidence, seen: Evidence) -> Iterator[str]:
         yield from run_differences(name, getattr(saved, name), getattr(seen, name))
 
 
-def facts_of(evidence: Evidence) -> list[tuple[str, str, int, str]]:
+def facts_of(evidence: Evidence | HeldOutEvidence) -> list[tuple[str, str, int, str]]:
     return sorted((fact.code, fact.path, fact.line, fact.test) for fact in evidence.facts)
+
+
+def held_out_differences(
+    saved: HeldOutEvidence | None, seen: HeldOutEvidence | None, *, same_rules: bool
+) -> Iterator[str]:
+    if saved is None or seen is None:
+        if saved is not seen:
+            yield "`held_out` is there in only one of them"
+        return
+    for name in ("files", "tests", *(("criteria", "declared", "uncollected") if same_rules else ())):
+        if getattr(saved, name) != getattr(seen, name):
+            yield f"held_out: `{name}` is another"
+    if same_rules and facts_of(saved) != facts_of(seen):
+        yield "held_out: `facts` are others"
+    for name in ("results", "repeated"):
+        if endings(getattr(saved, name)) != endings(getattr(seen, name)):
+            yield f"held_out: in `{name}`, tests ended in another way"
 
 
 def bite_differences(name: str, saved: Bite | None, seen: Bite | None) -> Iterator[str]:
@@ -95,5 +113,8 @@ def run_differences(name: str, saved: RunSummary | None, seen: RunSummary | None
 
 
 def outcomes(run: RunSummary) -> list[tuple[str, str, str]]:
-    results = (*run.story, *run.others_not_passed)
+    return endings((*run.story, *run.others_not_passed))
+
+
+def endings(results: Iterable[TestResult]) -> list[tuple[str, str, str]]:
     return sorted((r.id, r.outcome, r.failure.signature if r.failure else "") for r in results)

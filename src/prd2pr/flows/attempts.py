@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from prd2pr.agents.answers import WorkReport
 from prd2pr.agents.roles import Role
@@ -11,7 +12,8 @@ from prd2pr.agents.task import EarlierAttempt
 from prd2pr.agents.workspace import RefusedWrite
 from prd2pr.core.advance import advice_for
 from prd2pr.core.effects.money import refused_before
-from prd2pr.core.evidence import Evidence, Finding, PathKind, RunSummary, Verdict
+from prd2pr.core.evidence import Evidence, Finding, PathKind, Verdict
+from prd2pr.core.held_out import NAMES as HELD_OUT_NAMES
 from prd2pr.core.paths import classify_path
 from prd2pr.core.policy import WritePolicy, policy_for
 from prd2pr.core.records import Cycle, Phase, RefusedAttempt, RefusedWriteRecord, Spend, Story
@@ -66,6 +68,12 @@ class Judged:
     attempt: int
     explanation: str = ""
     refused_writes: tuple[RefusedWrite, ...] = ()
+    work_tree: str = ""  # as the role left it, where held-out examples were taken out of it or put in
+
+    @property
+    def written(self) -> str:
+        """What the role knows of: it may be shown this."""
+        return self.work_tree or self.code_tree
 
 
 @dataclass(frozen=True)
@@ -90,6 +98,7 @@ def assignment_for(
         attempts=attempts,
         earlier=earlier,
         test_output=position.run_so_far or red_output(position) if role.phase is Phase.GREEN else "",
+        held_out=is_held_out_from(session, position, role),
         advice=position.advice,
         spent_story=position.spent_story,
         spent_prd=position.spent_prd,
@@ -98,6 +107,13 @@ def assignment_for(
         # The last attempt goes to the stronger model: cheaper than asking a person.
         strong=attempt == attempts > 1,
     )
+
+
+def is_held_out_from(session: Session, position: Position, role: Role[WorkReport]) -> bool:
+    """The test author is asked for such examples; the programmer is told that there are some."""
+    if role.phase is Phase.RED:
+        return session.config.gates.held_out and not role.fused
+    return role.phase is Phase.GREEN and bool(position.cycle.held_out and position.cycle.held_out.files)
 
 
 def write_policy(session: Session, position: Position, role: Role[WorkReport]) -> WritePolicy:
@@ -157,10 +173,10 @@ def note_refusal(session: Session, position: Position, judged: Judged, attempts:
         phase=phase.value,
         attempt=judged.attempt,
         base=position.code_tree,
-        tree=judged.code_tree,
+        tree=judged.written,
         findings=[finding.model_dump() for finding in judged.verdict.findings],
         refused_writes=[vars(refused) for refused in judged.refused_writes],
-        output=failures_text(judged.evidence.head_run),
+        output=failures_text(judged.evidence),
     )
     summary = summary_of(judged.verdict.errors)
     session.log.add(session.clock.now(), "refused", story=position.story.id, phase=phase.value, codes=codes)
@@ -176,10 +192,12 @@ def note_refusal(session: Session, position: Position, judged: Judged, attempts:
 
 
 def summary_of(errors: Sequence[Finding]) -> str:
-    """The first finding, with the test that it is about, and how many more there are."""
+    """The first finding, with the test that it is about, and how many more there are; for everybody to read."""
     if not errors:
         return ""
     first, more = errors[0], len(errors) - 1
+    if fnmatchcase(first.path, f"*/{HELD_OUT_NAMES}"):  # of a refused one the next may be a twin
+        first = first.model_copy(update={"message": f"{first.code} of a held-out example", "test": ""})
     about = f"{first.test.partition('::')[2]}: " if first.test and first.test not in first.message else ""
     return f"{about}{first.message}" + (f" (and {more} more)" if more else "")
 
@@ -231,11 +249,15 @@ def red_output(position: Position) -> str:
     if not reds or reds[-1].code_tree != position.code_tree:
         return ""
     proof = position.state.proof(position.story.id, reds[-1].n, Phase.RED)
-    return failures_text(proof.evidence.head_run) if proof else ""
+    return failures_text(proof.evidence) if proof else ""
 
 
-def failures_text(run: RunSummary | None) -> str:
+def failures_text(evidence: Evidence) -> str:
+    """What failed, for whoever is to mend it: of held-out examples nothing."""
+    run = evidence.head_run
     if run is None:
         return ""
-    failing = failure_lines(result for result in (*run.story, *run.others_not_passed) if result.failure)
-    return "\n".join(joined([*run.problems, *failing], 6000))
+    hidden = evidence.held_out.paths if evidence.held_out else frozenset()
+    known = (result for result in (*run.story, *run.others_not_passed) if result.id.partition("::")[0] not in hidden)
+    problems = (problem for problem in run.problems if not any(path in problem for path in hidden))
+    return "\n".join(joined([*problems, *failure_lines(result for result in known if result.failure)], 6000))

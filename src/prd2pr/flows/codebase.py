@@ -10,9 +10,10 @@ from typing import Literal
 from prd2pr.core.difference import first_difference
 from prd2pr.core.evidence import Change, LockedFile, PathKind
 from prd2pr.core.paths import STATE_ROOT, PathRules, classify_path
+from prd2pr.core.records import HeldOutFile
 from prd2pr.core.signatures import module_name
 from prd2pr.core.testfacts_model import is_test_module
-from prd2pr.repo.git import Entry, Git, RawChange
+from prd2pr.repo.git import BlobRef, Entry, Git, RawChange
 
 LOCKED_KINDS = frozenset({PathKind.TEST, PathKind.TEST_CONFIG})
 _REGULAR = frozenset({"100644", "100755"})
@@ -120,6 +121,12 @@ class Pair:
             if twins:
                 found[change.path] = max(twins, key=lambda path: _likeness(change.path, path))
         return found
+
+
+def put_in(code: Codebase, files: Iterable[HeldOutFile], *, over: bool = False) -> Codebase:
+    """With these files, where nothing stands in their place; `over`: whatever stands there."""
+    missing = {file.path: BlobRef(file.blob, "100644") for file in files if over or file.path not in code.entries}
+    return Codebase(code.git, code.git.edit_tree(code.tree, missing), code.rules) if missing else code
 
 
 def change_of(raw: RawChange, rules: PathRules) -> Change:

@@ -19,6 +19,7 @@ from prd2pr.core.progress_text import progress_text
 from prd2pr.core.records import Backlog, Cycle, Phase, Project, Sprint, Status, Step
 from prd2pr.errors import SecretFound
 from prd2pr.flows.attempts import Position, refused_records, refused_writes, step_spend
+from prd2pr.flows.held_out import put_aside
 from prd2pr.flows.ledger import carried, inherited, spent
 from prd2pr.flows.phases import Crossing
 from prd2pr.flows.session import Session
@@ -244,6 +245,8 @@ def story_change(session: Session, position: Position, cycle: Cycle, phase: Phas
     """DESIGN takes the story up, INTEGRATED finishes it; in between only the cycle's own files change."""
     layout = session.store.paths
     change = StateChange().with_doc(layout.cycle(position.story.id), cycle)
+    if phase is Phase.RED:
+        change = put_aside(session, position, cycle, change)
     status = advance.heeded(position.state.status, position.story.id)
     if status is not position.state.status:
         change = change.with_doc(layout.status, status)

@@ -6,23 +6,23 @@ Gathering reads trees and runs tests; it judges nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any
 
 from prd2pr import __version__
 from prd2pr.core.complexity import improvement
 from prd2pr.core.evidence import Evidence, LockedFile, PathKind, RunReport
+from prd2pr.core.held_out import named_criteria, opened, set_apart
 from prd2pr.core.old_tests import changed_support
 from prd2pr.core.parity.record import Parity
 from prd2pr.core.paths import CONVENTIONS, PathRules
-from prd2pr.core.records import UNTESTED_KINDS, Cycle, Phase, PlannedSymbol, Story, StoryKind
+from prd2pr.core.records import UNTESTED_KINDS, HeldOutFile, Phase
 from prd2pr.core.runs import bare_id, compare, expanded, moved_id, summarise
 from prd2pr.core.story_tests import RedTests, red_tests, unproved_tests
 from prd2pr.core.testfacts_model import is_test_module
 from prd2pr.errors import CannotJudge, UnknownRevision, UsageProblem
-from prd2pr.flows.codebase import LOCKED_KINDS, Pair, pair_of
+from prd2pr.flows.codebase import LOCKED_KINDS, Pair, pair_of, put_in
 from prd2pr.flows.facts import (
     called_in,
     context_of_tests,
@@ -38,6 +38,7 @@ from prd2pr.flows.faults import MUTANTS, Trial, once_more, try_faults
 from prd2pr.flows.own_tests import is_looked_at, project_in
 from prd2pr.flows.parity import holding_tests, start_comparison
 from prd2pr.flows.shadows import shadowing_modules
+from prd2pr.flows.story_context import StoryContext
 from prd2pr.ports import RunRequest, TestRunner
 from prd2pr.repo.git import Git
 
@@ -54,38 +55,6 @@ class Gathering:
     rules: PathRules = CONVENTIONS
     mutants: int = MUTANTS  # deliberate faults that are tried in a step
     compare: bool = True  # REFACTOR: old code with new
-
-
-@dataclass(frozen=True)
-class StoryContext:
-    """What is known of a story before the step that is judged."""
-
-    story: str
-    prd: str = ""
-    kind: StoryKind = "feature"
-    step: int = 0
-    criteria: tuple[str, ...] = ()
-    planned: tuple[PlannedSymbol, ...] | None = None
-    red_tests: tuple[str, ...] = ()
-    locked: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # path -> blob that RED committed
-    note: str = ""
-    pre_implemented: bool = False
-
-    @classmethod
-    def of(cls, prd: str, story: Story, cycle: Cycle, *, note: str = "", pre_implemented: bool = False) -> StoryContext:
-        untested = f"kind {story.kind}: no tests asked for" if story.kind in UNTESTED_KINDS else ""
-        return cls(
-            story=story.id,
-            prd=prd,
-            kind=story.kind,
-            step=len(cycle.steps) + 1,
-            criteria=tuple(criterion.id for criterion in story.criteria),
-            planned=cycle.design.symbols if cycle.design else None,
-            red_tests=cycle.tests,
-            locked=MappingProxyType({file.path: file.blob for file in cycle.test_files}),
-            note=note or untested,
-            pre_implemented=pre_implemented,
-        )
 
 
 @dataclass(frozen=True)
@@ -158,7 +127,23 @@ def gather(
     case = _Case(gathering, phase, pair, story, base)
     if phase is Phase.GREEN and story and story.pre_implemented:
         return _red(case).model_copy(update={"pre_implemented": True})
+    if phase in (Phase.RED, Phase.GREEN) and story and story.held_out is not None:
+        return _with_held_out(case, story.held_out.files)
     return _GATHERERS[phase](case)
+
+
+def _with_held_out(case: _Case, files: tuple[HeldOutFile, ...]) -> Evidence:
+    """RED is judged with the examples beside the other tests, and ends without them; GREEN ends with them."""
+    red, given = case.phase is Phase.RED, case.pair
+    base = given.base if red else put_in(given.base, files, over=True)
+    whole = replace(case, pair=replace(given, base=base, head=put_in(given.head, files)))
+    seen = _GATHERERS[case.phase](whole)
+    criteria = case.story.criteria if case.story else ()
+    texts = whole.pair.head.test_texts if red else base.test_texts
+    named = named_criteria(texts, (file.path for file in files), criteria)
+    if red:
+        return set_apart(seen, files, named).model_copy(update={"head_tree": given.head.tree})
+    return opened(seen, files, named).model_copy(update={"base_tree": given.base.tree})
 
 
 # --- RED --------------------------------------------------------------------------------------------------------------
@@ -209,14 +194,16 @@ def _repeat(case: _Case, tests: RedTests) -> RunReport:
 
 def _locked(case: _Case) -> Evidence:
     pair, base = case.pair, case.base_report
-    claimed = _claimed(case)
+    shown, held = _claimed(case), _held_out_tests(case)
+    claimed = (*shown, *held)
+    read = {test.partition("::")[0] for test in shown}
     own = {test.partition("::")[0] for test in claimed}
     expected = {**pair.base.locked, **(case.story.locked if case.story else {})}
     locked = pair.locked_files(expected, lambda path: path in own)
     refactor = case.phase is Phase.REFACTOR
-    trial = _trial(case, claimed, _restored(locked))
-    earlier = _earlier_trial(case, claimed) if refactor else None
-    comparison = _comparison(case, claimed, _restored(locked)) if refactor else None
+    trial = _trial(case, shown, _restored(locked))
+    earlier = _earlier_trial(case, shown) if refactor else None
+    comparison = _comparison(case, shown, _restored(locked)) if refactor else None
     head = case.head_report(_parents(own), _restored(locked))
     parity = comparison() if comparison else None
     bite = trial.wait() if trial else None
@@ -231,7 +218,7 @@ def _locked(case: _Case) -> Evidence:
         **case.common(),
         locked=locked,
         story_tests=tests,
-        facts=(*facts_of_source(pair, own, case.phase), *shadowing_modules(pair, base)),
+        facts=(*facts_of_source(pair, read, case.phase), *shadowing_modules(pair, base)),
         comparison=compare(base, head),
         base_run=summarise(base, expanded(claimed, base)),
         head_run=summarise(head, tests),
@@ -279,6 +266,12 @@ def _claimed(case: _Case) -> tuple[str, ...]:
     if case.phase is Phase.REFACTOR:
         return ()  # what fails before a refactoring is baseline; what passes is held by the comparison
     return unproved_tests(case.base_report, _changed_by(case))
+
+
+def _held_out_tests(case: _Case) -> tuple[str, ...]:
+    """Asked to pass, but not whether they bite: what that finds would tell of them."""
+    held = case.story.held_out if case.story and case.phase is Phase.GREEN else None
+    return held.tests if held else ()
 
 
 def _changed_by(case: _Case) -> list[str]:

@@ -11,7 +11,8 @@ from prd2pr.core.gates import GATES, GatePolicy
 from prd2pr.core.layout import PRDS
 from prd2pr.core.records import Cycle, Phase
 from prd2pr.errors import UsageProblem
-from prd2pr.flows.gather import Gathering, StoryContext, gather
+from prd2pr.flows.gather import Gathering, gather
+from prd2pr.flows.story_context import StoryContext
 from prd2pr.repo.git import Git
 from prd2pr.repo.store import StateStore
 

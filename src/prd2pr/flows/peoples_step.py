@@ -131,7 +131,7 @@ def tell_refused(session: Session, position: Position, work: Work, judged: Judge
 
 def with_findings(position: Position, judged: Judged, text: str) -> Position:
     """What the role is told. The builder is shown the run as well, so the findings need not repeat it."""
-    run = failures_text(judged.evidence.head_run) if judged.verdict.phase is Phase.GREEN else ""
+    run = failures_text(judged.evidence) if judged.verdict.phase is Phase.GREEN else ""
     told = f"{text}. It is in the files that you are given: go on from it, and mend what the gate refuses."
     return replace(position, so_far="\n".join([told, *finding_lines(judged.verdict.errors, run)]), run_so_far=run)
 

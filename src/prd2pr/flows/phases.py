@@ -18,6 +18,7 @@ from prd2pr.core.records import (
     UNTESTED_KINDS,
     CycleState,
     Design,
+    HeldOut,
     Phase,
 )
 from prd2pr.flows.attempts import (
@@ -30,8 +31,10 @@ from prd2pr.flows.attempts import (
     oscillates,
     work_once,
 )
-from prd2pr.flows.gather import StoryContext, gather
+from prd2pr.flows.gather import gather
+from prd2pr.flows.held_out import NONE_HELD_OUT, taken_out, unseen_example
 from prd2pr.flows.session import Session
+from prd2pr.flows.story_context import StoryContext
 from prd2pr.flows.workbench import Assignment, Work, do_work
 from prd2pr.repo.git import BlobRef
 
@@ -121,24 +124,26 @@ def refactor(session: Session, position: Position) -> Phased:
 
 
 def attempt(session: Session, position: Position, role: Role[WorkReport], attempts: int) -> Phased:
-    earlier = earlier_attempts(session, position, role.phase)
+    earlier, judged = earlier_attempts(session, position, role.phase), None
     while len(earlier) < attempts:
         work = work_once(session, assignment_for(session, position, role, earlier, attempts))
         if work.result.stop == "contradiction":
             return Stuck(f"the {role.title} finds a contradiction: {work.result.explanation}")
         if role is REFACTORER and work.code_tree == position.code_tree:
             return Crossing(Phase.REFACTOR, nothing_done(position, work), note=NOTHING_TO_REFACTOR)
-        judged = judge_work(session, position, role.phase, work, len(earlier) + 1)
+        judged = judge_work(session, position, role, work, len(earlier) + 1)
         if judged.verdict.accepted:
             return Crossing(role.phase, judged)
-        repeated = oscillates(judged.code_tree, session, position, role.phase)
+        repeated = oscillates(judged.written, session, position, role.phase)
         note_refusal(session, position, judged, len(earlier) + 1 if repeated else attempts)
         if earlier and only_built_before(judged):
             return built_before(session, position, judged)
         earlier = earlier_attempts(session, position, role.phase)
         if repeated:
-            return Stuck(f"{role.phase.value}: the attempts go in a circle, the last one repeats an earlier one")
-    return Stuck(f"{role.phase.value} was refused {attempts} times, the last time by {last_codes(earlier)}")
+            circle = f"{role.phase.value}: the attempts go in a circle, the last one repeats an earlier one"
+            return Stuck(circle + unseen_example(session, position, role.phase, judged))
+    tried = f"{role.phase.value} was refused {attempts} times, the last time by {last_codes(earlier)}"
+    return Stuck(tried + unseen_example(session, position, role.phase, judged))
 
 
 def only_built_before(judged: Judged) -> bool:
@@ -148,7 +153,7 @@ def only_built_before(judged: Judged) -> bool:
 
 def built_before(session: Session, position: Position, red: Judged) -> Phased:
     """Asked twice, the tester wrote tests that pass: the story is verified as built, and RED is never claimed."""
-    judged = judge_tree(session, position, Phase.GREEN, red.code_tree, ALREADY_BUILT, pre_implemented=True)
+    judged = judge_tree(session, position, Phase.GREEN, red.written, ALREADY_BUILT, pre_implemented=True)
     if judged.verdict.accepted:
         return Crossing(
             Phase.GREEN, replace(judged, attempt=red.attempt, explanation=red.explanation), note=ALREADY_BUILT
@@ -166,21 +171,39 @@ def nothing_done(position: Position, work: Work[WorkReport]) -> Judged:
     return Judged(position.code_tree, Evidence(phase=Phase.REFACTOR), verdict, 1, work.result.explanation)
 
 
-def judge_work(session: Session, position: Position, phase: Phase, work: Work[WorkReport], number: int) -> Judged:
-    judged = judge_tree(session, position, phase, work.code_tree)
+def judge_work(
+    session: Session, position: Position, role: Role[WorkReport], work: Work[WorkReport], number: int
+) -> Judged:
+    tree, examples = work.code_tree, NONE_HELD_OUT
+    if role is TESTER and session.config.gates.held_out:
+        tree, examples = taken_out(session, position, work.code_tree)
     return replace(
-        judged, attempt=number, explanation=work.result.explanation, refused_writes=work.result.refused_writes
+        judge_tree(session, position, role.phase, tree, examples=examples),
+        attempt=number,
+        explanation=work.result.explanation,
+        refused_writes=work.result.refused_writes,
+        work_tree=work.code_tree,
     )
 
 
 def judge_tree(
-    session: Session, position: Position, phase: Phase, tree: str, note: str = "", *, pre_implemented: bool = False
+    session: Session,
+    position: Position,
+    phase: Phase,
+    tree: str,
+    note: str = "",
+    *,
+    pre_implemented: bool = False,
+    examples: HeldOut = NONE_HELD_OUT,
 ) -> Judged:
+    """`examples`: held out by RED. GREEN takes them from the record, and its tree ends with them in it."""
     context = StoryContext.of(
         session.prd.id, position.story, position.cycle, note=note, pre_implemented=pre_implemented
     )
+    if phase is Phase.RED:
+        context = replace(context, held_out=examples if session.config.gates.held_out else None)
     evidence = gather(session.gathering, phase, position.base_tree, tree, story=context)
-    return Judged(tree, evidence, GATES[phase](evidence, session.policy), 1)
+    return Judged(evidence.head_tree, evidence, GATES[phase](evidence, session.policy), 1, work_tree=tree)
 
 
 def fused_red(session: Session, position: Position) -> Phased:
@@ -192,7 +215,7 @@ def fused_red(session: Session, position: Position) -> Phased:
         if work.result.stop == "contradiction":
             return Stuck(f"the programmer finds a contradiction: {work.result.explanation}")
         tests_only = replace(work, code_tree=without_code(session, position.base_tree, work.code_tree))
-        judged = judge_work(session, position, Phase.RED, tests_only, len(earlier) + 1)
+        judged = judge_work(session, position, FUSED, tests_only, len(earlier) + 1)
         if judged.verdict.accepted:
             return Crossing(Phase.RED, judged, withheld=work.code_tree)
         note_refusal(session, position, judged, attempts)

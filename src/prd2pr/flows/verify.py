@@ -21,21 +21,23 @@ from prd2pr.core.evidence import Evidence, Finding, Verdict
 from prd2pr.core.gates import GATES, GatePolicy
 from prd2pr.core.paths import TDD_ROOT, classify_path
 from prd2pr.core.policy import may_write, policy_for
-from prd2pr.core.records import Phase
+from prd2pr.core.records import HeldOut, Phase
 from prd2pr.core.sameness import differences
 from prd2pr.errors import IllegalCommand, InputInvalid, StateProblem
 from prd2pr.flows.claims import Claim, error, record_findings
 from prd2pr.flows.decided_claims import decision_of
-from prd2pr.flows.gather import Gathering, StoryContext, gather
+from prd2pr.flows.gather import Gathering, gather
+from prd2pr.flows.held_out import waiting
 from prd2pr.flows.peoples_work import step_of
 from prd2pr.flows.side_by_side import side_by_side
+from prd2pr.flows.story_context import StoryContext
 from prd2pr.flows.undoing import Undoing, undoing
 from prd2pr.repo.git import CommitInfo, Git
 from prd2pr.repo.store import StateStore
 
 Check = Callable[[CommitInfo], tuple[Checked, set[str]]]
 UNGATED = (Phase.PLAN, Phase.DESIGN, Phase.NOTE)
-OUTCOME_OF_RECORD = ("state", "tests", "test_files", "design", "pre_implemented")
+OUTCOME_OF_RECORD = ("state", "tests", "test_files", "held_out", "design", "pre_implemented")
 
 
 def claim_of(git: Git, commit: CommitInfo, step: StepRef) -> Claim:
@@ -160,14 +162,23 @@ class Verifier:
         context = StoryContext.of(
             claim.step.prd, claim.story, claim.cycle_before, note=said.note, pre_implemented=said.pre_implemented
         )
+        if claim.step.phase is Phase.RED:
+            context = replace(context, held_out=self.held_out(claim, said))
         evidence = gather(self.gathering, claim.step.phase, claim.judged_from, claim.head_tree, story=context)
         return evidence, GATES[claim.step.phase](evidence, self.policy)
+
+    def held_out(self, claim: Claim, said: Evidence) -> HeldOut | None:
+        """What RED has put aside; where nothing lies there, the evidence alone says whether it was asked for."""
+        found = waiting(claim.state, claim.step.story)
+        return found if found.files or said.held_out is not None else None
 
     def verdict_findings(self, claim: Claim, evidence: Evidence, verdict: Verdict) -> Iterator[Finding]:
         if not verdict.accepted:
             codes = ", ".join(sorted({finding.code for finding in verdict.errors}))
             yield error("VER105", f"run again, the {claim.step.phase.value} gate refuses this commit: {codes}")
         yield from verdict.findings
+        if evidence.head_tree != claim.head_tree:
+            yield error("VER102", "the held-out examples of RED are not in the commit that was judged by them")
         assert claim.proof is not None, "record_findings has looked"
         for difference in differences(claim.proof.evidence, evidence):
             yield error(

@@ -50,6 +50,7 @@ class Assignment(Generic[Output]):
     attempts: int = 1
     earlier: tuple[EarlierAttempt, ...] = ()
     test_output: str = ""
+    held_out: bool = False  # examples are to be held out, or are held out from this role
     advice: str = ""
     spent_story: Spend = field(default_factory=Spend)
     spent_prd: Spend = field(default_factory=Spend)
@@ -161,6 +162,7 @@ def task_of(session: Session, assignment: Assignment[Output], model: Model) -> T
         attempts=assignment.attempts,
         earlier=assignment.earlier,
         test_output=assignment.test_output,
+        held_out=assignment.held_out,
         advice=assignment.advice,
         change=assignment.change,
         plan=assignment.plan,

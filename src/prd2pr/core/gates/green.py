@@ -22,6 +22,7 @@ from prd2pr.core.gates.common import (
     settle,
     source_only,
 )
+from prd2pr.core.gates.held_out import none_given, veiled
 from prd2pr.core.gates.red import red_findings
 from prd2pr.core.gates.steady import steady
 from prd2pr.core.records import Phase
@@ -46,7 +47,7 @@ CODES = Codes(
 
 
 def green_gate(evidence: Evidence, policy: GatePolicy) -> Verdict:
-    return settle(Phase.GREEN, _findings(evidence, policy), policy)
+    return settle(Phase.GREEN, veiled(_findings(evidence, policy), evidence), policy)
 
 
 def _findings(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
@@ -60,6 +61,7 @@ def _findings(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
     yield from locks(evidence, CODES)
     yield from _was_red(evidence)
     yield from all_pass(evidence, CODES)
+    yield from none_given(evidence)
     yield from nothing_broke(evidence, CODES.regressed, CODES.fewer)
     yield from bites(evidence, policy)
     yield from steady(evidence)

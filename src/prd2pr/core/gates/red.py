@@ -17,7 +17,9 @@ from prd2pr.core.gates.common import (
     results_of,
     settle,
 )
+from prd2pr.core.gates.held_out import nameless
 from prd2pr.core.gates.reason import wrong_reason
+from prd2pr.core.held_out import judged_together
 from prd2pr.core.records import Phase
 from prd2pr.core.wording import passing
 
@@ -34,7 +36,7 @@ _SCOPE: dict[PathKind, tuple[str, str]] = {
 
 
 def red_gate(evidence: Evidence, policy: GatePolicy) -> Verdict:
-    return settle(Phase.RED, red_findings(evidence, policy), policy)
+    return settle(Phase.RED, (*red_findings(judged_together(evidence), policy), *_held_out(evidence)), policy)
 
 
 def red_findings(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
@@ -48,6 +50,12 @@ def red_findings(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
         yield from _collected(evidence)
         yield from _all_fail(evidence)
         yield from _repeatable(evidence)
+
+
+def _held_out(evidence: Evidence) -> Iterator[Finding]:
+    yield from nameless(evidence)
+    if evidence.held_out and evidence.held_out.files and not evidence.story_tests:
+        yield finding("RED201", "all new tests are held out, and the programmer would be shown none")
 
 
 def _tests_only(evidence: Evidence) -> Iterator[Finding]:

@@ -104,7 +104,10 @@ def design_deed(session: Session, position: Position) -> Deed | Stuck:
 
 def work_deed(session: Session, position: Position, ordered: Ordered) -> Deed | Stuck:
     role = ROLES[ordered.command.name]
-    work = work_once(session, assignment_for(session, position, role, (), 1))
+    assignment = assignment_for(session, position, role, (), 1)
+    if role is TESTER:
+        assignment = replace(assignment, held_out=False)  # a draft is open: nothing in it could be held out
+    work = work_once(session, assignment)
     if work.result.stop == "contradiction":
         return Stuck(f"the {role.title} finds a contradiction: {work.result.explanation}")
     if work.code_tree == position.code_tree:

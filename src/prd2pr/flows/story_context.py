@@ -1,0 +1,43 @@
+"""What gathering is told of the story that a step is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from prd2pr.core.records import UNTESTED_KINDS, Cycle, HeldOut, PlannedSymbol, Story, StoryKind
+
+
+@dataclass(frozen=True)
+class StoryContext:
+    """What is known of a story before the step that is judged."""
+
+    story: str
+    prd: str = ""
+    kind: StoryKind = "feature"
+    step: int = 0
+    criteria: tuple[str, ...] = ()
+    planned: tuple[PlannedSymbol, ...] | None = None
+    red_tests: tuple[str, ...] = ()
+    locked: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # path -> blob that RED committed
+    held_out: HeldOut | None = None
+    note: str = ""
+    pre_implemented: bool = False
+
+    @classmethod
+    def of(cls, prd: str, story: Story, cycle: Cycle, *, note: str = "", pre_implemented: bool = False) -> StoryContext:
+        untested = f"kind {story.kind}: no tests asked for" if story.kind in UNTESTED_KINDS else ""
+        return cls(
+            story=story.id,
+            prd=prd,
+            kind=story.kind,
+            step=len(cycle.steps) + 1,
+            criteria=tuple(criterion.id for criterion in story.criteria),
+            planned=cycle.design.symbols if cycle.design else None,
+            red_tests=cycle.tests,
+            locked=MappingProxyType({file.path: file.blob for file in cycle.test_files}),
+            held_out=cycle.held_out,
+            note=note or untested,
+            pre_implemented=pre_implemented,
+        )
