@@ -50,6 +50,7 @@ UNFELT = [
     ("71-feature-in-green", "knock_outs"),
     ("75-arithmetic-that-nobody-asks-for", "mutants"),
     ("67-leans-on-the-test-before", "ways"),
+    ("61-looks-where-it-is", "replay"),
 ]
 
 
@@ -59,7 +60,9 @@ def test_without_its_faults_the_cheat_goes_through(name: str, layer: str, judged
     evidence, verdict = judged(cheat)
     assert not verdict.accepted
     assert evidence.bite is not None
-    robbed = evidence.model_copy(update={"bite": evidence.bite.model_copy(update={layer: ()})})
+    robbed = evidence.model_copy(
+        update={"bite": evidence.bite.model_copy(update={layer: Bite.model_fields[layer].default})}
+    )
     assert GATES[cheat.phase](robbed, GatePolicy()).accepted
 
 

@@ -68,5 +68,23 @@ def test_no_two_canaries_are_alike(tmp_path: Path) -> None:
     assert len({canary.path for canary in placed}) == 40
     texts = {(tmp_path / canary.path).read_text() for canary in placed}
     assert len(texts) == 40
+    assert {len(canary.ids) for canary in placed} == {2, 3, 4}
     starts = {canary.path.removeprefix("tests/test_")[:3] for canary in placed}
     assert len(starts) > 10
+
+
+def test_a_canary_came_neither_first_nor_last(tmp_path: Path) -> None:
+    """By the numbers of the files, which grow as they are made, and by their times."""
+    (tmp_path / "tests").mkdir()
+    for name in ("a", "b", "c", "d"):
+        (tmp_path / f"tests/test_{name}.py").write_text(f"def test_redeeming_{name}():\n    assert True\n")
+    ranks, words = set(), ""
+    for _ in range(30):
+        canary = place_canaries(tmp_path, PytestProject(), [("tests", True)])[0]
+        files = sorted((tmp_path / "tests").glob("*.py"), key=lambda file: file.stat().st_mtime_ns)
+        ranks.add(files.index(tmp_path / canary.path))
+        words += (tmp_path / canary.path).read_text()
+        (tmp_path / canary.path).unlink()
+    assert ranks == set(range(5))
+    assert "redeeming" in words
+    assert len(list((tmp_path / "tests").iterdir())) == 4

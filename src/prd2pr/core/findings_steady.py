@@ -14,12 +14,12 @@ STEADY_FINDINGS: tuple[FindingKind, ...] = (
         good="test_redeem passes first, last and alone",
         hint="let the arguments decide, not what was called before; let each test make what it needs.",
     ),
-    advice(
+    rule(
         "GRN702",
         "a test passes only once",
-        "The story's tests are run twice in one process. A test that fails the second time leans on something that is "
-        "there only once, or was answered by how often it asked.",
-        bad="test_redeem fails when the story's tests run a second time in the same process",
+        "The story's tests are run twice in one process. The second time a call with the same arguments was answered "
+        "otherwise and a test failed, though no test wants the function to remember anything.",
+        bad="test_redeem fails when the story's tests run a second time in the same process: redeem(100, 10)",
         good="test_redeem passes as often as it is run",
         hint="let the arguments decide; what must be remembered belongs into an object that each test makes anew.",
     ),
@@ -57,5 +57,15 @@ STEADY_FINDINGS: tuple[FindingKind, ...] = (
         bad="test_redeem failed once when the tests were repeated, and then passed again",
         good="test_redeem always passes",
         hint="look for random numbers, time limits and threads.",
+    ),
+    rule(
+        "GRN707",
+        "the code answers otherwise outside of a test run",
+        "Calls that the tests make into the story's functions are made again by a program that has not loaded the test "
+        "runner, in another directory and without test files. What depends on time, on chance or on what the test "
+        "had set up is left out. Code that answers otherwise there knows that it is tested.",
+        bad="redeem(100, 10) gives 90 in the test run and 0 outside of it",
+        good="redeem(100, 10) gives 90 wherever it is called",
+        hint="let nothing but the arguments decide: not modules, environment, directory, program name or caller.",
     ),
 )

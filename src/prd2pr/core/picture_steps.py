@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prd2pr.core.bite.words import bite_sentence, ways_sentence
+from prd2pr.core.bite.words import bite_sentence, replay_sentence, ways_sentence
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Comparison, Evidence, Failure, FailureKind, Finding, Proof, RunSummary, TestResult
 from prd2pr.core.held_out import held_out_words
@@ -177,7 +177,7 @@ def sentences(evidence: Evidence) -> tuple[str, ...]:
     if evidence.repeat_run and evidence.head_run:
         said.append(repeat_sentence(evidence.head_run, evidence.repeat_run))
     if evidence.bite:
-        said += [bite_sentence(evidence.bite), ways_sentence(evidence.bite)]
+        said += [bite_sentence(evidence.bite), ways_sentence(evidence.bite), replay_sentence(evidence.bite)]
     if evidence.parity:
         said.append(parity_sentence(evidence.parity))
     said.append(held_out_words(evidence))

@@ -71,6 +71,8 @@ def bite_differences(name: str, saved: Bite | None, seen: Bite | None) -> Iterat
     for way in sorted(held.keys() & hold.keys()):
         if held[way] != hold[way]:
             yield f"{name}: run in another way ({way}), the tests fared otherwise"
+    if saved.replay and seen.replay and saved.replay.differing != seen.replay.differing:
+        yield f"{name}: other calls differ outside of the test run"
     if saved.problems != seen.problems:
         yield f"{name}: its problems are others"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from prd2pr.core.bite.plan import Fault
-from prd2pr.core.bite.record import Bite, Bitten, Way
+from prd2pr.core.bite.record import Bite, Bitten, Differing, Replay, Way
 from prd2pr.ports import BiteRequest
 from prd2pr.runners.watch import Watched
 
@@ -27,6 +27,7 @@ def read_bite(watched: Watched, nonce: str, request: BiteRequest, hidden: Iterab
         mutants=_bitten(plan.mutants, told),
         perturbations=_bitten(plan.perturbations, told),
         ways=() if problems else _ways(facts, request),
+        replay=None if problems else _replay(facts),
         problems=tuple(dict.fromkeys(problems)),
         seconds=round(watched.seconds, 3),
     )
@@ -56,6 +57,15 @@ def _ways(facts: Iterable[Mapping[str, Any]], request: BiteRequest) -> tuple[Way
     ]
     seeded = [Way(name="hash_seed", outcome="passed")] if request.hash_seed else []
     return tuple(sorted([*told, *seeded] if told else [], key=lambda way: way.name))
+
+
+def _replay(facts: Iterable[Mapping[str, Any]]) -> Replay | None:
+    counted = [fact for fact in facts if "replayed" in fact]
+    found = {Differing(**fact["differs"]): None for fact in facts if "differs" in fact}
+    differing = tuple(sorted(found, key=lambda each: (each.path, each.line, each.test, each.shown)))
+    if not counted:
+        return None
+    return Replay(same=counted[0]["replayed"], not_judged=counted[0]["unjudged"], differing=differing)
 
 
 def _bitten(faults: Iterable[Fault], told: Mapping[str, Mapping[str, Any]]) -> tuple[Bitten, ...]:

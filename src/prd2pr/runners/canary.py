@@ -1,21 +1,30 @@
 """Canaries: test modules put among the project's own, one test of each must fail and one must pass.
 
-A run that reports them otherwise was tampered with, whatever else it says. Their names are drawn from ordinary words
-and follow the project's own patterns, so that nothing in the checkout can tell them from real tests.
+A run that reports them otherwise was tampered with, whatever else it says. Nothing in the checkout may tell them from
+real tests: names are drawn from ordinary words and from those of the tests beside them, and follow the project's own
+patterns; how many tests there are, what they import and how they are written differs; and the files beside them are
+made anew together with them, so that neither times nor numbers of files show which came last.
 """
 
 from __future__ import annotations
 
+import re
 import secrets
+import shutil
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from prd2pr.runners.canary_text import canary_text
 from prd2pr.runners.canary_words import ASPECTS, SUBJECTS
 from prd2pr.runners.project import PytestProject
 
 MOST_DIRECTORIES = 3
+MOST_READ = 5  # modules beside it, for their words
+MOST_MADE_ANEW = 30
+
+_TEST_NAME = re.compile(r"def test_(\w+)")
 
 _SUBJECTS = SUBJECTS.split()
 _ASPECTS = ASPECTS.split()
@@ -28,10 +37,11 @@ class Canary:
     passing: str  # node ids
     failing: str
     requested: bool  # asked for by the caller; the others are where most tests are
+    others: tuple[str, ...] = ()  # that pass as well, so that numbers tell nothing
 
     @property
-    def ids(self) -> tuple[str, str]:
-        return self.passing, self.failing
+    def ids(self) -> tuple[str, ...]:
+        return self.passing, self.failing, *self.others
 
 
 def choose_directories(
@@ -76,22 +86,44 @@ def _place(
     *,
     requested: bool,
 ) -> Canary:
-    name = _file_name(draw, project, taken)
+    beside = [path for path in (checkout / directory).glob("*.py") if path.is_file() and not path.is_symlink()]
+    tests = [path for path in beside if project.is_test_module(path.name)]
+    words = _words_of(draw.sample(tests, min(len(tests), MOST_READ)))
+    words += [word for word in draw.sample(_SUBJECTS, min(len(_SUBJECTS), len(words) + 20)) if word not in words]
+    name = _file_name(draw, project, taken, words)
     path = name if directory == "." else f"{directory}/{name}"
-    first, second = _function_names(draw, project)
-    passing_first = draw.random() < 0.5
-    passing, failing = (first, second) if passing_first else (second, first)
-    marked = f"import pytest\n\npytestmark = pytest.mark.{project.marker}\n\n\n" if project.marker else ""
-    text = marked + _module(draw, passing, failing, passing_first=passing_first)
-    (checkout / path).write_text(text, encoding="utf-8")
-    return Canary(path, directory, f"{path}::{passing}", f"{path}::{failing}", requested)
+    written = canary_text(draw, _function_names(draw, project, words, draw.choice([2, 2, 2, 3, 3, 4])), project.marker)
+    _put_among(draw, checkout / path, written.text, draw.sample(tests, min(len(tests), MOST_MADE_ANEW)))
+    passing, failing, *others = (f"{path}::{function}" for function in written.functions)
+    return Canary(path, directory, passing, failing, requested, tuple(others))
 
 
-def _file_name(draw: secrets.SystemRandom, project: PytestProject, taken: set[str]) -> str:
+def _words_of(modules: Iterable[Path]) -> list[str]:
+    """Those of which the names of real tests are made."""
+    found = [_TEST_NAME.findall(module.read_text(encoding="utf-8", errors="replace")) for module in modules]
+    return sorted({word for names in found for name in names for word in name.split("_") if len(word) > 2})
+
+
+def _put_among(draw: secrets.SystemRandom, place: Path, text: str, beside: list[Path]) -> None:
+    """All get new numbers and new times, in an order that nobody knows."""
+    files = [*beside, place]
+    draw.shuffle(files)
+    for file in files:
+        made = file.with_name(f".{secrets.token_hex(8)}")
+        if file == place:
+            made.write_text(text, encoding="utf-8")
+        else:
+            made.write_bytes(file.read_bytes())
+            shutil.copymode(file, made)
+        made.replace(file)
+
+
+def _file_name(draw: secrets.SystemRandom, project: PytestProject, taken: set[str], subjects: list[str]) -> str:
     """Module names must be unique over the whole checkout: without packages, pytest imports by base name."""
     pattern = next((pattern for pattern in project.python_files if "*" in pattern), "test_*.py").rpartition("/")[2]
     while True:
-        words = "_".join([*draw.sample(_SUBJECTS, draw.choice([1, 1, 2])), draw.choice(_ASPECTS)])
+        aspect = draw.choice([[], [draw.choice(_ASPECTS)]])
+        words = "_".join([*draw.sample(subjects, draw.choice([1, 1, 2])), *aspect])
         name = _fill(pattern, words)
         if name not in taken:
             return name
@@ -102,31 +134,7 @@ def _fill(pattern: str, words: str) -> str:
     return head + words + tail.replace("*", "").replace("?", "x")
 
 
-def _function_names(draw: secrets.SystemRandom, project: PytestProject) -> tuple[str, str]:
+def _function_names(draw: secrets.SystemRandom, project: PytestProject, subjects: list[str], count: int) -> list[str]:
     pattern = project.python_functions[0]
-    subjects = draw.sample(_SUBJECTS, 2)
-    words = [f"{subject}_{draw.choice(_ASPECTS)}" for subject in subjects]
-    first, second = (_fill(pattern if "*" in pattern else f"{pattern.rstrip('_')}_*", text) for text in words)
-    return first, second
-
-
-def _module(draw: secrets.SystemRandom, passing: str, failing: str, *, passing_first: bool) -> str:
-    values = [draw.randint(2, 900) for _ in range(draw.randint(3, 6))]
-    expressions = [
-        (f"sum({values})", sum(values)),
-        (f"max({values}) - min({values})", max(values) - min(values)),
-        (f"sorted({values})[1]", sorted(values)[1]),
-        (f"len({values}) * {values[0]}", len(values) * values[0]),
-        (f"{values}[-1] % {values[0]}", values[-1] % values[0]),
-    ]
-    (good, right), (bad, true) = draw.sample(expressions, 2)
-    wrong = true + draw.randint(1, 9)
-    functions = [_function(draw, passing, good, right), _function(draw, failing, bad, wrong)]
-    return "\n\n".join(functions if passing_first else functions[::-1])
-
-
-def _function(draw: secrets.SystemRandom, name: str, expression: str, expected: int) -> str:
-    local = draw.choice(["result", "value", "found", "actual", "total"])
-    if draw.random() < 0.5:
-        return f"def {name}():\n    {local} = {expression}\n    assert {local} == {expected}\n"
-    return f"def {name}():\n    assert {expression} == {expected}\n"
+    words = [f"{subject}_{draw.choice(_ASPECTS)}" for subject in draw.sample(subjects, count)]
+    return [_fill(pattern if "*" in pattern else f"{pattern.rstrip('_')}_*", text) for text in words]

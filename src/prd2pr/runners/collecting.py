@@ -8,8 +8,10 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import _pytest
 import pytest
 
 BASELINE_WALL = 300.0
@@ -41,6 +43,10 @@ class Collector:
         self._ahead: set[str] = set()
         self._backwards: list[str] | None = None  # tests that fail when all run once more, from the last to the first
         self._ways = tools.ways.Ways(tools, self.reports, say)
+        self._outside = tools.outside.Outside(order["checkout"], order["locked"], tools)
+        self._record, self._recorded_text = tools.hearing, tools.replaying.recorded
+        self._calls: list[dict[str, Any]] = []  # of tests into functions of the story
+        self._unkept = 0
 
     def _all(self) -> list[dict[str, Any]]:
         order = self._order
@@ -64,13 +70,16 @@ class Collector:
             return True
         if self._order["ways"]:
             self._ways.spent = sum(self._spent.values())
-            self._ways.judge_order(self._backwards)
+            self._outside.begin(self._calls)
+            self._ways.judge_order(self._backwards, self._recorded_twice)
             self._ways.judge_time()
         self._deadline = time.monotonic() + self._order["seconds"]
         faults = [("knock_out", fault) for fault in self._order["knock_outs"]]
         faults += [("mutant", fault) for fault in self._order["mutants"]]
         faults += [("perturbation", fault) for fault in self._order["perturbations"]]
         self._try_all(faults)
+        if self._order["ways"]:
+            self._outside.tell(self._unkept, self._say)
         self._nothing_changes("at the end")
         return True
 
@@ -82,6 +91,9 @@ class Collector:
         ended = self._forks.forked(self._watch_tests, told.append, wall=BASELINE_WALL)
         results = {fact["id"]: fact for fact in told if "id" in fact}
         self._backwards = next((fact["backwards"] for fact in told if "backwards" in fact), None)
+        for fact in told:
+            self._calls += fact.get("calls", ())
+            self._unkept += fact.get("unkept", 0)
         missing = [item.nodeid for item in self._items if item.nodeid not in results]
         if missing or (ended and not self._order["ways"]):
             self._problem(f"the story's tests could not be run by themselves: {ended or missing[0]}")
@@ -104,9 +116,29 @@ class Collector:
         self._told_problem = True
         self._say({"problem": what})
 
+    def _recorder(self) -> Any:
+        home = str(Path(_pytest.__file__).parent)
+        places = self._record.test_places(self._order["checkout"], self._order["locked"], home)
+        return self._record.Recorder(self._order["knock_outs"], self._checkout.place, places, self._recorded_text)
+
+    def _recorded_twice(self, items: list[Any], run: Callable[[list[Any]], list[str]]) -> tuple[list[str], list[str]]:
+        """What fails the second time, and which calls were answered otherwise though nobody wants them to be."""
+        rounds = []
+        for _ in range(2):
+            recorder = self._recorder()
+            tracer = self._see.Tracer(set(self._files), recorder)
+            tracer.start()
+            failed = run(items)
+            tracer.stop()
+            rounds.append(recorder.calls)
+        return failed, self._record.changed_minds(*rounds)
+
     def _watch_tests(self, answer: Say) -> None:
+        recorder = self._recorder() if self._order["ways"] else None
         for item, following in self._see.in_turn(self._items):
-            tracer = self._see.Tracer(set(self._files))
+            tracer = self._see.Tracer(set(self._files), recorder)
+            if recorder:
+                recorder.test = item.nodeid
             before = time.process_time()
             tracer.start()
             try:
@@ -116,7 +148,8 @@ class Collector:
             lines = sorted((self._files[name], line) for name, line in tracer.seen)
             good = item.nodeid in self.reports.passed and item.nodeid not in self.reports.failed
             answer({"id": item.nodeid, "passed": good, "lines": lines, "cpu": time.process_time() - before})
-        if self._order["ways"]:
+        if recorder:
+            answer({"calls": recorder.calls, "unkept": recorder.unkept})
             answer({"backwards": self._ways.backwards()})
 
     def _nothing_changes(self, when: str) -> bool:

@@ -35,7 +35,7 @@ PYTEST_MAJOR = int(pytest.__version__.partition(".")[0])
 # A repr that never raises; the one that never cuts came in the course of pytest 7.
 whole_repr = getattr(saferepr, "saferepr_unlimited", saferepr.saferepr)
 MESSAGE_LIMIT = 4000
-FAULT_TOOLS = ("forks", "patching", "seeing", "collecting", "clocks", "ways")
+FAULT_TOOLS = ("forks", "patching", "seeing", "collecting", "clocks", "ways", "hearing", "replaying", "outside")
 PARITY_TOOLS = ("forks", "seeing", "recipes", "recording", "varying", "calling")
 COMPARED_LIMIT = 1500  # characters of a value, beyond which pytest would compare line by line for minutes
 # Directory names that say nothing about which project a path belongs to.
@@ -358,7 +358,8 @@ def try_faults(parameters: dict[str, Any], log: EventLog, plugins: list[str], op
     """Not one run but many, in forks of this process: which deliberate faults do the tests notice?"""
 
     run = some_tests(parameters, log, plugins, options)
-    order = {**parameters["bite"], "checkout": parameters["checkout"], "shut": [parameters["events"]]}
+    placed = {"checkout": parameters["checkout"], "locked": parameters["locked"], "shut": [parameters["events"]]}
+    order = {**parameters["bite"], **placed}
     tools = types.SimpleNamespace(**{name: load_beside(name) for name in FAULT_TOOLS})
     load_beside("biting").bite(order, tools, run, load_guard(parameters), lambda fact: log.emit("bite", **fact))
     log.emit("bitten")

@@ -45,8 +45,9 @@ class Reports:
 class Tracer:
     """Which lines of functions, in the files that matter, have been run."""
 
-    def __init__(self, files: set[str]) -> None:
+    def __init__(self, files: set[str], recorder: Any = None) -> None:
         self._files = files
+        self._recorder = recorder
         self.seen: set[tuple[str, int]] = set()
 
     def start(self) -> None:
@@ -59,7 +60,9 @@ class Tracer:
 
     def _call(self, frame: Any, _event: str, _arg: Any) -> Any:
         code = frame.f_code
-        return self._line if code.co_filename in self._files and code.co_flags & FUNCTION_CODE else None
+        if code.co_filename not in self._files or not code.co_flags & FUNCTION_CODE:
+            return None
+        return (self._recorder and self._recorder.watch(frame, self._line)) or self._line
 
     def _line(self, frame: Any, event: str, _arg: Any) -> Any:
         if event == "line":

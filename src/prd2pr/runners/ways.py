@@ -19,6 +19,8 @@ WALL_FLOOR, WALL_FACTOR = 15.0, 60.0
 
 Say = Callable[[dict[str, Any]], None]
 Prepare = Callable[[], str]
+Run = Callable[[list[Any]], list[str]]
+Twice = Callable[[list[Any], Run], tuple[list[str], list[str]]]
 
 
 class Ways:
@@ -35,23 +37,35 @@ class Ways:
         """In this very process, where they have just run forwards: which fail now?"""
         return self._failures(self.items[::-1])
 
-    def judge_order(self, failed: list[str] | None) -> None:
-        """`failed`: what running backwards came to; None where it came to no end."""
+    def judge_order(self, failed: list[str] | None, twice: Twice) -> None:
+        """`failed`: what running backwards came to; None where it came to no end. `twice` runs forwards two times."""
         if failed == []:
             self._tell("reversed", "passed")
             self._tell("twice", "passed")
             return
-        found = self._judge("reversed", [self.items[::-1]])
-        found = self._judge("twice", [self.items, self.items]) or found
-        if not found and (again := self._tried([self.items, self.items[::-1]])[0]):
-            self._tell("twice", "failed", again)
-        elif not found:
+        backwards, ended = self._tried([self.items[::-1]])
+        self._conclude("reversed", backwards, ended)
+        found = self._judge_twice(twice)
+        if not backwards and not ended and not found:
             self._tell("once_more", "failed", failed or [])
 
-    def _judge(self, way: str, rounds: list[list[Any]]) -> bool:
-        failed, ended = self._tried(rounds)
-        self._tell(way, "failed" if failed else "not_judged" if ended else "passed", failed, "" if failed else ended)
+    def _judge_twice(self, twice: Twice) -> bool:
+        """It counts against the code only if a call was answered otherwise: tests may keep things themselves."""
+
+        def work(answer: Say) -> None:
+            failed, otherwise = twice(self.items, self._failures)
+            answer({"failed": failed, "otherwise": otherwise})
+
+        told, ended = self._forked(work, 2)
+        failed, otherwise = told.get("failed", []), told.get("otherwise", [])
+        if failed and not otherwise:
+            ended = "the tests want something to be remembered, or keep it themselves"
+        self._conclude("twice", failed if otherwise else [], ended, otherwise[:1])
         return bool(failed or ended)
+
+    def _conclude(self, way: str, failed: list[str], ended: str, shown: list[str] | None = None) -> None:
+        why = "".join(shown or []) if failed else ended
+        self._tell(way, "failed" if failed else "not_judged" if ended else "passed", failed, why)
 
     # --- time ---------------------------------------------------------------------------------------------------------
 
@@ -85,13 +99,17 @@ class Ways:
                 failed = self._failures(items)
             answer({"failed": failed})
 
+        told, ended = self._forked(work, len(rounds))
+        return told.get("failed", []), told.get("why", "") or ended
+
+    def _forked(self, work: Callable[[Say], None], rounds: int) -> tuple[dict[str, Any], str]:
         told: list[dict[str, Any]] = []
-        spent = self.spent * len(rounds)
+        spent = self.spent * rounds
         cpu, wall = CPU_FLOOR + CPU_FACTOR * spent, WALL_FLOOR + WALL_FACTOR * spent
         ended = self._forks.forked(work, told.append, cpu=cpu, wall=wall)
         if ended or len(told) != 1:
-            return [], "the tests did not end in time" if ended == "time" else ended or "there was no clear answer"
-        return told[0].get("failed", []), told[0].get("why", "")
+            return {}, "the tests did not end in time" if ended == "time" else ended or "there was no clear answer"
+        return told[0], ""
 
     def _failures(self, items: list[Any]) -> list[str]:
         self._reports.failed.clear()

@@ -33,7 +33,27 @@ class Way(Record):
     name: WayName
     outcome: Literal["passed", "failed", "not_judged"]
     tests: tuple[str, ...] = ()  # those that failed
-    why: str = ""  # why it could not be judged
+    why: str = ""  # why it could not be judged; of `twice`, a call that was answered otherwise the second time
+
+
+class Differing(Record):
+    """A call that is answered in one way in a test run and in another way by a program that knows nothing of tests."""
+
+    path: str
+    line: int
+    function: str
+    test: str
+    shown: str  # the call, for people
+    inside: str
+    outside: str
+
+
+class Replay(Record):
+    """Calls of the tests, made again outside of any test run."""
+
+    same: int = 0
+    not_judged: int = 0  # depends on what the test had set up, on time or chance, or cannot be compared
+    differing: tuple[Differing, ...] = ()
 
 
 class Bite(Record):
@@ -43,6 +63,7 @@ class Bite(Record):
     mutants: tuple[Bitten, ...] = ()
     perturbations: tuple[Bitten, ...] = ()  # expected values of the story's tests, each replaced by another
     ways: tuple[Way, ...] = ()  # how the tests fare without a fault
+    replay: Replay | None = None  # None: not tried
     problems: tuple[str, ...] = ()
     seconds: float = 0
 

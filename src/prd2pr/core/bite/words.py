@@ -48,6 +48,16 @@ def ways_sentence(bite: Bite) -> str:
     return f"By themselves, the story's tests {'; '.join(told)}." if told else ""
 
 
+def replay_sentence(bite: Bite) -> str:
+    """What calls of the tests gave outside of a test run; empty where none was tried."""
+    replay = bite.replay
+    if replay is None or not (replay.same or replay.not_judged or replay.differing):
+        return ""
+    otherwise = f", {len(replay.differing)} something else" if replay.differing else ""
+    unjudged = f"; {replay.not_judged} could not be judged" if replay.not_judged else ""
+    return f"Calls of the tests that gave the same outside of a test run: {replay.same}{otherwise}{unjudged}."
+
+
 def _noticed(faults: tuple[Bitten, ...]) -> str:
     judged = [fault for fault in faults if fault.outcome in {"killed", "survived"}]
     return f"{sum(fault.outcome == 'killed' for fault in judged)} of {len(judged)}"

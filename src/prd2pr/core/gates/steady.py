@@ -22,11 +22,16 @@ def steady(evidence: Evidence) -> Iterator[Finding]:
     for way in evidence.bite.ways if evidence.bite else ():
         if way.outcome == "failed":
             yield from _failed(way)
+    replay = evidence.bite.replay if evidence.bite else None
+    for each in replay.differing if replay else ():
+        said = f"{each.shown} gives {each.inside} in the test run and {each.outside} outside of it"
+        yield finding("GRN707", said, path=each.path, line=each.line, test=each.test)
 
 
 def _failed(way: Way) -> Iterator[Finding]:
     code, said = FAILED[way.name]
+    shown = f": {way.why}" if way.why else ""
     for test in way.tests:
-        yield about_test(code, test, said)
+        yield about_test(code, test, f"{said}{shown}")
     if not way.tests:
         yield finding(code, f"a test of the story {said}")
