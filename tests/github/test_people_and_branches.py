@@ -63,7 +63,7 @@ def test_what_is_closed_or_deleted_stays_so_until_somebody_opens_it_again(starte
     assert started.act().outputs["outcome"] == "waiting"
     started.comment(pull.number, "/tdd next", by="wendy")
     acted = started.act()
-    assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
+    assert (acted.status, acted.outputs["outcome"]) == (1, "refused"), acted.output
     assert len(told(started, pull.number, "nothing is done until somebody opens it again")) == 1
     started.delete_branch(started.branch, by="wendy")
     started.tick()
@@ -85,7 +85,7 @@ def test_after_the_merge_it_is_over_and_a_changed_prd_says_what_to_do(started):
     assert started.act().outputs["outcome"] == "done"
     assert tracking.state == "closed"
     started.comment(number, "/tdd next")
-    assert started.act().outputs["outcome"] == "done"
+    assert started.act().outputs["outcome"] == "refused"
     assert len(told(started, number, "is merged")) == 1
     started.push_prd("prds/calc.md", WITH_TRIPLE)
     acted = started.act()
