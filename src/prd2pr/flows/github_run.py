@@ -111,8 +111,8 @@ def work_on(host: Host, subject: Subject, spoken: Comment | None, *, asked: bool
     over = over_already(host, subject, head, pull)
     if over is not None:
         if spoken is not None:
-            answered = answer_over(host, subject, head, spoken, over)
-            over = answered if pull is not None and not pull.open else over  # else it waits for a person to mend it
+            told = answer_over(host, subject, head, spoken, over)
+            over = told if pull is not None and not pull.open else over  # else it waits for a person to mend it
         if pull is not None and not pull.open:
             show_over(host, subject, pull, head)
         return replace(over, prd=subject.id, branch=branch, pull=pull.url if pull else "")
