@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from branch_work import forge
+from branch_work import forge, push
 from fakes.messages_api import MessagesApi
+from obeying import ordered, session_of
+from prd2pr.flows.obey.undo import undo
 from world import GREEN_ADD, RED_ADD, Blocks, World, script, submit, use, write
 
 DIRECTORY = "tests/tdd/calc-1"
@@ -166,3 +168,39 @@ def test_without_held_out_examples_a_story_passes_and_says_so(world: World) -> N
     assert proof["evidence"]["held_out"]["files"] == []
     assert "GRN309" in {finding["code"] for finding in proof["verdict"]["findings"]}
     assert "Held-out examples: none." in world.git("log", "-1", "--format=%B", world.branch)
+
+
+@pytest.mark.slow
+def test_green_and_red_are_taken_back_with_their_examples(world: World) -> None:
+    world.answers = honest()
+    steps(world, 4)
+    for state in ("CODE_GREEN", "TEST_RED"):
+        with session_of(world) as session:
+            undo(session, ordered("tdd undo", why="another way"), "calc-1")
+        record = json.loads(world.show(".orch-state/prds/calc/tdd/cycles/calc-1.json"))
+        assert record["state"] == state
+        assert HELD not in files(world)
+    other = HELD.replace("add_held_out", "sum_held_out")
+    world.answers["calc-1/red/tester/1/1"] = [
+        use("write_file", path=SHOWN, content=RED_ADD), use("write_file", path=other, content=HELD_OUT), submit()
+    ]  # fmt: skip
+    steps(world, 1)
+    assert WAITING not in files(world), "the examples of the RED that was taken back wait for nothing"
+    steps(world, 2)
+    proved = world.verify(world.branch)
+    assert proved.status == 0, proved.out + proved.err
+
+
+@pytest.mark.slow
+def test_peoples_code_is_judged_by_them_as_well(world: World) -> None:
+    world.answers = honest()
+    steps(world, 3)
+    push(world, {"src/calc/sums.py": TABLE})
+    *_, code, nothing = list(script().values())[:5]
+    asked = ask(world, [code, nothing])
+    told = [text for role, text in asked if role == "GREEN"]
+    assert len(told) == 1
+    assert "GRN308" in told[0]
+    assert not any(word in told[0] for word in WORDS)
+    proved = world.verify(world.branch)
+    assert proved.status == 0, proved.out + proved.err

@@ -30,7 +30,7 @@ from prd2pr.repo.store import BranchState
 
 # What a decision without code may change of a cycle's record. Past a gate leads only a gate.
 NOTED_FIELDS = ("steps", "refused", "refused_writes", "blocked", "paused")
-EXAMPLE_MODES = ("100644", "000000")  # a file, or none any more
+EXAMPLE_MODES = ("100644", "")  # a file, or none any more
 PRD_KINDS = (PathKind.DOCS, PathKind.OTHER)
 
 
