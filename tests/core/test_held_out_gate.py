@@ -134,6 +134,15 @@ def test_green_does_not_show_how_a_held_out_file_was_changed() -> None:
     assert "4711" not in verdict.model_dump_json()
 
 
+def test_green_does_not_repeat_what_the_run_says_of_a_held_out_test() -> None:
+    seen = green(ended(EXAMPLE, "passed"), *FILES)
+    assert seen.head_run is not None
+    odd = seen.head_run.model_copy(update={"honest": False, "problems": (f"{EXAMPLE}[4711] was reported twice",)})
+    verdict = green_gate(seen.model_copy(update={"head_run": odd}), GatePolicy())
+    assert "RUN101" in codes(verdict)
+    assert "4711" not in verdict.model_dump_json()
+
+
 def test_green_without_any_is_a_warning_and_not_asking_is_none() -> None:
     none = green(ended(TEST, "passed"))
     none = none.model_copy(update={"held_out": HeldOutEvidence()})
