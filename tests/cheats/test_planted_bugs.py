@@ -25,6 +25,8 @@ SWITCHED_OFF = [
     ("61-asks-environment", "GRN401"),
     ("71-feature-smuggled", "RFC402"),
     ("72-comment-only", "RFC403"),
+    ("68-plural-lost", "RFC411"),
+    ("71-private-feature", "RFC413"),
     ("74-bent-import", "RED508"),
 ]
 

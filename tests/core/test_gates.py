@@ -26,6 +26,7 @@ from prd2pr.core.gates.reason import is_slip, wrong_reason
 from prd2pr.core.isolation import PROTECTIONS, described
 from prd2pr.core.parity.record import AFTER, Differing, Parity, Unrun
 from prd2pr.core.records import Phase, PlannedSymbol
+from prd2pr.core.removal.record import Removal
 
 DEFAULTS = GatePolicy()
 TEST = "tests/tdd/s-1/test_a.py::test_a"
@@ -502,6 +503,27 @@ def test_refactor_ends_every_call_as_before() -> None:
     assert codes(refactor(parity=Parity(problems=("restless",)))) == {"RFC414"}
     assert errors(refactor(parity=Parity(problems=(f"{AFTER}restless",)))) == {"RFC415"}
     assert codes(refactor(parity=None), GatePolicy(compare=False)) == set()
+
+
+def test_refactor_lets_dead_code_go_with_its_tests_openly() -> None:
+    old = "tests/test_old.py"
+    gone: dict[str, Any] = {
+        "changes": (
+            change("src/shop/old.py", PathKind.SOURCE, status="deleted"),
+            change(old, PathKind.TEST, status="deleted"),
+        ),
+        "comparison": Comparison(collected_before=3, collected_after=1, vanished=(f"{old}::t[1]", f"{old}::t[2]")),
+        "signatures_before": (Signature(name="shop.old.f", text="(a)"),),
+    }
+    dead = Removal(symbols=("shop.old.f",), tests=(f"{old}::t",), files=(old,))
+    assert codes(refactor(**gone, removal=dead)) == {"RFC417"}
+    assert errors(refactor(**gone)) == {"RFC202", "RFC305", "RFC401"}
+    alive = dead.model_copy(update={"objections": ("it is used",)})
+    assert errors(refactor(**gone, removal=alive)) == {"RFC202", "RFC305", "RFC401", "RFC418"}
+    more = gone["comparison"].model_copy(update={"vanished": (f"{old}::t[1]", "tests/test_new.py::t")})
+    assert errors(refactor(**{**gone, "comparison": more}, removal=dead)) == {"RFC305"}
+    other = (*gone["changes"], change("tests/test_new.py", PathKind.TEST, status="deleted"))
+    assert errors(refactor(**{**gone, "changes": other}, removal=dead)) == {"RFC202"}
 
 
 def test_refactor_needs_tests_that_hold_the_behaviour() -> None:

@@ -480,4 +480,102 @@ CASES = [
                 """
         },
     ),
+    Honest(
+        "a refactoring takes a dead function away, with its tests",
+        base={
+            **POINTS,
+            "shop/points.py": """
+                FACTOR = 3
+
+
+                def earn(total):
+                    return total // 10
+
+
+                def old_bonus(total):
+                    return _tripled(total)
+
+
+                def _tripled(total):
+                    return total * FACTOR
+                """,
+            "tests/test_points.py": """
+                import pytest
+
+                from shop.points import earn, old_bonus
+
+
+                def test_earn():
+                    assert earn(100) == 10
+
+
+                @pytest.mark.parametrize(("total", "bonus"), [(1, 3), (2, 6)])
+                def test_old_bonus(total, bonus):
+                    assert old_bonus(total) == bonus
+                """,
+        },
+        red={
+            "tests/test_spend.py": """
+                from shop.spend import spend
+
+
+                def test_spend():
+                    assert spend(5, 2) == 3
+                """
+        },
+        green={
+            "shop/spend.py": """
+                def spend(points, used):
+                    return points - used
+                """
+        },
+        refactor={
+            "shop/points.py": """
+                def earn(total):
+                    return total // 10
+                """,
+            "tests/test_points.py": """
+                from shop.points import earn
+
+
+                def test_earn():
+                    assert earn(100) == 10
+                """,
+        },
+    ),
+    Honest(
+        "a refactoring takes a dead module away, with its test file",
+        base={
+            **POINTS,
+            "shop/old.py": """
+                class Ledger:
+                    def total(self):
+                        return 0
+                """,
+            "tests/test_old.py": """
+                from shop.old import Ledger
+
+
+                class TestLedger:
+                    def test_total(self):
+                        assert Ledger().total() == 0
+                """,
+        },
+        red={
+            "tests/test_spend.py": """
+                from shop.spend import spend
+
+
+                def test_spend():
+                    assert spend(5, 2) == 3
+                """
+        },
+        green={
+            "shop/spend.py": """
+                def spend(points, used):
+                    return points - used
+                """
+        },
+        refactor={"shop/old.py": None, "tests/test_old.py": None},
+    ),
 ]

@@ -15,6 +15,7 @@ from prd2pr.core.bite.record import Bite
 from prd2pr.core.decision import Decision
 from prd2pr.core.parity.record import Parity
 from prd2pr.core.records import Document, HeldOutFile, Phase, PlannedSymbol, Record
+from prd2pr.core.removal.record import Removal
 
 # --- one test run -----------------------------------------------------------------------------------------------------
 
@@ -227,6 +228,7 @@ class Evidence(Document):
     bite: Bite | None = None  # deliberate faults, and whether the story's tests noticed; None says "not checked"
     bite_before: Bite | None = None  # REFACTOR: the same of what stood there before
     parity: Parity | None = None  # REFACTOR: old code against new, given the same calls; None says "not checked"
+    removal: Removal | None = None  # REFACTOR: dead code that went, with its tests
     held_out: HeldOutEvidence | None = None  # RED and GREEN; None says "not checked", never "fine"
 
 

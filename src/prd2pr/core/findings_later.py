@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from prd2pr.core.findings_held import HELD_FINDINGS
 from prd2pr.core.findings_kind import FindingKind, advice, law, rule
 
 _REFACTOR: tuple[FindingKind, ...] = (
@@ -216,58 +217,6 @@ _REFACTOR: tuple[FindingKind, ...] = (
         good="with `_total` knocked out, test_bill fails",
         hint="remove the function, if nothing needs it.",
     ),
-    rule(
-        "RFC411",
-        "a public function behaves in another way",
-        "Old code and new were given the same calls: those that tests make, and others with values near to them. One "
-        "ends in another way now, and no test noticed. Calls whose result is not the same twice, and those that reach "
-        "outside of the process, are not judged.",
-        bad="def earn(amount):\n    return round(amount / 10)   # was: amount // 10, and tests ask for 10 and 20 only",
-        good="def earn(amount):\n    return amount // POINT_PRICE",
-        hint="keep what the old code does with this input, or make the change a story of its own.",
-    ),
-    advice(
-        "RFC412",
-        "a public function may behave in another way",
-        "On values that no test comes near, or in a way that few callers see: another type that is equal, an argument "
-        "that is left otherwise.",
-        bad="`earn(-7)` was -1 and is 0 (with values that no test comes near)",
-        good="`earn(-7)` is -1 before and after",
-        hint="look whether anybody leans on it.",
-    ),
-    rule(
-        "RFC413",
-        "new code that no test runs",
-        "A refactoring brings in a branch or a function that no test gets to. Nobody asked for it, nothing holds it.",
-        bad="def earn(amount):\n    if amount > LIMIT:   # new, and no test passes so much\n        return 0\n    "
-        "return amount // 10",
-        good="def earn(amount):\n    return amount // 10",
-        hint="take it out; new behaviour begins with RED.",
-    ),
-    advice(
-        "RFC414",
-        "old code and new were not compared",
-        "The same calls could not be given to both, so only the tests say that the behaviour is held.",
-        bad="the tests could not be run by themselves: time",
-        good="40 calls of 3 functions ended the same way before and after",
-        hint="nothing needs to be done; let the tests of the changed code run by themselves, and more can be said.",
-    ),
-    rule(
-        "RFC415",
-        "the new code cannot be compared with the old",
-        "Before the step the calls could be made, and after it they cannot. That is the step's own doing.",
-        bad="after the step, the comparison ended: the test process ended by itself",
-        good="the calls could be made before and after",
-        hint="look for code that ends the process, or that replaces what tests run with.",
-    ),
-    advice(
-        "RFC416",
-        "new code that none of the asked tests runs",
-        "There are more tests than could be asked here; perhaps one of the others runs it.",
-        bad="no test runs `return 0` in `earn`, and it was not there before",
-        good="every new line is run by a test",
-        hint="look whether a test runs it.",
-    ),
 )
 
 _INTEGRATED: tuple[FindingKind, ...] = (
@@ -346,4 +295,4 @@ _INTEGRATED: tuple[FindingKind, ...] = (
     ),
 )
 
-LATER_FINDINGS: tuple[FindingKind, ...] = (*_REFACTOR, *_INTEGRATED)
+LATER_FINDINGS: tuple[FindingKind, ...] = (*_REFACTOR, *HELD_FINDINGS, *_INTEGRATED)

@@ -37,6 +37,7 @@ from prd2pr.flows.facts import (
 from prd2pr.flows.faults import MUTANTS, Trial, once_more, try_faults
 from prd2pr.flows.own_tests import is_looked_at, project_in
 from prd2pr.flows.parity import holding_tests, start_comparison
+from prd2pr.flows.removals import removal_in
 from prd2pr.flows.shadows import shadowing_modules
 from prd2pr.flows.story_context import StoryContext
 from prd2pr.ports import RunRequest, TestRunner
@@ -199,8 +200,11 @@ def _locked(case: _Case) -> Evidence:
     read = {test.partition("::")[0] for test in shown}
     own = {test.partition("::")[0] for test in claimed}
     expected = {**pair.base.locked, **(case.story.locked if case.story else {})}
-    locked = pair.locked_files(expected, lambda path: path in own)
     refactor = case.phase is Phase.REFACTOR
+    removal = removal_in(pair, {*own, *(case.story.locked if case.story else ())}) if refactor else None
+    if removal and removal.is_open:
+        expected = {path: blob for path, blob in expected.items() if path not in removal.files}
+    locked = pair.locked_files(expected, lambda path: path in own)
     trial = _trial(case, shown, _restored(locked))
     earlier = _earlier_trial(case, shown) if refactor else None
     comparison = _comparison(case, shown, _restored(locked)) if refactor else None
@@ -227,6 +231,7 @@ def _locked(case: _Case) -> Evidence:
         improvement=_improvement(pair) if refactor else {},
         bite=bite if _is_green(claimed, base, head) else None,
         bite_before=before,
+        removal=removal,
         parity=parity if _is_green(claimed, base, head) else None,
     )
 

@@ -21,6 +21,7 @@ from prd2pr.core.gates.common import (
     source_only,
 )
 from prd2pr.core.gates.parity import parity_holds
+from prd2pr.core.gates.removal import removed, without_what_was_dead
 from prd2pr.core.records import Phase
 from prd2pr.core.signatures import ALIAS, ATTRIBUTE, VALUE
 
@@ -54,7 +55,8 @@ CODES = Codes(
 
 
 def refactor_gate(evidence: Evidence, policy: GatePolicy) -> Verdict:
-    return settle(Phase.REFACTOR, _findings(evidence, policy), policy)
+    findings = (*removed(evidence), *_findings(without_what_was_dead(evidence), policy))
+    return settle(Phase.REFACTOR, findings, policy)
 
 
 def _findings(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
