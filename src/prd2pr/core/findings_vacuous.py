@@ -173,4 +173,12 @@ VACUOUS_FINDINGS: tuple[FindingKind, ...] = (
         good="def test_earn():\n    assert earn(5) == 1",
         hint="assert the value that the criterion asks for.",
     ),
+    rule(
+        "RED419",
+        "no test asks what the answer is",
+        "All new tests ask too little (RED418): code that gives some answer, right or wrong, would satisfy them all.",
+        bad="def test_earn():\n    assert isinstance(earn(5), int)",
+        good="def test_earn():\n    assert earn(5) == 1",
+        hint="let at least one test assert a value that the criterion asks for.",
+    ),
 )

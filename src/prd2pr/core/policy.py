@@ -26,6 +26,7 @@ WRITABLE: dict[Phase, frozenset[PathKind]] = {
     Phase.REFACTOR: _SOURCE_ONLY,
 }
 
+_SETTINGS = (".toml", ".yaml", ".yml", ".json", ".ini", ".cfg", ".conf", ".env", ".properties", ".xml", ".txt")
 # All that a story which passes openly without RED may change. Code without tests is a chore, and is shown as that.
 OPEN_SCOPE: dict[str, frozenset[PathKind]] = {
     "docs": frozenset({PathKind.DOCS}),
@@ -34,12 +35,19 @@ OPEN_SCOPE: dict[str, frozenset[PathKind]] = {
 }
 
 
+def is_open(story_kind: str, kind: PathKind, path: str) -> bool:
+    """Whether such a story may change the file. Settings that lie in a directory count as data of a package."""
+    scope = OPEN_SCOPE.get(story_kind, frozenset())
+    return kind in scope or (story_kind == "config" and kind is PathKind.SOURCE and path.lower().endswith(_SETTINGS))
+
+
 @dataclass(frozen=True)
 class WritePolicy:
     phase: Phase
     story: str
     writable: frozenset[PathKind]
     locked: frozenset[str] = frozenset()  # what RED committed, and all that configures the run
+    kind: str = "feature"  # of the story
 
     @property
     def test_directory(self) -> str:
@@ -73,7 +81,7 @@ def policy_for(
     writable = _TESTS_ONLY | _SOURCE_ONLY if fused else WRITABLE.get(phase, _NOTHING)
     if phase is Phase.GREEN:
         writable = OPEN_SCOPE.get(kind, writable)
-    return WritePolicy(phase, story, writable, frozenset(locked))
+    return WritePolicy(phase, story, writable, frozenset(locked), kind)
 
 
 def may_write(path: str, kind: PathKind, policy: WritePolicy) -> PolicyRefusal | None:
@@ -86,7 +94,7 @@ def may_write(path: str, kind: PathKind, policy: WritePolicy) -> PolicyRefusal |
             f"{path} is locked: it must stay byte for byte as the RED commit has it. {_allowed(policy)} "
             "If the tests cannot be satisfied, submit with status contradiction and say why.",
         )
-    if kind not in policy.writable:
+    if kind not in policy.writable and not (policy.phase is Phase.GREEN and is_open(policy.kind, kind, path)):
         return refusal(path, policy, f"it is {_KIND_WORDS[kind]}")
     if kind is PathKind.TEST and not path.startswith(policy.test_directory):
         return refusal(path, policy, "it is outside of the story's own test directory")

@@ -63,6 +63,7 @@ def _members(body: list[ast.stmt], module: str, path: str) -> Iterator[tuple[str
         if isinstance(node, FunctionNode) and not _is_private(node.name):
             yield node.name, _call_form(node)
         elif isinstance(node, ast.ClassDef) and not _is_private(node.name):
+            yield from _inherited(node, body)
             yield from _class_members(node)
         elif isinstance(node, ast.ImportFrom):
             base = absolute_module(node, package)
@@ -93,6 +94,22 @@ def _class_members(node: ast.ClassDef) -> Iterator[tuple[str, str]]:
             yield f"{node.name}.{item.name}", _call_form(item)
         elif isinstance(item, ast.Assign | ast.AnnAssign):
             yield from ((f"{node.name}.{name}", text) for name in _names(item) if (text := _attribute(item.value)))
+
+
+def _inherited(node: ast.ClassDef, body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+    """What its parents in the same module bring along, private ones too: for callers it is the class's own."""
+    classes = {each.name: each for each in body if isinstance(each, ast.ClassDef)}
+    line, met = [node], {node.name}
+    for child in line:  # grows while it is walked
+        for base in child.bases:
+            parent = classes.get(dotted(base))
+            if parent is not None and parent.name not in met:
+                met.add(parent.name)
+                line.append(parent)
+    for parent in reversed(line[1:]):
+        for name, text in _class_members(parent):
+            if "." in name and not text.startswith(ATTRIBUTE):
+                yield f"{node.name}.{name.partition('.')[2]}", text
 
 
 def _attribute(value: ast.expr | None) -> str:

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from prd2pr.core.evidence import FailureKind, RunReport
+from prd2pr.core.evidence import Fact, FailureKind, RunReport
 from prd2pr.core.runs import bare_id
-from prd2pr.core.testfacts_model import parse_tests
+from prd2pr.core.testfacts_model import FunctionNode, parse, parse_tests
 
 
 @dataclass(frozen=True)
@@ -71,3 +71,45 @@ def unproved_tests(base: RunReport, changed: Iterable[str]) -> tuple[str, ...]:
     failing = [result.id for result in base.results if result.outcome not in {"passed", "skipped", "xfailed"}]
     chosen = [test for test in failing if test.partition("::")[0] in paths]
     return tuple(sorted(chosen or failing))
+
+
+def claimed_again(
+    before: Mapping[str, str], after: Mapping[str, str], base: RunReport, fresh: Iterable[str]
+) -> tuple[Fact, ...]:
+    """New tests that do word for word what a test did which failed before: it was renamed or moved."""
+    failing = {bare_id(result.id) for result in base.results if result.outcome in {"failed", "error"}}
+    old = {
+        body: test
+        for path in {test.partition("::")[0] for test in failing}
+        for test, body in _bodies(path, before.get(path, ""))
+        if test in failing
+    }
+    wanted = {bare_id(test) for test in fresh}
+    return tuple(
+        Fact(code="RED502", path=path, test=test, message=f"`{old[body]}` failed before, and this is the same test")
+        for path, text in after.items()
+        for test, body in _bodies(path, text)
+        if test in wanted and body in old and test != old[body]
+    )
+
+
+_UNITTEST_SETUPS = frozenset({"setUp", "asyncSetUp", "setUpClass"})
+_NO_REASON = frozenset({FailureKind.ASSERTION, FailureKind.EXPLICIT})
+
+
+def failing_setups(after: Mapping[str, str], head: RunReport, fresh: Iterable[str]) -> tuple[Fact, ...]:
+    """unittest runs `setUp` as part of the call; a test that fails there has not begun."""
+    spans = {path: _setup_lines(text) for path, text in after.items()}
+    wanted = set(fresh)
+    return tuple(
+        Fact(code="RED303", path=failure.path, line=failure.line, test=result.id, message="fails in its set-up")
+        for result in head.results
+        if result.id in wanted and (failure := result.failure) is not None
+        if failure.kind in _NO_REASON and failure.line in spans.get(failure.path, ())
+    )
+
+
+def _setup_lines(text: str) -> set[int]:
+    tree = parse(text)
+    setups = [x for x in ast.walk(tree) if isinstance(x, FunctionNode) and x.name in _UNITTEST_SETUPS] if tree else []
+    return {line for node in setups for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}

@@ -210,7 +210,7 @@ class _Walk:
             if isinstance(call, ast.Call) and self._demands_exception(call):
                 yield from self.raising(node, item, call, place)
                 inside = inside.perhaps()
-                if caught(_expected(call)) & BROAD:
+                if self._caught(call) & BROAD:
                     inside = inside.spoilt("RED404", "fails inside `raises`, which catches the failure")
             elif manager_swallows(call, item.optional_vars, node.body, self.scope):
                 inside = inside.spoilt("RED404", f"fails inside `{ast.unparse(call)}`, which drops the failure")
@@ -234,7 +234,7 @@ class _Walk:
         self, node: ast.With | ast.AsyncWith, item: ast.withitem, call: ast.Call, place: _Place
     ) -> Iterator[Assertion]:
         asserts = any(isinstance(inner, ast.Assert) for statement in node.body for inner in ast.walk(statement))
-        broad = caught(_expected(call)) & (BROAD if asserts else BROAD - {"AssertionError"})
+        broad = self._caught(call) & (BROAD if asserts else BROAD - {"AssertionError"})
         told = any(keyword.arg in {"match", "check"} for keyword in call.keywords) or self._used_after(
             item.optional_vars, node
         )
@@ -263,7 +263,7 @@ class _Walk:
             yield place.assertion(call, ast.copy_location(ast.Constant(value=False), call))
         elif self._demands_exception(call):
             if len(call.args) > 1:
-                yield place.assertion(call)
+                yield self._raised_by_call(call, place).assertion(call)
         elif last.startswith("assert") and not self.scope.is_subject(name):
             if last in {"assertTrue", "assertFalse"} and _is_no_message(call.args[1:2]):
                 place = place.spoilt("RED402", f"`{last}` takes its second argument for a message and compares nothing")
@@ -271,6 +271,24 @@ class _Walk:
         elif last.startswith(_CHECKING) and name.partition(".")[0] in self._handed_in():
             yield place.assertion(call)
         yield from self.callbacks(call, last, place)
+
+    def _raised_by_call(self, call: ast.Call, place: _Place) -> _Place:
+        """`raises(Exception, earn, None)`, with nobody looking at what was raised."""
+        alone = any(isinstance(x, ast.Expr) and x.value is call for home in self.visited for x in ast.walk(home))
+        broad = self._caught(call) & (BROAD - {"AssertionError"})
+        told = any(keyword.arg in {"match", "check"} for keyword in call.keywords)
+        if not broad or not alone or told:
+            return place
+        return place.spoilt("RED406", f"`raises({min(broad)})` is content with any failure at all")
+
+    def _caught(self, call: ast.Call) -> set[str]:
+        """With `Problem = Exception` at the top of the module seen through."""
+        plain = {
+            dotted(node.targets[0]): dotted(node.value)
+            for node in self.scope.module.tree.body
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
+        }
+        return {plain.get(name, name) for name in caught(_expected(call))}
 
     def _handed_in(self) -> set[str]:
         return {argument.arg for argument in self.scope.test.node.args.args}

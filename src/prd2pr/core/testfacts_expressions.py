@@ -16,6 +16,7 @@ from prd2pr.core.testfacts_unroll import number
 
 Fault = tuple[str, str]  # code, what it does
 
+_PLAIN_TYPES = frozenset({"str", "bytes", "int", "float", "bool", "list", "dict", "tuple", "set", "object"})
 _WIDE = 0.5  # with a tolerance beyond half the value, wrong values pass
 _COMPARES: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq,
@@ -67,7 +68,7 @@ def _serious(faults: list[Fault | None]) -> Iterator[Fault]:
 
 
 def _of_one(node: ast.expr, live: Liveness) -> Fault | None:
-    if _always_true(node, live):
+    if _always_true(node, live) or isinstance(node, ast.JoinedStr):  # f"{wrong}" is a text, and not an empty one
         return "RED401", "is true of any value"
     if _names_subject_only(node, live):
         return "RED410", "only asks whether the subject exists"
@@ -193,6 +194,14 @@ def says_little(node: ast.expr, live: Liveness) -> str:
         right = node.comparators[0]
         if isinstance(right, ast.Constant) and right.value is None:
             return "that the answer is not None"
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.NotEq):
+        right = node.comparators[0]
+        if isinstance(right, ast.Constant) and right.value is not None and right.value not in {"", 0, 1}:
+            return "that the answer is not one particular value"
+    if isinstance(node, ast.Call) and dotted(node.func) == "isinstance" and len(node.args) == 2:
+        kinds = node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]
+        if all(dotted(kind) in _PLAIN_TYPES for kind in kinds):
+            return "for the type of the answer"
     names = {resolve(dotted(x.func), live.scope.imports) for x in ast.walk(node) if isinstance(x, ast.Call)}
     return "for the parameters" if names & {"inspect.signature", "inspect.getfullargspec"} else ""
 

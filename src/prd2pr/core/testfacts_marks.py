@@ -45,6 +45,16 @@ _DICE = frozenset(
     for name in names.split()
 )
 _SEEDS = frozenset({"random.seed", "numpy.random.seed"})
+_DRAWN_ANEW = frozenset(
+    [
+        *(
+            f"secrets.{name}"
+            for name in ["token_hex", "token_bytes", "token_urlsafe", "choice", "randbelow", "randbits"]
+        ),
+        *(f"time.{name}" for name in ("time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns")),
+        *("uuid.uuid1", "uuid.uuid4", "os.urandom", "id"),
+    ]
+)
 _CLOCKS = frozenset(
     [
         *(f"time.{name}" for name in ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter")),
@@ -241,10 +251,22 @@ def _clocks(module: TestModule, test: DeclaredTest, imports: Mapping[str, str]) 
     for node in ast.walk(test.node):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod | ast.BitAnd) and _calls(node, own) & _CLOCKS:
             yield _fact("RED505", module, node, "what is expected depends on the moment of the run", test.id)
+        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq) and (drawn := _drawn_anew(node, own)):
+            why = f"`{drawn}` is another value in every run: nothing can equal it"
+            yield _fact("RED505", module, node, why, test.id)
         elif isinstance(node, ast.Compare) and _equals(node) and _calls(node, own) & _CLOCKS:
             yield _fact(
                 "RED506", module, node, "compares with the clock: give the subject a fixed time instead", test.id
             )
+
+
+def _drawn_anew(node: ast.Compare, imports: Mapping[str, str]) -> str:
+    """One side is nothing but a value that nobody can know: `slug("a") == uuid4().hex`."""
+    for side in (node.left, *node.comparators):
+        calls = _calls(side, imports) - {"", "str", "repr", "int", "hex", "len", "object"}
+        if calls and calls <= _DRAWN_ANEW:
+            return min(calls)
+    return ""
 
 
 def _equals(node: ast.Compare) -> bool:

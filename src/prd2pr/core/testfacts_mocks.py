@@ -35,7 +35,8 @@ def mock_facts(suite: Suite) -> Iterator[Fact]:
     for scope in scopes(suite, judged_tests(module, suite.context)):
         nodes: list[ast.AST] = [*scope.reach, *(item for owner in scope.test.owners for item in owner.decorator_list)]
         replaced = {each.name: each for node in nodes for each in _replacements(node, scope)}
-        asserted = _asserted_calls(scope)
+        replaced |= {each.name: each for each in _overridden(scope)}
+        asserted = _asserted_calls(scope) or _called_on_subject(scope)
         if replaced and asserted and asserted <= set(replaced):
             each = replaced[min(asserted)]
             why = f"`{each.name}` is replaced, so `{scope.test.name}` tests the stand-in"
@@ -49,10 +50,39 @@ def _replacements(node: ast.AST, scope: TestScope) -> Iterator[Replacement]:
             yield from _by_call(inner, scope)
         elif isinstance(inner, ast.Assign):
             for target in inner.targets:
-                if isinstance(target, ast.Attribute) and scope.is_subject(dotted(target.value)):
+                if isinstance(target, ast.Attribute) and _is_replaced(target.value, inner.value, scope):
                     yield Replacement(target.attr, dotted(target.value), inner.lineno)
                 elif isinstance(target, ast.Subscript):
                     yield from _by_key(target.value, target.slice, inner.lineno, scope)
+
+
+def _is_replaced(owner: ast.expr, value: ast.expr, scope: TestScope) -> bool:
+    """`Loan.due = …`, and of an object of the subject only a function: other attributes are its state."""
+    if scope.is_subject(dotted(owner)):
+        return True
+    helper = isinstance(value, ast.Lambda) or dotted(value) in scope.helpers
+    return helper and _belongs(owner, scope)
+
+
+def _overridden(scope: TestScope) -> Iterator[Replacement]:
+    """Methods that a class of the tests puts in place of the subject's, without asking it: `class Fake(Loan)`."""
+    for node in scope.used_classes:
+        if not any(scope.is_subject(dotted(base)) for base in node.bases):
+            continue
+        for item in node.body:
+            if isinstance(item, FunctionNode) and not _asks_its_parent(item):
+                yield Replacement(item.name, node.name, item.lineno)
+
+
+def _asks_its_parent(function: FunctionNode) -> bool:
+    return any(isinstance(x, ast.Name) and x.id in {"self", "super"} for x in ast.walk(function))
+
+
+def _called_on_subject(scope: TestScope) -> set[str]:
+    """Where an assertion reads state and calls nothing: what the test has called before it."""
+    calls = [x for x in ast.walk(scope.test.node) if isinstance(x, ast.Call) and isinstance(x.func, ast.Attribute)]
+    named = {x.func.attr for x in calls if isinstance(x.func, ast.Attribute) and _belongs(x.func.value, scope)}
+    return {name for name in named if not name[0].isupper()}
 
 
 def _by_call(call: ast.Call, scope: TestScope) -> Iterator[Replacement]:

@@ -38,7 +38,9 @@ def oracle_facts(suite: Suite) -> Iterator[Fact]:
         yield from _contradictory_rows(module, test)
         yield from _unequal_to_itself(module, test)
         yield from _several_answers(module, test)
-    yield from _self_written(module, tests)
+    for scope in scopes(suite, tests):
+        yield from _self_written(module, scope)
+        yield from _kept_and_compared(module, scope)
 
 
 def _fact(code: str, module: TestModule, line: int, message: str, test: str) -> Fact:
@@ -201,12 +203,13 @@ def _is_constant(node: ast.expr) -> bool:
 # --- RED413, RED414: the test accepts what it finds -------------------------------------------------------------------
 
 
-def _self_written(module: TestModule, tests: tuple[DeclaredTest, ...]) -> Iterator[Fact]:
+def _self_written(module: TestModule, scope: TestScope) -> Iterator[Fact]:
     constants = {name for node in module.tree.body for name, value in bindings(node) if "__file__" in ast.dump(value)}
-    for test in tests:
-        local = {name for node in ast.walk(test.node) for name, value in bindings(node) if _from_here(value, constants)}
-        asked = {id(inner) for node in ast.walk(test.node) if _is_asked_for(node) for inner in ast.walk(node)}
-        for node in ast.walk(test.node):
+    test = scope.test
+    for function in scope.reach:
+        local = {name for node in ast.walk(function) for name, value in bindings(node) if _from_here(value, constants)}
+        asked = {id(inner) for node in ast.walk(function) if _is_asked_for(node) for inner in ast.walk(node)}
+        for node in ast.walk(function):
             if isinstance(node, ast.Call) and id(node) not in asked and _writes(node, constants | local):
                 yield _fact("RED413", module, node.lineno, "writes the file that it then compares with", test.id)
             elif isinstance(node, ast.If) and id(node) not in asked and _fills_in(node):
@@ -216,6 +219,24 @@ def _self_written(module: TestModule, tests: tuple[DeclaredTest, ...]) -> Iterat
                 yield _fact("RED413", module, node.lineno, "the snapshot is empty: whatever comes is accepted", test.id)
             elif _switches_asserts_off(node):
                 yield _fact("RED414", module, getattr(node, "lineno", 0), "runs Python with its asserts off", test.id)
+
+
+def _kept_and_compared(module: TestModule, scope: TestScope) -> Iterator[Fact]:
+    """`file.write_text(bill(10))`, and then `bill(10) == file.read_text()`: the subject is compared with itself."""
+    bound = _bound_once(scope.test)
+    asked = {id(inner) for node in ast.walk(scope.test.node) if _is_asked_for(node) for inner in ast.walk(node)}
+    kept = {
+        (ast.dump(call.func.value), ast.dump(_substitute(call.args[0], bound)))
+        for call in ast.walk(scope.test.node)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.args
+        if call.func.attr in {"write_text", "write_bytes"} and id(call) not in asked
+    }
+    for each in _equations(scope):
+        for read, value in each.sides():
+            place = read.func.value if isinstance(read, ast.Call) and isinstance(read.func, ast.Attribute) else None
+            if place is not None and (ast.dump(place), ast.dump(value)) in kept and isinstance(value, ast.Call):
+                why = "compares what the subject gives with what it gave before"
+                yield _fact("RED413", module, each.line, why, scope.test.id)
 
 
 def _switches_asserts_off(node: ast.AST) -> bool:
@@ -235,7 +256,8 @@ def _is_asked_for(node: ast.AST) -> bool:
 
 def _fills_in(node: ast.If) -> bool:
     """`if not path.exists(): path.write_text(found)`, wherever the path lies. A constant is an input, not a finding."""
-    if not isinstance(node.test, ast.UnaryOp) or "exists(" not in ast.unparse(node.test):
+    asked = ast.unparse(node.test)
+    if not isinstance(node.test, ast.UnaryOp) or not ("exists(" in asked or "is_file(" in asked):
         return False
     calls = (inner for line in node.body for inner in ast.walk(line) if isinstance(inner, ast.Call))
     writers = {"write_text", "write_bytes", "write", "dump"}

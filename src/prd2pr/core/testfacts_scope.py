@@ -209,12 +209,22 @@ def parameter_sources(test: DeclaredTest) -> dict[str, ast.Call]:
     for call in (item for item in decorators if isinstance(item, ast.Call)):
         kind = decorator_name(call).rpartition(".")[2]
         if kind == "parametrize" and call.args:
-            found.update(dict.fromkeys(argument_names(call.args[0]), call))
+            names = argument_names(call.args[0])
+            found.update(dict.fromkeys([name for name in names if not _is_indirect(name, call)], call))
         elif kind == "given":
             parameters = [name for name in _parameters(test.node) if name not in {"self", "cls"}]
             positional = parameters[len(parameters) - len(call.args) :] if call.args else []
             found.update(dict.fromkeys([*positional, *(key.arg for key in call.keywords if key.arg)], call))
     return found
+
+
+def _is_indirect(name: str, call: ast.Call) -> bool:
+    """`indirect=["shape"]`: the values go to the fixture of that name, and what it makes of them comes in."""
+    for told in (keyword.value for keyword in call.keywords if keyword.arg == "indirect"):
+        if isinstance(told, ast.Constant):
+            return bool(told.value)
+        return any(isinstance(item, ast.Constant) and item.value == name for item in ast.walk(told))
+    return False
 
 
 def argument_names(node: ast.expr) -> list[str]:

@@ -59,8 +59,10 @@ def leaves_at_the_end(node: ast.Try) -> bool:
 
 
 def drops_exceptions(node: ast.stmt) -> bool:
-    """`await gather(check(), return_exceptions=True)` with nobody looking at what it returns."""
+    """`await gather(check(), return_exceptions=True)`, or a task, with nobody looking at what it returns."""
     value = node.value if isinstance(node, ast.Expr) else None
+    if isinstance(value, ast.Call) and dotted(value.func).rpartition(".")[2] in {"create_task", "ensure_future"}:
+        return True
     call = value.value if isinstance(value, ast.Await) else None
     return isinstance(call, ast.Call) and any(
         keyword.arg == "return_exceptions" and isinstance(keyword.value, ast.Constant) and bool(keyword.value.value)

@@ -19,7 +19,7 @@ from prd2pr.core.parity.record import Parity
 from prd2pr.core.paths import CONVENTIONS, PathRules
 from prd2pr.core.records import UNTESTED_KINDS, HeldOutFile, Phase
 from prd2pr.core.runs import bare_id, compare, expanded, moved_id, summarise
-from prd2pr.core.story_tests import RedTests, red_tests, unproved_tests
+from prd2pr.core.story_tests import RedTests, claimed_again, failing_setups, red_tests, unproved_tests
 from prd2pr.core.testfacts_model import is_test_module
 from prd2pr.errors import CannotJudge, UnknownRevision, UsageProblem
 from prd2pr.flows.codebase import LOCKED_KINDS, Pair, pair_of, put_in
@@ -170,6 +170,8 @@ def _red(case: _Case) -> Evidence:
         facts=(
             *facts_of_tests(pair, touched, context),
             *changed_support(pair.base.test_texts, pair.head.test_texts, fresh),
+            *claimed_again(pair.base.test_texts, _texts(pair.head.test_texts, modules), base, tests.fresh),
+            *failing_setups(_texts(pair.head.test_texts, modules), head, tests.fresh),
         ),
         coverage=coverage_of(pair, modules, fresh, case.story.criteria) if case.story else None,
         project_names=named_modules(pair, head),

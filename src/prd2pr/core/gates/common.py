@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from prd2pr.core.evidence import Change, Evidence, Finding, PathKind, RunSummary, Severity, TestResult, Verdict
 from prd2pr.core.findings import FINDINGS, UNSWITCHABLE
 from prd2pr.core.isolation import complaint
-from prd2pr.core.policy import OPEN_SCOPE
+from prd2pr.core.policy import OPEN_SCOPE, is_open
 from prd2pr.core.records import UNTESTED_KINDS, Phase
 
 LINK_MODES = frozenset({"120000", "160000"})
@@ -125,7 +125,7 @@ def source_only(evidence: Evidence, codes: Codes, policy: GatePolicy) -> Iterato
     for change in evidence.changes:
         kind, path = change.kind, change.path
         scope = OPEN_SCOPE.get(evidence.kind)
-        if scope is not None and kind in scope:
+        if is_open(evidence.kind, kind, path):
             continue
         if scope is not None and kind is PathKind.SOURCE:
             yield finding(codes.other, f"source; a story of kind {evidence.kind} changes no code", path=path)

@@ -19,6 +19,10 @@ _PLAIN: dict[FailureKind, tuple[str, str]] = {
     FailureKind.EXPLICIT: ("RED306", "fails on purpose, by pytest.fail()"),
 }
 _CALL_FORM = re.compile(r"(\w+)\(\) (got an unexpected|got multiple|missing \d+ required|takes )")
+_UNRESOLVED = re.compile(r"Name or service not known|name resolution|getaddrinfo failed|nodename nor servname")
+_LIBRARY_LACKS = re.compile(r"^module '([\w.]+)' has no attribute")
+# Where a flat project keeps what its tests share: that is written together with them.
+_OF_TESTS = frozenset({"conftest", "helpers", "test_helpers", "testing_helpers", "testutils", "fixtures", "factories"})
 _WELL_KNOWN_WORDS = """
     aiohttp alembic anthropic apprise arrow attr attrs babel bcrypt black boto3 botocore bs4 celery certifi cffi
     chardet click cryptography cython dateutil dask django docker dotenv faker fastapi flask flask_sqlalchemy
@@ -63,12 +67,20 @@ def _exception(failure: Failure, evidence: Evidence) -> Wrong | None:
     """Right where it came out of the project's source, or out of a line of the test that works on the subject."""
     if failure.path and not _in_test(failure, evidence):
         return None
-    if failure.kind is FailureKind.EXCEPTION:
+    if failure.kind is FailureKind.EXCEPTION and not _is_of_surroundings(failure, evidence):
         if failure.line in evidence.subject_lines.get(failure.path, ()):
             return None
         if failure.exception == "TypeError" and _is_call_of_subject(failure, evidence):
             return None
     return "RED307", f"breaks in the test's own code{_told(failure)}"
+
+
+def _is_of_surroundings(failure: Failure, evidence: Evidence) -> bool:
+    """A name that cannot be looked up, a helper that calls itself for ever, an attribute that a library lacks."""
+    if failure.exception in {"gaierror", "RecursionError", "MemoryError"} or _UNRESOLVED.search(failure.message):
+        return True
+    lacking = _LIBRARY_LACKS.search(failure.message) if failure.exception == "AttributeError" else None
+    return lacking is not None and lacking[1].partition(".")[0] not in evidence.project_modules
 
 
 def _in_test(failure: Failure, evidence: Evidence) -> bool:
@@ -125,11 +137,22 @@ def _missing_without_design(name: str, evidence: Evidence) -> Wrong | None:
         return "RED302", f"`{name}` does not exist; `{alike}` does: a misspelt import?"
     if top in own:
         return None
-    if top in sys.stdlib_module_names or top.lower() in _WELL_KNOWN:
-        return "RED302", f"`{top}` is not installed: a dependency is missing"
+    if problem := _belongs_elsewhere(top):
+        return "RED302", problem
     if evidence.flat_layout or not own:
         return None
     return "RED302", f"`{name}` does not exist, and is not part of the project ({', '.join(sorted(own)[:4])})"
+
+
+def _belongs_elsewhere(top: str) -> str:
+    """Why a module of this name is nobody's plan."""
+    if top in sys.stdlib_module_names or top.lower() in _WELL_KNOWN:
+        return f"`{top}` is not installed: a dependency is missing"
+    if top in _OF_TESTS:
+        return f"`{top}` does not exist: what tests share is committed with them"
+    known = sorted(name for name in _WELL_KNOWN | sys.stdlib_module_names if not name.startswith("_"))
+    alike = next((name for name in known if is_slip(top, name)), "")
+    return f"`{top}` does not exist; `{alike}` does: a misspelt import?" if alike else ""
 
 
 def _is_used(name: str, evidence: Evidence) -> bool:

@@ -21,7 +21,8 @@ from prd2pr.core.gates.held_out import nameless
 from prd2pr.core.gates.reason import wrong_reason
 from prd2pr.core.held_out import judged_together
 from prd2pr.core.records import Phase
-from prd2pr.core.wording import passing
+from prd2pr.core.runs import bare_id
+from prd2pr.core.wording import count, passing
 
 _SCOPE: dict[PathKind, tuple[str, str]] = {
     PathKind.SOURCE: ("RED101", "source; RED may change tests only"),
@@ -50,6 +51,7 @@ def red_findings(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
         yield from _collected(evidence)
         yield from _all_fail(evidence)
         yield from _repeatable(evidence)
+        yield from _asks_for_something(evidence)
 
 
 def _held_out(evidence: Evidence) -> Iterator[Finding]:
@@ -161,6 +163,14 @@ def _repeatable(evidence: Evidence) -> Iterator[Finding]:
                 yield about_test(
                     "RED501", name, f"first {one}, then, in reverse order and with another hash seed, {other}"
                 )
+
+
+def _asks_for_something(evidence: Evidence) -> Iterator[Finding]:
+    """One test may ask little beside others that ask for a value; all of them may not."""
+    little = {fact.test for fact in evidence.facts if fact.code == "RED418"}
+    tests = {bare_id(test) for test in evidence.story_tests}
+    if tests and tests <= little:
+        yield finding("RED419", f"{count(len(tests), 'new test')}, and none asks what the answer is")
 
 
 def _outcome(result: TestResult) -> str:

@@ -91,10 +91,23 @@ def _signatures(evidence: Evidence) -> Iterator[Finding]:
         now = after.get(before.name)
         if now is None and before.text.startswith(ATTRIBUTE):
             continue  # an attribute may move into the instance
+        if now is None and _is_inherited(before, after):
+            continue
         if now is None:
             yield finding("RFC401", f"`{before.name}` was public and is gone", path=before.path)
         elif not _same(before, now, after):
             yield finding("RFC401", f"`{_shown(before)}` became `{_shown(now)}`", path=now.path)
+
+
+def _is_inherited(before: Signature, after: Mapping[str, Signature]) -> bool:
+    """A method that moved up into a parent in another module, as it was."""
+    owner, _, method = before.name.rpartition(".")
+    held = after.get(owner)
+    if held is None or not held.text.startswith("class("):
+        return False
+    bases = {name.strip().rpartition(".")[2] for name in held.text.removeprefix("class(").removesuffix(")").split(",")}
+    homes = (each for name, each in after.items() if name.split(".")[-2:-1] and name.split(".")[-2] in bases)
+    return any(each.name.endswith(f".{method}") and each.text == before.text for each in homes)
 
 
 def _same(before: Signature, now: Signature, after: Mapping[str, Signature]) -> bool:
