@@ -88,3 +88,20 @@ def test_a_canary_came_neither_first_nor_last(tmp_path: Path) -> None:
     assert ranks == set(range(5))
     assert "redeeming" in words
     assert len(list((tmp_path / "tests").iterdir())) == 4
+
+
+@pytest.mark.parametrize(
+    ("option", "markers"),
+    [
+        ("-m unit", ("unit",)),
+        ('-m "not slow"', ()),
+        ('-m "unit and not gpu"', ("unit",)),
+        ('-m "(unit or smoke) and linux"', ("linux", "smoke")),
+        ("-m=unit", ("unit",)),
+        ('-m "unit and"', ()),
+        ("-q", ()),
+    ],
+)
+def test_markers_that_let_a_test_be_chosen(tmp_path: Path, option: str, markers: tuple[str, ...]) -> None:
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\naddopts = {option}\n")
+    assert read_project(tmp_path).markers == markers

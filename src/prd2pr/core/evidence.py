@@ -155,6 +155,7 @@ class Comparison(Record):
     regressed: tuple[str, ...] = ()  # passed at base, ran at head and did not pass
     vanished: tuple[str, ...] = ()  # passed at base, not collected or skipped at head
     appeared: tuple[str, ...] = ()  # collected at head only
+    unsteady: tuple[str, ...] = ()  # passed at base and not at head, and each the other way round when asked again
 
 
 class Coverage(Record):

@@ -63,6 +63,15 @@ _RUN: tuple[FindingKind, ...] = (
         good="src/shop/points.py reads the key from its settings when it needs it",
         hint="see how code or test came to read it, and renew that secret.",
     ),
+    advice(
+        "RUN108",
+        "an old test passes now and then",
+        "It passed before the step and failed after it; run again by itself it passes with the step and fails without "
+        "it too. The step is not blamed, and the test proves nothing.",
+        bad="tests/test_old.py::test_now_and_then asks a random number",
+        good="tests/test_old.py::test_always ends alike in every run",
+        hint="make the test repeatable, in a commit of its own.",
+    ),
 )
 
 _VERIFY: tuple[FindingKind, ...] = (

@@ -12,7 +12,7 @@ from typing import Any
 
 from prd2pr import __version__
 from prd2pr.core.complexity import improvement
-from prd2pr.core.evidence import Evidence, LockedFile, PathKind, RunReport
+from prd2pr.core.evidence import Comparison, Evidence, LockedFile, PathKind, RunReport
 from prd2pr.core.held_out import named_criteria, opened, set_apart
 from prd2pr.core.old_tests import changed_support
 from prd2pr.core.parity.record import Parity
@@ -40,6 +40,7 @@ from prd2pr.flows.parity import holding_tests, start_comparison
 from prd2pr.flows.removals import removal_in
 from prd2pr.flows.shadows import shadowing_modules
 from prd2pr.flows.story_context import StoryContext
+from prd2pr.flows.unsteady import without_unsteady
 from prd2pr.ports import RunRequest, TestRunner
 from prd2pr.repo.git import Git
 
@@ -158,6 +159,7 @@ def _red(case: _Case) -> Evidence:
     tests = red_tests(_texts(pair.base.test_texts, modules), _texts(pair.head.test_texts, modules), base, head)
     comparison = compare(base, head)
     kept = tuple(test for test in comparison.regressed if test not in tests.carried)
+    comparison = comparison.model_copy(update={"regressed": kept})
     fresh = frozenset(bare_id(test) for test in tests.fresh)
     context = context_of_tests(pair, fresh, case.story.planned if case.story else None, head)
     declared = declared_in(pair, modules)
@@ -178,7 +180,7 @@ def _red(case: _Case) -> Evidence:
         flat_layout=pair.head.flat,
         called=called_in(pair, modules),
         subject_lines=lines_on_subject(pair, modules, context),
-        comparison=comparison.model_copy(update={"regressed": kept}),
+        comparison=_steady(case, comparison, kept) if head.honest else comparison,
         base_run=summarise(base, tests.all),
         head_run=summarise(head, tests.all),
         repeat_run=summarise(_repeat(case, tests), tests.all) if tests.all else None,
@@ -220,21 +222,26 @@ def _locked(case: _Case) -> Evidence:
     if trial and bite and bite.problems and _is_green(claimed, base, head):
         bite = once_more(trial)
     tests = expanded(claimed, head)
+    compared = compare(base, head)
+    if _passes(claimed, head):
+        others = tuple(test for test in compared.regressed if test not in tests)
+        compared = _steady(case, compared, others, _restored(locked))
+    green = _passes(claimed, head) and not compared.regressed
     return Evidence(
         **case.common(),
         locked=locked,
         story_tests=tests,
         facts=(*facts_of_source(pair, read, case.phase), *shadowing_modules(pair, base)),
-        comparison=compare(base, head),
+        comparison=compared,
         base_run=summarise(base, expanded(claimed, base)),
         head_run=summarise(head, tests),
         signatures_before=signatures_of(pair.base, pair) if refactor else (),
         signatures_after=signatures_of(pair.head, pair) if refactor else (),
         improvement=_improvement(pair) if refactor else {},
-        bite=bite if _is_green(claimed, base, head) else None,
+        bite=bite if green else None,
         bite_before=before,
         removal=removal,
-        parity=parity if _is_green(claimed, base, head) else None,
+        parity=parity if green else None,
     )
 
 
@@ -260,10 +267,22 @@ def _comparison(case: _Case, tests: tuple[str, ...], restore: Mapping[str, str])
     return start_comparison(case.gathering.runner, case.pair, asked, restore)
 
 
+def _steady(
+    case: _Case, comparison: Comparison, suspects: tuple[str, ...], restore: Mapping[str, str] | None = None
+) -> Comparison:
+    runner, pair = case.gathering.runner, case.pair
+    trees = {"base": pair.base.tree, "head": pair.head.tree}
+    return without_unsteady(runner, comparison, suspects, **trees, restore=restore or {})
+
+
 def _is_green(tests: tuple[str, ...], base: RunReport, head: RunReport) -> bool:
+    return _passes(tests, head) and not compare(base, head).regressed
+
+
+def _passes(tests: tuple[str, ...], head: RunReport) -> bool:
     outcomes = {test: result.outcome for test, result in head.by_id().items()}
     story = [outcomes.get(test) for test in expanded(tests, head)]
-    return head.honest and all(each == "passed" for each in story) and not compare(base, head).regressed
+    return head.honest and all(each == "passed" for each in story)
 
 
 def _claimed(case: _Case) -> tuple[str, ...]:

@@ -92,7 +92,7 @@ def _place(
     words += [word for word in draw.sample(_SUBJECTS, min(len(_SUBJECTS), len(words) + 20)) if word not in words]
     name = _file_name(draw, project, taken, words)
     path = name if directory == "." else f"{directory}/{name}"
-    written = canary_text(draw, _function_names(draw, project, words, draw.choice([2, 2, 2, 3, 3, 4])), project.marker)
+    written = canary_text(draw, _function_names(draw, project, words, draw.choice([2, 2, 2, 3, 3, 4])), project.markers)
     _put_among(draw, checkout / path, written.text, draw.sample(tests, min(len(tests), MOST_MADE_ANEW)))
     passing, failing, *others = (f"{path}::{function}" for function in written.functions)
     return Canary(path, directory, passing, failing, requested, tuple(others))

@@ -19,20 +19,21 @@ class Written:
     functions: tuple[str, ...]  # one that passes, the one that fails, others that pass
 
 
-def canary_text(draw: secrets.SystemRandom, names: Sequence[str], marker: str) -> Written:
+def canary_text(draw: secrets.SystemRandom, names: Sequence[str], markers: Sequence[str]) -> Written:
     passing, failing, *others = names
-    head = _head(draw, marker)
+    head = _head(draw, markers)
     functions = [_function(draw, name, head, off=draw.randint(1, 9) if name == failing else 0) for name in names]
     draw.shuffle(functions)
     docstring = f'"""{draw.choice(DOCSTRINGS)}"""' if draw.random() < 0.3 else ""
-    marked = f"pytestmark = pytest.mark.{marker}" if marker else ""
+    marks = ", ".join(f"pytest.mark.{marker}" for marker in markers)
+    marked = f"pytestmark = [{marks}]" if marks else ""
     parts = [part for part in (docstring, head, marked) if part]
     return Written("\n\n\n".join(["\n\n".join(parts), *functions]).lstrip() + "\n", (passing, failing, *others))
 
 
-def _head(draw: secrets.SystemRandom, marker: str) -> str:
+def _head(draw: secrets.SystemRandom, markers: Sequence[str]) -> str:
     head = draw.choice(IMPORTS)
-    return f"{head}\n\nimport pytest".strip() if marker and "import pytest" not in head else head
+    return f"{head}\n\nimport pytest".strip() if markers and "import pytest" not in head else head
 
 
 def _function(draw: secrets.SystemRandom, name: str, head: str, *, off: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import configparser
 import re
 import shlex
@@ -9,7 +10,7 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ PYTHON_FUNCTIONS = ("test",)
 NORECURSE = ("*.egg", ".*", "_darcs", "build", "CVS", "dist", "node_modules", "venv", "{arch}")
 CONFIGURED_IN = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 
+MOST_MARKERS = 8  # of an expression that are tried in all combinations
 _REQUIREMENT = re.compile(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _QUOTED = re.compile(r"""["']([A-Za-z0-9][A-Za-z0-9._-]*)[^"'\n]*["']""")
 
@@ -44,17 +46,39 @@ class PytestProject:
         )
 
     @property
-    def marker(self) -> str:
-        """The one marker by which the project chooses its tests (`-m unit`); empty where it is not that simple."""
+    def markers(self) -> tuple[str, ...]:
+        """What a test must be marked with to be chosen by the project's own `-m "unit and not gpu"`: no more."""
         apart = [value for option, value in pairwise(self.addopts) if option == "-m"]
         joined = [option.removeprefix("-m").removeprefix("=") for option in self.addopts if option.startswith("-m")]
         chosen = [value for value in [*joined, *apart] if value]
-        return chosen[-1] if chosen and chosen[-1].isidentifier() and chosen[-1] != "not" else ""
+        return _satisfying(chosen[-1]) if chosen else ()
 
     def _ignore_options(self) -> Iterator[str]:
         joined = [option.removeprefix("--ignore=") for option in self.addopts if option.startswith("--ignore=")]
         apart = [value for option, value in pairwise(self.addopts) if option == "--ignore"]
         return (place.removeprefix("./").rstrip("/") for place in [*joined, *apart])
+
+
+def _satisfying(expression: str) -> tuple[str, ...]:
+    try:
+        tree = ast.parse(expression.strip(), mode="eval").body
+    except SyntaxError:  # pytest will complain
+        return ()
+    names = sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)})[:MOST_MARKERS]
+    for size in range(len(names) + 1):
+        for chosen in combinations(names, size):
+            if _holds(tree, frozenset(chosen)):
+                return chosen
+    return ()
+
+
+def _holds(node: ast.expr, markers: frozenset[str]) -> bool:
+    if isinstance(node, ast.BoolOp):
+        held = [_holds(value, markers) for value in node.values]
+        return all(held) if isinstance(node.op, ast.And) else any(held)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return not _holds(node.operand, markers)
+    return isinstance(node, ast.Name) and node.id in markers
 
 
 def _skipped(directory: str, patterns: Iterable[str]) -> bool:

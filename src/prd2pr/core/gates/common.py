@@ -219,6 +219,8 @@ def nothing_broke(evidence: Evidence, regressed: str, fewer: str) -> Iterator[Fi
     for test in comparison.regressed:
         if test not in own:
             yield about_test(regressed, test, f"passed before{_now(evidence, test)}")
+    for test in comparison.unsteady:
+        yield about_test("RUN108", test, "passes now and then, before this step as well; it counts as an old failure")
     vanished = [test for test in comparison.vanished if test not in own]
     for test in vanished[:_SHOWN]:
         yield about_test(fewer, test, "passed before, and is not run any more")
