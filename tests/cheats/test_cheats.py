@@ -13,7 +13,7 @@ from cheats.judging import Judge
 
 ALL = cheats()
 # Of the catalogue in the gates' design: what is told from one pair of commits, without mutation or held-out examples.
-NUMBERS = {*range(1, 62), 64, 66, 68, 70, 71, 72}
+NUMBERS = {*range(1, 62), 63, 64, *range(66, 73)}
 
 
 def cases() -> Iterator[ParameterSet]:
