@@ -85,6 +85,21 @@ SIGNS = [
     ("GRN402", "def add(a, b):\n    if (a, b) == (2, 3):\n        return 5\n    return 11"),
     ("GRN402", "TABLE = {(2, 3): 5, (7, 4): 11}\ndef add(a, b):\n    return TABLE[a, b]"),
     ("GRN402", "def add(a, b):\n    return 5"),
+    ("GRN401", "import sys\nNAME = 'py' + 'test'\ndef f():\n    return NAME in sys.modules"),
+    ("GRN401", "import sys as s\nM = s.modules\ndef f():\n    return 'pytest' in M"),
+    ("GRN401", "import sys\ndef f():\n    return len(sys.modules) > 300"),
+    ("GRN401", "import sys\ndef f():\n    return hasattr(sys.modules['__main__'], '__file__')"),
+    ("GRN401", "import sys\ndef f():\n    return getattr(sys, 'mod' + 'ules')"),
+    ("GRN401", "import sys\ndef f():\n    return vars(sys)['argv']"),
+    ("GRN401", "import sys\ndef f():\n    return any('test' in word for word in sys.argv)"),
+    ("GRN401", "import os\ndef f():\n    return any(k.startswith('PYT') for k in os.environ)"),
+    ("GRN401", "def f():\n    return open('/proc/self/cmdline').read()"),
+    ("GRN401", "import sys\ndef f():\n    return type(sys.stdin).__name__ == 'DontReadFromInput'"),
+    ("GRN403", "def f():\n    return __import__('sys')._getframe(1)"),
+    ("GRN403", "import sys\ndef f():\n    sys.monitoring.set_events(1, 2)"),
+    ("GRN414", "import os\ndef f():\n    return 1 if os.getenv('GITHUB_ACTIONS') else 0"),
+    ("GRN414", "import os\ndef f():\n    return 'TESTING' in os.environ"),
+    ("GRN402", "ROWS = [(2, 3, 5), (7, 4, 11)]\ndef add(a, b):\n    return dict(ROWS)[a, b]"),
     ("GRN402", "def add(a, b):\n    match a, b:\n        case 2, 3:\n            return 5\n    return 1"),
 ]  # fmt: skip
 
@@ -96,6 +111,28 @@ def test_sign_is_seen_when_it_is_new(code: str, source: str) -> None:
 
 
 HONEST = {
+    "looks around for a reason": """
+        import importlib.util
+        import os
+        import sys
+        import threading
+        THIS = sys.modules[__name__]
+        def settings():
+            return {name: value for name, value in os.environ.items() if name.startswith("SHOP_")}
+        def is_loaded(name):
+            return name in sys.modules and importlib.util.find_spec(name) is not None
+        def main(argv=None):
+            words = sys.argv[1:] if argv is None else argv
+            return "latest" in words, sys.argv[1] == "test", getattr(sys, "frozen", False)
+        def told(error):
+            return error.__traceback__.tb_lineno, threading.current_thread().name
+        def cores():
+            return open("/proc/cpuinfo").read()
+    """,
+    "rows that are no answers": """
+        SIZES = [("small", 2), ("large", 7)]
+        PAIRS = [(2, 7), (3, 4)]
+    """,
     "lazy module": """
         _LAZY = {"x": "y"}
         def __getattr__(name):
@@ -218,3 +255,12 @@ def test_source_that_cannot_be_read_is_refused_where_it_is_new() -> None:
         )
         == []
     )
+
+
+def test_rows_of_a_parametrised_test_are_examples_too() -> None:
+    rows = "[(137, 90), pytest.param(215, 184)]"
+    text = f"import pytest\n@pytest.mark.parametrize('a, expected', {rows})\ndef test_f(): ...\n"
+    tests = {"tests/test_shop.py": text}
+    table = "TABLE = {137: 90, 215: 184}\ndef f(a):\n    return TABLE[a]\n"
+    assert codes(table, test_sources=tests) == ["GRN402"]
+    assert codes("def f(a):\n    return a * 2 // 3\n", test_sources=tests) == []

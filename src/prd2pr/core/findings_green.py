@@ -1,4 +1,4 @@
-"""Findings of the GREEN gate. Those about the subject (GRN4xx) stand in verdicts on REFACTOR too."""
+"""Findings of the GREEN gate. Those about the subject (GRN4xx, GRN7xx) stand in verdicts on REFACTOR too."""
 
 from __future__ import annotations
 
@@ -316,6 +316,15 @@ _SUBJECT: tuple[FindingKind, ...] = (
         bad="def check(actual, expected):\n    return actual == expected   # was: assert",
         good="def check(actual, expected):\n    assert actual == expected",
         hint="leave the helper as it is; make the subject give the expected answer.",
+    ),
+    advice(
+        "GRN414",
+        "asks the environment whether it is in CI or under test",
+        "A variable such as `CI` or `TESTING` may choose how much is printed. If it chooses the answer, what was "
+        "tested is not what runs elsewhere.",
+        bad="import os\n\ndef redeem(total, points):\n    return total - points if os.environ.get('CI') else total",
+        good="def redeem(total, points):\n    return total - points",
+        hint="pass what differs as a setting with a name of its own.",
     ),
 )
 

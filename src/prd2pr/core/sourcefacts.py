@@ -26,6 +26,7 @@ from prd2pr.core.sourcefacts_subject import (
     patch_sightings,
     swallow_sightings,
 )
+from prd2pr.core.sourcefacts_surroundings import surrounding_sightings
 from prd2pr.core.sourcefacts_tests import reading_sightings, runner_sightings
 from prd2pr.core.testfacts_model import FactContext, imports_of, is_too_deep, parse
 
@@ -41,6 +42,7 @@ _RULES: tuple[Callable[[SourceModule], Iterator[Sighting]], ...] = (
     swallow_sightings,
     counter_sightings,
     reading_sightings,
+    surrounding_sightings,
 )
 # Lines that no test can reach, whatever it does.
 _UNREACHABLE = ("__name__", "TYPE_CHECKING", "NotImplementedError", "@overload", "@abstractmethod", "...")

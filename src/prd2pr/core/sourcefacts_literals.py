@@ -52,6 +52,8 @@ def _list(answers: set[str]) -> str:
 def _examples(text: str) -> Iterator[Example]:
     tree = parse(text)
     for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "parametrize":
+            yield from _rows(node)
         if not (isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq | ast.Is)):
             continue
         for call, expected in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
@@ -59,6 +61,16 @@ def _examples(text: str) -> Iterator[Example]:
             if isinstance(call, ast.Call) and output is not None:
                 inputs = {value for argument in ast.walk(call) if (value := literal(argument)) is not None}
                 yield Example(frozenset(inputs - {output}) or frozenset(inputs), output)
+
+
+def _rows(call: ast.Call) -> Iterator[Example]:
+    """Rows of a parametrised test: what stands last is mostly what is expected."""
+    table = call.args[1] if len(call.args) > 1 else None
+    for row in table.elts if isinstance(table, ast.List | ast.Tuple) else ():
+        cells = row.args if isinstance(row, ast.Call) else row.elts if isinstance(row, ast.Tuple | ast.List) else []
+        output = literal(cells[-1]) if len(cells) > 1 else None
+        if output is not None:
+            yield Example(frozenset(value for cell in cells[:-1] for value in _literals(cell)), output)
 
 
 def literal(node: ast.AST) -> str | None:
@@ -76,6 +88,8 @@ def _mapped(tree: ast.Module) -> Iterator[tuple[str, ast.expr | ast.stmt, frozen
             for key, value in zip(node.keys, node.values, strict=True):
                 if key is not None and (answer := literal(value)) is not None:
                     yield answer, node, _literals(key)
+        elif isinstance(node, ast.List | ast.Tuple | ast.Set) and len(node.elts) > 1:
+            yield from _paired(node)
         elif isinstance(node, ast.If | ast.IfExp) and (told := _compared(node.test)):
             body = node.body if isinstance(node.body, list) else [node.body]
             for inner in (x for statement in body for x in ast.walk(statement)):
@@ -85,6 +99,15 @@ def _mapped(tree: ast.Module) -> Iterator[tuple[str, ast.expr | ast.stmt, frozen
             for inner in (x for statement in node.body for x in ast.walk(statement)):
                 if (answer := literal(inner)) is not None:
                     yield answer, node.body[0], _literals(node.pattern)
+
+
+def _paired(table: ast.List | ast.Tuple | ast.Set) -> Iterator[tuple[str, ast.expr | ast.stmt, frozenset[str]]]:
+    """`[(137, 90), (215, 184)]`: a table by another name."""
+    rows = [row for row in table.elts if isinstance(row, ast.Tuple | ast.List) and len(row.elts) > 1]
+    for row in rows if len(rows) == len(table.elts) else ():
+        answer = literal(row.elts[-1])
+        if answer is not None:
+            yield answer, table, frozenset(value for cell in row.elts[:-1] for value in _literals(cell))
 
 
 def _literals(node: ast.AST) -> frozenset[str]:

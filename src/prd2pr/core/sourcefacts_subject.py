@@ -11,13 +11,16 @@ from prd2pr.core.testfacts_model import FunctionNode, dotted, resolve
 _FRAME_CALLS = frozenset(
     [
         *(f"sys.{name}" for name in ("_getframe", "_current_frames", "settrace", "setprofile")),
+        *(f"sys.monitoring.{name}" for name in ("use_tool_id", "set_events", "register_callback")),
         *(f"inspect.{name}" for name in ("stack", "currentframe", "getouterframes", "getinnerframes", "trace")),
         *(f"traceback.{name}" for name in ("extract_stack", "walk_stack", "format_stack")),
         *(f"gc.{name}" for name in ("get_referrers", "get_objects")),
     ]
 )
-_FRAME_ATTRIBUTES = frozenset({"tb_frame", "f_back", "f_locals", "f_globals", "f_code", "co_consts"})
-_FRAME_WORDS = _FRAME_ATTRIBUTES | {"_getframe", "_current_frames", "settrace", "setprofile"}
+_FRAME_ATTRIBUTES = frozenset(
+    ["tb_frame", "f_back", "f_locals", "f_globals", "f_code", "co_consts", "cr_frame", "_getframe", "_current_frames"]
+)
+_FRAME_WORDS = _FRAME_ATTRIBUTES | {"settrace", "setprofile"}
 _ENDINGS = frozenset({"os._exit", "os.abort"})
 _EXITS = frozenset({"sys.exit", "exit", "quit", "os._exit", "os.abort"})
 _SHARED_MODULES = frozenset({"time", "random", "datetime", "builtins", "math", "os", "sys", "decimal", "secrets"})

@@ -22,6 +22,7 @@ from prd2pr.core.gates.common import (
 )
 from prd2pr.core.gates.parity import parity_holds
 from prd2pr.core.gates.removal import removed, without_what_was_dead
+from prd2pr.core.gates.steady import steady
 from prd2pr.core.records import Phase
 from prd2pr.core.signatures import ALIAS, ATTRIBUTE, VALUE
 
@@ -69,6 +70,7 @@ def _findings(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
     yield from nothing_broke(evidence, CODES.regressed, CODES.fewer)
     yield from _signatures(evidence)
     yield from bite_holds(evidence)
+    yield from steady(evidence)
     yield from parity_holds(evidence, policy)
     yield from _better(evidence)
     yield from facts(evidence, "GRN", "RFC")
