@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from prd2pr.core.parity.judging import weigh
+from prd2pr.core.parity.judging import compared, weigh
 from prd2pr.core.parity.likeness import likeness
 from prd2pr.core.parity.plan import TimedTest, asked_tests, parity_plan
 from prd2pr.core.parity.record import Origin
@@ -103,6 +103,17 @@ MEANT, HAPPENED = raised(ValueError, meant=True), raised(TypeError, meant=False)
 )
 def test_weight(origin: Origin, old: dict[str, Any], new: dict[str, Any], grave: bool | None) -> None:
     assert weigh(origin, old, new) is grave
+
+
+def test_what_cannot_be_judged_any_more_is_grave_where_it_is_the_codes_own_doing() -> None:
+    found = plan("def f(a):\n    return a\n", "def f(a):\n    return a + 0\n")
+    case = {"id": 0, "target": found.targets[0].id, "called": "f", "kind": "function", "self": None, "kwargs": {}}
+    case |= {"args": [["plain", 1]], "origin": "recorded"}
+    plain, lots, slow = returned(1), {"unjudged": "draws lots"}, {"unjudged": "it does not end"}
+    for old, new, grave in ((plain, lots, True), (lots, plain, False), (lots, lots, False), (plain, slow, False)):
+        functions, differences = compared(found, [case], {"0": old}, {"0": new})
+        assert functions[0].unjudged == 1
+        assert any(each.grave for each in differences) is grave
 
 
 # --- inputs ----------------------------------------------------------------------------------------------------------

@@ -56,6 +56,10 @@ BEFORE = {
                 file.write(text)
 
 
+        def sure(amount):
+            return amount + 1
+
+
         def listed(items):
             return [item for item in items]
 
@@ -131,6 +135,11 @@ AFTER = {
                 file.write(text + "!")
 
 
+        def sure(amount):
+            random.random()
+            return amount + (1 if amount < 9 else 2)
+
+
         def listed(items):
             return tuple(items)
 
@@ -184,13 +193,14 @@ AFTER = {
 TESTS = """
     import pytest
 
-    from app import Line, Till, checked, drawn, half, last, listed, paid, rated, written
+    from app import Line, Till, checked, drawn, half, last, listed, paid, rated, sure, written
 
 
     def test_all(tmp_path):
         assert half(4) == 2
         assert checked("ada") == "ADA"
         assert rated(7) == 14
+        assert sure(1) == 2
         assert drawn(["a", "b"]) in ["a", "b"]
         written(tmp_path / "a", "b")
         assert list(listed([1, 2])) == [1, 2]
@@ -214,7 +224,7 @@ def seen() -> Parity:
 def test_differences_near_to_what_tests_do_are_grave(seen: Parity) -> None:
     assert seen.problems == ()
     grave = {each.function for each in seen.differences if each.grave}
-    assert grave == {"app.half", "app.checked", "app.alone", "app.paid", "app.rated", "rates.rate"}
+    assert grave == {"app.half", "app.checked", "app.alone", "app.paid", "app.rated", "app.sure", "rates.rate"}
     half = next(each for each in seen.differences if each.function == "app.half")
     assert half.given.startswith("half(")
     assert half.before != half.after
@@ -246,6 +256,11 @@ def test_chance_and_effects_are_not_judged(seen: Parity) -> None:
     for name in ("app.drawn", "app.written"):
         assert counts[name].unjudged >= counts[name].recorded >= 1
         assert counts[name].differing == 0
+
+
+def test_who_draws_lots_where_nobody_did_hides_nothing(seen: Parity) -> None:
+    sure = next(each for each in seen.differences if each.function == "app.sure")
+    assert (sure.given, sure.before, sure.after) == ("sure(1)", "2", "unclear: draws lots")
 
 
 def test_new_code_that_no_test_runs_is_found(seen: Parity) -> None:

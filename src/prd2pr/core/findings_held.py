@@ -10,7 +10,7 @@ HELD_FINDINGS: tuple[FindingKind, ...] = (
         "a public function behaves in another way",
         "Old code and new were given the same calls: those that tests make, and others with values near to them. One "
         "ends in another way now, and no test noticed. Calls whose result is not the same twice, and those that reach "
-        "outside of the process, are not judged.",
+        "outside of the process, are not judged, unless the old code answered them plainly.",
         bad="def earn(amount):\n    return round(amount / 10)   # was: amount // 10, and tests ask for 10 and 20 only",
         good="def earn(amount):\n    return amount // POINT_PRICE",
         hint="keep what the old code does with this input, or make the change a story of its own.",

@@ -94,6 +94,7 @@ class Chance:
 def make_calls(cases: list[dict[str, Any]], tools: Any, files: dict[str, str], answer: Say) -> None:
     fence, chance = Fence(), Chance()
     sys.argv = ["python"]
+    sys.dont_write_bytecode = True  # what is imported while a call is made reaches nowhere
     raises = {name: _raising_lines(name) for name in files}
     for case in cases:
         tools.forks.limit(CALL_CPU)

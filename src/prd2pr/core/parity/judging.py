@@ -31,10 +31,11 @@ def compared(
         unjudged = 0
         for case in mine:
             old, new = before.get(str(case["id"]), _LOST), after.get(str(case["id"]), _LOST)
+            weight = _blurred(case["origin"], old, new)
             if "unjudged" in old or "unjudged" in new:
                 unjudged += 1
-                continue
-            weight = weigh(case["origin"], old, new, unordered=plan.unordered)
+            else:
+                weight = weigh(case["origin"], old, new, unordered=plan.unordered)
             if weight is not None:
                 found.append(_differing(target, case, old, new, grave=weight))
         found.sort(key=lambda each: (not each.grave, _RANK[each.origin]))
@@ -52,8 +53,18 @@ def compared(
     return tuple(functions), tuple(differences)
 
 
+# Why a call cannot be judged, where that is the code's own doing. As `runners/calling.py` and `comparing.py` say it.
+BLURRING = ("draws lots", "reaches outside", "not the same twice", "the process ended")
 _LOST: Mapping[str, Any] = {"unjudged": "it was not told"}
 _RANK: dict[Origin, int] = {"recorded": 0, "near": 1, "hinted": 2, "guessed": 3, "odd": 4}
+
+
+def _blurred(origin: Origin, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool | None:
+    """The old code answered plainly. Who lets chance, the outside or an end into it could hide anything behind them."""
+    why = str(new.get("unjudged", ""))
+    if "unjudged" in old or not why.startswith(BLURRING):
+        return None
+    return True if origin in _MEANT else None
 
 
 def weigh(origin: Origin, old: Mapping[str, Any], new: Mapping[str, Any], *, unordered: bool = False) -> bool | None:

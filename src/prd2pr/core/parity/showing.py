@@ -18,6 +18,8 @@ def shown_call(case: Mapping[str, Any]) -> str:
 def shown_outcome(outcome: Mapping[str, Any]) -> str:
     if "raised" in outcome:
         return f"raises {outcome['raised'][0]}"
+    if "unjudged" in outcome:
+        return f"unclear: {outcome['unjudged']}"
     printed = outcome.get("printed")
     text = _clipped(_told(outcome["returned"]), LONG)
     return f"{text}, printed {_clipped(repr(printed), LONG // 2)}" if printed else text
