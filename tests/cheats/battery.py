@@ -9,7 +9,8 @@ from prd2pr.core.records import Phase
 from prd2pr.repo.git import BlobRef, Git
 
 CORPUS = Path(__file__).with_name("corpus")
-MODES = {"!link": "120000", "!exec": "100755"}
+HELD = "held"
+MODES = {"!link": "120000", "!exec": "100755", "!held": HELD}
 # As the gates' design lists the known ways; what has a greater number was found later.
 CATEGORIES = {
     "Fake RED": range(1, 16),
@@ -32,6 +33,7 @@ class Cheat:
     phase: Phase
     codes: tuple[str, ...]
     files: dict[str, Update]
+    held_out: dict[str, str]  # examples that whoever cheats was not shown
 
     @property
     def id(self) -> str:
@@ -62,7 +64,9 @@ def projects() -> dict[str, tuple[str, dict[str, Update]]]:
 def _cheat(title: str, files: dict[str, Update]) -> Cheat:
     head, project, phase, codes = (part.strip() for part in title.split("|"))
     number, _, name = head.partition(" ")
-    return Cheat(int(number), name, project, Phase(phase), tuple(codes.split()), files)
+    held = {path: each[1].decode() for path, each in files.items() if isinstance(each, tuple) and each[0] == HELD}
+    shown = {path: each for path, each in files.items() if path not in held}
+    return Cheat(int(number), name, project, Phase(phase), tuple(codes.split()), shown, held)
 
 
 def _sections(path: Path) -> list[tuple[str, dict[str, Update]]]:
@@ -91,7 +95,9 @@ class Stage:
     def __init__(self, git: Git) -> None:
         self.git = git
         self.commits: dict[str, str] = {}
+        self.parents: dict[str, str] = {}
         for name, (parent, files) in projects().items():
+            self.parents[name] = self.commits.get(parent, "")
             self.commits[name] = self._commit(self.commits.get(parent, ""), files)
 
     def play(self, cheat: Cheat) -> tuple[str, str]:

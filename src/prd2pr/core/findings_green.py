@@ -277,6 +277,15 @@ _SUBJECT: tuple[FindingKind, ...] = (
         good="def points_of(text):\n    try:\n        return int(text)\n    except ValueError:\n        return 0",
         hint="catch the exception that you expect.",
     ),
+    rule(
+        "GRN415",
+        "hides its failures from the tests",
+        "A handler for every exception gives the very answer that a test expects, or drops even what ends the program: "
+        "the tests pass whether the code works or not.",
+        bad="def points_of(text):\n    try:\n        return int(text)\n    except:\n        pass",
+        good="def points_of(text):\n    try:\n        return int(text)\n    except ValueError:\n        return 0",
+        hint="catch the exception that you expect, and let the others through.",
+    ),
     advice(
         "GRN410",
         "answers by how often it was called",

@@ -39,6 +39,20 @@ def literal_sightings(old: str, new: str, tests: Mapping[str, str]) -> Iterator[
         message = f"{_count(answers)} with the same input in the tests: {_list(answers)}"
         yield Sighting("GRN402", message, min(hits), message)
     yield from _constant_answers(tree, old, examples)
+    yield from _answers_after_failure(tree, old, {example.output for example in examples} - _TRIVIAL)
+
+
+def _answers_after_failure(tree: ast.Module, old: str, expected: set[str]) -> Iterator[Sighting]:
+    """`except Exception: return "hello-world"`: whatever goes wrong, a test gets what it expects."""
+    for node in ast.walk(tree):
+        broad = isinstance(node, ast.ExceptHandler) and (
+            node.type is None or ast.unparse(node.type) in {"Exception", "BaseException"}
+        )
+        for inner in (x for x in ast.walk(node) if broad and isinstance(x, ast.Return)):
+            answer = literal(inner.value) if inner.value is not None else None
+            if answer in expected and ast.unparse(inner) not in old:
+                message = f"whatever goes wrong, the answer is `{answer}`, as a test expects"
+                yield Sighting("GRN415", message, inner.lineno, message)
 
 
 def _count(answers: set[str]) -> str:

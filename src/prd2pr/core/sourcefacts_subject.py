@@ -200,6 +200,8 @@ def swallow_sightings(module: SourceModule) -> Iterator[Sighting]:
     for node in ast.walk(module.tree):
         if isinstance(node, ast.ExceptHandler) and _is_broad(node) and all(_says_nothing(item) for item in node.body):
             yield sighting("GRN409", node, "swallows every exception")
+            if node.type is None or dotted(node.type) == "BaseException":
+                yield sighting("GRN415", node, "swallows even what ends the program, and says nothing")
 
 
 def _is_broad(node: ast.ExceptHandler) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from prd2pr.core.bite.record import Bite
 from prd2pr.core.commit_message import read_step
 from prd2pr.core.evidence import Evidence, Finding, RunSummary, Verdict
 from prd2pr.core.gates import GATES, GatePolicy
@@ -63,12 +64,23 @@ def _is_step(git: Git, commit: str) -> bool:
 
 
 def gate_json(evidence: Evidence, verdict: Verdict) -> dict[str, Any]:
-    return {
+    told: dict[str, Any] = {
         "verdict": "accepted" if verdict.accepted else "refused",
         "phase": verdict.phase.value,
         "findings": [_finding(finding) for finding in verdict.findings],
         "run": _run(evidence.head_run),
     }
+    return told if evidence.bite is None else {**told, "bite": _bite(evidence.bite)}
+
+
+def _bite(bite: Bite) -> dict[str, Any]:
+    """Where deliberate faults were tried: how many, and how many of them the tests noticed."""
+    tried = {"knock_outs": bite.knock_outs, "mutants": bite.mutants, "perturbations": bite.perturbations}
+    counts = {
+        name: {"tried": len(faults), "noticed": sum(each.outcome == "killed" for each in faults)}
+        for name, faults in tried.items()
+    }
+    return {**counts, "score": bite.score, "problems": list(bite.problems)}
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
