@@ -100,7 +100,7 @@ class _Coming:
 
 
 class Spares:
-    """Kept by hash seed, which an interpreter takes when it starts and never again."""
+    """At most one for each hash seed, which an interpreter takes when it starts and never again."""
 
     def __init__(self, python: Path, *, sandboxed: bool, seconds: int) -> None:
         self._python = python
@@ -113,10 +113,10 @@ class Spares:
     def sandbox(self) -> Sandbox:
         return _sandbox_for(self._python, sandboxed=self._sandboxed)
 
-    def start(self, hash_seed: int, processes: int = 1) -> None:
-        """So many are ready, or soon will be."""
-        ready = self._ready[hash_seed]
-        ready += [_Coming(self._maker(hash_seed)) for _ in range(processes - len(ready))]
+    def start(self, hash_seed: int) -> None:
+        """One is ready, or soon will be."""
+        if not self._ready[hash_seed]:
+            self._ready[hash_seed].append(_Coming(self._maker(hash_seed)))
 
     @contextmanager
     def take(self, hash_seed: int) -> Iterator[Spare]:
