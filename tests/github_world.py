@@ -176,9 +176,9 @@ class GitHubWorld:
         build = pull_event if row.pull else issue_event
         return self._happened(build(self.fake, self.repo, by, "reopened", row))
 
-    def merge(self, number: int, by: str = "ada") -> Event:
+    def merge(self, number: int, by: str = "ada", *, squash: bool = False) -> Event:
         with self._writing():
-            merge_pull(self.fake, self.repo, number, by)
+            merge_pull(self.fake, self.repo, number, by, squash=squash)
         return self._happened(pull_event(self.fake, self.repo, by, "closed", self.repo.issues[number]))
 
     def dispatch(self, by: str = "ada", **inputs: str) -> Event:

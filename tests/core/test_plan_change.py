@@ -363,3 +363,18 @@ def test_what_would_be_dropped_is_not_counted_among_what_waits_to_be_built(
     status = Status(state=ProjectState.BACKLOG_READY)
     rest = asking(Outlook(Found(OLD, status, backlog, lambda _: None), "plan"))
     assert (rest.reason, rest.next) == (told, "/approve")
+
+
+def test_what_waits_was_approved_before_only_where_it_was() -> None:
+    def told(prd: Prd, *given: tuple[str, ...]) -> str:
+        approvals = tuple(approval.given(OLD, PLAN, stories, by="ana", at="", head="h") for stories in given)
+        status = Status(state=ProjectState.BACKLOG_READY, approvals=approvals)
+        return asking(Outlook(Found(prd, status, with_status(PLAN, **{"1": "done"}), lambda _: None), "story")).reason
+
+    changed = OLD.model_copy(update={"blob": "another"})
+    before = ": this is not what was approved before"
+    assert told(OLD, ("calc-1",)) == "2 stories wait for approval"
+    assert told(OLD, ("calc-1",), ("calc-2",)) == "1 story waits for approval"
+    assert told(changed, ("calc-1",)) == "2 stories wait for approval", "what is built does not wait"
+    assert told(changed, ("calc-2",)) == f"2 stories wait for approval{before}"
+    assert told(changed, ()) == f"2 stories wait for approval{before}"

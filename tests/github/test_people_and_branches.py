@@ -105,6 +105,35 @@ def test_after_the_merge_it_is_over_and_a_changed_prd_says_what_to_do(started):
     assert [row.state for row in started.pulls()] == ["closed", "open"]
 
 
+@pytest.mark.slow
+def test_the_second_pull_request_of_a_prd_is_over_once_it_is_squashed(started):
+    (tracking,) = [row for row in started.repo.issues.values() if row.sub_issues]
+    started.merge(started.pull().number, squash=True)
+    started.delete_branch(started.branch, by="ada")
+    started.pending.clear()
+    started.answers_of_model["calc/plan-2/planner/1/1"] = say({"stories": [TRIPLE]})
+    started.push_prd("prds/calc.md", WITH_TRIPLE)
+    assert started.act().outputs["outcome"] == "waiting"
+    (second,) = [row.number for row in started.pulls() if row.state == "open"]
+    head = started.bare.heads()[started.branch]
+    started.merge(second, squash=True)
+    started.pending.clear()
+    started.dispatch(by="ada", prd="calc")  # with the PRD's text, as the merge's own push
+    acted = started.act()
+    assert acted.outputs["outcome"] == "done", acted.output
+    assert f"#{second} is merged" in acted.out
+    assert tracking.state == "closed"
+    assert "Waiting for you" not in started.status_comment(second).body
+    started.comment(second, "/tdd next")
+    assert started.act().outputs["outcome"] == "refused"
+    assert started.bare.heads()[started.branch] == head
+    started.push({"late.txt": "1\n"}, "max", branch=started.branch)
+    started.pending.clear()
+    started.tick()
+    assert started.act().outputs["outcome"] == "done"
+    assert [row.state for row in started.pulls()] == ["closed", "closed"]
+
+
 def test_a_changed_prd_changes_the_plan_and_asks_with_the_difference(planned):
     number = planned.pull().number
     planned.answers_of_model["calc/plan-2/planner/1/1"] = say({"stories": [TRIPLE]})

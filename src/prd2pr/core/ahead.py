@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from prd2pr.core.approval import ApprovalMode, approved_stories, approving_command, pending
+from prd2pr.core.approval import ApprovalMode, approved_stories, approving_command, holds_for, pending
 from prd2pr.core.decide import Rest, next_phase
 from prd2pr.core.found import Found
 from prd2pr.core.records import SETTLED, Cycle, CycleState, Phase, ProjectState, Status, Story
@@ -161,9 +161,19 @@ def asking(view: Outlook) -> Rest:
         return Rest("waiting", "the last sprint is closed, and the backlog has stories left", '/epic "what is next"')
     if status.state is ProjectState.SPRINT_PLANNED:
         return Rest("waiting", "the sprint is planned, and nobody has started it", "/sprint start")
-    changed = ": this is not what was approved before" if status.approvals else ""
+    changed = ": this is not what was approved before" if approval_outdated(view) else ""
     command = approving_command(view.mode, view.found.backlog, view.approved)
     return Rest("waiting", f"{what_waits(view)}{changed}", command)
+
+
+def approval_outdated(view: Outlook) -> bool:
+    """Something that waits was approved once, and is not what it was then."""
+    found = view.found
+    waiting = {story.id for story in pending(found.backlog, view.approved)}
+    return any(
+        not holds_for(given, found.prd, found.backlog) and (not given.stories or waiting.intersection(given.stories))
+        for given in found.status.approvals
+    )
 
 
 def what_waits(view: Outlook) -> str:

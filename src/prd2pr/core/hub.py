@@ -66,6 +66,7 @@ class Pull:
     labels: tuple[str, ...] = ()
     url: str = ""
     node_id: str = ""
+    merge_sha: str = ""  # what its merge made of the base branch; empty before
 
 
 @dataclass(frozen=True)

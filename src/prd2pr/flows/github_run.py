@@ -250,7 +250,7 @@ def without_plan(host: Host, subject: Subject, head: str) -> Ending | None:
 def merged(host: Host, subject: Subject, head: str | None, pull: Pull) -> Ending | None:
     """What it says now may begin anew, from where the base branch is; its old branch is not ours to delete."""
     store = StateStore(host.git, subject.id, host.branch_of(subject.id))
-    if head is not None and begun_after_merge(store, head, host.base_commit):
+    if head is not None and begun_after_merge(host.git, head, host.base_commit, pull):
         return None
     if not subject.starts or subject.prd is None:
         return Ending("done", f"#{pull.number} is merged", way_on(host, subject, pull, head))

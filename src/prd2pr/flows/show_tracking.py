@@ -21,7 +21,7 @@ from prd2pr.core.said.tracking import (
     wanted_stories,
 )
 from prd2pr.flows.peoples_work import step_of
-from prd2pr.flows.start import begun_after_merge, start_of
+from prd2pr.flows.start import is_another_round, start_of
 from prd2pr.forges.said import story_issue_text, tracking_text
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def parent_issue(showing: Showing, pull: int) -> tuple[Issue | None, bool]:
 def another_round(showing: Showing) -> bool:
     """The merge before has closed it."""
     session = showing.seen.session
-    return begun_after_merge(session.store, showing.head, session.base_commit)
+    return is_another_round(session.store, showing.head, session.base_commit)
 
 
 def titles_given(showing: Showing) -> frozenset[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from prd2pr.core.hub import Pull
 from prd2pr.core.layout import PRDS
 from prd2pr.errors import CannotJudge, StateProblem
 from prd2pr.repo.git import Git
@@ -42,10 +43,23 @@ def start_of(git: Git, head: str) -> Start:
     return Start(commit, name)
 
 
-def begun_after_merge(store: StateStore, head: str, base: str) -> bool:
-    """The base held the PRD's state when the branch left it: an earlier pull request is not this branch's."""
+def is_another_round(store: StateStore, head: str, base: str) -> bool:
+    """The base held the PRD's state when the branch left it: an earlier pull request was merged."""
     left = store.git.merge_base(base, head)
     return left is not None and left != head and store.load(left).planned
+
+
+def begun_after_merge(git: Git, head: str, base: str, pull: Pull) -> bool:
+    """The merged pull request was of an earlier branch of this name: this one left the base with the merge in it.
+
+    Followed along first parents, since a squash or rebase leaves a branch's own commits out of the base, and a merge of
+    the base brings the pull request's own merge in.
+    """
+    own = git.log(f"{base}..{head}")
+    if not own or not own[0].parents or not pull.merge_sha or not git.has_commit(pull.merge_sha):
+        return False
+    left = own[0].parents[0]
+    return left != pull.head_sha and git.is_ancestor(pull.merge_sha, left)
 
 
 def known_bases(git: Git, head: str) -> dict[str, str]:

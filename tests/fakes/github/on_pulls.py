@@ -78,15 +78,17 @@ def _open_one(repo: Repository, source: Repository, branch: str, base: str) -> I
     )
 
 
-def merge_pull(fake: FakeGitHub, repo: Repository, number: int, by: str) -> str:
-    """As with the button: a merge commit on the base branch."""
+def merge_pull(fake: FakeGitHub, repo: Repository, number: int, by: str, *, squash: bool = False) -> str:
+    """As with the button: a merge commit on the base branch, or one commit that knows nothing of the branch's."""
     row = repo.issues[number]
     assert row.pull
     follow_branches(fake, repo)
     bare, part, who = fake.bare(repo), row.pull, (by, f"{by}@users.noreply.localhost", fake.stamp())
     onto = bare.heads()[part.base]
     tree = bare.git("merge-tree", "--write-tree", onto, part.head_sha).splitlines()[0]
-    sha = bare.write_commit(tree, [onto, part.head_sha], f"Merge pull request #{number}\n\n{row.title}\n", who, who)
+    parents = [onto] if squash else [onto, part.head_sha]
+    message = f"{row.title} (#{number})\n" if squash else f"Merge pull request #{number}\n\n{row.title}\n"
+    sha = bare.write_commit(tree, parents, message, who, who)
     bare.move(f"refs/heads/{part.base}", sha, onto)
     set_state(fake, row, "closed", by)
     part.merged_at, part.merged_by, part.merge_sha, part.draft = row.closed_at, by, sha, False

@@ -70,6 +70,8 @@ def pull(found: Json, repository: str) -> Pull:
         labels=labels(found),
         url=str(found.get("html_url") or ""),
         node_id=str(found.get("node_id") or ""),
+        # Of an open one, GitHub tells here how a merge would look.
+        merge_sha=str(found.get("merge_commit_sha") or "") if found.get("merged_at") else "",
     )
 
 
