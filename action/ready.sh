@@ -39,7 +39,12 @@ if ! uv="$(command -v uv)"; then
     --constraint "$ACTION_PATH/constraints.txt" --target "$place/uv" uv
   uv="$place/uv/bin/uv"
 fi
-"$uv" pip install --quiet --no-build --python "$place/bin/python" \
+# What sends messages to other services takes time to install, so only who has an address for them gets it.
+extras=()
+if [[ -n "${PRD2PR_NOTIFY_URLS:-}" ]]; then
+  extras=(--extra notify)
+fi
+"$uv" pip install --quiet --no-build --python "$place/bin/python" ${extras[@]+"${extras[@]}"} \
   --constraint "$ACTION_PATH/constraints.txt" --requirement "$ACTION_PATH/pyproject.toml"
 
 # -I: neither the checkout, which is the current directory, nor PYTHONPATH may put a module in the place of ours.

@@ -206,11 +206,14 @@ def test_it_follows_the_configuration():
     config = load_config("prds: ['specs/**/*.md']\nmodels: {default: 'openai:gpt', strong: human}\n")
     read = yaml.safe_load(workflow_text(config, 'it\'s: a "branch"', f"a/b@{'0' * 40}"))
     assert read[True]["push"] == {"branches": ['it\'s: a "branch"'], "paths": ["specs/**/*.md", ".orch-state/prds/**"]}
-    assert read["jobs"]["work"]["steps"][-1]["env"] == {"OPENAI_API_KEY": "${{ secrets.OPENAI_API_KEY }}"}
+    notify = {"PRD2PR_NOTIFY_URLS": "${{ secrets.PRD2PR_NOTIFY_URLS }}"}
+    assert read["jobs"]["work"]["steps"][-1]["env"] == {"OPENAI_API_KEY": "${{ secrets.OPENAI_API_KEY }}", **notify}
     human = load_config("models: {default: human, strong: human}\n")
-    assert "env" not in yaml.safe_load(workflow_text(human, "main", f"a/b@{'0' * 40}"))["jobs"]["work"]["steps"][-1]
+    alone = yaml.safe_load(workflow_text(human, "main", f"a/b@{'0' * 40}"))
+    assert alone["jobs"]["work"]["steps"][-1]["env"] == notify
     usual = yaml.safe_load(workflow_text(Config(), "main", f"a/b@{'0' * 40}"))
-    assert usual["jobs"]["work"]["steps"][-1]["env"] == {"ANTHROPIC_API_KEY": "${{ secrets.ANTHROPIC_API_KEY }}"}
+    key = {"ANTHROPIC_API_KEY": "${{ secrets.ANTHROPIC_API_KEY }}"}
+    assert usual["jobs"]["work"]["steps"][-1]["env"] == {**key, **notify}
 
 
 # --- the workflow that proves pull requests again ---------------------------------------------------------------------

@@ -25,14 +25,14 @@ def clean_path(tmp_path_factory) -> str:
     return f"{place}:/usr/bin:/bin"
 
 
-def ready(source, place: Path, path: str, ref: str) -> tuple[subprocess.CompletedProcess[str], str]:
+def ready(source, place: Path, path: str, ref: str, **more: str) -> tuple[subprocess.CompletedProcess[str], str]:
     """The run, and the program that it names."""
     output = place / "output"
     output.write_text("")
     network = ("PIP_", "UV_", "SSL_", "HTTP", "NO_PROXY")  # how this machine reaches the package index
     env = {name: value for name, value in os.environ.items() if name.upper().startswith(network)}
     env |= {"PATH": path, "HOME": os.environ.get("HOME", "/"), "RUNNER_TEMP": str(place)}
-    env |= {"ACTION_PATH": str(source.path), "ACTION_REF": ref, "GITHUB_OUTPUT": str(output)}
+    env |= {"ACTION_PATH": str(source.path), "ACTION_REF": ref, "GITHUB_OUTPUT": str(output), **more}
     script = source.path / "action/ready.sh"
     done = subprocess.run(["bash", str(script)], cwd=place, env=env, capture_output=True, text=True, check=False)
     return done, output.read_text().removeprefix("program=").strip()
@@ -78,3 +78,17 @@ def test_a_ref_that_can_move_proves_nothing(source, tmp_path, ref):
     done, program = ready(source, tmp_path, f"{tools}:{source.program.parent}:/usr/bin:/bin", ref)
     assert (done.returncode, program) == (9, "")
     assert done.stdout.startswith("installing: -m venv")
+
+
+@pytest.mark.parametrize(("urls", "extra"), [("", False), ("discord://1/abc", True)])
+def test_what_sends_messages_is_installed_for_who_has_an_address(source, tmp_path, urls, extra):
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "python3").write_text("#!/bin/sh\nexit 0\n")
+    (tools / "uv").write_text('#!/bin/sh\necho "installing: $*"\nexit 9\n')
+    for tool in tools.iterdir():
+        tool.chmod(0o755)
+    done, _ = ready(source, tmp_path, f"{tools}:/usr/bin:/bin", "", PRD2PR_NOTIFY_URLS=urls)
+    assert done.returncode == 9 and done.stdout.startswith("installing: pip install"), done.stderr
+    assert ("--extra notify" in done.stdout) is extra
+    assert "abc" not in done.stdout

@@ -14,7 +14,7 @@ from prd2pr.config import Config, load_config
 from prd2pr.entry.checkup import Check, total
 from prd2pr.entry.github_checks import ORIGIN, checks_on_github
 from prd2pr.entry.workflow import WORKFLOW_PATH, workflow_text
-from prd2pr.entry.workflow_check import workflow_checks
+from prd2pr.entry.workflow_check import branch_check, workflow_checks
 from prd2pr.repo.git import Git
 from world import World
 
@@ -167,6 +167,32 @@ def test_what_is_said_about_a_workflow(change, name, mark, words):
 def test_two_versions_in_one_workflow_are_wrong():
     text = workflow_text(Config(), "main", ACTION).replace(COMMIT, "d" * 40, 1)
     assert next(workflow_checks(text, Config(), "main", COMMIT)).mark == "wrong"
+
+
+def test_a_workflow_that_is_written_for_another_branch(hosted):
+    assert hosted.doctor()["default branch"]["mark"] == "ok"
+    hosted.fake.bare(hosted.repo).git("branch", "trunk", "main")
+    hosted.repo.default_branch = "trunk"
+    check = hosted.doctor()["default branch"]
+    assert check["mark"] == "wrong"
+    assert "written for main, and GitHub's default branch is trunk" in check["found"]
+    half = workflow_text(Config(), "main", ACTION).replace('branches: ["main"]', 'branches: ["trunk"]')
+    assert branch_check(half, "trunk").mark == "wrong"  # the checkout is still that of main
+
+
+@pytest.mark.parametrize(
+    ("config", "change", "mark"),
+    [
+        ("notify: {events: [done]}\n", ("", ""), "ok"),
+        ("notify: {events: [done]}\n", ("secrets.PRD2PR_NOTIFY_URLS", "secrets.OTHER"), "wrong"),
+        ("notify: {events: [done], urls_from: MINE}\n", ("", ""), "wrong"),
+    ],
+)
+def test_whether_messages_can_be_sent(config, change, mark):
+    wanted = load_config(config)
+    text = workflow_text(wanted, "main", ACTION).replace(*change)
+    assert {check.name: check.mark for check in workflow_checks(text, wanted, "main", "")}["notices"] == mark
+    assert "notices" not in {check.name for check in workflow_checks(text, Config(), "main", "")}
 
 
 def test_models_without_a_key_need_no_secret():

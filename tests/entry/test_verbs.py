@@ -86,7 +86,17 @@ def test_init_writes_once_and_keeps_what_is_there(world):
     assert (world.repo / ".prd2pr.yml").read_text() == "# mine\n"
     workflow = (world.repo / ".github/workflows/prd2pr.yml").read_text()
     assert "${{ secrets.ANTHROPIC_API_KEY }}" in workflow
+    assert "LOOK HERE" not in first.out
     assert world.program("init").out.count("kept") == 3
+
+
+def test_init_on_a_feature_branch_is_for_the_branch_below_it_and_says_so(world):
+    world.git("switch", "-q", "-c", "add-prd2pr")
+    done = world.program("init")
+    workflow = (world.repo / ".github/workflows/prd2pr.yml").read_text()
+    assert 'branches: ["main"]' in workflow and "add-prd2pr" not in workflow
+    assert "LOOK HERE: the workflow is written for the branch main" in done.out
+    assert "git remote set-head origin --auto" in done.out
 
 
 def test_what_init_writes_is_a_valid_config_and_a_valid_prd(world):

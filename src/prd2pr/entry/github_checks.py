@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlsplit
+
+import yaml
 
 from prd2pr.config import Config
 from prd2pr.entry.built_from import built_from
 from prd2pr.entry.checkup import Check, not_checked, wrong
-from prd2pr.entry.workflow import WORKFLOW_PATH, key_names
-from prd2pr.entry.workflow_check import workflow_checks
+from prd2pr.entry.workflow import WORKFLOW_PATH, secret_names
+from prd2pr.entry.workflow_check import branch_check, workflow_checks
 from prd2pr.errors import HubProblem, NotFoundThere, Prd2prError, ScopeMissing, TokenMissing
 from prd2pr.forges.github.exchange import path
 from prd2pr.forges.github.open import API_URL, open_hub, token_source
@@ -52,7 +55,7 @@ def checks_on_github(git: Git, config: Config, env: Mapping[str, str]) -> Iterat
     try:
         token = token_source(env, name, api_url=api_url, on_minted=lambda _: None)
         with open_hub(name, token=token, api_url=api_url) as hub:
-            yield from settings_checks(hub.wire, config)
+            yield from settings_checks(hub.wire, config, git)
     except TokenMissing as missing:
         yield not_checked("github", missing.what, WITH_TOKEN)
     except HubProblem as problem:
@@ -70,9 +73,10 @@ def origin_of(git: Git, env: Mapping[str, str]) -> str:
     return found[1] if found else ""
 
 
-def settings_checks(wire: Wire, config: Config) -> Iterator[Check]:
+def settings_checks(wire: Wire, config: Config, git: Git) -> Iterator[Check]:
     repository = wire.get(path("repos", wire.owner, wire.name))
     yield access_check(wire, repository)
+    yield from default_branch_check(git, str(repository.get("default_branch") or ""))
     for look in (published_check, pulls_check, secrets_check):
         try:
             yield look(wire, config)
@@ -94,6 +98,15 @@ def access_check(wire: Wire, repository: Mapping[str, Any]) -> Check:
             "github", "warning", f"{wire.repository} can be read, not written, with this token", "use a writer's token"
         )
     return Check("github", "ok", f"{wire.repository}, default branch {repository.get('default_branch')}")
+
+
+def default_branch_check(git: Git, branch: str) -> Iterator[Check]:
+    """GitHub knows it for certain; a checkout may have been written for another one."""
+    text = git.read(git.remote_head(branch) or "HEAD", WORKFLOW_PATH) if branch else None
+    if text is not None:
+        # A file that cannot be read so is told of by its own check.
+        with suppress(yaml.YAMLError, RecursionError, AttributeError, LookupError, TypeError):
+            yield branch_check(text.decode("utf-8", "replace"), branch)
 
 
 def published_check(wire: Wire, _: Config) -> Check:
@@ -121,7 +134,7 @@ def pulls_check(wire: Wire, _: Config) -> Check:
 
 
 def secrets_check(wire: Wire, config: Config) -> Check:
-    needed = key_names(config)
+    needed = secret_names(config)
     if not needed:
         return Check("secrets", "ok", "the configured models need none")
     names = {row["name"] for row in wire.pages(wire.at("actions", "secrets"), "secrets")}
@@ -133,4 +146,4 @@ def secrets_check(wire: Wire, config: Config) -> Check:
             f"the repository has no secret {', '.join(missing)}; one of the organisation would do",
             "Settings → Secrets and variables → Actions → New repository secret",
         )
-    return Check("secrets", "ok", f"{', '.join(needed)} is set")
+    return Check("secrets", "ok", f"{', '.join(needed)} {'is' if len(needed) == 1 else 'are'} set")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from prd2pr import __version__
-from prd2pr.config import Config
+from prd2pr.config import Config, Notify
 from prd2pr.core.layout import PRDS
 from prd2pr.entry.built_from import ACTION, built_from
 from prd2pr.errors import SetupProblem, UsageProblem
@@ -15,11 +15,11 @@ WORKFLOW_PATH = ".github/workflows/prd2pr.yml"
 VERIFY_PATH = ".github/workflows/prd2pr-verify.yml"
 PINNED = re.compile(r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+@[0-9a-f]{40}")
 KEYS = {"anthropic": "ANTHROPIC_API_KEY", "claude-": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
-DEFAULT_BRANCH = "main"
+NOTIFY_URLS = Notify().urls_from  # by this name `action/ready.sh` knows that messages are wanted
 
 
 def workflow_text(config: Config, branch: str, action: str = "") -> str:
-    values = {"branch": branch, "paths": push_paths(config), "keys": key_names(config)}
+    values = {"branch": branch, "paths": push_paths(config), "keys": key_names(config), "notify": NOTIFY_URLS}
     return render("init/workflow.yml.j2", {**values, "action": action or own_action()})
 
 
@@ -53,6 +53,11 @@ def named_action(name: str) -> str:
         where="--action",
         remedy=f"write OWNER/REPOSITORY@ and 40 hexadecimal digits, as in {ACTION}@{'0' * 40}",
     )
+
+
+def secret_names(config: Config) -> list[str]:
+    """All that the configuration makes use of."""
+    return [*key_names(config), *((NOTIFY_URLS,) if config.notify.events else ())]
 
 
 def key_names(config: Config) -> list[str]:

@@ -10,7 +10,7 @@ import yaml
 
 from prd2pr.config import Config
 from prd2pr.entry.checkup import Check
-from prd2pr.entry.workflow import WORKFLOW_PATH, key_names, push_paths
+from prd2pr.entry.workflow import NOTIFY_URLS, WORKFLOW_PATH, key_names, push_paths
 
 OURS = re.compile(r"uses:\s*[\"']?([\w.-]+/prd2pr)@([\w./-]+)")
 EVENTS = ("push", "issues", "issue_comment", "workflow_dispatch", "schedule")
@@ -29,6 +29,8 @@ def workflow_checks(text: str, config: Config, branch: str, commit: str) -> Iter
     yield version_check(text, commit)
     yield trigger_check(read.get(True, read.get("on")), config, branch)  # YAML 1.1 reads the key `on` as true
     yield key_check(text, config)
+    if config.notify.events:
+        yield notices_check(text, config)
 
 
 def version_check(text: str, commit: str) -> Check:
@@ -76,6 +78,43 @@ def trigger_check(on: Any, config: Config, branch: str) -> Check:
             f"write {branch} under on.push.branches and under ref of the checkout",
         )
     return Check("triggers", "ok", "PRDs, labels, comments, continuation and schedule")
+
+
+def branch_check(text: str, branch: str) -> Check:
+    """`branch` is what GitHub calls the default branch: both lines of the workflow that name one must name that."""
+    read = yaml.safe_load(text)
+    push = read.get(True, read.get("on"))["push"]
+    listed = list(push.get("branches") or ()) if push else []
+    steps = [step for job in read["jobs"].values() for step in job.get("steps", ())]
+    refs = [step["with"]["ref"] for step in steps if "ref" in step.get("with", ())]
+    written = [str(ref) for ref in refs if "${{" not in str(ref)]
+    others = sorted({*map(str, listed), *written} - {branch})
+    if (listed and branch not in listed) or set(written) - {branch}:
+        return Check(
+            "default branch",
+            "wrong",
+            f"{WORKFLOW_PATH} is written for {', '.join(others)}, and GitHub's default branch is {branch}",
+            f"write {branch} under on.push.branches and under ref of the checkout",
+        )
+    return Check("default branch", "ok", f"{branch}, as in the workflow")
+
+
+def notices_check(text: str, config: Config) -> Check:
+    if config.notify.urls_from != NOTIFY_URLS:
+        return Check(
+            "notices",
+            "wrong",
+            f"the Action sends messages to what {NOTIFY_URLS} holds, and notify.urls_from is {config.notify.urls_from}",
+            "take urls_from out of .prd2pr.yml",
+        )
+    if f"secrets.{NOTIFY_URLS}" not in text:
+        return Check(
+            "notices",
+            "wrong",
+            f"notify.events is set, and the workflow does not hand {NOTIFY_URLS} to prd2pr",
+            f"add {NOTIFY_URLS}: ${{{{ secrets.{NOTIFY_URLS} }}}} under env of the step that works",
+        )
+    return Check("notices", "ok", f"{', '.join(config.notify.events)}, to what the secret {NOTIFY_URLS} holds")
 
 
 def key_check(text: str, config: Config) -> Check:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from prd2pr.config import CONFIG_PATH, DEFAULT_PRDS, load_config
 from prd2pr.entry.workflow import (
-    DEFAULT_BRANCH,
     VERIFY_PATH,
     WORKFLOW_PATH,
     key_names,
@@ -18,6 +17,7 @@ from prd2pr.entry.workflow import (
     workflow_text,
 )
 from prd2pr.errors import NotARepository
+from prd2pr.flows.start import USUAL_BASES
 from prd2pr.repo.git import Git
 from prd2pr.templating import render
 
@@ -28,6 +28,12 @@ NEXT = """Next:
   3. prd2pr doctor says what is missing
 """
 
+UNCERTAIN = """
+LOOK HERE: the workflow is written for the branch {branch}, and this checkout does not know GitHub's default branch.
+If that is another one: git remote set-head origin --auto, delete {path}, then prd2pr init again.
+
+"""
+
 
 def main(options: argparse.Namespace) -> int:
     action = named_action(options.action) if options.action else ""
@@ -35,7 +41,7 @@ def main(options: argparse.Namespace) -> int:
         root = git.workdir
         if root is None:
             raise NotARepository("this is a bare repository", remedy="run prd2pr init in a checkout of it")
-        branch = git.default_branch() or git.head_branch() or DEFAULT_BRANCH
+        branch, certain = branch_for(git)
     place(root / CONFIG_PATH, CONFIG_PATH, lambda: render("init/prd2pr.yml.j2", {"prds": DEFAULT_PRDS}))
     place(root / "prds/_template.md", "prds/_template.md", lambda: render("init/prd_template.md.j2", {}))
     config = load_config((root / CONFIG_PATH).read_text(encoding="utf-8"))
@@ -43,8 +49,21 @@ def main(options: argparse.Namespace) -> int:
     if options.verify:
         place(root / VERIFY_PATH, VERIFY_PATH, lambda: verify_workflow_text(action))
     keys = " and ".join(key_names(config)) or "of your model, if it needs one"
+    sys.stdout.write("" if certain else UNCERTAIN.format(branch=branch, path=WORKFLOW_PATH))
     sys.stdout.write(NEXT.format(branch=branch, keys=keys))
     return 0
+
+
+def branch_for(git: Git) -> tuple[str, bool]:
+    """The default branch, and whether git knows it. One that somebody works on is the last guess."""
+    known = git.default_branch()
+    if known:
+        return known, True
+    here = git.head_branch() or ""
+    usual = [name for name in USUAL_BASES if name == here or git.remote_head(name) or git.branch_head(name)]
+    if usual == [here]:
+        return here, True
+    return (*usual, here or USUAL_BASES[0])[0], False
 
 
 def place(path: Path, name: str, text: Callable[[], str]) -> None:
