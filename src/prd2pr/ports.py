@@ -11,7 +11,7 @@ from prd2pr.core.bite.plan import BitePlan
 from prd2pr.core.bite.record import Bite
 from prd2pr.core.ci import CheckResult
 from prd2pr.core.evidence import RunReport
-from prd2pr.core.hub import Actor, Check, Comment, Given, Issue, Label, Level, Pull, Reaction
+from prd2pr.core.hub import Actor, Check, Comment, Given, Issue, Label, Level, Ours, Pull, Reaction
 from prd2pr.core.parity.plan import ParityPlan
 from prd2pr.core.parity.record import Parity
 from prd2pr.core.records import Spend
@@ -205,6 +205,10 @@ class Hub(Protocol):
 
     def me(self) -> Actor:
         """Whose name our own comments and pull requests carry."""
+        ...
+
+    def ours(self) -> Ours:
+        """`me` first, then whom the same work may have been begun by: what they wrote is gone on with."""
         ...
 
     def permission(self, login: str) -> Level: ...

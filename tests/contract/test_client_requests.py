@@ -65,6 +65,7 @@ def hub(fake: FakeGitHub) -> Iterator[Listened]:
 
 def use_all(hub: Listened, sha: str) -> None:
     assert hub.me().login == "github-actions[bot]"
+    assert hub.ours() == (hub.me(),)
     assert (hub.permission("tria"), hub.default_branch()) == ("triage", "main")
     _issues(hub)
     _pulls(hub)

@@ -198,7 +198,7 @@ def test_story_issues_are_known_by_their_first_line() -> None:
     others = Issue(7, "", story_marker("other", "loyalty-3"), ME)
     again = Issue(8, "", ours.body, ME)
     forged = Issue(4, "", ours.body, Actor("nobody", 99))
-    assert by_story([forged, ours, quoted, others, again], "loyalty", ME) == {"loyalty-1": ours}
+    assert by_story([forged, ours, quoted, others, again], "loyalty", (ME,)) == {"loyalty-1": ours}
 
 
 # --- words ------------------------------------------------------------------------------------------------------------

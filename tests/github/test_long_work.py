@@ -138,6 +138,20 @@ def app(world, **settings):
     }
 
 
+@pytest.mark.slow
+def test_what_the_workflows_token_began_an_app_goes_on_with(started):
+    number, env = started.pull().number, app(started)
+    issues, told = list(started.repo.issues), [row.id for row in started.comments(number)]
+    started.comment(number, "/tdd next", by="wendy")
+    acted = started.act(env=env)
+    assert (acted.status, started.phases()[-1]) == (0, "design(calc-1)"), acted.output
+    started.tick()
+    assert started.act(env=env).status == 0
+    assert list(started.repo.issues) == issues
+    assert [row.id for row in started.comments(number) if row.user != "wendy"] == told
+    assert started.bare.heads()[started.branch] in started.status_comment(number).body
+
+
 def test_an_apps_token_is_minted_again_before_it_ends_and_each_is_masked(new):
     world = new()
     env = app(world)

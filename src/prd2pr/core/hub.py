@@ -18,6 +18,9 @@ class Actor:
     bot: bool = False
 
 
+Ours = tuple[Actor, ...]  # as whom we write now, then as whom we may have written before
+
+
 @dataclass(frozen=True)
 class Comment:
     id: int

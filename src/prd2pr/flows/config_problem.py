@@ -85,7 +85,7 @@ def prd_there(hub: Hub, event: Commented) -> str:
         ours = pull is not None and not pull.from_fork and pull.head.startswith(prefix)
         return pull.head.removeprefix(prefix) if pull is not None and ours else ""
     issue = hub.issue(event.number)
-    marked = prd_of_marker(issue.body) if issue is not None and issue.author == hub.me() else ""
+    marked = prd_of_marker(issue.body) if issue is not None and issue.author in hub.ours() else ""
     return marked or issue_prd_id(event.number)
 
 

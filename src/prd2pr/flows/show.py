@@ -46,7 +46,8 @@ from prd2pr.flows.session import Session
 from prd2pr.flows.show_approval import ask_approval, show_plan
 from prd2pr.flows.show_checks import show_checks
 from prd2pr.flows.show_proof import SETTLED_TONES, as_refuted
-from prd2pr.flows.show_tracking import another_round, show_tracking, titles_given
+from prd2pr.flows.show_tracking import show_tracking, titles_given
+from prd2pr.flows.start import begun_after_merge
 from prd2pr.forges.pull_pages import body
 from prd2pr.forges.said import needed_text, status_text, summary_text
 from prd2pr.ports import Hub
@@ -208,7 +209,7 @@ def show_pull(showing: Showing) -> Pull | None:
     there = hub.pull_of(showing.seen.session.branch, picture.base)
     text = body(picture, commit_url=showing.seen.commit_url, closes=showing.issue)
     done = is_done(showing)
-    if there is None or (there.merged and another_round(showing)):
+    if there is None or (there.merged and is_of_another_round(showing, there)):
         return hub.open_pull(pull_title(picture), text, picture.head, picture.base, draft=not done)
     if there.open:
         title = pull_title(picture)
@@ -219,6 +220,10 @@ def show_pull(showing: Showing) -> Pull | None:
             hub.edit_pull(there, body=text)
         show_readiness(showing, there, done=done)
     return there
+
+
+def is_of_another_round(showing: Showing, merged: Pull) -> bool:
+    return begun_after_merge(showing.git, showing.head, showing.seen.session.base_commit, merged)
 
 
 def show_readiness(showing: Showing, pull: Pull, *, done: bool) -> None:

@@ -114,7 +114,7 @@ def show_comment(showing: Showing, parent: Issue, text: str) -> None:
 
 
 def show_stories(showing: Showing, parent: Issue, pull: int) -> dict[str, Issue]:
-    issues = by_story(showing.hub.sub_issues(parent.number), showing.prd.id, showing.hub.me())
+    issues = by_story(showing.hub.sub_issues(parent.number), showing.prd.id, showing.hub.ours())
     for story in wanted_stories(showing.state.backlog.stories, issues):
         issues[story.id] = open_story(showing, parent, story, pull)
     settled = settled_stories(showing.picture, showing.state.backlog.stories, issues)

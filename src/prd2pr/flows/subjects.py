@@ -264,7 +264,7 @@ def commented(host: Host, event: Commented) -> About:
         found = list(on_branch(host, pull.head)) if pull is not None and not pull.from_fork else []
         return found[0] if found else Nobodys(event.number)
     issue = host.hub.issue(event.number)
-    prd_id = prd_of_marker(issue.body) if issue is not None and issue.author == host.hub.me() else ""
+    prd_id = prd_of_marker(issue.body) if issue is not None and issue.author in host.hub.ours() else ""
     prd_id = prd_id or issue_prd_id(event.number)
     has_branch = host.remote.head(host.branch_of(prd_id)) is not None
     return subject_under_way(prd_id) if has_branch else Nobodys(event.number)

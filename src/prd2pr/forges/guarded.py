@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from prd2pr.core.ci import CheckResult
-from prd2pr.core.hub import Actor, Annotation, Check, Comment, Given, Issue, Label, Level, Pull, Reaction
+from prd2pr.core.hub import Actor, Annotation, Check, Comment, Given, Issue, Label, Level, Ours, Pull, Reaction
 from prd2pr.core.said.leaks import Secrets
 from prd2pr.ports import Hub
 
@@ -84,6 +84,9 @@ class GuardedHub:
 
     def me(self) -> Actor:
         return self.hub.me()
+
+    def ours(self) -> Ours:
+        return self.hub.ours()
 
     def permission(self, login: str) -> Level:
         return self.hub.permission(login)

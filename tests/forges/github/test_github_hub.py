@@ -6,7 +6,7 @@ import pytest
 from github_hubs import BOT, BRANCH, REPOSITORY, World
 
 from fakes.github import transport
-from fakes.github.faults import Calls
+from fakes.github.faults import Calls, Refused
 from fakes.github.on_issues import add_comment
 from fakes.github.on_pulls import open_pull
 from prd2pr.core.hub import Actor, Annotation, Check, Label
@@ -19,6 +19,7 @@ from prd2pr.errors import (
     TextTooLong,
     UsageProblem,
 )
+from prd2pr.forges.github.hub import GitHubHub
 from prd2pr.forges.github.open import open_hub
 from prd2pr.forges.github.tokens import GivenToken
 
@@ -356,10 +357,48 @@ def test_nobody_is_asked_about_our_own_and_one_into_another_branch_is_another(gi
 
 def test_what_the_workflows_token_opened_goes_on_under_an_app(github: World):
     ours = github.hub().open_pull("T", "B", BRANCH, "main", draft=True)
+    found = as_app(github).pull_of(BRANCH)
+    assert found is not None and found.number == ours.number
+
+
+def test_what_the_workflows_token_wrote_goes_on_under_an_app_and_a_strangers_copy_does_not(github: World):
+    number = github.ask()
+    before = github.hub()
+    forged = github.say(number, f"{MARK}\nmine", by="rea")
+    first = before.comment(number, "one", marker=MARK)
+    issue = before.open_issue("T", "B", (), marker=MARK)
+    before.check(check(github))
+    later = as_app(github)
+    assert later.comment(number, "two", marker=MARK).id == first.id
+    assert later.open_issue("T", "B", (), marker=MARK).number == issue.number
+    later.edit_comment(first.id, f"{MARK}\nchanged")
+    later.check(check(github))
+    assert len(github.repo.checks) == 1
+    later.check(check(github, conclusion="neutral"))
+    later.check(check(github, conclusion="neutral"))
+    assert [row.conclusion for row in github.repo.checks.values()] == ["success", "neutral"]
+    told = {row.id: row.body for row in github.repo.comments.values() if row.number == number}
+    assert told == {forged: f"{MARK}\nmine", first.id: f"{MARK}\nchanged"}
+
+
+def test_what_an_app_may_not_edit_is_written_anew_once(github: World):
+    number = github.ask()
+    first = github.hub().comment(number, "one", marker=MARK)
+    later, said = as_app(github), []
+    later._say = said.append
+    github.fake.faults.add(Refused(403, "Resource not accessible by integration"), "PATCH */issues/comments/*")
+    github.fake.faults.add(Refused(403, "Resource not accessible by integration"), "DELETE */issues/comments/*")
+    later.edit_comment(first.id, f"{MARK}\ntwo")
+    anew = later.comment_marked(number, MARK)
+    assert anew is not None and anew.id != first.id and anew.body == f"{MARK}\ntwo"
+    later.edit_comment(anew.id, f"{MARK}\nthree")
+    assert len(said) == 1
+
+
+def as_app(github: World) -> GitHubHub:
     app = github.fake.add_app("builder", "octo", "key")
     token = github.fake.installation_token(github.fake.install(app, [REPOSITORY])).value
-    found = github.hub(GivenToken(token, "builder[bot]")).pull_of(BRANCH)
-    assert found is not None and found.number == ours.number
+    return github.hub(GivenToken(token, "builder[bot]"))
 
 
 def test_where_there_are_no_drafts_an_ordinary_one_is_opened(github: World):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from prd2pr.core.commit_message import inert
-from prd2pr.core.hub import Actor, Issue
+from prd2pr.core.hub import Issue, Ours
 from prd2pr.core.picture_parts import LONGEST_NAME, Figure, NextStep, PullPicture, StoryRow
 from prd2pr.core.records import Prd, RunRecord, Story
 from prd2pr.core.said.markers import STORY_MARK
@@ -69,12 +69,12 @@ def tracked_story(row: StoryRow, issue: Issue | None) -> TrackedStory:
     return TrackedStory(row.id, row.title, row.outcome, row.outcome in SETTLED_WORDS, issue.number if issue else None)
 
 
-def by_story(issues: Iterable[Issue], prd: str, me: Actor) -> dict[str, Issue]:
+def by_story(issues: Iterable[Issue], prd: str, ours: Ours) -> dict[str, Issue]:
     """Our story issues of this PRD, by the mark in their body. The first of two counts; others may copy a mark."""
     found: dict[str, Issue] = {}
     for issue in issues:
         mark = STORY_MARK.match(issue.body)
-        if mark and mark[1] == prd and issue.author.id == me.id:
+        if mark and mark[1] == prd and issue.author in ours:
             found.setdefault(mark[2], issue)
     return found
 

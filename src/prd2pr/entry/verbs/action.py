@@ -51,7 +51,7 @@ def work(job: Job) -> int:
     tokens = token_source(job.env, job.repository, api_url=job.api_url, on_minted=partial(minted, secrets))
     with (
         Terminal(sys.stdout) as progress,
-        closing(open_hub(job.repository, token=tokens, api_url=job.api_url, graphql_url=job.graphql_url)) as hub,
+        closing(hub_of(job, tokens, progress)) as hub,
         open_repository(job.workspace) as git,
     ):
         try:
@@ -64,6 +64,16 @@ def work(job: Job) -> int:
         endings = clean(handle(host, event), secrets)
         send_notices(host.config.notify, job.env, endings, progress)
         return finish(job, endings)
+
+
+def hub_of(job: Job, tokens: TokenSource, progress: Progress) -> GitHubHub:
+    return open_hub(
+        job.repository,
+        token=tokens,
+        api_url=job.api_url,
+        graphql_url=job.graphql_url,
+        say=lambda text: progress.say("note", text=text),
+    )
 
 
 def config_here(git: Git) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from prd2pr.core.ci import OUR_CHECKS, CheckResult
-from prd2pr.core.hub import Annotation, Check, Conclusion
+from prd2pr.core.hub import Actor, Annotation, Check, Conclusion
 from prd2pr.forges.github import reading
 from prd2pr.forges.github.exchange import Answer
 from prd2pr.forges.github.wire import Wire, changing, good, posting
@@ -22,23 +22,27 @@ STATES: dict[Conclusion, str] = {
 }
 
 
-def show(wire: Wire, check: Check) -> None:
-    there = find(wire, check) or find(wire, check)
-    if there is None:
-        there = _create(wire, check)
+def show(wire: Wire, me: Actor, check: Check) -> None:
+    """Only the App that made a check can change it: what an earlier one of ours showed stays, or is shown anew."""
+    app = me.login.removesuffix("[bot]")
+    there = find(wire, check, app) or find(wire, check, app)
+    if there is not None and _app(there) != app and _shows_all(check, there):
+        return
+    if there is None or _app(there) != app:
+        there = _create(wire, check, app)
     if there is not None:
         _complete(wire, check, there)
 
 
-def find(wire: Wire, check: Check) -> Mapping[str, Any] | None:
-    """The oldest with our key; of other Apps' checks only the name could be the same."""
+def find(wire: Wire, check: Check, app: str) -> Mapping[str, Any] | None:
+    """The oldest with our key that we made, else that an earlier App did; others' can have no more than the name."""
     address = wire.at("commits", check.sha, "check-runs")
     found = [
         each
         for each in wire.pages(address, "check_runs", check_name=check.name, filter="all")
         if each.get("external_id") == check.key
     ]
-    return min(found, key=lambda each: int(each["id"]), default=None)
+    return min(found, key=lambda each: (_app(each) != app, int(each["id"])), default=None)
 
 
 def results(wire: Wire, sha: str) -> tuple[CheckResult, ...]:
@@ -59,7 +63,7 @@ def _app(row: Mapping[str, Any]) -> str:
     return str(app.get("slug") or "") if isinstance(app, dict) else ""
 
 
-def _create(wire: Wire, check: Check) -> Mapping[str, Any] | None:
+def _create(wire: Wire, check: Check, app: str) -> Mapping[str, Any] | None:
     """None where the token is a person's, to whom GitHub gives no check runs: a status is shown in its place."""
     body = {
         "name": check.name,
@@ -70,7 +74,12 @@ def _create(wire: Wire, check: Check) -> Mapping[str, Any] | None:
         "output": _output(check, check.annotations[:BATCH]),
     }
     call = posting(wire.at("check-runs"), body)
-    done = wire.attempt(call, lambda: find(wire, check))
+
+    def look() -> Mapping[str, Any] | None:
+        found = find(wire, check, app)
+        return found if found is not None and _app(found) == app else None
+
+    done = wire.attempt(call, look)
     if not isinstance(done, Answer):
         return done
     if done.status == 403 and "github app" in done.message.lower():
@@ -103,6 +112,10 @@ def _update(wire: Wire, check: Check, number: int, start: int, end: int) -> int:
 
 def _shown(there: Mapping[str, Any]) -> int:
     return int((there.get("output") or {}).get("annotations_count") or 0)
+
+
+def _shows_all(check: Check, there: Mapping[str, Any]) -> bool:
+    return _says(check, there) and _shown(there) >= len(check.annotations)
 
 
 def _says(check: Check, there: Mapping[str, Any]) -> bool:

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from prd2pr.core.ci import CheckResult
-from prd2pr.core.hub import Actor, Check, Comment, Given, Issue, Label, Level, Pull, Reaction
+from prd2pr.core.hub import Actor, Check, Comment, Given, Issue, Label, Level, Ours, Pull, Reaction
 from prd2pr.core.permission import reaches
 from prd2pr.forges.github import checks, comments, issues, labels, pulls, reading
 from prd2pr.forges.github.exchange import Call, path
@@ -21,8 +21,9 @@ GITHUB_ACTIONS = Actor("github-actions[bot]", 41898282, bot=True)
 class GitHubHub:
     """One repository. Opened by `open.open_hub`; `close` or `with` ends its connection."""
 
-    def __init__(self, wire: Wire, source: TokenSource, close: Callable[[], None]) -> None:
+    def __init__(self, wire: Wire, source: TokenSource, close: Callable[[], None], say: Callable[[str], None]) -> None:
         self.wire = wire
+        self._say = say
         self.close = close
         self._source = source
         self._me: Actor | None = None
@@ -41,6 +42,10 @@ class GitHubHub:
         if self._me is None:
             self._me = self._ask_me()
         return self._me
+
+    def ours(self) -> Ours:
+        """A workflow of this repository may have begun what an App goes on with. No others: anybody can copy a mark."""
+        return tuple({actor.id: actor for actor in (self.me(), GITHUB_ACTIONS)}.values())
 
     def _ask_me(self) -> Actor:
         login = self._source.login()
@@ -73,10 +78,10 @@ class GitHubHub:
         return issues.label_given(self.wire, number, label)
 
     def issue_marked(self, marker: str) -> Issue | None:
-        return issues.marked(self.wire, self.me(), marker)
+        return issues.marked(self.wire, self.ours(), marker)
 
     def open_issue(self, title: str, body: str, labels: tuple[str, ...], *, marker: str) -> Issue:
-        return issues.ensure(self.wire, self.me(), title, body, labels=labels, marker=marker)
+        return issues.ensure(self.wire, self.ours(), title, body, labels=labels, marker=marker)
 
     def edit_issue(
         self, number: int, *, title: str | None = None, body: str | None = None, closed: bool | None = None
@@ -98,8 +103,8 @@ class GitHubHub:
         return pulls.of_branch(self.wire, branch, base or self.default_branch(), self._trusts)
 
     def _trusts(self, author: Actor) -> bool:
-        """A workflow of this repository may have begun what an App goes on with. Others are asked about."""
-        if author.id in (self.me().id, GITHUB_ACTIONS.id):
+        """GitHub knows one pull request of a branch, so one by whoever may write to it is taken as well."""
+        if author.id in {each.id for each in self.ours()}:
             return True
         return reaches(self.permission(author.login), "write")
 
@@ -118,13 +123,16 @@ class GitHubHub:
         return comments.comments(self.wire, number, after)
 
     def comment_marked(self, number: int, marker: str) -> Comment | None:
-        return comments.marked(self.wire, self.me(), number, marker)
+        return comments.marked(self.wire, self.ours(), number, marker)
 
     def comment(self, number: int, body: str, *, marker: str) -> Comment:
-        return comments.ensure(self.wire, self.me(), number, body, marker)
+        return comments.ensure(self.wire, self.ours(), number, body, marker)
 
     def edit_comment(self, comment: int, body: str) -> None:
-        comments.edit(self.wire, comment, body)
+        if not comments.edit(self.wire, self.me(), comment, body):
+            self._say(
+                "GitHub does not let us edit what was written under our earlier name: a new comment takes its place"
+            )
 
     def react(self, comment: int, reaction: Reaction) -> None:
         comments.react(self.wire, self.me(), self.wire.at("issues", "comments", comment, "reactions"), reaction)
@@ -138,7 +146,7 @@ class GitHubHub:
         labels.put_right(self.wire, number, wanted, among)
 
     def check(self, check: Check) -> None:
-        checks.show(self.wire, check)
+        checks.show(self.wire, self.me(), check)
 
     def check_results(self, sha: str) -> tuple[CheckResult, ...]:
         return checks.results(self.wire, sha)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from prd2pr.core.hub import Actor, Given, Issue
+from prd2pr.core.hub import Actor, Given, Issue, Ours
 from prd2pr.forges.github import reading
 from prd2pr.forges.github.exchange import Answer
 from prd2pr.forges.github.wire import Wire, changing, good, is_marked, posting, with_marker
@@ -33,15 +34,19 @@ def label_given(wire: Wire, number: int, label: str) -> Given | None:
     return Given(reading.actor(given[-1]["actor"]), str(given[-1].get("created_at") or ""))
 
 
-def marked(wire: Wire, me: Actor, marker: str) -> Issue | None:
-    return the_one(wire, all_marked(wire, me, marker))
+def marked(wire: Wire, ours: Ours, marker: str) -> Issue | None:
+    return the_one(wire, all_marked(wire, ours, marker))
 
 
-def all_marked(wire: Wire, me: Actor, marker: str) -> tuple[Issue, ...]:
-    """Of ours, open or closed, the oldest first."""
-    found = wire.pages(wire.at("issues"), creator=me.login, state="all", sort="created", direction="asc")
-    mine = (each for each in map(reading.issue, found) if each.author.id == me.id and not each.is_pull)
-    return tuple(sorted((each for each in mine if is_marked(each.body, marker)), key=lambda each: each.number))
+def all_marked(wire: Wire, ours: Ours, marker: str) -> tuple[Issue, ...]:
+    """Open or closed, the oldest first."""
+    there = (each for actor in ours for each in by(wire, actor) if is_marked(each.body, marker))
+    return tuple(sorted(there, key=lambda each: each.number))
+
+
+def by(wire: Wire, actor: Actor) -> Iterator[Issue]:
+    found = wire.pages(wire.at("issues"), creator=actor.login, state="all", sort="created", direction="asc")
+    return (each for each in map(reading.issue, found) if each.author.id == actor.id and not each.is_pull)
 
 
 def the_one(wire: Wire, there: tuple[Issue, ...]) -> Issue | None:
@@ -60,19 +65,19 @@ def close(wire: Wire, number: int) -> None:
     wire.make(call, closed, lambda _: True)
 
 
-def ensure(wire: Wire, me: Actor, title: str, body: str, *, labels: tuple[str, ...], marker: str) -> Issue:
+def ensure(wire: Wire, ours: Ours, title: str, body: str, *, labels: tuple[str, ...], marker: str) -> Issue:
     def look() -> Issue | None:
-        return marked(wire, me, marker)
+        return marked(wire, ours, marker)
 
     call = posting(wire.at("issues"), {"title": title, "body": with_marker(body, marker), "labels": list(labels)})
-    return look() or look() or alone(wire, me, wire.make(call, look, reading.issue), marker)
+    return look() or look() or alone(wire, ours, wire.make(call, look, reading.issue), marker)
 
 
-def alone(wire: Wire, me: Actor, made: Issue, marker: str) -> Issue:
+def alone(wire: Wire, ours: Ours, made: Issue, marker: str) -> Issue:
     """The new issue, or another run's that came before it. A list that lacks the new one is behind."""
-    there = all_marked(wire, me, marker)
+    there = all_marked(wire, ours, marker)
     if made.number not in [each.number for each in there]:
-        there = all_marked(wire, me, marker)
+        there = all_marked(wire, ours, marker)
     return the_one(wire, there) or made
 
 

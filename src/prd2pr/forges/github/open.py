@@ -27,12 +27,13 @@ def open_hub(
     graphql_url: str = "",
     patience: Patience | None = None,
     transport: httpx.BaseTransport | None = None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> GitHubHub:
-    """`repository` is `owner/name`. The connection is kept until `close`."""
+    """`repository` is `owner/name`. The connection is kept until `close`. `say` hears what belongs into the log."""
     from prd2pr.forges.github.client import Client, SourceAuth
 
     client = Client(SourceAuth(token), api_url, graphql_url, transport)
-    return GitHubHub(Wire(client.send, checked(repository), patience or Patience()), token, client.close)
+    return GitHubHub(Wire(client.send, checked(repository), patience or Patience()), token, client.close, say)
 
 
 def token_source(
