@@ -10,7 +10,7 @@ import pytest
 from prd2pr.core.testfacts import FactContext, criteria_named, declared_tests
 from prd2pr.core.testfacts import test_facts as facts_of
 
-WARNINGS = {"RED417", "RED418", "RED506"}
+WARNINGS = {"RED417", "RED418", "RED420", "RED506"}
 
 
 def codes(source: str, path: str = "tests/test_shop.py", **context: object) -> set[str]:

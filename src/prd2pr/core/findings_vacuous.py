@@ -181,4 +181,12 @@ VACUOUS_FINDINGS: tuple[FindingKind, ...] = (
         good="def test_earn():\n    assert earn(5) == 1",
         hint="let at least one test assert a value that the criterion asks for.",
     ),
+    advice(
+        "RED420",
+        "asks only of the items in the answer",
+        "Every assertion stands in a loop over what the subject gave. Where that is empty, none is made.",
+        bad="def test_fetch():\n    for name in fetch('tea'):\n        assert 'tea' in name",
+        good="def test_fetch():\n    assert fetch('tea') == ['green tea', 'tea']",
+        hint="assert the whole answer, or first how much there is of it.",
+    ),
 )

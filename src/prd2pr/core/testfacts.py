@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable
 
 from prd2pr.core.evidence import Fact
 from prd2pr.core.testfacts_hooks import hook_facts
+from prd2pr.core.testfacts_impossible import impossible_facts
 from prd2pr.core.testfacts_marks import mark_facts
 from prd2pr.core.testfacts_mirror import mirror_facts
 from prd2pr.core.testfacts_mocks import mock_facts
 from prd2pr.core.testfacts_model import DeclaredTest, FactContext, is_test_module, is_too_deep, parse_tests
+from prd2pr.core.testfacts_moments import chance_facts
 from prd2pr.core.testfacts_oracle import oracle_facts
 from prd2pr.core.testfacts_suite import Suite
 from prd2pr.core.testfacts_vacuous import vacuous_facts
@@ -20,10 +22,12 @@ __all__ = ["FactContext", "criteria_named", "declared_tests", "test_facts"]
 
 _RULES: tuple[Callable[[Suite], Iterable[Fact]], ...] = (
     mark_facts,
+    chance_facts,
     hook_facts,
     mock_facts,
     vacuous_facts,
     oracle_facts,
+    impossible_facts,
     mirror_facts,
 )
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from prd2pr.core.testfacts_flags import is_content_with_any
 from prd2pr.core.testfacts_live import Liveness
 from prd2pr.core.testfacts_marks import own_nodes
 from prd2pr.core.testfacts_model import FunctionNode, dotted, resolve
@@ -47,6 +48,7 @@ class Assertion:
     fault: str = ""  # the code of the finding, where it cannot fail
     message: str = ""
     unconditional: bool = True
+    over_answer: bool = False  # stands in a loop over what the subject gave: over nothing, it asks nothing
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ class _Place:
     in_helper: bool = False
     off: frozenset[str] = frozenset()  # parameters of the helper that are false, since nobody gave them
     asked: tuple[str, ...] = ()  # what the conditions around this place have asked, as dumps
+    over_answer: bool = False
     answered: bool = False  # an answer of the subject can have ended the test before
 
     def spoilt(self, fault: str, message: str) -> _Place:
@@ -75,7 +78,8 @@ class _Place:
             return known.spoilt("RED416", "stands behind a return that an answer of the subject decides").assertion(
                 node
             )
-        return Assertion(getattr(node, "lineno", 0), expression, self.fault, self.message, self.unconditional)
+        line = getattr(node, "lineno", 0)
+        return Assertion(line, expression, self.fault, self.message, self.unconditional, self.over_answer)
 
 
 def found_assertions(live: Liveness) -> list[Assertion]:
@@ -185,12 +189,24 @@ class _Walk:
         over = node.test if isinstance(node, ast.While) else node.iter
         empty = not isinstance(node, ast.While) and is_empty(over)
         never = isinstance(node, ast.While) and isinstance(over, ast.Constant) and not over.value
-        inside = place.perhaps()
+        inside = replace(place.perhaps(), over_answer=place.over_answer or self._is_answer(over))
         yield from self.body(node.body, inside.spoilt("RED416", "loops over nothing") if empty or never else inside)
         yield from self.body(node.orelse, inside)
 
+    def _is_answer(self, over: ast.expr) -> bool:
+        """What the subject gave, by itself or in one of the built-ins that one loops with."""
+        value = self.live.bound_once.get(over.id, over) if isinstance(over, ast.Name) else over
+        if isinstance(value, ast.Name) or not isinstance(value, ast.Call):
+            return False
+        name = dotted(value.func)
+        if name in {"sorted", "list", "enumerate", "reversed", "set", "tuple"}:
+            return bool(value.args) and self._is_answer(value.args[0])
+        return self.scope.is_subject(name) and not name.rpartition(".")[2][:1].isupper()
+
     def try_block(self, node: ast.Try, place: _Place) -> Iterator[Assertion]:
         inside = place.perhaps()
+        if is_content_with_any(node, self.visited[-1]) and any(self.live.is_live(line) for line in node.body):
+            yield place.spoilt("RED406", "is content with any failure at all").assertion(node)
         swallowed = any(swallows(handler) for handler in node.handlers) or leaves_at_the_end(node)
         reason = "fails inside a `try` that catches the failure"
         yield from self.body(node.body, inside.spoilt("RED404", reason) if swallowed else inside)

@@ -6,11 +6,14 @@ import ast
 import operator
 from collections.abc import Callable, Iterator
 from itertools import combinations
+from math import inf
 from typing import Any
 
+from prd2pr.core.testfacts_bounds import asked_of_values
+from prd2pr.core.testfacts_chance import speaks_of_chance
 from prd2pr.core.testfacts_live import Liveness, bindings, only_asks_existence
 from prd2pr.core.testfacts_model import dotted, resolve
-from prd2pr.core.testfacts_truth import true_anyway
+from prd2pr.core.testfacts_truth import WIDE_SPAN, true_anyway
 from prd2pr.core.testfacts_unroll import UNKNOWN as _UNKNOWN
 from prd2pr.core.testfacts_unroll import number
 
@@ -202,8 +205,20 @@ def says_little(node: ast.expr, live: Liveness) -> str:
         kinds = node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]
         if all(dotted(kind) in _PLAIN_TYPES for kind in kinds):
             return "for the type of the answer"
+    if (wide := _wide_bounds(node)) and not speaks_of_chance(live.scope):
+        return f"that the answer lies between {wide}"
     names = {resolve(dotted(x.func), live.scope.imports) for x in ast.walk(node) if isinstance(x, ast.Call)}
     return "for the parameters" if names & {"inspect.signature", "inspect.getfullargspec"} else ""
+
+
+def _wide_bounds(node: ast.expr) -> str:
+    """`0 <= fee(5) <= 10**6`: whatever number one expects lies there."""
+    asked = list(asked_of_values(node))
+    if len(asked) > 2 or len({ast.dump(value) for value, _ in asked}) != 1:
+        return ""
+    bounds = asked[0][1].and_also(asked[-1][1])
+    wide = bounds.kinds is None and bounds.low <= 1 and WIDE_SPAN - 1 <= bounds.high - bounds.low < inf
+    return f"{bounds.low} and {bounds.high}" if wide else ""
 
 
 # --- too wide ---------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Tests that are not run, are run under another name, or come out differently from run to run."""
+"""Tests that are not run, or are run under another name."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from prd2pr.core.testfacts_model import (
 )
 from prd2pr.core.testfacts_suite import Suite
 from prd2pr.core.testfacts_unroll import unrolled
+from prd2pr.core.testfacts_values import UNTOLD, value_of
 
 _SKIPS = frozenset(
     f"{owner}.{name}"
@@ -36,32 +37,6 @@ _SKIPS = frozenset(
 )
 _PLATFORM_NAMES = frozenset({"sys", "os", "platform"})
 _PLATFORM_ATTRIBUTES = frozenset({"platform", "version_info", "name", "system", "machine", "python_version", "maxsize"})
-_DICE = frozenset(
-    f"{owner}.{name}"
-    for owner, names in {
-        "random": "random randint randrange choice choices shuffle sample uniform gauss triangular getrandbits",
-        "numpy.random": "random rand randn randint choice shuffle permutation uniform normal",
-    }.items()
-    for name in names.split()
-)
-_SEEDS = frozenset({"random.seed", "numpy.random.seed"})
-_DRAWN_ANEW = frozenset(
-    [
-        *(
-            f"secrets.{name}"
-            for name in ["token_hex", "token_bytes", "token_urlsafe", "choice", "randbelow", "randbits"]
-        ),
-        *(f"time.{name}" for name in ("time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns")),
-        *("uuid.uuid1", "uuid.uuid4", "os.urandom", "id"),
-    ]
-)
-_CLOCKS = frozenset(
-    [
-        *(f"time.{name}" for name in ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter")),
-        *(f"datetime.datetime.{name}" for name in ("now", "utcnow", "today")),
-        "datetime.date.today",
-    ]
-)
 
 
 def mark_facts(suite: Suite) -> Iterator[Fact]:
@@ -74,8 +49,6 @@ def mark_facts(suite: Suite) -> Iterator[Fact]:
         yield from _skips(module, test, imports)
         yield from _empty_parameters(module, test, imports)
         yield from _yields(module, test)
-        yield from _dice(suite, test)
-        yield from _clocks(module, test, imports)
 
 
 def _fact(code: str, module: TestModule, node: ast.AST, message: str, test: str = "") -> Fact:
@@ -190,23 +163,50 @@ def _asks_platform(node: ast.AST) -> bool:
 
 
 def _empty_parameters(module: TestModule, test: DeclaredTest, imports: Mapping[str, str]) -> Iterator[Fact]:
-    empty = {
-        dotted(node.targets[0])
-        for node in module.tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.List | ast.Tuple) and not node.value.elts
-    }
     decorators = [*test.node.decorator_list, *(item for owner in test.owners for item in owner.decorator_list)]
     for call in (item for item in decorators if isinstance(item, ast.Call)):
         if resolve(dotted(call.func), imports) != "pytest.mark.parametrize":
             continue
         values = [*call.args[1:2], *(keyword.value for keyword in call.keywords if keyword.arg == "argvalues")]
-        for value in values:
-            bare = isinstance(value, ast.List | ast.Tuple | ast.Set) and not value.elts
-            nothing = isinstance(value, ast.Call) and dotted(value.func) in {"list", "tuple", "set"} and not value.args
-            if bare or nothing or unrolled(value) == [] or dotted(value) in empty - {""}:
-                yield _fact(
-                    "RED209", module, call, f"`{test.name}` is parametrised over nothing, so it never runs", test.id
-                )
+        if any(_is_nothing(value, module) for value in values):
+            yield _fact(
+                "RED209", module, call, f"`{test.name}` is parametrised over nothing, so it never runs", test.id
+            )
+
+
+def _is_nothing(value: ast.expr, module: TestModule) -> bool:
+    """`[]`, or what a condition, a slice or a built-in leaves of a list: `[n for n in ROWS if n > 9]`."""
+    rows = value_of(value, _constants(module)) if _over_nothing(value) is None else []
+    return rows is not UNTOLD and hasattr(rows, "__len__") and not len(rows)
+
+
+def _over_nothing(value: ast.expr) -> list[ast.expr] | None:
+    """A comprehension whose items may be anything, since there is none."""
+    items = unrolled(value)
+    return items if items == [] else None
+
+
+def _constants(module: TestModule) -> dict[str, ast.expr]:
+    """Names of the module that are bound once, at its top, and that nothing is added to later."""
+    stored = Counter(x.id for x in ast.walk(module.tree) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store))
+    changed = {name for node in ast.walk(module.tree) for name in _worked_on(node)}
+    return {
+        name: node.value
+        for node in module.tree.body
+        if isinstance(node, ast.Assign)
+        for name in map(dotted, node.targets)
+        if stored[name] == 1 and name not in changed
+    }
+
+
+def _worked_on(node: ast.AST) -> Iterator[str]:
+    """`ROWS.append(…)`, `ROWS[0] = …`, `fill(ROWS)`."""
+    written = isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load)
+    if isinstance(node, ast.Attribute | ast.Subscript):
+        if written or (isinstance(node, ast.Attribute) and node.attr not in {"items", "keys", "values"}):
+            yield dotted(node.value)
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        yield from (dotted(argument) for argument in node.value.args)
 
 
 def _yields(module: TestModule, test: DeclaredTest) -> Iterator[Fact]:
@@ -226,48 +226,3 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
         yield child
         if not isinstance(child, FunctionNode | ast.Lambda | ast.ClassDef):
             yield from own_nodes(child)
-
-
-# --- not the same twice -----------------------------------------------------------------------------------------------
-
-
-def _dice(suite: Suite, test: DeclaredTest) -> Iterator[Fact]:
-    own = {**suite.own.imports, **imports_of([test.node])}
-    seeded = _SEEDS & (suite.own.calls | {name for file in suite.support for name in file.calls})
-    for node in ast.walk(test.node):
-        if isinstance(node, ast.Call) and (name := resolve(dotted(node.func), own)) in _DICE and not seeded:
-            yield _fact(
-                "RED505", suite.module, node, f"`{name}` without a seed: the test can come out differently", test.id
-            )
-            return
-
-
-def _calls(tree: ast.AST, imports: Mapping[str, str]) -> set[str]:
-    return {resolve(dotted(node.func), imports) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-
-
-def _clocks(module: TestModule, test: DeclaredTest, imports: Mapping[str, str]) -> Iterator[Fact]:
-    own = {**imports, **imports_of([test.node])}
-    for node in ast.walk(test.node):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod | ast.BitAnd) and _calls(node, own) & _CLOCKS:
-            yield _fact("RED505", module, node, "what is expected depends on the moment of the run", test.id)
-        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq) and (drawn := _drawn_anew(node, own)):
-            why = f"`{drawn}` is another value in every run: nothing can equal it"
-            yield _fact("RED505", module, node, why, test.id)
-        elif isinstance(node, ast.Compare) and _equals(node) and _calls(node, own) & _CLOCKS:
-            yield _fact(
-                "RED506", module, node, "compares with the clock: give the subject a fixed time instead", test.id
-            )
-
-
-def _drawn_anew(node: ast.Compare, imports: Mapping[str, str]) -> str:
-    """One side is nothing but a value that nobody can know: `slug("a") == uuid4().hex`."""
-    for side in (node.left, *node.comparators):
-        calls = _calls(side, imports) - {"", "str", "repr", "int", "hex", "len", "object"}
-        if calls and calls <= _DRAWN_ANEW:
-            return min(calls)
-    return ""
-
-
-def _equals(node: ast.Compare) -> bool:
-    return any(isinstance(op, ast.Eq | ast.NotEq) for op in node.ops)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from prd2pr.core.evidence import Fact
+from prd2pr.core.testfacts_chance import speaks_of_chance
 from prd2pr.core.testfacts_live import bindings
 from prd2pr.core.testfacts_model import FunctionNode, dotted, judged_tests, resolve
 from prd2pr.core.testfacts_scope import TestScope, argument_names, parameter_sources, scopes
@@ -16,20 +17,26 @@ from prd2pr.core.testfacts_suite import Suite
 from prd2pr.core.testfacts_unroll import number, unrolled
 
 _DEPTH = 3  # how many names, one standing for the next, are followed
+_UNITTEST: dict[str, type[ast.cmpop]] = {"self.assertEqual": ast.Eq, "self.assertNotEqual": ast.NotEq}
 _WHERE = (ast.Assert, ast.Assign, ast.With, ast.Return, ast.For)
 
 
 def mirror_facts(suite: Suite) -> Iterator[Fact]:
     readers = [_Reader(scope) for scope in scopes(suite, judged_tests(suite.module, suite.context))]
     mirrored = [(reader, node, names) for reader in readers for node, names in reader.mirrors()]
-    if not mirrored:
+    unlike = [(reader, node, names) for reader in readers for node, names in reader.unlike_itself()]
+    if not mirrored and not unlike:
         return
-    spent = {id(x) for reader, node, _ in mirrored for x in reader.spent(node)}
+    spent = {id(x) for reader, node, _ in (*mirrored, *unlike) for x in reader.spent(node)}
     checked = {name for test in suite.module.tests for name in _used_otherwise(TestScope(suite, test), spent)}
     for reader, node, names in mirrored:
         if not names & checked:
             why = f"`{min(names)}` is compared with itself only: any answer would do"
             yield Fact(code="RED409", path=suite.module.path, line=node.lineno, test=reader.scope.test.id, message=why)
+    for reader, node, names in unlike:
+        if not names & checked:
+            why = f"`{ast.unparse(node)}`, and nothing else is asked of `{min(names)}`: only chance could do it"
+            yield Fact(code="RED310", path=suite.module.path, line=node.lineno, test=reader.scope.test.id, message=why)
 
 
 def _used_otherwise(scope: TestScope, spent: set[int]) -> Iterator[str]:
@@ -45,8 +52,8 @@ def asserted_compares(test: ast.stmt) -> Iterator[ast.Compare]:
             both = isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And)
             parts = node.test.values if both and isinstance(node.test, ast.BoolOp) else [node.test]
             yield from (x for x in parts if isinstance(x, ast.Compare) and len(x.ops) == 1)
-        elif isinstance(node, ast.Call) and dotted(node.func) == "self.assertEqual" and len(node.args) >= 2:
-            compare = ast.Compare(left=node.args[0], ops=[ast.Eq()], comparators=[node.args[1]])
+        elif isinstance(node, ast.Call) and (op := _UNITTEST.get(dotted(node.func))) and len(node.args) >= 2:
+            compare = ast.Compare(left=node.args[0], ops=[op()], comparators=[node.args[1]])
             yield ast.copy_location(compare, node)
 
 
@@ -59,6 +66,16 @@ class _Reader:
             names = self._mirrored(node)
             if names:
                 yield node, names
+
+    def unlike_itself(self) -> Iterator[tuple[ast.Compare, set[str]]]:
+        """`fee(5) != fee(5)`, where no word of the test is about chance and the call is given something."""
+        for node in asserted_compares(self.scope.test.node):
+            one, other = self._plain(node.left), self._plain(node.comparators[0])
+            given = isinstance(one, ast.Call) and bool(one.args or one.keywords)
+            if given and isinstance(node.ops[0], ast.NotEq | ast.Lt | ast.Gt) and ast.dump(one) == ast.dump(other):
+                names = self._functions(one)
+                if names and not speaks_of_chance(self.scope):
+                    yield node, names
 
     def spent(self, node: ast.Compare) -> Iterator[ast.AST]:
         """The compare itself and what its names were bound to."""

@@ -10,7 +10,7 @@ from prd2pr.core.testfacts_live import Liveness
 from prd2pr.core.testfacts_model import FunctionNode, dotted, resolve
 from prd2pr.core.testfacts_unroll import UNKNOWN, number
 
-_WIDE_SPAN = 1000  # an answer from minus hundreds to plus hundreds is any answer
+WIDE_SPAN = 1000  # an answer from minus hundreds to plus hundreds is any answer
 _LAZY = frozenset({"map", "filter", "zip", "iter", "enumerate", "reversed", "object"})
 _TEXTS = frozenset({"str", "repr", "ascii", "format"})
 
@@ -122,7 +122,7 @@ def _is_wide_between(node: ast.Compare) -> bool:
 
 
 def _is_wide(low: float, high: float) -> bool:
-    return low < 0 < high and high - low >= _WIDE_SPAN
+    return low < 0 < high and high - low >= WIDE_SPAN
 
 
 def _is_in_anything(left: ast.expr, right: ast.expr, live: Liveness) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from prd2pr.core.evidence import Fact
 from prd2pr.core.testfacts_asserts import Assertion, assertions_in, found_assertions
@@ -42,6 +43,9 @@ def _says_little(scope: TestScope, live: Liveness, sound: list[Assertion]) -> It
     said = [says_little(each.expression, live) if each.expression is not None else "" for each in sound]
     if all(said):
         yield _fact(scope, "RED418", sound[0].line, f"`{scope.test.name}` asks only {said[0]}: most wrong answers pass")
+    elif all(each.over_answer for each in sound):
+        why = f"`{scope.test.name}` asks only of each item in the answer: an empty answer passes"
+        yield _fact(scope, "RED420", sound[0].line, why)
 
 
 def _failing_setups(scope: TestScope, live: Liveness) -> Iterator[Fact]:
@@ -64,7 +68,7 @@ def _judge(assertion: Assertion, live: Liveness) -> Assertion:
     code, message = fault
     if code == "RED306" and not assertion.unconditional:
         return assertion  # `if total != 5: pytest.fail()`, or the end of a `try` that must not be reached
-    return Assertion(assertion.line, assertion.expression, code, message, assertion.unconditional)
+    return replace(assertion, fault=code, message=message)
 
 
 def _why_vacuous(scope: TestScope, judged: list[Assertion]) -> Fact:
