@@ -195,7 +195,8 @@ _REFACTOR: tuple[FindingKind, ...] = (
     advice(
         "RFC408",
         "no measure changed",
-        "Complexity, length and duplication are what they were. Better names are a gain that no number shows.",
+        "Complexity, length and duplication are what they were. Unlike a change of comments alone (RFC403), the code "
+        "is another: better names and types are a gain that no number shows, so this is told and not refused.",
         bad="_calc was renamed to _points_for",
         good="_calc was renamed to _points_for, and a branch that it did not need is gone",
         hint="nothing needs to be done.",
