@@ -7,7 +7,7 @@ from pathlib import Path
 
 from prd2pr.core.evidence import Failure, FailureKind, Outcome, RunReport, TestResult
 from prd2pr.core.merged_suite import broken_by_merge
-from prd2pr.flows.base_merges import takes_base_in
+from prd2pr.flows.base_merges import merges_to, takes_base_in
 from prd2pr.repo.git import Git
 
 
@@ -43,6 +43,44 @@ def test_a_merge_of_the_base_is_what_git_makes_of_both_and_of_nothing_else(tmp_p
         found = {name: takes_base_in(repo, repo.commit_info(name), main) for name in ("pure", "of-another", "evil")}
         assert found == {"pure": True, "of-another": False, "evil": False}
         assert not takes_base_in(repo, repo.commit_info("side"), main), "no merge at all"
+
+
+def test_merges_in_a_row_are_looked_at_together_and_none_may_bring_the_branchs_own_state(tmp_path: Path) -> None:
+    def git(*words: str) -> None:
+        who = ("-c", "user.name=ada", "-c", "user.email=ada@example.org")
+        subprocess.run(["git", *who, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    def commit(name: str) -> None:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"{name}\n")
+        git("add", "-A")
+        git("commit", "-q", "-m", name)
+
+    def take_in(name: str) -> None:
+        """The base goes on by a file, and is merged."""
+        git("switch", "-q", "main")
+        commit(name)
+        git("switch", "-q", "work")
+        git("merge", "-q", "--no-edit", "main")
+        git("tag", name.rpartition("/")[2])
+
+    git("init", "-q", "-b", "main")
+    commit("start")
+    git("switch", "-q", "-c", "work")
+    commit(".orch-state/prds/calc/status.json")
+    take_in("one")
+    commit(".orch-state/prds/calc/note.json")
+    take_in(".orch-state/prds/other/two")
+    commit("by-hand")
+    take_in("three")
+    take_in(".orch-state/prds/calc/four")
+    with Git.open(tmp_path) as repo:
+        main = repo.rev("main")
+        found = {}
+        for name in ("one", "two", "three", "four"):
+            found[name] = [repo.rev(merge.sha) for merge in merges_to(repo, repo.commit_info(name), main)]
+        one, two, three = (repo.rev(name) for name in ("one", "two", "three"))
+    assert found == {"one": [one], "two": [one, two], "three": [three], "four": []}
 
 
 def ran(problems: tuple[str, ...] = (), errors: tuple[Failure, ...] = (), **outcomes: Outcome) -> RunReport:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from world import PRD
+from world import PRD, World
 
 # Passes on the base, and not together with what the stories built.
 ALONE = """from pathlib import Path
@@ -30,6 +35,15 @@ def take_main_in(world, more=None) -> None:
     assert acted.status == 0, acted.output
 
 
+def verified(world) -> dict[str, Any]:
+    """By a clone, from the commits alone."""
+    proof = World(Path(tempfile.mkdtemp(dir=world.root)))
+    subprocess.run(["git", "clone", "-q", str(world.bare.path), str(proof.repo)], check=True)
+    done = proof.verify(f"origin/main..origin/{world.branch}", "--json")
+    assert done.status == (0 if done.json["all_proved"] else 1), done.out + done.err
+    return done.json
+
+
 @pytest.mark.slow
 def test_the_base_merged_in_is_ready_where_the_suite_holds_and_only_there(new):
     world = new(files={".prd2pr.yml": "approval: none\n"})
@@ -40,6 +54,9 @@ def test_the_base_merged_in_is_ready_where_the_suite_holds_and_only_there(new):
     take_main_in(world)
     assert "### Ready for review" in world.status_comment().body
     assert not world.pull().pull.draft and world.pull().labels == ["prd2pr:done"]
+    assert world.checks()[-1].conclusion == "success"
+    found = verified(world)
+    assert found["all_proved"] and found["steps"][-1]["base_merge"]
 
     world.push({"tests/test_more.py": ALONE}, "ada")
     world.pending.clear()
@@ -47,12 +64,19 @@ def test_the_base_merged_in_is_ready_where_the_suite_holds_and_only_there(new):
     said = world.status_comment().body
     assert "### Changed after the last step" in said and '`/request_changes "what it changes"`' in said
     assert world.pull().pull.draft
+    assert world.checks()[-1].conclusion == "action_required"
+    last = verified(world)["steps"][-1]
+    assert not last["proved"] and "tests/test_more.py::test_more failed" in last["findings"][0]["message"]
 
     world.push({"tests/test_more.py": "def test_more():\n    assert 1 == 1\n"}, "ada")
     world.pending.clear()
     take_main_in(world)
     assert "### Ready for review" in world.status_comment().body
+    assert world.checks()[-1].conclusion == "success"
+    assert verified(world)["all_proved"], "what one merge broke, the next has mended"
     world.push({"other.py": "TWO = 2\n"}, "ada")
     world.pending.clear()
     take_main_in(world, {"slipped_in.py": "THREE = 3\n"})
     assert "### Changed after the last step" in world.status_comment().body
+    assert world.checks()[-1].conclusion == "action_required"
+    assert not verified(world)["steps"][-1]["proved"]

@@ -9,6 +9,7 @@ from prd2pr.core.evidence import Finding
 from prd2pr.core.wording import count
 
 DRAFT = "draft"
+BASE_HOLDS = "what passed on either side passes"
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,8 @@ class Checked:
     phase: str = ""
     claimed: str = ""  # "accepted" or "draft", or nothing where no step is claimed
     findings: tuple[Finding, ...] = ()
-    proved_with: str = ""  # the step whose gate has judged this commit together with its own
+    proved_with: str = ""  # the step whose gate has judged this commit together with its own, or a later base merge
+    base_merge: bool = False  # no step: git's own merge of the base, with which the suite holds
 
     @property
     def draft(self) -> bool:
@@ -37,12 +39,12 @@ class Checked:
 
     @property
     def proved(self) -> bool:
-        return bool(self.proved_with or (self.step and not self.draft)) and self.sound
+        return bool(self.proved_with or self.base_merge or (self.step and not self.draft)) and self.sound
 
     @property
     def unproven(self) -> bool:
         """Nobody has claimed that a gate has judged it, and none has."""
-        return not self.proved_with and (not self.step or (self.draft and self.sound))
+        return not (self.proved_with or self.base_merge) and (not self.step or (self.draft and self.sound))
 
     @property
     def mark(self) -> str:
@@ -50,7 +52,7 @@ class Checked:
 
     def with_step(self, step: Checked) -> Checked:
         """Nobody claimed it for this commit alone; the gate of the step has judged it."""
-        return replace(self, proved_with=step.step, findings=()) if self.unproven else self
+        return replace(self, proved_with=step.step or step.commit[:10], findings=()) if self.unproven else self
 
     def as_json(self) -> dict[str, object]:
         return {
@@ -60,6 +62,7 @@ class Checked:
             "claimed": self.claimed or None,
             "proved": self.proved,
             "proved_with": self.proved_with or None,
+            "base_merge": self.base_merge,
             "findings": [finding.model_dump() for finding in self.findings],
         }
 
@@ -73,6 +76,8 @@ def total_line(checked: Sequence[Checked]) -> str:
     parts = [f"{sum(each.proved for each in steps)} of {count(len(steps), 'step')}"]
     if with_steps := sum(bool(each.proved_with) for each in checked):
         parts.append(f"{count(with_steps, 'commit')} proved as part of a step")
+    if merges := sum(each.base_merge for each in checked):
+        parts.append(f"{count(merges, 'merge')} of the base: {BASE_HOLDS}")
     strangers = sum(each.unproven and not each.draft for each in checked)
     if strangers:
         parts.append(f"{count(strangers, 'commit')} {'claims' if strangers == 1 else 'claim'} no step: unproven")

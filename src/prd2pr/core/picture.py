@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from prd2pr.core.ahead import Ahead, Due, Outlook, ahead, order_story
 from prd2pr.core.approval import ApprovalMode
+from prd2pr.core.checked import BASE_HOLDS
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Proof
 from prd2pr.core.found import Found
@@ -250,6 +251,8 @@ def judged_with(commit: CommitFacts, otherwise: str, link: str) -> CommitRow:
     """Work that no step claims for this commit alone: a person's, or a draft."""
     if commit.proved_with:
         return commit_row(commit, f"proven as part of {commit.proved_with}", "proven", link)
+    if commit.base_merge:
+        return commit_row(commit, f"the base merged in: {BASE_HOLDS}", "proven", link)
     return commit_row(commit, otherwise, "unproven", link)
 
 

@@ -31,6 +31,7 @@ class CommitFacts:
     patch: str = ""
     files: tuple[str, ...] = ()
     proved_with: str = ""  # the step whose gate has judged it together with its own commit: calc-1/2
+    base_merge: bool = False  # git's own merge of the base, with which the suite holds
 
 
 @dataclass(frozen=True)

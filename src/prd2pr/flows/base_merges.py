@@ -1,23 +1,59 @@
-"""The base branch, merged into a finished one: nobody's work, so no gate judges it; but the suite has to hold."""
+"""The base branch, merged in: nobody's work, so no gate judges it; but the suite has to hold."""
 
 from __future__ import annotations
 
+from prd2pr.core.layout import PRDS
 from prd2pr.core.merged_suite import broken_by_merge
-from prd2pr.flows.peoples_work import unjudged
+from prd2pr.flows.peoples_work import ENDS, first_parents, keeps_code, step_of, unjudged
 from prd2pr.flows.session import Session
 from prd2pr.flows.start import start_of
-from prd2pr.ports import RunRequest
+from prd2pr.ports import RunRequest, TestRunner
 from prd2pr.repo.git import CommitInfo, Git
+
+Merges = tuple[CommitInfo, ...]
 
 
 def takes_base_in(git: Git, commit: CommitInfo, base: str) -> bool:
     """A merge of what the base holds, and exactly what git itself makes of the two: nobody wrote anything into it."""
     if len(commit.parents) != 2 or not git.is_ancestor(commit.parents[1], base):
         return False
-    return git.merged_tree(*commit.parents) == git.tree(commit.sha)
+    return git.merged_tree(*commit.parents) == git.tree(commit.sha) and keeps_own_state(git, commit)
 
 
-def only_base_since(session: Session, head: str) -> tuple[CommitInfo, ...]:
+def keeps_own_state(git: Git, commit: CommitInfo) -> bool:
+    """The base brings other PRDs' state along. What it brings of one that this branch works on is no plain merge."""
+    ours, theirs = commit.parents
+    left = git.merge_base(ours, theirs)
+    return left is not None and prds_changed(git, left, ours).isdisjoint(prds_changed(git, ours, commit.sha))
+
+
+def prds_changed(git: Git, old: str, new: str) -> set[str]:
+    places = (change.path for change in git.diff(git.tree(old), git.tree(new)) if change.path.startswith(f"{PRDS}/"))
+    return {path.removeprefix(f"{PRDS}/").split("/")[0] for path in places}
+
+
+def merges_to(git: Git, commit: CommitInfo, base: str) -> Merges:
+    """This merge of the base and those right before it, the oldest first: one can mend what another broke."""
+    if not takes_base_in(git, commit, base):
+        return ()
+    found = [commit]
+    for each in first_parents(git, commit.parents[0]):
+        step = step_of(each)
+        if takes_base_in(git, each, base):
+            found.append(each)
+        elif (step and step.phase in ENDS) or len(each.parents) != 1 or not keeps_code(git, each):
+            break
+    return tuple(reversed(found))
+
+
+def broken_in(git: Git, runner: TestRunner, merges: Merges) -> tuple[str, ...]:
+    """Why the suite does not hold after the last of them; empty: what passed on any side passes."""
+    sides = dict.fromkeys((merges[0].parents[0], *(merge.parents[1] for merge in merges)))
+    before = [runner.run(RunRequest(code_tree=git.code_tree(side))) for side in sides]
+    return broken_by_merge(before, runner.run(RunRequest(code_tree=git.code_tree(merges[-1].sha))))
+
+
+def only_base_since(session: Session, head: str) -> Merges:
     """The merges, where nothing else has changed the code since the last step."""
     git = session.git
     commits = unjudged(git, head, session.rules)
@@ -25,15 +61,15 @@ def only_base_since(session: Session, head: str) -> tuple[CommitInfo, ...]:
     return commits if all(takes_base_in(git, commit, base) for commit in commits) else ()
 
 
-def holds_with_base(session: Session, head: str) -> bool:
-    """Whether all that changed since the last step is the base, and what passed on either side passes on both."""
-    merges = only_base_since(session, head)
-    if not merges:
-        return False
-    git = session.git
-    sides = dict.fromkeys((merges[0].parents[0], *(merge.parents[1] for merge in merges)))
-    before = [session.runner.run(RunRequest(code_tree=git.code_tree(side))) for side in sides]
-    broken = broken_by_merge(before, session.runner.run(RunRequest(code_tree=git.code_tree(head))))
-    for why in broken[:10]:
-        session.progress.say("note", text=f"with the base merged in: {why}")
-    return not broken
+def held_merges(session: Session, head: str) -> frozenset[str]:
+    """The branch's merges of the base with which the suite holds, by the rule that `verify` has."""
+    git, held = session.git, set[str]()
+    base = start_of(git, head).commit
+    for commit in reversed(git.log(f"{base}..{head}")):
+        merges = () if commit.sha in held else merges_to(git, commit, base)
+        broken = broken_in(git, session.runner, merges) if merges else ()
+        for why in broken[:10]:
+            session.progress.say("note", text=f"with the base merged in: {why}")
+        if not broken:
+            held |= {merge.sha for merge in merges}
+    return frozenset(held)

@@ -16,7 +16,7 @@ from prd2pr.core.said.answers import Answer, Carried, Failed, Illegal, NotNow
 from prd2pr.core.said.markers import is_proved_in, status_marker, tracking_marker, waiting_marker
 from prd2pr.core.said.status import RAISE_THE_LIMIT, Refuted
 from prd2pr.errors import BranchMoved, HubProblem, Prd2prError, SpendLimit, StateProblem, Stopped
-from prd2pr.flows.base_merges import holds_with_base
+from prd2pr.flows.base_merges import held_merges
 from prd2pr.flows.ci_watch import stopped_by_ci
 from prd2pr.flows.drain import Inbox, Taken
 from prd2pr.flows.drive import drive, head_of, what_is_next
@@ -46,7 +46,7 @@ class PrdRun:
     failed: Prd2prError | None = None  # what the last command failed by
     refused: str = ""  # the last command that was not carried out, and why
     proofs: dict[str, Refuted | None] = field(default_factory=dict)  # of a head: what came of proving it again
-    held: dict[str, bool] = field(default_factory=dict)  # of a head: whether the suite holds with the base merged in
+    held: dict[str, frozenset[str]] = field(default_factory=dict)  # of a head: merges of the base that the suite stands
     tracking: int | None = None  # the tracking issue's number; None: not looked for yet
 
 
@@ -285,7 +285,7 @@ def shown(run: PrdRun, rest: Rest | None, problem: Prd2prError | None = None) ->
         run.host.run_url,
         lambda head: proved_again(run, head),
         told=run.told,
-        holds=lambda head: holds_still(run, head),
+        held=lambda head: held_now(run, head),
     )
 
 
@@ -296,9 +296,9 @@ def proved_again(run: PrdRun, head: str) -> Refuted | None:
     return run.proofs[head]
 
 
-def holds_still(run: PrdRun, head: str) -> bool:
+def held_now(run: PrdRun, head: str) -> frozenset[str]:
     if head not in run.held:
-        run.held[head] = holds_with_base(run.session, head)
+        run.held[head] = held_merges(run.session, head)
     return run.held[head]
 
 

@@ -43,9 +43,9 @@ def picture_of(
     following: Ahead | None = None,
     patches: bool = True,
     rules: PathRules = CONVENTIONS,
-    holds: bool = False,
+    held: frozenset[str] = frozenset(),
 ) -> PullPicture:
-    """`holds`: what came after the last step was looked at, and need not be judged.
+    """`held`: merges of the base that were looked at, and need not be judged.
 
     `head`: another commit than the branch's. Without `patches` no diff is read: a code host shows its own."""
     git = store.git
@@ -54,7 +54,7 @@ def picture_of(
     assert state.prd is not None, "only a planned PRD is published"
     base = start_of(git, head).commit
     cycles = {story: cycle for story in state.cycle_ids if (cycle := state.cycle(story)) is not None}
-    steps, strangers = commits_of(git, base, head, store.prd_id, patches=patches)
+    steps, strangers = commits_of(git, base, head, store.prd_id, patches=patches, held=held)
     models = [run.model for run_id in state.run_ids() if (run := state.run(run_id)) is not None]
     return picture(
         state.prd,
@@ -73,12 +73,12 @@ def picture_of(
         strangers=strangers,
         refused_writes=writes_of(cycles),
         planning=planning_cost(state, cycles),
-        unjudged=0 if holds else len(unjudged(git, head, rules)),
+        unjudged=sum(commit.sha not in held for commit in unjudged(git, head, rules)),
     )
 
 
 def commits_of(
-    git: Git, base: str, head: str, prd: str, *, patches: bool = True
+    git: Git, base: str, head: str, prd: str, *, patches: bool = True, held: frozenset[str] = frozenset()
 ) -> tuple[dict[tuple[str, int], CommitFacts], tuple[CommitFacts, ...]]:
     steps: dict[tuple[str, int], CommitFacts] = {}
     strangers = []
@@ -87,8 +87,8 @@ def commits_of(
     for commit in line:
         step = read_step(commit.trailers)
         facts = commit_facts(git, before, commit, step) if patches else bare_facts(commit)
-        facts = replace(facts, proved_with=proved_with.get(commit.sha, ""))
-        if step and step.prd == prd:
+        facts = replace(facts, proved_with=proved_with.get(commit.sha, ""), base_merge=commit.sha in held)
+        if step and step.prd == prd and commit.sha not in held:
             steps[step.story, step.n] = facts
         else:
             strangers.append(facts)

@@ -70,7 +70,7 @@ class Shown:
     commit_url: str = ""  # https://github.com/octo/calc/commit/
     run_url: str = ""
     prove: Callable[[str], Refuted | None] = lambda _: None  # asked of a head whose stories are all settled
-    holds: Callable[[str], bool] = lambda _: False  # asked of one that somebody has changed since
+    held: Callable[[str], frozenset[str]] = lambda _: frozenset()  # merges of the base that the suite stands
     told: bool = False  # of the problem, in a comment of its own
 
 
@@ -173,8 +173,8 @@ def begin(hub: Hub, seen: Shown) -> Showing:
     state = session.store.load(head)
     assert state.prd is not None, "only a planned PRD is shown"
     made = pictured(session, state)
-    if made.unjudged and made.tone in SETTLED_TONES and seen.problem is None and seen.holds(head):
-        made = pictured(session, state, holds=True)
+    if made.unproven and made.tone in SETTLED_TONES and seen.problem is None:
+        made = pictured(session, state, held=seen.held(head))
     found = None
     if made.tone in SETTLED_TONES and seen.problem is not None:
         made = replace(made, tone="blocked")  # it may be the proof itself that failed: nothing is certified now
@@ -186,7 +186,7 @@ def begin(hub: Hub, seen: Shown) -> Showing:
     return showing
 
 
-def pictured(session: Session, state: BranchState, *, holds: bool = False) -> PullPicture:
+def pictured(session: Session, state: BranchState, *, held: frozenset[str] = frozenset()) -> PullPicture:
     return picture_of(
         session.store,
         session.branch,
@@ -196,7 +196,7 @@ def pictured(session: Session, state: BranchState, *, holds: bool = False) -> Pu
         following=what_is_ahead(session, state),
         rules=session.rules,
         patches=False,
-        holds=holds,
+        held=held,
     )
 
 

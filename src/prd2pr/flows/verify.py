@@ -24,6 +24,7 @@ from prd2pr.core.policy import may_write, policy_for
 from prd2pr.core.records import HeldOut, Phase
 from prd2pr.core.sameness import differences
 from prd2pr.errors import IllegalCommand, InputInvalid, StateProblem
+from prd2pr.flows.base_merges import Merges, broken_in, merges_to
 from prd2pr.flows.claims import Claim, error, record_findings
 from prd2pr.flows.decided_claims import decision_of
 from prd2pr.flows.gather import Gathering, gather
@@ -94,6 +95,7 @@ class Verifier:
     policy: GatePolicy
     on_checked: Callable[[Checked], None]
     beside: tuple[Gathering, ...] = ()  # one for each further worker, since a runner serves one run at a time
+    base: str = ""  # where the range begins: what lies before it needs no proof
 
     def verify(self, base: str, head: str) -> list[Checked]:
         """Every commit of the range: steps along first parents, and all that a merge brought in beside them."""
@@ -104,7 +106,8 @@ class Verifier:
         for each in done:
             self.on_checked(each)
         held: list[Checked] = []  # told once it is known whether a later step has judged them too
-        for checked, covered in side_by_side([self.check, *self.others()], line):
+        based = replace(self, base=base)
+        for checked, covered in side_by_side([based.check, *based.others()], line):
             held = [each.with_step(checked) if each.commit in covered else each for each in held]
             held.append(checked)
             if checked.phase in GATED or not any(each.unproven for each in held):
@@ -123,6 +126,9 @@ class Verifier:
     def check(self, commit: CommitInfo) -> tuple[Checked, set[str]]:
         """What is so of a commit, and which commits before it are proved together with it."""
         step = read_step(commit.trailers)
+        merges = merges_to(self.git, commit, self.base) if self.base else ()
+        if merges:
+            return self.base_merged(merges)
         if step is None:
             return unproven(commit, "no step is claimed for this commit: nobody has proved it"), set()
         if len(commit.parents) != 1:
@@ -138,6 +144,14 @@ class Verifier:
         name = f"{step.prd}/{step.story}/{step.n}"
         checked = Checked(commit.sha, commit.subject, name, step.phase.value, claimed, tuple(findings))
         return checked, covered if checked.proved else set()
+
+    def base_merged(self, merges: Merges) -> tuple[Checked, set[str]]:
+        """Nobody wrote anything into it; whether all works together is seen by running the tests."""
+        commit = merges[-1]
+        broken = broken_in(self.git, self.gathering.runner, merges)
+        if broken:
+            return unproven(commit, f"with the base merged in: {'; '.join(broken[:3])}"), set()
+        return Checked(commit.sha, commit.subject, base_merge=True), {each.sha for each in merges[:-1]}
 
     def findings(self, claim: Claim) -> Iterator[Finding]:
         wrong = [*record_findings(claim)]

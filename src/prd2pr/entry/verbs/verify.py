@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from prd2pr.core.checked import Checked, all_proved, as_json, total_line, warnings_of
+from prd2pr.core.checked import BASE_HOLDS, Checked, all_proved, as_json, total_line, warnings_of
 from prd2pr.core.said.answers import ReportRow, VerifyReport
 from prd2pr.core.statement import Statements
 from prd2pr.core.wording import count
@@ -155,6 +155,8 @@ def shown(checked: Checked) -> str:
     lines = [f"{checked.mark:<8}  {checked.commit[:10]}  {checked.subject}"]
     if checked.proved_with:
         lines.append(f"          proved as part of {checked.proved_with}")
+    elif checked.base_merge:
+        lines.append(f"          the base merged in, as git itself does it: {BASE_HOLDS}")
     elif checked.draft and checked.unproven:
         lines.append("          a draft: no gate has judged it yet")
     for finding in checked.errors:
@@ -205,6 +207,12 @@ def report(options: argparse.Namespace, job: VerifyJob | None, proved: list[Prov
         job.tell(text, [each for one in proved for each in one.checked], all_proved=all(one.all for one in proved))
 
 
+def proof_of(checked: Checked) -> str:
+    if checked.proved_with:
+        return f"proved as part of {checked.proved_with}"
+    return f"the base merged in: {BASE_HOLDS}" if checked.base_merge else checked.mark
+
+
 def report_of(one: Proved) -> VerifyReport:
     rows = (
         ReportRow(
@@ -212,7 +220,7 @@ def report_of(one: Proved) -> VerifyReport:
             each.subject,
             each.step,
             each.phase,
-            f"proved as part of {each.proved_with}" if each.proved_with else each.mark,
+            proof_of(each),
             each.errors,
         )
         for each in one.checked
