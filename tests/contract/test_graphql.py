@@ -11,6 +11,7 @@ from contract.graphql_schema import GraphqlContract
 from contract.tour import R
 from fakes.github import FakeGitHub, transport
 from fakes.github.graphql_text import NotGraphQL, parse
+from prd2pr.forges.github.commits import MOVE
 from prd2pr.forges.github.open import open_hub
 from prd2pr.forges.github.tokens import GivenToken
 
@@ -35,12 +36,20 @@ def commit_input(fake: FakeGitHub) -> dict[str, Any]:
     }
 
 
+def move_input(fake: FakeGitHub) -> dict[str, Any]:
+    repo = fake.repo("octo/calc")
+    main = fake.bare(repo).heads()["main"]
+    update = {"name": "refs/heads/main", "beforeOid": main, "afterOid": main, "force": False}
+    return {"repositoryId": f"R_{repo.id}", "refUpdates": [update]}
+
+
 def test_all_that_the_fake_knows_is_in_githubs_schema(graphql: GraphqlContract, fake: FakeGitHub) -> None:
     pull = ask(fake, "POST", f"{R}/pulls", new_pull()).value["node_id"]
     ready = DRAFT.replace("convertPullRequestToDraft", "markPullRequestReadyForReview")
     asked = (
         {"query": COMMIT, "variables": {"input": commit_input(fake)}},
         {"query": DRAFT, "variables": {"id": pull}},
+        {"query": MOVE, "variables": {"input": move_input(fake)}},
         {"query": ready, "variables": {"id": pull}},
         {"query": "query { viewer { login databaseId id } }"},
     )

@@ -1,4 +1,4 @@
-"""The GraphQL door: three mutations, and the query for who one is. Errors come under status 200, as they do there."""
+"""The GraphQL door: four mutations, and the query for who one is. Errors come under status 200, as they do there."""
 
 from __future__ import annotations
 
@@ -136,6 +136,31 @@ def create_commit(ask: Ask, given: Json) -> Json:
     return {"commit": facts, "ref": {"name": branch, "target": {"oid": sha}}, "clientMutationId": None}
 
 
+def update_refs(ask: Ask, given: Json) -> Json:
+    """All or none, each only from where it is said to be."""
+    if set(given) - {"repositoryId", "refUpdates", "clientMutationId"}:
+        raise Wrong("undefinedField", f"input is {sorted(given)}")
+    repo = next(
+        (each for each in ask.fake.state.repositories.values() if f"R_{each.id}" == given["repositoryId"]), None
+    )
+    if repo is None:
+        raise Wrong("NOT_FOUND", f"Could not resolve to a node with the global id of '{given['repositoryId']}'")
+    _may(ask, repo, "contents:write")
+    bare, (update,) = ask.fake.bare(repo), given["refUpdates"]
+    name, old, new = update["name"], update.get("beforeOid"), update["afterOid"]
+    there = bare.refs().get(name)
+    if not bare.has(new, "commit"):
+        raise Wrong("UNPROCESSABLE", "Object does not exist")
+    if name.removeprefix("refs/heads/") in repo.protected:
+        raise Wrong("UNPROCESSABLE", f"Repository rule violations found: cannot update this protected ref: {name}")
+    if there is None or (old and there != old):
+        raise Wrong("UNPROCESSABLE", f"Reference update rejected: {name} is not at {old}")
+    if not update.get("force") and not bare.is_ancestor(there, new):
+        raise Wrong("UNPROCESSABLE", "Update is not a fast forward")
+    bare.move(name, new, there)
+    return {"clientMutationId": None}
+
+
 def _branch(ask: Ask, given: Json) -> tuple[Repository, str]:
     repo = ask.fake.state.repositories.get(str(given.get("repositoryNameWithOwner", "")).lower())
     if repo is None or set(given) - {"repositoryNameWithOwner", "branchName"}:
@@ -161,6 +186,7 @@ MUTATIONS = {
     "convertPullRequestToDraft": to_draft,
     "markPullRequestReadyForReview": to_ready,
     "createCommitOnBranch": create_commit,
+    "updateRefs": update_refs,
 }
 QUERIES = {"viewer": viewer}
 ROUTES = (

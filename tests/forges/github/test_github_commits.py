@@ -150,10 +150,21 @@ def test_somebody_was_quicker_at_the_last_moment(github: World, clone: Clone, wr
     new = clone.write({"c": b"1"})
     facts = github.bare.commit(old)
     theirs = github.bare.write_commit(facts.tree, [old], "theirs", facts.author, facts.committer)
-    github.fake.faults.add(Calls(before=lambda: move_by_hand(github, theirs)), "PATCH */git/refs/*")
+    github.fake.faults.add(Calls(before=lambda: move_by_hand(github, theirs)), "POST /graphql")
     with pytest.raises(BranchMoved):
         writer.move(BRANCH, new, old)
     assert head(github) == theirs
+
+
+def test_a_branch_that_was_forced_back_at_the_last_moment_is_not_written_over(
+    github: World, clone: Clone, writer: ApiWriter
+):
+    old = head(github)
+    new, back = clone.write({"c": b"1"}), github.bare.git("rev-parse", f"{old}^").strip()
+    github.fake.faults.add(Calls(before=lambda: move_by_hand(github, back)), "POST /graphql")
+    with pytest.raises(BranchMoved):
+        writer.move(BRANCH, new, old)
+    assert head(github) == back
 
 
 def test_the_branch_was_deleted(github: World, clone: Clone, writer: ApiWriter):
@@ -178,7 +189,7 @@ def test_another_made_the_branch_at_the_last_moment(github: World, clone: Clone,
 
 @pytest.mark.parametrize("fault", [Broken(502), DropBefore(), DropAfter(), SecondaryLimit(3)], ids=repr)
 @pytest.mark.parametrize(
-    "pattern", ["POST */git/blobs", "POST */git/trees", "POST */git/commits", "PATCH */git/refs/*", "GET */git/ref/*"]
+    "pattern", ["POST */git/blobs", "POST */git/trees", "POST */git/commits", "POST /graphql", "GET */git/ref/*"]
 )
 def test_one_commit_lands_whatever_happens(github: World, clone: Clone, writer: ApiWriter, fault, pattern: str):
     old = head(github)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from prd2pr.errors import BranchMoved, HubProblem, ScopeMissing, TreeDiffers, WorkflowFilesLocked
-from prd2pr.forges.github.exchange import Answer, Call
+from prd2pr.forges.github.exchange import Answer, Call, path
 from prd2pr.forges.github.problems import WORKFLOW_FILES
 from prd2pr.forges.github.wire import Wire, good
 
@@ -19,6 +19,7 @@ ENTRIES = 400  # of a tree in one request
 BYTES = 5_000_000  # of texts in one request
 PLAIN_FILE, SUBMODULE = "100644", "160000"
 WORKFLOWS = ".github/workflows/"
+MOVE = "mutation($input: UpdateRefsInput!) { updateRefs(input: $input) { clientMutationId } }"
 
 
 @dataclass(frozen=True)
@@ -114,12 +115,12 @@ class ApiWriter:
 
     def _entry(self, change: FileChange) -> dict[str, Any]:
         """Text goes along with the tree: GitHub counts every object that is made by itself."""
-        path = utf8(change.path)
+        name = utf8(change.path)
         if change.blob is None:
-            return {"path": path, "mode": PLAIN_FILE, "type": "blob", "sha": None}
+            return {"path": name, "mode": PLAIN_FILE, "type": "blob", "sha": None}
         if change.mode == SUBMODULE:
-            return {"path": path, "mode": SUBMODULE, "type": "commit", "sha": change.blob}
-        entry: dict[str, Any] = {"path": path, "mode": change.mode, "type": "blob"}
+            return {"path": name, "mode": SUBMODULE, "type": "commit", "sha": change.blob}
+        entry: dict[str, Any] = {"path": name, "mode": change.mode, "type": "blob"}
         content = self._local.content(change.blob)
         try:
             return {**entry, "content": content.decode("utf-8")}
@@ -137,17 +138,28 @@ class ApiWriter:
         return None if found is None else str(found["object"]["sha"])
 
     def _point(self, branch: str, new: str, old: str | None) -> None:
-        """By compare-and-swap: GitHub refuses what is no fast-forward, and to make a branch that is there."""
+        """By compare-and-swap: GitHub refuses to make a branch that is there, and to move one that is elsewhere.
+
+        REST asks only for a fast-forward, and would write over a branch that somebody has just forced back.
+        """
         if old is None:
             call = Call("POST", self._wire.at("git", "refs"), body={"ref": f"refs/heads/{branch}", "sha": new})
         else:
-            address = self._wire.at("git", "refs", "heads", *branch.split("/"))
-            call = Call("PATCH", address, body={"sha": new, "force": False})
+            update = {"name": f"refs/heads/{branch}", "beforeOid": old, "afterOid": new, "force": False}
+            given = {"repositoryId": self._node(), "refUpdates": [update]}
+            call = Call("POST", "/graphql", body={"query": MOVE, "variables": {"input": given}})
         done = self._wire.attempt(call, lambda: True if self._head(branch) == new else None)
-        if isinstance(done, Answer) and done.status in {404, 409, 422} and self._head(branch) != old:
-            raise _moved(branch)
-        if isinstance(done, Answer):
+        if not isinstance(done, Answer):
+            return
+        try:
             good(call, done)
+        except HubProblem as problem:
+            if self._head(branch) != old:
+                raise _moved(branch) from problem
+            raise
+
+    def _node(self) -> str:
+        return str(self._wire.get(path("repos", self._wire.owner, self._wire.name))["node_id"])
 
 
 def in_parts(entries: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
@@ -164,17 +176,17 @@ def in_parts(entries: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     return parts
 
 
-def utf8(path: str) -> str:
+def utf8(name: str) -> str:
     """git takes any bytes for a name, JSON does not."""
     try:
-        path.encode("utf-8")
+        name.encode("utf-8")
     except UnicodeEncodeError:
         raise HubProblem(
             "a file's name is not UTF-8, and GitHub's API takes no other",
-            where=ascii(path),
+            where=ascii(name),
             remedy="Set `commit: git` in `.prd2pr.yml`, or rename the file.",
         ) from None
-    return path
+    return name
 
 
 def _workflow_files(call: Call) -> WorkflowFilesLocked:

@@ -195,6 +195,8 @@ def permission_line(call: Call, answer: Answer) -> str:
     named = re.match(r"\s*([a-z_]+)=(read|write|admin)", answer.headers.get("x-accepted-github-permissions", ""))
     if named is not None:
         return f"{named[1].replace('_', '-')}: {named[2]}"
+    if call.path == "/graphql" and "updateRefs" in str(call.body):
+        return "contents: write"
     return next((line for pattern, line in PERMISSIONS if re.search(pattern, call.path)), "contents: write")
 
 
