@@ -19,7 +19,8 @@
     │   ├── UnknownRevision                                                                    exit 2
     │   ├── BranchMoved
     │   ├── BranchInUse
-    │   └── SecretFound            the commit would publish a secret of the job
+    │   ├── SecretFound            the commit would publish a secret of the job
+    │   └── StepsLost              somebody deleted the branch or moved it back meanwhile
     ├── IllegalCommand             a machine does not allow this now                           exit 1
     ├── CannotJudge                the tests could not be run, so there is no verdict          exit 2
     ├── ModelProblem               a model call failed for good                                exit 1
@@ -143,6 +144,10 @@ class BranchInUse(BranchProblem):
 
 class SecretFound(BranchProblem):
     code = "ERR504"
+
+
+class StepsLost(BranchProblem):
+    code = "ERR505"
 
 
 class IllegalCommand(Prd2prError):

@@ -300,3 +300,11 @@ def test_a_draft_takes_advice(name):
     (named,) = parse_comment(f"/tdd {name} auth-2 round half up")
     assert (quoted.stories, quoted.text) == ((), "round half up")
     assert (named.stories, named.text) == (("auth-2",), "round half up")
+
+
+@pytest.mark.parametrize("line", ["/tdd status", "/tdd nxt", "/aprove", "/backlog prioritize"])
+def test_one_comment_brings_few_answers_and_the_last_says_that_the_rest_was_not_read(line):
+    *heard, last = parse_comment("\n\n".join([line] * 30))
+    assert len(heard) == 5
+    assert isinstance(last, BadArguments) and "from here on nothing was read" in last.problem
+    assert len(parse_comment("\n\n".join(["/tdd next"] * 10))) == 10

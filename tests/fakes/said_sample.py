@@ -55,7 +55,7 @@ from prd2pr.core.said.answers import (
 )
 from prd2pr.core.said.checks import CheckView
 from prd2pr.core.said.markers import status_marker, story_marker, tracking_marker, waiting_marker
-from prd2pr.core.said.over import OverView
+from prd2pr.core.said.over import HaltedView, OverView
 from prd2pr.core.said.plans import PlanDiff, plan_view
 from prd2pr.core.said.status import NotProved, Refuted, status_view
 from prd2pr.core.said.tracking import tracking_view
@@ -64,6 +64,7 @@ from prd2pr.errors import SetupProblem
 from prd2pr.flows.show_proof import as_refuted
 from prd2pr.forges.said import (
     check_text,
+    halted_text,
     needed_text,
     over_text,
     status_text,
@@ -415,7 +416,13 @@ def over_views() -> dict[str, str]:
         "merged_early": replace(closed, merged=True, path=path),
         "merged_issue": replace(closed, merged=True, settled=5),
     }
-    return {f"over_{name}": over_text(view, marks=[status_marker("loyalty")]) for name, view in shown.items()}
+    reason = "prd2pr/loyalty was deleted, and is not made again"
+    halted = HaltedView("Loyalty points", reason, "restore the branch of #7, or close it")
+    marks = [status_marker("loyalty")]
+    return {
+        **{f"over_{name}": over_text(view, marks=marks) for name, view in shown.items()},
+        "halted": halted_text(halted, marks=marks),
+    }
 
 
 def check_views(picture: PullPicture) -> dict[str, str]:

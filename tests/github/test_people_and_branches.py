@@ -48,7 +48,7 @@ def test_a_branch_that_was_forced_back_is_left_alone_and_that_is_said_once(start
     assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
     started.comment(number, "/tdd next", by="wendy")
     assert started.act().outputs["outcome"] == "waiting"
-    assert len(told(started, number, "somebody forced it back")) == 2  # once of its own, once to the command
+    assert len(told(started, number, "somebody forced it back")) == 3  # in the status, of its own, to the command
     assert started.bare.heads()[started.branch] == forced
     started.bare.git("update-ref", f"refs/heads/{started.branch}", last)  # put right again
     started.comment(number, "/tdd next", by="wendy")
@@ -68,7 +68,7 @@ def test_what_is_closed_or_deleted_stays_so_until_somebody_opens_it_again(starte
     started.delete_branch(started.branch, by="wendy")
     started.tick()
     started.push_prd("prds/calc.md", PRD + "\nMore words.\n")
-    assert [acted.outputs["outcome"] for acted in started.settle()] == ["waiting", "waiting", "waiting"]
+    assert [acted.outputs["outcome"] for acted in started.settle()] == ["waiting", "nothing-to-do", "waiting"]
     assert (len(started.pulls()), started.branch in started.bare.heads()) == (1, False)
     started.bare.git("update-ref", f"refs/heads/{started.branch}", head)
     reopen(started, pull.number)
@@ -130,7 +130,7 @@ def test_the_second_pull_request_of_a_prd_is_over_once_it_is_squashed(started):
     started.push({"late.txt": "1\n"}, "max", branch=started.branch)
     started.pending.clear()
     started.tick()
-    assert started.act().outputs["outcome"] == "done"
+    assert started.act().outputs["outcome"] == "nothing-to-do"
     assert [row.state for row in started.pulls()] == ["closed", "closed"]
 
 

@@ -22,6 +22,7 @@ __all__ = ["COMMANDS", "FIRST_WORDS", "BadArguments", "Command", "CommandSpec", 
            "parse_comment"]  # fmt: skip
 
 MOST_COMMANDS = 20  # in one comment; each may cost a model call
+MOST_ANSWERS = 5  # to one comment: lines that only ask, or are not understood, bring a comment each
 LONGEST_TEXT = 10_000
 LOWEST_PRIORITY = 5
 
@@ -101,7 +102,9 @@ def parse_comment(body: str) -> tuple[Parsed, ...]:
         if parsed is None:
             continue
         if len(found) == MOST_COMMANDS:
-            return (*found, _too_many(parsed))
+            return (*found, _too_many(parsed, f"{MOST_COMMANDS} commands"))
+        if _is_answered(parsed) and sum(map(_is_answered, found)) == MOST_ANSWERS:
+            return (*found, _too_many(parsed, f"{MOST_ANSWERS} lines that only ask or are not understood"))
         found.append(parsed)
     return tuple(found)
 
@@ -162,14 +165,15 @@ def _meant(word: str, known: list[str]) -> str:
     return begun[0] if len(begun) == 1 else closest(word, known)
 
 
-def _too_many(parsed: Parsed) -> UnknownCommand | BadArguments:
-    if isinstance(parsed, UnknownCommand):
-        return parsed
-    return BadArguments(
-        parsed.name,
-        f"one comment holds at most {MOST_COMMANDS} commands; from here on nothing was read",
-        parsed.written,
-    )
+def _is_answered(parsed: Parsed) -> bool:
+    """By a comment, whatever comes of it: what changes something shows in the status comment."""
+    return not isinstance(parsed, Command) or parsed.reads
+
+
+def _too_many(parsed: Parsed, most: str) -> BadArguments:
+    name = "tdd help" if isinstance(parsed, UnknownCommand) else parsed.name
+    problem = f"one comment holds at most {most}; from here on nothing was read"
+    return BadArguments(name, problem, parsed.written)
 
 
 # --- arguments --------------------------------------------------------------------------------------------------------

@@ -137,6 +137,12 @@ KINDS: tuple[ErrorKind, ...] = (
         "Look at the file that the message names and at what the story's tests do, then renew the secret: code that could read it could have sent it elsewhere. If the value is an ordinary word, rename its variable: whatever is named token, key, secret, password, credential or PAT is taken for a secret.",
     ),
     ErrorKind(
+        errors.StepsLost,
+        "the branch lost proved steps",
+        "Somebody deleted the branch or moved it back while prd2pr worked on it. Nothing was written over it.",
+        "Put it back, or go on from where it is now: the message says how.",
+    ),
+    ErrorKind(
         errors.IllegalCommand,
         "not allowed now",
         "The state machine does not allow this command in the current state.",

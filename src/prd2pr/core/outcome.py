@@ -44,6 +44,7 @@ class Ending:
     usd: float | None = 0.0
     tokens: int = 0
     where: str = ""  # file and line that a person has to look at
+    news: bool = True  # what a run finds as an earlier one has told it is none
 
     @property
     def failed(self) -> bool:

@@ -10,7 +10,7 @@ from prd2pr.core.decide import Rest
 from prd2pr.core.evidence import Finding, Verdict
 from prd2pr.core.next_step import ended_by_count
 from prd2pr.core.records import Cycle, CycleState, Phase, Spend, Story
-from prd2pr.errors import BranchInUse, BranchMoved, BranchProblem, SecretFound, StateCorrupted
+from prd2pr.errors import BranchInUse, BranchMoved, SecretFound, StateCorrupted, StepsLost
 from prd2pr.flows.attempts import Judged, Position, Stuck, note_refusal
 from prd2pr.flows.commits import commit_block, commit_crossing, commit_plan, commit_retry
 from prd2pr.flows.hand_edits import refuse_hand_edits
@@ -58,7 +58,7 @@ def drive(session: Session, max_steps: int | None = None) -> Driven:
                 races += 1
                 if races >= RACES:
                     raise
-                refuse_lost_steps(session)
+                refuse_lost_steps(session, session.log.landed)
                 session.journal.follow(before, head_of(session))
                 refuse_hand_edits(session, moved=True)
                 session.progress.say("note", text="the branch moved meanwhile; reading it again")
@@ -72,14 +72,14 @@ def drive(session: Session, max_steps: int | None = None) -> Driven:
         return Driven(head_of(session), steps, what_is_next(session))
 
 
-def refuse_lost_steps(session: Session) -> None:
+def refuse_lost_steps(session: Session, last: str) -> None:
     """A commit on top is read and built upon. A branch that lost steps was moved on purpose: a person decides."""
-    last, now = session.log.landed, session.git.branch_head(session.branch)
+    now = session.git.branch_head(session.branch)
     if last and (now is None or not session.git.is_ancestor(last, now)):
-        raise BranchProblem(
+        raise StepsLost(
             f"{session.branch} was deleted or moved while prd2pr worked on it; nothing was written over it",
             where=f"the last proved step is {last[:10]}",
-            remedy=f"git branch -f {session.branch} {last[:10]} goes on from there; else the same command starts anew",
+            remedy=f"To put it back: git branch -f {session.branch} {last[:10]}. The same command then goes on there.",
         )
 
 

@@ -6,7 +6,7 @@ event → who may → which PRDs → the branch as it is there → the commands 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from prd2pr.core.decide import Rest
 from prd2pr.core.events import Commented, Dispatched, Event, Ignored, Labelled, Pushed
@@ -20,19 +20,39 @@ from prd2pr.core.said.answers import Answer, Failed, NotNow
 from prd2pr.core.said.markers import head_in, status_marker, waiting_marker
 from prd2pr.core.said.over import as_over
 from prd2pr.core.two_names import in_comments
-from prd2pr.errors import BranchMoved, HubProblem, Prd2prError, SpendLimit, StateByHand, Stopped
+from prd2pr.errors import BranchMoved, HubProblem, Prd2prError, SpendLimit, StateByHand, StepsLost, Stopped
 from prd2pr.flows import hand_edits
 from prd2pr.flows.drain import Inbox
 from prd2pr.flows.host import Host
 from prd2pr.flows.obey.order import Ordered
-from prd2pr.flows.prd_run import PrdRun, carry_on, ending_of, proved_as_it_is, reason_of, status_of, summarise, tell
+from prd2pr.flows.prd_run import (
+    PrdRun,
+    carry_on,
+    ending_of,
+    proved_as_it_is,
+    reason_of,
+    status_of,
+    summarise,
+    tell,
+    tell_cancelled,
+)
 from prd2pr.flows.relabelled import labelled_anew
 from prd2pr.flows.remote_writers import follow
 from prd2pr.flows.session import Outdated, Session
 from prd2pr.flows.settling import settle_up
-from prd2pr.flows.show_over import show_over, way_on
+from prd2pr.flows.show_over import show_halted, show_over, way_on
 from prd2pr.flows.start import begun_after_merge
-from prd2pr.flows.subjects import About, Nobodys, NoPrd, Subject, Unreadable, file_subject, subjects_of, with_id
+from prd2pr.flows.subjects import (
+    About,
+    Nobodys,
+    NoPrd,
+    StoryIssue,
+    Subject,
+    Unreadable,
+    file_subject,
+    subjects_of,
+    with_id,
+)
 from prd2pr.flows.unheeded import answer_spoken, last_refused, looked_up
 from prd2pr.flows.without_prd import answer_without_prd
 from prd2pr.forges.said import render_answer
@@ -83,12 +103,29 @@ def look_into(host: Host, event: Event, about: About) -> Ending:
         return Ending("nothing-to-do", f"{about.path} is no PRD: {about.reason}")
     if isinstance(about, Unreadable):
         return unreadable(host, about)
+    if isinstance(about, StoryIssue):
+        return commanded_elsewhere(host, about, spoken)
     if isinstance(about, Nobodys):
         wanted = answer_without_prd(host, about.number, event if isinstance(event, Commented) else None)
         if isinstance(wanted, Ending):
             return wanted
         about = wanted
     return work_on(host, about, spoken, asked=isinstance(event, Pushed | Labelled | Dispatched))
+
+
+def commanded_elsewhere(host: Host, about: StoryIssue, spoken: Comment | None) -> Ending:
+    """Whoever commands under a story's issue is told where commands are read."""
+    pull = host.hub.pull_of(host.branch_of(about.prd), host.base_branch)
+    place = f"#{pull.number}" if pull else "the pull request"
+    reason = f"commands under #{about.number}, the issue of one story, are not read"
+    answers = (
+        answer_spoken(
+            host, spoken, Status(), lambda it: NotNow(it.command.shown, reason, NextStep(f"Comment it under {place}."))
+        )
+        if spoken
+        else ()
+    )
+    return Ending("refused" if answers else "nothing-to-do", reason, f"comment under {place}", prd=about.prd)
 
 
 def unreadable(host: Host, about: Unreadable) -> Ending:
@@ -110,16 +147,12 @@ def work_on(host: Host, subject: Subject, spoken: Comment | None, *, asked: bool
     pull = host.hub.pull_of(branch, host.base_branch)
     over = over_already(host, subject, head, pull)
     if over is not None:
-        if spoken is not None:
-            told = answer_over(host, subject, head, spoken, over)
-            over = told if pull is not None and not pull.open else over  # else it waits for a person to mend it
-        if pull is not None and not pull.open:
-            show_over(host, subject, pull, head)
-        return replace(over, prd=subject.id, branch=branch, pull=pull.url if pull else "")
+        return left_alone(Left(host, subject, head, pull), over, spoken, asked=asked)
     inbox = Inbox(host.hub, host.clock, spoken)
     session = replace(session_now(host, subject, branch, head), carried_out=inbox.carried_out)
     session.log.pending = subject.asked_by
     run = PrdRun(host, session, inbox, None if pull and pull.merged else pull, asked=asked)
+    run.blocked_before = pull is not None and host.config.labels.blocked in pull.labels
     try:
         rest = carry_on(run)
         settle_up(session)
@@ -130,8 +163,12 @@ def work_on(host: Host, subject: Subject, spoken: Comment | None, *, asked: bool
         tell_unseen(run)
         if rest.outcome == "deadline":
             go_on_elsewhere(host, subject.id)
-    except StateByHand:
-        return waits_for_revert(run, subject)
+    except (StateByHand, StepsLost) as problem:
+        return left_to_a_person(run, subject, problem)
+    except Stopped as problem:
+        tell_cancelled(run, problem)
+        settle_up(session)
+        raise
     except Prd2prError as problem:
         settle_up(session)
         answered = answer_failed(run, problem)
@@ -139,6 +176,44 @@ def work_on(host: Host, subject: Subject, spoken: Comment | None, *, asked: bool
         raise
     summarise(run, rest)
     return ending_of(run, rest)
+
+
+@dataclass(frozen=True)
+class Left:
+    """A PRD as it is found where nothing is to be done about it."""
+
+    host: Host
+    subject: Subject
+    head: str | None
+    pull: Pull | None
+
+
+def left_alone(left: Left, over: Ending, spoken: Comment | None, *, asked: bool) -> Ending:
+    """Told once: what a later run finds unchanged is no news, and nobody's red job."""
+    host, subject, pull = left.host, left.subject, left.pull
+    closed = pull is not None and not pull.open
+    if spoken is not None:
+        told = answer_over(host, subject, left.head, spoken, over)
+        over = told if closed else over  # else it waits for a person to mend it
+    news = False
+    if pull is not None and closed:
+        news = show_over(host, subject, pull, left.head)
+    elif pull is not None and over.ended == "waiting":
+        news = show_halted(host, subject, pull, over)
+    if not (news or asked or spoken) and over.ended in ("waiting", "done"):
+        over = replace(over, ended="nothing-to-do")
+    return replace(over, prd=subject.id, branch=host.branch_of(subject.id), pull=pull.url if pull else "", news=news)
+
+
+def left_to_a_person(run: PrdRun, subject: Subject, problem: Prd2prError) -> Ending:
+    """Somebody forced the branch back, deleted it or wrote into the state while the run was at work: the same as if
+    it had been done before."""
+    host, branch = run.host, run.session.branch
+    head = follow(host.git, host.remote, branch)
+    pull = host.hub.pull_of(branch, host.base_branch)
+    over = over_already(host, subject, head, pull) or Ending("waiting", problem.what, "/tdd run")
+    spoken = run.inbox.spoken if isinstance(problem, StepsLost) else None  # else it is carried out after the revert
+    return left_alone(Left(host, subject, head, pull), over, spoken, asked=True)
 
 
 def answer_repeated(run: PrdRun, rest: Rest) -> None:
@@ -231,14 +306,6 @@ def by_hand(host: Host, subject: Subject, head: str, pull: Pull | None) -> Endin
     return Ending("waiting", problem.what, problem.remedy)
 
 
-def waits_for_revert(run: PrdRun, subject: Subject) -> Ending:
-    """Somebody wrote into the state while the run was at work."""
-    head = follow(run.host.git, run.host.remote, run.session.branch)
-    ending = by_hand(run.host, subject, head, run.pull) if head else None
-    assert ending is not None, "it was found on the branch as it is there"
-    return replace(ending, prd=subject.id, branch=run.session.branch, pull=run.pull.url if run.pull else "")
-
-
 def without_plan(host: Host, subject: Subject, head: str) -> Ending | None:
     """Somebody's branch that is only called like ours."""
     branch = host.branch_of(subject.id)
@@ -273,9 +340,7 @@ def put_back(host: Host, subject: Subject, head: str, pull: Pull) -> Ending | No
         return None
     reason = f"{host.branch_of(subject.id)} no longer holds {last[:10]}, which was pushed last: somebody forced it back"
     marker = waiting_marker(subject.id, f"forced/{head}")
-    remedy = (
-        f"Push {last[:10]} again to go on from there; or delete the status comment above to go on from {head[:10]}."
-    )
+    remedy = f"Push {last[:10]} again to go on from there; or delete prd2pr's status comment to go on from {head[:10]}."
     failed = Failed("this run", reason, host.branch_of(subject.id), remedy)
     host.hub.comment(pull.number, render_answer(failed, marker=marker), marker=marker)
     return Ending("waiting", reason, remedy)

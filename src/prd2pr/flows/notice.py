@@ -11,8 +11,9 @@ from prd2pr.ports import Progress
 
 
 def send_notices(notify: Notify, env: Mapping[str, str], endings: Iterable[Ending], progress: Progress) -> None:
+    """Once for each change: a schedule that finds nothing new sends nothing."""
     urls = addresses(env.get(notify.urls_from, ""))
-    wanted = [ending for ending in endings if ending.ended in notify.events]
+    wanted = [ending for ending in endings if ending.news and ending.ended in notify.events]
     for ending in wanted if urls else ():
         title = f"prd2pr: {ending.prd} is {HOW.get(ending.ended, ending.ended)}"
         lines = (ending.reason, f"Next: {ending.next}" if ending.next else "", ending.pull)

@@ -15,21 +15,23 @@ from prd2pr.core.records import ProjectState, Status
 from prd2pr.core.said.answers import Answer, Carried, Failed, Illegal, NotNow
 from prd2pr.core.said.markers import is_proved_in, status_marker, tracking_marker, waiting_marker
 from prd2pr.core.said.status import RAISE_THE_LIMIT, Refuted
-from prd2pr.errors import BranchMoved, HubProblem, Prd2prError, SpendLimit, StateProblem, Stopped
+from prd2pr.core.two_names import in_comments
+from prd2pr.errors import BranchMoved, HubProblem, Prd2prError, SpendLimit, StateProblem, StepsLost, Stopped
 from prd2pr.flows.base_merges import held_merges
 from prd2pr.flows.ci_watch import stopped_by_ci
 from prd2pr.flows.drain import Inbox, Taken
-from prd2pr.flows.drive import drive, head_of, what_is_next
+from prd2pr.flows.drive import drive, head_of, refuse_lost_steps, what_is_next
 from prd2pr.flows.failed_plans import failed_before, held_back, is_failed_plan, not_again, tell_failed
 from prd2pr.flows.hand_edits import refuse_hand_edits
 from prd2pr.flows.host import Host
 from prd2pr.flows.obey import obey
 from prd2pr.flows.readiness import ready_head
 from prd2pr.flows.session import Session
-from prd2pr.flows.show import Links, Shown, show, step_summary
+from prd2pr.flows.show import Links, Shown, show, show_cancelled, step_summary
 from prd2pr.flows.show_proof import LOOK, refuted
 
 NOT_THERE = 0
+GO_ON = "/tdd run"
 
 
 @dataclass
@@ -38,6 +40,7 @@ class PrdRun:
     session: Session
     inbox: Inbox
     pull: Pull | None
+    blocked_before: bool = False  # people were told by an earlier run
     asked: bool = False  # somebody wanted something of this run
     told: bool = False  # what failed is told already, where people look
     steps: int = 0
@@ -109,8 +112,10 @@ def ask_again(run: PrdRun) -> None:
     """Where nothing that is approved is left, the project waits for approval again, and `/approve` is in place."""
     session = run.session
     if status_of(run).state is ProjectState.SPRINT_ACTIVE:
+        before = head_of(session)
         with session.git.lock(f"branch-{session.prd.id}"), suppress(BranchMoved):  # then the next look will tell
-            ready_head(session, head_of(session))
+            ready_head(session, before)
+        refuse_lost_steps(session, before)
 
 
 def goes_on(run: PrdRun) -> bool:
@@ -157,11 +162,12 @@ def carry_out(run: PrdRun, taken: Taken, rest: Rest | None) -> Rest | None:
             plan_again(run)
         return obeyed_to(run, taken, rest)
     except BranchMoved:
+        refuse_lost_steps(run.session, before)
         run.session.journal.follow(before, head_of(run.session))
         run.inbox.again(taken)  # another run was quicker: the branch here follows it, and the comment is looked at anew
         refuse_hand_edits(run.session, moved=True)
         return rest
-    except (Stopped, HubProblem, StateProblem):
+    except (Stopped, HubProblem, StateProblem, StepsLost):
         raise  # not the command's fault, and nothing that comes after it would fare better
     except Prd2prError as problem:
         return failed(run, taken, problem)
@@ -213,7 +219,8 @@ def not_carried_out(run: PrdRun, taken: Taken, rest: Rest) -> None:
     shown = taken.ordered.command.shown
     answer = NotNow.of(shown, rest)
     if rest.outcome == "budget":
-        run.inbox.answer(taken, replace(answer, next=NextStep("To try again, comment", shown)))
+        helps = rest.next.replace(f"`{GO_ON}`", f"`{shown}`")
+        run.inbox.answer(taken, replace(answer, next=NextStep(helps)))
         return
     run.inbox.answer(taken, answer)
     run.refused = reason_of(answer)
@@ -262,7 +269,7 @@ def out_of_budget(run: PrdRun, limit: SpendLimit) -> Rest:
         anew = f"take the label `{label}` off #{issue} and give it again"
         again = anew if issue else f"run the workflow with `prd` set to `{prd.id}`"
         raise SpendLimit(limit.what, where=prd.path, remedy=f"{RAISE_THE_LIMIT}, then {again}.") from limit
-    return Rest("budget", limit.what, "/tdd run")
+    return Rest("budget", limit.what, in_comments(limit.remedy) or GO_ON)
 
 
 def tell(run: PrdRun, rest: Rest | None, problem: Prd2prError | None = None) -> None:
@@ -274,6 +281,15 @@ def tell(run: PrdRun, rest: Rest | None, problem: Prd2prError | None = None) -> 
     run.links = show(host.hub, shown(run, rest, problem))
     run.pull = run.links.pull or run.pull
     listen(run)
+
+
+def tell_cancelled(run: PrdRun, problem: Stopped) -> None:
+    """Before anything else: the runner kills within seconds."""
+    try:
+        if run.host.git.branch_head(run.session.branch) is not None:
+            show_cancelled(run.host.hub, shown(run, None, problem), run.links.tracking)
+    except Prd2prError as another:
+        run.host.progress.say("note", text=f"this could not be told there: {another.what}")
 
 
 def shown(run: PrdRun, rest: Rest | None, problem: Prd2prError | None = None) -> Shown:
@@ -335,7 +351,8 @@ def ending_of(run: PrdRun, rest: Rest) -> Ending:
     elif refused and not run.steps and not run.changed:
         how, reason = "refused", refused
     elif not run.asked and not run.steps:
-        how = "nothing-to-do" if how in ("waiting", "done", "budget") else how
+        old = how in ("waiting", "done", "budget") or (how == "blocked" and run.blocked_before)
+        how = "nothing-to-do" if old else how
     step = read_step(session.git.commit_info(head).trailers) if head else None
     spend = session.log.spend
     return Ending(
@@ -350,4 +367,5 @@ def ending_of(run: PrdRun, rest: Rest) -> Ending:
         steps=run.steps,
         usd=spend.usd,
         tokens=spend.tokens,
+        news=run.asked or how != "blocked" or not run.blocked_before,
     )

@@ -167,6 +167,15 @@ def show(hub: Hub, seen: Shown) -> Links:
     return Links(pull, comment, tracking, tuple(showing.notes))
 
 
+def show_cancelled(hub: Hub, seen: Shown, tracking: Issue | None) -> None:
+    """Seconds are left: the one comment that would go on saying that the bot is at work. Labels stay as they are."""
+    showing = begin(hub, seen)
+    pull = hub.pull_of(seen.session.branch, showing.picture.base)
+    if pull is not None and pull.open:
+        found = hub.comment_marked(pull.number, status_marker(showing.prd.id))
+        show_status(showing, pull, tracking, found, checked_before(found))
+
+
 def begin(hub: Hub, seen: Shown) -> Showing:
     session = seen.session
     head = session.git.rev(session.branch)

@@ -3,31 +3,54 @@
 from __future__ import annotations
 
 from prd2pr.core.hub import Comment, Pull
+from prd2pr.core.outcome import Ending
 from prd2pr.core.said.markers import checked_in, checked_marker, head_in, head_marker, status_marker, tracking_marker
-from prd2pr.core.said.over import OverView, settled_stories
+from prd2pr.core.said.over import HaltedView, OverView, settled_stories
 from prd2pr.core.said.status import state_label, state_names
 from prd2pr.errors import HubProblem
 from prd2pr.flows.host import Host
 from prd2pr.flows.show import same_text
 from prd2pr.flows.subjects import Subject
-from prd2pr.forges.said import over_text
+from prd2pr.forges.said import halted_text, over_text
 from prd2pr.repo.store import StateStore
 
 
-def show_over(host: Host, subject: Subject, pull: Pull, head: str | None) -> None:
-    """The comment comes last: once it says so, all is shown, and what people change afterwards stays changed."""
+def show_over(host: Host, subject: Subject, pull: Pull, head: str | None) -> bool:
+    """Whether it was news. The comment comes last: once it says so, all is shown, and what people change afterwards
+    stays changed."""
     try:
         found = host.hub.comment_marked(pull.number, status_marker(subject.id))
         if found is None:
-            return
+            return False
         text = over_text(over_view(host, subject, pull, head), marks=marks_of(subject, found))
         if same_text(found.body, text):
-            return
+            return False
         show_labels(host, pull)
         close_tracking(host, subject, pull)
         host.hub.edit_comment(found.id, text)
     except HubProblem as problem:
         host.progress.say("note", text=f"#{pull.number} could not be shown as closed: {problem.what}")
+        return False
+    return True
+
+
+def show_halted(host: Host, subject: Subject, pull: Pull, why: Ending) -> bool:
+    """An open pull request whose branch somebody deleted, forced back or wrote into: whether that was news. The marks
+    stay, so that the last step that was pushed is still known."""
+    try:
+        found = host.hub.comment_marked(pull.number, status_marker(subject.id))
+        if found is None:
+            return False
+        text = halted_text(HaltedView(pull.title, why.reason, why.next), marks=marks_of(subject, found))
+        if same_text(found.body, text):
+            return False
+        labels = host.config.labels
+        host.hub.set_labels(pull.number, (state_label(labels, "waiting"),), state_names(labels))
+        host.hub.edit_comment(found.id, text)
+    except HubProblem as problem:
+        host.progress.say("note", text=f"#{pull.number} could not be shown as waiting: {problem.what}")
+        return False
+    return True
 
 
 def marks_of(subject: Subject, found: Comment) -> list[str]:

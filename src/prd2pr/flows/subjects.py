@@ -14,7 +14,7 @@ from prd2pr.core.permission import LABEL_NEEDS, reaches
 from prd2pr.core.prd import decode_prd, parse_prd
 from prd2pr.core.prd_files import fits
 from prd2pr.core.records import Cursor, Prd
-from prd2pr.core.said.markers import prd_of_marker
+from prd2pr.core.said.markers import STORY_MARK, prd_of_marker
 from prd2pr.core.wording import plain
 from prd2pr.errors import InputInvalid, PrdInvalid
 from prd2pr.flows.host import Host
@@ -62,7 +62,15 @@ class Nobodys:
     number: int
 
 
-About = Subject | Unreadable | NoPrd | Nobodys
+@dataclass(frozen=True)
+class StoryIssue:
+    """The issue of one story: it tells, and takes no commands, which would be lost there with their event."""
+
+    number: int
+    prd: str
+
+
+About = Subject | Unreadable | NoPrd | Nobodys | StoryIssue
 
 
 def subjects_of(host: Host, event: Event) -> tuple[About, ...]:
@@ -264,7 +272,10 @@ def commented(host: Host, event: Commented) -> About:
         found = list(on_branch(host, pull.head)) if pull is not None and not pull.from_fork else []
         return found[0] if found else Nobodys(event.number)
     issue = host.hub.issue(event.number)
-    prd_id = prd_of_marker(issue.body) if issue is not None and issue.author in host.hub.ours() else ""
+    ours = issue.body if issue is not None and issue.author in host.hub.ours() else ""
+    prd_id = prd_of_marker(ours)
+    if STORY_MARK.match(ours):
+        return StoryIssue(event.number, prd_id)
     prd_id = prd_id or issue_prd_id(event.number)
     has_branch = host.remote.head(host.branch_of(prd_id)) is not None
     return subject_under_way(prd_id) if has_branch else Nobodys(event.number)

@@ -16,7 +16,7 @@ from prd2pr.core.records import Prd, RunRecord, Story
 from prd2pr.core.said.answers import Answer, LogLine, PlanShown, VerifyReport
 from prd2pr.core.said.checks import CheckView
 from prd2pr.core.said.markers import marked
-from prd2pr.core.said.over import OverView
+from prd2pr.core.said.over import HaltedView, OverView
 from prd2pr.core.said.plans import budget_text, diff_lines, estimate_text
 from prd2pr.core.said.status import StatusView
 from prd2pr.core.said.tracking import TrackingView
@@ -97,6 +97,10 @@ def status_text(view: StatusView, *, marks: Sequence[str]) -> str:
 
 def over_text(view: OverView, *, marks: Sequence[str]) -> str:
     return marked(within(text_of("over", it=view)), "\n".join(marks))
+
+
+def halted_text(view: HaltedView, *, marks: Sequence[str]) -> str:
+    return marked(within(text_of("halted", it=view)), "\n".join(marks))
 
 
 def needed_text(view: StatusView, *, marker: str) -> str:

@@ -50,6 +50,15 @@ class OverView:
         return f"{left}To build more, {deleted}change `{path}` and push it."
 
 
+@dataclass(frozen=True)
+class HaltedView:
+    """An open pull request whose branch a person has to look after first."""
+
+    title: str
+    reason: str
+    way_on: str
+
+
 def as_over(answer: Answer, way_on: str) -> Answer:
     """What the branch answers knows nothing of its pull request: nothing but reading is allowed now."""
     if isinstance(answer, Help):

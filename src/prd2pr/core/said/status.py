@@ -12,10 +12,21 @@ from prd2pr.core.picture_parts import Figure, NextStep, PullPicture, Refusal
 from prd2pr.core.records import ProjectState, Status
 from prd2pr.core.said.answers import Failed
 from prd2pr.core.wording import count
+from prd2pr.errors import Stopped
 
 Light = Literal["active", "waiting", "blocked", "done"]
 Headline = Literal[
-    "done", "working", "waiting", "paused", "blocked", "budget", "deadline", "stopped", "unproved", "unjudged"
+    "done",
+    "working",
+    "waiting",
+    "paused",
+    "blocked",
+    "budget",
+    "deadline",
+    "stopped",
+    "cancelled",
+    "unproved",
+    "unjudged",
 ]
 
 SHOWN_REFUSALS = 3
@@ -115,7 +126,7 @@ def headline_of(
 ) -> Headline:
     """`rest`: why the run stopped; None: it is at work."""
     if problem or refuted:
-        return "stopped" if problem else "unproved"
+        return "unproved" if not problem else "cancelled" if problem.code == Stopped.code else "stopped"
     if picture.tone in ("proven", "unproven"):
         return "unjudged" if picture.unjudged else "done"
     following = picture.ahead
@@ -171,6 +182,7 @@ LIGHTS: dict[Headline, Light] = {
     "paused": "waiting",
     "budget": "waiting",
     "stopped": "blocked",
+    "cancelled": "waiting",
     "unproved": "blocked",
     "unjudged": "waiting",
     "blocked": "blocked",

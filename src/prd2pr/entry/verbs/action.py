@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from contextlib import closing
 from dataclasses import replace
@@ -17,7 +18,7 @@ from prd2pr.entry.actions import Job, command, job_of, mask
 from prd2pr.entry.hiding import hide_process
 from prd2pr.entry.terminal import Terminal
 from prd2pr.entry.wiring import Ground, SystemClock, crew_of, hiring, open_repository, read_config, session_of
-from prd2pr.errors import ConfigInvalid, NotFoundThere, Prd2prError
+from prd2pr.errors import ConfigInvalid, NotFoundThere, Prd2prError, Stopped
 from prd2pr.flows.config_problem import Told, tell_config_problem
 from prd2pr.flows.github_run import handle
 from prd2pr.flows.host import Deadline, Host
@@ -32,15 +33,34 @@ from prd2pr.ports import BranchWriter, Progress
 from prd2pr.repo.git import Git
 from prd2pr.repo.remote import Remote
 
+CANCELLED_BY = (signal.SIGINT, signal.SIGTERM)
+AFTER_CANCELLING = (
+    "To go on at once, comment `/tdd run`. Else the schedule goes on with what was ordered; `/tdd halt_all` stops that."
+)
+
 
 def main(options: argparse.Namespace) -> int:  # noqa: ARG001 - every verb has the same form
     job = job_of()
     hide_process()
+    for sent in CANCELLED_BY:
+        signal.signal(sent, cancelled)
     try:
         return work(job)
+    except Stopped as problem:
+        ending = Ending("waiting", problem.what, problem.remedy)
+        job.put({"outcome": ending.ended, "report": job.report((ending,))})
+        raise
     except Prd2prError:
         job.put({"outcome": "error"})
         raise
+
+
+def cancelled(*_: object) -> None:
+    """A runner that cancels a job sends SIGINT, 7.5 s later SIGTERM, 2.5 s later it kills. One is enough to be heard:
+    the rest of the time is for telling."""
+    for sent in CANCELLED_BY:
+        signal.signal(sent, signal.SIG_IGN)
+    raise Stopped("this run was cancelled; all that was proved is on the branch", remedy=AFTER_CANCELLING)
 
 
 def work(job: Job) -> int:

@@ -1,0 +1,135 @@
+"""What somebody cancels, closes, forces back or deletes: told where people look, once, and obeyed until they decide."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from fakes.github.faults import Calls
+from github_runner import Ending
+from world import write
+
+pytestmark = pytest.mark.slow
+
+MESSAGES = "notify: {events: [waiting, blocked, done, budget]}\n"
+
+
+@pytest.fixture
+def post() -> Iterator[tuple[dict[str, str], list[str]]]:
+    """An address that takes messages, and the titles of those that came."""
+    got: list[str] = []
+
+    class Takes(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["title"])
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    server = HTTPServer(("127.0.0.1", 0), Takes)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield {"PRD2PR_NOTIFY_URLS": f"json://127.0.0.1:{server.server_port}/"}, got
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize("how", ["close", "force", "merge"])
+def test_a_schedule_that_finds_nothing_new_sends_nothing(started, post, how):
+    env, got = post
+    started.push({".prd2pr.yml": MESSAGES}, "ada")
+    if how == "force":
+        started.bare.git("update-ref", f"refs/heads/{started.branch}", f"{started.branch}~1")
+    else:
+        getattr(started, how)(started.pull().number)
+    started.pending.clear()
+    outcomes = []
+    for _ in range(2):
+        started.tick()
+        outcomes.append(started.act(env=env).outputs["outcome"])
+    assert outcomes == ["done" if how == "merge" else "waiting", "nothing-to-do"]
+    assert len(got) == 1
+
+
+def test_a_blocked_story_is_red_and_told_of_by_the_run_that_blocked_it(started, post):
+    env, got = post
+    started.push({".prd2pr.yml": f"attempts: 1\n{MESSAGES}"}, "ada")
+    started.pending.clear()
+    nothing = write("tests/tdd/calc-1/test_calc_1_add.py", "def test_nothing():\n    assert 1 == 1\n")
+    for name in [each for each in started.answers_of_model if each.startswith("calc-1/red")]:
+        started.answers_of_model[name] = nothing
+    started.comment(started.pull().number, "/tdd run", by="wendy")
+    acted = started.act(env=env)
+    assert (acted.status, acted.outputs["outcome"]) == (1, "blocked"), acted.output
+    started.tick()
+    acted = started.act(env=env)
+    assert (acted.status, acted.outputs["outcome"]) == (0, "nothing-to-do"), acted.output
+    assert got == ["prd2pr: calc is blocked"]
+
+
+def test_a_run_that_the_runner_cancels_says_so(started):
+    number = started.pull().number
+    started.comment(number, "/tdd run calc-1", by="wendy")
+    acted = started.act(ending=Ending(40, by=signal.SIGINT))
+    assert acted.status == 130, acted.output
+    body = started.status_comment(number).body
+    assert "### Cancelled" in body and "comment `/tdd run`" in body, body
+    assert "prd2pr:blocked" not in started.pull().labels
+    (report,) = json.loads((acted.workspace.parent / "temp/prd2pr-report.json").read_text())
+    assert report["outcome"] == "waiting"
+
+
+@pytest.mark.parametrize("how", ["force", "delete"])
+def test_a_branch_that_is_taken_away_during_a_run_waits_for_a_person(started, how):
+    number = started.pull().number
+
+    def take_away() -> None:
+        if how == "delete":
+            started.bare.delete(f"refs/heads/{started.branch}")
+        else:
+            started.bare.git("update-ref", f"refs/heads/{started.branch}", f"{started.branch}~2")
+
+    started.comment(number, "/tdd run calc-1", by="wendy")
+    started.fake.faults.add(Calls(before=take_away), "*git-receive-pack*", skip=2)
+    acted = started.act()
+    # Who deletes the branch closes the pull request by it, and an order under a closed one is refused.
+    assert acted.outputs["outcome"] == ("waiting" if how == "force" else "refused"), acted.output
+    left = started.phases() if how == "force" else []
+    for again in (started.tick, lambda: started.comment(number, "/tdd next", by="wendy")):
+        again()
+        started.act()
+        assert (started.phases() if how == "force" else []) == left
+    said = started.status_comment(number).body
+    assert "At work" not in said, said
+    everything = "".join(row.body for row in started.comments(number))
+    assert "branch -f" not in everything and "starts anew" not in everything
+    assert ("forced it back" if how == "force" else "was deleted") in said, said
+
+
+def test_a_story_s_issue_points_to_where_commands_are_read(started):
+    story = next(row for row in started.repo.issues.values() if "prd2pr:story:" in row.body)
+    before = started.phases()
+    started.comment(story.number, "/tdd next", by="wendy")
+    acted = started.act()
+    assert acted.outputs["outcome"] == "refused" and started.phases() == before
+    (answer,) = started.answers(story.number)
+    assert f"Comment it under #&#8203;{started.pull().number}." in answer.body
+
+
+def test_a_storys_time_that_is_used_up_says_which_limit_to_raise(started):
+    number = started.pull().number
+    started.push({".prd2pr.yml": "budget: {minutes_per_story: 0.0000001}\n"}, "ada")
+    started.pending.clear()
+    started.comment(number, "/tdd next", by="wendy")
+    acted = started.act()
+    if acted.outputs["outcome"] != "budget":  # the first phase takes the time
+        started.comment(number, "/tdd next", by="wendy")
+        acted = started.act()
+    assert acted.outputs["outcome"] == "budget", acted.output
+    assert "Next: Raise budget.minutes_per_story in .prd2pr.yml" in acted.out
+    assert "Raise budget.minutes\\_per\\_story in .prd2pr.yml, then `/tdd next`" in started.answers(number)[-1].body
