@@ -78,7 +78,7 @@ def test_a_run_that_the_runner_cancels_says_so(started):
     acted = started.act(ending=Ending(40, by=signal.SIGINT))
     assert acted.status == 130, acted.output
     body = started.status_comment(number).body
-    assert "### Cancelled" in body and "comment `/tdd run`" in body, body
+    assert "### Cancelled" in body and "comment `/tdd run`" in body, acted.output + body
     assert "prd2pr:blocked" not in started.pull().labels
     (report,) = json.loads((acted.workspace.parent / "temp/prd2pr-report.json").read_text())
     assert report["outcome"] == "waiting"

@@ -122,6 +122,7 @@ class GitRunner:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
+                start_new_session=True,  # a signal to all is for us to hear; it ends when its input does
             )
 
     def _explained(self) -> _MissingExplained:
