@@ -1,15 +1,17 @@
 """The baseline of `cycle_vs_bare`: the same trees, the same pytest runs over the same paths, the same commits.
 
-And nothing else: no gate, no evidence, no fresh checkout, no canary. The trial of deliberate faults runs the story's
-tests some dozens of times; here it counts as one plain run of them.
+And nothing else: no gate, no evidence, no fresh checkout, no canary. GREEN runs the story's tests by themselves with
+another hash seed, backwards, and with the clock moved, which are three runs here too. The calls that are made again
+outside, and the deliberate faults, for which the same tests run some dozens of times, count for nothing.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 BRANCH = "prd2pr/loyalty"
@@ -30,9 +32,16 @@ def git(repo: Path, *arguments: str) -> str:
 
 
 def count_runs(repo: Path) -> int:
-    """Each test run and each trial of faults that really happened left one file in the cache."""
+    """Each test run that really happened left one file in the cache; what was run beside GREEN's is told in its own."""
     cache = repo / ".git/prd2pr/cache/runs"
-    return len([*cache.glob("*.json"), *cache.glob("*.bite")])
+    return len(list(cache.glob("*.json"))) + sum(ways_in(path) for path in cache.glob("*.bite"))
+
+
+def ways_in(path: Path) -> int:
+    """Runs of the story's tests in other circumstances, as the trial itself tells them."""
+    ways = {way["name"] for way in json.loads(path.read_text())["ways"] if way["outcome"] == "passed"}
+    backwards, later = ways & {"reversed", "twice"}, ways & {"clock", "zone"}
+    return 1 + bool(backwards) + bool(later)  # one run is backwards and a second time, one is later and elsewhere
 
 
 def plan(repo: Path, story: str, before: str, runs: int) -> list[BareStep]:
@@ -50,15 +59,20 @@ def plan(repo: Path, story: str, before: str, runs: int) -> list[BareStep]:
 
 
 def runs_of(phase: str, story: str) -> tuple[tuple[str, ...], ...]:
-    """RED looks at the base once, then at the new tests, then at these again in another order; GREEN tries faults."""
+    """RED looks at the base once, then at the new tests, then at these again in another order; GREEN too."""
     whole: tuple[str, ...] = ()
     own = (f"tests/tdd/{story}",)
     return {
         "red": (whole, whole, own),
-        "green": (whole, own),
+        "green": (whole, own, own, own),
         "refactor": (whole,),
         "integrated": (whole,),
     }.get(phase, ())
+
+
+def without_aside(steps: list[BareStep]) -> list[BareStep]:
+    """The same, without the runs of the story's tests by themselves that GREEN makes beside that of the suite."""
+    return [replace(step, runs=step.runs[:1]) if step.subject.startswith("green(") else step for step in steps]
 
 
 def perform(steps: list[BareStep], clone: Path, start: str, *, lean: bool = False) -> None:

@@ -1,6 +1,7 @@
 """Ratios of one run, against a bare baseline; raw seconds beside them. Prints one JSON object.
 
 cycle_vs_bare            a story's whole cycle ÷ a bare script that does the same pytest runs and the same commits
+cycle_vs_fewer_runs      the same, the script without the runs that GREEN makes of the story's tests by themselves
 cycle_vs_plugins         the same, the script's pytest with the plugins of this environment, which the cycle leaves out
 green_gate_vs_story_tests  GREEN's gate, deliberate faults and all ÷ a plain run of the story's tests
 ignored_event_vs_python  the Action's entry on an irrelevant event ÷ `python -c pass`
@@ -72,7 +73,7 @@ def cycle_vs_bare(scratch: Path) -> dict[str, float]:
     start = planned(scratch / "planned")
     before = bare.git(start, "rev-parse", bare.BRANCH)
     runs = bare.count_runs(start)
-    ours, theirs, leaner = [], [], []
+    ours, theirs, leaner, fewer = [], [], [], []
     for number in range(ROUNDS):
         repo = Path(shutil.copytree(start, scratch / f"cycle-{number}", symlinks=True))
         ours.append(seconds(lambda repo=repo: run_story(repo)))
@@ -80,9 +81,12 @@ def cycle_vs_bare(scratch: Path) -> dict[str, float]:
         call("git", "clone", "-q", "--no-checkout", "--branch", bare.BRANCH, repo, clone)
         steps = bare.plan(repo, STORY, before, bare.count_runs(repo) - runs)
         lean = Path(shutil.copytree(clone, scratch / f"lean-{number}", symlinks=True))
+        few = Path(shutil.copytree(clone, scratch / f"few-{number}", symlinks=True))
         theirs.append(seconds(lambda steps=steps, clone=clone: bare.perform(steps, clone, before)))
         leaner.append(seconds(lambda steps=steps, clone=lean: bare.perform(steps, clone, before, lean=True)))
-    return {"cycle": min(ours), "bare": min(leaner), "plugins": min(theirs)}
+        less = bare.without_aside(steps)
+        fewer.append(seconds(lambda steps=less, clone=few: bare.perform(steps, clone, before, lean=True)))
+    return {"cycle": min(ours), "bare": min(leaner), "fewer_runs": min(fewer), "plugins": min(theirs)}
 
 
 def run_story(repo: Path) -> None:
@@ -126,6 +130,7 @@ def main() -> int:
         state = state_10k_vs_10(scratch)
     ratios = {
         "cycle_vs_bare": round(cycle["cycle"] / cycle["bare"], 3),
+        "cycle_vs_fewer_runs": round(cycle["cycle"] / cycle["fewer_runs"], 3),
         "cycle_vs_plugins": round(cycle["cycle"] / cycle["plugins"], 3),
         "green_gate_vs_story_tests": round(green["gate"] / green["story_tests"], 3),
         "ignored_event_vs_python": round(ignored["ignored"] / ignored["python"], 3),
