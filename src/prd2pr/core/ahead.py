@@ -65,7 +65,10 @@ class Outlook:
     @cached_property
     def free(self) -> tuple[Story, ...]:
         """Nothing but approval or a pause could keep these from being worked on."""
-        return tuple(s for s in self.left if s.status != "blocked" and self.settled.issuperset(self.needs(s)))
+        return tuple(story for story in self.left if story.status != "blocked" and self._has_what_it_needs(story))
+
+    def _has_what_it_needs(self, story: Story) -> bool:
+        return not story.depends_on or self.settled.issuperset(self.needs(story))
 
     @cached_property
     def known(self) -> frozenset[str]:

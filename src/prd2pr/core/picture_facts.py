@@ -25,9 +25,9 @@ def anchor(*parts: object) -> str:
     return tame if tame == name else f"{tame}-{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Standing:
-    """How a story stands, in a word or two."""
+    """How a story stands, in a word or two. There are only those below: each is equal to itself alone."""
 
     word: str
     tone: Tone
@@ -166,7 +166,8 @@ class BranchFacts:
 
     def tests(self, story: str) -> tuple[TracedTest, ...]:
         """The story's tests as they stand now: by its own last run, unless a later run saw one not passing."""
-        cycle, found = self.cycles.get(story), self.story_run(story)
+        cycle = self.cycles.get(story)
+        found = self.story_run(story) if cycle else None
         if cycle is None or found is None:
             return ()
         phase, run = found
