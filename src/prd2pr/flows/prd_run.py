@@ -82,6 +82,8 @@ def begin(run: PrdRun) -> Rest | None:
     session = run.session
     state = session.store.load(head_of(session))
     if state.planned and state.prd is not None and state.prd.blob == session.prd.blob:
+        if unasked(run):
+            tell(run, None)  # the run that planned it was cut off: the plan is to be seen before anything is built
         return None
     if not run.asked and failed_before(run.host, session, run.pull):
         rest = not_again(session, run.pull)
