@@ -78,7 +78,7 @@ def test_kills_in_a_row_double_nothing(it, tmp_path):
 
 NO_LOOK = Planted(
     "forges/github/comments.py",
-    "return look() or look() or alone(wire, me, wire.make(call, look, read), marker)",
+    "return look() or look() or alone(wire, ours, wire.make(call, look, read), marker)",
     "return wire.make(call, look, read)",
 )
 # The cursor moves in a commit of its own, before the phase that was asked for.
