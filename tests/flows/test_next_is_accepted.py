@@ -103,7 +103,15 @@ def test_what_an_answer_advises_is_accepted(stage: Stage, state: str) -> None:
 
 def written(name: str) -> list[str]:
     spec = COMMANDS[name]
-    filled = {"text": '"because"', "number": "1", "code": "RED104", "command": "", "stories": "", "story": ""}
+    filled = {
+        "text": '"because"',
+        "number": "1",
+        "code": "RED104",
+        "command": "",
+        "circuit": "green",
+        "stories": "",
+        "story": "",
+    }
     plain = " ".join((spec.shown, *(filled[slot.kind] for slot in spec.slots)))
     if not any(slot.kind in ("story", "stories") for slot in spec.slots):
         return [plain]

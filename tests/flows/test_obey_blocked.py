@@ -88,3 +88,15 @@ def test_a_skipped_story_is_on_record_and_the_others_go_on_without_its_tests(sta
     assert (sprint.metrics.done, sprint.metrics.skipped, sprint.metrics.refused) == (1, 1, 1)
     proved = stage.world.verify(f"main..{stage.session.branch}", "--json")
     assert proved.json["all_proved"], proved.out
+
+
+def test_a_phase_at_which_three_stories_fail_is_left_alone_for_a_while(stage: Stage) -> None:
+    for _ in range(2):
+        stage.give("/tdd retry calc-1")
+        assert drive(stage.session).rest.outcome == "blocked"
+    obeyed = stage.give("/tdd retry calc-1")
+    assert not obeyed.run, "nothing goes on by itself now"
+    rest = drive(stage.session).rest
+    assert rest.outcome == "waiting"
+    assert rest.reason.startswith("`green` is open after 3 failures since")
+    assert stage.wrong() == []

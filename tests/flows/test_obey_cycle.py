@@ -19,7 +19,7 @@ STATES: tuple[CycleState | None, ...] = (None, *CycleState)
 BY_HAND = ("design", "test", "commit-tests", "code", "commit-code", "refactor", "commit-refactor", "commit", "undo")
 SLOW = ("verify", "run_tests")
 MINE = [name for name in CYCLE_COMMANDS if name not in (*BY_HAND, *SLOW)]
-TAKES_NO_STORY = ("halt_all", "overview", "budget", "help", "explain")
+TAKES_NO_STORY = ("halt_all", "reset", "overview", "budget", "help", "explain")
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +70,8 @@ def allowed_effect(stage: Stage, obeyed_name: str, before: str, story: str) -> N
     known = CYCLE_COMMANDS[obeyed_name]
     earlier = stage.session.store.load(before).cycle(story)
     state = earlier.state if earlier else None
-    if obeyed_name == "resume":
-        assert stage.head == before, "nothing was paused"
+    if obeyed_name in ("resume", "reset"):
+        assert stage.head == before, "nothing was paused, and no circuit is open"
         return
     assert stage.session.git.commit_info(stage.head).parents == (before,)
     assert cursor_at(stage.state.status, PULL).comment == stage.comment

@@ -35,6 +35,10 @@ def untouched(_: Cycle) -> str:
     return ""
 
 
+def unhindered(_: Story, __: Phase) -> Rest | None:
+    return None
+
+
 @dataclass(frozen=True)
 class Outlook:
     """What the answer follows from: the records, and what was seen besides them."""
@@ -44,6 +48,7 @@ class Outlook:
     only: str = ""  # the story that is asked about; empty: whichever is next
     touched: Callable[[Cycle], str] = untouched  # a locked test of the story that somebody has changed
     gone: Rest | None = None  # the PRD was deleted, cannot be read or planned as it is now
+    held: Callable[[Story, Phase], Rest | None] = unhindered  # a circuit that is open, an alarm that a person answers
 
     @property
     def local(self) -> bool:
@@ -133,6 +138,9 @@ def phase_ahead(view: Outlook, story: Story) -> Ahead:
     if cycle is not None and (path := view.touched(cycle)):
         reason = f"`{path}` is not as RED committed it: somebody has changed it. Put it back in a commit of its own"
         return Rest("waiting", reason, next_command(view))
+    held = view.held(story, phase)
+    if held is not None:
+        return held
     return Due(story, phase, draft=bool(cycle and cycle.steps and cycle.steps[-1].draft))
 
 
@@ -264,6 +272,11 @@ def run_command(view: Outlook) -> str:
     return f"prd2pr run {path_of(view)}" if view.local else "/tdd run"
 
 
+def resetting(path: str, *, local: bool) -> str:
+    """Closes every circuit that trouble has opened."""
+    return f"prd2pr reset {shlex.quote(path)}" if local else "/tdd reset"
+
+
 def path_of(view: Outlook) -> str:
     return shlex.quote(view.found.prd.path)
 
@@ -278,14 +291,17 @@ def unblocking(view: Outlook) -> str:
 
 def freeing(view: Outlook, story: Story) -> str:
     """Of a story that is out of attempts or was given up."""
-    if view.local:
-        return f"prd2pr run {path_of(view)} --story {story.id}"
     state = view.found.status.state
-    if not is_given_up(view, story):
-        return f"/tdd retry {story.id}"
+    if view.local or not is_given_up(view, story):
+        return freeing_command(story.id, view.found.prd.path, local=view.local)
     if state is ProjectState.BLOCKED:
         return leaving_out(story)
     return f"/tdd start {story.id}" if state is ProjectState.SPRINT_ACTIVE else f"/approve {story.id}"
+
+
+def freeing_command(story: str, path: str, *, local: bool) -> str:
+    """Fresh attempts, by a person's word."""
+    return f"prd2pr run {shlex.quote(path)} --story {story}" if local else f"/tdd retry {story}"
 
 
 def leaving_out(story: Story) -> str:

@@ -17,7 +17,7 @@ from prd2pr.core.hub import Level
 from prd2pr.core.project_machine import PROJECT_COMMANDS
 
 Machine = Literal["project", "cycle"]
-SlotKind = Literal["story", "stories", "text", "number", "code", "command"]
+SlotKind = Literal["story", "stories", "text", "number", "code", "command", "circuit"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ SLOT_NAMES: dict[SlotKind, str] = {
     "number": "NUMBER",
     "code": "CODE",
     "command": "COMMAND",
+    "circuit": "CIRCUIT",
 }
 
 
@@ -83,6 +84,7 @@ _SLOTS: dict[str, tuple[Slot, ...]] = {
     **{f"tdd {name}": (_STORY,) for name in ("commit-tests", "commit-code", "commit-refactor", "commit")},
     **{f"tdd {name}": (_STORY, _WHY) for name in ("abort", "skip_phase", "undo", "retry", "pause", "resume")},
     "tdd halt_all": (_WHY,),
+    "tdd reset": (Slot("circuit"),),
     **{f"tdd {name}": (_STORY,) for name in ("status", "logs", "metrics", "run_tests", "verify")},
     "tdd explain": (Slot("code", required=True),),
     "tdd help": (Slot("command"),),
@@ -103,6 +105,7 @@ _MORE_EXAMPLES: dict[str, tuple[str, ...]] = {
     "tdd abort": ('/tdd abort auth-2 "no longer wanted"',),
     "tdd code": ('/tdd code auth-2 "round half up"',),
     "tdd status": ("/tdd status",),
+    "tdd reset": ("/tdd reset",),
     "tdd run": ("/tdd run auth-2",),
     "tdd next": ("/tdd next auth-2",),
     "tdd help": ("/tdd help sprint plan",),

@@ -35,6 +35,7 @@ class Command:
     number: int | None = None
     code: str = ""  # of a finding or an error, in capitals
     about: str = ""  # a command's name: `/tdd help sprint plan`
+    circuit: str = ""
     written: str = ""  # the line as it was written
 
     @property
@@ -89,6 +90,7 @@ _OURS = re.compile(rf"/(?:{_WORDS})(?![\w/-])", re.IGNORECASE | re.ASCII)
 _ANY = re.compile(r"^[ \t]*/([a-z][a-z_-]{3,24})(?![\w/-])", re.IGNORECASE | re.ASCII | re.MULTILINE)
 _STORY = re.compile(r"[a-z0-9][a-z0-9-]{0,60}-[0-9]{1,6}", re.IGNORECASE)
 _CODE = re.compile(r"[a-z]{2,5}[0-9]{2,4}", re.IGNORECASE)
+_CIRCUIT = re.compile(r"[a-z0-9][\w:./@+-]{0,119}", re.IGNORECASE | re.ASCII)
 _NUMBER = re.compile(r"[0-9]{1,6}")
 _CLOSES = {'"': '"”', "“": "”“\"", "„": "“”\"", "«": "»", "'": "'", "‘": "’‘", "‚": "‘’"}  # fmt: skip
 
@@ -234,6 +236,13 @@ def _take_code(_: Slot, rest: str, command: Command) -> _Taken:
     return _Problem(f"`{word}` is not a finding's code" if word else "a finding's code is missing, as in `RED104`")
 
 
+def _take_circuit(_: Slot, rest: str, command: Command) -> _Taken:
+    word = _word(rest)
+    if word and not _CIRCUIT.fullmatch(word):
+        return _Problem(f"`{word}` is not a circuit's name, as in `green`")
+    return replace(command, circuit=word), rest[len(word) :]
+
+
 def _take_command(_: Slot, rest: str, command: Command) -> _Taken:
     name = " ".join(_folded(word) for word in rest.split()[:3])
     known = _BY_FOLDED.get(name) or _BY_FOLDED.get(f"tdd {name}")
@@ -276,5 +285,6 @@ _TAKE: dict[SlotKind, Callable[[Slot, str, Command], _Taken]] = {
     "number": _take_number,
     "code": _take_code,
     "command": _take_command,
+    "circuit": _take_circuit,
     "text": _take_text,
 }

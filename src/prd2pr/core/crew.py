@@ -18,3 +18,9 @@ class Crew:
     def model(self, role: str, *, strong: bool = False) -> str:
         """`strong`: for the last attempt."""
         return self.for_all or self.roles.get(role) or (self.strong if strong else self.default)
+
+
+def worker_name(spec: str) -> str:
+    """A model as people may read of it: a program with its arguments, or a file's path, is nobody's business."""
+    kind, _, name = spec.partition(":")
+    return spec if name and kind in ("anthropic", "openai") else kind

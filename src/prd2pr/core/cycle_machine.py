@@ -136,6 +136,7 @@ CYCLE_COMMANDS: dict[str, CycleCommand] = {
         CycleCommand("pause", _in(OPEN), "Pause this story.", "/tdd pause auth-2"),
         CycleCommand("resume", _in(OPEN), "Go on with this story.", "/tdd resume auth-2"),
         _reading("halt_all", "Pause all stories."),
+        _reading("reset", "Close what trouble has opened: one circuit, or all of them.", "/tdd reset green"),
         _reading("status", "Show the story's phase and attempts.", "/tdd status auth-2"),
         _reading("overview", "Show all stories."),
         _reading("logs", "Show what happened, step by step."),

@@ -22,6 +22,7 @@ class Decision(Record):
     added: tuple[Story, ...] = ()
     questions: tuple[str, ...] = ()  # that the role asks about what it adds
     assumptions: tuple[str, ...] = ()
+    circuit: str = ""  # that is reset; empty: all
 
     @property
     def story(self) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from prd2pr.core.breakers.records import Circuits
 from prd2pr.core.records import Backlog, Cycle, Prd, Sprint, Status, Story
 
 
@@ -17,6 +18,7 @@ class Found:
     backlog: Backlog
     cycle: Callable[[str], Cycle | None]
     sprint: Sprint | None = None
+    circuits: Circuits = field(default_factory=Circuits)
 
     def story(self, name: str) -> Story | None:
         return next((story for story in self.backlog.stories if story.id == name), None)

@@ -71,6 +71,10 @@ class PrdLayout:
         return f"{self.root}/progress.md"
 
     @property
+    def circuits(self) -> str:
+        return f"{self.root}/circuits.json"
+
+    @property
     def cycles(self) -> str:
         return f"{self.root}/tdd/cycles"
 

@@ -8,10 +8,12 @@ from dataclasses import replace
 
 from prd2pr.core.ahead import Ahead, Due, Outlook, ahead, order_story
 from prd2pr.core.approval import ApprovalMode
+from prd2pr.core.blocked import blocked
 from prd2pr.core.checked import BASE_HOLDS
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Proof
 from prd2pr.core.found import Found
+from prd2pr.core.moderation import alarms_of, evidence
 from prd2pr.core.next_step import changed_after, finish, next_step, verify_command
 from prd2pr.core.picture_board import board, planned_text, refusals
 from prd2pr.core.picture_facts import (
@@ -120,6 +122,8 @@ def picture(
         commits=commit_list,
         unproven=tuple(row for row in commit_list if row.tone == "unproven"),
         unjudged=unjudged,
+        blocked=blocked(view, head),
+        alarms=tuple(evidence((alarm,)) for alarm in alarms_of(backlog.stories, cycles.get, facts.warnings)),
     )
 
 

@@ -93,6 +93,11 @@ class BranchFacts:
         commit = self.commits.get((story, step.n))
         return commit.sha if commit else ""
 
+    def warnings(self, story: Story, cycle: Cycle) -> int:
+        """With which its gates let it through."""
+        proofs = (self.proof(story.id, step) for step in cycle.steps)
+        return sum(each.severity == "warning" for proof in proofs if proof for each in proof.verdict.findings)
+
     def proved(self, story: str, step: Step) -> bool:
         """A gate of exactly this phase accepted it."""
         proof = self.proof(story, step)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from prd2pr.core.ahead import Ahead
+from prd2pr.core.blocked import Blocked
 from prd2pr.core.budget import Limits
 from prd2pr.core.patch import FileDiff
 from prd2pr.core.records import Phase, Spend
@@ -271,3 +272,5 @@ class PullPicture:
     uncovered: tuple[str, ...] = ()  # requirements that no story builds, each with why
     stories_in_all: int = 0  # the board may show fewer
     unjudged: int = 0  # commits since the last step that change more than docs: what it proved is not the head's
+    blocked: Blocked | None = None
+    alarms: tuple[str, ...] = ()  # of the moderator

@@ -294,6 +294,7 @@ class RefusedAttempt(Record):
     attempt: int
     codes: tuple[str, ...]
     summary: str
+    tests: tuple[str, ...] = ()  # that it was refused for; of held-out examples none
 
 
 class RefusedWriteRecord(Record):

@@ -16,6 +16,7 @@ IN_COMMENTS = {
     "logs": "/tdd logs",
     "verify": "/tdd verify",
     "explain": "/tdd explain",
+    "reset": "/tdd reset",
 }
 CODE = re.compile(rf"`prd2pr ({'|'.join(IN_COMMENTS)})((?: [A-Z]+[0-9]*)?)`")
 

@@ -184,6 +184,19 @@ COMMANDS: tuple[Command, ...] = (
         "prd2pr status",
     ),
     Command(
+        "reset",
+        "close the circuits that trouble has opened, so that work goes on at once",
+        "reset:main",
+        "0, or 1 if none is open",
+        (
+            option("prd", help="the PRD file (default: the only one under way)", metavar="PRD", nargs="?"),
+            option("--circuit", help="only this one: green, push, a model's name, system", metavar="NAME"),
+            REPO,
+            JSON,
+        ),
+        "prd2pr reset prds/loyalty.md",
+    ),
+    Command(
         "logs",
         "what the runs did: model calls, verdicts, tokens",
         "logs:main",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
+from prd2pr.core.blocked import Blocked
 from prd2pr.core.estimate import Estimate
 from prd2pr.core.evidence import Evidence, Finding, RunSummary, Verdict
 from prd2pr.core.isolation import is_none, missing
@@ -162,8 +163,24 @@ def done(facts: Facts, width: int) -> list[Text]:
 def stopped(facts: Facts, width: int) -> list[Text]:
     del width
     said = [Text.assemble(("Stopped  ", CARE), text(facts, "reason"))]
+    stuck = facts.get("blocked")
+    if isinstance(stuck, Blocked):
+        said += blocked_lines(stuck)
     then = text(facts, "next")
     return [*said, Text.assemble(("Next     ", STRONG), then)] if then else said
+
+
+def blocked_lines(stuck: Blocked) -> list[Text]:
+    """The evidence, then the ways out, each ready to copy."""
+    seen = [f"{one.phase}, attempt {one.attempt}: {' '.join(one.codes)} {one.summary}" for one in stuck.tried]
+    seen += [f"failed in the last one: {test}" for test in stuck.tests]
+    seen += [f"spent on {stuck.story} so far: {stuck.cost}"] if stuck.cost else []
+    labels = ("Next     ", *("  or     " for _ in stuck.ways))
+    ways = [
+        Text.assemble((label, STRONG), way.command, (f"  {way.does}", QUIET))
+        for label, way in zip(labels, stuck.ways, strict=False)
+    ]
+    return [*map(indented, seen), *ways]
 
 
 LINES: Mapping[str, Callable[[Facts, int], list[Text]]] = {

@@ -5,11 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from prd2pr.core.ahead import Outlook, resetting
+from prd2pr.core.breakers.records import Circuits
+from prd2pr.core.breakers.words import held
+from prd2pr.core.decide import Rest
 from prd2pr.core.layout import PRDS
-from prd2pr.core.records import SETTLED, Prd
-from prd2pr.entry.wiring import read_config
+from prd2pr.core.records import SETTLED, Phase, Prd, Story
+from prd2pr.entry.wiring import SystemClock, read_config
 from prd2pr.errors import UsageProblem
+from prd2pr.flows.containment import circuits_now
+from prd2pr.flows.decisions import found_in
 from prd2pr.repo.git import Git
+from prd2pr.repo.journal import Journal
 from prd2pr.repo.store import BranchState, StateStore
 
 
@@ -18,6 +25,25 @@ class UnderWay:
     branch: str
     prd: Prd
     state: BranchState
+
+    @property
+    def now(self) -> str:
+        return SystemClock().now()
+
+    @property
+    def circuits(self) -> Circuits:
+        """With the trouble that no commit has taken up yet."""
+        journal = Journal(self.state.store.git.private, self.prd.id)
+        return circuits_now(self.state, journal.since(self.state.commit))
+
+    @property
+    def view(self) -> Outlook:
+        """What is next, as far as the branch and this machine's journal tell."""
+
+        def open_circuit(_: Story, phase: Phase) -> Rest | None:
+            return held(self.circuits, phase.value, "", self.now, resetting(self.prd.path, local=True))
+
+        return Outlook(found_in(self.state), held=open_circuit)
 
     @property
     def finished(self) -> bool:

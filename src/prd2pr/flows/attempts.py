@@ -23,6 +23,8 @@ from prd2pr.flows.session import Session
 from prd2pr.flows.workbench import Assignment, Work, do_work
 from prd2pr.repo.store import BranchState
 
+MOST_TESTS = 20  # of one refused attempt that are kept by name
+
 
 @dataclass(frozen=True)
 class Position:
@@ -202,6 +204,13 @@ def summary_of(errors: Sequence[Finding]) -> str:
     return f"{about}{first.message}" + (f" (and {more} more)" if more else "")
 
 
+def tests_in(errors: Sequence[Finding]) -> tuple[str, ...]:
+    """The tests that findings name, but for held-out examples: whoever writes the next one may read this."""
+    named = (each.test for each in errors if each.test)
+    shown = (test for test in named if not fnmatchcase(test.partition("::")[0], f"*/{HELD_OUT_NAMES}"))
+    return tuple(dict.fromkeys(shown))[:MOST_TESTS]
+
+
 def refused_records(session: Session, position: Position) -> tuple[RefusedAttempt, ...]:
     """For the cycle's record: what was refused since the last commit."""
     made = []
@@ -215,6 +224,7 @@ def refused_records(session: Session, position: Position) -> tuple[RefusedAttemp
                     attempt=entry.facts["attempt"],
                     codes=tuple(sorted({finding.code for finding in errors})),
                     summary=summary_of(errors),
+                    tests=tests_in(errors),
                 )
             )
     return tuple(made)

@@ -22,7 +22,7 @@ from prd2pr.core.progress_text import progress_text
 from prd2pr.core.records import SETTLED, Backlog, Cycle, CycleState, Phase, Prd, ProjectState, Status, Step, Story
 from prd2pr.core.replan import plan_change, status_after, wrong_with
 from prd2pr.errors import PrdInvalid
-from prd2pr.flows.decided_claims import decision_findings, decision_of, field_findings
+from prd2pr.flows.decided_claims import circuit_findings, decision_findings, decision_of, field_findings
 from prd2pr.flows.peoples_work import LastStep, last_step
 from prd2pr.flows.undoing import Undoing, undoing
 from prd2pr.repo.git import CommitInfo
@@ -105,6 +105,7 @@ def record_findings(claim: Claim) -> Iterator[Finding]:
         yield from decision_findings(claim, decision)
         return
     yield from field_findings(claim)
+    yield from circuit_findings(claim)
     if claim.step.phase is Phase.PLAN:
         yield from plan_findings(claim)
     else:
@@ -306,6 +307,7 @@ def state_findings(claim: Claim) -> Iterator[Finding]:
 def file_findings(claim: Claim) -> Iterator[Finding]:
     paths, git = claim.state.paths, claim.state.store.git
     own = {claim.evidence_path, paths.cycle(claim.step.story), paths.status, paths.backlog, paths.progress, ATTRIBUTES}
+    own |= {paths.circuits}
     if claim.step.phase is Phase.PLAN:
         own |= {paths.prd} | ({PROJECT} if claim.parent.bytes_at(PROJECT) is None else set())
     roots = {f"{paths.root}/runs/": ".json", f"{LOGS}/": ".jsonl"}

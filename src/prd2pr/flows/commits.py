@@ -19,6 +19,7 @@ from prd2pr.core.progress_text import progress_text
 from prd2pr.core.records import Backlog, Cycle, Phase, Project, Sprint, Status, Step
 from prd2pr.errors import SecretFound
 from prd2pr.flows.attempts import Position, refused_records, refused_writes, step_spend
+from prd2pr.flows.containment import with_circuits
 from prd2pr.flows.held_out import put_aside
 from prd2pr.flows.ledger import carried, inherited, spent
 from prd2pr.flows.phases import Crossing
@@ -57,6 +58,7 @@ def land(session: Session, landing: Landing, change: StateChange) -> str:
     record = log.record(landing.at)
     record = record.model_copy(update={"spend": record.spend + inherits})
     change = with_pending(session, landing.base, change)
+    change = with_circuits(session, landing.base, landing.phase, landing.at, change)
     whole = (
         change.with_bytes(layout.evidence(landing.story, landing.n, landing.phase), landing.evidence)
         .with_doc(layout.run(log.id), record)

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from prd2pr.core import advance
+from prd2pr.core.breakers.circuits import closed_without_a_person
 from prd2pr.core.cursors import moved_forward
 from prd2pr.core.decision import Decision
 from prd2pr.core.effects import EFFECTS, Left, effect_of
 from prd2pr.core.evidence import Finding
-from prd2pr.core.layout import ATTRIBUTES, LOGS, PLAN_STORY, STATE
+from prd2pr.core.layout import ATTRIBUTES, LOGS, PLAN_STORY, STATE, memory_path
 from prd2pr.core.progress_text import progress_text
 from prd2pr.core.project_machine import KEPT_TRANSITIONS
 from prd2pr.core.records import Cycle, Phase, Status
@@ -85,6 +86,23 @@ def effect_findings(claim: Claim, left: Left) -> Iterator[Finding]:
     if left.about:
         yield from cycle_findings(claim, left.cycles[left.about])
     yield from stray_findings(claim, set(change_of(claim.parent, left).updates))
+    yield from learnt_findings(claim, left)
+    if left.circuits is None:
+        yield from circuit_findings(claim)
+
+
+def learnt_findings(claim: Claim, left: Left) -> Iterator[Finding]:
+    """A record of memory is written once."""
+    for record in left.learnt:
+        path = memory_path(record.kind, record.id)
+        if claim.parent.bytes_at(path) is not None:
+            yield error("VER106", "what was learnt before is written over", path)
+
+
+def circuit_findings(claim: Claim) -> Iterator[Finding]:
+    """What failed is a fact of the moment that nobody can prove again. What a person has to close, no step closes."""
+    for name in closed_without_a_person(claim.parent.circuits, claim.state.circuits):
+        yield error("VER106", f"the circuit {name} is closed, and no person has reset it", claim.state.paths.circuits)
 
 
 def differing(state: BranchState, left: Left) -> Iterator[str]:
@@ -94,6 +112,12 @@ def differing(state: BranchState, left: Left) -> Iterator[str]:
         yield paths.status
     if state.backlog != left.backlog:
         yield paths.backlog
+    if left.circuits is not None and state.circuits != left.circuits:
+        yield paths.circuits
+    for record in left.learnt:
+        path = memory_path(record.kind, record.id)
+        if state.store.read(state.commit, type(record), path) != record:
+            yield path
     if left.sprint and state.sprint(left.sprint.id) != left.sprint:
         yield paths.sprint(left.sprint.id)
     for name, cycle in left.cycles.items():
@@ -126,11 +150,11 @@ def cycle_findings(claim: Claim, expected: Cycle) -> Iterator[Finding]:
 
 
 def stray_findings(claim: Claim, expected: set[str]) -> Iterator[Finding]:
-    git, root = claim.state.store.git, claim.state.paths.root
+    git, root, circuits = claim.state.store.git, claim.state.paths.root, claim.state.paths.circuits
     written = {f"{root}/runs/": ".json", f"{LOGS}/": ".jsonl"}
     for change in git.diff(git.tree(claim.parent.commit), git.tree(claim.commit.sha)):
         path = change.path
-        if not path.startswith(f"{STATE}/") or path in expected | {claim.evidence_path, ATTRIBUTES}:
+        if not path.startswith(f"{STATE}/") or path in expected | {claim.evidence_path, ATTRIBUTES, circuits}:
             continue
         known = any(path.startswith(folder) and path.endswith(ending) for folder, ending in written.items())
         if change.new_mode != "100644" or not known:

@@ -10,7 +10,7 @@ from prd2pr.core.effects import Found, Left, Objection, effect_of
 from prd2pr.core.effects.money import SPENT
 from prd2pr.core.effects.records import told, why
 from prd2pr.core.evidence import Evidence
-from prd2pr.core.layout import PLAN_STORY
+from prd2pr.core.layout import PLAN_STORY, memory_path
 from prd2pr.core.progress_text import progress_text
 from prd2pr.core.project_machine import PROJECT_EVENTS
 from prd2pr.core.records import Cycle, Phase, Step
@@ -35,7 +35,7 @@ class Decided:
 def found_in(state: BranchState) -> Found:
     assert state.prd is not None, "only what is planned can be decided about"
     sprint = state.sprint(state.status.sprint) if state.status.sprint else None
-    return Found(state.prd, state.status, state.backlog, state.cycle, sprint)
+    return Found(state.prd, state.status, state.backlog, state.cycle, sprint, state.circuits)
 
 
 def decide(session: Session, head: str, decision: Decision) -> Decided | Refusal | Objection:
@@ -107,6 +107,10 @@ def change_of(state: BranchState, left: Left) -> StateChange:
         change = change.with_doc(paths.backlog, left.backlog)
     if left.sprint:
         change = change.with_doc(paths.sprint(left.sprint.id), left.sprint)
+    if left.circuits is not None:
+        change = change.with_doc(paths.circuits, left.circuits)
+    for record in left.learnt:
+        change = change.with_doc(memory_path(record.kind, record.id), record)
     for cycle in left.cycles.values():
         change = change.with_doc(paths.cycle(cycle.story), cycle)
     for story in left.gone:

@@ -11,7 +11,7 @@ from prd2pr.core.deeds import fallen, with_step
 from prd2pr.core.evidence import Evidence
 from prd2pr.core.progress_text import progress_text
 from prd2pr.core.records import Cycle, Phase, ProjectState, RefusedAttempt, Step
-from prd2pr.flows.attempts import Judged, Position, refused_records, refused_writes, step_spend, summary_of
+from prd2pr.flows.attempts import Judged, Position, refused_records, refused_writes, step_spend, summary_of, tests_in
 from prd2pr.flows.commits import Landing, land, proof_bytes
 from prd2pr.flows.session import Session
 from prd2pr.repo.store import StateChange
@@ -40,6 +40,7 @@ def commit_refused_work(session: Session, position: Position, judged: Judged, te
         attempt=0,
         codes=tuple(sorted({finding.code for finding in judged.verdict.errors})),
         summary=summary_of(judged.verdict.errors),
+        tests=tests_in(judged.verdict.errors),
     )
     cycle = position.cycle.model_copy(
         update={

@@ -13,8 +13,9 @@ from prd2pr.core.records import Cycle, CycleState, Phase, Spend, Story
 from prd2pr.errors import BranchInUse, BranchMoved, SecretFound, StateCorrupted, StepsLost
 from prd2pr.flows.attempts import Judged, Position, Stuck, note_refusal
 from prd2pr.flows.commits import commit_block, commit_crossing, commit_plan, commit_retry
+from prd2pr.flows.containment import held_back, note_stuck, watched
 from prd2pr.flows.hand_edits import refuse_hand_edits
-from prd2pr.flows.outlook import outlook, standing_outlook
+from prd2pr.flows.outlook import outlook, reset_command, standing_outlook
 from prd2pr.flows.peoples_step import take_up
 from prd2pr.flows.peoples_work import step_of
 from prd2pr.flows.phases import Crossing, Phased, cross, withheld_green
@@ -145,7 +146,8 @@ def step(session: Session) -> str | Rest:
         return due
     if story.status == "blocked":
         position = tried_again(session, position)
-    return phase_step(session, position, due.phase)
+    with watched(session, due.phase, story.id):
+        return phase_step(session, position, due.phase)
 
 
 def tried_again(session: Session, position: Position) -> Position:
@@ -157,11 +159,13 @@ def tried_again(session: Session, position: Position) -> Position:
 
 def plan_first(session: Session, head: str, state: BranchState) -> str | Rest | None:
     """A PRD that has no plan yet, or says something else by now; None where the plan is what the PRD says."""
-    if not state.planned:
-        return plan_step(session, head)
-    gone = prd_gone(session, state)
-    if gone is None and prd_changed(session, state):
-        return replan(session, head)
+    gone = prd_gone(session, state) if state.planned else None
+    if not state.planned or (gone is None and prd_changed(session, state)):
+        held = held_back(session, state, Phase.PLAN, reset_command(session))
+        if held is not None:
+            return held
+        with watched(session, Phase.PLAN):
+            return replan(session, head) if state.planned else plan_step(session, head)
     return gone or outdated(session, state)
 
 
@@ -183,7 +187,7 @@ def phase_step(session: Session, position: Position, phase: Phase) -> str | Rest
     position, taken_up = take_up(session, position, phase)
     crossed = landed(session, position, taken_up or cross(session, position, phase), started)
     if isinstance(crossed, Stuck):
-        return block(session, position, crossed)
+        return block(session, position, phase, crossed)
     if crossed.crossing.withheld:
         return fused_green(session, crossed.head, position, crossed.crossing)
     return crossed.head
@@ -225,11 +229,12 @@ def fused_green(session: Session, head: str, position: Position, crossed: Crossi
     after = replace(position_of(session, head, state, position.story), code_tree=session.git.code_tree(head))
     started = session.clock.monotonic()
     green = landed(session, after, withheld_green(session, after, crossed.withheld), started)
-    return block(session, after, green) if isinstance(green, Stuck) else green.head
+    return block(session, after, Phase.GREEN, green) if isinstance(green, Stuck) else green.head
 
 
-def block(session: Session, position: Position, stuck: Stuck) -> Rest:
+def block(session: Session, position: Position, phase: Phase, stuck: Stuck) -> Rest:
     """BLOCKED, with the evidence, on the branch: a person decides."""
+    note_stuck(session, phase, position.story.id, position.head, stuck.reason)
     head = commit_block(session, position, stuck.reason)
     view = outlook(session, session.store.load(head))
     return Rest("blocked", f"{position.story.id}: {stuck.reason}", unblocking(view))

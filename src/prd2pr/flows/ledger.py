@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from prd2pr.core.breakers.records import Trouble
 from prd2pr.core.records import Phase, Spend
 from prd2pr.repo.journal import Entry
 
-__all__ = ["Entry", "carried", "inherited", "owner", "refused_entries", "spent", "unrecorded"]
+__all__ = ["Entry", "carried", "inherited", "owner", "refused_entries", "refused_in", "spent", "troubles",
+           "unrecorded"]  # fmt: skip
+
+ABOUT_A_STORY = ("refused", "trouble")
 
 
 def spent(entries: Iterable[Entry], subject: str = "") -> Spend:
@@ -20,7 +24,7 @@ def spent(entries: Iterable[Entry], subject: str = "") -> Spend:
 
 def owner(entry: Entry) -> str:
     """The story that it is about; of the planner's calls, what was planned."""
-    return str(entry.facts["story"] if entry.kind == "refused" else entry.facts["key"].partition("/")[0])
+    return str(entry.facts["story"] if entry.kind in ABOUT_A_STORY else entry.facts["key"].partition("/")[0])
 
 
 def unrecorded(entries: Iterable[Entry]) -> tuple[Entry, ...]:
@@ -35,11 +39,21 @@ def inherited(entries: Iterable[Entry], run: str) -> Spend:
 
 def carried(entries: Iterable[Entry], story: str, stories: Iterable[str]) -> tuple[Entry, ...]:
     """What a commit about `story` does not take up: attempts and spending of other stories. The run's record has
-    the money by then, the story's own has not."""
+    the money by then, the story's own has not. Trouble is the circuits', and any commit takes it up."""
     others = {*stories} - {story}
     return tuple(
-        Entry(entry.kind, entry.head, {**entry.facts, "recorded": True}) for entry in entries if owner(entry) in others
+        Entry(entry.kind, entry.head, {**entry.facts, "recorded": True})
+        for entry in entries
+        if entry.kind != "trouble" and owner(entry) in others
     )
+
+
+def troubles(entries: Iterable[Entry]) -> tuple[Trouble, ...]:
+    return tuple(Trouble.model_validate(entry.facts["event"]) for entry in entries if entry.kind == "trouble")
+
+
+def refused_in(entries: Iterable[Entry], story: str) -> bool:
+    return any(entry.kind == "refused" and entry.facts["story"] == story for entry in entries)
 
 
 def refused_entries(entries: Iterable[Entry], story: str, phase: Phase) -> list[Entry]:

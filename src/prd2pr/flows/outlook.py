@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from prd2pr.core.ahead import Ahead, Outlook, ahead, order_story
+from prd2pr.core.ahead import Ahead, Outlook, ahead, order_story, resetting
 from prd2pr.core.decide import Rest
 from prd2pr.core.next_step import BASE_TAKEN_IN, changed_after, next_step
 from prd2pr.core.paths import TDD_ROOT
 from prd2pr.core.picture_parts import NextStep
-from prd2pr.core.records import Cycle
+from prd2pr.core.records import Cycle, Phase, Story
 from prd2pr.flows.base_merges import only_base_since
+from prd2pr.flows.containment import held_back
 from prd2pr.flows.decisions import found_in
+from prd2pr.flows.moderating import stopped_by_moderator
 from prd2pr.flows.peoples_work import unjudged
 from prd2pr.flows.replan import outdated, prd_gone
 from prd2pr.flows.session import Session
@@ -21,8 +23,17 @@ def outlook(session: Session, state: BranchState, only: str = "") -> Outlook:
     def touched(cycle: Cycle) -> str:
         return touched_since_red(session.git, state.commit, cycle)
 
+    def held(story: Story, phase: Phase) -> Rest | None:
+        circuit = held_back(session, state, phase, reset_command(session))
+        return circuit or stopped_by_moderator(session, state, story)
+
     gone = prd_gone(session, state) or outdated(session, state)
-    return Outlook(found_in(state), session.approval, only, touched, gone)
+    return Outlook(found_in(state), session.approval, only, touched, gone, held)
+
+
+def reset_command(session: Session) -> str:
+    """Closes every circuit that trouble has opened."""
+    return resetting(session.prd.path, local=session.approval == "given")
 
 
 def standing_outlook(session: Session, state: BranchState) -> Outlook:

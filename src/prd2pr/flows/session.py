@@ -30,6 +30,7 @@ class RunLog:
     started_at: str
     started: float  # of the monotonic clock
     model: str = ""
+    worker: str = ""  # whom the step under way has asked last
     landed: str = ""  # the last commit that this invocation made
     committed: float = 0  # when that was, by the monotonic clock; 0: it has made none yet
     made: set[str] = field(default_factory=set)  # commits that this invocation put on the branch

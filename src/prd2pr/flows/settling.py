@@ -11,7 +11,7 @@ from prd2pr.core.effects.money import SPENT
 from prd2pr.core.records import Spend
 from prd2pr.errors import BranchMoved, Prd2prError
 from prd2pr.flows.decisions import decide
-from prd2pr.flows.ledger import Entry, owner, spent, unrecorded
+from prd2pr.flows.ledger import ABOUT_A_STORY, Entry, owner, spent, troubles, unrecorded
 from prd2pr.flows.session import Session
 from prd2pr.repo.store import BranchState
 
@@ -45,7 +45,7 @@ def settled(session: Session) -> Prd2prError | None:
 def put_on_record(session: Session, state: BranchState) -> None:
     """One note for each story that it was spent on; money for plans, and for what was never begun, is the PRD's."""
     entries = unrecorded(session.journal.since(state.commit))
-    if not state.planned or not (paid(spent(entries)) or any(entry.kind == "refused" for entry in entries)):
+    if not state.planned or not (paid(spent(entries)) or any(entry.kind in ABOUT_A_STORY for entry in entries)):
         return
     session.log.pending = None  # no comment is carried out by this
     begun = [name for name in dict.fromkeys(map(owner, entries)) if is_begun(state, name)]
@@ -67,5 +67,6 @@ def is_begun(state: BranchState, name: str) -> bool:
 def account(session: Session, entries: tuple[Entry, ...], story: str) -> Decision:
     spend = spent(entries, story)
     money = f", {amount(spend.usd, 'usd')}" if spend.usd else ""
-    text = f"{amount(spend.tokens, 'tokens')}{money}"
+    failed = dict.fromkeys(f"; {each.stage}: {each.why}" for each in troubles(entries))
+    text = f"{amount(spend.tokens, 'tokens')}{money}{''.join(failed)}"
     return Decision(command=SPENT, by=BOT, at=session.clock.now(), text=text, stories=(story,) if story else ())

@@ -17,6 +17,7 @@ from prd2pr.agents.task import EarlierAttempt, Foundation, Task
 from prd2pr.agents.tools import Desk
 from prd2pr.agents.workspace import Workspace
 from prd2pr.core.budget import Budget, check
+from prd2pr.core.crew import worker_name
 from prd2pr.core.evidence import RunReport
 from prd2pr.core.layout import ARCHITECTURE, BEST_PRACTICES
 from prd2pr.core.policy import WritePolicy
@@ -76,6 +77,7 @@ def do_work(session: Session, assignment: Assignment[Output]) -> Work[Output]:
     hired = session.hire(assignment.role.name, assignment.strong)
     model = hired.model
     session.log.model = model.name
+    session.log.worker = worker_name(session.crew.model(assignment.role.name, strong=assignment.strong))
     if hired.edits_itself:
         session.progress.say("note", text=f"{assignment.role.phase.value}: {model.name} works on {session.prd.id}")
     else:

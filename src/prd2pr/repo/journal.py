@@ -69,6 +69,10 @@ class Journal:
         here = (entry for entry in self.entries() if head and entry.head == head)
         self._rewrite([*here, *(replace(entry, head=head) for entry in kept)])
 
+    def forget(self, kind: str) -> None:
+        """All entries of one kind, wherever the branch stood."""
+        self._rewrite([entry for entry in self.entries() if entry.kind != kind])
+
     def follow(self, old: str, new: str) -> None:
         """The branch moved, and not by a commit that took the entries of `old` up: they are as open as before."""
         entries = self.entries()

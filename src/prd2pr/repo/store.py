@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from prd2pr.core import layout
+from prd2pr.core.breakers.records import Circuits
 from prd2pr.core.codec import decode, encode
 from prd2pr.core.commit_message import format_message, split_message
 from prd2pr.core.evidence import Proof
@@ -180,6 +181,10 @@ class BranchState:
     @cached_property
     def backlog(self) -> Backlog:
         return self._expect(Backlog, self.paths.backlog) or Backlog()
+
+    @cached_property
+    def circuits(self) -> Circuits:
+        return self._read(Circuits, self.paths.circuits) or Circuits()
 
     def cycle(self, story: str) -> Cycle | None:
         if story not in self._cycles:

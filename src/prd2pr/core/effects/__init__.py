@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from prd2pr.core.decision import Decision
-from prd2pr.core.effects import backlogs, money, sprints, stories
+from prd2pr.core.effects import backlogs, circuits, money, sprints, stories
 from prd2pr.core.effects.records import Effect, Left, Objection
 from prd2pr.core.found import Found
 
@@ -33,6 +33,7 @@ EFFECTS: dict[str, Callable[[Found, Decision], Effect]] = {
     "tdd resume": stories.resume,
     "tdd halt_all": stories.halt_all,
     "tdd run": stories.run,
+    "tdd reset": circuits.reset_circuits,
     # What happens by itself.
     "stories wait for approval": sprints.wait_for_approval,
     "CI failed three times": sprints.block_for_ci,

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import wraps
 
+from prd2pr.core.breakers.records import Circuits
 from prd2pr.core.decision import Decision
 from prd2pr.core.found import Found
+from prd2pr.core.memory.records import Memory
 from prd2pr.core.project_machine import KEPT_TRANSITIONS, apply_event, apply_project, record_transition
 from prd2pr.core.records import Backlog, Cycle, Sprint, Status, StoryStatus, Transition
 from prd2pr.core.refusal import Refusal
@@ -25,6 +27,8 @@ class Left:
     removed: tuple[str, ...] = ()  # files that leave the code
     gone: tuple[str, ...] = ()  # stories whose cycle leaves the state
     note: str = ""  # how the step's note begins, where others look for it
+    circuits: Circuits | None = None  # where it changes them
+    learnt: tuple[Memory, ...] = ()  # records of memory that it adds
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,14 @@ def found_after(found: Found, left: Left) -> Found:
     def cycle(story: str) -> Cycle | None:
         return None if story in left.gone else left.cycles.get(story) or found.cycle(story)
 
-    return replace(found, status=left.status, backlog=left.backlog, cycle=cycle, sprint=left.sprint or found.sprint)
+    return replace(
+        found,
+        status=left.status,
+        backlog=left.backlog,
+        cycle=cycle,
+        sprint=left.sprint or found.sprint,
+        circuits=left.circuits or found.circuits,
+    )
 
 
 def moved(status: Status, decision: Decision, command: str = "") -> Status | Refusal:
@@ -87,7 +98,8 @@ def noted(status: Status, decision: Decision, before: str, after: str) -> Status
 def told(decision: Decision, command: str = "") -> str:
     """As a person would write it."""
     number = () if decision.number is None else (str(decision.number),)
-    return " ".join((f"/{command or decision.command}", *decision.stories, *number))
+    circuit = (decision.circuit,) if decision.circuit else ()
+    return " ".join((f"/{command or decision.command}", *decision.stories, *number, *circuit))
 
 
 def why(decision: Decision) -> str:

@@ -190,6 +190,7 @@ class StoryStatusShown:
     of: int = 0
     refused: tuple[Finding, ...] = ()
     next: NextStep = NOTHING_NEXT
+    circuits: tuple[str, ...] = ()  # that are not closed, in sentences
 
 
 @dataclass(frozen=True)
@@ -201,6 +202,7 @@ class Overview:
     figures: tuple[Figure, ...] = ()
     in_all: int = 0
     next: NextStep = NOTHING_NEXT
+    circuits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from prd2pr.core.ahead import Due
+from prd2pr.core.blocked import Blocked
 from prd2pr.core.decide import Rest
 from prd2pr.core.hub import Label
 from prd2pr.core.picture_parts import Figure, NextStep, PullPicture, Refusal
@@ -75,6 +76,8 @@ class StatusView:
     unproven: int = 0  # commits
     replayed: bool = False
     uncovered: tuple[str, ...] = ()  # requirements that no story builds
+    blocked: Blocked | None = None
+    alarms: tuple[str, ...] = ()
 
 
 def status_view(
@@ -109,6 +112,8 @@ def status_view(
         unproven=len(picture.unproven),
         replayed=picture.replayed,
         uncovered=picture.uncovered,
+        blocked=picture.blocked if headline == "blocked" else None,
+        alarms=picture.alarms,
     )
 
 

@@ -6,7 +6,9 @@ import argparse
 import json
 import sys
 import threading
+from dataclasses import asdict
 
+from prd2pr.core.blocked import Blocked, blocked
 from prd2pr.core.decide import Rest
 from prd2pr.core.records import Prd
 from prd2pr.entry.terminal import Terminal
@@ -86,13 +88,22 @@ def tell(session: Session, driven: Driven, page: str) -> None:
     elif rest.outcome == "done":
         session.progress.say("note", text=f"{session.prd.id} is done and merged: there is nothing to do")
     else:
-        session.progress.say("stopped", reason=rest.reason, next=rest.next)
+        stuck = blocked_here(session) if rest.outcome == "blocked" else None
+        session.progress.say("stopped", reason=rest.reason, next="" if stuck else rest.next, blocked=stuck)
         if page:
             session.progress.say("note", text=f"PR page: {page}")
 
 
+def blocked_here(session: Session) -> Blocked | None:
+    from prd2pr.flows.outlook import outlook
+
+    state = session.store.load(session.git.rev(session.branch))
+    return blocked(outlook(session, state), session.branch)
+
+
 def as_json(session: Session, driven: Driven, page: str) -> dict[str, object]:
     rest: Rest = driven.rest
+    stuck = blocked_here(session) if rest.outcome == "blocked" else None
     return {
         "outcome": rest.outcome,
         "reason": rest.reason,
@@ -102,4 +113,5 @@ def as_json(session: Session, driven: Driven, page: str) -> dict[str, object]:
         "head": driven.head,
         "page": page,
         "spend": session.log.spend.model_dump(),
+        "blocked": asdict(stuck) if stuck else None,
     }

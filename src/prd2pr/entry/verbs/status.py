@@ -6,13 +6,13 @@ import argparse
 import json
 import sys
 
-from prd2pr.core.ahead import Due, Outlook, ahead
+from prd2pr.core.ahead import Due, ahead
+from prd2pr.core.breakers.words import told
 from prd2pr.core.next_step import ended_by_count
 from prd2pr.core.records import Story
 from prd2pr.core.wording import plain
 from prd2pr.entry.under_way import UnderWay, chosen
 from prd2pr.entry.wiring import open_repository
-from prd2pr.flows.decisions import found_in
 
 
 def main(options: argparse.Namespace) -> int:
@@ -38,6 +38,7 @@ def facts_of(each: UnderWay) -> dict[str, object]:
         "state": each.state.status.state.value,
         "done": sum(story.status == "done" for story in stories),
         "stories": [story_facts(each, story) for story in stories],
+        "circuits": list(told(each.circuits, each.now)),
         **what_next(each),
     }
 
@@ -54,7 +55,7 @@ def story_facts(each: UnderWay, story: Story) -> dict[str, object]:
 
 
 def what_next(each: UnderWay) -> dict[str, object]:
-    view = Outlook(found_in(each.state))
+    view = each.view
     following = ended_by_count(view)
     outcome = "ready" if following.outcome == "stopped" and isinstance(ahead(view), Due) else following.outcome
     return {"outcome": outcome, "why": following.reason, "next": following.next}
@@ -62,13 +63,16 @@ def what_next(each: UnderWay) -> dict[str, object]:
 
 def shown(facts: dict[str, object]) -> str:
     stories = facts["stories"]
+    open_ones = facts["circuits"]
     assert isinstance(stories, list)
+    assert isinstance(open_ones, list)
     rows = "".join(
         f"  {story['id']:<16} {story['status']:<12} {story['phase'] or '':<11} {story['title']}\n" for story in stories
     )
+    circuits = "".join(f"  open: {plain(circuit)}\n" for circuit in open_ones if circuit != facts["why"])
     following = f"Next: {facts['next']}\n" if facts["next"] else ""
     return (
         f"{facts['title']}  ({facts['path']}, branch {facts['branch']})\n"
         f"{facts['done']} of {len(stories)} stories integrated, state {facts['state']}\n{rows}"
-        f"{facts['why']}\n{following}"
+        f"{circuits}{facts['why']}\n{following}"
     )

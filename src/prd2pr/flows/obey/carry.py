@@ -24,6 +24,7 @@ from prd2pr.flows.obey.order import Obeyed, Ordered
 from prd2pr.flows.obey.reads import READS, read
 from prd2pr.flows.obey.undo import undo
 from prd2pr.flows.outlook import step_ahead, what_is_ahead
+from prd2pr.flows.resetting import RESET, recorded
 from prd2pr.flows.session import Session
 from prd2pr.repo.store import BranchState
 
@@ -65,6 +66,8 @@ def before_a_plan(session: Session, state: BranchState, ordered: Ordered) -> Obe
 
 
 def take_effect(session: Session, state: BranchState, ordered: Ordered) -> Obeyed:
+    if ordered.command.name == RESET:
+        state = recorded(session, state)
     decision = decision_for(session, state, ordered)
     if not isinstance(decision, Decision):
         return Obeyed(state.commit, decision)
@@ -100,6 +103,7 @@ def decision_for(session: Session, state: BranchState, ordered: Ordered) -> Deci
         text=command.text or ordered.why,
         stories=stories_meant(state, command.name, command.stories),
         number=command.number,
+        circuit=command.circuit,
         head=state.commit,
     )
     if command.name == "backlog add_story":
@@ -130,7 +134,7 @@ def carried(session: Session, decided: Decided, decision: Decision) -> Obeyed:
         command=decision.command,
         by=decision.by,
         stories=stories_told(decided, decision),
-        text=str(decision.number) if decision.number is not None else decision.text,
+        text=str(decision.number) if decision.number is not None else decision.circuit or decision.text,
         before=before,
         after=after,
         sha=decided.head,

@@ -36,6 +36,7 @@ from prd2pr.core.said.answers import (
     StoryStatusShown,
 )
 from prd2pr.core.two_names import in_comments
+from prd2pr.flows.containment import not_closed
 from prd2pr.flows.decisions import found_in
 from prd2pr.flows.drive import head_of
 from prd2pr.flows.obey.asked import Asked
@@ -153,13 +154,18 @@ def story_status(session: Session, state: BranchState, row: StoryRow) -> StorySt
         of=session.config.attempts,
         refused=findings,
         next=step_ahead(session, state),
+        circuits=not_closed(session, state),
     )
 
 
 def show_overview(asked: Asked) -> Answer:
     made = picture_now(asked.session)
     return Overview(
-        made.board, made.figures, made.stories_in_all or len(made.board), step_ahead(asked.session, asked.state)
+        made.board,
+        made.figures,
+        made.stories_in_all or len(made.board),
+        step_ahead(asked.session, asked.state),
+        not_closed(asked.session, asked.state),
     )
 
 
