@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from fakes.pull_sample import many, plan, sample, sha, spend
+from prd2pr.core.burndown import Point
 from prd2pr.core.command_table import COMMANDS
 from prd2pr.core.decide import Rest
 from prd2pr.core.estimate import Estimate
@@ -293,6 +294,7 @@ def read() -> dict[str, Answer]:
         "sprint": SprintShown(
             Sprint(id="s1", goal="Customers come back.", stories=stories, status="active"),
             picture.board, "SPRINT_ACTIVE", GO_ON,
+            (Point("2026-11-16T09:00:00Z", 5), Point("2026-11-16T09:20:00Z", 4), Point("2026-11-16T10:05:00Z", 2)),
         ),
         "backlog": BacklogShown(rows, ("Do refunds take points back?",), NextStep("", "/approve loyalty-5")),
         "registering": Registering("octo/calc"),

@@ -8,6 +8,7 @@ import pytest
 
 from branch_work import push
 from deciding import Stage, stage_of
+from prd2pr.core.memory.records import Lesson
 from prd2pr.core.records import CycleState, ProjectState
 from prd2pr.core.said.answers import Carried, NotNow
 from prd2pr.flows.drive import drive
@@ -86,6 +87,13 @@ def test_a_skipped_story_is_on_record_and_the_others_go_on_without_its_tests(sta
     assert sprint.metrics is not None
     assert (sprint.retrospective.went_well, sprint.retrospective.improve) == (("the pace",), ("the PRD",))
     assert (sprint.metrics.done, sprint.metrics.skipped, sprint.metrics.refused) == (1, 1, 1)
+    (path,) = stage.state.listing(".orch-state/memory/retrospectives")
+    lesson = stage.session.store.read(stage.head, Lesson, path)
+    assert lesson is not None
+    assert lesson.would_change == ("the PRD",)
+    assert lesson.surprises == ("calc-1 was left out", "calc-1: green was refused 1 time (GRN302)")
+    assert lesson.variance is not None
+    assert path.endswith(f"/{lesson.id}.json")
     proved = stage.world.verify(f"main..{stage.session.branch}", "--json")
     assert proved.json["all_proved"], proved.out
 

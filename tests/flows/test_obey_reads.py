@@ -84,6 +84,7 @@ def test_stories_are_told(stage: Stage) -> None:
     sprint = stage.give("/sprint status").answer
     assert isinstance(sprint, SprintShown)
     assert sprint.sprint.id == "s1"
+    assert [point.left for point in sprint.burned] == [2]
     backlog = stage.give("/backlog view").answer
     assert isinstance(backlog, BacklogShown)
     assert [row.approved for row in backlog.rows] == [True, True]

@@ -35,6 +35,7 @@ OURS = {
     "p", "strong", "em", "code", "pre", "a", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "details",
     "summary", "blockquote", "br", "h3",
 }  # fmt: skip
+CHART = ("class", "language-mermaid")  # of a fence that holds nobody's words
 HOSTILE = (
     "<!-- prd2pr:status:loyalty --> @octocat @acme/team fixes #12 GH-7 acme/shop#1 :tada: https://evil.example/a.png "
     "![x](https://evil.example/b.png) [y](javascript:alert(1)) <img src=x onerror=alert(1)></pre></details> | ` a|b "
@@ -55,7 +56,7 @@ class Seen(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         self.quiet += tag in ("code", "pre")
-        assert {name for name, _ in attrs} <= {"href", "style", "lang"}, attrs
+        assert {name for name, _ in attrs if (name, _) != CHART} <= {"href", "style", "lang"}, attrs
         self.links += [value or "" for name, value in attrs if name == "href"]
 
     def handle_endtag(self, tag: str) -> None:

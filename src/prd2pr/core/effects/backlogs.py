@@ -6,10 +6,12 @@ from prd2pr.core.advance import settled
 from prd2pr.core.approval import rebound
 from prd2pr.core.cycle_machine import OPEN
 from prd2pr.core.decision import Decision
+from prd2pr.core.effects.lessons import lesson_of
 from prd2pr.core.effects.records import Effect, Left, Objection, through_the_machine, unknown_stories
 from prd2pr.core.effects.sprints import ended
 from prd2pr.core.found import Found
 from prd2pr.core.graph import working_order
+from prd2pr.core.memory.records import Lesson
 from prd2pr.core.plan import check_plan, draft_of
 from prd2pr.core.project_machine import PROJECT_COMMANDS
 from prd2pr.core.records import (
@@ -151,11 +153,15 @@ def bound_again(found: Found, status: Status, backlog: Backlog) -> Status:
 
 @through_the_machine
 def feedback(found: Found, decision: Decision, status: Status) -> Effect:
+    """What is said becomes the sprint's retrospective, and a lesson for later sprints and other PRDs."""
     sprint = ended(found.sprint, decision.at)
+    learnt: tuple[Lesson, ...] = ()
     if sprint is not None:
         said = retrospective(decision.text, by=decision.by, at=decision.at)
         sprint = sprint.model_copy(update={"retrospective": said, "metrics": metrics(found, sprint)})
-    return Left(status.model_copy(update={"order": "", "order_story": ""}), found.backlog, sprint=sprint)
+        learnt = (lesson_of(found, sprint, said, decision),)
+    status = status.model_copy(update={"order": "", "order_story": ""})
+    return Left(status, found.backlog, sprint=sprint, learnt=learnt)
 
 
 def metrics(found: Found, sprint: Sprint) -> SprintMetrics:

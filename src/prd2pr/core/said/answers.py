@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from prd2pr.core.budget import Unit, amount
+from prd2pr.core.burndown import Point, chart, in_a_line
 from prd2pr.core.decide import Rest
 from prd2pr.core.evidence import Failure, Finding, RunReport, TestResult
 from prd2pr.core.next_step import what_helps
@@ -364,6 +365,15 @@ class SprintShown:
     rows: tuple[StoryRow, ...]
     state: str
     next: NextStep = NOTHING_NEXT
+    burned: tuple[Point, ...] = ()  # stories left, over time
+
+    @property
+    def burn_down(self) -> str:
+        return in_a_line(self.burned)
+
+    @property
+    def chart(self) -> str:
+        return chart(self.sprint, self.burned)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import sys
 
 from prd2pr.core.ahead import Due, ahead
 from prd2pr.core.breakers.words import told
+from prd2pr.core.burndown import burn_down, in_a_line
 from prd2pr.core.next_step import ended_by_count
 from prd2pr.core.records import Story
 from prd2pr.core.wording import plain
@@ -38,6 +39,7 @@ def facts_of(each: UnderWay) -> dict[str, object]:
         "state": each.state.status.state.value,
         "done": sum(story.status == "done" for story in stories),
         "stories": [story_facts(each, story) for story in stories],
+        "sprint": sprint_facts(each),
         "circuits": list(told(each.circuits, each.now)),
         **what_next(each),
     }
@@ -52,6 +54,15 @@ def story_facts(each: UnderWay, story: Story) -> dict[str, object]:
         "phase": cycle.state.value if cycle else None,
         "refused": len(cycle.refused) if cycle else 0,
     }
+
+
+def sprint_facts(each: UnderWay) -> dict[str, object] | None:
+    sprint = each.state.sprint(each.state.status.sprint) if each.state.status.sprint else None
+    if sprint is None:
+        return None
+    points = burn_down(sprint, each.state.backlog.stories, each.state.cycle)
+    burned = [{"at": point.at, "left": point.left} for point in points]
+    return {"id": sprint.id, "status": sprint.status, "burn_down": burned, "told": in_a_line(points)}
 
 
 def what_next(each: UnderWay) -> dict[str, object]:
@@ -70,9 +81,11 @@ def shown(facts: dict[str, object]) -> str:
         f"  {story['id']:<16} {story['status']:<12} {story['phase'] or '':<11} {story['title']}\n" for story in stories
     )
     circuits = "".join(f"  open: {plain(circuit)}\n" for circuit in open_ones if circuit != facts["why"])
+    sprint = facts["sprint"]
+    burned = f"sprint {sprint['id']}: {sprint['told']}\n" if isinstance(sprint, dict) and sprint["told"] else ""
     following = f"Next: {facts['next']}\n" if facts["next"] else ""
     return (
         f"{facts['title']}  ({facts['path']}, branch {facts['branch']})\n"
         f"{facts['done']} of {len(stories)} stories integrated, state {facts['state']}\n{rows}"
-        f"{circuits}{facts['why']}\n{following}"
+        f"{burned}{circuits}{facts['why']}\n{following}"
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from prd2pr.core.budget import SCOPE_NAMES, Budget, Scope, Unit
+from prd2pr.core.burndown import burn_down
 from prd2pr.core.command_help import help_rows
 from prd2pr.core.effects.stories import current_story, cycle_of
 from prd2pr.core.evidence import Finding
@@ -76,7 +77,8 @@ def show_sprint(asked: Asked) -> Answer:
     if sprint is None:
         return NotNow(asked.command.shown, "there is no sprint", step_ahead(asked.session, asked.state))
     rows = tuple(row for row in picture_now(asked.session).board if row.id in sprint.stories)
-    return SprintShown(sprint, rows, asked.state.status.state, step_ahead(asked.session, asked.state))
+    burned = burn_down(sprint, asked.state.backlog.stories, asked.state.cycle)
+    return SprintShown(sprint, rows, asked.state.status.state, step_ahead(asked.session, asked.state), burned)
 
 
 def show_backlog(asked: Asked) -> Answer:
