@@ -9,6 +9,7 @@ from prd2pr.core.decision import Decision
 from prd2pr.core.effects import Found, Left, Objection, effect_of
 from prd2pr.core.effects.money import SPENT
 from prd2pr.core.effects.records import told, why
+from prd2pr.core.effects.regressions import REGRESSED
 from prd2pr.core.evidence import Evidence
 from prd2pr.core.layout import PLAN_STORY, memory_path
 from prd2pr.core.progress_text import progress_text
@@ -20,7 +21,7 @@ from prd2pr.flows.commits import Landing, land, proof_bytes
 from prd2pr.flows.session import Session
 from prd2pr.repo.store import BranchState, StateChange
 
-BY_ITSELF = {*PROJECT_EVENTS, SPENT}
+BY_ITSELF = {*PROJECT_EVENTS, SPENT, REGRESSED}
 
 
 @dataclass(frozen=True)

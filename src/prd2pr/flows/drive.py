@@ -14,6 +14,7 @@ from prd2pr.errors import BranchInUse, BranchMoved, SecretFound, StateCorrupted,
 from prd2pr.flows.attempts import Judged, Position, Stuck, note_refusal
 from prd2pr.flows.commits import commit_block, commit_crossing, commit_plan, commit_retry
 from prd2pr.flows.containment import held_back, note_stuck, watched
+from prd2pr.flows.continuity import holds_so_far
 from prd2pr.flows.hand_edits import refuse_hand_edits
 from prd2pr.flows.outlook import outlook, reset_command, standing_outlook
 from prd2pr.flows.peoples_step import take_up
@@ -146,6 +147,10 @@ def step(session: Session) -> str | Rest:
         return due
     if story.status == "blocked":
         position = tried_again(session, position)
+    with watched(session, due.phase, story.id):
+        broken = holds_so_far(session, position)
+    if broken is not None:
+        return broken
     with watched(session, due.phase, story.id):
         return phase_step(session, position, due.phase)
 

@@ -24,6 +24,9 @@ def outlook(session: Session, state: BranchState, only: str = "") -> Outlook:
         return touched_since_red(session.git, state.commit, cycle)
 
     def held(story: Story, phase: Phase) -> Rest | None:
+        tree, regressed = session.log.regressed
+        if regressed and phase is Phase.DESIGN and story.kind != "bug" and tree == session.git.code_tree(state.commit):
+            return Rest("waiting", regressed)
         circuit = held_back(session, state, phase, reset_command(session))
         return circuit or stopped_by_moderator(session, state, story)
 

@@ -38,6 +38,7 @@ class RunLog:
     lines: list[dict[str, Any]] = field(default_factory=list)
     spend: Spend = field(default_factory=Spend)
     inherited: Spend = field(default_factory=Spend)  # of runs that were killed before they could put it on record
+    regressed: tuple[str, str] = ("", "")  # a code tree on which a finished story fails, and what is told of it
     seen: str = ""  # a head that somebody else made, and whose state was looked at
     pending: Cursor | None = None  # a comment that is being carried out: the next commit moves the cursor there
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from prd2pr.core.decision import Decision
-from prd2pr.core.effects import backlogs, circuits, money, sprints, stories
+from prd2pr.core.effects import backlogs, circuits, money, regressions, sprints, stories
 from prd2pr.core.effects.records import Effect, Left, Objection
 from prd2pr.core.found import Found
 
@@ -38,6 +38,7 @@ EFFECTS: dict[str, Callable[[Found, Decision], Effect]] = {
     "stories wait for approval": sprints.wait_for_approval,
     "CI failed three times": sprints.block_for_ci,
     money.SPENT: money.keep_account,
+    regressions.REGRESSED: regressions.add_mending,
 }
 
 

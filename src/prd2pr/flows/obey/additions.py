@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from prd2pr.core.backlog_ids import next_number
 from prd2pr.core.commit_message import one_line
 from prd2pr.core.plan import EpicDraft, PlanDraft, PlanLimits
 from prd2pr.core.prd_change import RequirementChange
@@ -73,7 +74,7 @@ def with_wish(story: Story, wish: str) -> str:
 
 def worded_story(prd: Prd, backlog: Backlog, text: str) -> Story:
     """As a person wrote it: the whole text is the criterion, its beginning the title."""
-    name = f"{prd.id}-{next_number(prd, backlog)}"
+    name = f"{prd.id}-{next_number(prd.id, backlog)}"
     return Story(
         priority=3,
         estimate_minutes=10,
@@ -84,12 +85,6 @@ def worded_story(prd: Prd, backlog: Backlog, text: str) -> Story:
         description=text,
         criteria=(Criterion(id=f"{name}.c1", text=one_line(text)),),
     )
-
-
-def next_number(prd: Prd, backlog: Backlog) -> int:
-    """After the highest. A story that was removed has left no step that could be taken for the new one's."""
-    pattern = re.compile(rf"{re.escape(prd.id)}-(\d+)")
-    return max((int(found[1]) for story in backlog.stories if (found := pattern.fullmatch(story.id))), default=0) + 1
 
 
 def next_epic(prd: Prd, backlog: Backlog) -> int:
