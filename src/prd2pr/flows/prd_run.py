@@ -303,6 +303,7 @@ def shown(run: PrdRun, rest: Rest | None, problem: Prd2prError | None = None) ->
         run.host.run_url,
         lambda head: proved_again(run, head),
         told=run.told,
+        unasked=not (run.asked or run.steps or run.changed),
         held=lambda head: held_now(run, head),
     )
 

@@ -8,6 +8,7 @@ its end: a job's token has a thousand calls an hour.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,7 @@ from prd2pr.core.said.markers import (
     checked_marker,
     head_marker,
     proved_marker,
+    shown_marker,
     status_marker,
     waiting_marker,
 )
@@ -72,6 +74,7 @@ class Shown:
     prove: Callable[[str], Refuted | None] = lambda _: None  # asked of a head whose stories are all settled
     held: Callable[[str], frozenset[str]] = lambda _: frozenset()  # merges of the base that the suite stands
     told: bool = False  # of the problem, in a comment of its own
+    unasked: bool = False  # nobody wants anything of this run, and it has done nothing
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,8 @@ class Showing:
     picture: PullPicture
     refuted: Refuted | None = None
     notes: list[Failed] = field(default_factory=list)
+    whole: bool = False  # checks and issues were shown as well
+    more: bool = False  # than one run may make of checks or issues: the next one goes on with them
 
     @property
     def config(self) -> Config:
@@ -157,14 +162,33 @@ def show(hub: Hub, seen: Shown) -> Links:
         return Links(pull, notes=tuple(showing.notes))
     number = pull.number
     found = showing.attempt("the status comment", lambda: hub.comment_marked(number, status_marker(showing.prd.id)))
+    if found is not None and is_fresh(showing, pull, found):
+        showing.attempt("the labels", lambda: show_labels(showing, pull))
+        showing.attempt("the request to a person", lambda: ask_person(showing, pull))
+        return Links(pull, found, notes=tuple(showing.notes))
     checked = showing.attempt("the checks", lambda: show_checks(showing, checked_in(found.body) if found else ""))
     tracking = showing.attempt("the tracking issue", lambda: show_tracking(showing, number))
+    showing.whole = showing.at_rest and not showing.notes and not showing.more
     showing.attempt("the labels", lambda: show_labels(showing, pull))
     comment = showing.attempt(
         "the status comment", lambda: show_status(showing, pull, tracking, found, checked or checked_before(found))
     )
     showing.attempt("the request to a person", lambda: ask_person(showing, pull))
     return Links(pull, comment, tracking, tuple(showing.notes))
+
+
+def is_fresh(showing: Showing, pull: Pull, found: Comment) -> bool:
+    """The status comment is the cache: it names the commit that was shown as a whole, and what was said of it.
+
+    A run that nobody wants anything of then asks no further about checks and issues. Without the mark, with another
+    head or with something else to say, all is looked up and shown anew.
+    """
+    return showing.seen.unasked and showing.problem is None and shown_as_whole(showing, pull) in found.body
+
+
+def shown_as_whole(showing: Showing, pull: Pull) -> str:
+    said = without_run(status_text(showing.view(pull), marks=[]))
+    return shown_marker(showing.head, hashlib.sha256(said.encode()).hexdigest()[:16])
 
 
 def show_cancelled(hub: Hub, seen: Shown, tracking: Issue | None) -> None:
@@ -270,7 +294,8 @@ def show_status(
 ) -> Comment | None:
     marker = status_marker(showing.prd.id)
     proved = proved_marker(showing.head, showing.seen.session.base_commit) if showing.headline in PROVED_FIRST else ""
-    marks = [marker, head_marker(showing.head), checked_marker(checked) if checked else "", proved]
+    whole = shown_as_whole(showing, pull) if showing.whole and not showing.notes else ""
+    marks = [marker, head_marker(showing.head), checked_marker(checked) if checked else "", proved, whole]
     text = status_text(showing.view(pull, tracking), marks=[mark for mark in marks if mark])
     if found is None:
         return showing.hub.comment(pull.number, text, marker=marker)

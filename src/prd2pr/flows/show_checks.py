@@ -33,6 +33,7 @@ def show_checks(showing: Showing, checked: str) -> str:
     behind = commits_behind(showing, checked)
     waiting = [(story, step) for story, step in steps_to_check(showing.picture) if step.sha in behind]
     waiting.sort(key=lambda pair: behind[pair[1].sha])
+    showing.more |= len(waiting) > CHECKS_PER_SHOWING
     for story, step in waiting[:CHECKS_PER_SHOWING]:
         show_phase(showing, story, step)
         checked = step.sha

@@ -117,6 +117,7 @@ def show_stories(showing: Showing, parent: Issue, pull: int) -> dict[str, Issue]
     issues = by_story(showing.hub.sub_issues(parent.number), showing.prd.id, showing.hub.ours())
     for story in wanted_stories(showing.state.backlog.stories, issues):
         issues[story.id] = open_story(showing, parent, story, pull)
+    showing.more |= bool(wanted_stories(showing.state.backlog.stories, issues))
     settled = settled_stories(showing.picture, showing.state.backlog.stories, issues)
     issues |= dict(written_anew(showing, issues, pull, settled))
     for story_id, issue in issues.items():

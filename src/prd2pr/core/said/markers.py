@@ -53,6 +53,11 @@ def proved_marker(head: str, base: str) -> str:
     return _marker("proved", head, base)
 
 
+def shown_marker(head: str, digest: str) -> str:
+    """All there is to show of this commit was shown, and this is what the status said: an unasked run adds nothing."""
+    return _marker("shown", head, digest)
+
+
 def is_proved_in(text: str, head: str, base: str) -> bool:
     return proved_marker(head, base) in text
 
