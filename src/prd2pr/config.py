@@ -27,7 +27,10 @@ SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 CODE_PATTERN = r"^[A-Z]{3}\d{3}$"
 ROLE_PATTERN = r"^[a-z][a-z_]*$"
 BRANCH_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*/?$"
+LOOPBACK_PATTERN = r"^http://(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?/?$"
+MOST_PAGES = 8
 PATTERN_WORDS = {
+    LOOPBACK_PATTERN: "Write an address on the loopback, as in http://127.0.0.1:8000.",
     CODE_PATTERN: "Write the code of a finding: three capital letters and three digits, as in RED104.",
     ROLE_PATTERN: "Write the name of a role in small letters, as in tester.",
     BRANCH_PATTERN: "Write letters, digits, `.`, `_` and `-`, with `/` between parts, as in prd2pr/.",
@@ -166,6 +169,24 @@ class Docs(Section):
     directory: NonEmpty = Field(default="docs", description="Where the living docs are written.")
 
 
+class Page(Section):
+    command: tuple[NonEmpty, ...] = Field(
+        default=(),
+        description="Program and arguments that serve the project's page, started in a fresh checkout inside the "
+        "sandbox; empty: no pictures are taken.",
+    )
+    url: str = Field(
+        default="http://127.0.0.1:8000", pattern=LOOPBACK_PATTERN, description="Where it answers, on the loopback."
+    )
+    paths: Annotated[tuple[NonEmpty, ...], Field(min_length=1, max_length=MOST_PAGES)] = Field(
+        default=("/",), description="What is looked at there; one picture for each."
+    )
+    when: Globs = Field(
+        default=(), description="Only for stories that are planned to change such source files; empty: for every story."
+    )
+    ready_seconds: PositiveCount = Field(default=20, description="How long it may take until it answers.")
+
+
 class Tracker(Section):
     kind: Literal["github", "none"] = Field(default="github", description="Where stories are tracked as issues.")
     sub_issues: bool = Field(default=True, description="Make an issue for each story below the tracking issue.")
@@ -253,6 +274,7 @@ class Config(Section):
         "preferred: what can be had, and verdicts say what is missing; off: none, and verdicts say so.",
     )
     docs: Docs = Field(default_factory=Docs, description="The living docs. Not used by this version.")
+    page: Page = Field(default_factory=Page, description="Pictures of the project's pages with each finished story.")
     tracker: Tracker = Field(default_factory=Tracker, description="Issues for PRD and stories.")
     notify: Notify = Field(default_factory=Notify, description="Messages outside GitHub.")
     retention: Retention = Field(

@@ -171,6 +171,30 @@ class TestRunner(Protocol):
         ...
 
 
+# --- pages ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PageRequest:
+    """A page of the project, to be looked at as it is in this tree."""
+
+    code_tree: str
+    command: tuple[str, ...]  # starts what serves it
+    url: str  # on the loopback
+    paths: tuple[str, ...]
+    ready_seconds: int
+
+
+@dataclass(frozen=True)
+class Pictures:
+    taken: tuple[tuple[str, bytes], ...] = ()  # path of the page, PNG
+    note: str = ""  # why not all of them could be taken
+
+
+class Camera(Protocol):
+    def take(self, request: PageRequest) -> Pictures: ...
+
+
 # --- the forge --------------------------------------------------------------------------------------------------------
 
 

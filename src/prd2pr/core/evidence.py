@@ -190,6 +190,12 @@ class HeldOutEvidence(Record):
         return frozenset(file.path for file in self.files)
 
 
+class PagePicture(Record):
+    path: str  # of the page: /checkout
+    file: str
+    digest: str  # sha256 of the file
+
+
 class Evidence(Document):
     """tdd/evidence/<story>/<n>-<phase>.json"""
 
@@ -231,6 +237,7 @@ class Evidence(Document):
     parity: Parity | None = None  # REFACTOR: old code against new, given the same calls; None says "not checked"
     removal: Removal | None = None  # REFACTOR: dead code that went, with its tests
     held_out: HeldOutEvidence | None = None  # RED and GREEN; None says "not checked", never "fine"
+    pages: tuple[PagePicture, ...] = ()  # INTEGRATED: pictures in the same commit; shown, and judged by nobody
 
 
 # --- the verdict ------------------------------------------------------------------------------------------------------

@@ -97,5 +97,9 @@ class PrdLayout:
         """Where a story's held-out examples wait, outside of the code that roles are given."""
         return f"{self.root}/tdd/held_out/{check_id(story, 'story id')}"
 
+    def page(self, story: str, number: int) -> str:
+        """A picture of a page, as the story left it."""
+        return f"{self.root}/pages/{check_id(story, 'story id')}/{number}.png"
+
     def run(self, run_id: str) -> str:
         return f"{self.root}/runs/{check_id(run_id, 'run id')}.json"

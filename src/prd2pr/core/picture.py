@@ -53,6 +53,7 @@ from prd2pr.core.wording import clip, duration, money, named, plain, token_count
 __all__ = ["CommitFacts", "NextStep", "PlanningCost", "PullPicture", "RefusedWrite", "SpendLimits", "picture"]
 
 NO_PLANNING = PlanningCost()
+NO_FILES: Mapping[str, bytes] = {}
 SETTLED_TONES = ("proven", "unproven")
 
 SHOWN_STORIES = 400
@@ -79,13 +80,14 @@ def picture(
     planning: PlanningCost = NO_PLANNING,
     following: Ahead | None = None,
     unjudged: int = 0,
+    files: Mapping[str, bytes] = NO_FILES,
 ) -> PullPicture:
     """`commits` and `proofs` by story and step; `strangers` are commits on the branch without a step: people's work.
 
     `following`: what is next, where more is known than the records say. `unjudged`: how many commits since the last
-    step change more than docs.
+    step change more than docs. `files`: pictures, by their digest.
     """
-    facts = BranchFacts(prd, backlog, status, cycles, proofs, commits)
+    facts = BranchFacts(prd, backlog, status, cycles, proofs, commits, files)
     near = replace(facts, backlog=window(facts))
     head = head or f"prd2pr/{prd.id}"
     view = Outlook(Found(prd, status, backlog, cycles.get), mode, order_story(status, mode))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 
@@ -55,6 +55,7 @@ class BranchFacts:
     cycles: Mapping[str, Cycle]
     proofs: Mapping[Key, Proof]
     commits: Mapping[Key, CommitFacts]
+    files: Mapping[str, bytes] = field(default_factory=dict)  # pictures, by their digest
 
     @cached_property
     def by_requirement(self) -> dict[str, list[Story]]:

@@ -221,6 +221,16 @@ class StepView:
 
 
 @dataclass(frozen=True)
+class PageView:
+    """A picture of a page, as the story left it. Without data it is named, and not shown."""
+
+    path: str
+    file: str
+    digest: str
+    data: str = ""  # base64 of a PNG
+
+
+@dataclass(frozen=True)
 class StoryView:
     anchor: str
     id: str
@@ -230,6 +240,7 @@ class StoryView:
     design: str
     decisions: tuple[str, ...]
     steps: tuple[StepView, ...]
+    pages: tuple[PageView, ...] = ()
 
 
 @dataclass(frozen=True)

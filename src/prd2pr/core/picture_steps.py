@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 from prd2pr.core.bite.words import bite_sentence, replay_sentence, ways_sentence
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Comparison, Evidence, Failure, FailureKind, Finding, Proof, RunSummary, TestResult
@@ -11,7 +13,7 @@ from prd2pr.core.parity.words import parity_sentence
 from prd2pr.core.patch import file_diffs
 from prd2pr.core.picture_board import nothing_changed
 from prd2pr.core.picture_facts import BranchFacts, anchor
-from prd2pr.core.picture_parts import FindingView, RunView, StepView, StoryView, TestView, Tone
+from prd2pr.core.picture_parts import FindingView, PageView, RunView, StepView, StoryView, TestView, Tone
 from prd2pr.core.records import UNTESTED_KINDS, Phase, Step, Story
 from prd2pr.core.wording import clip, count, dollars, duration, moment, passing, plain, token_count, visible
 
@@ -47,6 +49,22 @@ def story_view(facts: BranchFacts, story: Story) -> StoryView:
         design=clip(plain(design.summary), 600) if design else "",
         decisions=tuple(clip(plain(decision), 300) for decision in design.decisions) if design else (),
         steps=tuple(step_view(facts, story.id, step) for step in facts.steps(story.id)),
+        pages=page_views(facts, story.id),
+    )
+
+
+def page_views(facts: BranchFacts, story: str) -> tuple[PageView, ...]:
+    """Only a picture that is what its evidence names is shown."""
+    step = facts.last_step(story, Phase.INTEGRATED)
+    proof = facts.proof(story, step) if step else None
+    return tuple(
+        PageView(
+            path=clip(visible(each.path), 200),
+            file=visible(each.file),
+            digest=visible(each.digest),
+            data=base64.b64encode(facts.files.get(each.digest, b"")).decode(),
+        )
+        for each in (proof.evidence.pages if proof else ())
     )
 
 

@@ -30,11 +30,12 @@ from prd2pr.flows.gather import Gathering
 from prd2pr.flows.session import Hired, RunLog, Session
 from prd2pr.flows.writers import LocalWriter
 from prd2pr.models import open_model, recorded
-from prd2pr.ports import BranchWriter, Progress
+from prd2pr.ports import BranchWriter, Camera, Progress
 from prd2pr.repo.git import Git
 from prd2pr.repo.journal import Journal
 from prd2pr.repo.store import StateStore
 from prd2pr.runners.cache import CachedRunner
+from prd2pr.runners.camera import SandboxCamera
 from prd2pr.runners.interpreter import find_python
 from prd2pr.runners.pytest_runner import PytestRunner
 from prd2pr.runners.sandbox import Sandbox, find_sandbox
@@ -290,7 +291,16 @@ def session_of(
         approval=approval,
         issue=issue,
         secrets=hidden or Secrets(),
+        camera=camera_of(git, config),
     )
+
+
+def camera_of(git: Git, config: Config) -> Camera | None:
+    """Only where the project has a page."""
+    if not config.page.command:
+        return None
+    python = find_python(git.workdir, config.test.python)
+    return SandboxCamera(git.export, python, sandboxed=config.sandbox != "off")
 
 
 def run_id(clock: SystemClock) -> str:

@@ -15,6 +15,7 @@ from prd2pr.core.decide import next_phase
 from prd2pr.core.deeds import DRAFTED_IN, drafted, has_only_fallen, undone
 from prd2pr.core.evidence import Finding, PathKind, Proof
 from prd2pr.core.layout import ATTRIBUTES, LOGS, PLAN_STORY, PROJECT, STATE
+from prd2pr.core.pages import digest_of
 from prd2pr.core.paths import TDD_ROOT, classify_path
 from prd2pr.core.plan import check_plan, draft_of
 from prd2pr.core.prd import decode_prd, parse_prd
@@ -298,6 +299,7 @@ def dependency_findings(claim: Claim) -> Iterator[Finding]:
 def state_findings(claim: Claim) -> Iterator[Finding]:
     """A step writes its own records and nothing else of the state."""
     yield from file_findings(claim)
+    yield from picture_findings(claim)
     if claim.step.phase is not Phase.PLAN:
         if plan_of(claim.parent.backlog) != plan_of(claim.state.backlog):
             yield error("VER106", "the plan was changed together with a phase", claim.state.paths.backlog)
@@ -308,6 +310,7 @@ def file_findings(claim: Claim) -> Iterator[Finding]:
     paths, git = claim.state.paths, claim.state.store.git
     own = {claim.evidence_path, paths.cycle(claim.step.story), paths.status, paths.backlog, paths.progress, ATTRIBUTES}
     own |= {paths.circuits}
+    pictures = {each.file for each in claim.proof.evidence.pages} if claim.proof else set()
     if claim.step.phase is Phase.PLAN:
         own |= {paths.prd} | ({PROJECT} if claim.parent.bytes_at(PROJECT) is None else set())
     roots = {f"{paths.root}/runs/": ".json", f"{LOGS}/": ".jsonl"}
@@ -320,8 +323,23 @@ def file_findings(claim: Claim) -> Iterator[Finding]:
             continue
         if examples and path.startswith(examples) and change.new_mode in EXAMPLE_MODES:
             continue  # what they are is seen when the step is judged again
+        if path in pictures and change.new_mode == "100644":
+            continue  # whether they are what the evidence names is looked at below
         if change.new_mode != "100644" or not any(path.startswith(r) and path.endswith(e) for r, e in roots.items()):
             yield error("VER106", "this step has no business with this file of the state", path)
+
+
+def picture_findings(claim: Claim) -> Iterator[Finding]:
+    """Pictures of pages come with INTEGRATED, each at its place and as its evidence names it."""
+    named = claim.proof.evidence.pages if claim.proof else ()
+    if named and claim.step.phase is not Phase.INTEGRATED:
+        yield error("VER106", "only a finished story has pictures of its pages", claim.evidence_path)
+    for number, picture in enumerate(named, start=1):
+        data = claim.state.bytes_at(picture.file)
+        if picture.file != claim.state.paths.page(claim.step.story, number):
+            yield error("VER106", "this is no place for a picture of a page", picture.file)
+        elif data is None or digest_of(data) != picture.digest:
+            yield error("VER101", "this is not the picture that the evidence names", picture.file)
 
 
 def status_findings(claim: Claim) -> Iterator[Finding]:

@@ -22,6 +22,7 @@ from prd2pr.flows.attempts import Position, refused_records, refused_writes, ste
 from prd2pr.flows.containment import with_circuits
 from prd2pr.flows.held_out import put_aside
 from prd2pr.flows.ledger import carried, inherited, spent
+from prd2pr.flows.pages import pictured
 from prd2pr.flows.phases import Crossing
 from prd2pr.flows.session import Session
 from prd2pr.repo.git import BlobRef
@@ -191,8 +192,9 @@ def tree_with_prd(session: Session, code_tree: str) -> str:
 def commit_crossing(session: Session, position: Position, crossing: Crossing, seconds: float) -> str:
     at = session.clock.now()
     n = len(position.cycle.steps) + 1
+    pages = pictured(session, position, crossing.phase, crossing.judged.code_tree)
     evidence = crossing.judged.evidence.model_copy(
-        update={"step": n, "prd": session.prd.id, "story": position.story.id}
+        update={"step": n, "prd": session.prd.id, "story": position.story.id, "pages": pages.records}
     )
     proof = encode(Proof(evidence=evidence, verdict=crossing.judged.verdict))
     subject, body = phase_text(position.story, evidence, crossing.judged.explanation, crossing.note, crossing.design)
@@ -216,7 +218,7 @@ def commit_crossing(session: Session, position: Position, crossing: Crossing, se
     )
     cycle = advance.advance(position.cycle, crossed_of(session, position, crossing, step, evidence))
     session.log.add(at, "crossed", story=position.story.id, phase=crossing.phase.value, attempts=step.attempts)
-    sha = land(session, landing, story_change(session, position, cycle, crossing.phase, at))
+    sha = land(session, landing, pages.added_to(story_change(session, position, cycle, crossing.phase, at)))
     session.progress.say(
         "phase",
         story=position.story.id,

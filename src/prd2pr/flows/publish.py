@@ -10,6 +10,7 @@ from prd2pr.core.budget import Limits
 from prd2pr.core.commit_message import StepRef, read_step
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Proof
+from prd2pr.core.pages import digest_of, wrong_with
 from prd2pr.core.paths import CONVENTIONS, PathRules
 from prd2pr.core.picture import CommitFacts, PlanningCost, PullPicture, RefusedWrite, SpendLimits, picture
 from prd2pr.core.records import Cycle, Phase, Spend
@@ -23,6 +24,7 @@ from prd2pr.repo.store import BranchState, StateStore
 
 PATCH_BYTES = 60_000  # of one phase on the page; the rest is in git
 REPLAY = "replay of "
+SHOWN_PICTURES = 40  # on the page: each may have some hundred kilobytes
 
 
 def publish(forge: Forge, store: StateStore, branch: str, limits: Limits, following: Ahead | None = None) -> str:
@@ -55,13 +57,14 @@ def picture_of(
     base = start_of(git, head).commit
     cycles = {story: cycle for story in state.cycle_ids if (cycle := state.cycle(story)) is not None}
     steps, strangers = commits_of(git, base, head, store.prd_id, patches=patches, held=held)
+    proofs = proofs_of(state, cycles)
     models = [run.model for run_id in state.run_ids() if (run := state.run(run_id)) is not None]
     return picture(
         state.prd,
         state.backlog,
         state.status,
         cycles,
-        proofs=proofs_of(state, cycles),
+        proofs=proofs,
         commits=steps,
         limits=SpendLimits.of(limits),
         model=models[-1] if models else "",
@@ -73,6 +76,7 @@ def picture_of(
         strangers=strangers,
         refused_writes=writes_of(cycles),
         planning=planning_cost(state, cycles),
+        files=pictures_of(state, proofs) if patches else {},
         unjudged=sum(commit.sha not in held for commit in unjudged(git, head, rules)),
     )
 
@@ -125,6 +129,16 @@ def proofs_of(state: BranchState, cycles: dict[str, Cycle]) -> dict[tuple[str, i
     steps = ((story, step) for story, cycle in cycles.items() for step in cycle.steps)
     found = {(story, step.n): state.proof(story, step.n, step.phase) for story, step in steps}
     return {key: proof for key, proof in found.items() if proof is not None}
+
+
+def pictures_of(state: BranchState, proofs: dict[tuple[str, int], Proof]) -> dict[str, bytes]:
+    """By digest, and only what really has it: a picture that somebody exchanged is not shown."""
+    found = {}
+    for named in [each for proof in proofs.values() for each in proof.evidence.pages][-SHOWN_PICTURES:]:
+        data = state.bytes_at(named.file)
+        if data is not None and digest_of(data) == named.digest and not wrong_with(data):
+            found[named.digest] = data
+    return found
 
 
 def writes_of(cycles: dict[str, Cycle]) -> tuple[RefusedWrite, ...]:

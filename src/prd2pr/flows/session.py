@@ -16,7 +16,7 @@ from prd2pr.core.paths import PathRules
 from prd2pr.core.records import Cursor, Prd, RunRecord, Spend
 from prd2pr.core.said.leaks import Secrets
 from prd2pr.flows.gather import Gathering
-from prd2pr.ports import BranchWriter, Clock, Model, Progress, TestRunner
+from prd2pr.ports import BranchWriter, Camera, Clock, Model, Progress, TestRunner
 from prd2pr.repo.git import Git
 from prd2pr.repo.journal import Journal
 from prd2pr.repo.store import StateStore
@@ -103,4 +103,5 @@ class Session:
     issue: int | None = None  # that the PRD was made from, or that asked for it
     outdated: Outdated | None = None
     secrets: Secrets = field(default_factory=Secrets)  # that no commit and no prompt may hold
+    camera: Camera | None = None  # for pictures of pages
     carried_out: Callable[[Cursor], None] = lambda _: None  # told right before the commit that carries a comment out
