@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,7 @@ from prd2pr.core.memory.records import Lesson
 from prd2pr.core.records import CycleState, ProjectState
 from prd2pr.core.said.answers import Carried, NotNow
 from prd2pr.flows.drive import drive
+from prd2pr.flows.obey.reads import picture_now
 from world import GREEN_ADD, RED_ADD, WRONG_ADD, World, designed, write
 
 
@@ -38,6 +40,37 @@ def _blocked(stage: Stage) -> None:
 
 def status_of(stage: Stage, story: str) -> str:
     return next(each.status for each in stage.state.backlog.stories if each.id == story)
+
+
+def test_the_evidence_and_three_ways_out_are_told_and_each_way_is_accepted(stage: Stage) -> None:
+    stuck = picture_now(stage.session).blocked
+    assert stuck is not None
+    assert (stuck.story, stuck.attempts) == ("calc-1", 1)
+    assert [(one.phase, one.codes) for one in stuck.tried] == [("green", ("GRN302",))]
+    assert stuck.tests == ("tests/tdd/calc-1/test_calc_1_add.py::test_adds_negative_numbers",)
+    assert "tokens" in stuck.cost
+    assert len(stuck.ways) == 3
+    for way in stuck.ways:
+        stage.back_to("blocked")
+        assert isinstance(stage.give(way.command).answer, Carried), way
+        assert stage.wrong(since=f"{stage.head}^") == []
+
+
+def test_at_a_terminal_they_are_told_too(tmp_path) -> None:
+    world = World(tmp_path).start({".prd2pr.yml": "attempts: 1\n"})
+    world.answers["calc-1/green/builder/1/1"] = write("src/calc/sums.py", WRONG_ADD)
+    out = world.run().out
+    assert "failed in the last one: tests/tdd/calc-1/test_calc_1_add.py::test_adds_negative_numbers" in out
+    assert "spent on calc-1 so far: " in out
+    again = "prd2pr run prds/calc.md --story calc-1"
+    assert re.search(rf"^Next +{re.escape(again)}  tries again", out, re.MULTILINE)
+    assert re.search(rf"^ +or +{re.escape(again)} --model human  ", out, re.MULTILINE)
+    assert re.search(r"^ +or +git switch prd2pr/calc  ", out, re.MULTILINE)
+    page = (world.repo / ".git/prd2pr/pr/calc.html").read_text(encoding="utf-8")
+    assert "Blocked: calc-1 Add two numbers" in page
+    assert f"<code>{again} --model human</code>" in page
+    blocked = world.run("--json").json["blocked"]
+    assert blocked["tests"] == ["tests/tdd/calc-1/test_calc_1_add.py::test_adds_negative_numbers"]
 
 
 def test_advice_frees_the_story_and_is_told_until_its_phase_is_crossed(stage: Stage) -> None:

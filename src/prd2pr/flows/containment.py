@@ -16,7 +16,15 @@ from prd2pr.core.breakers.records import PUSH, Circuits, Event, Success, Trouble
 from prd2pr.core.crew import worker_name
 from prd2pr.core.decide import Rest
 from prd2pr.core.records import Phase
-from prd2pr.errors import CannotJudge, HubProblem, ModelProblem, Prd2prError, SpendLimit, TranscriptEnded
+from prd2pr.errors import (
+    CannotJudge,
+    HubProblem,
+    ModelProblem,
+    PlanInvalid,
+    Prd2prError,
+    SpendLimit,
+    TranscriptEnded,
+)
 from prd2pr.flows.ledger import refused_in, troubles
 from prd2pr.flows.session import Session
 from prd2pr.repo.journal import Entry
@@ -85,7 +93,7 @@ def trouble_of(session: Session, phase: Phase, problem: Prd2prError) -> Trouble 
         worker = session.log.worker
         named = "" if worker == NOBODY_ASKED else worker
         return Trouble(stage=phase.value, at=at, why=problem.what, worker=named, workers=workers) if named else None
-    if isinstance(problem, CannotJudge):
+    if isinstance(problem, CannotJudge | PlanInvalid):
         return Trouble(stage=phase.value, at=at, why=problem.what, workers=workers)
     if isinstance(problem, HubProblem):
         return Trouble(stage=PUSH, at=at, why=problem.what, workers=workers)

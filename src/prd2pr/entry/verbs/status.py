@@ -9,11 +9,13 @@ import sys
 from prd2pr.core.ahead import Due, ahead
 from prd2pr.core.breakers.words import told
 from prd2pr.core.burndown import burn_down, in_a_line
+from prd2pr.core.moderation import evidence
 from prd2pr.core.next_step import ended_by_count
 from prd2pr.core.records import Story
 from prd2pr.core.wording import plain
 from prd2pr.entry.under_way import UnderWay, chosen
 from prd2pr.entry.wiring import open_repository
+from prd2pr.flows.moderating import alarms_in
 
 
 def main(options: argparse.Namespace) -> int:
@@ -40,6 +42,7 @@ def facts_of(each: UnderWay) -> dict[str, object]:
         "done": sum(story.status == "done" for story in stories),
         "stories": [story_facts(each, story) for story in stories],
         "sprint": sprint_facts(each),
+        "alarms": [evidence((alarm,)) for alarm in alarms_in(each.state)],
         "circuits": list(told(each.circuits, each.now)),
         **what_next(each),
     }
@@ -81,11 +84,14 @@ def shown(facts: dict[str, object]) -> str:
         f"  {story['id']:<16} {story['status']:<12} {story['phase'] or '':<11} {story['title']}\n" for story in stories
     )
     circuits = "".join(f"  open: {plain(circuit)}\n" for circuit in open_ones if circuit != facts["why"])
+    alarms = facts["alarms"]
+    assert isinstance(alarms, list)
+    seen = "".join(f"  seen: {plain(alarm)}\n" for alarm in alarms)
     sprint = facts["sprint"]
     burned = f"sprint {sprint['id']}: {sprint['told']}\n" if isinstance(sprint, dict) and sprint["told"] else ""
     following = f"Next: {facts['next']}\n" if facts["next"] else ""
     return (
         f"{facts['title']}  ({facts['path']}, branch {facts['branch']})\n"
         f"{facts['done']} of {len(stories)} stories integrated, state {facts['state']}\n{rows}"
-        f"{burned}{circuits}{facts['why']}\n{following}"
+        f"{burned}{seen}{circuits}{facts['why']}\n{following}"
     )

@@ -12,6 +12,7 @@ from prd2pr.core.records import SETTLED
 from prd2pr.core.refusal import Refusal
 from prd2pr.core.said.answers import Answer, Carried, Failed, Illegal, NotNow
 from prd2pr.errors import ModelProblem, PlanInvalid
+from prd2pr.flows.containment import watched
 from prd2pr.flows.decisions import Decided, decide
 from prd2pr.flows.drive import head_of, refuse_checked_out
 from prd2pr.flows.obey.additions import planned_epic, worded_story
@@ -171,7 +172,8 @@ def work_by_hand(session: Session, state: BranchState, ordered: Ordered) -> Obey
     if stopped is not None:
         return Obeyed(state.commit, NotNow.of(shown, stopped))
     if name in DRAFTED:
-        return draft(session, ordered, meant[0])
+        with watched(session, DRAFTED[name], meant[0]):
+            return draft(session, ordered, meant[0])
     assert name in JUDGED, f"{name} is in the table and nobody carries it out"
     return judge_drafts(session, ordered, meant[0])
 
