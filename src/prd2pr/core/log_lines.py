@@ -33,6 +33,8 @@ def sentence(line: LogEntry) -> str:
         case "call":
             counts = [line.get(name) or 0 for name in ("input_tokens", "cached_tokens", "output_tokens")]
             what = f"{line.get('purpose')}: {count(sum(counts), 'token')} ({counts[1]} cached), {line.get('model')}"
+        case "kept":
+            what = f"{line.get('purpose')}: answered in an earlier run, not asked again, {line.get('model')}"
         case "refused":
             what = f"{line.get('story')} {line.get('phase')} refused: {' '.join(line.get('codes') or ())}"
         case "crossed":

@@ -91,7 +91,9 @@ def check_answer(prd: Prd, backlog: Backlog, change: PlanChange, answer: PlanDra
     joined = PlanDraft(
         epics=(*whole.epics, *answer.epics),
         stories=(*whole.stories, *stories),
+        questions=whole.questions,
         assumptions=(*whole.assumptions, *answer.assumptions),
+        not_covered=whole.not_covered,
     )
     return (*check_plan(prd, joined), *not_asked_for(change, answer))
 
@@ -111,6 +113,7 @@ def remaining(prd: Prd, backlog: Backlog, change: PlanChange) -> Backlog:
             ),
             "stories": tuple(each.model_copy(update={"requirements": valid(each.requirements)}) for each in stories),
             "assumptions": assumptions_left(backlog, change),
+            "not_covered": valid(backlog.not_covered),
         }
     )
 
@@ -154,6 +157,7 @@ def replanned(prd: Prd, backlog: Backlog, change: PlanChange, answer: PlanDraft 
         questions=tuple(dict.fromkeys((*backlog.questions, *change.asked, *(answer.questions if answer else ())))),
         assumptions=(*assumptions_left(backlog, change), *(answer.assumptions if answer else ())),
         dropping=tuple(dict.fromkeys(name for name in waiting if stories[name].status not in SETTLED)),
+        not_covered=remaining(prd, backlog, change).not_covered,
     )
 
 
