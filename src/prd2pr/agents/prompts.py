@@ -53,7 +53,8 @@ def opening(role: Role[Any], task: Task) -> Opening:
         return templates.get_template(name).render(values).strip() + "\n"
 
     blocks = [
-        Text(filled("prompts/prd.j2"), cache=True),
+        # Without a story the map follows anyway, and providers take few marks.
+        Text(filled("prompts/prd.j2"), cache=task.story is not None),
         Text(filled("prompts/story.j2"), cache=True),
         *([Text(filled("prompts/made.j2"), cache=bool(task.own_tests()))] if task.story else []),
         *([Text(filled("prompts/sources.j2"))] if task.story else []),

@@ -178,12 +178,12 @@ def _taken(ground: Ground, talk: _Talk[Output], *, needed: bool) -> Taken[Output
     best = talk.best()
     if best is not None:
         return Taken(*best)
-    if talk.cut_off:
-        return Taken(missing=f"the plan's limit of {count(ground.allowance.most, 'model call')} was reached")
-    if not needed:
+    if not needed and talk.refused is not None:
         return Taken(missing="no usable answer was given")
     if not talk.answers and talk.refused is not None:
         raise talk.refused
+    if talk.cut_off:
+        return Taken(missing=f"the plan's limit of {count(ground.allowance.most, 'model call')} was reached")
     ground.kept.forget(f"{Phase.PLAN.value}-{talk.query.part.name}-")
     wrong = "; ".join(problem.message for problem in talk.hard(talk.answers[-1][1])[:5])
     raise PlanInvalid(

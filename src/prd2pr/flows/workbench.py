@@ -16,7 +16,7 @@ from prd2pr.agents.roles import Output, Role
 from prd2pr.agents.task import EarlierAttempt, Foundation, Task
 from prd2pr.agents.tools import Desk
 from prd2pr.agents.workspace import Workspace
-from prd2pr.core.budget import Budget, check
+from prd2pr.core.budget import Budget, BudgetStop, check
 from prd2pr.core.evidence import RunReport
 from prd2pr.core.layout import ARCHITECTURE, BEST_PRACTICES
 from prd2pr.core.passes.part import PlanPart
@@ -124,12 +124,15 @@ def asked(
 ) -> RoleResult[Output]:
     role, model = assignment.role, hired.model
     made: set[str] = set()
+    stop: BudgetStop | None = None
 
     def before_call(request: Request) -> str | None:
+        nonlocal stop
         made.add(request.purpose.key())
         if assignment.count_call is not None:
             assignment.count_call()
-        return budget_stop(session, assignment, model, request)
+        stop = budget_stop(session, assignment, model, request)
+        return stop.what if stop else None
 
     try:
         result = run_role(
@@ -144,8 +147,8 @@ def asked(
         )
     finally:
         release(session, made)
-    if result.stop == "budget":
-        raise SpendLimit(result.explanation, remedy=budget_remedy(session, assignment, model))
+    if stop is not None:
+        raise SpendLimit(stop.what, remedy=stop.remedy)
     if assignment.kept is not None and hired.remembers and result.output is not None:
         assignment.kept.keep(question_key(role, task, hired), result.output)
     return result
@@ -265,26 +268,20 @@ def conventions(session: Session, head: str) -> dict[str, str]:
     return {path: content.decode("utf-8", "replace") for path, content in found.items() if content}
 
 
-def budget_stop(session: Session, assignment: Assignment[Output], model: Model, request: Request) -> str | None:
+def budget_stop(session: Session, assignment: Assignment[Output], model: Model, request: Request) -> BudgetStop | None:
     """Calls that are under way count with what they will probably take, so that many at once keep a limit too."""
     expected = estimate_of(model, request)
     with session.log.lock:
         stop = check(budget_of(session, assignment), session.clock.monotonic(), expected)
         if stop is None:
             session.log.reserved[request.purpose.key()] = Spend(input_tokens=expected.tokens, usd=expected.usd)
-    return stop.what if stop else None
+    return stop
 
 
 def release(session: Session, purposes: Iterable[str]) -> None:
     with session.log.lock:
         for purpose in purposes:
             session.log.reserved.pop(purpose, None)
-
-
-def budget_remedy(session: Session, assignment: Assignment[Output], model: Model) -> str:
-    with session.log.lock:
-        stop = check(budget_of(session, assignment), session.clock.monotonic(), estimate_of(model))
-    return stop.remedy if stop else "raise the budget in .prd2pr.yml; the same command again goes on"
 
 
 def budget_of(session: Session, assignment: Assignment[Output]) -> Budget:

@@ -19,11 +19,6 @@ from prd2pr.core.requirement_ids import by_key, key_of
 MOST_PATHS = PlanLimits().source_paths
 
 
-def key_in_plan(cycle: PlannedCycle, key: str) -> str:
-    """Two calls may both speak of `s1`; the plan never does."""
-    return f"{cycle.id}/{key.strip()}"
-
-
 # --- after pass 2 -----------------------------------------------------------------------------------------------------
 
 
@@ -39,17 +34,17 @@ def _stories(prd: Prd, cycles: tuple[PlannedCycle, ...], answer: CycleTasks) -> 
     scope = CycleScope(prd, cycles, answer.cycle)
     earlier = before(cycles, answer.cycle)
     epic = answer.cycle.id if len(cycles) > 1 else ""
+    # Two calls may both speak of `s1`, and what a key is made of is their affair; the plan has its own.
+    keys = {task.key.strip(): f"{answer.cycle.id}/s{n}" for n, task in enumerate(answer.draft.tasks, start=1)}
     made = []
     for task in answer.draft.tasks:
         story = story_draft(scope, task)
         made.append(
             story.model_copy(
                 update={
-                    "key": key_in_plan(answer.cycle, story.key),
+                    "key": keys[story.key],
                     "epic": epic,
-                    "depends_on": tuple(
-                        key_in_plan(answer.cycle, name) for name in story.depends_on if name not in earlier
-                    ),
+                    "depends_on": tuple(keys[name] for name in story.depends_on if name not in earlier),
                     # More would be refused; that it is too large is told.
                     "source_paths": story.source_paths if len(story.source_paths) <= MOST_PATHS else (),
                 }
