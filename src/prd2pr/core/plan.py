@@ -173,6 +173,14 @@ def first_words(requirement: Requirement) -> str:
     return requirement.text.splitlines()[0][:80] if requirement.text else ""
 
 
+def not_covered_question(requirement: Requirement, why: str) -> str:
+    return f"{requirement.id} ({first_words(requirement)}) is not covered: {why}"
+
+
+def asks_about_uncovered(question: str, name: str) -> bool:
+    return question.startswith(f"{name} (") and ") is not covered: " in question
+
+
 def _check_not_covered(prd: Prd, draft: PlanDraft) -> Iterator[PlanProblem]:
     """What nobody builds is a person's affair: it stands among the questions, or it was dropped in silence."""
     known = {requirement.id for requirement in prd.requirements}

@@ -11,7 +11,7 @@ from prd2pr.core.passes.drafts import OpenQuestion
 from prd2pr.core.passes.open_points import asked, assumed
 from prd2pr.core.passes.overlap import verified_only
 from prd2pr.core.passes.tasks import CycleScope, CycleTasks, before, story_draft
-from prd2pr.core.plan import EpicDraft, PlanDraft, PlanLimits, StoryDraft, first_words, uncovered
+from prd2pr.core.plan import EpicDraft, PlanDraft, PlanLimits, StoryDraft, not_covered_question, uncovered
 from prd2pr.core.plan_problems import PlanProblem
 from prd2pr.core.records import PlannedCycle, Prd, Requirement
 from prd2pr.core.requirement_ids import by_key, key_of
@@ -138,7 +138,7 @@ def _uncovered_questions(prd: Prd, gathered: Gathered, not_covered: Sequence[Req
     }
     for each in not_covered:
         why = left.get(each.id, "no story was planned for it. What is to be built?")
-        yield OpenQuestion(about=(each.id,), text=f"{each.id} ({first_words(each)}) is not covered: {why}"[:2000])
+        yield OpenQuestion(about=(each.id,), text=not_covered_question(each, why)[:2000])
 
 
 def _stated(answer: CycleTasks) -> Iterator[OpenQuestion]:
