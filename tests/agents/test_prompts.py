@@ -79,10 +79,12 @@ def part_for(role: Role[Any], prd: Prd, text: str = "") -> PlanPart:
         complexity=5,
     )
     name = f"{role.name.removeprefix('decomposer_')}-cycle-1"
-    part = PlanPart(name, cycles=(earning, ledger), cycle=earning)
     if role.name == "decomposer_tasks":
+        part = PlanPart(name, (earning, ledger), earning, asked=(text or "FR-1 and FR-2 contradict each other?",))
         return replace(part, to_cover=tuple(each for each in prd.requirements if each.id in ("FR-1", "FR-1.1", "AC-1")))
-    return replace(part, stories=(story,), plan=(story,) if role.name == "decomposer_hints" else ())
+    if role.name == "decomposer_criteria":
+        return PlanPart(name, stories=(story,), asked=(text or "Are gift cards sold at a discount?",))
+    return PlanPart(name, stories=(story,), plan=(story,))
 
 
 def blocks_of(role: Role[Any], task: Task) -> list[Text]:
@@ -295,7 +297,9 @@ def test_the_stories_of_a_prd_share_what_does_not_name_them(task: Task, story: S
 def test_the_calls_of_a_pass_share_all_but_their_part(role: Role[Any], task: Task) -> None:
     one = task_for(role, task)
     assert one.part is not None
-    other = replace(one, part=replace(one.part, cycle=one.part.cycles[1], name="other", to_cover=(), stories=()))
+    cut = one.part.cycle is not None
+    changed = {"cycle": one.part.cycles[1], "to_cover": ()} if cut else {"stories": one.part.stories * 2}
+    other = replace(one, part=replace(one.part, name="other", **changed))
     first, second = blocks_of(role, one), blocks_of(role, other)
     assert first[:-1] == second[:-1]
     assert first[-2].cache, "what they share is worth caching"

@@ -52,9 +52,8 @@ def good_answer(request: Request) -> dict[str, Any]:
                 "cycles": [{"key": f"c{n}", "title": f"Group {n}", "requirements": g} for n, g in enumerate(groups)]
             }
         case "decomposer_tasks":
-            return {
-                "tasks": [task(f"s{n}", name) for n, name in enumerate(re.findall(r"^(FR-\d+)$", asked, re.MULTILINE))]
-            }
+            (listed,) = re.findall(r"^Its requirements .*", asked, re.MULTILINE)
+            return {"tasks": [task(f"s{n}", name) for n, name in enumerate(re.findall(r"\bFR-\d+", listed))]}
         case "decomposer_criteria":
             keys = re.findall(r"^Story (\S+):", asked, re.MULTILINE)
             return {

@@ -77,6 +77,7 @@ def _subject(role: Role[Any], task: Task) -> dict[str, object]:
         "design": task.design,
         "requirements": task.requirements(),
         "general": task.general_requirements(),
+        "numbered": any(each.id.startswith("R-") for each in task.prd.requirements),
         "foundations": designs_in_brief(task.foundations),
         "line_length": line_length(task.files),
         "measures": "\n".join(_measured(path, task.files[path]) for path in task.own_sources() if path in task.files),

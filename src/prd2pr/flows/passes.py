@@ -14,7 +14,8 @@ from prd2pr.core.passes.cycles import Grouping, check_cycles, drafted_cycles, gi
 from prd2pr.core.passes.drafts import CriteriaDraft, CyclesDraft, HintsDraft, OpenQuestion, TasksDraft
 from prd2pr.core.passes.hints import hinted, with_hints
 from prd2pr.core.passes.merge import Gathered, merge, planned_stories
-from prd2pr.core.passes.part import PlanPart
+from prd2pr.core.passes.open_points import asked
+from prd2pr.core.passes.part import PlanPart, bundles
 from prd2pr.core.passes.tasks import CycleScope, CycleTasks
 from prd2pr.core.passes.way import most_calls
 from prd2pr.core.plan import CriterionDraft, PlanDraft, StoryDraft, check_plan
@@ -34,8 +35,9 @@ def plan_in_passes(session: Session, head: str, code_tree: str) -> PlanDraft:
     ground.allowance.most = most_calls(len(grouping.cycles))
     taken = second_pass(ground, grouping)
     stories = planned_stories(session.prd, taken)
-    criteria = third_pass(ground, grouping, stories)
-    hints = fourth_pass(ground, grouping, with_criteria(stories, criteria.found))
+    stand = (*grouping.questions, *(question for each in taken for question in each.draft.questions))
+    criteria = third_pass(ground, stories, stand)
+    hints = fourth_pass(ground, with_criteria(stories, criteria.found))
     draft = merge(
         session.prd,
         Gathered(
@@ -131,7 +133,8 @@ def second_pass(ground: Ground, grouping: Grouping) -> tuple[CycleTasks, ...]:
 
 def tasks_query(ground: Ground, grouping: Grouping, cycle: PlannedCycle) -> Query[TasksDraft]:
     scope = CycleScope(ground.session.prd, grouping.cycles, cycle, frozenset(ground.shared.files))
-    part = PlanPart(f"tasks-{cycle.id}", cycles=grouping.cycles, cycle=cycle, to_cover=scope.to_cover)
+    stand = asked(scope.prd, grouping.questions)
+    part = PlanPart(f"tasks-{cycle.id}", grouping.cycles, cycle, to_cover=scope.to_cover, asked=stand)
     return Query(part, lambda draft: cut.check_tasks(scope, draft), cut.is_soft)
 
 
@@ -145,11 +148,13 @@ class Written:
     assumptions: tuple[str, ...] = ()
 
 
-def third_pass(ground: Ground, grouping: Grouping, stories: tuple[StoryDraft, ...]) -> Written:
+def third_pass(ground: Ground, stories: tuple[StoryDraft, ...], stand: tuple[OpenQuestion, ...]) -> Written:
+    """`stand`: questions of the passes before."""
     tell, prd = in_time(ground), ground.session.prd
     known = written.taken_over(prd, stories)
     missing = written.asked_for(prd, stories, known)
-    queries = [criteria_query(part, known) for part in by_cycle("criteria", grouping, missing)]
+    parts = (replace(part, asked=asked(prd, stand)) for part in bundles("criteria", missing))
+    queries = [criteria_query(part, known) for part in parts]
     taken = answers(ground, DECOMPOSER_CRITERIA, queries)
     found = dict(known)
     in_own_words: list[str] = []
@@ -193,10 +198,10 @@ class Hinted:
     assumptions: tuple[str, ...] = ()
 
 
-def fourth_pass(ground: Ground, grouping: Grouping, stories: tuple[StoryDraft, ...]) -> Hinted:
+def fourth_pass(ground: Ground, stories: tuple[StoryDraft, ...]) -> Hinted:
     """Nothing hangs on hints: an answer that is no use is done without."""
     tell, prd = in_time(ground), ground.session.prd
-    parts = [replace(part, plan=stories) for part in by_cycle("hints", grouping, hinted(stories))]
+    parts = [replace(part, plan=stories) for part in bundles("hints", hinted(stories))]
     queries: list[Query[HintsDraft]] = [Query(part, lambda _: (), lambda _: True) for part in parts]
     taken = answers(ground, DECOMPOSER_HINTS, queries, needed=False)
     made = {story.key: story for story in stories}
@@ -210,13 +215,3 @@ def fourth_pass(ground: Ground, grouping: Grouping, stories: tuple[StoryDraft, .
             made[story.key] = with_hints(prd, made[story.key], each.answer, ground.shared.files)
     tell(f"hints for {given} of {count(len(stories), 'story')}")
     return Hinted(tuple(made[story.key] for story in stories), tuple(said))
-
-
-def by_cycle(name: str, grouping: Grouping, stories: tuple[StoryDraft, ...]) -> list[PlanPart]:
-    """One question for the stories of one cycle; none where it has none."""
-    parts = []
-    for cycle in grouping.cycles:
-        own = tuple(story for story in stories if story.key.startswith(f"{cycle.id}/"))
-        if own:
-            parts.append(PlanPart(f"{name}-{cycle.id}", cycles=grouping.cycles, cycle=cycle, stories=own))
-    return parts

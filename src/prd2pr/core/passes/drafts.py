@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable, Sized
+from typing import Annotated, TypeVar
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from prd2pr.core.records import Record, StoryKind
 
 MOST_CYCLES = 40
 MOST_TASKS = 20  # of one cycle
 MOST_POINTS = 20  # questions, or assumptions, of one answer
+MOST_NUMBER = 100_000
 
-Ids = Annotated[tuple[Annotated[str, Field(max_length=80)], ...], Field(max_length=200)]
-Line = Annotated[str, Field(max_length=400)]
-Paragraph = Annotated[str, Field(max_length=2000)]
+Something = TypeVar("Something", bound=Sized)
+
+
+def _at_most(most: int) -> Callable[[Something], Something]:
+    """Not as a limit of the schema: a model is told in words, and pays for every word of a schema."""
+
+    def check(value: Something) -> Something:
+        if len(value) > most:
+            raise ValueError(f"{len(value)} are too many, at most {most}")
+        return value
+
+    return check
+
+
+def _countable(value: int) -> int:
+    if not 0 <= value <= MOST_NUMBER:
+        raise ValueError(f"it must be from 0 to {MOST_NUMBER}")
+    return value
+
+
+Count = Annotated[int, AfterValidator(_countable)]
+Name = Annotated[str, AfterValidator(_at_most(120))]
+Ids = Annotated[tuple[Name, ...], AfterValidator(_at_most(200))]
+Line = Annotated[str, AfterValidator(_at_most(400))]
+Paragraph = Annotated[str, AfterValidator(_at_most(2000))]
 
 
 class OpenQuestion(Record):
@@ -24,11 +48,13 @@ class OpenQuestion(Record):
 
 Questions = Annotated[
     tuple[OpenQuestion, ...],
-    Field(max_length=MOST_POINTS, description="Contradictions, and what only a person can decide."),
+    AfterValidator(_at_most(MOST_POINTS)),
+    Field(description="Contradictions, and what only a person can decide."),
 ]
 Assumptions = Annotated[
     tuple[Paragraph, ...],
-    Field(max_length=MOST_POINTS, description="What you took for granted where the PRD is silent, one sentence each."),
+    AfterValidator(_at_most(MOST_POINTS)),
+    Field(description="What you took for granted where the PRD is silent, one sentence each."),
 ]
 
 
@@ -42,7 +68,9 @@ class CycleDraft(Record):
 class CyclesDraft(Record):
     """Pass 1: the requirements in groups, in working order."""
 
-    cycles: tuple[CycleDraft, ...] = Field(max_length=MOST_CYCLES, description="In the order in which to build them.")
+    cycles: Annotated[tuple[CycleDraft, ...], AfterValidator(_at_most(MOST_CYCLES))] = Field(
+        description="In the order in which to build them."
+    )
     questions: Questions = ()
     assumptions: Assumptions = ()
 
@@ -56,9 +84,9 @@ class TaskDraft(Record):
     depends_on: Ids = Field(default=(), description="Keys of stories of this cycle that must be done before.")
     files: Ids = Field(default=(), description="At most three source files to write or change; no tests.")
     complexity: int = Field(ge=1, le=10, description="1 trivial, 4 takes some thought, 7 or more: split it.")
-    tests: int = Field(ge=0, le=1000, description="How many tests will prove it: 5 to 20.")
-    lines: int = Field(ge=0, le=100_000, description="How many lines of source will change: less than 100.")
-    minutes: int = Field(ge=0, le=100_000, description="Time for a practised engineer.")
+    tests: Count = Field(description="How many tests will prove it: 5 to 20.")
+    lines: Count = Field(description="How many lines of source will change: less than 100.")
+    minutes: Count = Field(description="Time for a practised engineer.")
 
 
 class LeftOut(Record):
@@ -69,9 +97,11 @@ class LeftOut(Record):
 class TasksDraft(Record):
     """Pass 2: the stories of one cycle."""
 
-    tasks: tuple[TaskDraft, ...] = Field(max_length=MOST_TASKS, description="In the order in which to build them.")
-    left_out: tuple[LeftOut, ...] = Field(
-        default=(), max_length=200, description="Requirements of this cycle that no story can fulfil as they are."
+    tasks: Annotated[tuple[TaskDraft, ...], AfterValidator(_at_most(MOST_TASKS))] = Field(
+        description="In the order in which to build them."
+    )
+    left_out: Annotated[tuple[LeftOut, ...], AfterValidator(_at_most(200))] = Field(
+        default=(), description="Requirements of this cycle that no story can fulfil as they are."
     )
     questions: Questions = ()
     assumptions: Assumptions = ()
@@ -84,28 +114,34 @@ class CriterionText(Record):
 
 class StoryCriteria(Record):
     story: Line = Field(description="The story's key, as it is listed.")
-    criteria: tuple[CriterionText, ...] = Field(max_length=20, description="Two to five.")
+    criteria: Annotated[tuple[CriterionText, ...], AfterValidator(_at_most(20))] = Field(
+        description="Two to five, with those that stand already."
+    )
 
 
 class CriteriaDraft(Record):
     """Pass 3: acceptance criteria."""
 
-    stories: tuple[StoryCriteria, ...] = Field(max_length=MOST_TASKS * 2, description="Every listed story, once.")
+    stories: Annotated[tuple[StoryCriteria, ...], AfterValidator(_at_most(2 * MOST_TASKS))] = Field(
+        description="Every listed story, once."
+    )
     questions: Questions = ()
     assumptions: Assumptions = ()
 
 
 class HintDraft(Record):
     story: Line = Field(description="The story's key, as it is listed.")
-    module: Line = Field(default="", description="Importable module in which the behaviour lives: shop.points.")
     interface: Paragraph = Field(default="", description="Signatures that others will call, one a line.")
-    source_paths: Ids = Field(default=(), description="At most three source files to write or change; no tests.")
-    test_ideas: tuple[Line, ...] = Field(
-        default=(), max_length=12, description="Borders and error cases that are easily forgotten, one line each."
+    source_paths: Ids = Field(default=(), description="Only where the listed files are not right.")
+    module: Line = Field(default="", description="Only with `source_paths`: shop.points.")
+    test_ideas: Annotated[tuple[Line, ...], AfterValidator(_at_most(12))] = Field(
+        default=(), description="Cases that are easily forgotten, one line each."
     )
 
 
 class HintsDraft(Record):
     """Pass 4: where the harder stories go, and what their tests should not forget."""
 
-    stories: tuple[HintDraft, ...] = Field(max_length=MOST_TASKS * 2, description="Every listed story, once.")
+    stories: Annotated[tuple[HintDraft, ...], AfterValidator(_at_most(2 * MOST_TASKS))] = Field(
+        description="Every listed story, once."
+    )

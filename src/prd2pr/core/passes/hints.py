@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from prd2pr.core.passes.drafts import HintDraft, HintsDraft
-from prd2pr.core.passes.modules import outside
+from prd2pr.core.passes.modules import module_of, outside
 from prd2pr.core.plan import PlanDraft, PlanLimits, StoryDraft, check_plan
 from prd2pr.core.records import UNTESTED_KINDS, Prd
 
@@ -29,12 +29,16 @@ def with_hints(prd: Prd, story: StoryDraft, draft: HintsDraft, there: Collection
     paths = usable_paths(prd, hint, there)
     return story.model_copy(
         update={
-            "module": " ".join(hint.module.split()) or story.module,
+            "module": " ".join(hint.module.split()) or _module(paths) or story.module,
             "interface": hint.interface.strip(),
             "source_paths": paths or story.source_paths,
             "test_ideas": tuple(dict.fromkeys(" ".join(idea.split()) for idea in hint.test_ideas if idea.strip())),
         }
     )
+
+
+def _module(paths: tuple[str, ...]) -> str:
+    return next((module_of(path) for path in paths if path.endswith(".py")), "")
 
 
 def usable_paths(prd: Prd, hint: HintDraft, there: Collection[str]) -> tuple[str, ...]:
