@@ -83,7 +83,8 @@ def part_for(role: Role[Any], prd: Prd, text: str = "") -> PlanPart:
         part = PlanPart(name, (earning, ledger), earning, asked=(text or "FR-1 and FR-2 contradict each other?",))
         return replace(part, to_cover=tuple(each for each in prd.requirements if each.id in ("FR-1", "FR-1.1", "AC-1")))
     if role.name == "decomposer_criteria":
-        return PlanPart(name, stories=(story,), asked=(text or "Are gift cards sold at a discount?",))
+        asked, assumed = (text or "Are gift cards sold at a discount?",), (text or "Returns earn nothing.",)
+        return PlanPart(name, stories=(story,), asked=asked, assumed=assumed)
     return PlanPart(name, stories=(story,), plan=(story,))
 
 

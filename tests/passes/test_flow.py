@@ -35,7 +35,7 @@ def test_a_large_prd_is_planned_in_four_passes(tmp_path: Path) -> None:
     outcomes = [facts["outcome"] for facts in table.progress.of("phase")]
     assert outcomes == [
         "5 cycles",
-        "14 stories of 14 requirements",
+        "14 stories for 14 requirements",
         "28 criteria, 0 of them from the PRD",
         "hints for 0 of 14 stories",
     ]

@@ -12,6 +12,7 @@ from prd2pr.core.graph import find_cycle, working_order
 from prd2pr.core.plan_problems import PLAN_PROBLEMS, PlanProblem
 from prd2pr.core.records import UNTESTED_KINDS, Backlog, Criterion, Epic, Prd, Record, Requirement, Story, StoryKind
 from prd2pr.core.requirement_ids import by_key, key_of, mentions
+from prd2pr.core.wording import clip
 from prd2pr.errors import PlanInvalid
 
 __all__ = ["PLAN_PROBLEMS", "PlanDraft", "PlanLimits", "PlanProblem", "StoryDraft", "check_plan", "to_backlog"]
@@ -170,7 +171,7 @@ def _check_requirements(prd: Prd, draft: PlanDraft) -> Iterator[PlanProblem]:
 
 
 def first_words(requirement: Requirement) -> str:
-    return requirement.text.splitlines()[0][:80] if requirement.text else ""
+    return clip(requirement.text.splitlines()[0], 80) if requirement.text else ""
 
 
 def not_covered_question(requirement: Requirement, why: str) -> str:

@@ -13,8 +13,8 @@ from prd2pr.core.passes import tasks as cut
 from prd2pr.core.passes.cycles import Grouping, check_cycles, drafted_cycles, given_cycles
 from prd2pr.core.passes.drafts import CriteriaDraft, CyclesDraft, HintsDraft, OpenQuestion, TasksDraft
 from prd2pr.core.passes.hints import hinted, with_hints
-from prd2pr.core.passes.merge import Gathered, merge, planned_stories
-from prd2pr.core.passes.open_points import asked
+from prd2pr.core.passes.merge import Gathered, left_out, merge, planned_stories
+from prd2pr.core.passes.open_points import asked, assumed
 from prd2pr.core.passes.part import PlanPart, bundles
 from prd2pr.core.passes.tasks import CycleScope, CycleTasks
 from prd2pr.core.passes.way import most_calls
@@ -35,8 +35,8 @@ def plan_in_passes(session: Session, head: str, code_tree: str) -> PlanDraft:
     ground.allowance.most = most_calls(len(grouping.cycles))
     taken = second_pass(ground, grouping)
     stories = planned_stories(session.prd, taken)
-    stand = (*grouping.questions, *(question for each in taken for question in each.draft.questions))
-    criteria = third_pass(ground, stories, stand)
+    known = written.taken_over(session.prd, stories, left_out(session.prd, taken))
+    criteria = third_pass(ground, stories, known, open_points(session, grouping, taken))
     hints = fourth_pass(ground, with_criteria(stories, criteria.found))
     draft = merge(
         session.prd,
@@ -127,7 +127,7 @@ def second_pass(ground: Ground, grouping: Grouping) -> tuple[CycleTasks, ...]:
         for cycle, each in zip(grouping.cycles, taken, strict=True)
     )
     number = sum(len(each.draft.tasks) for each in made)
-    tell(f"{count(number, 'story')} of {count(len(prd.requirements), 'requirement')}")
+    tell(f"{count(number, 'story')} for {count(len(prd.requirements), 'requirement')}")
     return made
 
 
@@ -148,12 +148,18 @@ class Written:
     assumptions: tuple[str, ...] = ()
 
 
-def third_pass(ground: Ground, stories: tuple[StoryDraft, ...], stand: tuple[OpenQuestion, ...]) -> Written:
-    """`stand`: questions of the passes before."""
+def open_points(session: Session, grouping: Grouping, taken: tuple[CycleTasks, ...]) -> PlanPart:
+    """What the passes before have asked and assumed: it is not asked again, and kept to."""
+    questions = (*grouping.questions, *(question for each in taken for question in each.draft.questions))
+    assumptions = (*grouping.assumptions, *(text for each in taken for text in each.draft.assumptions))
+    return PlanPart("", asked=asked(session.prd, questions), assumed=assumed(assumptions))
+
+
+def third_pass(ground: Ground, stories: tuple[StoryDraft, ...], known: written.Criteria, stand: PlanPart) -> Written:
+    """`known`: what the PRD itself says; `stand`: questions and assumptions of the passes before."""
     tell, prd = in_time(ground), ground.session.prd
-    known = written.taken_over(prd, stories)
     missing = written.asked_for(prd, stories, known)
-    parts = (replace(part, asked=asked(prd, stand)) for part in bundles("criteria", missing))
+    parts = [replace(stand, name=part.name, stories=part.stories) for part in bundles("criteria", missing)]
     queries = [criteria_query(part, known) for part in parts]
     taken = answers(ground, DECOMPOSER_CRITERIA, queries)
     found = dict(known)

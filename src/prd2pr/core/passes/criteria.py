@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from prd2pr.core.passes.drafts import CriteriaDraft, OpenQuestion
 from prd2pr.core.passes.given import Said, contradictions, scenario
@@ -21,9 +21,14 @@ Criteria = Mapping[str, tuple[CriterionDraft, ...]]  # by the story's key
 # --- by code ----------------------------------------------------------------------------------------------------------
 
 
-def taken_over(prd: Prd, stories: Sequence[StoryDraft]) -> dict[str, tuple[CriterionDraft, ...]]:
-    """What the PRD itself says of the stories as GIVEN/WHEN/THEN, word for word. More than a story can have is none."""
-    found = {story.key: acceptance_of(prd, story, stories) for story in stories}
+def taken_over(
+    prd: Prd, stories: Sequence[StoryDraft], left_out: Collection[str] = ()
+) -> dict[str, tuple[CriterionDraft, ...]]:
+    """What the PRD itself says of the stories as GIVEN/WHEN/THEN, word for word. More than a story can have is none,
+    and what was left out because a person has to decide first is not decided here."""
+    found = {
+        story.key: [each for each in acceptance_of(prd, story, stories) if each.id not in left_out] for story in stories
+    }
     return {
         key: tuple(CriterionDraft(text=plain(each.text), requirements=(each.id,)) for each in given)
         for key, given in found.items()

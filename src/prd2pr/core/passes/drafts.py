@@ -109,7 +109,9 @@ class TasksDraft(Record):
 
 class CriterionText(Record):
     text: Paragraph = Field(description="GIVEN … WHEN … THEN …, or one checkable sentence.")
-    example: Paragraph = Field(default="", description="Concrete input and the exact result: earn(4150) == 41.")
+    example: Paragraph = Field(
+        default="", description="Values and the exact result: goods for 41.50 EUR earn 41 points."
+    )
 
 
 class StoryCriteria(Record):

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from prd2pr.core.passes.criteria import Criteria, contradiction_questions
 from prd2pr.core.passes.cycles import Grouping
 from prd2pr.core.passes.drafts import OpenQuestion
-from prd2pr.core.passes.open_points import asked, assumed
+from prd2pr.core.passes.open_points import SAME_QUESTION, asked, assumed, likeness, words
 from prd2pr.core.passes.overlap import verified_only
 from prd2pr.core.passes.tasks import CycleScope, CycleTasks, before, story_draft
-from prd2pr.core.plan import EpicDraft, PlanDraft, PlanLimits, StoryDraft, not_covered_question, uncovered
+from prd2pr.core.plan import EpicDraft, PlanDraft, PlanLimits, StoryDraft, first_words, not_covered_question, uncovered
 from prd2pr.core.plan_problems import PlanProblem
 from prd2pr.core.records import PlannedCycle, Prd, Requirement
 from prd2pr.core.requirement_ids import by_key, key_of
@@ -117,28 +117,46 @@ def _epics(gathered: Gathered) -> tuple[EpicDraft, ...]:
 
 
 def _questions(prd: Prd, gathered: Gathered, not_covered: Sequence[Requirement]) -> Iterator[OpenQuestion]:
-    yield from _uncovered_questions(prd, gathered, not_covered)
+    uncovered_ones = tuple(_uncovered_questions(prd, gathered, not_covered))
+    yield from uncovered_ones
     titles = {story.key: story.title for story in gathered.stories}
     yield from contradiction_questions(prd, gathered.criteria, titles)
-    yield from gathered.grouping.questions
-    for answer in gathered.answers:
-        yield from answer.draft.questions
-    yield from gathered.questions
+    others = (
+        *gathered.grouping.questions,
+        *(question for answer in gathered.answers for question in answer.draft.questions),
+        *gathered.questions,
+    )
+    yield from (each for each in others if not _asked_by(prd, each, uncovered_ones))
     for answer in gathered.answers:
         yield from _stated(answer)
 
 
-def _uncovered_questions(prd: Prd, gathered: Gathered, not_covered: Sequence[Requirement]) -> Iterator[OpenQuestion]:
+def _asked_by(prd: Prd, question: OpenQuestion, others: Sequence[OpenQuestion]) -> bool:
+    """Whether it asks no more than why what it is about is not covered."""
     known = by_key(requirement.id for requirement in prd.requirements)
-    left: dict[str, str] = {
-        known[key_of(each.requirement)]: each.why
-        for answer in gathered.answers
-        for each in answer.draft.left_out
-        if key_of(each.requirement) in known
-    }
+    about = {known[key_of(name)] for name in question.about if key_of(name) in known}
+    mine = [each for each in others if about.intersection(each.about)]
+    same = any(likeness(words(question.text), words(each.text)) >= SAME_QUESTION for each in mine)
+    return bool(about) and about <= {name for each in mine for name in each.about} and same
+
+
+def _uncovered_questions(prd: Prd, gathered: Gathered, not_covered: Sequence[Requirement]) -> Iterator[OpenQuestion]:
+    left = left_out(prd, gathered.answers)
     for each in not_covered:
         why = left.get(each.id, "no story was planned for it. What is to be built?")
         yield OpenQuestion(about=(each.id,), text=not_covered_question(each, why)[:2000])
+    missing = {each.id for each in not_covered}
+    for each in prd.requirements:
+        if each.id in left and each.id not in missing:  # another story has it, or the requirement that it accepts
+            text = f"{each.id} ({first_words(each)}) was left out: {left[each.id]}"
+            yield OpenQuestion(about=(each.id,), text=text[:2000])
+
+
+def left_out(prd: Prd, answers: Sequence[CycleTasks]) -> dict[str, str]:
+    """What a person has to decide first, and why."""
+    known = by_key(requirement.id for requirement in prd.requirements)
+    said = (each for answer in answers for each in answer.draft.left_out if key_of(each.requirement) in known)
+    return {known[key_of(each.requirement)]: each.why for each in said}
 
 
 def _stated(answer: CycleTasks) -> Iterator[OpenQuestion]:

@@ -22,6 +22,7 @@ class PlanPart:
     stories: tuple[StoryDraft, ...] = ()  # those that are asked about
     plan: tuple[StoryDraft, ...] = ()  # all that is planned so far
     asked: tuple[str, ...] = ()  # questions that stand already
+    assumed: tuple[str, ...] = ()
 
     @property
     def about(self) -> str:

@@ -34,9 +34,7 @@ def main(options: argparse.Namespace) -> int:
             models=guess.models,
         )
     sys.stdout.write(shown(backlog))
-    sys.stdout.write(
-        "".join(f"{line}\n" for line in (str(planning_way(session)), *cost_lines(role_costs(session.log.lines))))
-    )
+    sys.stdout.write(paid(session))
     sys.stdout.write(f"Nothing was written. To go on: prd2pr run {session.prd.path}\n")
     return 0
 
@@ -51,6 +49,12 @@ def shown(backlog: Backlog) -> str:
     lines += [f"question: {plain(question)}" for question in backlog.questions]
     lines += [f"assumption: {plain(assumption)}" for assumption in backlog.assumptions]
     return "\n".join(lines) + "\n"
+
+
+def paid(session: Session) -> str:
+    """Which way it was planned, and what each role took for it."""
+    costs = cost_lines(role_costs(session.log.lines))
+    return "".join(f"{line}\n" for line in (f"planned in {planning_way(session)}", *(f"    {each}" for each in costs)))
 
 
 def as_json(session: Session, backlog: Backlog, guess: Estimate) -> dict[str, object]:
