@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from prd2pr.core.bite.record import Bite
 from prd2pr.core.evidence import Evidence, Finding, PathKind
-from prd2pr.core.gates.common import GatePolicy, asks_no_tests, finding, results_of
+from prd2pr.core.gates.common import GatePolicy, about_test, asks_no_tests, finding, results_of
+from prd2pr.core.runs import bare_id
 
 ENOUGH = 5  # mutants, below which a share says nothing
 # Other code has other mutants: so much may differ though the tests notice the same.
@@ -29,6 +30,7 @@ def bites(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
         if each.outcome == "survived":
             said = f"`{each.function}` passes just as well with {each.change}"
             yield finding("GRN503", said, path=each.path, line=each.line)
+    yield from _indifferent(evidence, bite)
     yield from _share(bite, policy.mutation_ratio)
     yield from _survivors(bite)
     yield from _unjudged(bite)
@@ -55,6 +57,14 @@ def _unmeasured(bite: Bite | None) -> Iterator[Finding]:
         return
     for problem in bite.problems:
         yield finding("GRN504", problem)
+
+
+def _indifferent(evidence: Evidence, bite: Bite) -> Iterator[Finding]:
+    """One test may look at something else, as that nothing happened to its input; half of them may not."""
+    tests = {bare_id(test) for test in evidence.story_tests}
+    code = "GRN506" if 2 * len(bite.indifferent) >= len(tests) else "GRN507"
+    for test in bite.indifferent:
+        yield about_test(code, test, "passes just as well when the code that it calls answers something else")
 
 
 def _share(bite: Bite, asked: float | None) -> Iterator[Finding]:
