@@ -385,7 +385,7 @@ _BITE: tuple[FindingKind, ...] = (
     rule(
         "GRN506",
         "tests do not look at the answer",
-        "Half of the story's tests, or more, pass just as well when the functions that they call answer other values "
+        "More than half of the story's tests pass just as well when the functions that they call answer other values "
         "of the same kind, raise no error, or do nothing at all.",
         bad="def test_earn():\n    points = earn(5)\n    assert points == points + 0",
         good="def test_earn():\n    assert earn(5) == 1",

@@ -24,7 +24,6 @@ KINDS: dict[str, tuple[int, ...]] = {
     "text": (3, 4, 5),
     "list": (6, 7, 8),
     "dictionary": (9, 10, 11),
-    "answer": (12, 13),
 }
 COPIES = sum(map(len, KINDS.values()))
 

@@ -199,8 +199,7 @@ def _row(value: Any, way: str) -> Any:
     kind = type(value)
     if way is LESS and value:
         return kind()
-    items = list(value)
-    return kind([*items, items[-1] if items and kind is not set and kind is not frozenset else 0])
+    return kind([*reversed(value), value[0] if value else 0])  # neither as long nor in the same order
 
 
 def _bag(value: Any, way: str) -> Any:

@@ -11,7 +11,7 @@ import importlib.util
 import re
 import sys
 import zlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from typing import Any
 
 RAISED: frozenset[str] = frozenset()  # names that the tests use as exceptions; written into the copy of this file
@@ -30,7 +30,7 @@ class Obliging:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return self
+        return self.other(_number(name, {}))
 
     def __await__(self) -> Generator[None, None, Any]:
         yield from ()
@@ -80,45 +80,11 @@ class Table(Obliging, dict):  # type: ignore[type-arg]
         return Table({**self, "other": number}) if self else self
 
 
-class Agreeing(Obliging):
-    """Whatever it is compared with, the answer is yes; of its opposite, no."""
-
-    says = True
-
-    def _says(self, *_: object) -> bool:
-        return self.says
-
-    def _same(self, *_: object) -> Any:
-        return self
-
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __contains__ = _says
-    __bool__ = _says
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _same
-    __floordiv__ = __mod__ = __pow__ = __neg__ = __abs__ = __getitem__ = __round__ = _same
-    __hash__ = object.__hash__
-
-    def __len__(self) -> int:
-        return int(self.says)
-
-    __int__ = __index__ = __len__
-
-    def __float__(self) -> float:
-        return float(self.says)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter([self] if self.says else [])
-
-
-class Denying(Agreeing):
-    says = False
-
-
 VALUES: tuple[Any, ...] = (
     Number(12345), Number(-7), Number(0),
     Words("other words "), Words("7"), Words(""),
-    Row([3, 1, 2]), Row(["b"]), Row([]),
-    Table({"k": 1}), Table({"a": "b", "c": "d"}), Table({}),
-    Agreeing(), Denying(),
+    Row([3, 1, 2]), Row(["b", "a"]), Row([]),
+    Table({"k": 1, "a": 2}), Table({"c": "d", "a": "b"}), Table({}),
 )  # fmt: skip
 
 
