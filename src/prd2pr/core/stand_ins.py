@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from prd2pr.core.evidence import Fact
+from prd2pr.core.evidence import Fact, Failure, FailureKind, TestResult
 from prd2pr.core.runs import bare_id
 from prd2pr.core.signatures import module_name
 from prd2pr.core.testfacts_model import DeclaredTest, parse_tests
@@ -157,6 +157,49 @@ def indifferent(
     return tuple(found)
 
 
+def masked(
+    tests: Mapping[str, str],
+    asked: frozenset[str],
+    copies: Mapping[str, tuple[str, int]],
+    results: Iterable[TestResult],
+) -> tuple[Fact, ...]:
+    """What the missing name has hidden: with whatever stands in for it, the test breaks for a reason of its own."""
+    reasons: dict[str, list[tuple[str, str] | None]] = {}
+    for result in results:
+        path, _, name = result.id.partition("::")
+        if path in copies:
+            test = bare_id(f"{copies[path][0]}::{name}")
+            reasons.setdefault(test, []).append(_own_fault(result.failure) if result.failure else None)
+    lines = {
+        test.id: test.node.lineno
+        for path, text in tests.items()
+        if (module := parse_tests(path, text))
+        for test in module.tests
+    }
+    found = []
+    for test in sorted(asked & reasons.keys()):
+        first = reasons[test][0]
+        if first and all(reason and reason[0] == first[0] for reason in reasons[test]):
+            path = test.partition("::")[0]
+            found.append(Fact(code=first[0], path=path, line=lines.get(test, 0), test=test, message=first[1]))
+    return tuple(found)
+
+
+def _own_fault(failure: Failure) -> tuple[str, str] | None:
+    """Only what no answer of a subject could bring about."""
+    said = f"{failure.exception} {failure.message.strip().partition(chr(10))[0]}".strip()
+    hidden = "hidden behind the name that is missing"
+    if failure.kind is FailureKind.SYNTAX:
+        return "RED301", f"syntax error, {hidden}: {said}"
+    if failure.kind is FailureKind.FIXTURE and failure.message.endswith("not found"):
+        return "RED303", f"a fixture is missing, {hidden}: {said}"
+    if failure.kind is FailureKind.EXIT:
+        return "RED304", f"the process is ended, {hidden}: {said}"
+    if failure.exception == "NameError":
+        return "RED307", f"uses a name that the test never defines, {hidden}: {said}"
+    return None
+
+
 def _all(passed: Mapping[int, bool], ways: Iterable[int]) -> bool:
     return all(passed.get(way, False) for way in ways)
 
@@ -204,10 +247,18 @@ def _compares_calls(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> bo
 
 
 def _looks_at_arguments(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> bool:
-    """That what was handed in is as it was may be what the story asks for."""
-    handed = {name for call in _calls(node, is_subject) for argument in call.args for name in _names(argument)}
+    """That nothing happened to what was handed in, or to a fixture, may be what the story asks for."""
+    given = {
+        name for call in _calls(node, is_subject) for part in (*call.args, *call.keywords) for name in _names(part)
+    }
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        given |= {argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)} - {"self"}
     asserted = {name for each in ast.walk(node) if isinstance(each, ast.Assert) for name in _names(each.test)}
-    return bool(handed & asserted)
+    for each in ast.walk(node):
+        match each:  # sender.send.assert_not_called()
+            case ast.Call(func=ast.Attribute(attr=str(attribute)) as func) if attribute.startswith("assert"):
+                asserted |= _names(func)
+    return bool(given & asserted)
 
 
 def _names(node: ast.AST) -> set[str]:

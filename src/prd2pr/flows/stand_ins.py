@@ -6,7 +6,7 @@ from pathlib import Path
 
 from prd2pr.core.evidence import Fact, FailureKind, RunReport
 from prd2pr.core.runs import bare_id
-from prd2pr.core.stand_ins import indifferent, stand_ins
+from prd2pr.core.stand_ins import indifferent, masked, stand_ins
 from prd2pr.flows.codebase import Pair
 from prd2pr.ports import RunRequest, TestRunner
 from prd2pr.runners import standing_in
@@ -32,8 +32,10 @@ def indifferent_facts(runner: TestRunner, pair: Pair, fresh: tuple[str, ...], he
     report = runner.run(RunRequest(tree, paths=tuple(sorted(trial.copies))))
     if not report.honest:
         return ()
-    outcomes = {result.id: result.outcome for result in report.results}
-    return indifferent(texts, asked, trial.copies, outcomes, own)
+    return (
+        *indifferent(texts, asked, trial.copies, {result.id: result.outcome for result in report.results}, own),
+        *masked(texts, asked, trial.copies, report.results),
+    )
 
 
 def is_missing(failure: object) -> bool:
