@@ -15,6 +15,7 @@ BEST_PRACTICES = f"{STATE}/best-practices.md"
 ATTRIBUTES = f"{STATE}/.gitattributes"
 PRDS = f"{STATE}/prds"
 LOGS = f"{STATE}/logs"
+MEMORY = f"{STATE}/memory"
 PLAN_STORY = "plan"  # stands for a story's id in the steps and evidence of the plan itself
 
 # Reviewers' diffs fold what is marked as generated; `git diff` still shows it.
@@ -32,6 +33,10 @@ def check_id(text: str, what: str = "id") -> str:
             remedy="use up to 100 letters, digits, `-`, `_` and single `.`, beginning with a letter or digit",
         )
     return text
+
+
+def memory_path(kind: str, record_id: str) -> str:
+    return f"{MEMORY}/{kind}/{check_id(record_id, 'memory id')}.json"
 
 
 def log_path(run_id: str) -> str:
