@@ -22,9 +22,10 @@ from prd2pr.core.layout import ARCHITECTURE, BEST_PRACTICES
 from prd2pr.core.policy import WritePolicy
 from prd2pr.core.records import Design, Spend, Story
 from prd2pr.core.replan import PlanChange
-from prd2pr.errors import SpendLimit
+from prd2pr.errors import ModelProblem, SpendLimit
 from prd2pr.flows.ledger import spent, unrecorded
 from prd2pr.flows.session import Session
+from prd2pr.flows.watched import ANSWERED, Watched
 from prd2pr.models import estimate_of
 from prd2pr.ports import Model, Purpose, Reply, Request, RunRequest
 from prd2pr.repo.store import BranchState
@@ -81,6 +82,7 @@ def do_work(session: Session, assignment: Assignment[Output]) -> Work[Output]:
     else:
         words = {"phase": assignment.role.phase.value, "attempt": assignment.attempt, "what": assignment.role.title}
         session.progress.say("working", **words)
+    watched = Watched(model.name, model, session.clock, lambda *failed: note_failed_call(session, *failed))
     with fresh_directory(session, precious=hired.edits_itself) as directory:
         session.git.export(assignment.code_tree, directory)
         workspace = Workspace(directory, assignment.policy, session.rules)
@@ -90,10 +92,10 @@ def do_work(session: Session, assignment: Assignment[Output]) -> Work[Output]:
         result = run_role(
             assignment.role,
             task_of(session, assignment, model),
-            model,
+            watched,
             desk=desk,
             before_call=lambda request: budget_stop(session, assignment, model, request),
-            after_call=lambda purpose, reply: note_call(session, assignment, purpose, reply),
+            after_call=lambda purpose, reply: note_call(session, assignment, purpose, reply, watched.milliseconds),
             edits_itself=hired.edits_itself,
             secrets=session.secrets,
         )
@@ -227,7 +229,9 @@ def budget_of(session: Session, assignment: Assignment[Output]) -> Budget:
     )
 
 
-def note_call(session: Session, assignment: Assignment[Output], purpose: Purpose, reply: Reply) -> None:
+def note_call(
+    session: Session, assignment: Assignment[Output], purpose: Purpose, reply: Reply, milliseconds: int
+) -> None:
     session.log.spend += reply.spend
     session.journal.append(
         "call", head=assignment.head, key=purpose.key(), spend=reply.spend.model_dump(), run=session.log.id
@@ -238,5 +242,20 @@ def note_call(session: Session, assignment: Assignment[Output], purpose: Purpose
         purpose=purpose.key(),
         model=reply.model,
         stop=reply.stop,
+        duration_ms=milliseconds,
+        success=reply.stop in ANSWERED,
         **reply.spend.model_dump(),
+    )
+
+
+def note_failed_call(session: Session, purpose: Purpose, problem: ModelProblem, milliseconds: int) -> None:
+    """The error's code alone: what a provider says may quote anything, and the log is for everybody."""
+    session.log.add(
+        session.clock.now(),
+        "call",
+        purpose=purpose.key(),
+        stop="error",
+        duration_ms=milliseconds,
+        success=False,
+        error=problem.code,
     )
