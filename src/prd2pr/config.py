@@ -259,7 +259,7 @@ class Config(Section):
     tracker: Tracker = Field(default_factory=Tracker, description="Issues for PRD and stories.")
     notify: Notify = Field(default_factory=Notify, description="Messages outside GitHub.")
     retention: Retention = Field(
-        default_factory=Retention, description="How long records are kept. Not used by this version."
+        default_factory=Retention, description="How long records count when they are asked (`prd2pr query`)."
     )
 
 

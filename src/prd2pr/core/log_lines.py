@@ -30,6 +30,8 @@ def subject_of(line: LogEntry) -> str:
 
 def sentence(line: LogEntry) -> str:
     match line["kind"]:
+        case "call" if line.get("error"):
+            what = f"{line.get('purpose')}: failed, {line.get('error')}"
         case "call":
             counts = [line.get(name) or 0 for name in ("input_tokens", "cached_tokens", "output_tokens")]
             what = f"{line.get('purpose')}: {count(sum(counts), 'token')} ({counts[1]} cached), {line.get('model')}"

@@ -23,10 +23,11 @@ from prd2pr.core.passes.part import PlanPart
 from prd2pr.core.policy import WritePolicy
 from prd2pr.core.records import Design, Spend, Story
 from prd2pr.core.replan import PlanChange
-from prd2pr.errors import SpendLimit
+from prd2pr.errors import ModelProblem, SpendLimit
 from prd2pr.flows.kept_answers import KeptAnswers, question_key
 from prd2pr.flows.ledger import spent, unrecorded
 from prd2pr.flows.session import Hired, Session
+from prd2pr.flows.watched import ANSWERED, Watched
 from prd2pr.models import estimate_of
 from prd2pr.ports import Model, Purpose, Reply, Request, RunRequest
 from prd2pr.repo.store import BranchState
@@ -123,6 +124,7 @@ def asked(
     session: Session, assignment: Assignment[Output], hired: Hired, task: Task, desk: Desk | None = None
 ) -> RoleResult[Output]:
     role, model = assignment.role, hired.model
+    watched = Watched(model.name, model, session.clock, lambda *failed: note_failed_call(session, *failed))
     made: set[str] = set()
     stop: BudgetStop | None = None
 
@@ -138,10 +140,10 @@ def asked(
         result = run_role(
             role,
             task,
-            model,
+            watched,
             desk=desk,
             before_call=before_call,
-            after_call=lambda purpose, reply: note_call(session, assignment, purpose, reply),
+            after_call=lambda purpose, reply: note_call(session, assignment, purpose, reply, watched.milliseconds),
             edits_itself=hired.edits_itself,
             secrets=session.secrets,
         )
@@ -302,12 +304,35 @@ def budget_of(session: Session, assignment: Assignment[Output]) -> Budget:
     )
 
 
-def note_call(session: Session, assignment: Assignment[Output], purpose: Purpose, reply: Reply) -> None:
+def note_call(
+    session: Session, assignment: Assignment[Output], purpose: Purpose, reply: Reply, milliseconds: int
+) -> None:
     key, spend = purpose.key(), reply.spend
     with session.log.lock:
         session.log.reserved.pop(key, None)
         session.log.spend += spend
         session.journal.append("call", head=assignment.head, key=key, spend=spend.model_dump(), run=session.log.id)
         session.log.add(
-            session.clock.now(), "call", purpose=key, model=reply.model, stop=reply.stop, **spend.model_dump()
+            session.clock.now(),
+            "call",
+            purpose=key,
+            model=reply.model,
+            stop=reply.stop,
+            duration_ms=milliseconds,
+            success=reply.stop in ANSWERED,
+            **spend.model_dump(),
+        )
+
+
+def note_failed_call(session: Session, purpose: Purpose, problem: ModelProblem, milliseconds: int) -> None:
+    """The error's code alone: what a provider says may quote anything, and the log is for everybody."""
+    with session.log.lock:
+        session.log.add(
+            session.clock.now(),
+            "call",
+            purpose=purpose.key(),
+            stop="error",
+            duration_ms=milliseconds,
+            success=False,
+            error=problem.code,
         )
