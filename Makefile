@@ -80,3 +80,8 @@ hub-kill-battery: $(STAMP)
 
 reference: $(STAMP)
 	$(BIN)/python -m prd2pr.entry.reference
+
+# Three PRDs planned in four passes from recordings; prints calls and tokens per role.
+.PHONY: four-passes
+four-passes: $(STAMP)
+	@PYTHONPATH=tests $(BIN)/python -m passes.replayed_plans

@@ -6,6 +6,9 @@
 # Action's source: nothing is built. uv does this in a third of pip's time (docs/github.md has the figures). There is no
 # cache: what another workflow can write, it can poison.
 set -euo pipefail
+# The current directory is a checkout, and in `mode: verify` somebody else's: a `venv.py` or a `uv.toml` in it would be
+# obeyed by what is called here. So nothing is called there.
+cd "${RUNNER_TEMP:-/tmp}"
 
 tell() {
   echo "program=$1" >> "$GITHUB_OUTPUT"
@@ -22,7 +25,7 @@ fi
 # The project may need an older Python first on the PATH.
 python=""
 for candidate in python3 python3.14 python3.13 python3.12 python3.11 /usr/bin/python3; do
-  if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then
+  if "$candidate" -I -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then
     python="$candidate"
     break
   fi
@@ -33,9 +36,9 @@ if [[ -z "$python" ]]; then
 fi
 
 place="$(mktemp -d "${RUNNER_TEMP:-/tmp}/prd2pr.XXXXXX")"
-"$python" -m venv --without-pip "$place"
+"$python" -I -m venv --without-pip "$place"
 if ! uv="$(command -v uv)"; then
-  "$python" -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --only-binary :all: \
+  "$python" -I -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --only-binary :all: \
     --constraint "$ACTION_PATH/constraints.txt" --target "$place/uv" uv
   uv="$place/uv/bin/uv"
 fi
@@ -47,7 +50,7 @@ fi
 "$uv" pip install --quiet --no-build --python "$place/bin/python" ${extras[@]+"${extras[@]}"} \
   --constraint "$ACTION_PATH/constraints.txt" --requirement "$ACTION_PATH/pyproject.toml"
 
-# -I: neither the checkout, which is the current directory, nor PYTHONPATH may put a module in the place of ours.
+# -I: neither a current directory nor PYTHONPATH may put a module in the place of ours.
 "$place/bin/python" -I -c 'import sys, sysconfig, pathlib as p; p.Path(sysconfig.get_path("purelib"), "prd2pr.pth").write_text(sys.argv[1] + "\n")' "$ACTION_PATH/src"
 printf '#!/usr/bin/env bash\nexec "%s" -I -m prd2pr "$@"\n' "$place/bin/python" > "$place/prd2pr"
 chmod +x "$place/prd2pr"

@@ -6,6 +6,8 @@ cycle_vs_plugins         the same, the script's pytest with the plugins of this 
 green_gate_vs_story_tests  GREEN's gate, deliberate faults and all ÷ a plain run of the story's tests
 ignored_event_vs_python  the Action's entry on an irrelevant event ÷ `python -c pass`
 state_10k_vs_10          `prd2pr next` with 10,000 stories in the state ÷ with 10
+similar_failures_ms      milliseconds for the 50 nearest of 10,000 failures, by words, the index being open
+index_update_vs_history  one more record in the index with 10,000 failures ÷ with 1,000
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from pathlib import Path
 import bare
 from big_state import grow_state, write_transcript
 from green_gate import green_gate_vs_story_tests
+from memory_index import memory_times
 
 PRD2PR = [sys.executable, "-m", "prd2pr"]
 # Both sides run the tests with this interpreter.
@@ -128,6 +131,7 @@ def main() -> int:
         green = green_gate_vs_story_tests(scratch, ROUNDS)
         ignored = ignored_event_vs_python(scratch)
         state = state_10k_vs_10(scratch)
+        memory = memory_times(sample_repository(scratch / "short"), sample_repository(scratch / "long"))
     ratios = {
         "cycle_vs_bare": round(cycle["cycle"] / cycle["bare"], 3),
         "cycle_vs_fewer_runs": round(cycle["cycle"] / cycle["fewer_runs"], 3),
@@ -135,8 +139,10 @@ def main() -> int:
         "green_gate_vs_story_tests": round(green["gate"] / green["story_tests"], 3),
         "ignored_event_vs_python": round(ignored["ignored"] / ignored["python"], 3),
         "state_10k_vs_10": round(state["10000"] / state["10"], 3),
+        "similar_failures_ms": round(memory["similar"] * 1000, 1),
+        "index_update_vs_history": round(memory["update_long"] / memory["update"], 3),
     }
-    raw = {"cycle": cycle, "green_gate": green, "ignored_event": ignored, "state": state}
+    raw = {"cycle": cycle, "green_gate": green, "ignored_event": ignored, "state": state, "memory": memory}
     rounded = {name: {key: round(value, 4) for key, value in part.items()} for name, part in raw.items()}
     sys.stdout.write(json.dumps({**ratios, "seconds": rounded}) + "\n")
     return 0

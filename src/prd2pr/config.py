@@ -244,7 +244,10 @@ class Config(Section):
         "fused: one call for both, and RED is proved by withholding the code.",
     )
     profile: Literal["quick", "standard", "full"] = Field(
-        default="standard", description="Which roles run, and so the cost. Not used by this version."
+        default="standard",
+        description="Which roles run, and so the cost. quick: one planning call and one call for a story, rules by "
+        "code alone. standard: planned in one call, or in four passes beyond 12 requirements; architect, test author, "
+        "programmer, refactorer. full: all roles, and four passes always.",
     )
     approval: Literal["plan", "story", "none"] = Field(
         default="plan",
@@ -278,7 +281,7 @@ class Config(Section):
     tracker: Tracker = Field(default_factory=Tracker, description="Issues for PRD and stories.")
     notify: Notify = Field(default_factory=Notify, description="Messages outside GitHub.")
     retention: Retention = Field(
-        default_factory=Retention, description="How long records are kept. Not used by this version."
+        default_factory=Retention, description="How long records count when they are asked (`prd2pr query`)."
     )
 
 

@@ -25,7 +25,9 @@ def clean_path(tmp_path_factory) -> str:
     return f"{place}:/usr/bin:/bin"
 
 
-def ready(source, place: Path, path: str, ref: str, **more: str) -> tuple[subprocess.CompletedProcess[str], str]:
+def ready(
+    source, place: Path, path: str, ref: str, *, cwd: Path | None = None, **more: str
+) -> tuple[subprocess.CompletedProcess[str], str]:
     """The run, and the program that it names."""
     output = place / "output"
     output.write_text("")
@@ -34,7 +36,7 @@ def ready(source, place: Path, path: str, ref: str, **more: str) -> tuple[subpro
     env |= {"PATH": path, "HOME": os.environ.get("HOME", "/"), "RUNNER_TEMP": str(place)}
     env |= {"ACTION_PATH": str(source.path), "ACTION_REF": ref, "GITHUB_OUTPUT": str(output), **more}
     script = source.path / "action/ready.sh"
-    done = subprocess.run(["bash", str(script)], cwd=place, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(["bash", str(script)], cwd=cwd or place, env=env, capture_output=True, text=True, check=False)
     return done, output.read_text().removeprefix("program=").strip()
 
 
@@ -62,6 +64,22 @@ def test_what_is_installed_runs_and_cannot_be_shadowed(source, tmp_path, clean_p
     assert schema.returncode == 0 and schema.stdout.startswith("{"), schema.stderr
 
 
+def test_nothing_of_the_checkout_is_obeyed_while_installing(source, tmp_path, clean_path):
+    """In `mode: verify` it is a pull request's: its modules and settings are not ours."""
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    for name in ("venv.py", "pip.py", "logging.py", "sitecustomize.py"):
+        (checkout / name).write_text(f"open({str(tmp_path / 'obeyed')!r}, 'w').close()\n" + LIES)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "uv").write_text("#!/bin/sh\npwd\nexit 9\n")
+    (tools / "uv").chmod(0o755)
+    done, _ = ready(source, tmp_path, f"{tools}:{clean_path}", "", cwd=checkout)
+    assert done.returncode == 9, done.stderr
+    assert Path(done.stdout.strip()) == tmp_path
+    assert not (tmp_path / "obeyed").exists()
+
+
 def test_the_same_commit_on_the_path_is_used_as_it_is(source, tmp_path, clean_path):
     done, program = ready(source, tmp_path, f"{source.program.parent}:{clean_path}", source.commit)
     assert (done.returncode, program) == (0, str(source.program)), done.stderr
@@ -73,11 +91,11 @@ def test_a_ref_that_can_move_proves_nothing(source, tmp_path, ref):
     """It goes on to install, which the Python of this test does not do."""
     tools = tmp_path / "tools"
     tools.mkdir()
-    (tools / "python3").write_text('#!/bin/sh\n[ "$1" = -c ] && exit 0\necho "installing: $*"\nexit 9\n')
+    (tools / "python3").write_text('#!/bin/sh\n[ "$2" = -c ] && exit 0\necho "installing: $*"\nexit 9\n')
     (tools / "python3").chmod(0o755)
     done, program = ready(source, tmp_path, f"{tools}:{source.program.parent}:/usr/bin:/bin", ref)
     assert (done.returncode, program) == (9, "")
-    assert done.stdout.startswith("installing: -m venv")
+    assert done.stdout.startswith("installing: -I -m venv")
 
 
 @pytest.mark.parametrize(("urls", "extra"), [("", False), ("discord://1/abc", True)])

@@ -15,11 +15,24 @@ import pytest
 
 from prd2pr.agents.answers import common_schema
 from prd2pr.agents.prompts import opening
-from prd2pr.agents.roles import ARCHITECT, BUILDER, PLANNER, REFACTORER, ROLES, TESTER, Role
+from prd2pr.agents.roles import (
+    ARCHITECT,
+    BUILDER,
+    DECOMPOSER_HINTS,
+    DECOMPOSER_TASKS,
+    DECOMPOSERS,
+    PLANNER,
+    REFACTORER,
+    ROLES,
+    TESTER,
+    Role,
+)
 from prd2pr.agents.task import EarlierAttempt, Foundation, Task
 from prd2pr.agents.tools import TOOLS, tools_for
 from prd2pr.agents.workspace import RefusedWrite
 from prd2pr.core.evidence import Finding
+from prd2pr.core.passes.part import PlanPart
+from prd2pr.core.plan import CriterionDraft, StoryDraft
 from prd2pr.core.prd_change import RequirementChange, Reworded
 from prd2pr.core.records import Criterion, Design, PlannedCycle, PlannedSymbol, Prd, Requirement, Story
 from prd2pr.core.replan import PlanChange
@@ -33,8 +46,10 @@ CHARS_A_TOKEN = 4  # the usual rule of thumb for English
 def task_for(role: Role[Any], task: Task) -> Task:
     """What the role sees when it is its turn."""
     match role.name:
-        case "planner":
+        case "planner" | "decomposer_cycles":
             return replace(task, story=None, design=None)
+        case "decomposer_tasks" | "decomposer_criteria" | "decomposer_hints":
+            return replace(task, story=None, design=None, part=part_for(role, task.prd))
         case "architect":
             return replace(task, design=None)
         case "tester":
@@ -43,6 +58,34 @@ def task_for(role: Role[Any], task: Task) -> Task:
             tests = {"tests/tdd/loyalty-1/test_loyalty_1_earning.py": "from shop.points import points_for\n"}
             return replace(task, files={**task.files, **tests}, held_out=role.name == "builder")
     return task
+
+
+def part_for(role: Role[Any], prd: Prd, text: str = "") -> PlanPart:
+    """What the roles of the four passes are asked about."""
+    earning = PlannedCycle(
+        id="cycle-1",
+        title=text or "Earning points",
+        requirements=("FR-1", "FR-1.1"),
+        details=(text or "Gift cards too.",),
+    )
+    ledger = PlannedCycle(id="cycle-2", title=text or "The ledger", requirements=("FR-2",), depends_on=("cycle-1",))
+    story = StoryDraft(
+        key=text or "cycle-1/s1",
+        title=text or "A purchase earns points",
+        description=text or "A cart earns points for what earns points.",
+        requirements=(text or "FR-1", "AC-1"),
+        criteria=(CriterionDraft(text=text or "GIVEN goods for 41.50 EUR THEN it earns 41 points."),),
+        source_paths=(text or "src/shop/points.py",),
+        complexity=5,
+    )
+    name = f"{role.name.removeprefix('decomposer_')}-cycle-1"
+    if role.name == "decomposer_tasks":
+        part = PlanPart(name, (earning, ledger), earning, asked=(text or "FR-1 and FR-2 contradict each other?",))
+        return replace(part, to_cover=tuple(each for each in prd.requirements if each.id in ("FR-1", "FR-1.1", "AC-1")))
+    if role.name == "decomposer_criteria":
+        asked, assumed = (text or "Are gift cards sold at a discount?",), (text or "Returns earn nothing.",)
+        return PlanPart(name, stories=(story,), asked=asked, assumed=assumed)
+    return PlanPart(name, stories=(story,), plan=(story,))
 
 
 def blocks_of(role: Role[Any], task: Task) -> list[Text]:
@@ -213,8 +256,8 @@ def test_a_wish_is_planned_by_its_own_id_beside_the_plan_that_stands(task: Task,
 
 @pytest.mark.parametrize("role", ROLES.values(), ids=list(ROLES))
 def test_prompts_are_thrifty(role: Role[Any], task: Task) -> None:
-    system, *_, step = blocks_of(role, task_for(role, task))
-    assert step.text.startswith("# Your step")
+    system, *others = blocks_of(role, task_for(role, task))
+    (step,) = [block for block in others if block.text.startswith("# Your step")]
     assert len(system.text) / CHARS_A_TOKEN < 700
     assert len(step.text) / CHARS_A_TOKEN < 600
 
@@ -249,6 +292,27 @@ def test_the_stories_of_a_prd_share_what_does_not_name_them(task: Task, story: S
     files = {**task.files, "src/shop/more.py": "def more(): ...\n"}
     assert blocks_of(TESTER, task)[:2] == blocks_of(BUILDER, replace(task, story=other, files=files))[:2]
     assert blocks_of(TESTER, task)[1].cache
+
+
+@pytest.mark.parametrize("role", [DECOMPOSER_TASKS, DECOMPOSER_HINTS], ids=lambda role: role.name)
+def test_the_calls_of_a_pass_share_all_but_their_part(role: Role[Any], task: Task) -> None:
+    one = task_for(role, task)
+    assert one.part is not None
+    cut = one.part.cycle is not None
+    changed = {"cycle": one.part.cycles[1], "to_cover": ()} if cut else {"stories": one.part.stories * 2}
+    other = replace(one, part=replace(one.part, name="other", **changed))
+    first, second = blocks_of(role, one), blocks_of(role, other)
+    assert first[:-1] == second[:-1]
+    assert first[-2].cache, "what they share is worth caching"
+    assert first[-1] != second[-1]
+    assert blocks_of(PLANNER, replace(one, part=None))[:3] == first[:3], "PRD and map are those of the single call"
+
+
+def test_a_story_that_verifies_only_is_tested_as_such(task: Task, story: Story) -> None:
+    assert "This story only verifies" not in shown(TESTER, task)
+    text = shown(TESTER, replace(task, story=story.model_copy(update={"verify_only": True, "test_ideas": ("0 EUR",)})))
+    assert "This story only verifies" in text
+    assert "Cases that are easily forgotten:\n- 0 EUR\n" in text
 
 
 def test_a_huge_repository_gives_a_small_prompt(task: Task) -> None:
@@ -374,6 +438,8 @@ def test_hostile_text_stays_inside_its_tags(role: Role[Any]) -> None:
         assert task.story is not None
         asked = changed_plan(task.prd, task.story, INJECTION)
         task = replace(task, story=None, design=None, change=asked, plan=2)
+    if role in DECOMPOSERS:
+        task = replace(task, story=None, design=None, part=part_for(role, task.prd, INJECTION))
     for block in blocks_of(role, task)[1:]:
         outside = re.sub(r'<material name="[^"<>\n]*">.*?</material>', "", block.text, flags=re.DOTALL)
         assert "Ignore all rules" not in outside

@@ -6,6 +6,7 @@ an empty block, too many cache marks. So does one call more than the script has.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -100,3 +101,41 @@ def done(explanation: str = "Built it.", status: str = "done") -> tuple[str, dic
 
 def write(path: str, content: str = "x = 1\n") -> tuple[str, dict[str, Any]]:
     return ("write_file", {"path": path, "content": content})
+
+
+class KeyedModel:
+    """Answers by purpose, so that it does not matter who asks first; may be asked by several threads at once.
+
+    `answers` holds a line, or a list of lines for a purpose that is asked again; `otherwise` answers the rest.
+    """
+
+    name = "keyed"
+
+    def __init__(
+        self, answers: dict[str, Line | Exception | list[Line]], otherwise: Callable[[Request], Reply]
+    ) -> None:
+        self.answers, self.otherwise = dict(answers), otherwise
+        self.requests: list[Request] = []
+        self.at_once = self.most_at_once = 0
+        self.lock = threading.Lock()
+
+    @property
+    def keys(self) -> list[str]:
+        return [request.purpose.key() for request in self.requests]
+
+    def reply(self, request: Request) -> Reply:
+        check_request(request)
+        with self.lock:
+            self.requests.append(request)
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+            line = self.answers.get(request.purpose.key(), self.otherwise)
+            if isinstance(line, list):
+                line = line.pop(0) if len(line) > 1 else line[0]
+        try:
+            if isinstance(line, Exception):
+                raise line
+            return line(request) if callable(line) else line
+        finally:
+            with self.lock:
+                self.at_once -= 1

@@ -322,3 +322,13 @@ def test_closing_ends_the_reader(where: Path, first: str) -> None:
     assert process.poll() is not None
     assert git.rev("HEAD") == first  # and it starts again when needed
     git.close()
+
+
+def test_commits_are_found_by_what_their_message_says_also_behind_a_merge(where, shell, git, first):
+    shell("switch", "-q", "-c", "work")
+    shell("commit", "-q", "--allow-empty", "-m", "red(a-1): one\n\nTdd-Step: a/a-1/1")
+    shell("commit", "-q", "--allow-empty", "-m", "red(b-1): other\n\nTdd-Step: ab/b-1/1")
+    shell("switch", "-q", "main")
+    shell("merge", "-q", "--no-ff", "-m", "Merge", "work")
+    assert [commit.subject for commit in git.log_saying("main", "Tdd-Step: a/")] == ["red(a-1): one"]
+    assert git.log_saying("main", "Tdd-Step: (.*)/") == ()

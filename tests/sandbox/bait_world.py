@@ -115,7 +115,7 @@ def world(*, harmless_only: bool) -> Iterator[World]:
             "runner_descriptor": 2,
             "runner_source": str(RUNNER_SOURCE),
             "interfaces": [name for _, name in socket.if_nameindex()],
-            "terminals": [path.name for path in Path("/dev/pts").iterdir() if path.name.isdigit()],
+            "terminal": _terminal(stack),
             "route": _route(),
             "daemon_name": f"{mark}-daemon",
             "orphan_name": f"{mark}-orphan",
@@ -143,6 +143,14 @@ def world(*, harmless_only: bool) -> Iterator[World]:
         os.environ["PRD2PR_PROBE"] = secret
         stack.callback(os.environ.pop, "PRD2PR_PROBE")
         yield laid
+
+
+def _terminal(stack: ExitStack) -> str:
+    """One that is in use as long as the probes run, so that there is something to be found."""
+    ends = os.openpty()
+    for end in ends:
+        stack.callback(os.close, end)
+    return os.ttyname(ends[1])
 
 
 def _files(place: Path, secret: str, mark: str) -> dict[str, Path]:

@@ -14,12 +14,14 @@ from prd2pr.agents.roles import ROLES, Output, Role
 from prd2pr.agents.task import Task
 from prd2pr.agents.tools import TOOLS, Desk, tools_for
 from prd2pr.agents.workspace import RefusedWrite
+from prd2pr.core.context import trim
 from prd2pr.core.records import Spend
 from prd2pr.core.said.leaks import Secrets
 from prd2pr.errors import ModelRefused
 from prd2pr.ports import Block, Message, Model, Purpose, Reply, Request, Text, Tool, ToolResult
 
 PATIENCE = 2  # unusable answers in a row that are only told so; the next one ends the attempt
+SENT_BACK = 150_000  # characters of an answer that is asked for again: more than a model can say, so none is cut
 LAST_TURN = Text("This is your last answer in this attempt: finish the files and call `submit` in it.")
 
 BeforeCall = Callable[[Request], str | None]  # why no further call may be made; None or empty: go on
@@ -51,7 +53,7 @@ def run_role(
     secrets: Secrets | None = None,
 ) -> RoleResult[Output]:
     """Ends with what was submitted or with the budget's stop; ModelRefused when no usable answer is to be had."""
-    first = _first_request(role, task, desk, edits_itself=edits_itself)
+    first = first_request(role, task, desk, edits_itself=edits_itself)
     talk = list(first.messages)
     ear = Ear(role, desk, edits_itself)
     spend, misunderstood = Spend(), 0
@@ -75,7 +77,7 @@ def run_role(
     raise _refused(role, task, model, f"did not hand anything in within {role.turns} turns")
 
 
-def _first_request(role: Role[Any], task: Task, desk: Desk | None, *, edits_itself: bool) -> Request:
+def first_request(role: Role[Any], task: Task, desk: Desk | None, *, edits_itself: bool = False) -> Request:
     system, message = opening(role, task)
     return Request(
         purpose=Purpose(role.name, task.subject, task.phase_name(role.phase.value), task.attempt),
@@ -142,7 +144,8 @@ def _discreet_block(block: Block, secrets: Secrets) -> Block:
 
 def _kept(reply: Reply) -> tuple[Block, ...]:
     """Providers take no empty texts and no empty messages back."""
-    blocks = tuple(block for block in reply.blocks if not isinstance(block, Text) or block.text.strip())
+    said = (replace(each, text=trim(each.text, SENT_BACK)) if isinstance(each, Text) else each for each in reply.blocks)
+    blocks = tuple(block for block in said if not isinstance(block, Text) or block.text.strip())
     return blocks or (Text("(no answer)"),)
 
 

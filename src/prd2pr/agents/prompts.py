@@ -4,6 +4,7 @@ tools · system                the same for all roles that have tools, and all s
 PRD                           the same for all stories of a PRD
 story, map, modules around    the same for all steps of a story: its own files are not part of it
 design, own files · step      the same for all attempts at a step
+part of the plan              the same for all attempts at it; what stands before it, for all parts of a pass
 feedback, test run            this attempt
 """
 
@@ -52,11 +53,13 @@ def opening(role: Role[Any], task: Task) -> Opening:
         return templates.get_template(name).render(values).strip() + "\n"
 
     blocks = [
-        Text(filled("prompts/prd.j2"), cache=True),
+        # Without a story the map follows anyway, and providers take few marks.
+        Text(filled("prompts/prd.j2"), cache=task.story is not None),
         Text(filled("prompts/story.j2"), cache=True),
         *([Text(filled("prompts/made.j2"), cache=bool(task.own_tests()))] if task.story else []),
         *([Text(filled("prompts/sources.j2"))] if task.story else []),
         Text(filled(role.prompt), cache=True),
+        *([Text(filled("prompts/part.j2"), cache=True)] if task.part else []),
         Text(filled("prompts/feedback.j2")),
     ]
     told = tuple(block for block in blocks if block.text.strip())
@@ -68,11 +71,13 @@ def _subject(role: Role[Any], task: Task) -> dict[str, object]:
     return {
         "role": role,
         "task": task,
+        "part": task.part,
         "prd": task.prd,
         "story": task.story,
         "design": task.design,
         "requirements": task.requirements(),
         "general": task.general_requirements(),
+        "numbered": any(each.id.startswith("R-") for each in task.prd.requirements),
         "foundations": designs_in_brief(task.foundations),
         "line_length": line_length(task.files),
         "measures": "\n".join(_measured(path, task.files[path]) for path in task.own_sources() if path in task.files),
@@ -93,7 +98,7 @@ def _files(task: Task) -> dict[str, object]:
     planned = spoken_of(others, design_text(task.design)) if task.design else ()
     used = dict.fromkeys((*imported_by(task.files, own), *planned))
     return {
-        "map": repository_map(others, near=task.own_sources(), shown=shown),
+        "map": task.map if task.map is not None else repository_map(others, near=task.own_sources(), shown=shown),
         "around": around,
         "held": held,
         "tests": in_full(task.files, task.own_tests()),

@@ -15,6 +15,8 @@ from prd2pr.agents.tools import Answer, Desk, call_tool, what_is_wrong
 from prd2pr.ports import SUBMIT, Reply, Text, ToolResult, ToolUse
 
 CUT_SHORT = "your answer was cut off at the length limit, so nothing of it was used. Answer in smaller parts."
+LONGEST_ANSWER = 400_000  # characters; whatever sends more than any model can say is not read
+TOO_LONG = "your answer is far too long, so nothing of it was used. Answer with the JSON object alone, and briefly."
 NO_SUBMIT = "you called no tool. Do the work with the tools, then hand it in with `submit`."
 NOTHING_WRITTEN = (
     "not taken: you submitted `done`, but no file was written. Write the files first; "
@@ -49,6 +51,8 @@ class Ear(Generic[Output]):
     def read(self, reply: Reply) -> Reading[Output]:
         if reply.stop == "max_tokens":
             return _say_again(reply, CUT_SHORT)
+        if len(reply.text) > LONGEST_ANSWER:
+            return _say_again(reply, TOO_LONG)
         if not self.role.tools or not reply.tool_uses:
             return self._read_text(reply)
         return self._do(reply)

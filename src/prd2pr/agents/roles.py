@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
 from prd2pr.agents.answers import DesignAnswer, WorkReport
+from prd2pr.core.passes.drafts import CriteriaDraft, CyclesDraft, HintsDraft, TasksDraft
 from prd2pr.core.plan import PlanDraft
 from prd2pr.core.records import Phase
 
@@ -41,12 +42,18 @@ class Role(Generic[Output]):
 
 
 PLANNER = Role("planner", "planner", Phase.PLAN, PlanDraft, turns=3, max_tokens=32_000)
+# The four passes that plan what is too much for one call; each but the first is asked about one cycle at a time.
+DECOMPOSER_CYCLES = Role("decomposer_cycles", "planner of cycles", Phase.PLAN, CyclesDraft, turns=3)
+DECOMPOSER_TASKS = Role("decomposer_tasks", "planner of stories", Phase.PLAN, TasksDraft, turns=3)
+DECOMPOSER_CRITERIA = Role("decomposer_criteria", "writer of criteria", Phase.PLAN, CriteriaDraft, turns=3)
+DECOMPOSER_HINTS = Role("decomposer_hints", "writer of hints", Phase.PLAN, HintsDraft, turns=3)
 ARCHITECT = Role("architect", "architect", Phase.DESIGN, DesignAnswer, LOOK, may_block=True, may_pass=False, turns=12)
 TESTER = Role("tester", "test author", Phase.RED, WorkReport, WORK, may_block=True)
 BUILDER = Role("builder", "programmer", Phase.GREEN, WorkReport, WORK, may_block=True)
 FUSED = Role("fused", "programmer", Phase.RED, WorkReport, WORK, may_block=True, fused=True)
 REFACTORER = Role("refactorer", "refactorer", Phase.REFACTOR, WorkReport, WORK, turns=16, test_runs=4)
 
-ROLES: dict[str, Role[PlanDraft] | Role[DesignAnswer] | Role[WorkReport]] = {
-    role.name: role for role in (PLANNER, ARCHITECT, TESTER, BUILDER, FUSED, REFACTORER)
+DECOMPOSERS: tuple[Role[Any], ...] = (DECOMPOSER_CYCLES, DECOMPOSER_TASKS, DECOMPOSER_CRITERIA, DECOMPOSER_HINTS)
+ROLES: dict[str, Role[Any]] = {
+    role.name: role for role in (PLANNER, *DECOMPOSERS, ARCHITECT, TESTER, BUILDER, FUSED, REFACTORER)
 }

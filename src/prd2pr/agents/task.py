@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from prd2pr.agents.workspace import RefusedWrite
 from prd2pr.core.evidence import Finding
+from prd2pr.core.passes.part import PlanPart
 from prd2pr.core.paths import TDD_ROOT
 from prd2pr.core.records import Design, Prd, Requirement, Story
 from prd2pr.core.replan import PlanChange
@@ -49,6 +50,8 @@ class Task:
     advice: str = ""  # a person's, or a root cause that was found
     change: PlanChange | None = None  # of the PRD: what is to be planned anew
     plan: int = 1  # the how manieth plan of this PRD it is about
+    part: PlanPart | None = None  # of a plan that is made in passes: what this call is about
+    map: str | None = None  # of the repository, where many calls share one
 
     @property
     def subject(self) -> str:
@@ -56,7 +59,8 @@ class Task:
 
     def phase_name(self, phase: str) -> str:
         """As its answers are looked up: the plan of a changed PRD is another question than the first one."""
-        return phase if self.plan == 1 else f"{phase}-{self.plan}"
+        name = phase if self.plan == 1 else f"{phase}-{self.plan}"
+        return f"{name}-{self.part.name}" if self.part else name
 
     def requirements(self) -> tuple[Requirement, ...]:
         """Those that the story alone serves, with their acceptance criteria; without a story, all."""

@@ -382,6 +382,25 @@ _BITE: tuple[FindingKind, ...] = (
         good="`poll` raises, and test_poll fails",
         hint="nothing needs to be done; a test that fails instead of waiting would say more.",
     ),
+    rule(
+        "GRN506",
+        "tests do not look at the answer",
+        "More than half of the story's tests pass just as well when the functions that they call answer other values "
+        "of the same kind, raise no error, or do nothing at all.",
+        bad="def test_earn():\n    points = earn(5)\n    assert points == points + 0",
+        good="def test_earn():\n    assert earn(5) == 1",
+        hint="take RED back (/tdd undo) and assert the values that the criteria ask for.",
+    ),
+    advice(
+        "GRN507",
+        "a test does not look at the answer",
+        "The test passes just as well when the functions that it calls answer something else. Beside tests that do "
+        "look, it may be about something that did not happen.",
+        bad="def test_input_is_kept():\n    given = [3, 1]\n    ordered(given)\n    assert given == [3, 1]",
+        good="def test_input_is_kept():\n    given = [3, 1]\n    assert ordered(given) == [1, 3]\n"
+        "    assert given == [3, 1]",
+        hint="assert the answer as well.",
+    ),
 )
 
 GREEN_FINDINGS: tuple[FindingKind, ...] = (*_SCOPE, *_LOCKED, *_RESULTS, *_SUBJECT, *_BITE, *STEADY_FINDINGS)

@@ -35,9 +35,9 @@ STEADY_FINDINGS: tuple[FindingKind, ...] = (
     rule(
         "GRN704",
         "a test passes at this time only",
-        "The story's tests are run with the clock 400 days ahead: time, datetime and the times of files. A test that "
+        "The story's tests are run with the clock twelve years ahead: time, datetime, times of files. A test that "
         "fails then will fail some day with nobody having changed anything.",
-        bad="test_redeem fails when the clock is 400 days ahead",
+        bad="test_redeem fails when the clock is twelve years ahead",
         good="test_redeem passes in any year: it gives the day as an argument",
         hint="pass the time as an argument, or let the test set it; a date that the test expects must not be today's.",
     ),

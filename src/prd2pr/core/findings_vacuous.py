@@ -189,4 +189,22 @@ VACUOUS_FINDINGS: tuple[FindingKind, ...] = (
         good="def test_fetch():\n    assert fetch('tea') == ['green tea', 'tea']",
         hint="assert the whole answer, or first how much there is of it.",
     ),
+    rule(
+        "RED421",
+        "does not care what the answer is",
+        "The test was run with something in place of the names that are missing, which answers every call. It passes "
+        "with every number, or every text, every list …: whatever will be written, it holds.",
+        bad="def test_earn():\n    points = earn(5)\n    assert max(points, 1) >= 1",
+        good="def test_earn():\n    assert earn(5) == 1",
+        hint="assert the value that the criterion asks for.",
+    ),
+    advice(
+        "RED422",
+        "compares answers with each other alone",
+        "The test passes with whatever stands in for the missing names. It compares two calls, or looks at what it "
+        "handed in; that may be what is asked for, beside tests that ask for a value.",
+        bad="def test_same():\n    assert earn(5) == earn(5)",
+        good="def test_same():\n    assert earn(5) == earn(5) == 1",
+        hint="ask for the value as well.",
+    ),
 )

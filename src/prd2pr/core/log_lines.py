@@ -30,9 +30,13 @@ def subject_of(line: LogEntry) -> str:
 
 def sentence(line: LogEntry) -> str:
     match line["kind"]:
+        case "call" if line.get("error"):
+            what = f"{line.get('purpose')}: failed, {line.get('error')}"
         case "call":
             counts = [line.get(name) or 0 for name in ("input_tokens", "cached_tokens", "output_tokens")]
             what = f"{line.get('purpose')}: {count(sum(counts), 'token')} ({counts[1]} cached), {line.get('model')}"
+        case "kept":
+            what = f"{line.get('purpose')}: answered in an earlier run, not asked again, {line.get('model')}"
         case "refused":
             what = f"{line.get('story')} {line.get('phase')} refused: {' '.join(line.get('codes') or ())}"
         case "crossed":

@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from prd2pr.core.graph import find_cycle, working_order
 from prd2pr.core.plan_problems import PLAN_PROBLEMS, PlanProblem
 from prd2pr.core.records import UNTESTED_KINDS, Backlog, Criterion, Epic, Prd, Record, Requirement, Story, StoryKind
 from prd2pr.core.requirement_ids import by_key, key_of, mentions
+from prd2pr.core.wording import clip
 from prd2pr.errors import PlanInvalid
 
 __all__ = ["PLAN_PROBLEMS", "PlanDraft", "PlanLimits", "PlanProblem", "StoryDraft", "check_plan", "to_backlog"]
@@ -47,6 +49,9 @@ class StoryDraft(Record):
     interface: str = Field(default="", description="Signatures that others will call, one a line.")
     source_paths: tuple[str, ...] = Field(default=(), description="At most three source files to write or change.")
     test_paths: tuple[str, ...] = Field(default=(), description="Test files; empty unless there is a reason.")
+    # Not asked for in one call: the four passes fill them in.
+    test_ideas: SkipJsonSchema[tuple[str, ...]] = ()
+    verify_only: SkipJsonSchema[bool] = False
 
 
 class PlanDraft(Record):
@@ -58,6 +63,7 @@ class PlanDraft(Record):
     assumptions: tuple[str, ...] = Field(
         default=(), description="What was taken for granted; name the id of a requirement that holds for all stories."
     )
+    not_covered: SkipJsonSchema[tuple[str, ...]] = ()  # requirements that nothing is planned for; a question names each
 
 
 @dataclass(frozen=True)
@@ -83,10 +89,13 @@ def draft_of(backlog: Backlog) -> PlanDraft:
                 requirements=story.requirements,
                 source_paths=story.source_paths,
                 test_paths=story.test_paths,
+                verify_only=story.verify_only,
             )
             for story in backlog.stories
         ),
+        questions=backlog.questions,
         assumptions=backlog.assumptions,
+        not_covered=backlog.not_covered,
     )
 
 
@@ -101,6 +110,7 @@ def check_plan(prd: Prd, draft: PlanDraft, limits: PlanLimits = PlanLimits()) ->
         *_check_epic_titles(draft, limits),
         *_check_dependencies(draft),
         *_check_requirements(prd, draft),
+        *_check_not_covered(prd, draft),
         *(problem for story in draft.stories for problem in _check_story(story, limits)),
     ]
     return tuple(sorted(problems, key=lambda problem: problem.code))
@@ -154,9 +164,32 @@ def _check_requirements(prd: Prd, draft: PlanDraft) -> Iterator[PlanProblem]:
         for name in epic.requirements:
             if key_of(name) not in known:
                 yield PlanProblem("PLN107", f"epic `{epic.key}` names `{name}`, not a requirement of {prd.path}")
+    left_out = {key_of(name) for name in draft.not_covered}
     for requirement in uncovered(prd, draft):
-        text = requirement.text.splitlines()[0][:80] if requirement.text else ""
-        yield PlanProblem("PLN106", f"no story covers {requirement.id} ({text})")
+        if key_of(requirement.id) not in left_out:
+            yield PlanProblem("PLN106", f"no story covers {requirement.id} ({first_words(requirement)})")
+
+
+def first_words(requirement: Requirement) -> str:
+    return clip(requirement.text.splitlines()[0], 80) if requirement.text else ""
+
+
+def not_covered_question(requirement: Requirement, why: str) -> str:
+    return f"{requirement.id} ({first_words(requirement)}) is not covered: {why}"
+
+
+def asks_about_uncovered(question: str, name: str) -> bool:
+    return question.startswith(f"{name} (") and ") is not covered: " in question
+
+
+def _check_not_covered(prd: Prd, draft: PlanDraft) -> Iterator[PlanProblem]:
+    """What nobody builds is a person's affair: it stands among the questions, or it was dropped in silence."""
+    known = {requirement.id for requirement in prd.requirements}
+    for name in draft.not_covered:
+        if name not in known:
+            yield PlanProblem("PLN107", f"`{name}`, said not to be covered, is not a requirement of {prd.path}")
+        elif not any(name in question for question in draft.questions):
+            yield PlanProblem("PLN207", f"{name} is said not to be covered, and no question names it")
 
 
 def uncovered(prd: Prd, draft: PlanDraft) -> tuple[Requirement, ...]:
@@ -188,6 +221,8 @@ def _check_story(story: StoryDraft, limits: PlanLimits) -> Iterator[PlanProblem]
     texts = [" ".join(criterion.text.split()) for criterion in story.criteria]
     if not all(texts) or _repeated(texts):
         yield PlanProblem("PLN109", "a criterion is empty or stands there twice", story.key)
+    if story.verify_only and not story.depends_on:
+        yield PlanProblem("PLN208", "it is to verify what another story builds, and depends on none", story.key)
     if len(story.source_paths) > limits.source_paths:
         found = len(story.source_paths)
         yield PlanProblem("PLN110", f"{found} source files, the limit is {limits.source_paths}", story.key)
@@ -268,6 +303,7 @@ def to_backlog(prd: Prd, draft: PlanDraft, limits: PlanLimits = PlanLimits()) ->
         stories=tuple(story_of(prd, stories[key], ids, epics) for key in order),
         questions=draft.questions,
         assumptions=draft.assumptions,
+        not_covered=draft.not_covered,
     )
 
 
@@ -310,6 +346,8 @@ def story_of(prd: Prd, draft: StoryDraft, ids: dict[str, str], epics: dict[str, 
         interface=draft.interface,
         test_paths=draft.test_paths,
         source_paths=draft.source_paths,
+        test_ideas=draft.test_ideas,
+        verify_only=draft.verify_only,
     )
 
 

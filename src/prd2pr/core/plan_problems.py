@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from prd2pr.core.evidence import Finding
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,67 @@ _KINDS = (
         "When a PRD has changed, stories are planned for what changed and for nothing else: the rest of the plan "
         "stands.",
     ),
+    PlanProblemKind(
+        "PLN201",
+        "story too large",
+        "A story is one cycle of tests and code: 5 to 20 tests, less than 100 lines, at most three source files, a "
+        "complexity of at most 6. What is larger is split again, at most twice; then the plan asks a person about it.",
+    ),
+    PlanProblemKind(
+        "PLN202",
+        "requirement of another cycle",
+        "Each cycle of the plan has its own requirements. A story that serves none of its cycle's belongs elsewhere.",
+    ),
+    PlanProblemKind(
+        "PLN203",
+        "requirement of the cycle in no story",
+        "Every requirement of a cycle is fulfilled by one of its stories, or is said to be left out, and why. What is "
+        "neither after two more attempts is named on the pull request as not covered.",
+    ),
+    PlanProblemKind(
+        "PLN204",
+        "outside of the PRD's module structure",
+        "Where the PRD says which modules there are to be, new source files are these modules or lie below them. What "
+        "does not after two more attempts is asked about.",
+    ),
+    PlanProblemKind(
+        "PLN205",
+        "criteria contradict each other",
+        "Two criteria have the same GIVEN and WHEN and say different things of the same outcome. Of criteria that "
+        "stand in the PRD a person is asked which one holds; nothing is guessed.",
+    ),
+    PlanProblemKind(
+        "PLN206",
+        "answer does not fit the question",
+        "Criteria are asked for by the keys of stories: each of these stories gets its own, and no other.",
+    ),
+    PlanProblemKind(
+        "PLN207",
+        "not covered, and nobody asked",
+        "A requirement for which nothing is planned is named in a question, so that a person knows of it.",
+    ),
+    PlanProblemKind(
+        "PLN208",
+        "nothing to verify",
+        "A story that only verifies depends on the story that builds what it verifies.",
+    ),
+    PlanProblemKind(
+        "PLN209",
+        "no usable answer",
+        "A model's answer could not be read as what it was asked for. It is asked again, a bounded number of times.",
+    ),
 )
+
+
+def findings_of(problems: Iterable[PlanProblem]) -> tuple[Finding, ...]:
+    """As a role is told of them."""
+    return tuple(
+        Finding(code=each.code, severity="error", message=f"{_about(each)}{each.message}") for each in problems
+    )
+
+
+def _about(problem: PlanProblem) -> str:
+    return f"story {problem.story}: " if problem.story else ""
+
 
 PLAN_PROBLEMS: dict[str, PlanProblemKind] = {kind.code: kind for kind in _KINDS}

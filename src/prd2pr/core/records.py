@@ -68,6 +68,8 @@ class Story(Record):
     source_paths: tuple[str, ...] = ()
     done_criteria: tuple[str, ...] = ()
     issue: int | None = None
+    test_ideas: tuple[str, ...] = ()
+    verify_only: bool = False  # another story is planned to build it: tests are written, no code is expected
 
 
 class Backlog(Document):
@@ -79,6 +81,7 @@ class Backlog(Document):
     questions: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
     dropping: tuple[str, ...] = ()  # stories for what is gone from the PRD: approving the plan skips them
+    not_covered: tuple[str, ...] = ()  # requirements without a story; a question names each
 
 
 class Requirement(Record):

@@ -14,7 +14,16 @@ from dataclasses import dataclass
 
 from prd2pr.core.advance import happened, settled
 from prd2pr.core.graph import working_order
-from prd2pr.core.plan import PlanDraft, PlanProblem, StoryDraft, canonical, check_plan, draft_of, story_of
+from prd2pr.core.plan import (
+    PlanDraft,
+    PlanProblem,
+    StoryDraft,
+    asks_about_uncovered,
+    canonical,
+    check_plan,
+    draft_of,
+    story_of,
+)
 from prd2pr.core.prd_change import RequirementChange, compare
 from prd2pr.core.records import SETTLED, Backlog, Epic, Prd, Requirement, Status, Story
 from prd2pr.core.requirement_ids import by_key, key_of, mentions
@@ -91,7 +100,9 @@ def check_answer(prd: Prd, backlog: Backlog, change: PlanChange, answer: PlanDra
     joined = PlanDraft(
         epics=(*whole.epics, *answer.epics),
         stories=(*whole.stories, *stories),
+        questions=whole.questions,
         assumptions=(*whole.assumptions, *answer.assumptions),
+        not_covered=whole.not_covered,
     )
     return (*check_plan(prd, joined), *not_asked_for(change, answer))
 
@@ -111,6 +122,7 @@ def remaining(prd: Prd, backlog: Backlog, change: PlanChange) -> Backlog:
             ),
             "stories": tuple(each.model_copy(update={"requirements": valid(each.requirements)}) for each in stories),
             "assumptions": assumptions_left(backlog, change),
+            "not_covered": valid(backlog.not_covered),
         }
     )
 
@@ -119,6 +131,12 @@ def assumptions_left(backlog: Backlog, change: PlanChange) -> tuple[str, ...]:
     """An assumption about what changed no longer covers it."""
     outdated = change.requirements.outdated()
     return tuple(each for each in backlog.assumptions if not outdated.intersection(map(key_of, mentions(each))))
+
+
+def questions_left(backlog: Backlog, not_covered: tuple[str, ...]) -> tuple[str, ...]:
+    """What is planned now, or gone from the PRD, need not be asked about as not covered any more."""
+    settled = set(backlog.not_covered) - set(not_covered)
+    return tuple(each for each in backlog.questions if not any(asks_about_uncovered(each, name) for name in settled))
 
 
 def with_epic(story: StoryDraft, backlog: Backlog) -> StoryDraft:
@@ -147,13 +165,17 @@ def replanned(prd: Prd, backlog: Backlog, change: PlanChange, answer: PlanDraft 
         each.model_copy(update={"status": "skipped"}) for each in (*given_up, *(change.unwanted if drop else ()))
     ]
     stories = {story.id: story for story in (*change.kept, *change.unwanted, *skipped, *made.values())}
+    not_covered = remaining(prd, backlog, change).not_covered
     waiting = (*backlog.dropping, *(() if drop else (story.id for story in change.unwanted)))
     return Backlog(
         epics=epics_after(prd, backlog, answer, made.values()),
         stories=in_working_order(backlog, stories),
-        questions=tuple(dict.fromkeys((*backlog.questions, *change.asked, *(answer.questions if answer else ())))),
+        questions=tuple(
+            dict.fromkeys((*questions_left(backlog, not_covered), *change.asked, *(answer.questions if answer else ())))
+        ),
         assumptions=(*assumptions_left(backlog, change), *(answer.assumptions if answer else ())),
         dropping=tuple(dict.fromkeys(name for name in waiting if stories[name].status not in SETTLED)),
+        not_covered=not_covered,
     )
 
 

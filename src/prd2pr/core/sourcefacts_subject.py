@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -23,7 +24,8 @@ _FRAME_ATTRIBUTES = frozenset(
 _FRAME_WORDS = _FRAME_ATTRIBUTES | {"settrace", "setprofile"}
 _ENDINGS = frozenset({"os._exit", "os.abort"})
 _EXITS = frozenset({"sys.exit", "exit", "quit", "os._exit", "os.abort"})
-_SHARED_MODULES = frozenset({"time", "random", "datetime", "builtins", "math", "os", "sys", "decimal", "secrets"})
+# What programs set on purpose is left out: handlers and levels of logging, hooks of warnings, localisation.
+_SHARED_MODULES = frozenset(sys.stdlib_module_names) - {"logging", "warnings", "gettext", "locale", "readline", "csv"}
 _CHANGES = frozenset({"insert", "append", "extend", "setdefault", "pop", "update", "clear", "remove", "__setitem__"})
 _LAUNCHES = frozenset({"os.fork", "os.setsid", "os.system", "subprocess.Popen", "subprocess.run", "subprocess.call"})
 
@@ -148,7 +150,7 @@ def patch_sightings(module: SourceModule) -> Iterator[Sighting]:
     for node in ast.walk(module.tree):
         for target in _assigned(node):
             name = module.name(target.value if isinstance(target, ast.Subscript) else target)
-            if _is_shared(name) or (isinstance(target, ast.Subscript) and name == "sys.modules"):
+            if _is_shared(name, module) or (isinstance(target, ast.Subscript) and name == "sys.modules"):
                 yield sighting("GRN407", node, f"replaces `{name}` for the whole process")
             elif isinstance(target, ast.Attribute) and target.attr == "__code__":
                 yield sighting("GRN407", node, f"replaces the code of a function: `{ast.unparse(target)}`")
@@ -187,8 +189,11 @@ def _assigned(node: ast.AST) -> list[ast.expr]:
     return []
 
 
-def _is_shared(name: str) -> bool:
+def _is_shared(name: str, module: SourceModule) -> bool:
+    """A part of an imported module of Python's own; a variable may have the name of one."""
     head, _, rest = name.partition(".")
+    if head != "builtins" and all(each.partition(".")[0] != head for each in module.imports.values()):
+        return False
     harmless = {"sys.stdout", "sys.stderr", "sys.stdin", "sys.path", "sys.excepthook", "sys.argv", "os.environ"}
     return head in _SHARED_MODULES and bool(rest) and name not in harmless
 

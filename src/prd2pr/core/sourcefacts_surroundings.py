@@ -9,6 +9,8 @@ from prd2pr.core.sourcefacts_subject import Sighting, SourceModule, constant_tex
 
 _RUNNERS = frozenset({"pytest", "_pytest", "unittest", "pluggy"})
 _OF_SYS = frozenset({"modules", "argv", "orig_argv"})
+# How this very process was started, or who watches it: no answer depends on that.
+_OF_THE_RUN = frozenset({"sys.flags", "sys.dont_write_bytecode", "sys.meta_path", "sys.gettrace", "sys.getprofile"})
 _STAND_INS = frozenset({"DontReadFromInput", "EncodedFile", "CaptureIO"})  # what pytest puts in place of streams
 _OWN_PROCESS = tuple(f"/proc/self/{name}" for name in ("cmdline", "environ", "comm", "maps", "status"))
 _COUNTING = frozenset({"len", "list", "sorted", "tuple", "set", "str", "repr", "frozenset"})
@@ -28,6 +30,8 @@ def surrounding_sightings(module: SourceModule) -> Iterator[Sighting]:
         yield from _looks_for_runner(node, module, words, modules)
         yield from _goes_through(node, module)
         yield from _own_process(node)
+        if isinstance(node, ast.Attribute) and module.name(node) in _OF_THE_RUN:
+            yield sighting("GRN401", node, f"looks at how it is run: `{ast.unparse(node)}`")
         yield from _ci(node, module)
 
 

@@ -204,6 +204,22 @@ COMMANDS: tuple[Command, ...] = (
         (option("prd", help="a PRD's id or file", metavar="PRD", nargs="?"), REPO, STORY, JSON),
         "prd2pr logs",
     ),
+    Command(
+        "query",
+        "what was learnt and done: similar-failures TEXT, correction-factor, scope-creep, stale-docs, slow-agents, "
+        "complexity-trend [FILE], trace [ID]",
+        "query:main",
+        "0, or 2 if there is no such query",
+        (
+            option("name", help="which query", metavar="NAME", nargs="?"),
+            option("text", help="what it is about, for those that ask for it", metavar="TEXT", nargs="?"),
+            option("--sql", help="ask the index yourself: one SELECT, which can read and nothing else", metavar="SQL"),
+            option("--limit", help="no more rows than this (at most 1000)", metavar="N", type=int),
+            REPO,
+            JSON,
+        ),
+        'prd2pr query similar-failures "send a message when points expire"',
+    ),
     Command("schema", "print the JSON Schema of .prd2pr.yml", "schema:main", "0", (JSON,), "prd2pr schema"),
     Command("action", "the entry of the GitHub Action", "action:main", "0, or 1 with an annotation", (), ""),
     Command(

@@ -7,6 +7,7 @@ finished line, flushed at once, without colour or cursor control. Text of others
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
@@ -68,6 +69,7 @@ class Terminal:
         environment = os.environ if env is None else env
         self.console = _console(stream) if lively(stream, environment) else None
         self.live: Live | None = None
+        self.lock = threading.Lock()  # calls that are made side by side speak one after the other
 
     def __enter__(self) -> Terminal:
         return self
@@ -89,10 +91,11 @@ class Terminal:
     def say(self, event: str, **facts: object) -> None:
         check_news(event, facts)
         lines = lines_of(event, facts, self.width)
-        if event == "working":
-            self._move(lines[0])
-        else:
-            self._print(lines)
+        with self.lock:
+            if event == "working":
+                self._move(lines[0])
+            else:
+                self._print(lines)
 
     def verdict(self, evidence: Evidence, verdict: Verdict) -> None:
         self._print(verdict_lines(evidence, verdict, self.width))

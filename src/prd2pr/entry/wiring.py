@@ -6,6 +6,7 @@ import argparse
 import difflib
 import os
 import secrets
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -193,6 +194,8 @@ def crew_of(config: Config, model: str | None = None) -> Crew:
 def hiring(
     config: Config, crew: Crew, progress: Progress, *, record: str | None = None
 ) -> Callable[[str, bool], Hired]:
+    one_at_a_time = threading.Lock()  # two threads must not open one model twice
+
     @cache
     def hire(spec: str) -> Hired:
         opened = open_model(
@@ -208,9 +211,15 @@ def hiring(
             )
         if record:
             opened = recorded(opened, Path(record))
-        return Hired(opened, edits_itself=spec.startswith(EDIT_THEMSELVES))
+        # A transcript must hold every answer, and one that is read costs nothing.
+        remembers = not record and not spec.startswith("replay:")
+        return Hired(opened, edits_itself=spec.startswith(EDIT_THEMSELVES), remembers=remembers)
 
-    return lambda role, strong: hire(crew.model(role, strong=strong))
+    def hired(role: str, strong: bool) -> Hired:
+        with one_at_a_time:
+            return hire(crew.model(role, strong=strong))
+
+    return hired
 
 
 def open_session(

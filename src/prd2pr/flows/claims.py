@@ -33,6 +33,7 @@ from prd2pr.repo.store import BranchState
 NOTED_FIELDS = ("steps", "refused", "refused_writes", "blocked", "paused")
 EXAMPLE_MODES = ("100644", "")  # a file, or none any more
 PRD_KINDS = (PathKind.DOCS, PathKind.OTHER)
+PRD_ROOT, PRD_DATA = "prds/", (".yml", ".yaml", ".json")
 
 
 def error(code: str, message: str, path: str = "") -> Finding:
@@ -146,7 +147,7 @@ def plan_findings(claim: Claim) -> Iterator[Finding]:
     if prd is None:
         yield error("VER106", "the plan has no prd.json", claim.state.paths.prd)
         return
-    if classify_path(prd.path) not in PRD_KINDS:
+    if not may_be_prd(prd.path):
         yield error("VER108", "this is no place for a PRD", prd.path)
         return
     yield from prd_findings(claim, prd)
@@ -159,6 +160,11 @@ def plan_findings(claim: Claim) -> Iterator[Finding]:
         yield error("VER106", "the project cannot be in this state by a plan alone", claim.state.paths.status)
     if any(story.status != "backlog" for story in claim.state.backlog.stories) or claim.state.cycle_ids:
         yield error("VER106", "a plan begins with stories that nobody has worked on", claim.state.paths.backlog)
+
+
+def may_be_prd(path: str) -> bool:
+    """What a plan brings along must be no code: text, or data where PRDs are by default."""
+    return classify_path(path) in PRD_KINDS or (path.startswith(PRD_ROOT) and path.endswith(PRD_DATA))
 
 
 def replan_findings(claim: Claim, prd: Prd) -> Iterator[Finding]:

@@ -39,6 +39,7 @@ from prd2pr.flows.own_tests import is_looked_at, project_in
 from prd2pr.flows.parity import holding_tests, start_comparison
 from prd2pr.flows.removals import removal_in
 from prd2pr.flows.shadows import shadowing_modules
+from prd2pr.flows.stand_ins import indifferent_facts
 from prd2pr.flows.story_context import StoryContext
 from prd2pr.flows.unsteady import without_unsteady
 from prd2pr.ports import RunRequest, TestRunner
@@ -174,6 +175,7 @@ def _red(case: _Case) -> Evidence:
             *changed_support(pair.base.test_texts, pair.head.test_texts, fresh),
             *claimed_again(pair.base.test_texts, _texts(pair.head.test_texts, modules), base, tests.fresh),
             *failing_setups(_texts(pair.head.test_texts, modules), head, tests.fresh),
+            *indifferent_facts(case.gathering.runner, pair, tests.fresh, head),
         ),
         coverage=coverage_of(pair, modules, fresh, case.story.criteria) if case.story else None,
         project_names=named_modules(pair, head),

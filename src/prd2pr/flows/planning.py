@@ -1,4 +1,4 @@
-"""From a PRD to a backlog: one role, a typed answer, and rules that code checks."""
+"""From a PRD to a backlog: by one role or in four passes, typed answers, and rules that code checks."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from prd2pr.agents.loop import RoleResult
 from prd2pr.agents.roles import PLANNER
 from prd2pr.agents.task import EarlierAttempt
-from prd2pr.core.evidence import Finding
+from prd2pr.core.passes.way import Way, way_of
 from prd2pr.core.plan import PlanDraft, PlanProblem, check_plan, to_backlog
+from prd2pr.core.plan_problems import findings_of
 from prd2pr.core.policy import policy_for
 from prd2pr.core.records import Backlog, Phase
 from prd2pr.core.replan import PlanChange
 from prd2pr.errors import ModelRefused, PlanInvalid
+from prd2pr.flows.passes import plan_in_passes
 from prd2pr.flows.session import Session
 from prd2pr.flows.workbench import Assignment, do_work
 
@@ -22,8 +24,16 @@ PLAN_ATTEMPTS = 3
 
 def make_plan(session: Session, head: str, code_tree: str) -> Backlog:
     """Valid by all rules, or PlanInvalid with what is wrong. Writes nothing."""
+    way = planning_way(session)
+    if way.four_passes:
+        session.progress.say("note", text=f"planned in {way}")
+        return to_backlog(session.prd, plan_in_passes(session, head, code_tree))
     draft = valid_draft(session, Question(head, code_tree), lambda draft: check_plan(session.prd, draft))
     return to_backlog(session.prd, draft)
+
+
+def planning_way(session: Session) -> Way:
+    return way_of(session.config.profile, session.prd)
 
 
 @dataclass(frozen=True)
@@ -80,7 +90,3 @@ def ask_planner(session: Session, question: Question, earlier: tuple[EarlierAtte
     if result.output is None:
         raise ModelRefused("the planner gave no plan", where=session.prd.path)
     return result.output
-
-
-def findings_of(problems: tuple[PlanProblem, ...]) -> tuple[Finding, ...]:
-    return tuple(Finding(code=each.code, severity="error", message=each.message) for each in problems)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,6 +42,8 @@ class RunLog:
     regressed: tuple[str, str] = ("", "")  # a code tree on which a finished story fails, and what is told of it
     seen: str = ""  # a head that somebody else made, and whose state was looked at
     pending: Cursor | None = None  # a comment that is being carried out: the next commit moves the cursor there
+    reserved: dict[str, Spend] = field(default_factory=dict)  # what calls under way will probably take, by purpose
+    lock: threading.Lock = field(default_factory=threading.Lock, repr=False)  # for calls that are made side by side
 
     def add(self, at: str, kind: str, **facts: object) -> None:
         self.lines.append({"at": at, "kind": kind, **facts})
@@ -67,6 +70,7 @@ class Hired:
 
     model: Model
     edits_itself: bool = False  # `human` and `command:` may write into the workspace without our tools
+    remembers: bool = False  # an answer that it gave, and that was paid for, may be used again for the same question
 
 
 @dataclass(frozen=True)

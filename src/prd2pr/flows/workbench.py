@@ -5,27 +5,30 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic
 
-from prd2pr.agents.loop import RoleResult, run_role
+from prd2pr.agents.loop import RoleResult, first_request, run_role
 from prd2pr.agents.roles import Output, Role
 from prd2pr.agents.task import EarlierAttempt, Foundation, Task
 from prd2pr.agents.tools import Desk
 from prd2pr.agents.workspace import Workspace
-from prd2pr.core.budget import Budget, check
+from prd2pr.core.budget import Budget, BudgetStop, check
 from prd2pr.core.crew import worker_name
 from prd2pr.core.evidence import RunReport
 from prd2pr.core.layout import ARCHITECTURE, BEST_PRACTICES
+from prd2pr.core.passes.part import PlanPart
 from prd2pr.core.policy import WritePolicy
 from prd2pr.core.records import Design, Spend, Story
 from prd2pr.core.replan import PlanChange
-from prd2pr.errors import SpendLimit
+from prd2pr.errors import ModelProblem, SpendLimit
+from prd2pr.flows.kept_answers import KeptAnswers, question_key
 from prd2pr.flows.ledger import spent, unrecorded
-from prd2pr.flows.session import Session
+from prd2pr.flows.session import Hired, Session
+from prd2pr.flows.watched import ANSWERED, Watched
 from prd2pr.models import estimate_of
 from prd2pr.ports import Model, Purpose, Reply, Request, RunRequest
 from prd2pr.repo.store import BranchState
@@ -35,6 +38,14 @@ MAX_FILES = 3000
 MAX_FILE_BYTES = 60_000
 MAX_FOUNDATIONS = 12
 TEXT_ENDINGS = (".py", ".md", ".toml", ".cfg", ".ini", ".txt", ".yml", ".yaml", ".json", ".rst", ".flake8")
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What calls that are made side by side share, read once."""
+
+    files: Mapping[str, str]
+    map: str
 
 
 @dataclass(frozen=True)
@@ -60,6 +71,10 @@ class Assignment(Generic[Output]):
     strong: bool = False
     change: PlanChange | None = None  # the planner: no more than this is to be planned
     plan: int = 1
+    part: PlanPart | None = None  # of a plan that is made in passes
+    shared: Surroundings | None = None
+    kept: KeptAnswers | None = None  # answers that were paid for before
+    count_call: Callable[[], None] | None = None  # told before each call; may refuse it by raising
 
     @property
     def subject(self) -> str:
@@ -73,38 +88,89 @@ class Work(Generic[Output]):
 
 
 def do_work(session: Session, assignment: Assignment[Output]) -> Work[Output]:
-    """Always from a clean tree; nothing of an earlier attempt is left."""
+    """Always from a clean tree; nothing of an earlier attempt is left. May be called by several threads at once."""
     hired = session.hire(assignment.role.name, assignment.strong)
-    model = hired.model
-    session.log.model = model.name
+    session.log.model = hired.model.name
     session.log.worker = worker_name(session.crew.model(assignment.role.name, strong=assignment.strong))
-    if hired.edits_itself:
-        session.progress.say("note", text=f"{assignment.role.phase.value}: {model.name} works on {session.prd.id}")
-    else:
-        words = {"phase": assignment.role.phase.value, "attempt": assignment.attempt, "what": assignment.role.title}
-        session.progress.say("working", **words)
+    task = task_of(session, assignment, hired.model)
+    known = known_answer(session, assignment, hired, task)
+    if known is not None:
+        return Work(known, assignment.code_tree)
+    tell(session, assignment, hired)
+    if not assignment.role.tools and not hired.edits_itself:
+        return Work(asked(session, assignment, hired, task), assignment.code_tree)
     with fresh_directory(session, precious=hired.edits_itself) as directory:
         session.git.export(assignment.code_tree, directory)
         workspace = Workspace(directory, assignment.policy, session.rules)
         desk = Desk(
             workspace, lambda paths: try_tests(session, assignment, directory, paths), assignment.role.test_runs
         )
-        result = run_role(
-            assignment.role,
-            task_of(session, assignment, model),
-            model,
-            desk=desk,
-            before_call=lambda request: budget_stop(session, assignment, model, request),
-            after_call=lambda purpose, reply: note_call(session, assignment, purpose, reply),
-            edits_itself=hired.edits_itself,
-            secrets=session.secrets,
-        )
-        if result.stop == "budget":
-            raise SpendLimit(result.explanation, remedy=budget_remedy(session, assignment, model))
+        result = asked(session, assignment, hired, task, desk)
         for refused in result.refused_writes:
             session.progress.say("refused_write", path=refused.path, code=refused.code)
         tree = session.git.snapshot(directory, assignment.code_tree) if assignment.role.writes else assignment.code_tree
     return Work(result, tree)
+
+
+def tell(session: Session, assignment: Assignment[Output], hired: Hired) -> None:
+    role, part = assignment.role, assignment.part
+    if hired.edits_itself:
+        text = f"{role.phase.value}: {hired.model.name} works on {session.prd.id}"
+        session.progress.say("note", text=text)
+        return
+    what = f"{role.title}: {part.about}" if part else role.title
+    session.progress.say("working", phase=role.phase.value, attempt=assignment.attempt, what=what)
+
+
+def asked(
+    session: Session, assignment: Assignment[Output], hired: Hired, task: Task, desk: Desk | None = None
+) -> RoleResult[Output]:
+    role, model = assignment.role, hired.model
+    watched = Watched(model.name, model, session.clock, lambda *failed: note_failed_call(session, *failed))
+    made: set[str] = set()
+    stop: BudgetStop | None = None
+
+    def before_call(request: Request) -> str | None:
+        nonlocal stop
+        made.add(request.purpose.key())
+        if assignment.count_call is not None:
+            assignment.count_call()
+        stop = budget_stop(session, assignment, model, request)
+        return stop.what if stop else None
+
+    try:
+        result = run_role(
+            role,
+            task,
+            watched,
+            desk=desk,
+            before_call=before_call,
+            after_call=lambda purpose, reply: note_call(session, assignment, purpose, reply, watched.milliseconds),
+            edits_itself=hired.edits_itself,
+            secrets=session.secrets,
+        )
+    finally:
+        release(session, made)
+    if stop is not None:
+        raise SpendLimit(stop.what, remedy=stop.remedy)
+    if assignment.kept is not None and hired.remembers and result.output is not None:
+        assignment.kept.keep(question_key(role, task, hired), result.output)
+    return result
+
+
+def known_answer(
+    session: Session, assignment: Assignment[Output], hired: Hired, task: Task
+) -> RoleResult[Output] | None:
+    """Given before to exactly this question, by a run that did not come to its end: it is not paid for again."""
+    if assignment.kept is None or not hired.remembers:
+        return None
+    found = assignment.kept.find(question_key(assignment.role, task, hired), assignment.role.output)
+    if found is None:
+        return None
+    request = first_request(assignment.role, task, None)
+    with session.log.lock:
+        session.log.add(session.clock.now(), "kept", purpose=request.purpose.key(), model=hired.model.name)
+    return RoleResult("done", found, "", (), (), Spend(), 0, 0, 0)
 
 
 @contextmanager
@@ -158,7 +224,7 @@ def task_of(session: Session, assignment: Assignment[Output], model: Model) -> T
         design=assignment.design,
         assumptions=state.backlog.assumptions if story else (),
         foundations=foundations(state, story) if story else (),
-        files=text_files(session, assignment.code_tree),
+        files=assignment.shared.files if assignment.shared else text_files(session, assignment.code_tree),
         conventions=conventions(session, assignment.head),
         attempt=assignment.attempt,
         attempts=assignment.attempts,
@@ -168,6 +234,8 @@ def task_of(session: Session, assignment: Assignment[Output], model: Model) -> T
         advice=assignment.advice,
         change=assignment.change,
         plan=assignment.plan,
+        part=assignment.part,
+        map=assignment.shared.map if assignment.shared else None,
     )
 
 
@@ -204,41 +272,69 @@ def conventions(session: Session, head: str) -> dict[str, str]:
     return {path: content.decode("utf-8", "replace") for path, content in found.items() if content}
 
 
-def budget_stop(session: Session, assignment: Assignment[Output], model: Model, request: Request) -> str | None:
-    stop = check(budget_of(session, assignment), session.clock.monotonic(), estimate_of(model, request))
-    return stop.what if stop else None
+def budget_stop(session: Session, assignment: Assignment[Output], model: Model, request: Request) -> BudgetStop | None:
+    """Calls that are under way count with what they will probably take, so that many at once keep a limit too."""
+    expected = estimate_of(model, request)
+    with session.log.lock:
+        stop = check(budget_of(session, assignment), session.clock.monotonic(), expected)
+        if stop is None:
+            session.log.reserved[request.purpose.key()] = Spend(input_tokens=expected.tokens, usd=expected.usd)
+    return stop
 
 
-def budget_remedy(session: Session, assignment: Assignment[Output], model: Model) -> str:
-    stop = check(budget_of(session, assignment), session.clock.monotonic(), estimate_of(model))
-    return stop.remedy if stop else "raise the budget in .prd2pr.yml; the same command again goes on"
+def release(session: Session, purposes: Iterable[str]) -> None:
+    with session.log.lock:
+        for purpose in purposes:
+            session.log.reserved.pop(purpose, None)
 
 
 def budget_of(session: Session, assignment: Assignment[Output]) -> Budget:
-    """What the branch says was spent, and what was spent since without a commit."""
+    """What the branch says was spent, what was spent since without a commit, and what is being spent."""
     unsettled = session.journal.since(assignment.head)
+    reserved = sum(session.log.reserved.values(), Spend())
+    on_story = (each for key, each in session.log.reserved.items() if key.startswith(f"{assignment.subject}/"))
     under_way = session.clock.monotonic() - (session.log.committed or session.log.started)
     return Budget(
         limits=session.limits,
-        spent_run=session.log.spend,
-        spent_story=assignment.spent_story + (spent(unsettled, assignment.subject) if assignment.subject else Spend()),
-        spent_prd=assignment.spent_prd + spent(unrecorded(unsettled)),
+        spent_run=session.log.spend + reserved,
+        spent_story=assignment.spent_story
+        + (sum(on_story, spent(unsettled, assignment.subject)) if assignment.subject else Spend()),
+        spent_prd=assignment.spent_prd + spent(unrecorded(unsettled)) + reserved,
         started=session.log.started,
         seconds_story=assignment.seconds_story + under_way,
         seconds_prd=assignment.seconds_prd + under_way,
     )
 
 
-def note_call(session: Session, assignment: Assignment[Output], purpose: Purpose, reply: Reply) -> None:
-    session.log.spend += reply.spend
-    session.journal.append(
-        "call", head=assignment.head, key=purpose.key(), spend=reply.spend.model_dump(), run=session.log.id
-    )
-    session.log.add(
-        session.clock.now(),
-        "call",
-        purpose=purpose.key(),
-        model=reply.model,
-        stop=reply.stop,
-        **reply.spend.model_dump(),
-    )
+def note_call(
+    session: Session, assignment: Assignment[Output], purpose: Purpose, reply: Reply, milliseconds: int
+) -> None:
+    key, spend = purpose.key(), reply.spend
+    with session.log.lock:
+        session.log.reserved.pop(key, None)
+        session.log.spend += spend
+        session.journal.append("call", head=assignment.head, key=key, spend=spend.model_dump(), run=session.log.id)
+        session.log.add(
+            session.clock.now(),
+            "call",
+            purpose=key,
+            model=reply.model,
+            stop=reply.stop,
+            duration_ms=milliseconds,
+            success=reply.stop in ANSWERED,
+            **spend.model_dump(),
+        )
+
+
+def note_failed_call(session: Session, purpose: Purpose, problem: ModelProblem, milliseconds: int) -> None:
+    """The error's code alone: what a provider says may quote anything, and the log is for everybody."""
+    with session.log.lock:
+        session.log.add(
+            session.clock.now(),
+            "call",
+            purpose=purpose.key(),
+            stop="error",
+            duration_ms=milliseconds,
+            success=False,
+            error=problem.code,
+        )

@@ -296,6 +296,13 @@ class Git:
             raise self._unknown(revisions)
         return tuple(parse_commit(found) for found in self._objects.contents_of(output.text.split()) if found)
 
+    def log_saying(self, commit: str, words: str) -> tuple[CommitInfo, ...]:
+        """The commit and all before it, along all parents, whose message has these words in it; the oldest first."""
+        search = ("--fixed-strings", f"--grep={words}")
+        arguments = ("rev-list", "--reverse", "--topo-order", *search, "--end-of-options", self.rev(commit), "--")
+        names = self._repository.out(*arguments).text.split()
+        return tuple(parse_commit(found) for found in self._objects.contents_of(names) if found)
+
     # --- trees --------------------------------------------------------------------------------------------------------
 
     @property

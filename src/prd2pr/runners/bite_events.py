@@ -26,6 +26,7 @@ def read_bite(watched: Watched, nonce: str, request: BiteRequest, hidden: Iterab
         knock_outs=_bitten(plan.knock_outs, told),
         mutants=_bitten(plan.mutants, told),
         perturbations=_bitten(plan.perturbations, told),
+        indifferent=() if problems else tuple(test for fact in facts for test in fact.get("indifferent", ())),
         ways=() if problems else _ways(facts, request),
         replay=None if problems else _replay(facts),
         problems=tuple(dict.fromkeys(problems)),

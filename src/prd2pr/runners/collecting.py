@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,8 @@ class Collector:
         self._record, self._recorded_text = tools.hearing, tools.replaying.recorded
         self._calls: list[dict[str, Any]] = []  # of tests into functions of the story
         self._unkept = 0
+        self._answering = tools.answering
+        self._asserted: set[str] = set()  # tests that failed by an assertion, of those that ran in this process
 
     def _all(self) -> list[dict[str, Any]]:
         order = self._order
@@ -73,6 +75,7 @@ class Collector:
             self._outside.begin(self._calls)
             self._ways.judge_order(self._backwards, self._recorded_twice)
             self._ways.judge_time()
+            self._tell_indifferent()
         self._deadline = time.monotonic() + self._order["seconds"]
         faults = [("knock_out", fault) for fault in self._order["knock_outs"]]
         faults += [("mutant", fault) for fault in self._order["mutants"]]
@@ -171,6 +174,48 @@ class Collector:
             if outcome != "killed":
                 self._problem(f"a check that was made wrong on purpose is {outcome} {by}".rstrip())
         return not self._told_problem
+
+    # --- other answers ------------------------------------------------------------------------------------------------
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_makereport(self, item: Any, call: Any) -> None:
+        if call.excinfo is not None and isinstance(call.excinfo.value, (AssertionError, pytest.fail.Exception)):
+            self._asserted.add(item.nodeid)
+
+    def _tell_indifferent(self) -> None:
+        """Tests that pass whatever the story's functions answer, and do not look at what they do either."""
+        told: list[dict[str, Any]] = []
+        spent = 3 * sum(self._spent.values())
+        cpu, wall = CPU_FLOOR + CPU_FACTOR * spent, WALL_FLOOR + WALL_FACTOR * spent
+        ended = self._forks.forked(self._answer_otherwise, told.append, cpu=cpu, wall=wall)
+        if not ended and len(told) == 1:
+            self._say(told[0])
+
+    def _answer_otherwise(self, answer: Say) -> None:
+        functions = self._checkout.functions(self._order["knock_outs"])
+        files = {self._checkout.place(fault["path"]) for fault in self._order["knock_outs"]}
+        answering = self._answering.Answering(functions, files)
+        answering.install()
+        items = [item for item in self._ways.items if self._see.bare(item.nodeid) not in self._order["hidden"]]
+        same = {item.nodeid for item in items}
+        for way in (self._answering.MORE, self._answering.LESS):
+            answering.way = way
+            same &= {item.nodeid for item, passed in self._passing(items, answering) if passed}
+        answering.way = self._answering.NOTHING
+        self._asserted.clear()
+        for _ in self._passing([item for item in items if item.nodeid in same], answering):
+            pass
+        same -= self._asserted
+        cases = {self._see.bare(item.nodeid) for item in items if item.nodeid not in same}
+        answer({"indifferent": sorted({self._see.bare(test) for test in same} - cases)})
+
+    def _passing(self, items: list[Any], answering: Any) -> Iterator[tuple[Any, bool]]:
+        """Each with whether it passes though something was answered otherwise in it."""
+        for item, following in self._see.in_turn(items):
+            self.reports.failed.pop(item.nodeid, None)
+            before = answering.changed
+            item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
+            yield item, item.nodeid not in self.reports.failed and answering.changed > before
 
     # --- faults -------------------------------------------------------------------------------------------------------
 

@@ -35,7 +35,18 @@ PYTEST_MAJOR = int(pytest.__version__.partition(".")[0])
 # A repr that never raises; the one that never cuts came in the course of pytest 7.
 whole_repr = getattr(saferepr, "saferepr_unlimited", saferepr.saferepr)
 MESSAGE_LIMIT = 4000
-FAULT_TOOLS = ("forks", "patching", "seeing", "collecting", "clocks", "ways", "hearing", "replaying", "outside")
+FAULT_TOOLS = (
+    "forks",
+    "patching",
+    "seeing",
+    "collecting",
+    "clocks",
+    "ways",
+    "hearing",
+    "replaying",
+    "outside",
+    "answering",
+)
 PARITY_TOOLS = ("forks", "seeing", "recipes", "recording", "varying", "calling")
 COMPARED_LIMIT = 1500  # characters of a value, beyond which pytest would compare line by line for minutes
 # Directory names that say nothing about which project a path belongs to.

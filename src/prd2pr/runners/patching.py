@@ -54,6 +54,16 @@ class Checkout:
     def is_loaded(self, path: str) -> bool:
         return bool(self._live.get(path))
 
+    def functions(self, faults: list[dict[str, Any]]) -> list[types.FunctionType]:
+        """Those that are there of the ones that faults are about."""
+        wanted = {(fault["path"], fault["function"]) for fault in faults}
+        return [
+            function
+            for path, found in self._live.items()
+            for function in found
+            if (path, function.__qualname__.replace(".<locals>", "")) in wanted
+        ]
+
     def edited(self, fault: dict[str, Any]) -> bytes:
         start, end, text = fault["edit"]
         data = self.data(fault["path"])

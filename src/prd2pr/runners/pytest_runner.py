@@ -33,7 +33,7 @@ from prd2pr.runners.watch import Watched
 
 Export = Callable[[str, Path, Mapping[str, str]], None]  # tree, directory, path -> blob put over it
 
-FILES = ("launch", "guard", "biting", "forks", "patching", "seeing", "collecting", "clocks", "ways")
+FILES = ("launch", "guard", "biting", "forks", "patching", "seeing", "collecting", "clocks", "ways", "answering")
 OUTSIDE = ("hearing", "replaying", "outside")
 COMPARING = ("recipes", "recording", "varying", "calling", "comparing")
 LAUNCHED = tuple(Path(__file__).with_name(f"{name}.py") for name in (*FILES, *OUTSIDE, *COMPARING))

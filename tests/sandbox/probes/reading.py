@@ -142,8 +142,13 @@ def test_docker_socket():
     assert Path("/var/run/docker.sock").exists() or Path(BAIT["unix_path"]).is_socket()
 
 
-def test_directory_with_a_name_of_the_runner():
-    assert os.listdir("/work") or os.listdir("/home")
+def test_what_stands_beside_the_runner():
+    repository = os.path.dirname(os.path.dirname(BAIT["runner_source"]))
+    assert set(os.listdir(os.path.dirname(repository))) - {os.path.basename(repository)}
+
+
+def test_homes_of_others():
+    assert os.listdir("/home")
 
 
 def test_logs():

@@ -62,6 +62,7 @@ class Bite(Record):
     knock_outs: tuple[Bitten, ...] = ()  # functions whose body was replaced by an error
     mutants: tuple[Bitten, ...] = ()
     perturbations: tuple[Bitten, ...] = ()  # expected values of the story's tests, each replaced by another
+    indifferent: tuple[str, ...] = ()  # tests that pass whatever the story's functions answer
     ways: tuple[Way, ...] = ()  # how the tests fare without a fault
     replay: Replay | None = None  # None: not tried
     problems: tuple[str, ...] = ()

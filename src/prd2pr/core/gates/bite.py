@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from prd2pr.core.bite.record import Bite
-from prd2pr.core.evidence import Evidence, Finding, PathKind
-from prd2pr.core.gates.common import GatePolicy, asks_no_tests, finding, results_of
+from prd2pr.core.evidence import Evidence, FailureKind, Finding, PathKind
+from prd2pr.core.gates.common import GatePolicy, about_test, asks_no_tests, finding, results_of
+from prd2pr.core.runs import bare_id
 
 ENOUGH = 5  # mutants, below which a share says nothing
 # Other code has other mutants: so much may differ though the tests notice the same.
@@ -29,6 +30,7 @@ def bites(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
         if each.outcome == "survived":
             said = f"`{each.function}` passes just as well with {each.change}"
             yield finding("GRN503", said, path=each.path, line=each.line)
+    yield from _indifferent(evidence, bite)
     yield from _share(bite, policy.mutation_ratio)
     yield from _survivors(bite)
     yield from _unjudged(bite)
@@ -55,6 +57,23 @@ def _unmeasured(bite: Bite | None) -> Iterator[Finding]:
         return
     for problem in bite.problems:
         yield finding("GRN504", problem)
+
+
+def _indifferent(evidence: Evidence, bite: Bite) -> Iterator[Finding]:
+    """One test may look at something else, as that nothing happened to its input; most of them may not."""
+    tests = {bare_id(test) for test in evidence.story_tests}
+    found = [test for test in bite.indifferent if not _asserted_before(evidence, test)]
+    code = "GRN506" if 2 * len(found) > len(tests) else "GRN507"
+    for test in found:
+        yield about_test(code, test, "passes just as well when the code that it calls answers something else")
+
+
+def _asserted_before(evidence: Evidence, test: str) -> bool:
+    """With the code of before it came to its assertion and failed there: it does look at something."""
+    before = evidence.base_run.story if evidence.base_run else ()
+    return any(
+        bare_id(each.id) == test and each.failure and each.failure.kind is FailureKind.ASSERTION for each in before
+    )
 
 
 def _share(bite: Bite, asked: float | None) -> Iterator[Finding]:

@@ -167,7 +167,7 @@ def _repeatable(evidence: Evidence) -> Iterator[Finding]:
 
 def _asks_for_something(evidence: Evidence) -> Iterator[Finding]:
     """One test may ask little beside others that ask for a value; all of them may not."""
-    little = {fact.test for fact in evidence.facts if fact.code == "RED418"}
+    little = {fact.test for fact in evidence.facts if fact.code in {"RED418", "RED421", "RED422"}}
     tests = {bare_id(test) for test in evidence.story_tests}
     if tests and tests <= little:
         yield finding("RED419", f"{count(len(tests), 'new test')}, and none asks what the answer is")

@@ -8,10 +8,11 @@ import sys
 
 from prd2pr.core.estimate import Estimate, estimate
 from prd2pr.core.records import Backlog
+from prd2pr.core.role_costs import cost_lines, role_costs
 from prd2pr.core.wording import plain
 from prd2pr.entry.terminal import Terminal
 from prd2pr.entry.wiring import open_session
-from prd2pr.flows.planning import make_plan
+from prd2pr.flows.planning import make_plan, planning_way
 from prd2pr.flows.session import Session
 
 
@@ -33,6 +34,7 @@ def main(options: argparse.Namespace) -> int:
             models=guess.models,
         )
     sys.stdout.write(shown(backlog))
+    sys.stdout.write(paid(session))
     sys.stdout.write(f"Nothing was written. To go on: prd2pr run {session.prd.path}\n")
     return 0
 
@@ -41,11 +43,18 @@ def shown(backlog: Backlog) -> str:
     lines = []
     for story in backlog.stories:
         after = f"  after {', '.join(story.depends_on)}" if story.depends_on else ""
-        lines.append(f"{story.id}  {plain(story.title)}  [{story.kind}, {', '.join(story.requirements)}]{after}")
+        kind = f"{story.kind}, verify only" if story.verify_only else story.kind
+        lines.append(f"{story.id}  {plain(story.title)}  [{kind}, {', '.join(story.requirements)}]{after}")
         lines += [f"    {criterion.id.rpartition('.')[2]}  {plain(criterion.text)}" for criterion in story.criteria]
     lines += [f"question: {plain(question)}" for question in backlog.questions]
     lines += [f"assumption: {plain(assumption)}" for assumption in backlog.assumptions]
     return "\n".join(lines) + "\n"
+
+
+def paid(session: Session) -> str:
+    """Which way it was planned, and what each role took for it."""
+    costs = cost_lines(role_costs(session.log.lines))
+    return "".join(f"{line}\n" for line in (f"planned in {planning_way(session)}", *(f"    {each}" for each in costs)))
 
 
 def as_json(session: Session, backlog: Backlog, guess: Estimate) -> dict[str, object]:
@@ -56,4 +65,6 @@ def as_json(session: Session, backlog: Backlog, guess: Estimate) -> dict[str, ob
         **backlog.model_dump(mode="json", exclude={"schema_version"}),
         "estimate": guess.model_dump(mode="json"),
         "spend": session.log.spend.model_dump(),
+        "way": str(planning_way(session)),
+        "roles": {each.role: {**each.spend.model_dump(), "kept": each.kept} for each in role_costs(session.log.lines)},
     }

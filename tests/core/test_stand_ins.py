@@ -1,0 +1,102 @@
+"""Which files a trial with stand-ins consists of, and what follows from what came of it."""
+
+from __future__ import annotations
+
+import ast
+
+from prd2pr.core.stand_ins import COPIES, KINDS, SUPPORT, indifferent, stand_ins
+from prd2pr.runners import standing_in
+
+OWN = frozenset({"shop"})
+TEST = "from shop.points import earn\n\n\ndef test_earn():\n    assert max(earn(5), 1) >= 1\n"
+
+
+def trial(test: str = TEST, sources: dict[str, str] | None = None, missing: tuple[str, ...] = ()):
+    return stand_ins({"tests/test_x.py": test}, sources or {"src/shop/__init__.py": ""}, OWN, missing, "support = 1\n")
+
+
+def told(outcome, test: str = TEST):
+    made = trial(test)
+    outcomes = {f"{copy}::test_earn": outcome(way) for copy, (_, way) in made.copies.items()}
+    asked = frozenset({"tests/test_x.py::test_earn"})
+    return indifferent({"tests/test_x.py": test}, asked, made.copies, outcomes, OWN)
+
+
+def test_every_kind_of_answer_has_its_copies():
+    assert (
+        sorted(way for ways in KINDS.values() for way in ways)
+        == list(range(COPIES))
+        == list(range(len(standing_in.VALUES)))
+    )
+
+
+def test_a_module_that_is_missing_is_put_where_its_package_lies():
+    files = trial().files
+    assert "__getattr__" in files["src/shop/points.py"]
+    assert set(files) - set(trial().copies) == {"src/shop/__init__.py", "src/shop/points.py", f"{SUPPORT}.py"}
+
+
+def test_a_module_that_exists_keeps_its_text_and_answers_for_what_it_lacks():
+    text = "def tax(amount):\n    return amount\n"
+    files = trial(sources={"src/shop/__init__.py": "", "src/shop/points.py": text}).files
+    assert files["src/shop/points.py"].startswith(text)
+    ast.parse(files["src/shop/points.py"])
+
+
+def test_a_module_with_answers_of_its_own_is_left_alone():
+    text = "def __getattr__(name):\n    raise AttributeError(name)\n"
+    assert "src/shop/points.py" not in trial(sources={"src/shop/points.py": text}).files
+
+
+def test_a_class_that_exists_gets_the_method_that_it_lacks():
+    sources = {"src/shop/points.py": "class Card:\n    pass\n"}
+    files = trial(sources=sources, missing=("shop.points.Card.balance",)).files
+    assert files["src/shop/points.py"].endswith("Card.balance = _Late('balance')\n")
+
+
+def test_names_that_are_caught_are_exceptions():
+    test = "import pytest\nfrom shop import Late, f\n\n\ndef test_f():\n    with pytest.raises(Late):\n        f()\n"
+    assert "RAISED = frozenset(['Late'])" in trial(test).files[f"{SUPPORT}.py"]
+
+
+def test_copies_keep_the_end_of_a_name_by_which_they_are_collected():
+    made = stand_ins({"shop/points_test.py": TEST}, {}, OWN, (), "")
+    assert all(copy.endswith("_test.py") for copy in made.copies)
+
+
+def test_who_passes_with_every_number_is_told():
+    (fact,) = told(lambda way: "passed" if way in KINDS["number"] else "failed")
+    assert (fact.code, fact.test, fact.line) == ("RED421", "tests/test_x.py::test_earn", 4)
+    assert "any number" in fact.message
+
+
+def test_who_passes_with_some_numbers_is_not():
+    assert not told(lambda way: "passed" if way in KINDS["number"][:-1] else "failed")
+
+
+def test_two_calls_against_each_other_are_told_more_gently():
+    test = "from shop.points import earn\n\n\ndef test_earn():\n    assert earn(5) == earn(5)\n"
+    (fact,) = told(lambda _: "passed", test)
+    assert fact.code == "RED422"
+
+
+def test_what_was_handed_in_may_be_looked_at():
+    test = "from shop import earn\n\n\ndef test_earn():\n    given = [3]\n    earn(given)\n    assert given == [3]\n"
+    (fact,) = told(lambda _: "passed", test)
+    assert fact.code == "RED422"
+
+
+def test_other_arguments_get_other_answers_and_the_same_the_same():
+    earn = standing_in.VALUES[0]
+    assert earn(5) == earn(5) != earn(6)
+    assert standing_in.VALUES[3]("a") != standing_in.VALUES[3]("b")
+
+
+def test_other_names_get_other_answers():
+    assert standing_in.answer("earn") == standing_in.answer("earn") != standing_in.answer("LIMIT")
+
+
+def test_objects_that_stand_in_are_equal_to_themselves_alone():
+    point = standing_in.answer("Point")
+    assert point(1, 2) != point(1, 2)
+    assert point(1).x == standing_in.VALUES[0]

@@ -1,0 +1,108 @@
+"""Records of memory as files: what is written reads back, and what is not a record is named and passed over."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from memories import AT, estimate, failure, note, pattern, usage
+from prd2pr.core.memory.files import MOST_BYTES, memory_file, read_all, read_record, record_id
+from prd2pr.core.memory.records import KINDS, ComplexitySnapshot, Decision, Failure, FileMeasure, Lesson, SpikeRecord
+from prd2pr.errors import InputInvalid, StateCorrupted, StateNewer
+
+WHERE = ".orch-state/memory/failures/f-1.json"
+
+
+def one_of_each() -> list:
+    common = {"prd": "shop", "at": AT}
+    return [
+        failure(),
+        estimate("e-1", 4, 5),
+        Lesson(id="r-1", **common, feature="Shop", surprises=("slow",), variance=1.5, spike_accuracy=80),
+        SpikeRecord(id="s-1", **common, feature="Chat", question="Can it?", approach="Try", result="Yes", viable=True),
+        note("fastapi", "0.115.0", AT, "2026-11-08T12:00:00Z"),
+        ComplexitySnapshot(
+            id="c-1",
+            **common,
+            files=(FileMeasure(path="a.py", lines=3, functions=1, dependencies=0, complexity=2.5),),
+        ),
+        Decision(id="d-1", **common, title="Redis", text="Redis between processes", why="scaling"),
+        pattern(),
+        usage("u-1", 87.5),
+    ]
+
+
+def test_every_kind_reads_back_as_it_was_written():
+    records = one_of_each()
+    assert {record.kind for record in records} == set(KINDS)
+    for record in records:
+        path, data = memory_file(record)
+        assert path == f".orch-state/memory/{record.kind}/{record.id}.json"
+        assert read_record(path, data) == record
+        assert memory_file(read_record(path, data)) == (path, data)
+
+
+def raw(**changes: object) -> bytes:
+    return json.dumps({**json.loads(memory_file(failure())[1]), **changes}).encode()
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "kind", "words"),
+    [
+        (WHERE, b"{", StateCorrupted, "line 1"),
+        (WHERE, b'{"id": "\xff"}', StateCorrupted, "UTF-8"),
+        (WHERE, b"[]", StateCorrupted, "a JSON object was expected"),
+        (WHERE, b"[" * 100_000, StateCorrupted, "cannot be read"),
+        (WHERE, raw(schema_version=2), StateNewer, "newer prd2pr"),
+        (WHERE, raw(schema_version=99, invented="yes"), StateNewer, "newer prd2pr"),
+        (WHERE, raw(id="f-2"), StateCorrupted, "the file is called 'f-1'"),
+        (WHERE, raw(invented="yes"), StateCorrupted, "invented"),
+        (WHERE, raw(feature=None), StateCorrupted, "feature"),
+        (WHERE, raw(at="yesterday"), StateCorrupted, "at: "),
+        (WHERE, raw(at="2026-11-01T12:00:00"), StateCorrupted, "time zone"),
+        (WHERE, raw(prd=""), StateCorrupted, "no PRD"),
+        (WHERE, raw(prd="../../etc"), StateCorrupted, "../../etc"),
+        (WHERE, raw(lesson="x" * MOST_BYTES), StateCorrupted, "more than a record may have"),
+        (".orch-state/memory/wishes/f-1.json", raw(), StateCorrupted, "'wishes'"),
+        (".orch-state/memory/f-1.json", raw(), StateCorrupted, "KIND/ID.json"),
+        (".orch-state/memory/failures/old/f-1.json", raw(), StateCorrupted, "KIND/ID.json"),
+        (".orch-state/memory/docs_cache/f-1.json", raw(), StateCorrupted, "library"),
+    ],
+)
+def test_what_is_no_record_is_named(path, data, kind, words):
+    with pytest.raises(kind) as caught:
+        read_record(path, data)
+    assert words in caught.value.what
+    assert path in caught.value.what
+    assert caught.value.where == path
+
+
+def test_a_bad_file_is_reported_and_the_rest_is_still_known():
+    files = dict(map(memory_file, one_of_each()))
+    files[".orch-state/memory/failures/bad.json"] = b"not json"
+    files[".orch-state/memory/failures/newer.json"] = raw(schema_version=7)
+    seen = read_all(files)
+    assert len(seen.records) == len(KINDS)
+    assert seen.of(Failure) == (failure(),)
+    assert [(problem.path.rpartition("/")[2], problem.code) for problem in seen.problems] == [
+        ("bad.json", "ERR401"),
+        ("newer.json", "ERR402"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"id": "a/b"}, {"id": ".."}, {"at": "soon"}, {"prd": ""}, {"lesson": "x" * MOST_BYTES}]
+)
+def test_what_could_not_be_read_back_is_not_written(wrong):
+    with pytest.raises(InputInvalid):
+        memory_file(failure(**wrong))
+
+
+def test_ids_are_short_and_no_two_are_one():
+    assert record_id(["shop-1", 4]) == "shop-1-4"
+    long_ones = {record_id(["a" * 99 + letter, 1]) for letter in "bcd"}
+    odd = {record_id(["shop/1", 1]), record_id(["shop 1", 1]), record_id(["...", 1]), record_id(["shop", "x.lock"])}
+    assert len(long_ones) == 3 and len(odd) == 4
+    for name in long_ones | odd:
+        assert memory_file(failure(name))[0].endswith(f"/{name}.json")

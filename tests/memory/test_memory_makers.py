@@ -1,0 +1,121 @@
+"""What a step teaches, made from its records by code."""
+
+from __future__ import annotations
+
+from memories import AT, estimate, failure
+from prd2pr.core.findings import FINDINGS
+from prd2pr.core.memory.files import memory_file
+from prd2pr.core.memory.makers import (
+    decisions_of,
+    estimate_of,
+    failure_of,
+    planned_steps,
+    retrospective_of,
+    snapshot_of,
+)
+from prd2pr.core.records import NOTHING_TO_REFACTOR, Cycle, Design, Phase, Prd, RefusedAttempt, Spend, Step, Story
+
+STORY = Story(id="shop-2", epic="E1", title="Redeem at checkout", estimate_minutes=4, complexity=5)
+DESIGN = Design(
+    summary="One function takes basket and points.",
+    decisions=("Points are whole numbers. Cents would be rounded.", "The basket is not changed"),
+)
+
+
+def step(n: int, phase: Phase, **more: object) -> Step:
+    return Step(n=n, phase=phase, at=AT, code_tree="t", evidence="sha256:0", seconds=30, **more)
+
+
+def refused(phase: Phase, attempt: int, *codes: str, summary: str = "a test was changed") -> RefusedAttempt:
+    return RefusedAttempt(phase=phase, attempt=attempt, codes=codes, summary=summary)
+
+
+CYCLE = Cycle(
+    story="shop-2",
+    design=DESIGN,
+    steps=(
+        step(1, Phase.DESIGN, spend=Spend(calls=1, input_tokens=100, usd=0.25)),
+        step(2, Phase.RED),
+        step(3, Phase.GREEN, attempts=3, spend=Spend(calls=3, output_tokens=50, usd=0.5)),
+        step(4, Phase.INTEGRATED, note=NOTHING_TO_REFACTOR),
+    ),
+    refused=(
+        refused(Phase.GREEN, 1, "GRN201"),
+        refused(Phase.GREEN, 2, "GRN201", "GRN301", summary="the tests do not notice"),
+    ),
+)
+
+
+def test_a_failure_tells_what_was_refused_and_the_findings_own_way_out():
+    made = failure_of("shop", STORY, CYCLE, step=4, at=AT)
+    assert made is not None
+    assert (made.id, made.prd, made.story, made.phase) == ("shop-2-4", "shop", "shop-2", "green")
+    assert made.codes == ("GRN201", "GRN301")
+    assert made.approach.startswith("One function takes basket and points.")
+    assert "green: a test was changed; green: the tests do not notice" in made.why_failed
+    assert made.lesson.index(FINDINGS["GRN201"].hint[:30]) < made.lesson.index(FINDINGS["GRN301"].hint[:30])
+    assert memory_file(made)
+
+
+def test_a_failure_of_a_blocked_story_begins_with_why_it_is_blocked():
+    made = failure_of("shop", STORY, CYCLE, step=5, at=AT, blocked="out of attempts", lesson="Ask for the fee first.")
+    assert made is not None
+    assert made.why_failed.startswith("out of attempts; green:")
+    assert made.lesson == "Ask for the fee first."
+    bare = failure_of("shop", STORY, Cycle(story="shop-2"), step=1, at=AT, blocked="the tests contradict the story")
+    assert bare is not None and bare.lesson and bare.codes == ()
+
+
+def test_where_nothing_was_refused_there_is_no_failure():
+    assert failure_of("shop", STORY, CYCLE.model_copy(update={"refused": ()}), step=4, at=AT) is None
+
+
+def test_codes_that_are_no_longer_known_leave_a_lesson_all_the_same():
+    cycle = Cycle(story="shop-2", refused=(refused(Phase.RED, 1, "XXX999"),))
+    made = failure_of("shop", STORY, cycle, step=1, at=AT)
+    assert made is not None and made.lesson
+
+
+def test_an_estimate_counts_every_attempt_as_a_session():
+    made = estimate_of("shop", STORY, CYCLE, step=4, at=AT, created=1, modified=2)
+    assert (made.estimated_sessions, made.actual_sessions) == (4, 6)
+    assert (made.estimated_minutes, made.actual_minutes) == (4, 2)
+    assert (made.tokens, made.usd) == (150, 0.75)
+    smooth = CYCLE.model_copy(update={"refused": ()})
+    assert estimate_of("shop", STORY, smooth, step=4, at=AT).actual_sessions == 4
+
+
+def test_a_story_without_tests_is_planned_with_fewer_sessions():
+    docs = STORY.model_copy(update={"kind": "docs"})
+    assert planned_steps(STORY) == 5
+    assert planned_steps(docs) == 3
+    assert estimate_of("shop", docs, CYCLE, step=4, at=AT).estimated_sessions == 2
+
+
+def test_a_snapshot_measures_the_changed_source():
+    text = "import os\nfrom . import rates\n\n\ndef fee(a):\n    if a:\n        return 1\n    return 2\n"
+    made = snapshot_of("shop", "shop-2", {"src/fee.py": text, "web/app.js": "let a = 1\n"}, step=4, at=AT)
+    assert made is not None
+    python, other = made.files
+    assert (python.path, python.functions, python.dependencies, python.complexity) == ("src/fee.py", 1, 2, 2)
+    assert (other.path, other.lines, other.complexity) == ("web/app.js", 1, 0)
+    assert snapshot_of("shop", "shop-2", {}, step=4, at=AT) is None
+
+
+def test_decisions_are_those_of_the_design():
+    one, two = decisions_of("shop", "shop-2", DESIGN, step=4, at=AT)
+    assert (one.id, one.title) == ("shop-2-4-1", "Points are whole numbers")
+    assert one.text == "Points are whole numbers. Cents would be rounded."
+    assert one.why == DESIGN.summary
+    assert two.id == "shop-2-4-2"
+    assert decisions_of("shop", "shop-2", None, step=4, at=AT) == ()
+
+
+def test_a_retrospective_tells_what_took_longer_and_what_to_change():
+    prd = Prd(id="shop", title="A shop", path="prds/shop.md")
+    made = retrospective_of(prd, [estimate("e-1", 4, 6), estimate("e-2", 4, 4)], [failure()], at=AT)
+    assert made.surprises[0] == "shop-1 took 6 sessions, planned 4"
+    assert made.would_change == (failure().lesson,)
+    assert made.variance == 0.625
+    assert retrospective_of(prd, [], [], at=AT).variance is None
+    assert memory_file(made)

