@@ -21,7 +21,9 @@ from prd2pr.errors import SecretFound
 from prd2pr.flows.attempts import Position, refused_records, refused_writes, step_spend
 from prd2pr.flows.containment import with_circuits
 from prd2pr.flows.held_out import put_aside
+from prd2pr.flows.learning import learnt_by_block, learnt_by_story
 from prd2pr.flows.ledger import carried, inherited, spent
+from prd2pr.flows.memory import with_memory
 from prd2pr.flows.pages import pictured
 from prd2pr.flows.phases import Crossing
 from prd2pr.flows.session import Session
@@ -218,7 +220,10 @@ def commit_crossing(session: Session, position: Position, crossing: Crossing, se
     )
     cycle = advance.advance(position.cycle, crossed_of(session, position, crossing, step, evidence))
     session.log.add(at, "crossed", story=position.story.id, phase=crossing.phase.value, attempts=step.attempts)
-    sha = land(session, landing, pages.added_to(story_change(session, position, cycle, crossing.phase, at)))
+    change = pages.added_to(story_change(session, position, cycle, crossing.phase, at))
+    if crossing.phase is Phase.INTEGRATED:
+        change = with_memory(change, learnt_by_story(session, position, cycle, step))
+    sha = land(session, landing, change)
     session.progress.say(
         "phase",
         story=position.story.id,
@@ -332,5 +337,7 @@ def commit_note(session: Session, position: Position, note: Note, at: str) -> st
         .with_doc(paths.status, note.status)
         .with_bytes(paths.progress, progress_text(session.prd, note.backlog, note.status).encode())
     )
+    if note.cycle.blocked:
+        change = with_memory(change, learnt_by_block(session, position, note.cycle, n, at))
     session.log.add(at, "note", story=story, text=note.text)
     return land(session, landing, change)
