@@ -22,11 +22,12 @@ from prd2pr.core.evidence import (
     TestResult,
 )
 from prd2pr.core.gates import GATES, GatePolicy
-from prd2pr.core.gates.reason import is_slip, wrong_reason
+from prd2pr.core.gates.reason import wrong_reason
 from prd2pr.core.isolation import PROTECTIONS, described
 from prd2pr.core.parity.record import AFTER, Differing, Parity, Unrun
 from prd2pr.core.records import Phase, PlannedSymbol
 from prd2pr.core.removal.record import Removal
+from prd2pr.core.slips import is_slip
 
 DEFAULTS = GatePolicy()
 TEST = "tests/tdd/s-1/test_a.py::test_a"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from prd2pr.core.stand_ins import COPIES, KINDS, SUPPORT, indifferent, stand_ins
+from prd2pr.core.evidence import Failure, FailureKind, TestResult
+from prd2pr.core.stand_ins import COPIES, KINDS, SUPPORT, indifferent, masked, stand_ins
 from prd2pr.runners import standing_in
 
 OWN = frozenset({"shop"})
@@ -100,3 +101,26 @@ def test_objects_that_stand_in_are_equal_to_themselves_alone():
     point = standing_in.answer("Point")
     assert point(1, 2) != point(1, 2)
     assert point(1).x == standing_in.VALUES[0]
+
+
+def hidden(failure: Failure, not_ours=lambda name: f"`{name}` is not installed"):
+    made = trial()
+    results = [
+        TestResult(id=f"{copy}::test_earn", outcome="error", failure=failure.model_copy(update={"path": copy}))
+        for copy in made.copies
+    ]
+    asked = frozenset({"tests/test_x.py::test_earn"})
+    return [fact.code for fact in masked({"tests/test_x.py": TEST}, asked, made.copies, results, not_ours)]
+
+
+MISSING = Failure(
+    kind=FailureKind.MISSING_SYMBOL, stage="collect", exception="ModuleNotFoundError", missing="pandas", message="…"
+)
+
+
+def test_a_dependency_that_is_not_there_is_told_though_another_name_is_missing_too():
+    assert hidden(MISSING) == ["RED302"]
+
+
+def test_a_second_module_that_may_be_the_projects_is_not_held_against_the_test():
+    assert hidden(MISSING, not_ours=lambda name: "") == []

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from prd2pr.core.evidence import Fact, Failure, FailureKind, TestResult
+from prd2pr.core.evidence import Fact, FailureKind, TestResult
 from prd2pr.core.runs import bare_id
 from prd2pr.core.signatures import module_name
 from prd2pr.core.testfacts_model import DeclaredTest, parse_tests
@@ -162,14 +162,18 @@ def masked(
     asked: frozenset[str],
     copies: Mapping[str, tuple[str, int]],
     results: Iterable[TestResult],
+    not_ours: Callable[[str], str],
 ) -> tuple[Fact, ...]:
-    """What the missing name has hidden: with whatever stands in for it, the test breaks for a reason of its own."""
+    """`not_ours`: why a module that is missing too can be no part of the project; empty where it can.
+
+    What the missing name has hidden: with whatever stands in for it, the test breaks for a reason of its own.
+    """
     reasons: dict[str, list[tuple[str, str] | None]] = {}
     for result in results:
         path, _, name = result.id.partition("::")
         if path in copies:
             test = bare_id(f"{copies[path][0]}::{name}")
-            reasons.setdefault(test, []).append(_own_fault(result.failure) if result.failure else None)
+            reasons.setdefault(test, []).append(_own_fault(result, not_ours))
     lines = {
         test.id: test.node.lineno
         for path, text in tests.items()
@@ -185,18 +189,27 @@ def masked(
     return tuple(found)
 
 
-def _own_fault(failure: Failure) -> tuple[str, str] | None:
+def _own_fault(result: TestResult, not_ours: Callable[[str], str]) -> tuple[str, str] | None:
     """Only what no answer of a subject could bring about."""
+    failure = result.failure
+    if failure is None:
+        return None
+    in_test = failure.path == result.id.partition("::")[0]
+    foreign = not_ours(failure.missing) if failure.exception == "ModuleNotFoundError" and in_test else ""
     said = f"{failure.exception} {failure.message.strip().partition(chr(10))[0]}".strip()
-    hidden = "hidden behind the name that is missing"
-    if failure.kind is FailureKind.SYNTAX:
-        return "RED301", f"syntax error, {hidden}: {said}"
-    if failure.kind is FailureKind.FIXTURE and failure.message.endswith("not found"):
-        return "RED303", f"a fixture is missing, {hidden}: {said}"
-    if failure.kind is FailureKind.EXIT:
-        return "RED304", f"the process is ended, {hidden}: {said}"
-    if failure.exception == "NameError":
-        return "RED307", f"uses a name that the test never defines, {hidden}: {said}"
+    for holds, code, what in (
+        (failure.kind is FailureKind.SYNTAX, "RED301", f"syntax error: {said}"),
+        (bool(foreign), "RED302", foreign),
+        (
+            failure.kind is FailureKind.FIXTURE and failure.message.endswith("not found"),
+            "RED303",
+            f"a fixture is missing: {said}",
+        ),
+        (failure.kind is FailureKind.EXIT, "RED304", f"the process is ended: {said}"),
+        (failure.exception == "NameError", "RED307", f"uses a name that the test never defines: {said}"),
+    ):
+        if holds:
+            return code, f"hidden behind the name that is missing: {what}"
     return None
 
 

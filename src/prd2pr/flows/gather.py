@@ -19,6 +19,7 @@ from prd2pr.core.parity.record import Parity
 from prd2pr.core.paths import CONVENTIONS, PathRules
 from prd2pr.core.records import UNTESTED_KINDS, HeldOutFile, Phase
 from prd2pr.core.runs import bare_id, compare, expanded, moved_id, summarise
+from prd2pr.core.slips import misspelt_imports
 from prd2pr.core.story_tests import RedTests, claimed_again, failing_setups, red_tests, unproved_tests
 from prd2pr.core.testfacts_model import is_test_module
 from prd2pr.errors import CannotJudge, UnknownRevision, UsageProblem
@@ -94,6 +95,11 @@ class _Case:
         places = tuple(sorted({*directories} & _directories(self.pair.head.entries)))
         request = RunRequest(self.pair.head.tree, restore=restore or {}, canary_dirs=places, afresh=afresh)
         return self.gathering.runner.run(replace(request, followed_by=followed_by))
+
+    @property
+    def planned(self) -> tuple[str, ...]:
+        """Names that the design promises, where there is one."""
+        return tuple(symbol.name for symbol in self.story.planned or ()) if self.story else ()
 
     def common(self) -> dict[str, Any]:
         """What evidence of every phase says."""
@@ -175,7 +181,14 @@ def _red(case: _Case) -> Evidence:
             *changed_support(pair.base.test_texts, pair.head.test_texts, fresh),
             *claimed_again(pair.base.test_texts, _texts(pair.head.test_texts, modules), base, tests.fresh),
             *failing_setups(_texts(pair.head.test_texts, modules), head, tests.fresh),
-            *indifferent_facts(case.gathering.runner, pair, tests.fresh, head),
+            *misspelt_imports(
+                _texts(pair.head.test_texts, touched),
+                pair.base.test_texts,
+                pair.head.source_texts,
+                pair.head.modules,
+                case.planned,
+            ),
+            *indifferent_facts(case.gathering.runner, pair, tests.fresh, head, case.planned),
         ),
         coverage=coverage_of(pair, modules, fresh, case.story.criteria) if case.story else None,
         project_names=named_modules(pair, head),

@@ -7,6 +7,7 @@ import sys
 
 from prd2pr.core.evidence import Evidence, Failure, FailureKind, PathKind
 from prd2pr.core.paths import classify_path
+from prd2pr.core.slips import is_promised, is_slip
 
 Wrong = tuple[str, str]  # code, message
 
@@ -109,18 +110,10 @@ def _missing(failure: Failure, evidence: Evidence) -> Wrong | None:
         return "RED307", f"uses `{name}`, which the test never defines or imports"
     if evidence.planned is not None:
         planned = [symbol.name for symbol in evidence.planned]
-        if any(_is_promised(name, promised) for promised in planned):
+        if any(is_promised(name, promised) for promised in planned):
             return None
         return "RED302", f"`{name}` does not exist, and the design does not plan it{_plan(planned)}"
     return _missing_without_design(name, evidence)
-
-
-def _is_promised(name: str, promised: str) -> bool:
-    if name == promised or promised.startswith(f"{name}.") or name.startswith(f"{promised}."):
-        return True
-    # A package may export what one of its modules defines: `shop.earn` for `shop.points.earn`.
-    package, _, last = name.rpartition(".")
-    return bool(package) and promised.startswith(f"{package}.") and promised.endswith(f".{last}")
 
 
 def _plan(planned: list[str]) -> str:
@@ -128,20 +121,25 @@ def _plan(planned: list[str]) -> str:
 
 
 def _missing_without_design(name: str, evidence: Evidence) -> Wrong | None:
-    top = name.partition(".")[0]
-    own = set(evidence.project_modules)
     if not _is_used(name, evidence):
         return "RED302", f"`{name}` does not exist, and the tests do nothing with it"
     alike = _misspelt(name, evidence)
     if alike is not None:
         return "RED302", f"`{name}` does not exist; `{alike}` does: a misspelt import?"
+    problem = not_ours(name, frozenset(evidence.project_modules), flat=evidence.flat_layout)
+    return ("RED302", problem) if problem else None
+
+
+def not_ours(name: str, own: frozenset[str], *, flat: bool) -> str:
+    """Why a module of this name can be no part of the project; empty where it can."""
+    top = name.partition(".")[0]
     if top in own:
-        return None
+        return ""
     if problem := _belongs_elsewhere(top):
-        return "RED302", problem
-    if evidence.flat_layout or not own:
-        return None
-    return "RED302", f"`{name}` does not exist, and is not part of the project ({', '.join(sorted(own)[:4])})"
+        return problem
+    if flat or not own:
+        return ""
+    return f"`{name}` does not exist, and is not part of the project ({', '.join(sorted(own)[:4])})"
 
 
 def _belongs_elsewhere(top: str) -> str:
@@ -176,26 +174,3 @@ def _misspelt(name: str, evidence: Evidence) -> str | None:
             if other.rpartition(".")[0] == parent and is_slip(parts[end - 1], other.rpartition(".")[2]):
                 return other
     return None
-
-
-def is_slip(written: str, meant: str) -> bool:
-    """Whether one is a mistyped form of the other. A new word that resembles an old one (`items`, `learn`) is none."""
-    if written == meant + meant[-1:] and not written.endswith("ss"):
-        return True  # a key that was held too long: `calcc`
-    if min(len(written), len(meant)) < 4 or written[0] != meant[0] or written == meant:
-        return False
-    if len(written) == len(meant):
-        differing = [i for i in range(len(meant)) if written[i] != meant[i]]
-        if len(differing) == 2 and differing[1] == differing[0] + 1:
-            i, j = differing
-            return written[i] == meant[j] and written[j] == meant[i]
-        return (
-            len(differing) == 1
-            and len(meant) >= 6
-            and differing[0] < len(meant) - 1
-            and not written[differing[0]].isdigit()
-        )
-    short, long = sorted((written, meant), key=len)
-    if len(long) - len(short) != 1 or long.startswith(short):
-        return False
-    return any(long[:i] + long[i + 1 :] == short for i in range(1, len(long) - 1))
