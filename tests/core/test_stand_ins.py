@@ -124,3 +124,8 @@ def test_a_dependency_that_is_not_there_is_told_though_another_name_is_missing_t
 
 def test_a_second_module_that_may_be_the_projects_is_not_held_against_the_test():
     assert hidden(MISSING, not_ours=lambda name: "") == []
+
+
+def test_an_async_test_that_nobody_runs_is_told_though_a_name_is_missing():
+    unrun = Failure(kind=FailureKind.COLLECTION, stage="call", message="an async test, and no plugin that runs it")
+    assert hidden(unrun) == ["RED206"]

@@ -199,6 +199,7 @@ def _own_fault(result: TestResult, not_ours: Callable[[str], str]) -> tuple[str,
     said = f"{failure.exception} {failure.message.strip().partition(chr(10))[0]}".strip()
     for holds, code, what in (
         (failure.kind is FailureKind.SYNTAX, "RED301", f"syntax error: {said}"),
+        (failure.kind is FailureKind.COLLECTION and "async" in failure.message, "RED206", failure.message),
         (bool(foreign), "RED302", foreign),
         (
             failure.kind is FailureKind.FIXTURE and failure.message.endswith("not found"),

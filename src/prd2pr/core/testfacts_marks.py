@@ -49,6 +49,7 @@ def mark_facts(suite: Suite) -> Iterator[Fact]:
         yield from _skips(module, test, imports)
         yield from _empty_parameters(module, test, imports)
         yield from _yields(module, test)
+        yield from _never_awaited(module, test, imports)
 
 
 def _fact(code: str, module: TestModule, node: ast.AST, message: str, test: str = "") -> Fact:
@@ -207,6 +208,17 @@ def _worked_on(node: ast.AST) -> Iterator[str]:
             yield dotted(node.value)
     elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         yield from (dotted(argument) for argument in node.value.args)
+
+
+def _never_awaited(module: TestModule, test: DeclaredTest, imports: Mapping[str, str]) -> Iterator[Fact]:
+    """unittest calls the method and drops the coroutine. Test cases of other libraries may well await it."""
+    if not isinstance(test.node, ast.AsyncFunctionDef) or not test.owners or test.node.decorator_list:
+        return
+    owner = test.owners[-1]
+    bases = {resolve(dotted(base), imports) for base in owner.bases}
+    if bases and bases <= {"unittest.TestCase", "unittest.case.TestCase"} and not owner.decorator_list:
+        why = f"`{test.name}` is async in a plain TestCase, which never awaits it: use IsolatedAsyncioTestCase"
+        yield _fact("RED206", module, test.node, why, test.id)
 
 
 def _yields(module: TestModule, test: DeclaredTest) -> Iterator[Fact]:
