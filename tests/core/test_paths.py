@@ -9,6 +9,7 @@ BY_CONVENTION = {
     PathKind.TEST: (
         "tests/test_points.py tests/helpers.py tests/conftest.py tests/golden/bill.txt test/data/x.json "
         "src/shop/tests/test_cart.py src/shop/test_cart.py src/shop/cart_test.py test_flat.py web/cart.snap "
+        "tests/data/old.pyc "
         "tests/fixtures/sample/pyproject.toml tests/tdd/loyalty-1/test_earn.py tests/data/readme.md tests/Makefile "
         "golden/bill.txt fixtures/cart.json testdata/x.json src/shop/testdata/x.json snapshots/page.html"
     ),
@@ -31,6 +32,7 @@ BY_CONVENTION = {
         ".prd2pr.yml .gitattributes sub/.gitattributes .gitmodules .claude/settings.json CLAUDE.md AGENTS.md "
         "src/AGENTS.md "
         ".cursorrules .cursor/rules.md .githooks/pre-commit evil-1.0.dist-info/entry_points.txt shop.egg-link "
+        "src/shop/engine.pyc shop/fast.cpython-311-x86_64-linux-gnu.so shop/fast.pyd tests/helper.pyc shop/data/x.so "
         ".github/copilot-instructions.md src/shop/__pycache__/cart.cpython-311.pyc tests/__pycache__/test_x.pyc"
     ),
     PathKind.SOURCE: (

@@ -118,6 +118,8 @@ _PROTECTED_NAMES = (
     ".mcp.json",
     "*.egg-link",
 )
+# Nobody can read what is in it, and Python runs it in place of source.
+_COMPILED = ("*.pyc", "*.pyo", "*.pyd", "*.so")
 _PROTECTED_COMPONENTS = (
     ".git",
     ".githooks",
@@ -182,7 +184,13 @@ def _named(parts: tuple[str, ...], patterns: Iterable[str]) -> bool:
 
 def _is_protected(parts: tuple[str, ...]) -> bool:
     inside = any(fnmatchcase(part, pattern) for part in parts for pattern in _PROTECTED_COMPONENTS)
-    return inside or _named(parts, _PROTECTED_NAMES) or "/".join(parts) in _PROTECTED_FILES
+    sample = bool(_DATA_DIRECTORIES & set(parts[:-1]) and _TEST_DIRECTORIES & set(parts[:-1]))
+    return (
+        inside
+        or _named(parts, _PROTECTED_NAMES)
+        or (_named(parts, _COMPILED) and not sample)
+        or "/".join(parts) in _PROTECTED_FILES
+    )
 
 
 def _configures_runs(path: str, parts: tuple[str, ...], rules: PathRules) -> bool:
