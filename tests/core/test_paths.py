@@ -16,7 +16,7 @@ BY_CONVENTION = {
     PathKind.TEST_CONFIG: (
         "pytest.ini .pytest.ini pyproject.toml setup.cfg tox.ini noxfile.py .coveragerc conftest.py "
         "src/shop/conftest.py sitecustomize.py src/usercustomize.py evil.pth pytest.py tests/pytest.py "
-        "_pytest/reports.py "
+        "_pytest/reports.py src/sitecustomize/__init__.py usercustomize/hook.py "
         "src/unittest/__init__.py tests/pytest.ini tests/tdd/s-1/pyproject.toml tests/sitecustomize.py"
     ),
     PathKind.MANIFEST: (
@@ -24,7 +24,8 @@ BY_CONVENTION = {
     ),
     PathKind.CI: (
         ".github/workflows/ci.yml Makefile .gitlab-ci.yml Jenkinsfile .circleci/config.yml azure-pipelines.yml "
-        "scripts/test.sh scripts/run-tests.sh bin/ci tools/lint run_tests.sh config/mypy.ini ruff.toml .flake8"
+        "scripts/test.sh scripts/run-tests.sh bin/ci tools/lint run_tests.sh scripts/run_tests.py "
+        "config/mypy.ini ruff.toml .flake8"
     ),
     PathKind.DOCS: "docs/guide.md README.md CHANGELOG.rst LICENSE docs/conf.py",
     PathKind.STATE: ".orch-state/project.json .orch-state/prds/x/status.json",
@@ -37,7 +38,8 @@ BY_CONVENTION = {
     ),
     PathKind.SOURCE: (
         "src/shop/cart.py shop.py shop/templates/bill.html src/shop/py.typed shop/contest.py src/latest/x.py "
-        "shop/fixtures/initial.json fixtures/factory.py golden/__init__.py bin/shop scripts/deploy.sh tools/checkout.sh"
+        "shop/fixtures/initial.json fixtures/factory.py golden/__init__.py bin/shop scripts/deploy.sh "
+        "tools/checkout.sh tools/check_links.py scripts/verify.py run_tests.py src/shop/sitecustomize/x.py"
     ),
     PathKind.OTHER: ".gitignore .editorconfig notes.csv .vscode/settings.json",
 }

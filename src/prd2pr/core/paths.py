@@ -54,6 +54,7 @@ _RUN_SETTINGS = frozenset(
     }
 )
 _RUN_HOOKS = ("sitecustomize.py", "usercustomize.py", "*.pth")
+_HOOK_PACKAGES = frozenset({"sitecustomize", "usercustomize"})
 # A module of this name, found first on the path, would be run in place of the real one.
 _SHADOWS = frozenset({"pytest", "_pytest", "pluggy", "unittest"})
 
@@ -102,6 +103,8 @@ _CI_NAMES = (
 _SCRIPT_DIRECTORIES = frozenset({"scripts", "script", "bin", "tools", "ci", "hack"})
 _SCRIPT_ENDINGS = frozenset({"", ".sh", ".bash", ".zsh", ".ps1", ".bat", ".cmd"})
 _CHECKING = frozenset({"test", "tests", "runtests", "ci", "check", "checks", "lint", "verify", "coverage"})
+# A program in Python may well check or verify something as its purpose; these words speak of the project's own tests.
+_RUNNING_TESTS = frozenset({"test", "tests", "runtests", "ci"})
 _DOCS_NAMES = ("*.md", "*.rst", "license", "license.*", "copying", "authors", "changelog", "changelog.*", "notice")
 
 _PROTECTED_NAMES = (
@@ -207,7 +210,7 @@ def _shadows_the_runner(parts: tuple[str, ...]) -> bool:
     if parts[-1].endswith((".py", ".pyc", ".so")) and parts[-1].split(".")[0] in _SHADOWS:
         return True
     importable = parts[1:] if parts[0] in {"src", "lib"} else parts
-    return len(importable) > 1 and importable[0] in _SHADOWS
+    return len(importable) > 1 and importable[0] in _SHADOWS | _HOOK_PACKAGES
 
 
 def _under_test_root(path: str, parts: tuple[str, ...], rules: PathRules) -> bool:
@@ -233,9 +236,12 @@ def _is_sample(path: str, parts: tuple[str, ...], rules: PathRules) -> bool:
 def _is_check_script(parts: tuple[str, ...]) -> bool:
     """`scripts/run-tests.sh`, `bin/ci`: what people and machines call to have the tests run."""
     name = PurePosixPath(parts[-1])
+    words = set(name.stem.replace("-", "_").split("_"))
+    if name.suffix == ".py":
+        return len(parts) == 2 and parts[0] in _SCRIPT_DIRECTORIES and bool(_RUNNING_TESTS & words)
     if name.suffix not in _SCRIPT_ENDINGS or not (len(parts) == 1 or parts[0] in _SCRIPT_DIRECTORIES):
         return False
-    return bool(_CHECKING & set(name.stem.replace("-", "_").split("_")))
+    return bool(_CHECKING & words)
 
 
 def _is_manifest(parts: tuple[str, ...]) -> bool:
