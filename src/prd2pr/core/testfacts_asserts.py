@@ -182,6 +182,8 @@ class _Walk:
             inside = inside.spoilt("RED416", "stands under a condition that never holds")
         elif debug:
             inside = inside.spoilt("RED414", "runs only while Python's own asserts are on")
+        if _fails_at_the_end(node):
+            yield place.assertion(node, _denied(node.test))
         yield from self.body(node.body, inside)
         yield from self.body(node.orelse, place.perhaps())
 
@@ -342,6 +344,24 @@ def _is_off(test: ast.expr, off: frozenset[str]) -> bool:
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         return any(_is_off(value, off) for value in test.values)
     return isinstance(test, ast.Name) and test.id in off
+
+
+def _fails_at_the_end(node: ast.If) -> bool:
+    """`if got != 5: self.fail(…)`, as tests of unittest put it."""
+    match node.body[-1]:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr="fail"))):
+            return True
+    return False
+
+
+def _denied(test: ast.expr) -> ast.expr:
+    """What would have to be asserted instead: `got == 5` for `if got != 5`."""
+    match test:
+        case ast.Compare(ops=[ast.NotEq()]):
+            return ast.copy_location(ast.Compare(left=test.left, ops=[ast.Eq()], comparators=test.comparators), test)
+        case ast.UnaryOp(op=ast.Not()):
+            return test.operand
+    return ast.copy_location(ast.UnaryOp(op=ast.Not(), operand=test), test)
 
 
 def _expected(call: ast.Call) -> list[ast.expr]:
