@@ -48,6 +48,9 @@ SIGNS = [
     ("GRN405", "class A:\n    __eq__ = lambda self, other: True"),
     ("GRN405", "class A:\n    def __ne__(self, other):\n        return False"),
     ("GRN406", "def __getattr__(name):\n    return lambda *a: 5"),
+    ("GRN406", "def __getattr__(name):\n    if name.startswith('__'):\n        raise AttributeError\n    return C"),
+    ("GRN406", "class P:\n    def __getattr__(self, name):\n        return lambda: 6 if name[0] == 'a' else 12"),
+    ("GRN406", "class P:\n    def __getattr__(self, name):\n        return lambda: {'area': 6}.get(name, 12)"),
     ("GRN407", "import time\ntime.time = lambda: 0"),
     ("GRN407", "import random\ndef f():\n    random.seed(0)"),
     ("GRN407", "import builtins\nsetattr(builtins, 'len', lambda x: 5)"),
@@ -160,6 +163,19 @@ HONEST = {
     "atexit cleanup": "import atexit, shutil\natexit.register(shutil.rmtree, 'x')",
     "type checking": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:  # pragma: no cover\n    import decimal",
     "script guard": "if __name__ == '__main__':  # pragma: no cover\n    print(1)",
+    "delegation": "class P:\n    def __getattr__(self, name):\n        return getattr(self._inner, name)",
+    "nothing there": "class P:\n    def __getattr__(self, name):\n        return lambda *_, **__: None",
+    "remote": "class P:\n    def __getattr__(self, name):\n        return lambda *a: self._call('/' + name, a)",
+    "builder": "class P:\n    def __getattr__(self, name):\n        return lambda *a: Tag(name, 'html', a)",
+    "attributes of a table": "class P(dict):\n    def __getattr__(self, name):\n        return self.get(name, '')",
+    "lazy module with dunders": """
+        def __getattr__(name):
+            if name.startswith("_"):
+                raise AttributeError(name)
+            if name not in LATER:
+                raise AttributeError(name)
+            return load(name)
+    """,
     "clock": "import time\ndef now():\n    return time.time()",
     "seed by argument": "import random\ndef shuffle(xs, seed):\n    random.seed(seed)\n    random.shuffle(xs)",
     "narrow handler": "def f():\n    try:\n        return g()\n    except KeyError:\n        return None",

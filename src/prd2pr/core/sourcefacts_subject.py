@@ -135,15 +135,56 @@ def getattr_sightings(module: SourceModule) -> Iterator[Sighting]:
             yield sighting(
                 "GRN406", node, "the module's `__getattr__` answers to any name and never raises AttributeError"
             )
+    for owner in (node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)):
+        for item in owner.body:
+            if isinstance(item, FunctionNode) and item.name == "__getattr__" and _makes_up(item):
+                said = f"`{owner.name}.__getattr__` has an answer for any name, whatever the object holds"
+                yield sighting("GRN406", item, said)
 
 
 def _can_say_no(node: FunctionNode) -> bool:
+    excused = {id(inner) for each in ast.walk(node) if _asks_for_underscore(each) for inner in ast.walk(each)}
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Raise | ast.Subscript):
+        if isinstance(inner, ast.Raise | ast.Subscript) and id(inner) not in excused:
             return True
         if isinstance(inner, ast.Call) and dotted(inner.func).rpartition(".")[2] in {"getattr", "import_module"}:
             return True
     return False
+
+
+def _asks_for_underscore(node: ast.AST) -> bool:
+    """`if name.startswith("_"): raise …`, and nothing else: that says no to nothing that a test would ask for."""
+    if not isinstance(node, ast.If) or node.orelse:
+        return False
+    asked = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
+    return all(
+        isinstance(each, ast.Call)
+        and dotted(each.func).rpartition(".")[2] in {"startswith", "endswith"}
+        and all(set(constant_text(argument)) == {"_"} for argument in each.args)
+        for each in asked
+    )
+
+
+def _makes_up(node: FunctionNode) -> bool:
+    """Only answers that are written there, and that have nothing to do with the object. One that does nothing at all
+    (`lambda *_: None`) may stand for an object that is not there; one that passes the name on looks at the object."""
+    parameters = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+    returned = [each.value for each in ast.walk(node) if isinstance(each, ast.Return)]
+    if not parameters or not returned or any(isinstance(each, ast.Raise) for each in ast.walk(node)):
+        return False
+    return all(isinstance(each, ast.Lambda) and _is_written(each.body, parameters[0]) for each in returned)
+
+
+def _is_written(answer: ast.expr, owner: str) -> bool:
+    parts = list(ast.walk(answer))
+    about_itself = any(isinstance(each, ast.Name) and each.id == owner for each in parts)
+    told = any(isinstance(each, ast.Constant) and each.value is not None for each in parts)
+    return told and not about_itself and not any(isinstance(each, ast.Call) and _is_made(each) for each in parts)
+
+
+def _is_made(call: ast.Call) -> bool:
+    """Something is called by its own name: a proxy that sends the question elsewhere. `{…}.get(name)` is a table."""
+    return isinstance(call.func, ast.Name)
 
 
 def patch_sightings(module: SourceModule) -> Iterator[Sighting]:
