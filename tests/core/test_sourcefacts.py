@@ -56,6 +56,8 @@ SIGNS = [
     ("GRN407", "import builtins\nsetattr(builtins, 'len', lambda x: 5)"),
     ("GRN407", "import sys\nsys.modules['random'] = None"),
     ("GRN408", "def f():  # pragma: no cover\n    return 1"),
+    ("GRN415", "def f():\n    try:\n        return g()\n    finally:\n        return 5"),
+    ("GRN415", "from contextlib import suppress\ndef f():\n    with suppress(BaseException):\n        g()"),
     ("GRN409", "def f():\n    try:\n        g()\n    except Exception:\n        pass"),
     ("GRN410", "n = 0\ndef f():\n    global n\n    n += 1\n    return 5 if n == 1 else 6"),
     ("GRN411", "def f():\n    return open('tests/test_shop.py').read()"),
@@ -176,6 +178,8 @@ HONEST = {
                 raise AttributeError(name)
             return load(name)
     """,
+    "closes at the end": "def f(x):\n    try:\n        return g(x)\n    finally:\n        x.close()",
+    "suppresses one": "from contextlib import suppress\ndef f():\n    with suppress(KeyError):\n        g()",
     "clock": "import time\ndef now():\n    return time.time()",
     "seed by argument": "import random\ndef shuffle(xs, seed):\n    random.seed(seed)\n    random.shuffle(xs)",
     "narrow handler": "def f():\n    try:\n        return g()\n    except KeyError:\n        return None",

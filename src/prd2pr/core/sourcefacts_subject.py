@@ -248,6 +248,22 @@ def swallow_sightings(module: SourceModule) -> Iterator[Sighting]:
             yield sighting("GRN409", node, "swallows every exception")
             if node.type is None or dotted(node.type) == "BaseException":
                 yield sighting("GRN415", node, "swallows even what ends the program, and says nothing")
+        elif isinstance(node, ast.Try) and _returns(node.finalbody):
+            yield sighting("GRN415", node, "returns from `finally`, which drops whatever was raised")
+    for name, call in module.calls():
+        if name == "contextlib.suppress" and "BaseException" in {dotted(each) for each in call.args}:
+            yield sighting("GRN415", call, "suppresses even what ends the program")
+
+
+def _returns(body: list[ast.stmt]) -> bool:
+    """Itself, not a function that is defined there."""
+    for node in body:
+        if isinstance(node, FunctionNode | ast.ClassDef):
+            continue
+        inner = [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt)]
+        if isinstance(node, ast.Return) or _returns(inner):
+            return True
+    return False
 
 
 def _is_broad(node: ast.ExceptHandler) -> bool:
