@@ -284,3 +284,23 @@ def test_rows_of_a_parametrised_test_are_examples_too() -> None:
     table = "TABLE = {137: 90, 215: 184}\ndef f(a):\n    return TABLE[a]\n"
     assert codes(table, test_sources=tests) == ["GRN402"]
     assert codes("def f(a):\n    return a * 2 // 3\n", test_sources=tests) == []
+
+
+KELVIN = "def to_kelvin(celsius):\n    return celsius + 273\n"
+
+
+def test_a_new_public_lambda_that_nothing_calls_is_a_feature():
+    new = KELVIN + "to_rankine = lambda celsius: to_kelvin(celsius) * 9 / 5\n"
+    assert "RFC402" in codes(new, KELVIN, Phase.REFACTOR)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (KELVIN, "zero = lambda: 273\n\n\ndef to_kelvin(celsius):\n    return celsius + zero()\n"),
+        (KELVIN, "_zero = lambda: 273\n" + KELVIN),
+        (KELVIN, "to_kelvin = lambda celsius: celsius + 273\n"),
+    ],
+)
+def test_a_lambda_that_is_used_private_or_known_is_none(old, new):
+    assert "RFC402" not in codes(new, old, Phase.REFACTOR)

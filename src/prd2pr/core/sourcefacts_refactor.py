@@ -23,6 +23,7 @@ def refactor_sightings(
     before = [tree for tree in map(parse, [old, *previous.values()]) if tree is not None]
     everything = {**sources, path: new}
     yield from _unused_functions(before, after, everything)
+    yield from _unused_lambdas(before, after, everything)
     yield from _new_questions(before, after, more=branches(new) > branches(old))
 
 
@@ -39,6 +40,24 @@ def _unused_functions(before: list[ast.Module], after: ast.Module, sources: Mapp
                 node.lineno,
                 f"`{node.name}` is new and nothing calls it: a feature, not a refactoring",
             )
+
+
+def _unused_lambdas(before: list[ast.Module], after: ast.Module, sources: Mapping[str, str]) -> Iterator[Sighting]:
+    """`to_rankine = lambda celsius: …` at the top of a module is a function as well."""
+    known = {node.id for tree in before for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    known |= {node.name for tree in before for node in ast.walk(tree) if isinstance(node, FunctionNode)}
+    trees = [tree for tree in (parse(text) for text in sources.values()) if tree]
+    loaded = {x.id for tree in trees for x in ast.walk(tree) if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load)}
+    loaded |= {x.attr for tree in trees for x in ast.walk(tree) if isinstance(x, ast.Attribute)}
+    loaded |= {each.name for tree in trees for x in ast.walk(tree) if isinstance(x, ast.ImportFrom) for each in x.names}
+    for node in after.body:
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=ast.Lambda())
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.Lambda())
+            ) if not name.startswith("_") and name not in known | loaded:
+                said = f"`{name}` is new and nothing calls it: a feature, not a refactoring"
+                yield Sighting("RFC402", name, node.lineno, said)
 
 
 def _used_names(sources: Mapping[str, str]) -> set[str]:
