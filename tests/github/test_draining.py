@@ -273,3 +273,19 @@ def test_an_outsider_who_is_quicker_is_named_and_once_he_closes_it_ours_is_opene
     acted = world.act()
     assert acted.status == 0, acted.output
     assert [each.user for each in world.pulls()] == ["nobody", ACTIONS_BOT]
+
+
+def test_one_comment_brings_few_answers_and_alike_ones_once_in_later_runs_too(started):
+    number = started.pull().number
+    forbidden = started.comment(number, "\n".join(["/tdd next"] * 20), by="tria")
+    refused = started.comment(number, "\n".join(["/sprint start"] * 2 + ["/approve", "/sprint resume"] * 9))
+    for _ in range(2):
+        started.act()
+    for _ in range(2):  # what was not answered is not carried out later either
+        (told,) = said_about(started, forbidden)
+        assert "write" in told
+        *some, last = said_about(started, refused)
+        assert len(some) == 5 and "at most 5 answers" in last
+        started.tick()
+        started.act()
+    assert started.phases() == START

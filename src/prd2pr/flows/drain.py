@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from prd2pr.core.commands import BadArguments, Command, Parsed, UnknownCommand
+from prd2pr.core.commands import MOST_ANSWERS, BadArguments, Command, Parsed, UnknownCommand
 from prd2pr.core.cursors import commands_done, first_unread
 from prd2pr.core.hub import Comment, Level, Reaction
 from prd2pr.core.permission import LONGEST_WAIT, Allowed, NotAllowed, heard, is_too_old, may
+from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import Cursor, Status
-from prd2pr.core.said.answers import Answer, Misused, TooOld, Unknown, refuses
+from prd2pr.core.said.answers import Answer, Misused, NotNow, TooOld, Unknown, refuses
 from prd2pr.core.said.answers import NotAllowed as NotAllowedAnswer
 from prd2pr.core.said.markers import answer_marker
 from prd2pr.core.wording import plain
@@ -47,6 +48,10 @@ class Waiting:
     def marker(self) -> str:
         return answer_marker(self.comment.id, self.index)
 
+    def is_alike(self, other: Waiting) -> bool:
+        """The same command, however it was written."""
+        return as_meant(self.parsed) == as_meant(other.parsed)
+
     @property
     def cursor(self) -> Cursor:
         """Where the cursor is once this is done."""
@@ -59,8 +64,7 @@ class Taken:
     """A command that is to be carried out, and where its answer goes."""
 
     ordered: Ordered
-    number: int
-    marker: str
+    waiting: Waiting
 
 
 @dataclass
@@ -79,6 +83,7 @@ class Inbox:
     _reacted: set[tuple[int, Reaction]] = field(default_factory=set)
     _levels: dict[str, Level] = field(default_factory=dict)
     _queue: deque[Waiting] = field(default_factory=deque)
+    _answered: dict[int, list[Waiting]] = field(default_factory=dict)  # of a comment: what our answers stand below
 
     def listen_to(self, *numbers: int | None) -> None:
         self.numbers = list(dict.fromkeys((*self.numbers, *(number for number in numbers if number is not None))))
@@ -97,11 +102,7 @@ class Inbox:
         return None
 
     def answer(self, taken: Taken, answer: Answer, *, commit_url: str = "") -> None:
-        cursor = taken.ordered.comment
-        if cursor is not None:
-            self._react(cursor.comment, "confused" if refuses(answer) else "rocket")
-        body = render_answer(answer, marker=taken.marker, commit_url=commit_url)
-        self.hub.comment(taken.number, body, marker=taken.marker)
+        self._post(taken.waiting, answer, "confused" if refuses(answer) else "rocket", commit_url=commit_url)
 
     def carried_out(self, cursor: Cursor) -> None:
         """What changed something is not answered by a comment: its reaction tells."""
@@ -112,6 +113,7 @@ class Inbox:
         comment = taken.ordered.comment
         assert comment is not None, "it came by a comment"
         self._seen -= {key for key in self._seen if key[0] == comment.comment}
+        self._answered.pop(comment.comment, None)
         self._queue.clear()
 
     # --- reading ------------------------------------------------------------------------------------------------------
@@ -176,8 +178,8 @@ class Inbox:
         too_old = is_too_old(waiting.comment.created_at, self.clock.now())
         if too_old and not (isinstance(allowed, Allowed) and isinstance(waiting.parsed, Command)):
             return None
-        if self.hub.comment_marked(waiting.comment.number, waiting.marker) is not None:
-            return None  # answered by a run that was killed before the cursor moved
+        if self._needs_no_answer(waiting, obeyed=isinstance(allowed, Allowed)):
+            return None
         if isinstance(allowed, Allowed) and isinstance(waiting.parsed, Command):
             if too_old:
                 self._post(waiting, TooOld(waiting.parsed.shown, LONGEST_WAIT.days))
@@ -185,15 +187,40 @@ class Inbox:
             ordered = Ordered(
                 waiting.parsed, by=author.login, level=level, comment=waiting.cursor, at=waiting.comment.created_at
             )
-            return Taken(ordered, waiting.comment.number, waiting.marker)
+            return Taken(ordered, waiting)
         refusal = refused(waiting.parsed, author.login, level, allowed=isinstance(allowed, Allowed))
         self.refused = plain(why(refusal))
         self._post(waiting, refusal)
         return None
 
-    def _post(self, waiting: Waiting, refusal: Refused | TooOld) -> None:
-        self._react(waiting.comment.id, "confused")
-        body = render_answer(refusal, marker=waiting.marker)
+    def _needs_no_answer(self, waiting: Waiting, *, obeyed: bool) -> bool:
+        """Answered before, too much for one comment, or the same as what was answered and with the same answer.
+
+        What may be obeyed has the same answer only where nothing was done in between. A later run comes to the same.
+        """
+        answered = self._answered.setdefault(waiting.comment.id, [])
+        if len(answered) > MOST_ANSWERS:
+            return True
+        if self.hub.comment_marked(waiting.comment.number, waiting.marker) is not None:
+            answered.append(waiting)  # by a run that was killed before the cursor moved
+            return True
+        alike = [each for each in answered if each.is_alike(waiting)]
+        if obeyed and isinstance(waiting.parsed, Command):
+            alike = [each for each in alike if each.index + 1 == waiting.index]
+        if alike:
+            answered[answered.index(alike[-1])] = waiting
+        return bool(alike)
+
+    def _post(self, waiting: Waiting, answer: Answer, reaction: Reaction = "confused", *, commit_url: str = "") -> None:
+        answered = self._answered.setdefault(waiting.comment.id, [])
+        if len(answered) == MOST_ANSWERS:
+            answer, reaction = too_many(waiting.parsed), "confused"
+        if refuses(answer) or getattr(
+            waiting.parsed, "reads", False
+        ):  # else there is a commit, and it may be said twice
+            answered.append(waiting)
+        self._react(waiting.comment.id, reaction)
+        body = render_answer(answer, marker=waiting.marker, commit_url=commit_url)
         self.hub.comment(waiting.comment.number, body, marker=waiting.marker)
 
     def _react(self, comment: int, reaction: Reaction) -> None:
@@ -207,6 +234,16 @@ class Inbox:
         if login not in self._levels:
             self._levels[login] = self.hub.permission(login)
         return self._levels[login]
+
+
+def as_meant(parsed: Parsed) -> Parsed:
+    return replace(parsed, written="") if isinstance(parsed, Command) else parsed
+
+
+def too_many(parsed: Parsed) -> NotNow:
+    shown = parsed.written if isinstance(parsed, UnknownCommand) else parsed.spec.shown
+    reason = f"one comment gets at most {MOST_ANSWERS} answers; from here on nothing was answered or done"
+    return NotNow(shown, reason, NextStep("Write what is still wanted in a new comment."))
 
 
 def why(refusal: Refused) -> str:
