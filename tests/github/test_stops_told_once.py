@@ -69,6 +69,11 @@ def test_a_blocked_story_is_red_and_told_of_by_the_run_that_blocked_it(started, 
     started.tick()
     acted = started.act(env=env)
     assert (acted.status, acted.outputs["outcome"]) == (0, "nothing-to-do"), acted.output
+    answers = len(started.answers())
+    started.comment(started.pull().number, "/state\n/tdd budget\n/tdd help", by="tria")
+    acted = started.act(env=env)
+    assert (acted.status, acted.outputs["outcome"]) == (0, "nothing-to-do"), "a question is no news"
+    assert len(started.answers()) == answers + 3
     assert got == ["prd2pr: calc is blocked"]
 
 

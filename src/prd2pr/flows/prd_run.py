@@ -41,7 +41,8 @@ class PrdRun:
     inbox: Inbox
     pull: Pull | None
     blocked_before: bool = False  # people were told by an earlier run
-    asked: bool = False  # somebody wanted something of this run
+    asked: bool = False  # somebody wanted something done by this run
+    questioned: bool = False  # somebody asked it something: answered, and nothing is changed by it
     told: bool = False  # what failed is told already, where people look
     steps: int = 0
     links: Links = field(default_factory=Links)
@@ -157,10 +158,12 @@ def status_of(run: PrdRun) -> Status:
 
 def carry_out(run: PrdRun, taken: Taken, rest: Rest | None) -> Rest | None:
     """What changes something shows in the status comment; what was asked or refused gets its answer."""
-    run.asked = True
     before = head_of(run.session)
     try:
-        if not taken.ordered.command.reads:
+        if taken.ordered.command.reads:
+            run.questioned = True
+        else:
+            run.asked = True
             plan_again(run)
         return obeyed_to(run, taken, rest)
     except BranchMoved:
@@ -326,7 +329,7 @@ def proved_as_it_is(run: PrdRun) -> bool:
 
     Nothing is claimed anew by it, so nothing has to be proved anew.
     """
-    if run.pull is None or run.asked or run.steps or run.changed:
+    if run.pull is None or run.asked or run.questioned or run.steps or run.changed:
         return False
     found = run.host.hub.comment_marked(run.pull.number, status_marker(run.session.prd.id))
     return found is not None and is_proved_in(found.body, head_of(run.session), run.session.base_commit)
