@@ -38,6 +38,19 @@ def test_a_persons_commit_is_built_upon(started):
     assert started.show("README.md") == "# Calc"
 
 
+def test_a_gate_that_refuses_what_a_person_has_it_judge_is_no_green_run(started):
+    started.comment(started.pull().number, "/tdd next", by="wendy")
+    started.act()
+    bad = {"tests/tdd/calc-1/test_calc_1_add.py": "def test_a():\n    assert True\n"}
+    started.push(bad, "wendy", branch=started.branch)
+    started.pending.clear()
+    head = started.bare.heads()[started.branch]
+    started.comment(started.pull().number, "/tdd commit-tests", by="wendy")
+    acted = started.act()
+    assert (acted.status, acted.outputs["outcome"]) == (1, "refused"), acted.output
+    assert "RED of calc-1 refused it" in acted.out and started.bare.heads()[started.branch] == head
+
+
 def test_a_branch_that_was_forced_back_is_left_alone_and_that_is_said_once(started):
     number = started.pull().number
     last = started.bare.heads()[started.branch]

@@ -12,7 +12,7 @@ from prd2pr.core.hub import Pull
 from prd2pr.core.outcome import Ending, ended
 from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import ProjectState, Status
-from prd2pr.core.said.answers import Answer, Carried, Failed, Illegal, NotNow
+from prd2pr.core.said.answers import Answer, Carried, Failed, Illegal, Judged, NotNow
 from prd2pr.core.said.markers import is_proved_in, status_marker, tracking_marker, waiting_marker
 from prd2pr.core.said.status import RAISE_THE_LIMIT, Refuted
 from prd2pr.core.two_names import in_comments
@@ -240,6 +240,9 @@ def reason_of(answer: Answer) -> str:
             return f"{answer.command}: {answer.reason}"
         case Failed():
             return f"{answer.command}: {answer.what}"
+        case Judged(accepted=False):
+            why = next((each.message for each in answer.findings if each.severity == "error"), "see the answer")
+            return f"{answer.phase.upper()} of {answer.story} refused it: {why}"
         case _:
             return ""
 
