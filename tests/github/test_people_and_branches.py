@@ -51,6 +51,24 @@ def test_a_gate_that_refuses_what_a_person_has_it_judge_is_no_green_run(started)
     assert "RED of calc-1 refused it" in acted.out and started.bare.heads()[started.branch] == head
 
 
+def test_an_approval_is_for_the_head_that_was_shown(planned):
+    number = planned.pull().number
+    shown = planned.bare.heads()[planned.branch]
+    planned.comment(number, "/approve", by="ada")
+    planned.push({"src/calc/other.py": "X = 1\n"}, "wendy", branch=planned.branch)
+    pushed = planned.bare.heads()[planned.branch]
+    acted = planned.act()
+    assert (acted.status, acted.outputs["outcome"]) == (1, "refused"), acted.output
+    assert planned.bare.heads()[planned.branch] == pushed, "nothing is approved, and nothing is built"
+    (answer,) = planned.answers(number)
+    assert f"{shown[:10]} → {pushed[:10]}: 1 commit by wendy" in answer.body
+    assert "Look at it, then comment `/approve`" in answer.body
+    planned.pending.clear()
+    planned.comment(number, "/tdd next", by="ada")
+    assert planned.act().status == 0, "it was shown, and this is for it"
+    assert planned.phases()[-1] == "design(calc-1)"
+
+
 def test_a_branch_that_was_forced_back_is_left_alone_and_that_is_said_once(started):
     number = started.pull().number
     last = started.bare.heads()[started.branch]

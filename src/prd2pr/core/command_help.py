@@ -47,6 +47,8 @@ from, or under the tracking issue. A comment may hold several; they are carried 
 - An order to work (`/tdd next`, `/tdd run`) on a plan that waits for approval approves it first, by its own commit:
   the whole plan, or with `approval: story` the one story. The order itself is another commit, and goes no further than
   it says: `/tdd run auth-2` approves the plan and builds `auth-2`. An order that is refused approves nothing.
+- An approval is for the branch as the status comment showed it. Where somebody has pushed since, nothing is approved:
+  the answer names both commits, and the next approval is for what it shows.
 - `/skip_task` is allowed in an active sprint too, not only in a blocked project: a story that was given up there would
   keep the sprint from ending. A story that can still be worked on is never skipped by it.
 - A command that the state does not allow changes nothing; the answer says what is allowed.

@@ -149,7 +149,8 @@ def work_on(host: Host, subject: Subject, spoken: Comment | None, *, asked: bool
     if over is not None:
         return left_alone(Left(host, subject, head, pull), over, spoken, asked=asked)
     inbox = Inbox(host.hub, host.clock, spoken)
-    session = replace(session_now(host, subject, branch, head), carried_out=inbox.carried_out)
+    session = session_now(host, subject, branch, head)
+    session = replace(session, carried_out=inbox.carried_out, shown=shown_last(host, subject, pull))
     session.log.pending = subject.asked_by
     run = PrdRun(host, session, inbox, None if pull and pull.merged else pull, asked=asked)
     run.blocked_before = pull is not None and host.config.labels.blocked in pull.labels
@@ -334,8 +335,7 @@ def merged(host: Host, subject: Subject, head: str | None, pull: Pull) -> Ending
 
 def put_back(host: Host, subject: Subject, head: str, pull: Pull) -> Ending | None:
     """The status comment names the last step that was pushed. A branch without it was forced back by somebody."""
-    status = host.hub.comment_marked(pull.number, status_marker(subject.id))
-    last = head_in(status.body) if status else ""
+    last = shown_last(host, subject, pull)
     if not last or last == head or (host.git.has_commit(last) and host.git.is_ancestor(last, head)):
         return None
     reason = f"{host.branch_of(subject.id)} no longer holds {last[:10]}, which was pushed last: somebody forced it back"
@@ -344,6 +344,13 @@ def put_back(host: Host, subject: Subject, head: str, pull: Pull) -> Ending | No
     failed = Failed("this run", reason, host.branch_of(subject.id), remedy)
     host.hub.comment(pull.number, render_answer(failed, marker=marker), marker=marker)
     return Ending("waiting", reason, remedy)
+
+
+def shown_last(host: Host, subject: Subject, pull: Pull | None) -> str:
+    """The head of which people were told last."""
+    open_one = pull if pull and pull.open else None
+    status = host.hub.comment_marked(open_one.number, status_marker(subject.id)) if open_one else None
+    return head_in(status.body) if status else ""
 
 
 def session_now(host: Host, subject: Subject, branch: str, head: str | None) -> Session:

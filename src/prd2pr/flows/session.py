@@ -106,6 +106,7 @@ class Session:
     approval: ApprovalMode = "given"  # on a code host: what the configuration says
     issue: int | None = None  # that the PRD was made from, or that asked for it
     outdated: Outdated | None = None
+    shown: str = ""  # the head that people were shown last, before this run; empty: none
     secrets: Secrets = field(default_factory=Secrets)  # that no commit and no prompt may hold
     camera: Camera | None = None  # for pictures of pages
     carried_out: Callable[[Cursor], None] = lambda _: None  # told right before the commit that carries a comment out

@@ -1,4 +1,4 @@
-"""A person's word that money may be spent: for the plan that was there when it was written, and for no later one."""
+"""A person's word that money may be spent: for plan and branch as they were shown before, no later ones."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import Phase, ProjectState
 from prd2pr.core.refusal import Refusal
 from prd2pr.core.said.answers import Answer, Illegal, NotNow
+from prd2pr.core.wording import clip, count, plain
 from prd2pr.flows.decisions import Decided, decide, found_in
 from prd2pr.flows.obey.order import Ordered
 from prd2pr.flows.outlook import step_ahead, what_is_ahead
@@ -22,14 +23,31 @@ from prd2pr.repo.store import BranchState
 
 
 def unseen(session: Session, state: BranchState, ordered: Ordered) -> NotNow | None:
-    """Nobody can have meant a plan that was made after he wrote."""
+    """Nobody can have meant a plan that was made after he wrote, or what was pushed since the branch was shown."""
     planned = next((c.at for c in first_parents(session.git, state.commit) if is_plan(step_of(c))), "")
-    if not ordered.at or not planned or ordered.at >= planned:
+    if ordered.at and planned and ordered.at < planned:
+        reason = "the plan was made or changed after this was written"
+    else:
+        reason = pushed_since_shown(session, state.commit)
+    if not reason:
         return None
-    reason = "the plan was made or changed after this was written"
     following = what_is_ahead(session, state)
     command = following.next if isinstance(following, Rest) else ordered.command.shown
     return NotNow(ordered.command.shown, reason, NextStep("Look at it, then comment", command))
+
+
+def pushed_since_shown(session: Session, head: str) -> str:
+    """What an approval cannot be for, as a sentence; empty where only our own steps came since. This run shows it at
+    its end, and what is written after that is for it."""
+    shown = session.shown
+    if not shown or not session.git.has_commit(shown):
+        return ""
+    foreign = [commit for commit in session.git.log(f"{shown}..{head}") if step_of(commit) is None]
+    if not foreign:
+        return ""
+    people = ", ".join(dict.fromkeys(clip(plain(each.author.partition(" <")[0]), 60) for each in foreign))
+    what = count(len(foreign), "commit")
+    return f"the branch has changed since it was shown, {shown[:10]} → {head[:10]}: {what} by {people}"
 
 
 def is_plan(step: object) -> bool:
