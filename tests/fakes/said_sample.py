@@ -321,7 +321,14 @@ def plans() -> dict[str, Answer]:
     after = branch.backlog.model_copy(update={"dropping": (fourth.id,)})
     changed = plan_view(branch.prd, after, estimate=GUESS, limits=SpendLimits(tokens=200_000), head=sha("plan"))
     free = plan_view(branch.prd, branch.backlog, command="", estimate=GUESS.model_copy(update={"usd_low": None}))
-    return {"plan": PlanShown(view), "plan_changed": PlanShown(changed, diff), "plan_free": PlanShown(free)}
+    built = plan_view(branch.prd, after, command="")
+    taken_out = NextStep("To have it taken out, comment", '/request_changes "take it out"')
+    return {
+        "plan": PlanShown(view),
+        "plan_changed": PlanShown(changed, diff),
+        "plan_free": PlanShown(free),
+        "plan_removed": PlanShown(built, diff, taken_out),
+    }
 
 
 def views() -> dict[str, str]:

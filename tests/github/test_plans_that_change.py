@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from world import PRD
+
+NO_FR2 = PRD.replace("- **FR-2** A number can be doubled.\n", "")
 
 
 def do(world, text) -> None:
@@ -29,3 +33,28 @@ def test_a_lost_requirement_is_named_a_reused_id_gets_its_issue_and_titles_follo
     planned.push_prd("prds/calc.md", PRD.replace("A small calculator", "A minute calculator"))
     planned.act()
     assert (planned.pull().title, tracking.title) == ("What wendy calls it", "prd2pr: A minute calculator")
+
+
+def asked_about_fr2(world) -> list[str]:
+    before = len(world.comments())
+    world.push_prd("prds/calc.md", NO_FR2)
+    world.act()
+    said = [row.body for row in world.comments()[before:] if "FR-2 (A number can be doubled.)" in row.body]
+    world.tick()
+    world.act()
+    assert len([row for row in world.comments()[before:] if "FR-2 (A number" in row.body]) == len(said), "once"
+    return said
+
+
+@pytest.mark.slow
+def test_a_requirement_that_is_removed_once_all_is_built_is_asked_about(planned):
+    do(planned, "/approve")
+    (said,) = asked_about_fr2(planned)
+    assert "calc-2 was begun for it and stays" in said and '`/request_changes "take out' in said
+    assert "Estimate" not in said
+
+
+def test_a_requirement_that_is_removed_before_the_sprint_starts_is_asked_about(planned):
+    do(planned, "/sprint plan")
+    (said,) = asked_about_fr2(planned)
+    assert "Nobody has begun calc-2" in said and said.rstrip().endswith("`/sprint start`"), said

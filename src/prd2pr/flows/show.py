@@ -45,7 +45,7 @@ from prd2pr.flows.outlook import what_is_ahead
 from prd2pr.flows.peoples_work import step_of
 from prd2pr.flows.publish import picture_of
 from prd2pr.flows.session import Session
-from prd2pr.flows.show_approval import ask_approval, show_plan
+from prd2pr.flows.show_approval import ask_about_removed, ask_approval, show_plan
 from prd2pr.flows.show_checks import show_checks
 from prd2pr.flows.show_proof import SETTLED_TONES, as_refuted
 from prd2pr.flows.show_tracking import show_tracking, titles_given
@@ -312,10 +312,14 @@ def without_run(text: str) -> str:
 def ask_person(showing: Showing, pull: Pull) -> None:
     """A comment of its own, once for each thing that a person must do: an edited comment notifies nobody."""
     view = showing.view(pull)
+    told = False
     if showing.seen.session.approval == "none" and (showing.just_planned or showing.at_rest):
-        show_plan(showing, pull.number)
+        told = show_plan(showing, pull.number)
     if view.headline == "waiting":
-        ask_approval(showing, pull.number)
+        told = ask_approval(showing, pull.number) or told
+    if showing.just_planned and not told:
+        ask_about_removed(showing, pull.number)
+    if view.headline == "waiting":
         return
     what = asked_about(showing, view)
     if what:

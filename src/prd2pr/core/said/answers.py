@@ -403,6 +403,7 @@ class PlanShown:
     template: ClassVar[str] = "plan"
     plan: PlanView
     diff: PlanDiff | None = None
+    next: NextStep = NOTHING_NEXT  # where it is not the plan's approval
 
 
 @dataclass(frozen=True)
