@@ -58,3 +58,17 @@ def test_a_requirement_that_is_removed_before_the_sprint_starts_is_asked_about(p
     do(planned, "/sprint plan")
     (said,) = asked_about_fr2(planned)
     assert "Nobody has begun calc-2" in said and said.rstrip().endswith("`/sprint start`"), said
+
+
+@pytest.mark.slow
+def test_a_prd_that_changed_during_a_pause_is_planned_with_the_resume_and_what_is_next_is_accepted(started):
+    do(started, "/sprint pause")
+    started.push_prd("prds/calc.md", NO_FR2)
+    started.act()
+    assert started.phases()[-1] == "note(plan)", "nothing is planned while all is paused"
+    do(started, "/sprint resume")
+    line = next(row for row in started.status_comment().body.splitlines() if row.startswith("**Next:**"))
+    assert "`/approve" in line and "plan(calc)" in started.phases()[4:]
+    answers = len(started.answers())
+    do(started, f"/approve{line.rpartition('`/approve')[2].partition('`')[0]}")
+    assert len(started.answers()) == answers

@@ -26,6 +26,7 @@ from prd2pr.flows.hand_edits import refuse_hand_edits
 from prd2pr.flows.host import Host
 from prd2pr.flows.obey import obey
 from prd2pr.flows.readiness import ready_head
+from prd2pr.flows.replan import prd_changed
 from prd2pr.flows.session import Session
 from prd2pr.flows.show import Links, Shown, show, show_cancelled, step_summary
 from prd2pr.flows.show_proof import LOOK, refuted
@@ -69,6 +70,7 @@ def carry_on(run: PrdRun) -> Rest:
             return late
         if taken is not None:
             rest = carry_out(run, taken, rest)
+            rest = plan_resumed(run, rest)
         elif not goes_on(run):
             return rest or at_rest(run)
         else:
@@ -93,6 +95,18 @@ def begin(run: PrdRun) -> Rest | None:
     run.asked = True
     rest = phases(run, session, 1)
     return rest if run.steps == 0 else None
+
+
+def plan_resumed(run: PrdRun, rest: Rest | None) -> Rest | None:
+    """While all is paused, what the PRD says now is not planned: once it goes on, before anything else is told."""
+    session = run.session
+    if not run.changed or session.outdated is not None:
+        return rest
+    if not prd_changed(session, session.store.load(head_of(session))):
+        return rest
+    before = run.steps
+    stopped = phases(run, session, 1)
+    return stopped if run.steps == before else None
 
 
 def listen(run: PrdRun) -> None:
