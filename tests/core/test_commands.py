@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prd2pr.core.command_help import help_rows
+from prd2pr.core.command_help import Now, commands_now, help_rows
 from prd2pr.core.commands import COMMANDS, BadArguments, Command, UnknownCommand, parse_comment
 from prd2pr.core.cycle_machine import CYCLE_COMMANDS
 from prd2pr.core.project_machine import PROJECT_COMMANDS
@@ -42,8 +42,28 @@ def test_reading_commands_are_few_and_none_of_them_moves_a_machine():
     assert "tdd halt_all" not in reading
 
 
+@pytest.mark.parametrize(
+    ("now", "next_works", "start_works", "code_works"),
+    [
+        (Now(ProjectState.BACKLOG_READY), True, False, False),  # an order approves the plan; no cycle is to be had yet
+        (Now(ProjectState.SPRINT_PAUSED, CycleState.CODE_GREEN), False, False, False),
+        (Now(ProjectState.BLOCKED, CycleState.CODE_GREEN), False, False, True),
+        (Now(ProjectState.SPRINT_ACTIVE, CycleState.CODE_GREEN), True, False, True),
+        (Now(ProjectState.SPRINT_ACTIVE, CycleState.ABORTED), False, True, False),
+        (Now(ProjectState.SPRINT_ACTIVE, CycleState.CODE_GREEN, halted=True), False, False, False),
+        (Now(ProjectState.SPRINT_REVIEW), False, False, False),
+    ],
+)
+def test_both_machines_are_asked_what_is_allowed_now(now, next_works, start_works, code_works):
+    works = {row.usage.split(" [")[0]: row.now for row in help_rows(now)}
+    asked = ("/tdd next", "/tdd run", "/tdd start STORY", "/tdd code")
+    assert [works[name] for name in asked] == [next_works, next_works, start_works, code_works]
+    assert ("/tdd next" in commands_now(now)) is next_works and "/tdd status" not in commands_now(now)
+    assert works["/tdd resume"] or not now.halted
+
+
 def test_help_tells_what_is_allowed_now():
-    rows = {row.usage: row.now for row in help_rows(ProjectState.SPRINT_ACTIVE, CycleState.CODE_GREEN)}
+    rows = {row.usage: row.now for row in help_rows(Now(ProjectState.SPRINT_ACTIVE, CycleState.CODE_GREEN))}
     assert len(rows) == len(COMMANDS)
     assert rows["/sprint pause"]
     assert not rows["/sprint start"]
@@ -52,7 +72,7 @@ def test_help_tells_what_is_allowed_now():
 
 
 def test_help_about_one_command_or_a_family():
-    one, family = (help_rows(ProjectState.IDLE, None, about) for about in ("sprint plan", "sprint"))
+    one, family = (help_rows(Now(ProjectState.IDLE), about) for about in ("sprint plan", "sprint"))
     assert [row.usage for row in one] == ["/sprint plan [STORY…]"]
     assert len(family) == 5
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from prd2pr.core.command_table import COMMANDS, CommandSpec
 from prd2pr.core.cycle_machine import CYCLE_COMMANDS
@@ -10,20 +11,54 @@ from prd2pr.core.project_machine import PROJECT_COMMANDS
 from prd2pr.core.records import CycleState, ProjectState
 from prd2pr.core.said.answers import HelpRow
 
+ORDERS = frozenset({"next", "run"})
+# What a role does for a story, or a gate: the project has to be at work too, whatever the story's own machine says.
+WORK = {
+    **dict.fromkeys((*ORDERS, "start"), frozenset({ProjectState.SPRINT_ACTIVE})),
+    **dict.fromkeys(
+        ("design", "test", "commit-tests", "code", "commit-code", "refactor", "commit-refactor", "commit"),
+        frozenset({ProjectState.SPRINT_ACTIVE, ProjectState.BLOCKED}),
+    ),
+}
 
-def help_rows(state: ProjectState, cycle: CycleState | None, about: str = "") -> tuple[HelpRow, ...]:
+
+@dataclass(frozen=True)
+class Now:
+    """Where both machines are: the project's, and that of the story which a command is about."""
+
+    project: ProjectState
+    cycle: CycleState | None = None
+    halted: bool = False
+
+
+def help_rows(now: Now, about: str = "") -> tuple[HelpRow, ...]:
     """All commands, or those that `about` names: one (`sprint plan`) or a family (`sprint`)."""
     return tuple(
-        HelpRow(spec.usage, spec.help, spec.examples[0], spec.needs, now=allowed_now(spec, state, cycle))
+        HelpRow(spec.usage, spec.help, spec.examples[0], spec.needs, now=allowed_now(spec, now))
         for spec in COMMANDS.values()
         if not about or spec.name == about or spec.name.startswith(f"{about} ")
     )
 
 
-def allowed_now(spec: CommandSpec, state: ProjectState, cycle: CycleState | None) -> bool:
+def allowed_now(spec: CommandSpec, now: Now) -> bool:
+    """By both machines. What stands in the way of one story, as a dependency does, is told when it is asked for."""
     if spec.machine == "project":
-        return state in PROJECT_COMMANDS[spec.name].allowed
-    return cycle in CYCLE_COMMANDS[spec.name.removeprefix("tdd ")].allowed
+        return now.project in PROJECT_COMMANDS[spec.name].allowed
+    name = spec.name.removeprefix("tdd ")
+    if now.halted and (name == "resume" or name in WORK):
+        return name == "resume"
+    if name in ORDERS and now.project is ProjectState.BACKLOG_READY:
+        return True  # the order approves the plan first
+    return now.cycle in CYCLE_COMMANDS[name].allowed and now.project in WORK.get(name, frozenset(ProjectState))
+
+
+def commands_now(now: Now) -> tuple[str, ...]:
+    """Those of both machines that an answer lists: what only asks about stories can always be asked."""
+    return tuple(
+        spec.shown
+        for spec in COMMANDS.values()
+        if allowed_now(spec, now) and (spec.machine == "project" or not spec.reads)
+    )
 
 
 def comment_commands_page() -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from prd2pr.core.ahead import Due
+from prd2pr.core.command_help import commands_now
 from prd2pr.core.decide import Rest
 from prd2pr.core.decision import Decision
 from prd2pr.core.effects import EFFECTS, Objection
@@ -22,7 +25,7 @@ from prd2pr.flows.obey.drafts import DRAFTED, draft, judge_drafts
 from prd2pr.flows.obey.grants import grant
 from prd2pr.flows.obey.meant import stories_meant
 from prd2pr.flows.obey.order import Obeyed, Ordered
-from prd2pr.flows.obey.reads import READS, read
+from prd2pr.flows.obey.reads import READS, now, read
 from prd2pr.flows.obey.undo import undo
 from prd2pr.flows.outlook import step_ahead, what_is_ahead
 from prd2pr.flows.resetting import RESET, recorded
@@ -38,6 +41,17 @@ PLANNED_BY_A_ROLE = ("epic", "request_changes")
 def obey(session: Session, ordered: Ordered) -> Obeyed:
     """Raises BranchMoved where another run was quicker: whoever calls reads the branch again."""
     state = session.store.load(head_of(session))
+    obeyed = obeyed_in(session, state, ordered)
+    if not isinstance(obeyed.answer, Illegal):
+        return obeyed
+    # A machine that refuses knows itself alone.
+    meant = stories_meant(state, ordered.command.name, ordered.command.stories)
+    allowed = commands_now(now(state, "".join(meant[:1])))
+    refusal = replace(obeyed.answer.refusal, allowed_now=allowed)
+    return replace(obeyed, answer=replace(obeyed.answer, refusal=refusal))
+
+
+def obeyed_in(session: Session, state: BranchState, ordered: Ordered) -> Obeyed:
     name = ordered.command.name
     if name in READS:
         return Obeyed(state.commit, read(Asked(session, state, ordered.command)))

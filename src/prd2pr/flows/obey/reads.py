@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from prd2pr.core.budget import SCOPE_NAMES, Budget, Scope, Unit
 from prd2pr.core.burndown import burn_down
-from prd2pr.core.command_help import help_rows
+from prd2pr.core.command_help import Now, commands_now, help_rows
 from prd2pr.core.effects.stories import current_story, cycle_of
 from prd2pr.core.evidence import Finding
 from prd2pr.core.explained import explained
@@ -15,7 +15,7 @@ from prd2pr.core.layout import log_path
 from prd2pr.core.log_lines import readable, sentence, subject_of
 from prd2pr.core.picture import PullPicture
 from prd2pr.core.picture_parts import NextStep, StoryRow
-from prd2pr.core.project_machine import allowed_project, apply_project
+from prd2pr.core.project_machine import apply_project
 from prd2pr.core.records import SETTLED, Story
 from prd2pr.core.refusal import Refusal
 from prd2pr.core.said.answers import (
@@ -66,7 +66,7 @@ def read(asked: Asked) -> Answer:
 
 def show_state(asked: Asked) -> Answer:
     ahead = step_ahead(asked.session, asked.state) if asked.state.planned else NextStep("")
-    return StateShown(asked.state.status, allowed_project(asked.state.status.state), ahead)
+    return StateShown(asked.state.status, commands_now(now(asked.state)), ahead)
 
 
 def show_sprint(asked: Asked) -> Answer:
@@ -216,10 +216,15 @@ def budget_row(spent: Budget, scope: Scope, unit: Unit, now: float) -> BudgetRow
 
 
 def show_help(asked: Asked) -> Answer:
-    current = current_story(asked.state.backlog) if asked.state.planned else None
-    cycle = cycle_of(found_in(asked.state), current.id) if current else None
-    rows = help_rows(asked.state.status.state, cycle.state if cycle else None, asked.command.about)
-    return Help(rows, asked.state.status.state)
+    return Help(help_rows(now(asked.state), asked.command.about), asked.state.status.state)
+
+
+def now(state: BranchState, story: str = "") -> Now:
+    """Of the story that is meant; else of the one that is worked on now."""
+    current = current_story(state.backlog) if state.planned and not story else None
+    story = current.id if current else story
+    cycle = cycle_of(found_in(state), story) if story else None
+    return Now(state.status.state, cycle.state if cycle else None, halted=state.status.halted)
 
 
 def explain(asked: Asked) -> Answer:
