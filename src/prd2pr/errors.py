@@ -237,6 +237,12 @@ class TreeDiffers(HubProblem):
     code = "ERR863"
 
 
+class TrackerMissing(HubProblem):
+    """The repository has no issues, or none below others: nothing of the work depends on them."""
+
+    code = "ERR864"
+
+
 class Stopped(Prd2prError):
     exit_status = 130
     code = "ERR900"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fakes.github.faults import Broken, BrokenAfter, DropAfter, DropBefore, SecondaryLimit, Stale
+from fakes.github.faults import Broken, BrokenAfter, DropAfter, DropBefore, Refused, SecondaryLimit, Stale
 from world import PRD
 
 ROUGH = [
@@ -84,3 +84,12 @@ def test_a_phase_costs_few_of_the_calls_that_are_counted(started):
     between = [sum(first < call.number < last for call in calls) for first, last in pairwise(pushes)]
     assert max(between[1:]) <= 10, between
     assert len([call for call in calls if call.number > pushes[-1]]) <= 35
+
+
+def test_without_issues_below_others_the_work_goes_on_and_a_note_names_the_setting(new):
+    world = new()
+    world.fake.faults.add(Refused(404, "Not Found"), "*/sub_issues*", times=1000)
+    world.push_prd("prds/calc.md", PRD)
+    acted = world.act()
+    assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
+    assert "sub_issues: false" in world.status_comment().body

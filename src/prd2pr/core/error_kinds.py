@@ -263,6 +263,12 @@ KINDS: tuple[ErrorKind, ...] = (
         "Start it again; if it goes on, set `commit: git`.",
     ),
     ErrorKind(
+        errors.TrackerMissing,
+        "stories cannot be tracked as issues there",
+        "The repository has its issues switched off, or GitHub does not take issues below others there. The work itself needs neither.",
+        "Set `tracker: {sub_issues: false}` or `tracker: {kind: none}` in `.prd2pr.yml` on the base branch.",
+    ),
+    ErrorKind(
         errors.Stopped,
         "stopped",
         "Ctrl-C or SIGTERM. All that was proved is committed.",

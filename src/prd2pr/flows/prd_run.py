@@ -16,7 +16,16 @@ from prd2pr.core.said.answers import Answer, Carried, Failed, Illegal, Judged, N
 from prd2pr.core.said.markers import is_proved_in, status_marker, tracking_marker, waiting_marker
 from prd2pr.core.said.status import RAISE_THE_LIMIT, Refuted
 from prd2pr.core.two_names import in_comments
-from prd2pr.errors import BranchMoved, HubProblem, Prd2prError, SpendLimit, StateProblem, StepsLost, Stopped
+from prd2pr.errors import (
+    BranchMoved,
+    HubProblem,
+    Prd2prError,
+    SpendLimit,
+    StateProblem,
+    StepsLost,
+    Stopped,
+    TrackerMissing,
+)
 from prd2pr.flows.base_merges import held_merges
 from prd2pr.flows.ci_watch import stopped_by_ci
 from prd2pr.flows.drain import Inbox, Taken
@@ -112,8 +121,10 @@ def plan_resumed(run: PrdRun, rest: Rest | None) -> Rest | None:
 def listen(run: PrdRun) -> None:
     """To every place where somebody may command this PRD."""
     if run.tracking is None and run.session.issue is None and run.session.config.tracker.kind != "none":
-        there = run.links.tracking or run.host.hub.issue_marked(tracking_marker(run.session.prd.id))
-        run.tracking = there.number if there else NOT_THERE
+        run.tracking = NOT_THERE
+        with suppress(TrackerMissing):  # told where it was to be shown
+            there = run.links.tracking or run.host.hub.issue_marked(tracking_marker(run.session.prd.id))
+            run.tracking = there.number if there else NOT_THERE
     elif run.links.tracking is not None:
         run.tracking = run.links.tracking.number
     spoken = run.inbox.spoken
@@ -364,8 +375,9 @@ def ending_of(run: PrdRun, rest: Rest) -> Ending:
     refused = run.refused or run.inbox.refused
     head = session.git.branch_head(session.branch)
     false = run.proofs.get(head) if head else None
-    if run.links.notes:  # the work is pushed, and people do not see all of it
-        note = run.links.notes[0]
+    unseen = [note for note in run.links.notes if note.code != TrackerMissing.code]
+    if unseen:  # the work is pushed, and people do not see all of it
+        note = unseen[0]
         how, reason, ahead = "error", f"{note.command} could not be shown: {note.what}", note.remedy
     elif false is not None:
         how, reason, ahead = "blocked", false.sentence(), LOOK.command

@@ -35,8 +35,9 @@ def show_tracking(showing: Showing, pull: int) -> Issue | None:
     parent, ours = parent_issue(showing, pull)
     if parent is None:
         return None
-    issues = show_stories(showing, parent, pull) if tracker.sub_issues else {}
-    text = text_of(showing, pull, issues)
+    below = tracker.sub_issues
+    issues = showing.attempt("a story's issue", lambda: show_stories(showing, parent, pull)) if below else None
+    text = text_of(showing, pull, issues or {})
     if ours:
         show_body(showing, parent, text)
     else:

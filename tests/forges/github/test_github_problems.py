@@ -61,6 +61,9 @@ CASES = [
         errors.RepositoryArchived,
         "Unarchive",
     ),
+    (Call("GET", f"{AT}/issues/3/sub_issues"), 404, "Not Found", errors.TrackerMissing, "sub_issues: false"),
+    (Call("POST", f"{AT}/issues/3/sub_issues"), 422, "Invalid", errors.TrackerMissing, "sub_issues: false"),
+    (Call("POST", f"{AT}/issues"), 410, "Issues has been disabled here", errors.TrackerMissing, "kind: none"),
     (Call("GET", AT), 404, "Not Found", errors.NotFoundThere, "access to this repository"),
     (Call("GET", AT), 301, "Moved Permanently", errors.NotFoundThere, "new name"),
     (

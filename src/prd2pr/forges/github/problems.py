@@ -19,6 +19,7 @@ from prd2pr.errors import (
     RepositoryArchived,
     ScopeMissing,
     TextTooLong,
+    TrackerMissing,
     WorkflowFilesLocked,
     WorkflowMissing,
 )
@@ -131,6 +132,23 @@ SIGNS: tuple[Sign, ...] = (
         r"|temporarily blocked from content creation|was submitted too quickly",
         "GitHub takes no more pull requests from this account now",
         "Close or merge some, or wait an hour; the branch with all proved commits is pushed.",
+    ),
+    Sign(
+        TrackerMissing,
+        (404, 410, 422),
+        r"",
+        "GitHub does not take issues below another one here",
+        "Set `tracker: {sub_issues: false}` in `.prd2pr.yml` on the base branch; the tracking issue lists the stories.",
+        address=r"/issues/\d+/sub_issues\b",
+    ),
+    Sign(
+        TrackerMissing,
+        (404, 410),
+        r"issues.{0,20}disabled",
+        "issues are switched off in this repository",
+        "Set `tracker: {kind: none}` in `.prd2pr.yml` on the base branch; "
+        "or Settings → General → Features: tick `Issues`.",
+        address=r"/issues\b",
     ),
     Sign(
         NotFoundThere,
