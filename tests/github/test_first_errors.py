@@ -164,3 +164,17 @@ def test_a_broken_configuration_is_told_to_each_command_and_mending_it_sets_none
     started.comment(number, "/tdd next", by="wendy")
     assert started.act().status == 0
     assert started.phases() == [*START, "design(calc-1)"]
+
+
+def test_every_problem_of_a_labelled_issue_is_told_once_by_the_lines_of_its_own_text(new):
+    world = new()
+    world.open_issue("T", "")
+    world.pending.clear()
+    for text in ("", "\n- **FR-1** One.\n- **FR-1** Two.\n") * 2:
+        world.repo.issues[1].body = text
+        world.label(1, "prd2pr")
+        world.act()
+        world.unlabel(1, "prd2pr")
+        world.pending.clear()
+    _, twice = [row.body for row in world.comments(1)]
+    assert "on lines 2 and 3" in twice and "line 3 of the issue's text" in twice and "prds/" not in twice

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import re
 
+from prd2pr.errors import InputInvalid
+
 PREFIX = "issue-"
 DIRECTORY = "prds"
+_LINES = re.compile(r"\blines? \d+(?: and \d+)?")
 _ID = re.compile(rf"{PREFIX}([1-9][0-9]{{0,9}})")
 
 
@@ -25,5 +28,24 @@ def issue_prd_path(number: int) -> str:
 
 def issue_prd_text(number: int, title: str, body: str) -> str:
     """Front matter of ours, whatever the issue begins with: the id decides on the branch, and is not the author's."""
+    return f"{_head(number, title)}{body.strip()}\n"
+
+
+def _head(number: int, title: str) -> str:
     plain = " ".join(title.split()) or issue_prd_id(number)
-    return f"---\nid: {issue_prd_id(number)}\ntitle: {json.dumps(plain)}\n---\n\n# {plain}\n\n{body.strip()}\n"
+    return f"---\nid: {issue_prd_id(number)}\ntitle: {json.dumps(plain)}\n---\n\n# {plain}\n\n"
+
+
+def told_of_issue(problem: InputInvalid, number: int, body: str) -> InputInvalid:
+    """A problem of the file in the words of the issue: nobody has that file, and its lines are not the issue's."""
+    path, text = issue_prd_path(number), "the issue's text"
+    ours = _head(number, "").count("\n") - body[: len(body) - len(body.lstrip())].count("\n")
+
+    def counted(words: str) -> str:
+        return re.sub(r"\d+", lambda found: str(max(1, int(found[0]) - ours)), words)
+
+    where = re.sub(rf"{re.escape(path)}:(\d+)", lambda found: counted(f"line {found[1]} of ") + text, problem.where)
+    what = _LINES.sub(lambda found: counted(found[0]), problem.what)
+    said = (each.replace(path, text) for each in (what, where, problem.remedy))
+    what, where, remedy = said
+    return type(problem)(what, where=where, remedy=remedy)

@@ -6,6 +6,7 @@ event → who may → which PRDs → the branch as it is there → the commands 
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 
 from prd2pr.core.decide import Rest
@@ -132,12 +133,14 @@ def unreadable(host: Host, about: Unreadable) -> Ending:
     """Of a file, the job's annotation tells; of an issue, a comment below it."""
     if about.issue is not None:
         failed = Failed.of("this run", about.problem)
-        complain(host, about.issue, issue_prd_id(about.issue), failed)
+        occasion = hashlib.sha256(f"{failed.where} {failed.what}".encode()).hexdigest()[:12]
+        complain(host, about.issue, issue_prd_id(about.issue), failed, f"/{occasion}")
     return Ending("refused", f"{about.path}: {about.problem.what}", about.problem.remedy, where=about.problem.where)
 
 
-def complain(host: Host, number: int, prd_id: str, failed: Failed) -> None:
-    marker = waiting_marker(prd_id, f"problem/{failed.code}")
+def complain(host: Host, number: int, prd_id: str, failed: Failed, occasion: str = "") -> None:
+    """Once for each kind of problem; with an occasion, once for each of these."""
+    marker = waiting_marker(prd_id, f"problem/{failed.code}{occasion}")
     host.hub.comment(number, render_answer(failed, marker=marker), marker=marker)
 
 

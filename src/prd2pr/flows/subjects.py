@@ -8,7 +8,7 @@ from functools import partial
 
 from prd2pr.core.events import Commented, Dispatched, Event, Labelled, PullClosed, PullReopened, Pushed, Scheduled
 from prd2pr.core.hub import Actor, Issue
-from prd2pr.core.issue_prd import issue_number, issue_prd_id, issue_prd_path, issue_prd_text
+from prd2pr.core.issue_prd import issue_number, issue_prd_id, issue_prd_path, issue_prd_text, told_of_issue
 from prd2pr.core.layout import ID, PRDS
 from prd2pr.core.permission import LABEL_NEEDS, reaches
 from prd2pr.core.prd import decode_prd, parse_prd
@@ -262,7 +262,7 @@ def issue_subject(host: Host, issue: Issue) -> About:
     try:
         prd = parse_prd(decode_prd(data, path), path, blob=host.git.write_blob(data))
     except InputInvalid as problem:
-        return Unreadable(f"#{issue.number}", problem, issue.number)
+        return Unreadable(f"#{issue.number}", told_of_issue(problem, issue.number, issue.body), issue.number)
     return Subject(prd.id, prd, issue=issue.number, starts=True)
 
 
