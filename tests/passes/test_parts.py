@@ -121,6 +121,7 @@ def test_costs_are_told_by_role() -> None:
         line("shop/plan-tasks-cycle-2/decomposer_tasks/1/1", usd=0.25, cached_tokens=500),
         {"at": "", "kind": "kept", "purpose": "shop/plan-tasks-cycle-3/decomposer_tasks/1/1", "model": "m"},
         {"at": "", "kind": "note", "text": "x"},
+        {"at": "", "kind": "call", "purpose": "shop-1/red/tester/1/1", "stop": "error", "success": False},
         line("shop-1/red/tester/2/1"),
     ]
     assert cost_lines(role_costs(lines)) == (

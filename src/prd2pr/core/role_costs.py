@@ -25,7 +25,7 @@ def role_costs(lines: Iterable[Mapping[str, Any]]) -> tuple[RoleCost, ...]:
             continue
         role = str(line["purpose"]).split("/")[-3]
         before = found.get(role, RoleCost(role))
-        spend = Spend(**{name: line[name] for name in Spend.model_fields}) if line["kind"] == "call" else Spend()
+        spend = Spend(**{name: line[name] for name in Spend.model_fields if name in line})  # a failed call has none
         found[role] = RoleCost(role, before.spend + spend, before.kept + (line["kind"] == "kept"))
     return tuple(found.values())
 

@@ -85,7 +85,7 @@ def planned_story(story: Story, *, approved: bool = False) -> PlannedStory:
     return PlannedStory(
         id=story.id,
         title=story.title,
-        kind=story.kind,
+        kind=f"{story.kind}, verify only" if story.verify_only else story.kind,
         criteria=tuple(criterion.text for criterion in story.criteria),
         requirements=story.requirements,
         depends_on=story.depends_on,
