@@ -304,3 +304,11 @@ def test_a_new_public_lambda_that_nothing_calls_is_a_feature():
 )
 def test_a_lambda_that_is_used_private_or_known_is_none(old, new):
     assert "RFC402" not in codes(new, old, Phase.REFACTOR)
+
+
+def test_code_that_a_refactoring_puts_into_a_text_is_told():
+    old = "def parse(text):\n    return int(text)\n"
+    new = "def parse(text):\n    return eval(text)\n"
+    assert "RFC419" in codes(new, old, Phase.REFACTOR)
+    assert "RFC419" not in codes(new.replace("parse", "read"), new, Phase.REFACTOR)
+    assert "RFC419" not in codes("def parse(model):\n    return model.eval()\n", old, Phase.REFACTOR)

@@ -75,4 +75,13 @@ HELD_FINDINGS: tuple[FindingKind, ...] = (
         good="`redeem` and test_redeem are gone; nothing else called `redeem`, and nothing else changed",
         hint="keep the tests of living code; take the removal into a commit of its own.",
     ),
+    rule(
+        "RFC419",
+        "code was put into a text",
+        "What `exec` and `eval` run is seen by no measure, and no deliberate fault gets into it: the code looks "
+        "shorter and is the same.",
+        bad="def parse(text):\n    exec(_PARSE, scope := {'text': text})\n    return scope['total']",
+        good="def parse(text):\n    return sum(map(_value, text))",
+        hint="write the code as code.",
+    ),
 )

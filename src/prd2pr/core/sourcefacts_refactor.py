@@ -1,4 +1,4 @@
-"""RFC402, RFC405: a feature that comes along with a refactoring, and that no test asked for."""
+"""RFC402, RFC405, RFC419: a feature that comes along with a refactoring, and that no test asked for."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ def refactor_sightings(
     everything = {**sources, path: new}
     yield from _unused_functions(before, after, everything)
     yield from _unused_lambdas(before, after, everything)
+    yield from _code_in_texts(before, after)
     yield from _new_questions(before, after, more=branches(new) > branches(old))
 
 
@@ -58,6 +59,19 @@ def _unused_lambdas(before: list[ast.Module], after: ast.Module, sources: Mappin
             ) if not name.startswith("_") and name not in known | loaded:
                 said = f"`{name}` is new and nothing calls it: a feature, not a refactoring"
                 yield Sighting("RFC402", name, node.lineno, said)
+
+
+def _code_in_texts(before: list[ast.Module], after: ast.Module) -> Iterator[Sighting]:
+    """No measure and no fault reaches what stands in a text."""
+    calls = [node for node in ast.walk(after) if _runs_text(node)]
+    known = sum(_runs_text(node) for tree in before for node in ast.walk(tree))
+    if len(calls) > known:
+        said = f"`{ast.unparse(calls[-1])[:60]}` runs code that stands in a text, and did not before"
+        yield Sighting("RFC419", said, getattr(calls[-1], "lineno", 0), said)
+
+
+def _runs_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"exec", "eval"}
 
 
 def _used_names(sources: Mapping[str, str]) -> set[str]:
