@@ -68,13 +68,16 @@ def story_spend(stage: Stage, story: str = "calc-1") -> Spend:
 
 
 def test_what_a_run_spent_for_nothing_is_on_the_branch_when_its_disk_is_gone(stage: Stage) -> None:
-    before = prd_spend(stage.state).usd
+    before, minutes = prd_spend(stage.state).usd, budget_now(stage.session, stage.state, "calc-1")
     pay(stage)
     refuse(stage)
+    stage.session.log.committed -= 60  # a minute of work
     settle_up(stage.session)
     stage.session.journal.settle()  # the disk is gone
     assert stage.session.git.commit_info(stage.head).subject.startswith("note(calc-1): spent without a step by prd2pr")
     assert story_spend(stage).usd == 0.25
+    after = budget_now(stage.session, stage.state, "calc-1")
+    assert after.seconds_story - minutes.seconds_story >= 60 <= after.seconds_prd - minutes.seconds_prd
     assert prd_spend(stage.state).usd == before + 0.25
     cycle = stage.state.cycle("calc-1")
     assert cycle is not None and [each.phase for each in cycle.refused] == [Phase.RED]

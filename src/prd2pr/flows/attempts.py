@@ -18,7 +18,7 @@ from prd2pr.core.paths import classify_path
 from prd2pr.core.policy import WritePolicy, policy_for
 from prd2pr.core.records import Cycle, Phase, RefusedAttempt, RefusedWriteRecord, Spend, Story
 from prd2pr.core.run_words import failure_lines, joined
-from prd2pr.flows.ledger import Entry, refused_entries, spent
+from prd2pr.flows.ledger import Entry, owner, refused_entries, spent
 from prd2pr.flows.session import Session
 from prd2pr.flows.workbench import Assignment, Work, do_work
 from prd2pr.repo.store import BranchState
@@ -251,6 +251,13 @@ def oscillates(tree: str, session: Session, position: Position, phase: Phase) ->
 
 def step_spend(session: Session, position: Position) -> Spend:
     return spent(session.journal.since(position.head), position.story.id)
+
+
+def step_seconds(session: Session, position: Position) -> float:
+    """Of work on the story that led to no crossing: since this run's last commit. A decision alone takes no time."""
+    worked = any(owner(entry) == position.story.id for entry in session.journal.since(position.head))
+    log = session.log
+    return round(session.clock.monotonic() - (log.committed or log.started), 3) if worked else 0.0
 
 
 def red_output(position: Position) -> str:

@@ -18,7 +18,7 @@ from prd2pr.core.paths import TDD_ROOT
 from prd2pr.core.progress_text import progress_text
 from prd2pr.core.records import Backlog, Cycle, Phase, Project, Sprint, Status, Step
 from prd2pr.errors import SecretFound
-from prd2pr.flows.attempts import Position, refused_records, refused_writes, step_spend
+from prd2pr.flows.attempts import Position, refused_records, refused_writes, step_seconds, step_spend
 from prd2pr.flows.containment import with_circuits
 from prd2pr.flows.held_out import put_aside
 from prd2pr.flows.learning import learnt_by_block, learnt_by_story
@@ -328,7 +328,16 @@ def commit_note(session: Session, position: Position, note: Note, at: str) -> st
         at=at,
     )
     spend = step_spend(session, position)
-    step = Step(n=n, phase=Phase.NOTE, at=at, code_tree=tree, evidence=landing.digest, spend=spend, note=note.text)
+    step = Step(
+        n=n,
+        phase=Phase.NOTE,
+        at=at,
+        code_tree=tree,
+        evidence=landing.digest,
+        seconds=step_seconds(session, position),
+        spend=spend,
+        note=note.text,
+    )
     paths = session.store.paths
     change = (
         StateChange()

@@ -16,7 +16,7 @@ from prd2pr.core.progress_text import progress_text
 from prd2pr.core.project_machine import PROJECT_EVENTS
 from prd2pr.core.records import Cycle, Phase, Step
 from prd2pr.core.refusal import Refusal
-from prd2pr.flows.attempts import Position, refused_records, refused_writes, step_spend
+from prd2pr.flows.attempts import Position, refused_records, refused_writes, step_seconds, step_spend
 from prd2pr.flows.commits import Landing, land, proof_bytes
 from prd2pr.flows.session import Session
 from prd2pr.repo.store import BranchState, StateChange
@@ -131,6 +131,7 @@ def with_step(session: Session, landing: Landing, found: Found, left: Left) -> C
         at=landing.at,
         code_tree=landing.code_tree,
         evidence=landing.digest,
+        seconds=step_seconds(session, position),
         spend=step_spend(session, position),
         note=landing.note,
     )

@@ -11,7 +11,16 @@ from prd2pr.core.deeds import fallen, with_step
 from prd2pr.core.evidence import Evidence
 from prd2pr.core.progress_text import progress_text
 from prd2pr.core.records import Cycle, Phase, ProjectState, RefusedAttempt, Step
-from prd2pr.flows.attempts import Judged, Position, refused_records, refused_writes, step_spend, summary_of, tests_in
+from prd2pr.flows.attempts import (
+    Judged,
+    Position,
+    refused_records,
+    refused_writes,
+    step_seconds,
+    step_spend,
+    summary_of,
+    tests_in,
+)
 from prd2pr.flows.commits import Landing, land, proof_bytes
 from prd2pr.flows.session import Session
 from prd2pr.repo.store import StateChange
@@ -83,6 +92,7 @@ def commit_deed(session: Session, position: Position, deed: Deed) -> tuple[str, 
         at=at,
         code_tree=deed.code_tree,
         evidence=landing.digest,
+        seconds=step_seconds(session, position),
         spend=step_spend(session, position),
         note=deed.text,
         draft=deed.draft,
