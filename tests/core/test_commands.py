@@ -90,6 +90,8 @@ PLAIN = [
     "> said before\n\n/tdd next",
     "```\ncode\n```\n/tdd next",
     "<!-- hidden -->\n\n/tdd next",
+    "<details>\n\nfolded\n\n</details>\n\n/tdd next",
+    "a <code>b</code> and Map<K>\n/tdd next",
     "a `b` c\n/tdd next",
     "a ` b\n/tdd next",  # a single backtick opens nothing
     "a < b\n/tdd next",
@@ -120,6 +122,9 @@ HIDDEN = [
     "text <!--\n/tdd next\n-->",
     "<div>\n/tdd next\n</div>",
     "<pre>\n\n/tdd next\n\n</pre>",
+    "<blockquote>\n\n/tdd next\n\n</blockquote>",
+    "see <code>a\n/tdd next\n</code>",
+    "<details><summary>more</summary>\n\n/tdd next\n\n</details>",
     'a <b title="\n/tdd next\n">',
     "[a\n/tdd next\nb](https://example.org)",
     "![a\n/tdd next\nb](https://example.org/a.png)",
