@@ -178,3 +178,11 @@ def test_every_problem_of_a_labelled_issue_is_told_once_by_the_lines_of_its_own_
         world.pending.clear()
     _, twice = [row.body for row in world.comments(1)]
     assert "on lines 2 and 3" in twice and "line 3 of the issue's text" in twice and "prds/" not in twice
+
+
+def test_the_label_counts_in_any_case_as_it_does_on_github(new):
+    world = new()
+    world.open_issue("T", "")
+    world.pending.clear()
+    world.label(1, "PRD2PR")
+    assert world.act().outputs["outcome"] == "refused"  # it is looked at, and has no text

@@ -98,7 +98,8 @@ def tell_once(hub: Hub, event: Labelled, problem: ConfigInvalid) -> None:
 
 def may_be_ours(event: Labelled, text: str) -> bool:
     """Which label starts the work cannot be read now; one that the configuration does not name is none of ours."""
-    return event.label == Labels().trigger or event.label in text
+    label = event.label.casefold()
+    return label == Labels().trigger or label in text.casefold()
 
 
 def digest(problem: ConfigInvalid) -> str:

@@ -235,7 +235,8 @@ def reserved(prd_id: str, path: str) -> PrdInvalid:
 
 
 def labelled(host: Host, event: Labelled) -> Iterator[About]:
-    if event.on_pull or event.label != host.config.labels.trigger:
+    # GitHub tells labels apart without regard to case.
+    if event.on_pull or event.label.casefold() != host.config.labels.trigger.casefold():
         return
     issue = host.hub.issue(event.number)
     reason = f"#{event.number} is not there any more" if issue is None else why_not_wanted(host, issue)
@@ -250,7 +251,6 @@ def why_not_wanted(host: Host, issue: Issue) -> str:
     if not issue.open:
         return "the issue was closed meanwhile"
     label = host.config.labels.trigger
-    # GitHub tells labels apart without regard to case.
     there = label.casefold() in (name.casefold() for name in issue.labels)
     return "" if there else f"the label `{label}` was taken away meanwhile"
 

@@ -27,11 +27,15 @@ def label_given(wire: Wire, number: int, label: str) -> Given | None:
     given = [
         each
         for each in wire.pages(wire.at("issues", number, "events"))
-        if each.get("event") == "labeled" and (each.get("label") or {}).get("name") == label
+        if each.get("event") == "labeled" and _name(each.get("label")).casefold() == label.casefold()
     ]
     if not given or not given[-1].get("actor"):
         return None
     return Given(reading.actor(given[-1]["actor"]), str(given[-1].get("created_at") or ""))
+
+
+def _name(label: dict[str, Any] | None) -> str:
+    return str((label or {}).get("name") or "")
 
 
 def marked(wire: Wire, ours: Ours, marker: str) -> Issue | None:
