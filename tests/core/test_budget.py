@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prd2pr.core.budget import Budget, BudgetStop, CallEstimate, Limits, amount, check
+from prd2pr.core.budget import PUT_THE_PRICE, Budget, BudgetStop, CallEstimate, Limits, amount, check
 from prd2pr.core.records import Spend
+from prd2pr.core.said.status import limit_helped
 
 CALL = CallEstimate("claude-sonnet-5-5", tokens=3_000, usd=0.05)
 
@@ -127,3 +128,8 @@ def test_each_limit_in_minutes_looks_at_its_own_time(limits: Limits, limit: str,
     assert (stop.limit, stop.unit, stop.used) == (limit, "minutes", stop.allowed)
     assert stop.what.startswith(f"The time of {scope} is used up")
     assert check(Budget(limits, started=100, seconds_story=599, seconds_prd=1199), 100 + 1799, CALL) is None
+
+
+def test_where_a_price_is_missing_no_limit_is_to_be_raised():
+    assert limit_helped(f"{PUT_THE_PRICE} `prices:` in .prd2pr.yml.") == f"{PUT_THE_PRICE} `prices:` in .prd2pr.yml"
+    assert limit_helped("Raise budget.usd_per_run.").startswith("Raise the limit")

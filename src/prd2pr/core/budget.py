@@ -138,6 +138,9 @@ def _crossed(rule: _Rule, used: float, allowed: float, expected: float) -> str:
     return f"{sentence}."
 
 
+PUT_THE_PRICE = "Put the price under"
+
+
 def _unpriced(rule: _Rule, allowed: float, spent: Spend, next_call: CallEstimate) -> BudgetStop:
     """A dollar limit that cannot be counted must stop the work: carrying on would be to ignore it."""
     culprit = f"{next_call.model} has no known price" if next_call.usd is None else "an earlier call had no known price"
@@ -151,7 +154,7 @@ def _unpriced(rule: _Rule, allowed: float, spent: Spend, next_call: CallEstimate
             f" ({amount(spent.tokens, 'tokens')} so far)."
         ),
         remedy=(
-            f"Put the price under `prices: {{{next_call.model}: {{input: …, output: …}}}}` (USD per million tokens)"
+            f"{PUT_THE_PRICE} `prices: {{{next_call.model}: {{input: …, output: …}}}}` (USD per million tokens)"
             f" in .prd2pr.yml, or replace budget.{rule.setting} by a limit in tokens or minutes."
         ),
     )

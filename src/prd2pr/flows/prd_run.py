@@ -14,7 +14,7 @@ from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import ProjectState, Status
 from prd2pr.core.said.answers import Answer, Carried, Failed, Illegal, Judged, NotNow
 from prd2pr.core.said.markers import is_proved_in, status_marker, tracking_marker, waiting_marker
-from prd2pr.core.said.status import RAISE_THE_LIMIT, Refuted
+from prd2pr.core.said.status import Refuted, limit_helped
 from prd2pr.core.two_names import in_comments
 from prd2pr.errors import (
     BranchMoved,
@@ -301,7 +301,7 @@ def out_of_budget(run: PrdRun, limit: SpendLimit) -> Rest:
         label = run.host.config.labels.trigger
         anew = f"take the label `{label}` off #{issue} and give it again"
         again = anew if issue else f"run the workflow with `prd` set to `{prd.id}`"
-        raise SpendLimit(limit.what, where=prd.path, remedy=f"{RAISE_THE_LIMIT}, then {again}.") from limit
+        raise SpendLimit(limit.what, where=prd.path, remedy=f"{limit_helped(limit.remedy)}, then {again}.") from limit
     return Rest("budget", limit.what, in_comments(limit.remedy) or GO_ON)
 
 

@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 
 from prd2pr.core.ahead import Due
 from prd2pr.core.blocked import Blocked
+from prd2pr.core.budget import PUT_THE_PRICE
 from prd2pr.core.decide import Rest
 from prd2pr.core.hub import Label
 from prd2pr.core.picture_parts import Figure, NextStep, PullPicture, Refusal
@@ -153,10 +154,19 @@ def next_on_host(picture: PullPicture, rest: Rest | None, problem: Failed | None
         return NextStep(problem.remedy or "Look at the run.")
     if picture.tone in ("proven", "unproven") or rest is None:
         return picture.next
+    if rest.outcome == "budget" and rest.next.startswith(PUT_THE_PRICE):
+        return NextStep(f"{limit_helped(rest.next)}, then comment", "/tdd run")
     return BY_RUN.get(rest.outcome, picture.next)
 
 
 RAISE_THE_LIMIT = "Raise the limit under `budget` in `.prd2pr.yml` on the base branch"
+
+
+def limit_helped(remedy: str) -> str:
+    """What helps where a limit stopped the work: a limit in dollars that cannot be counted wants a price first."""
+    return remedy.rstrip(" .") if remedy.startswith(PUT_THE_PRICE) else RAISE_THE_LIMIT
+
+
 BY_RUN = {
     "deadline": NextStep("Another run goes on by itself. Nothing for you to do."),
     "budget": NextStep(f"{RAISE_THE_LIMIT}, then comment", "/tdd run"),
