@@ -117,7 +117,9 @@ def nothing_left(view: Outlook) -> Rest | None:
     stories = view.found.backlog.stories
     if not stories:
         return Rest("nothing", "there are no stories yet", run_command(view))
-    return None if view.left or view.only else Rest("done", f"all {len(stories)} stories are settled")
+    if view.left or view.only:
+        return None
+    return Rest("done", "the one story is settled" if len(stories) == 1 else f"all {len(stories)} stories are settled")
 
 
 def stopped_by_people(view: Outlook) -> Rest | None:

@@ -229,7 +229,7 @@ def _prd_id(loaded: Loaded, path: str) -> str:
     if given is not None:
         if isinstance(given, str | int) and not isinstance(given, bool) and ID_PATTERN.match(str(given)):
             return str(given)
-        meant = slug(str(given)) if isinstance(given, str | int) else ""
+        meant = slug(str(given)) if isinstance(given, str | int) and not isinstance(given, bool) else ""
         raise PrdInvalid(
             f"the id cannot be {shown(given)}: it names a branch",
             where=f"{path}:{loaded.line_of(('id',))}",

@@ -213,6 +213,9 @@ def suggest_fix(found: Found, decision: Decision, status: Status) -> Effect:
     return Left(status, under_way_again(found.backlog, cycle), {cycle.story: free}, about=cycle.story)
 
 
+STATUS_WORDS = {"sprint": "in the sprint", "backlog": "in the backlog", "in_progress": "in progress"}
+
+
 @through_the_machine
 def skip_task(found: Found, decision: Decision, status: Status) -> Effect:
     """A story that failed or was given up is left out, on record; where no other is left, the sprint is reviewed."""
@@ -220,7 +223,7 @@ def skip_task(found: Found, decision: Decision, status: Status) -> Effect:
     if story is None:
         return unknown_stories(found, decision.stories) or Objection("no story is blocked")
     if story.status != "blocked":
-        return Objection(f"{story.id} is not blocked: it is {story.status}")
+        return Objection(f"{story.id} is not blocked: it is {STATUS_WORDS.get(story.status, story.status)}")
     backlog = with_statuses(found.backlog, {story.id: "skipped"})
     cycle = found.cycle(story.id)
     status = settled(status.model_copy(update={"blocked_reason": ""}), backlog, at=decision.at)
