@@ -148,3 +148,9 @@ def test_no_secret_of_the_job_leaves_by_api_or_by_git(started):
         for form in forms(secret):
             for place in (*sent, *pushed, *written, *logs):
                 assert form not in place, (secret, place[:300])
+
+
+def test_a_command_that_does_no_phase_names_none_in_the_outputs(started):
+    started.comment(started.pull().number, "/sprint pause")
+    acted = started.act()
+    assert (acted.outputs["story"], acted.outputs["phase"]) == ("", "")

@@ -11,7 +11,7 @@ from prd2pr.core.decide import Rest
 from prd2pr.core.hub import Pull
 from prd2pr.core.outcome import Ending, ended
 from prd2pr.core.picture_parts import NextStep
-from prd2pr.core.records import ProjectState, Status
+from prd2pr.core.records import Phase, ProjectState, Status
 from prd2pr.core.said.answers import Answer, Carried, Failed, Illegal, Judged, NotNow
 from prd2pr.core.said.markers import is_proved_in, status_marker, tracking_marker, waiting_marker
 from prd2pr.core.said.status import Refuted, limit_helped
@@ -389,6 +389,8 @@ def ending_of(run: PrdRun, rest: Rest) -> Ending:
         old = how in ("waiting", "done", "budget") or (how == "blocked" and run.blocked_before)
         how = "nothing-to-do" if old else how
     step = read_step(session.git.commit_info(head).trailers) if head else None
+    if step is not None and step.phase is Phase.NOTE:
+        step = None  # a decision is no phase, and may be about no story
     spend = session.log.spend
     return Ending(
         how,
