@@ -369,6 +369,9 @@ def test_an_undefined_name_in_the_test_is_the_tests_own_fault() -> None:
         ("step2", "step1", False),
         ("sub", "sum", False),
         ("cart", "cart", False),
+        ("read_tsv", "read_csv", False),
+        ("to_xhtml", "to_html", False),
+        ("read_pionts", "read_points", True),
     ],
 )
 def test_slips_of_the_finger(written: str, meant: str, *, slip: bool) -> None:
@@ -437,8 +440,12 @@ def test_cases_that_red_could_not_know_count_all() -> None:
 
 def test_refactor_is_better_by_measure_or_says_that_there_is_nothing_to_do() -> None:
     same = {"before": {"lines": 9}, "after": {"lines": 9}}
-    worse = {"before": {"lines": 9}, "after": {"lines": 10}}
+    worse = {"before": {"lines": 9}, "after": {"lines": 14}}
+    named = {"before": {"lines": 9, "complexity_sum": 4, "functions": 1}}
+    named["after"] = {"lines": 12, "complexity_sum": 5, "functions": 2}
     assert errors(refactor(improvement=worse)) == {"RFC404"}
+    assert errors(refactor(improvement={**named, "after": {**named["after"], "functions": 1}})) == {"RFC404"}
+    assert errors(refactor(improvement=named)) == set()
     assert errors(refactor(improvement={**same, "comment_only": True})) == {"RFC403"}
     assert errors(refactor(improvement={})) == {"RFC407"}
     assert errors(refactor(improvement={"before": {}, "after": {}})) == {"RFC407"}

@@ -23,7 +23,17 @@ def is_promised(name: str, promised: str) -> bool:
 
 
 def is_slip(written: str, meant: str) -> bool:
-    """Whether one is a mistyped form of the other. A new word that resembles an old one (`items`, `learn`) is none."""
+    """Whether one is a mistyped form of the other. A new word that resembles an old one (`items`, `learn`) is none.
+
+    Of names of several words it is the words that are compared: `read_tsv` is no `read_csv`.
+    """
+    words = [pair for pair in zip(written.split("_"), meant.split("_"), strict=False) if pair[0] != pair[1]]
+    if written.count("_") == meant.count("_") > 0:
+        return len(words) == 1 and _is_slip(*words[0])
+    return _is_slip(written, meant)
+
+
+def _is_slip(written: str, meant: str) -> bool:
     if written == meant + meant[-1:] and not written.endswith("ss"):
         return True  # a key that was held too long: `calcc`
     if min(len(written), len(meant)) < 4 or written[0] != meant[0] or written == meant:

@@ -146,6 +146,11 @@ def _undefined(raised: Raised, test_path: str) -> Ruling:
     return FailureKind.MISSING_SYMBOL, name if in_test else f"{raised.module}.{name}"
 
 
+def _syntax(raised: Raised, _: str) -> Ruling:
+    """Python's own; the XML parser's error is one by descent, and is about what it was given."""
+    return (FailureKind.EXCEPTION if raised.type == "ParseError" else FailureKind.SYNTAX), ""
+
+
 def _always(kind: FailureKind) -> Callable[[Raised, str], Ruling]:
     return lambda _raised, _path: (kind, "")
 
@@ -155,7 +160,7 @@ _RULES: tuple[tuple[frozenset[str], Callable[[Raised, str], Ruling]], ...] = (
     (frozenset({"FixtureLookupError"}), _always(FailureKind.FIXTURE)),
     (frozenset({"Failed", "Skipped"}), _explicit),
     (frozenset({"SystemExit", "KeyboardInterrupt", "Exit"}), _always(FailureKind.EXIT)),
-    (frozenset({"SyntaxError"}), _always(FailureKind.SYNTAX)),
+    (frozenset({"SyntaxError"}), _syntax),
     (frozenset({"ImportError"}), _import),
     (frozenset({"AttributeError"}), _attribute),
     (frozenset({"NameError"}), _undefined),
