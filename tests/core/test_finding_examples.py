@@ -25,6 +25,7 @@ BEFORE = {
     "GRN413": "def check(actual, expected):\n    assert actual == expected\n",
     "RFC402": "def redeem(total, points):\n    return total - points * 2\n",
     "RFC405": "def price(amount, customer):\n    return amount\n",
+    "RFC419": "def parse(text):\n    total = 0\n    for each in text:\n        total += int(each)\n    return total\n",
 }
 TESTS = {
     "tests/test_redeem.py": (

@@ -12,7 +12,9 @@ from world import write
 PATCHED = """
 import sys
 import prd2pr.core.gates as gates
+import prd2pr.flows.drive as drive
 from prd2pr.core.evidence import Verdict
+drive.holds_so_far = lambda session, position: None
 for phase in list(gates.GATES):
     gates.GATES[phase] = lambda evidence, policy, phase=phase: Verdict(phase=phase, accepted=True)
 from prd2pr.entry.main import main

@@ -18,6 +18,8 @@ from prd2pr.core.layout import PrdLayout
 
 HEX = re.compile(r"(?<![0-9a-f])[0-9a-f]{7,40}(?![0-9a-f])")
 MARK = re.compile(r"<!-- prd2pr:(\w+)")
+# What a later run need not look up again: a digest of words with times in them. Nobody sees it.
+SHOWN = re.compile(r"<!-- prd2pr:shown:[^>]*-->\n?")
 PASSES = (
     (re.compile(r"http://127\.0\.0\.1:\d+"), "http://host"),
     (re.compile(r"/actions/runs/\d+"), "/actions/runs/N"),
@@ -124,6 +126,7 @@ class _Words:
         return next((f"@{at}" for at, each in enumerate(self.commits, 1) if each.startswith(sha)), sha)
 
     def plain(self, text: str) -> str:
+        text = SHOWN.sub("", text)
         text = HEX.sub(lambda found: self._commit(found[0]), text)
         text = re.sub(r"prd2pr:answer:(\d+)", lambda found: f"prd2pr:answer:{self.people[int(found[1])]}", text)
         for pattern, word in PASSES:

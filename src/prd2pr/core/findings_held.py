@@ -81,7 +81,7 @@ HELD_FINDINGS: tuple[FindingKind, ...] = (
         "What `exec` and `eval` run is seen by no measure, and no deliberate fault gets into it: the code looks "
         "shorter and is the same.",
         bad="def parse(text):\n    exec(_PARSE, scope := {'text': text})\n    return scope['total']",
-        good="def parse(text):\n    return sum(map(_value, text))",
+        good="def parse(text):\n    return sum(map(int, text))",
         hint="write the code as code.",
     ),
 )

@@ -139,7 +139,8 @@ _COLLECTION: tuple[FindingKind, ...] = (
         "RED206",
         "async test without a plugin to run it",
         "pytest does not run `async def` tests by itself. They fail or are skipped whatever the subject does.",
-        bad="async def test_fetch():   # and no pytest-asyncio or anyio in the project\n    assert await fetch(5) == 1",
+        bad="class TestFetch(unittest.TestCase):   # or a function, and no plugin for it in the project\n"
+        "    async def test_fetch(self):\n        self.assertEqual(await fetch(5), 1)",
         good="def test_fetch():\n    assert asyncio.run(fetch(5)) == 1",
         hint="call asyncio.run() inside a normal test, or add the plugin to the project first.",
     ),
