@@ -245,9 +245,8 @@ class Config(Section):
     )
     profile: Literal["quick", "standard", "full"] = Field(
         default="standard",
-        description="Which roles run, and so the cost. quick: one planning call and one call for a story, rules by "
-        "code alone. standard: planned in one call, or in four passes beyond 12 requirements; architect, test author, "
-        "programmer, refactorer. full: all roles, and four passes always.",
+        description="How a PRD is planned. quick: in one call. standard: in one call up to 12 requirements, beyond "
+        "that in four passes. full: always in four passes. In this version it decides nothing else.",
     )
     approval: Literal["plan", "story", "none"] = Field(
         default="plan",
