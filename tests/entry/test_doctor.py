@@ -221,5 +221,5 @@ def test_only_an_origin_on_github_is_asked_about(url, name):
 def test_the_last_line_claims_no_more_than_was_looked_at():
     fine, skipped, bad = Check("a", "ok", ""), Check("b", "unchecked", ""), Check("c", "wrong", "")
     assert total([fine]) == "Everything is ready.\n"
-    assert total([fine, skipped]) == "Nothing is wrong in 1 checks. Not checked: b.\n"
-    assert total([fine, skipped, bad]) == "1 of 3 checks are wrong.\n"
+    assert total([fine, skipped]) == "Nothing is wrong in 1 check. Not checked: b.\n"
+    assert total([fine, skipped, bad]) == "1 of 3 checks is wrong.\n"

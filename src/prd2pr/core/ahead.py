@@ -226,8 +226,8 @@ def waits_for_blocked(view: Outlook) -> Rest:
         return Rest("waiting", f"{stuck.id} is blocked{others}", freeing(view, stuck))
     if view.local or view.found.status.state is not ProjectState.SPRINT_ACTIVE:
         return Rest("waiting", f"{stuck.id} was given up{others}", freeing(view, stuck))
-    anew = f"`{freeing(view, stuck)}` begins it anew; to leave it out for good"
-    return Rest("waiting", f"{stuck.id} was given up{others}: {anew}", leaving_out(stuck))
+    anew = f"`{freeing(view, stuck)}` begins it anew, `{leaving_out(stuck)}` leaves it out for good"
+    return Rest("waiting", f"{stuck.id} was given up{others}; {anew}", leaving_out(stuck))
 
 
 def is_given_up(view: Outlook, story: Story) -> bool:

@@ -118,7 +118,7 @@ CYCLE_COMMANDS: dict[str, CycleCommand] = {
         CycleCommand(
             "abort",
             _in(OPEN),
-            "Give the cycle up, on record.",
+            "Give the cycle up, on record. Tests that nothing makes pass are taken away; what GREEN has proved stays.",
             "/tdd abort",
             moves=tuple((s, S.ABORTED) for s in S if s in OPEN),
         ),

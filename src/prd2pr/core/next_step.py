@@ -24,8 +24,8 @@ TAKEN_ON_BY = {
     Phase.GREEN: "/tdd commit-code",
     Phase.REFACTOR: "/tdd commit-refactor",
 }
+SETTLED = "Every story is settled."
 GOES_ON = NextStep("The work goes on by itself. Nothing for you to do.")
-REVIEW = "Every story is settled. Review it and merge."
 BASE_TAKEN_IN = NextStep(
     "Every story is settled, and the base was merged in since. The status comment says whether the suite holds with it."
 )
@@ -41,7 +41,7 @@ def next_step(view: Outlook, found: Ahead) -> NextStep:
     if isinstance(found, Due):
         return going_on(view, found)
     if found.outcome == "done":
-        return NextStep(REVIEW)
+        return NextStep(f"{SETTLED} Review it and merge.")
     if found.outcome == "blocked" and not view.local:  # the reason stands with the story, wherever this does
         return NextStep("Say what to try; it reaches the next attempt:", found.next)
     reason, helps = sentence(clip(plain(found.reason), LONGEST_REASON)), what_helps(found)
@@ -79,16 +79,19 @@ def ended_by_count(view: Outlook) -> Rest:
     return Rest("stopped", f"{found.story.id} is waiting for {found.phase.value}", next_command(view))
 
 
-def finish(*, proved: bool, local: bool, head: str, base: str) -> NextStep:
-    """After the last story. What carries no proof is proved again before anything is merged."""
-    if not proved:
-        command = verify_command(base, head) if local else "/tdd verify"
-        return NextStep("Not every step carries its proof. Prove the branch again:", command)
+def prove_again(*, local: bool, head: str, base: str) -> NextStep:
+    """After the last story, where a step carries no proof: before anything is merged."""
+    command = verify_command(base, head) if local else "/tdd verify"
+    return NextStep("Not every step carries its proof. Prove the branch again:", command)
+
+
+def finish(*, unproven: int, local: bool, head: str) -> NextStep:
+    """After the last story. `unproven`: commits that no gate has judged, of people who worked between the steps."""
+    told = f" No gate has judged {count(unproven, 'commit')} of people on the way." if unproven else ""
     if local:
-        return NextStep(
-            "Every story is settled. Review it, then merge:", f"git merge --no-ff {shlex.quote(plain(head))}"
-        )
-    return NextStep(REVIEW)
+        merge = f"git merge --no-ff {shlex.quote(plain(head))}"
+        return NextStep(f"{SETTLED}{told} Review it, then merge:", merge)
+    return NextStep(f"{SETTLED}{told} Review it and merge.")
 
 
 def changed_after(commits: int, state: ProjectState, *, local: bool, head: str, base: str) -> NextStep:

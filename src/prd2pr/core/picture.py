@@ -14,7 +14,7 @@ from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Proof
 from prd2pr.core.found import Found
 from prd2pr.core.moderation import alarms_of, evidence
-from prd2pr.core.next_step import changed_after, finish, next_step, verify_command
+from prd2pr.core.next_step import changed_after, finish, next_step, prove_again, verify_command
 from prd2pr.core.picture_board import board, planned_text, refusals
 from prd2pr.core.picture_facts import (
     ABORTED,
@@ -92,9 +92,10 @@ def picture(
     head = head or f"prd2pr/{prd.id}"
     view = Outlook(Found(prd, status, backlog, cycles.get), mode, order_story(status, mode))
     following = following or ahead(view)
-    state, tone = state_of(facts, following, unjudged)
     requirements = requirement_rows(facts)
     commit_list = commit_rows(facts, tuple(strangers))
+    unproven = tuple(row for row in commit_list if row.tone == "unproven")
+    state, tone = state_of(facts, following, unjudged, unproven)
     return PullPicture(
         prd=prd.id,
         path=clip(visible(prd.path), 300),
@@ -106,7 +107,9 @@ def picture(
         model=clip(plain(model), 120),
         replayed=replayed,
         figures=figures(facts, planning, limits, unjudged),
-        next=finish_of(facts, view, head, base, unjudged) if tone in SETTLED_TONES else next_step(view, following),
+        next=finish_of(facts, view, head, base, unjudged, unproven)
+        if tone in SETTLED_TONES
+        else next_step(view, following),
         ahead=following,
         check=verify_command(base, head),
         built=built(near),
@@ -122,7 +125,7 @@ def picture(
         costs=costs(facts, planning),
         stories=story_views(near),
         commits=commit_list,
-        unproven=tuple(row for row in commit_list if row.tone == "unproven"),
+        unproven=unproven,
         unjudged=unjudged,
         blocked=blocked(view, head),
         alarms=tuple(evidence((alarm,)) for alarm in alarms_of(backlog.stories, cycles.get, facts.warnings)),
@@ -141,14 +144,17 @@ def window(facts: BranchFacts) -> Backlog:
     return facts.backlog.model_copy(update={"stories": tuple(story for story in stories if story.id not in hidden)})
 
 
-def finish_of(facts: BranchFacts, view: Outlook, head: str, base: str, unjudged: int) -> NextStep:
+def finish_of(  # noqa: PLR0917 what the end depends on
+    facts: BranchFacts, view: Outlook, head: str, base: str, unjudged: int, unproven: tuple[CommitRow, ...]
+) -> NextStep:
     if unjudged:
         return changed_after(unjudged, view.found.status.state, local=view.local, head=head, base=base)
-    proved = all(facts.standing(story) is not UNPROVEN for story in facts.backlog.stories)
-    return finish(proved=proved, local=view.local, head=head, base=base)
+    if any(facts.standing(story) is UNPROVEN for story in facts.backlog.stories):
+        return prove_again(local=view.local, head=head, base=base)
+    return finish(unproven=len(unproven), local=view.local, head=head)
 
 
-def state_of(facts: BranchFacts, following: Ahead, unjudged: int) -> tuple[str, Tone]:
+def state_of(facts: BranchFacts, following: Ahead, unjudged: int, unproven: tuple[CommitRow, ...]) -> tuple[str, Tone]:
     """A story that is blocked or given up blocks nothing while another can go on."""
     standings = [facts.standing(story) for story in facts.backlog.stories]
     if BLOCKED in standings and not isinstance(following, Due):
@@ -157,7 +163,9 @@ def state_of(facts: BranchFacts, following: Ahead, unjudged: int) -> tuple[str, 
         return "In progress", "working"
     if unjudged:
         return "Changed after the last step", "unproven"
-    return ("Done, not all proven", "unproven") if UNPROVEN in standings else ("Ready for review", "proven")
+    if unproven or UNPROVEN in standings:
+        return "Done, not all proven", "unproven"
+    return "Ready for review", "proven"
 
 
 def figures(facts: BranchFacts, planning: PlanningCost, limits: SpendLimits, unjudged: int) -> tuple[Figure, ...]:
@@ -193,7 +201,7 @@ def tests_figure(facts: BranchFacts, unjudged: int) -> Iterable[Figure]:
     passing = sum(test.outcome == "passes" for test in tests)
     planned = sum(test.outcome == "fails as planned" for test in tests)
     if tests:
-        now = "passes" if passing == 1 else "pass"
+        now = "passes" if 1 in (passing, len(tests)) else "pass"
         label = f"added {named(len(tests), 'test')} {'passed at the last step' if unjudged else now}"
         yield Figure(f"{passing} of {len(tests)}", label + (f", {planned_text(planned)}" if planned else ""))
 
@@ -224,13 +232,16 @@ def shown_write(write: RefusedWrite) -> RefusedWrite:
 
 
 def costs(facts: BranchFacts, planning: PlanningCost) -> tuple[CostRow, ...]:
-    """One row for each phase over all stories, and the total."""
+    """One row for each phase over all stories, one for attempts that led to no phase, and the total."""
     steps = [step for _, step in facts.all_steps()]
     rows = [cost_row("plan", planning.spend, planning.seconds)] if planning != NO_PLANNING else []
     for phase in BOARD_PHASES:
         of_phase = [step for step in steps if step.phase is phase]
         if of_phase:
             rows.append(phase_cost(phase.value, of_phase))
+    others = [step for step in steps if step.phase not in BOARD_PHASES and step.spend.calls]
+    if others:
+        rows.append(phase_cost("given up", others))
     total = sum((step.spend for step in steps), planning.spend)
     return (*rows, cost_row("total", total, planning.seconds + sum(step.seconds for step in steps)))
 

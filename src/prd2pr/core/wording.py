@@ -72,8 +72,8 @@ def count(number: int, noun: str) -> str:
 
 
 def passing(passed: int, whole: int, noun: str) -> str:
-    """1 of 1 test passes; 1 of 3 tests passes; 2 of 3 tests pass"""
-    return f"{passed:,} of {count(whole, noun)} {'passes' if passed == 1 else 'pass'}"
+    """0 of 1 test passes; 1 of 3 tests passes; 2 of 3 tests pass"""
+    return f"{passed:,} of {count(whole, noun)} {'passes' if 1 in (passed, whole) else 'pass'}"
 
 
 # An ordinary word. What holds a slash, a dot, a digit or a hyphen is a path, a name or an id, and stays as it is.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from prd2pr.core.wording import count
 from prd2pr.errors import Prd2prError
 
 Mark = Literal["ok", "warning", "wrong", "unchecked"]
@@ -38,7 +39,7 @@ def total(checks: list[Check]) -> str:
     wrongs = sum(check.mark == "wrong" for check in checks)
     skipped = [check.name for check in checks if check.mark == "unchecked"]
     if wrongs:
-        return f"{wrongs} of {len(checks)} checks are wrong.\n"
+        return f"{wrongs} of {len(checks)} checks {'is' if wrongs == 1 else 'are'} wrong.\n"
     if skipped:
-        return f"Nothing is wrong in {len(checks) - len(skipped)} checks. Not checked: {', '.join(skipped)}.\n"
+        return f"Nothing is wrong in {count(len(checks) - len(skipped), 'check')}. Not checked: {', '.join(skipped)}.\n"
     return "Everything is ready.\n"

@@ -33,7 +33,7 @@ from prd2pr.flows.drive import drive, head_of, refuse_lost_steps, what_is_next
 from prd2pr.flows.failed_plans import failed_before, held_back, is_failed_plan, not_again, tell_failed
 from prd2pr.flows.hand_edits import refuse_hand_edits
 from prd2pr.flows.host import Host
-from prd2pr.flows.obey import obey
+from prd2pr.flows.onboarding import obeyed_on
 from prd2pr.flows.readiness import ready_head
 from prd2pr.flows.replan import prd_changed
 from prd2pr.flows.session import Session
@@ -62,6 +62,7 @@ class PrdRun:
     proofs: dict[str, Refuted | None] = field(default_factory=dict)  # of a head: what came of proving it again
     held: dict[str, frozenset[str]] = field(default_factory=dict)  # of a head: merges of the base that the suite stands
     tracking: int | None = None  # the tracking issue's number; None: not looked for yet
+    opened: bool = False  # the pull request, by this run
 
 
 def carry_on(run: PrdRun) -> Rest:
@@ -227,7 +228,7 @@ def failed(run: PrdRun, taken: Taken, problem: Prd2prError) -> Rest:
 
 def obeyed_to(run: PrdRun, taken: Taken, rest: Rest | None) -> Rest | None:
     before = head_of(run.session)
-    obeyed = obey(run.session, taken.ordered)
+    obeyed = obeyed_on(run.host, run.session, taken.ordered)
     if obeyed.answer is not None and not isinstance(obeyed.answer, Carried):
         run.inbox.answer(taken, obeyed.answer, commit_url=run.host.commit_url)
         run.refused = reason_of(obeyed.answer)
@@ -312,6 +313,7 @@ def tell(run: PrdRun, rest: Rest | None, problem: Prd2prError | None = None) -> 
     if head is None:
         return
     run.links = show(host.hub, shown(run, rest, problem))
+    run.opened = run.opened or (run.pull is None and run.links.pull is not None)
     run.pull = run.links.pull or run.pull
     listen(run)
 
@@ -385,7 +387,7 @@ def ending_of(run: PrdRun, rest: Rest) -> Ending:
         how, reason, ahead = "error", run.failed.what, run.failed.remedy
     elif refused and not run.steps and not run.changed:
         how, reason = "refused", refused
-    elif not run.asked and not run.steps:
+    elif not run.asked and not run.steps and not run.opened:
         old = how in ("waiting", "done", "budget") or (how == "blocked" and run.blocked_before)
         how = "nothing-to-do" if old else how
     step = read_step(session.git.commit_info(head).trailers) if head else None

@@ -58,7 +58,8 @@ from prd2pr.repo.store import BranchState
 
 T = TypeVar("T")
 RUN_LINK = re.compile(r"/actions/runs/\d+")
-PROVED_FIRST: tuple[Headline, ...] = ("done", "unjudged")  # said only of a branch whose claims were proved again
+# Said only of a branch whose claims were proved again.
+PROVED_FIRST: tuple[Headline, ...] = ("done", "unjudged", "partly")
 SUMMARY_BYTES = 1_000_000  # GitHub takes 1 MiB
 
 

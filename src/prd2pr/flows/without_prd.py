@@ -13,7 +13,7 @@ from prd2pr.core.records import Prd, Status
 from prd2pr.core.said.answers import Failed, NotNow
 from prd2pr.flows.drain import Inbox, Taken
 from prd2pr.flows.host import Host
-from prd2pr.flows.obey import obey
+from prd2pr.flows.onboarding import obeyed_on
 from prd2pr.flows.prd_run import reason_of
 from prd2pr.flows.subjects import Subject, Unreadable, issue_subject, may_label
 
@@ -62,7 +62,7 @@ def answered(host: Host, inbox: Inbox, issue: Issue, taken: Taken) -> Ending:
     command = taken.ordered.command
     how = NextStep(f"Give the issue the label `{host.config.labels.trigger}`, or push a PRD.")
     if command.reads:
-        answer = obey(host.open_session(prd, None), taken.ordered).answer
+        answer = obeyed_on(host, host.open_session(prd, None), taken.ordered).answer
         assert answer is not None, "what reads is answered"
         if isinstance(answer, NotNow):
             answer = replace(answer, reason=f"no PRD belongs to #{issue.number}", next=how)

@@ -108,6 +108,10 @@ def needed_text(view: StatusView, *, marker: str) -> str:
     return marked(within(text_of("needed", it=view)), marker)
 
 
+def onboarding_text(files: Sequence[str], repository: str) -> str:
+    return within(text_of("onboarding", files=files, repository=repository))
+
+
 def check_text(view: CheckView) -> str:
     return within(text_of("check", it=view))
 

@@ -407,11 +407,14 @@ class PlanShown:
 
 
 @dataclass(frozen=True)
-class Registering:
-    """`/project register`: how a repository is set up."""
+class Registered:
+    """`/project register`: what the base branch lacked, and the pull request that adds it."""
 
-    template: ClassVar[str] = "registering"
-    repository: str = ""
+    template: ClassVar[str] = "registered"
+    repository: str
+    base: str
+    files: tuple[str, ...] = ()  # none: all is there
+    pull: int = 0
 
 
 Answer = (
@@ -439,7 +442,7 @@ Answer = (
     | SprintShown
     | BacklogShown
     | PlanShown
-    | Registering
+    | Registered
 )
 
 

@@ -73,12 +73,16 @@ def diff_lines(diff: PlanDiff, shown: int = 60) -> str:
 def estimate_text(guess: Estimate) -> str:
     """$1.10 to $2.40, 20 to 35 min, 60k to 150k tokens"""
     usd = "no price known" if guess.usd_low is None or guess.usd_high is None else _range(guess.usd_low, guess.usd_high)
-    minutes = f"{guess.minutes_low} to {guess.minutes_high} min"
-    return f"{usd}, {minutes}, {tokens(guess.tokens_low)} to {tokens(guess.tokens_high)} tokens"
+    minutes = _span(str(guess.minutes_low), str(guess.minutes_high))
+    return f"{usd}, {minutes} min, {_span(tokens(guess.tokens_low), tokens(guess.tokens_high))} tokens"
 
 
 def _range(low: float, high: float) -> str:
-    return dollars(low) if dollars(low) == dollars(high) else f"{dollars(low)} to {dollars(high)}"
+    return _span(dollars(low), dollars(high))
+
+
+def _span(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
 
 
 def planned_story(story: Story, *, approved: bool = False) -> PlannedStory:

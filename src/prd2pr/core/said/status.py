@@ -29,6 +29,7 @@ Headline = Literal[
     "cancelled",
     "unproved",
     "unjudged",
+    "partly",
 ]
 
 SHOWN_REFUSALS = 3
@@ -134,7 +135,7 @@ def headline_of(
     if problem or refuted:
         return "unproved" if not problem else "cancelled" if problem.code == Stopped.code else "stopped"
     if picture.tone in ("proven", "unproven"):
-        return "unjudged" if picture.unjudged else "done"
+        return "unjudged" if picture.unjudged else "partly" if picture.tone == "unproven" else "done"
     following = picture.ahead
     if isinstance(following, Rest) and following.outcome == "blocked":
         return "blocked"
@@ -200,6 +201,7 @@ LIGHTS: dict[Headline, Light] = {
     "cancelled": "waiting",
     "unproved": "blocked",
     "unjudged": "waiting",
+    "partly": "done",
     "blocked": "blocked",
 }
 # Colours that can be told apart in the dark and by people who see no red or green; the words say the rest.

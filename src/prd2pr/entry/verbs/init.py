@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from prd2pr.config import CONFIG_PATH, DEFAULT_PRDS, load_config
+from prd2pr.config import CONFIG_PATH, load_config
 from prd2pr.entry.workflow import (
     VERIFY_PATH,
     WORKFLOW_PATH,
@@ -17,12 +18,12 @@ from prd2pr.entry.workflow import (
     workflow_text,
 )
 from prd2pr.errors import NotARepository
+from prd2pr.flows.onboarding import TEMPLATE_PATH, starting_files
 from prd2pr.flows.start import USUAL_BASES
 from prd2pr.repo.git import Git
-from prd2pr.templating import render
 
 NEXT = """Next:
-  1. copy prds/_template.md to a PRD of yours and commit all of this to {branch}
+  1. copy {template} to a PRD of yours and commit all of this to {branch}
   2. on a machine: prd2pr plan prds/YOURS.md
      on GitHub: set the secret {keys} and let Actions open pull requests (docs/github.md), then push
   3. prd2pr doctor says what is missing
@@ -42,15 +43,16 @@ def main(options: argparse.Namespace) -> int:
         if root is None:
             raise NotARepository("this is a bare repository", remedy="run prd2pr init in a checkout of it")
         branch, certain = branch_for(git)
-    place(root / CONFIG_PATH, CONFIG_PATH, lambda: render("init/prd2pr.yml.j2", {"prds": DEFAULT_PRDS}))
-    place(root / "prds/_template.md", "prds/_template.md", lambda: render("init/prd_template.md.j2", {}))
+    files = starting_files()
+    for path in files:
+        place(root / path, path, partial(files.__getitem__, path))
     config = load_config((root / CONFIG_PATH).read_text(encoding="utf-8"))
     place(root / WORKFLOW_PATH, WORKFLOW_PATH, lambda: workflow_text(config, branch, action))
     if options.verify:
         place(root / VERIFY_PATH, VERIFY_PATH, lambda: verify_workflow_text(action))
     keys = " and ".join(key_names(config)) or "of your model, if it needs one"
     sys.stdout.write("" if certain else UNCERTAIN.format(branch=branch, path=WORKFLOW_PATH))
-    sys.stdout.write(NEXT.format(branch=branch, keys=keys))
+    sys.stdout.write(NEXT.format(template=TEMPLATE_PATH, branch=branch, keys=keys))
     return 0
 
 

@@ -31,7 +31,6 @@ from prd2pr.core.said.answers import (
     Metrics,
     NotNow,
     Overview,
-    Registering,
     SprintShown,
     StateShown,
     StoryStatusShown,
@@ -101,10 +100,6 @@ def backlog_row(story: Story, approved: frozenset[str] | None) -> BacklogRow:
         depends_on=story.depends_on,
         approved=None if approved is None or story.status in SETTLED else story.id in approved,
     )
-
-
-def register(_: Asked) -> Answer:
-    return Registering()
 
 
 # --- the stories ------------------------------------------------------------------------------------------------------
@@ -236,7 +231,6 @@ READS: dict[str, Callable[[Asked], Answer]] = {
     "sprint status": show_sprint,
     "backlog view": show_backlog,
     "state": show_state,
-    "project register": register,
     "tdd status": show_story,
     "tdd overview": show_overview,
     "tdd logs": show_logs,
@@ -247,4 +241,4 @@ READS: dict[str, Callable[[Asked], Answer]] = {
     "tdd budget": show_budget,
     "tdd help": show_help,
 }
-WITHOUT_A_PLAN = frozenset({"state", "project register", "tdd explain", "tdd help"})
+WITHOUT_A_PLAN = frozenset({"state", "tdd explain", "tdd help"})

@@ -1,0 +1,50 @@
+"""`/project register`: what the base branch lacks, as one pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from github_world import GitHubWorld
+from prd2pr.flows.onboarding import BRANCH
+
+New = Callable[..., GitHubWorld]
+
+ALL = {".prd2pr.yml": "approval: plan\n", "prds/_template.md": "# A template\n"}
+
+
+def test_what_is_missing_comes_as_one_pull_request(new: New) -> None:
+    world = new()
+    register(world)
+    register(world)
+    (pull,) = world.pulls()
+    assert pull.title == "Set prd2pr up"
+    made = world.bare.git("diff", "--name-status", f"main...{BRANCH}").split("\n")
+    assert made == [f"A\t{path}" for path in sorted(pull_files(pull.body))]
+    assert all(f"#{pull.number}" in answer.body for answer in world.answers())
+
+
+def test_where_all_is_there_nothing_is_opened(new: New) -> None:
+    world = new()
+    world.push(ALL, "ada")
+    world.pending.clear()
+    register(world)
+    assert not world.pulls()
+    assert "nothing is missing on" in world.answers()[-1].body
+
+
+def test_whoever_may_only_read_sets_nothing_up(new: New) -> None:
+    world = new()
+    register(world, by="tom")
+    assert not world.pulls()
+    assert BRANCH not in world.bare.heads()
+
+
+def register(world: GitHubWorld, by: str = "ada") -> None:
+    issue = world.open_issue("Hello", "x")
+    world.pending.clear()
+    world.comment(issue.number, "/project register", by=by)
+    world.act()
+
+
+def pull_files(body: str) -> list[str]:
+    return [line.strip("- `") for line in body.splitlines() if line.startswith("- ")]
