@@ -9,13 +9,14 @@ from prd2pr.core.paths import classify_path
 from prd2pr.core.records import SETTLED, Cycle, Step
 from prd2pr.flows.attempts import Position
 from prd2pr.flows.memory import memory_of
+from prd2pr.flows.peoples_work import first_parents, step_of
 from prd2pr.flows.session import Session
 
 
 def learnt_by_story(session: Session, position: Position, cycle: Cycle, step: Step) -> tuple[Memory, ...]:
     """Of a story that is done; with the last one, of the PRD. `cycle` has the step in it."""
     prd, story = session.prd.id, position.story
-    changed = source_changes(session, cycle, step)
+    changed = source_changes(session, position, step)
     texts = source_texts(session, step.code_tree, changed)
     made = len(changed) - sum(known for known in changed.values())
     estimate = estimate_of(prd, story, cycle, step=step.n, at=step.at, created=made, modified=len(changed) - made)
@@ -44,14 +45,23 @@ def of_the_whole(
     return retrospective_of(session.prd, [*estimates, estimate], [*failures, *([failure] if failure else [])], at=at)
 
 
-def source_changes(session: Session, cycle: Cycle, step: Step) -> dict[str, bool]:
+def source_changes(session: Session, position: Position, step: Step) -> dict[str, bool]:
     """Source files that the story wrote or changed, and whether they were there before it."""
-    before = cycle.steps[0].code_tree
+    before = began_from(session, position)
     return {
         change.path: bool(change.old_blob.strip("0"))
         for change in session.git.diff(before, step.code_tree)
         if change.new_blob.strip("0") and classify_path(change.path, session.rules) is PathKind.SOURCE
     }
+
+
+def began_from(session: Session, position: Position) -> str:
+    """The code as the story's first step left it, from its commit: a tree without the state is in no other clone."""
+    for commit in first_parents(session.git, position.head):
+        step = step_of(commit)
+        if step and (step.prd, step.story, step.n) == (session.prd.id, position.story.id, 1):
+            return session.git.code_tree(commit.sha)
+    return position.code_tree
 
 
 def source_texts(session: Session, tree: str, paths: dict[str, bool]) -> dict[str, str]:
