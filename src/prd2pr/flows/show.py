@@ -182,9 +182,17 @@ def is_fresh(showing: Showing, pull: Pull, found: Comment) -> bool:
     """The status comment is the cache: it names the commit that was shown as a whole, and what was said of it.
 
     A run that nobody wants anything of then asks no further about checks and issues. Without the mark, with another
-    head or with something else to say, all is looked up and shown anew.
+    head, with something else to say or proved on another base, all is looked up and shown anew.
     """
-    return showing.seen.unasked and showing.problem is None and shown_as_whole(showing, pull) in found.body
+    marks = (shown_as_whole(showing, pull), proved_mark(showing))
+    return showing.seen.unasked and showing.problem is None and all(mark in found.body for mark in marks)
+
+
+def proved_mark(showing: Showing) -> str:
+    """Empty: what is shown is not proved as a whole, or not yet."""
+    if showing.headline not in PROVED_FIRST:
+        return ""
+    return proved_marker(showing.head, showing.seen.session.base_commit)
 
 
 def shown_as_whole(showing: Showing, pull: Pull) -> str:
@@ -294,9 +302,8 @@ def show_status(
     showing: Showing, pull: Pull, tracking: Issue | None, found: Comment | None, checked: str
 ) -> Comment | None:
     marker = status_marker(showing.prd.id)
-    proved = proved_marker(showing.head, showing.seen.session.base_commit) if showing.headline in PROVED_FIRST else ""
     whole = shown_as_whole(showing, pull) if showing.whole and not showing.notes else ""
-    marks = [marker, head_marker(showing.head), checked_marker(checked) if checked else "", proved, whole]
+    marks = [marker, head_marker(showing.head), checked_marker(checked) if checked else "", proved_mark(showing), whole]
     text = status_text(showing.view(pull, tracking), marks=[mark for mark in marks if mark])
     if found is None:
         return showing.hub.comment(pull.number, text, marker=marker)
