@@ -6,7 +6,7 @@ import ast
 import copy
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from prd2pr.core.testfacts_model import FunctionNode, parse
 
@@ -24,6 +24,8 @@ _BRANCHES = (
     ast.comprehension,
     ast.match_case,
 )
+_COUNTED = frozenset({*_BRANCHES, ast.BoolOp})
+_NAMED = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef})
 
 
 def measure(source: str) -> dict[str, int]:
@@ -84,6 +86,40 @@ def _bare(shared: ast.Module) -> str:
         ):
             node.body = node.body[1:] or [ast.Pass()]
     return ast.dump(tree)
+
+
+class FunctionMeasure(NamedTuple):
+    name: str  # with the classes and functions around it: Cart.add
+    node: FunctionNode
+    length: int
+    complexity: int
+
+
+def walk_measured(tree: ast.Module) -> tuple[list[ast.AST], list[FunctionMeasure]]:
+    """Every node, and every function as `measure` counts it, in one pass: whole repositories are read this way."""
+    nodes: list[ast.AST] = []
+    functions: list[tuple[str, FunctionNode]] = []
+    counts: list[int] = []
+    waiting: list[tuple[ast.AST, str, int]] = [(tree, "", -1)]  # with the name around it, and the function's number
+    for node, around, outer in waiting:  # grows while it is walked
+        nodes.append(node)
+        prefix, owner, kind = around, outer, node.__class__
+        if owner >= 0 and kind in _COUNTED:
+            counts[owner] += _own_branches(node)
+        if kind in _NAMED and isinstance(node, FunctionNode | ast.ClassDef):
+            prefix = f"{around}{node.name}."
+            if isinstance(node, FunctionNode):
+                owner = len(functions)
+                functions.append((around + node.name, node))
+                counts.append(1)
+        for name in kind._fields:
+            part = getattr(node, name, None)
+            if part.__class__ is list:
+                waiting += [(each, prefix, owner) for each in part if isinstance(each, ast.AST)]
+            elif isinstance(part, ast.AST) and not isinstance(part, ast.expr_context | ast.operator):
+                waiting.append((part, prefix, owner))
+    measured = zip(functions, counts, strict=True)
+    return nodes, [FunctionMeasure(name, node, _length(node), count) for (name, node), count in measured]
 
 
 def branches(source: str) -> int:
