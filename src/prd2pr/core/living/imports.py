@@ -1,0 +1,164 @@
+"""Which part of the code imports which, as it is really written."""
+
+from __future__ import annotations
+
+import posixpath
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from prd2pr.core.graph import find_cycle
+from prd2pr.core.living.languages import PYTHON
+from prd2pr.core.living.manifests import Manifest
+from prd2pr.core.living.source_file import SourceFile
+from prd2pr.core.signatures import module_name
+
+MOST_NODES = 30
+_SCRIPT_ENDINGS = (".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs")
+# Gone from or new in some version of Python: the documents are the same whichever runs this.
+_STANDARD = sys.stdlib_module_names | {
+    "aifc", "annotationlib", "asynchat", "asyncore", "audioop", "cgi", "cgitb", "chunk", "compression", "crypt",
+    "distutils", "imghdr", "imp", "lib2to3", "mailcap", "msilib", "nis", "nntplib", "ossaudiodev", "pipes", "smtpd",
+    "sndhdr", "spwd", "sunau", "telnetlib", "tomllib", "uu", "xdrlib",
+}  # fmt: skip
+
+
+class ImportGraph(NamedTuple):
+    """Parts and what each of them imports; both in order."""
+
+    edges: Mapping[str, tuple[str, ...]]
+    separator: str = "."
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return tuple(sorted(self.edges))
+
+
+class Collapsed(NamedTuple):
+    graph: ImportGraph
+    levels: int = 0  # how many parts of a name are kept; 0: all
+    more: int = 0  # nodes that are left out
+
+
+def python_imports(files: Mapping[str, SourceFile]) -> ImportGraph:
+    modules = {module_name(path): path for path in files}
+    edges: dict[str, set[str]] = {name: set() for name in modules}
+    for name, path in modules.items():
+        package = name if path.endswith("__init__.py") else name.rpartition(".")[0]
+        for written in files[path].imports:
+            target = own_module(absolute(written, package), modules)
+            if target and target != name:
+                edges[name].add(target)
+    return ImportGraph({name: tuple(sorted(edges[name])) for name in sorted(edges)})
+
+
+def absolute(written: str, package: str) -> str:
+    """`..money:Money` in `shop.cart` -> `shop.money.Money`"""
+    base, _, name = written.partition(":")
+    level = len(base) - len(base.lstrip("."))
+    base = base.lstrip(".")
+    if level:
+        parents = package.split(".") if package else []
+        kept = parents[: len(parents) - (level - 1)]
+        base = ".".join([*kept, *([base] if base else [])])
+    return ".".join(filter(None, (base, name)))
+
+
+def own_module(dotted: str, modules: Mapping[str, str]) -> str:
+    """The longest beginning of the name that is a module of the project; empty where none is."""
+    parts = dotted.split(".")
+    for end in range(len(parts), 0, -1):
+        if ".".join(parts[:end]) in modules:
+            return ".".join(parts[:end])
+    return ""
+
+
+def script_imports(files: Mapping[str, SourceFile]) -> ImportGraph:
+    """JavaScript and TypeScript: neighbours that are named by a relative path."""
+    names = {bare(path): path for path in files}
+    edges = {}
+    for name, path in sorted(names.items()):
+        wanted = (posixpath.normpath(posixpath.join(posixpath.dirname(path), each)) for each in files[path].imports)
+        found = {target for each in wanted for target in (bare(each), each, f"{each}/index") if target in names}
+        edges[name] = tuple(sorted(found - {name}))
+    return ImportGraph(edges, "/")
+
+
+def bare(path: str) -> str:
+    return next((path.removesuffix(ending) for ending in _SCRIPT_ENDINGS if path.endswith(ending)), path)
+
+
+def go_imports(files: Mapping[str, SourceFile], manifests: Iterable[Manifest]) -> ImportGraph:
+    """Packages of the module, each a directory."""
+    roots = [(each.name, posixpath.dirname(each.path)) for each in manifests if each.kind == "go.mod" and each.name]
+    packages = {posixpath.dirname(path) or "." for path in files}
+    edges: dict[str, set[str]] = {name: set() for name in packages}
+    for path, file in files.items():
+        for written in file.imports:
+            for module, root in roots:
+                if written == module or written.startswith(f"{module}/"):
+                    inner = written.removeprefix(module).strip("/")
+                    target = posixpath.normpath(posixpath.join(root, inner or "."))
+                    if target in packages and target != (posixpath.dirname(path) or "."):
+                        edges[posixpath.dirname(path) or "."].add(target)
+    return ImportGraph({name: tuple(sorted(edges[name])) for name in sorted(edges)}, "/")
+
+
+def import_graphs(code: Mapping[str, SourceFile], manifests: Iterable[Manifest]) -> Iterator[tuple[str, ImportGraph]]:
+    """One for each language whose imports are understood."""
+    by_language: dict[str, dict[str, SourceFile]] = {}
+    for path, file in code.items():
+        language = "JavaScript and TypeScript" if file.language in {"JavaScript", "TypeScript"} else file.language
+        by_language.setdefault(language, {})[path] = file
+    if PYTHON in by_language:
+        yield PYTHON, python_imports(by_language[PYTHON])
+    if "JavaScript and TypeScript" in by_language:
+        yield "JavaScript and TypeScript", script_imports(by_language["JavaScript and TypeScript"])
+    if "Go" in by_language:
+        yield "Go", go_imports(by_language["Go"], manifests)
+
+
+def collapse(graph: ImportGraph, most: int = MOST_NODES) -> Collapsed:
+    """As many levels of names as fit; a diagram of hundreds of boxes tells nobody anything."""
+    if len(graph.nodes) <= most:
+        return Collapsed(graph)
+    deepest = max(name.count(graph.separator) + 1 for name in graph.nodes)
+    for levels in range(deepest - 1, 0, -1):
+        merged = merge(graph, levels)
+        if len(merged.nodes) <= most:
+            return Collapsed(merged, levels)
+    merged = merge(graph, 1)
+    links = {name: len(merged.edges[name]) for name in merged.nodes}
+    for targets in merged.edges.values():
+        for target in targets:
+            links[target] += 1
+    kept = set(sorted(merged.nodes, key=lambda name: (-links[name], name))[:most])
+    edges = {name: tuple(each for each in merged.edges[name] if each in kept) for name in sorted(kept)}
+    return Collapsed(ImportGraph(edges, graph.separator), 1, len(merged.nodes) - most)
+
+
+def merge(graph: ImportGraph, levels: int) -> ImportGraph:
+    def short(name: str) -> str:
+        return graph.separator.join(name.split(graph.separator)[:levels])
+
+    edges: dict[str, set[str]] = {}
+    for name, targets in graph.edges.items():
+        edges.setdefault(short(name), set()).update(short(target) for target in targets)
+    return ImportGraph({name: tuple(sorted(edges[name] - {name})) for name in sorted(edges)}, graph.separator)
+
+
+def circle(graph: ImportGraph) -> tuple[str, ...]:
+    """Parts that import each other in a circle: the first that is found."""
+    return find_cycle(graph.edges)
+
+
+def libraries(files: Mapping[str, SourceFile], own: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Packages of others, each with the modules that import it."""
+    tops = {name.partition(".")[0] for name in own}
+    found: dict[str, set[str]] = {}
+    for path, file in files.items():
+        for written in file.imports:
+            top = written.partition(":")[0].partition(".")[0]
+            if top and top not in tops and top not in _STANDARD:
+                found.setdefault(top, set()).add(module_name(path))
+    return {name: tuple(sorted(found[name])) for name in sorted(found, key=str.lower)}
