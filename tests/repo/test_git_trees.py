@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -218,3 +219,35 @@ def test_a_submodule_stays_as_it_is(git: Git, tmp_path: Path) -> None:
     (tmp_path / "out" / "new.py").write_text("1\n")
     after = git.snapshot(tmp_path / "out", tree)
     assert [(change.path, change.status) for change in git.diff(tree, after)] == [("new.py", "A")]
+
+
+def test_the_checkout_as_a_tree_has_what_lies_there_and_leaves_index_and_submodules_alone(tmp_path) -> None:
+    place = tmp_path / "checkout"
+    place.mkdir()
+
+    def git(*arguments: str, cwd=place) -> str:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always")
+        return subprocess.run(
+            ["git", *identity, *arguments], cwd=cwd, check=True, capture_output=True, text=True
+        ).stdout
+
+    git("init", "-q")
+    for name in ("kept.txt", "changed.txt", "gone.txt"):
+        (place / name).write_text(name)
+    (place / ".gitignore").write_text("ignored.txt\n")
+    git("add", "-A")
+    git("commit", "-qm", "start")
+    (place / "changed.txt").write_bytes(b"other\r\n")
+    (place / "gone.txt").unlink()
+    (place / "new.txt").write_text("new")
+    (place / "ignored.txt").write_text("x")
+    inner = place / "inner"
+    inner.mkdir()
+    git("init", "-q", cwd=inner)
+    (inner / "of-another.txt").write_text("x")
+    before = git("status", "--porcelain")
+    with Git.open(place) as opened:
+        tree = opened.checkout_tree()
+        assert [entry.path for entry in opened.entries(tree)] == [".gitignore", "changed.txt", "kept.txt", "new.txt"]
+        assert opened.read(tree, "changed.txt") == b"other\r\n"
+    assert git("status", "--porcelain") == before

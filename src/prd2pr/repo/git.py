@@ -341,6 +341,15 @@ class Git:
         """What the directory holds now, as a tree; what tests leave behind and what `.gitignore` names stays out."""
         return trees.snapshot_directory(self._plain, directory, self.tree(base_tree))
 
+    def checkout_tree(self) -> str:
+        """The files of the checkout as they lie there, committed or not, as a tree; without one, what HEAD holds."""
+        head = self.tree("HEAD")
+        if self.workdir is None:
+            return head
+        # From inside of `.git`, git would see nothing of the files around it.
+        runner = GitRunner(self._plain.environment, self.workdir)
+        return trees.snapshot_directory(runner, self.workdir, head, pass_over=True)
+
     def _lines(self, tree: str) -> list[TreeLine]:
         found = self._objects.contents(tree)
         if found is None or found.kind != "tree":

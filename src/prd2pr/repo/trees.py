@@ -136,13 +136,19 @@ def export_tree(plain: GitRunner, tree: str, directory: Path, overlay: Mapping[s
         plain.out("checkout-index", "--all", "--quiet", env=env)
 
 
-def snapshot_directory(plain: GitRunner, directory: Path, base_tree: str) -> str:
-    """The directory as a tree: new, changed and deleted files against the base, as `.gitignore` files in it say."""
+def snapshot_directory(plain: GitRunner, directory: Path, base_tree: str, *, pass_over: bool = False) -> str:
+    """The directory as a tree: new, changed and deleted files against the base, as `.gitignore` files in it say.
+
+    `pass_over`: repositories inside of it, submodules too, stay as the base has them, and are not refused.
+    """
     with temporary_index() as index:
         env = {**index, **work_tree(directory)}
         plain.out("read-tree", base_tree, env=env)
         found = list_files(plain, env)
-        refuse_embedded(directory, [path for _, path in found])
+        if pass_over:
+            found = [(tag, path) for tag, path in found if not is_embedded(directory, path)]
+        else:
+            refuse_embedded(directory, [path for _, path in found])
         paths = dict.fromkeys(path for tag, path in found if tag != UNCHANGED and not is_leftover(path))
         if not paths:
             return base_tree
@@ -159,6 +165,12 @@ def list_files(plain: GitRunner, env: Mapping[str, str]) -> list[tuple[str, str]
     kinds = ("--cached", "--modified", "--deleted", "--others", "--exclude-standard")
     lines = nul_fields(plain.out("ls-files", "-z", "-t", *kinds, env=env).stdout)
     return [(line[0], line[2:]) for line in lines]
+
+
+def is_embedded(directory: Path, path: str) -> bool:
+    """A repository inside of the directory, or a file of one."""
+    parents = (path.rstrip("/"), *map(str, PurePosixPath(path).parents[:-1]))
+    return any(os.path.lexists(directory / parent / ".git") for parent in parents)
 
 
 def is_there(directory: Path, path: str) -> bool:
