@@ -9,6 +9,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Self
 
+from prd2pr.core.living.documents import living_paths
 from prd2pr.flows.gather import Gathering
 from prd2pr.repo.git import Git
 from prd2pr.runners.cache import CachedRunner
@@ -24,7 +25,9 @@ class Repository:
         subprocess.run(["git", "init", "-q", "-b", "main", str(place)], check=True)
         self.git = Git.open(place)
         self.gathering = Gathering(
-            self.git, CachedRunner(PytestRunner(self.git.export, Path(sys.executable)), kept_runs)
+            self.git,
+            CachedRunner(PytestRunner(self.git.export, Path(sys.executable)), kept_runs),
+            living_docs=living_paths("docs"),
         )
         self.head = ""
 

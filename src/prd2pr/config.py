@@ -28,9 +28,11 @@ CODE_PATTERN = r"^[A-Z]{3}\d{3}$"
 ROLE_PATTERN = r"^[a-z][a-z_]*$"
 BRANCH_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*/?$"
 LOOPBACK_PATTERN = r"^http://(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?/?$"
+DIRECTORY_PATTERN = r"^(?:\.|(?:\./)?[A-Za-z0-9_][\w-]*(?:\.[\w-]+)*(?:/[A-Za-z0-9_][\w-]*(?:\.[\w-]+)*)*/?)$"
 MOST_PAGES = 8
 PATTERN_WORDS = {
     LOOPBACK_PATTERN: "Write an address on the loopback, as in http://127.0.0.1:8000.",
+    DIRECTORY_PATTERN: "Write a directory of the repository, with `/` between its parts, as in docs or docs/living.",
     CODE_PATTERN: "Write the code of a finding: three capital letters and three digits, as in RED104.",
     ROLE_PATTERN: "Write the name of a role in small letters, as in tester.",
     BRANCH_PATTERN: "Write letters, digits, `.`, `_` and `-`, with `/` between parts, as in prd2pr/.",
@@ -165,8 +167,16 @@ class Gates(Section):
 
 
 class Docs(Section):
-    enabled: bool = Field(default=True, description="Write the living docs with each finished story.")
-    directory: NonEmpty = Field(default="docs", description="Where the living docs are written.")
+    enabled: bool = Field(
+        default=True,
+        description="Write the living docs with each finished story, in the commit that integrates it. "
+        "Text that people write outside of their marks is kept.",
+    )
+    directory: str = Field(
+        default="docs",
+        pattern=DIRECTORY_PATTERN,
+        description="Where the living docs are written; `.` is the root of the repository.",
+    )
 
 
 class Page(Section):
@@ -275,7 +285,7 @@ class Config(Section):
         description="Whether tests run in a sandbox. required: nothing is run where not all of it can be had; "
         "preferred: what can be had, and verdicts say what is missing; off: none, and verdicts say so.",
     )
-    docs: Docs = Field(default_factory=Docs, description="The living docs. Not used by this version.")
+    docs: Docs = Field(default_factory=Docs, description="The living docs.")
     page: Page = Field(default_factory=Page, description="Pictures of the project's pages with each finished story.")
     tracker: Tracker = Field(default_factory=Tracker, description="Issues for PRD and stories.")
     notify: Notify = Field(default_factory=Notify, description="Messages outside GitHub.")

@@ -12,6 +12,7 @@ from cheats.battery import Cheat, Stage
 from prd2pr.config import TestRun
 from prd2pr.core.evidence import Evidence, Verdict
 from prd2pr.core.gates import GATES, GatePolicy
+from prd2pr.core.living.documents import living_paths
 from prd2pr.core.records import HeldOut, HeldOutFile, Phase
 from prd2pr.flows.gather import Gathering, gather
 from prd2pr.flows.judge import judge
@@ -33,7 +34,8 @@ def judging(stage: Stage, kept_runs: Path) -> Judge:
     """Runs of equal trees are kept, as the product keeps them."""
     settings = TestRun(stall_seconds=6, timeout_seconds=30)
     inner = PytestRunner(stage.git.export, Path(sys.executable), settings)
-    return partial(_judge, stage, Gathering(stage.git, CachedRunner(inner, kept_runs)))
+    gathering = Gathering(stage.git, CachedRunner(inner, kept_runs), living_docs=living_paths("docs"))
+    return partial(_judge, stage, gathering)
 
 
 def _judge(stage: Stage, gathering: Gathering, cheat: Cheat) -> tuple[Evidence, Verdict]:

@@ -557,6 +557,25 @@ def test_integrated_moves_and_does_nothing_else() -> None:
     assert errors(integrated(changes=(), story_tests=(TEST,), head_run=run(result("passed")))) == {"INT103"}
 
 
+def test_integrated_may_write_living_docs_as_plain_files_at_their_own_place() -> None:
+    moved, doc = integrated().changes, change("docs/ROUTING.md", PathKind.DOCS, new_blob="d", new_mode="100644")
+
+    def found(paths: tuple[str, ...] = ("docs/ROUTING.md",), **more: Any) -> set[str]:
+        return errors(integrated(changes=(*moved, doc.model_copy(update=more)), living_docs=paths))
+
+    assert found() == set()
+    assert found(status="modified", old_blob="c", old_mode="100644") == set()
+    assert found(paths=()) == {"INT101"}, "switched off, or evidence of an older version"
+    assert found(path="docs/OTHER.md") == {"INT101"}
+    assert found(status="deleted", new_blob="", new_mode="", old_blob="c", old_mode="100644") == {"INT101"}
+    assert found(new_mode="100755") >= {"INT101"}
+    assert found(status="modified", old_blob="c", old_mode="100755") >= {"INT101"}
+    assert found(status="type_changed", old_mode="120000") >= {"INT101"}
+    assert found(new_mode="120000") >= {"INT104"}
+    for kind in set(PathKind) - {PathKind.DOCS, PathKind.OTHER, PathKind.SOURCE}:
+        assert found(kind=kind) >= {"INT101"}, kind
+
+
 def test_integrated_tests_pass_at_their_new_place() -> None:
     there = integrated().story_tests[0]
     assert errors(integrated(head_run=run())) == {"INT303"}

@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 BRANCH = "prd2pr/loyalty"
+# The state, and the documents that tell when a story was designed and how long it took.
+TIMED = (".orch-state/", "docs/DECISIONS.md", "docs/ESTIMATES.md")
 PROGRAM = [sys.executable, "-m", "prd2pr", "demo", "--dir"]
 
 
@@ -36,7 +38,7 @@ def git(directory: Path, *arguments: str) -> str:
 
 def ended(directory: Path) -> Ended:
     listing = git(directory, "ls-tree", "-r", BRANCH).splitlines()
-    code = "\n".join(line for line in listing if not line.split("\t")[1].startswith(".orch-state/"))
+    code = "\n".join(line for line in listing if not line.split("\t")[1].startswith(TIMED))
     steps = git(
         directory, "log", "--reverse", "--format=%(trailers:key=Tdd-Step,valueonly,separator=%x2C)", f"main..{BRANCH}"
     )

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from fakes.github import ACTIONS_BOT
 from fakes.github.state import Comment, Issue
 from github_world import GitHubWorld
+from kill.battery import TIMED
 from prd2pr.core.layout import PrdLayout
 
 HEX = re.compile(r"(?<![0-9a-f])[0-9a-f]{7,40}(?![0-9a-f])")
@@ -64,7 +65,7 @@ def _code(world: GitHubWorld) -> str:
     if world.branch not in world.bare.heads():
         return ""
     listing = str(world.bare.git("ls-tree", "-r", world.branch)).splitlines()
-    return "\n".join(line for line in listing if not line.split("\t")[1].startswith(".orch-state/"))
+    return "\n".join(line for line in listing if not line.split("\t")[1].startswith(TIMED))
 
 
 class _Words:

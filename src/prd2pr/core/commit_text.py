@@ -127,12 +127,19 @@ def gained(evidence: Evidence) -> str:
 
 
 def new_places(evidence: Evidence) -> list[str]:
-    return sorted({change.path.rpartition("/")[0] for change in evidence.changes if change.status == "added"})
+    """Of the tests; the living docs that come along have a place of their own."""
+    added = (change.path for change in evidence.changes if change.status == "added")
+    return sorted({path.rpartition("/")[0] for path in added if path not in evidence.living_docs})
+
+
+def docs_written(evidence: Evidence) -> int:
+    return sum(change.path in evidence.living_docs for change in evidence.changes)
 
 
 def moved(evidence: Evidence) -> str:
-    places = new_places(evidence)
-    return f"The tests now live in {', '.join(places)}.\n" if places else ""
+    places, docs = new_places(evidence), docs_written(evidence)
+    tests = f"The tests now live in {', '.join(places)}.\n" if places else ""
+    return tests + (f"{counted(docs, 'living doc')} follow{'s' if docs == 1 else ''} the code.\n" if docs else "")
 
 
 def red_outcome(evidence: Evidence) -> str:

@@ -236,6 +236,7 @@ class Evidence(Document):
     bite_before: Bite | None = None  # REFACTOR: the same of what stood there before
     parity: Parity | None = None  # REFACTOR: old code against new, given the same calls; None says "not checked"
     removal: Removal | None = None  # REFACTOR: dead code that went, with its tests
+    living_docs: tuple[str, ...] = ()  # INTEGRATED: documents that it may write, by the base's configuration
     held_out: HeldOutEvidence | None = None  # RED and GREEN; None says "not checked", never "fine"
     pages: tuple[PagePicture, ...] = ()  # INTEGRATED: pictures in the same commit; shown, and judged by nobody
 

@@ -223,11 +223,11 @@ _REFACTOR: tuple[FindingKind, ...] = (
 _INTEGRATED: tuple[FindingKind, ...] = (
     law(
         "INT101",
-        "changes something else than the place of the tests",
-        "Integration moves the story's tests and does nothing else, so that what was proved GREEN is what is "
-        "integrated.",
+        "changes something else than the place of the tests and the living docs",
+        "Integration moves the story's tests and writes the living docs, each as a plain file at its own place under "
+        "docs.directory, and does nothing else, so that what was proved GREEN is what is integrated.",
         bad="src/shop/points.py was changed",
-        good="tests/tdd/loyalty-2/test_redeem.py moved to tests/unit/loyalty-2/, and nothing else changed",
+        good="tests/tdd/loyalty-2/test_redeem.py moved to tests/unit/loyalty-2/, docs/CODEBASE_MAP.md was written",
         hint="take the change out; code changes belong to GREEN or REFACTOR.",
     ),
     law(

@@ -189,6 +189,8 @@ def sentences(evidence: Evidence) -> tuple[str, ...]:
         said.append(f"Locked files that are byte for byte what RED committed: {same} of {len(evidence.locked)}.")
     if evidence.comparison:
         said.append(comparison_sentence(evidence.comparison))
+    if written := sum(change.path in evidence.living_docs for change in evidence.changes):
+        said.append(f"Living docs written with it: {written}; they are no code, and no gate judges their words.")
     if evidence.coverage is not None:
         named = sum(bool(part.tests) for part in evidence.coverage)
         said.append(f"Acceptance criteria that a test names: {named} of {len(evidence.coverage)}.")

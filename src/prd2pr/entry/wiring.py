@@ -22,6 +22,7 @@ from prd2pr.core.crew import Crew
 from prd2pr.core.findings import UNSWITCHABLE
 from prd2pr.core.gates import GatePolicy
 from prd2pr.core.isolation import missing, remedy
+from prd2pr.core.living.documents import living_paths
 from prd2pr.core.paths import PathRules
 from prd2pr.core.prd import MAX_PRD_BYTES, decode_prd, parse_prd
 from prd2pr.core.records import Prd
@@ -176,7 +177,9 @@ def gathering_of(git: Git, config: Config, *, cached: bool, many: bool = False) 
 
 
 def _gathering(git: Git, runner: CachedRunner, config: Config) -> Gathering:
-    return Gathering(git, runner, path_rules(config), config.gates.mutants, config.gates.compare)
+    rules = path_rules(config)
+    docs = living_paths(config.docs.directory, rules) if config.docs.enabled else ()
+    return Gathering(git, runner, rules, config.gates.mutants, config.gates.compare, docs)
 
 
 def proving(git: Git, config: Config, store: Path | None, workers: int) -> list[Gathering]:

@@ -59,6 +59,7 @@ class Gathering:
     rules: PathRules = CONVENTIONS
     mutants: int = MUTANTS  # deliberate faults that are tried in a step
     compare: bool = True  # REFACTOR: old code with new
+    living_docs: tuple[str, ...] = ()  # INTEGRATED: documents that it may write
 
 
 @dataclass(frozen=True)
@@ -361,6 +362,7 @@ def _integrated(case: _Case) -> Evidence:
         comparison=compare(base, head, moved),
         base_run=summarise(base, expanded(claimed, base)),
         head_run=summarise(head, tests),
+        living_docs=case.gathering.living_docs,
     )
 
 

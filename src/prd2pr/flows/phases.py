@@ -248,7 +248,7 @@ def withheld_green(session: Session, position: Position, tree: str) -> Phased:
 
 
 def integrated(session: Session, position: Position, note: str = "") -> Phased:
-    """No model takes part: the tests move to their permanent place, and the whole suite runs there."""
+    """No model takes part: the tests move to their permanent place, the living docs follow, the whole suite runs."""
     position = replace(position, judged_from="", people=())  # it moves tests, and proves nothing else that changed
     session.progress.say("working", phase="integrated", attempt=1, what="moving the tests and running the whole suite")
     if position.story.kind in UNTESTED_KINDS:
@@ -262,10 +262,14 @@ def integrated(session: Session, position: Position, note: str = "") -> Phased:
 
 
 def promoted_tree(session: Session, position: Position) -> str:
-    updates: dict[str, bytes | BlobRef | None] = {}
+    """The tests at their permanent place, and the living docs as they will be once the story is integrated."""
+    from prd2pr.flows.living_docs import docs_of_step
+
+    moved: dict[str, BlobRef | None] = {}
     for entry in session.git.entries(position.code_tree, f"{TDD_ROOT}/{position.story.id}"):
-        updates[entry.path] = None
-        updates[promote(entry.path, position.story.id)] = BlobRef(entry.blob, entry.mode)
+        moved[entry.path] = None
+        moved[promote(entry.path, position.story.id)] = BlobRef(entry.blob, entry.mode)
+    updates = {**moved, **docs_of_step(session, position, moved)}
     return session.git.edit_tree(position.code_tree, updates) if updates else position.code_tree
 
 

@@ -258,7 +258,9 @@ def foundations(state: BranchState, story: Story) -> tuple[Foundation, ...]:
 
 def text_files(session: Session, tree: str) -> dict[str, str]:
     entries = [entry for entry in session.git.entries(tree) if entry.kind == "blob" and entry.mode != "120000"]
-    chosen = [entry for entry in entries if entry.path.endswith(TEXT_ENDINGS)][:MAX_FILES]
+    # Living docs are made from what else is there; a role that reads the code need not pay for them again.
+    made = frozenset(session.gathering.living_docs)
+    chosen = [entry for entry in entries if entry.path.endswith(TEXT_ENDINGS) and entry.path not in made][:MAX_FILES]
     contents = session.git.read_blobs(entry.blob for entry in chosen)
     return {
         entry.path: contents[entry.blob].decode("utf-8", "replace")

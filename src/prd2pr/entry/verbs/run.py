@@ -57,9 +57,10 @@ def pinned(options: argparse.Namespace) -> Prd | None:
 
 def load_publishing() -> None:
     """While models and tests are waited for: what shows the result is needed at the end, and takes a while to load."""
-    from prd2pr.flows import publish, verify  # noqa: F401
+    from prd2pr.flows import living_docs, publish, verify  # noqa: F401
     from prd2pr.forges.pull_pages import load_templates
 
+    living_docs.load_templates()
     load_templates()
 
 
@@ -71,7 +72,8 @@ def publish_pull(session: Session) -> str:
     if session.git.branch_head(session.branch) is None:
         return ""
     following = what_is_ahead(session, session.store.load(session.git.rev(session.branch)))
-    return publish(LocalForge(session.git.private), session.store, session.branch, session.limits, following)
+    forge, docs = LocalForge(session.git.private), session.gathering.living_docs
+    return publish(forge, session.store, session.branch, session.limits, following, living_docs=docs)
 
 
 def tell(session: Session, driven: Driven, page: str) -> None:

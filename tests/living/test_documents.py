@@ -1,0 +1,227 @@
+"""The documents of small repositories: what they say, and what they leave unsaid."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from living_tree import LivingTree, done, prd
+from mermaid_check import check_diagrams
+from prd2pr.core.living.documents import DOCUMENTS, living_paths
+from prd2pr.core.memory.records import Decision, EstimateRecord, Failure, Lesson, Pattern, PatternUsage, SpikeRecord
+from prd2pr.core.paths import PathRules
+from prd2pr.core.records import Design, Phase, RefusedAttempt
+
+AT = "2026-11-16T09:00:00Z"
+SHOP = {
+    "pyproject.toml": '[project]\nname = "shop"\nversion = "1"\nscripts = {shop = "shop.cli:main"}\n[tool.pytest]\n',
+    "src/shop/__init__.py": '"""A shop."""\n',
+    "src/shop/money.py": '"""Money."""\nclass Money:\n    def of(self): ...\n',
+    "src/shop/cart.py": "from shop.money import Money\nfrom . import money\nimport httpx\n\n\ndef total(): ...\n",
+    "src/shop/cli.py": "import os\nfrom .cart import total\n\n\ndef main():\n    eval(os.environ['SHOP_CODE'])\n",
+    "tests/test_cart.py": "def test_total():\n    assert True\n",
+    ".gitignore": ".env\n",
+}  # fmt: skip
+
+
+def test_an_empty_repository_gets_fourteen_documents_that_say_so(tree: LivingTree) -> None:
+    docs = tree.docs()
+    assert set(docs) == {document.name for document in DOCUMENTS}
+    assert "The repository has no files yet." in docs["CODEBASE_MAP"]
+    assert "No deployment files were found." in docs["DEPLOYMENT"]
+    assert "No pipelines were found" in docs["CI_CD"]
+    assert "No story is finished yet" in docs["ESTIMATES"]
+    assert all(check_diagrams(text) == 0 for text in docs.values())
+
+
+def test_a_python_project(tree: LivingTree) -> None:
+    docs = tree.put(SHOP).docs()
+    assert "| `money.py` | Money. | `Money` (`of`) | 3 | 1 |" in docs["CODEBASE_MAP"]
+    assert "│   ├── cart.py" in docs["CODEBASE_MAP"]
+    assert '  n0["shop.cart"]' in docs["ARCHITECTURE"] and "  n0 --> n2" in docs["ARCHITECTURE"]
+    assert "| `shop.cart` | `shop.money` | `shop.cli` |" in docs["ARCHITECTURE"]
+    assert "No imports go in a circle." in docs["ARCHITECTURE"]
+    assert "| `httpx` | `shop.cart` |" in docs["ARCHITECTURE"]
+    assert "| `shop` | `shop.cli:main` |" in docs["ARCHITECTURE"]
+    assert "[`src/shop/cli.py:6`](../src/shop/cli.py#L6)" in docs["SECURITY"] and "`eval()`" in docs["SECURITY"]
+    assert "`.gitignore` keeps `.env` out." in docs["SECURITY"]
+    assert "| `SHOP_CODE` | must be set |" in docs["INFRASTRUCTURE"]
+    assert "`python -m pytest`" in docs["RUNBOOK"]
+    assert check_diagrams(docs["ARCHITECTURE"]) == 1
+
+
+def test_imports_in_a_circle_are_named(tree: LivingTree) -> None:
+    docs = tree.put({"a.py": "import b\n", "b.py": "import a\n"}).docs()
+    assert "in a circle: `a` → `b` → `a`." in docs["ARCHITECTURE"]
+
+
+def test_a_project_in_other_languages(tree: LivingTree) -> None:
+    docs = tree.put(
+        {
+            "package.json": '{"name": "web", "version": "1.0.0", "scripts": {"test": "vitest", "start": "node ."}}',
+            "src/index.ts": "import { sell } from './shop/sell'\nexport const app = 1\napp.post('/sell', sell)\n",
+            "src/shop/sell.ts": "import { m } from './money'\nexport function sell() {}\n",
+            "src/shop/money.ts": "export const m = 1\n",
+            "src/shop/sell.test.ts": "test('x', () => {})\n",
+            "node_modules/x/index.js": "export const foreign = 1\n",
+            "tool/main.go": "package main\nfunc Run() {}\n",
+            "Makefile": "test:\n\tnpm test\n",
+        }
+    ).docs()
+    assert "| `sell.ts` |  | `sell()` | 2 |  |" in docs["CODEBASE_MAP"]
+    assert "by simple rules" in docs["CODEBASE_MAP"] and "`Run()`" in docs["CODEBASE_MAP"]
+    assert "foreign" not in docs["CODEBASE_MAP"] and "1 source file of others" in docs["CODEBASE_MAP"]
+    assert "| `src/shop/sell` | `src/shop/money` | `src/index` |" in docs["ARCHITECTURE"]
+    assert "| POST | `/sell` |" in docs["ROUTING"]
+    assert "`npm test`" in docs["RUNBOOK"] and "`npm start`" in docs["RUNBOOK"]
+    assert "There is no Python code to look through." in docs["SECURITY"]
+
+
+def worked(tree: LivingTree) -> LivingTree:
+    design = Design(summary="A function. It sells.", decisions=("Sell at once.",), source_paths=("src/shop/sell.py",))
+    refused = (RefusedAttempt(phase=Phase.GREEN, attempt=1, codes=("GRN302",), summary="it did not pass"),)
+    early, late = "2026-01-01T00:00:00Z", AT
+    return tree.work(
+        prd(),
+        done("shop-1", "Sell", design=design, refused=refused, minutes=30, estimate_minutes=10, at=early),
+        done("shop-2", "Mend", kind="bug", minutes=20, estimate_minutes=10, at=late, description="It was broken."),
+        assumptions=("Prices are whole numbers.",),
+    )
+
+
+def test_stories_are_told(tree: LivingTree) -> None:
+    docs = worked(tree).docs()
+    assert "- **Sell** (`shop-1`): A function. It sells. In `src/shop/sell.py`." in docs["ARCHITECTURE"]
+    assert "| `shop-1.1` | Sell at once. |" in docs["DECISIONS"] and "Prices are whole numbers." in docs["DECISIONS"]
+    assert "| `shop-1` | green | 1 | `GRN302` | it did not pass | a later attempt was accepted |" in docs["FAILURES"]
+    assert "2 stories were worked on; 1 of them without a refused attempt." in docs["FAILURES"]
+    assert "### Added\n\n- **A shop**\n  - Sell (`shop-1`)\n" in docs["CHANGELOG"]
+    assert "### Fixed\n\n- **A shop**\n  - Mend (`shop-2`)\n" in docs["CHANGELOG"]
+    assert "| FR-1 | shop-1 |" in docs["TRACE"] and "**No story builds:** FR-2." in docs["TRACE"]
+
+
+def test_only_the_last_ninety_days_make_the_correction_factor(tree: LivingTree) -> None:
+    text = worked(tree).docs()["ESTIMATES"]
+    assert "**Correction factor: 2.00.** On average 1 story" in text
+    assert "  bar [10.00, 10.00]\n  line [30.00, 20.00]" in text
+    assert check_diagrams(text) == 1
+
+
+def test_a_released_story_is_not_told_again(tree: LivingTree) -> None:
+    worked(tree).put(tree.render().files)
+    text = tree.docs_text("CHANGELOG")
+    released = f"{text}\n## [1.0.0] - 2026-11-17\n\n- Sell (`shop-1`)\n- `shop-22` and `my-shop-2`\n"
+    tree.put({"docs/CHANGELOG.md": released}).put(tree.render().files)
+    told = tree.docs_text("CHANGELOG")
+    generated, _, by_hand = told.partition("<!-- prd2pr:end CHANGELOG -->")
+    assert "shop-1" not in generated and "`shop-2`" in generated
+    assert by_hand == released.partition("<!-- prd2pr:end CHANGELOG -->")[2]
+
+
+def test_memory_is_told(tree: LivingTree) -> None:
+    common = {"prd": "old", "at": AT}
+    estimate = {"estimated_minutes": 10, "actual_minutes": 5, "estimated_sessions": 4, "actual_sessions": 6}
+    tree.remember(
+        Failure(id="f1", feature="Sockets", approach="Raw", why_failed="Scaling", lesson="Use a queue", **common),
+        EstimateRecord(id="e1", story="old-1", feature="Old", complexity=3, **estimate, **common),
+        EstimateRecord(id="e2", story="shop-1", feature="Own", complexity=3, **estimate, **{**common, "prd": "shop"}),
+        Lesson(id="l1", feature="Old", surprises=("It rained",), would_change=("Take a coat",), **common),
+        SpikeRecord(
+            id="s1", feature="F", question="Does it fly?", approach="Wings", result="No", viable=False, **common
+        ),
+        Decision(id="d1", story="old-1", title="Keep it", text="Keep it small.", **common),
+        Decision(id="d2", story="shop-1", title="Sell at once", text="Sell at once.", **{**common, "prd": "shop"}),
+        Pattern(id="p1", name="Small files", description="One subject.", example="src/a.py:3", **common),
+        PatternUsage(id="u1", pattern="p1", path="src/a.py", compliance=40, prd="old", at="2026-01-01T00:00:00Z"),
+        PatternUsage(id="u2", pattern="p1", path="src/a.py", compliance=80, **common),
+        PatternUsage(id="u3", pattern="p1", path="src/b.py", compliance=100, **common),
+    )
+    docs = worked(tree).docs()
+    assert "- Lesson: Use a queue" in docs["FAILURES"] and "- Next time: Take a coat" in docs["FAILURES"]
+    assert "| `old-1` Old | 3 | 10.0 | 5.0 | 0.50 | 2 |" in docs["ESTIMATES"]
+    assert docs["ESTIMATES"].count("| `shop-1` ") == 1, "what its own records say is not told twice"
+    assert "Does it fly?" in docs["DECISIONS"] and "| `old-1.1` | Keep it small. |" in docs["DECISIONS"]
+    assert docs["DECISIONS"].count("Sell at once") == 1
+    assert "- Followed to 90 % in 2 files that were looked at." in docs["PATTERNS"]
+    assert "- Least followed in: `src/a.py` (80 %)" in docs["PATTERNS"]
+
+
+def test_damaged_records_are_named_and_passed_over(tree: LivingTree) -> None:
+    worked(tree).put(
+        {
+            ".orch-state/memory/failures/bad.json": "{",
+            ".orch-state/memory/failures/newer.json": '{"schema_version": 99}',
+            ".orch-state/memory/unknown/x.json": "{}",
+            ".orch-state/prds/gone/prd.json": "[]",
+            ".orch-state/prds/shop/pipeline/security.json": "{",
+            ".orch-state/prds/shop/tdd/evidence/shop-1/2-red.json": "null",
+        }
+    )
+    problems = "\n".join(tree.render().problems)
+    assert "bad.json" in problems and "newer" in problems and "gone/prd.json" in problems and "security" in problems
+    assert "`shop-1`" in tree.docs()["CHANGELOG"]
+
+
+def test_what_the_security_role_said(tree: LivingTree) -> None:
+    worked(tree).put(
+        {
+            ".orch-state/prds/shop/pipeline/security.json": '{"risks": [{"risk": "Replay", "severity": "low"}, '
+            '{"title": "Leak", "severity": "critical", "mitigation": "Hide it"}, 3], "required_tests": ["no leak"]}',
+            ".orch-state/prds/shop/pipeline/shop-1/security.json": '{"output": {"risks": ["Bare words"]}}',
+        }
+    )
+    text = tree.docs()["SECURITY"]
+    assert text.index("| Leak | critical | shop | Hide it |") < text.index("| Replay | low | shop |  |")
+    assert "| Bare words |  | shop-1 |  |" in text and "- shop: no leak" in text
+
+
+# --- where they may stand ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("directory", ["tests/docs", "tests", ".github", ".orch-state", ".git", "../x", "/x", "a//b"])
+def test_no_document_goes_where_tests_tools_or_git_read(directory: str) -> None:
+    assert living_paths(directory) == ()
+
+
+def test_the_root_is_a_place_too() -> None:
+    assert "ARCHITECTURE.md" in living_paths(".") and len(living_paths("./docs/")) == 14
+    assert living_paths("docs", PathRules(protected=("docs",))) == ()
+    assert living_paths("docs", PathRules(tests=("docs",))) == ()
+    assert len(living_paths("docs", PathRules(source=(".",)))) == 14
+
+
+def test_links_odd_modes_and_names_that_differ_in_case_are_left_alone(tree: LivingTree) -> None:
+    from prd2pr.repo.git import BlobRef
+
+    blob = tree.git.write_blob(b"../elsewhere")
+    tree.put({"docs/architecture.md": "mine\n"})
+    odd = {"docs/ROUTING.md": BlobRef(blob, "120000"), "docs/RUNBOOK.md": BlobRef(blob, "100755")}
+    tree.tree = tree.git.edit_tree(tree.tree, odd)
+    rendered = tree.render()
+    left = {each.document.name: each.problem for each in rendered.documents if each.word == "left alone"}
+    assert set(left) == {"ARCHITECTURE", "ROUTING", "RUNBOOK"}
+    assert "docs/architecture.md differs only in case" in left["ARCHITECTURE"]
+    tree.tree = tree.git.edit_tree(tree.git.empty_tree, {"docs": BlobRef(blob, "120000")})
+    assert tree.render().files == {}
+
+
+# --- size -------------------------------------------------------------------------------------------------------------
+
+
+def test_three_thousand_files_are_quick_and_the_documents_stay_readable(tree: LivingTree) -> None:
+    text = '"""Module {n}."""\nfrom p{p} import m{m}\n\n\ndef f{n}(a):\n    return a\n'
+    tree.put({f"src/p{n % 60}/m{n}.py": text.format(n=n, p=(n + 1) % 60, m=(n + 1) % 3000) for n in range(3000)})
+    started = time.process_time()
+    cold = tree.render()
+    first = time.process_time() - started
+    started = time.process_time()
+    warm = tree.render()
+    second = time.process_time() - started
+    assert cold.files == warm.files
+    sizes = {path: len(data) for path, data in cold.files.items()}
+    assert max(sizes.values()) < 200_000, sizes
+    shown = cold.files["docs/CODEBASE_MAP.md"].decode()
+    assert "and 2,600 files more" in shown and len(shown.splitlines()) < 1500
+    assert check_diagrams(cold.files["docs/ARCHITECTURE.md"].decode()) == 1
+    assert first < 20 and second < first / 2, (first, second)

@@ -1,0 +1,76 @@
+"""A repository without a checkout, and the living docs of whatever it holds."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from prd2pr.core.codec import encode
+from prd2pr.core.layout import PrdLayout, memory_path
+from prd2pr.core.memory.records import Memory
+from prd2pr.core.records import Backlog, Cycle, CycleState, Design, Phase, Prd, RefusedAttempt, Requirement, Step, Story
+from prd2pr.flows.living_docs import Rendered, render_tree
+from prd2pr.repo.git import Git
+
+AT = "2026-11-16T09:00:00Z"
+
+
+class LivingTree:
+    def __init__(self, place: Path) -> None:
+        subprocess.run(["git", "init", "-q", str(place)], check=True)
+        self.git = Git.open(place)
+        self.tree = self.git.empty_tree
+
+    def put(self, files: Mapping[str, str | bytes | None]) -> LivingTree:
+        contents = {path: text.encode() if isinstance(text, str) else text for path, text in files.items()}
+        self.tree = self.git.edit_tree(self.tree, contents)
+        return self
+
+    def remember(self, *records: Memory) -> LivingTree:
+        return self.put({memory_path(record.kind, record.id): encode(record) for record in records})
+
+    def work(self, prd: Prd, *stories: tuple[Story, Cycle | None], assumptions: tuple[str, ...] = ()) -> LivingTree:
+        layout = PrdLayout(prd.id)
+        backlog = Backlog(stories=tuple(story for story, _ in stories), assumptions=assumptions)
+        cycles = {layout.cycle(story.id): encode(cycle) for story, cycle in stories if cycle}
+        return self.put({layout.prd: encode(prd), layout.backlog: encode(backlog), **cycles})
+
+    def render(self, directory: str = "docs") -> Rendered:
+        return render_tree(self.git, self.tree, directory)
+
+    def docs_text(self, name: str) -> str:
+        """A document as the tree has it now."""
+        return (self.git.read(self.tree, f"docs/{name}.md") or b"").decode()
+
+    def docs(self) -> dict[str, str]:
+        """By name; each is asked for once more, from the tree that holds the first answer: nothing may change."""
+        files = self.render().files
+        self.put(files)
+        assert self.render().files == {}, "rendered again, it is another"
+        return {path.rpartition("/")[2].removesuffix(".md"): data.decode() for path, data in files.items()}
+
+
+def prd(name: str = "shop", title: str = "A shop", text: str = "It sells.") -> Prd:
+    requirements = (Requirement(id="FR-1", text=text), Requirement(id="FR-2", text="Nobody builds this."))
+    return Prd(id=name, title=title, path=f"prds/{name}.md", requirements=requirements)
+
+
+def done(
+    name: str,
+    title: str = "Sell",
+    *,
+    design: Design | None = None,
+    refused: tuple[RefusedAttempt, ...] = (),
+    minutes: float = 12,
+    at: str = AT,
+    **more: object,
+) -> tuple[Story, Cycle]:
+    """A story that is integrated, with its record."""
+    story = Story(id=name, epic="E1", title=title, status="done", requirements=("FR-1",), **more)  # type: ignore[arg-type]
+    phases = (Phase.DESIGN, Phase.RED, Phase.GREEN, Phase.INTEGRATED)
+    steps = tuple(
+        Step(n=n, phase=phase, at=at, code_tree="", evidence="", seconds=minutes * 20 if n < 4 else 5)
+        for n, phase in enumerate(phases, 1)
+    )
+    return story, Cycle(story=name, state=CycleState.COMMIT, steps=steps, design=design, refused=refused)
