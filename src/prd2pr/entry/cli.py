@@ -220,6 +220,22 @@ COMMANDS: tuple[Command, ...] = (
         ),
         'prd2pr query similar-failures "send a message when points expire"',
     ),
+    Command(
+        "docs",
+        "say which living docs would change; write them into the checkout, or check that they are current",
+        "docs:main",
+        "0, or 1 where --check finds stale ones",
+        (
+            option(
+                "--write", help="write them into the checkout; text outside of their marks is kept", action="store_true"
+            ),
+            option("--check", help="change nothing; exit 1 if any is stale", action="store_true"),
+            option("--out", help="write them into this directory instead", metavar="DIR"),
+            REPO,
+            JSON,
+        ),
+        "prd2pr docs --check",
+    ),
     Command("schema", "print the JSON Schema of .prd2pr.yml", "schema:main", "0", (JSON,), "prd2pr schema"),
     Command("action", "the entry of the GitHub Action", "action:main", "0, or 1 with an annotation", (), ""),
     Command(
