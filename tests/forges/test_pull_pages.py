@@ -15,7 +15,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from fakes.pull_sample import CommitFacts, many, plan, refused_write, sample, sha
-from prd2pr.core.picture import NextStep, PullPicture
+from prd2pr.core.picture import ChangedDoc, NextStep, PullPicture
 from prd2pr.core.pr_text import BODY_LIMIT
 from prd2pr.core.records import ProjectState, Status
 from prd2pr.forges.pull_pages import LEAVE_OUT, body, page
@@ -32,6 +32,14 @@ VOID = {"meta", "br", "img", "link", "input", "hr"}
 def shown(**options: object) -> PullPicture:
     stranger = CommitFacts(sha("stranger"), "quick fix", "2026-11-16T09:09:00Z")
     return sample().picture(replayed=True, refused_writes=[refused_write()], strangers=[stranger], **options)
+
+
+def test_living_docs_that_changed_are_listed_folded() -> None:
+    docs = [ChangedDoc("docs/TRACE.md", "new"), ChangedDoc("docs/`x|.md", "changed")]
+    text, html = body(shown(docs=docs)), page(shown(docs=docs))
+    assert "<details><summary>Living docs changed (2)</summary>\n\n- `docs/TRACE.md` new\n- <code>docs/" in text
+    assert "<code>docs/TRACE.md</code> new" in html
+    assert "Living docs" not in body(shown()) + page(shown())
 
 
 def hostile() -> PullPicture:

@@ -34,6 +34,7 @@ from prd2pr.core.picture_parts import (
     BOARD_PHASES,
     LONGEST_NAME,
     NO_LIMITS,
+    ChangedDoc,
     CommitFacts,
     CommitRow,
     CostRow,
@@ -50,7 +51,16 @@ from prd2pr.core.picture_trace import requirement_rows, trace_rows, uncovered
 from prd2pr.core.records import UNTESTED_KINDS, Backlog, Cycle, Prd, Spend, Status, Step
 from prd2pr.core.wording import clip, duration, money, named, plain, token_count, visible
 
-__all__ = ["CommitFacts", "NextStep", "PlanningCost", "PullPicture", "RefusedWrite", "SpendLimits", "picture"]
+__all__ = [
+    "ChangedDoc",
+    "CommitFacts",
+    "NextStep",
+    "PlanningCost",
+    "PullPicture",
+    "RefusedWrite",
+    "SpendLimits",
+    "picture",
+]
 
 NO_PLANNING = PlanningCost()
 NO_FILES: Mapping[str, bytes] = {}
@@ -81,6 +91,7 @@ def picture(
     following: Ahead | None = None,
     unjudged: int = 0,
     files: Mapping[str, bytes] = NO_FILES,
+    docs: Iterable[ChangedDoc] = (),
 ) -> PullPicture:
     """`commits` and `proofs` by story and step; `strangers` are commits on the branch without a step: people's work.
 
@@ -129,6 +140,7 @@ def picture(
         unjudged=unjudged,
         blocked=blocked(view, head),
         alarms=tuple(evidence((alarm,)) for alarm in alarms_of(backlog.stories, cycles.get, facts.warnings)),
+        docs=tuple(ChangedDoc(visible(doc.path), doc.word) for doc in docs),
     )
 
 

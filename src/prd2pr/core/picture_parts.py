@@ -254,6 +254,12 @@ class CommitRow:
 
 
 @dataclass(frozen=True)
+class ChangedDoc:
+    path: str
+    word: str  # new, changed
+
+
+@dataclass(frozen=True)
 class PullPicture:
     prd: str
     path: str
@@ -282,6 +288,7 @@ class PullPicture:
     unproven: tuple[CommitRow, ...]
     uncovered: tuple[str, ...] = ()  # requirements that no story builds, each with why
     stories_in_all: int = 0  # the board may show fewer
+    docs: tuple[ChangedDoc, ...] = ()  # living docs that the branch has written
     unjudged: int = 0  # commits since the last step that change more than docs: what it proved is not the head's
     blocked: Blocked | None = None
     alarms: tuple[str, ...] = ()  # of the moderator

@@ -12,7 +12,7 @@ from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Proof
 from prd2pr.core.pages import digest_of, wrong_with
 from prd2pr.core.paths import CONVENTIONS, PathRules
-from prd2pr.core.picture import CommitFacts, PlanningCost, PullPicture, RefusedWrite, SpendLimits, picture
+from prd2pr.core.picture import ChangedDoc, CommitFacts, PlanningCost, PullPicture, RefusedWrite, SpendLimits, picture
 from prd2pr.core.records import Cycle, Phase, Spend
 from prd2pr.flows.peoples_work import step_of, unjudged
 from prd2pr.flows.start import start_of
@@ -27,9 +27,17 @@ REPLAY = "replay of "
 SHOWN_PICTURES = 40  # on the page: each may have some hundred kilobytes
 
 
-def publish(forge: Forge, store: StateStore, branch: str, limits: Limits, following: Ahead | None = None) -> str:
+def publish(
+    forge: Forge,
+    store: StateStore,
+    branch: str,
+    limits: Limits,
+    following: Ahead | None = None,
+    *,
+    living_docs: tuple[str, ...] = (),
+) -> str:
     """Where a person finds the pull request."""
-    made = picture_of(store, branch, limits, following=following)
+    made = picture_of(store, branch, limits, following=following, living_docs=living_docs)
     return forge.publish(
         PullRequest(title=made.title, body=body(made), head=made.head, base=made.base, page=page(made))
     )
@@ -46,6 +54,7 @@ def picture_of(
     patches: bool = True,
     rules: PathRules = CONVENTIONS,
     held: frozenset[str] = frozenset(),
+    living_docs: tuple[str, ...] = (),
 ) -> PullPicture:
     """`held`: merges of the base that were looked at, and need not be judged.
 
@@ -56,7 +65,8 @@ def picture_of(
     assert state.prd is not None, "only a planned PRD is published"
     base = start_of(git, head).commit
     cycles = {story: cycle for story in state.cycle_ids if (cycle := state.cycle(story)) is not None}
-    steps, strangers = commits_of(git, base, head, store.prd_id, patches=patches, held=held)
+    made = frozenset(living_docs)
+    steps, strangers = commits_of(git, base, head, store.prd_id, patches=patches, held=held, made=made)
     proofs = proofs_of(state, cycles)
     models = [run.model for run_id in state.run_ids() if (run := state.run(run_id)) is not None]
     return picture(
@@ -78,11 +88,31 @@ def picture_of(
         planning=planning_cost(state, cycles),
         files=pictures_of(state, proofs) if patches else {},
         unjudged=sum(commit.sha not in held for commit in unjudged(git, head, rules)),
+        docs=changed_docs(git, base, head, made),
+    )
+
+
+def changed_docs(git: Git, base: str, head: str, living_docs: frozenset[str]) -> tuple[ChangedDoc, ...]:
+    """Living docs that the branch has written, since it left its base."""
+    if not living_docs:
+        return ()
+    changes = git.diff(git.code_tree(base), git.code_tree(head))
+    return tuple(
+        ChangedDoc(change.path, "changed" if change.old_blob else "new")
+        for change in changes
+        if change.path in living_docs and change.new_blob
     )
 
 
 def commits_of(
-    git: Git, base: str, head: str, prd: str, *, patches: bool = True, held: frozenset[str] = frozenset()
+    git: Git,
+    base: str,
+    head: str,
+    prd: str,
+    *,
+    patches: bool = True,
+    held: frozenset[str] = frozenset(),
+    made: frozenset[str] = frozenset(),
 ) -> tuple[dict[tuple[str, int], CommitFacts], tuple[CommitFacts, ...]]:
     steps: dict[tuple[str, int], CommitFacts] = {}
     strangers = []
@@ -90,7 +120,7 @@ def commits_of(
     proved_with = judged_together(git, line)
     for commit in line:
         step = read_step(commit.trailers)
-        facts = commit_facts(git, before, commit, step) if patches else bare_facts(commit)
+        facts = commit_facts(git, before, commit, step, made) if patches else bare_facts(commit)
         facts = replace(facts, proved_with=proved_with.get(commit.sha, ""), base_merge=commit.sha in held)
         if step and step.prd == prd and commit.sha not in held:
             steps[step.story, step.n] = facts
@@ -116,13 +146,15 @@ def bare_facts(commit: CommitInfo) -> CommitFacts:
     return CommitFacts(commit.sha, commit.subject, commit.at)
 
 
-def commit_facts(git: Git, before: str, commit: CommitInfo, step: StepRef | None) -> CommitFacts:
-    """The diff of the code alone. A plan's diff is the PRD, which nobody needs to see twice."""
+def commit_facts(git: Git, before: str, commit: CommitInfo, step: StepRef | None, made: frozenset[str]) -> CommitFacts:
+    """The diff of the code alone. A plan's diff is the PRD, which nobody needs to see twice; living docs are `made`."""
     if step and step.phase in (Phase.PLAN, Phase.DESIGN, Phase.NOTE):
         return bare_facts(commit)
     old, new = git.code_tree(before), git.code_tree(commit.sha)
     files = tuple(change.path for change in git.diff(old, new))
-    return CommitFacts(commit.sha, commit.subject, commit.at, git.patch(old, new, limit=PATCH_BYTES), files)
+    own = tuple(path for path in files if path not in made)
+    patch = git.patch(old, new, own if len(own) < len(files) else (), limit=PATCH_BYTES) if own else ""
+    return CommitFacts(commit.sha, commit.subject, commit.at, patch, own)
 
 
 def proofs_of(state: BranchState, cycles: dict[str, Cycle]) -> dict[tuple[str, int], Proof]:

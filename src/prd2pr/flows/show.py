@@ -239,6 +239,7 @@ def pictured(session: Session, state: BranchState, *, held: frozenset[str] = fro
         rules=session.rules,
         patches=False,
         held=held,
+        living_docs=session.gathering.living_docs,
     )
 
 

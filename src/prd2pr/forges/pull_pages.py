@@ -22,6 +22,7 @@ LEAVE_OUT = {
     "built": "what was built",
     "cost": "cost by phase",
     "links": "links to commits",
+    "docs": "living docs that changed",
     "writes": "refused writes",
     "questions": "assumptions and questions",
     "refusals": "refused attempts",
