@@ -45,6 +45,46 @@ def test_a_merge_of_the_base_is_what_git_makes_of_both_and_of_nothing_else(tmp_p
         assert not takes_base_in(repo, repo.commit_info("side"), main), "no merge at all"
 
 
+def test_living_docs_that_both_sides_wrote_may_be_settled_in_a_merge_of_the_base(tmp_path: Path) -> None:
+    def git(*words: str, check: bool = True) -> None:
+        who = ("-c", "user.name=ada", "-c", "user.email=ada@example.org")
+        subprocess.run(["git", *who, *words], cwd=tmp_path, check=check, capture_output=True)
+
+    def commit(**files: str) -> None:
+        for name, text in files.items():
+            (tmp_path / f"{name}.md").write_text(text)
+        git("add", "-A")
+        git("commit", "-q", "-m", "x")
+
+    git("init", "-q", "-b", "main")
+    commit(start="x")
+    git("switch", "-q", "-c", "work")
+    commit(TRACE="ours\n", ROADMAP="ours\n")
+    git("switch", "-q", "main")
+    commit(TRACE="theirs\n")
+    git("switch", "-q", "work")
+    git("merge", "-q", "main", check=False)
+    commit(TRACE="both\n")
+    git("tag", "settled")
+    git("reset", "-q", "--hard", "settled~1")
+    git("merge", "-q", "main", check=False)
+    commit(TRACE="both\n", start="written into\n")
+    git("tag", "evil")
+    git("switch", "-q", "main")
+    commit(ROADMAP="theirs\n")
+    git("switch", "-q", "-C", "work", "settled")
+    git("merge", "-q", "main", check=False)
+    commit(ROADMAP="both\n")
+    git("tag", "other-document")
+    docs = frozenset({"TRACE.md"})
+    with Git.open(tmp_path) as repo:
+        main = repo.rev("main")
+        commits = {name: repo.commit_info(name) for name in ("settled", "evil", "other-document")}
+        found = {name: takes_base_in(repo, each, main, docs) for name, each in commits.items()}
+        assert found == {"settled": True, "evil": False, "other-document": False}
+        assert not takes_base_in(repo, commits["settled"], main), "without living docs nothing may be settled by hand"
+
+
 def test_merges_in_a_row_are_looked_at_together_and_none_may_bring_the_branchs_own_state(tmp_path: Path) -> None:
     def git(*words: str) -> None:
         who = ("-c", "user.name=ada", "-c", "user.email=ada@example.org")

@@ -126,7 +126,8 @@ class Verifier:
     def check(self, commit: CommitInfo) -> tuple[Checked, set[str]]:
         """What is so of a commit, and which commits before it are proved together with it."""
         step = read_step(commit.trailers)
-        merges = merges_to(self.git, commit, self.base) if self.base else ()
+        docs = frozenset(self.gathering.living_docs)
+        merges = merges_to(self.git, commit, self.base, docs) if self.base else ()
         if merges:
             return self.base_merged(merges)
         if step is None:

@@ -183,10 +183,16 @@ class Git:
             raise git_failed(("merge-base", a, b), output)
         return output.text or None
 
-    def merged_tree(self, ours: str, theirs: str) -> str | None:
-        """What git itself makes of two commits; None: they conflict, or this git cannot tell (before 2.38)."""
-        output = self._plain.run("merge-tree", "--write-tree", "--no-messages", ours, theirs)
-        return output.text if output.status == 0 else None
+    def merged_tree(self, ours: str, theirs: str, besides: frozenset[str] = frozenset()) -> str | None:
+        """What git itself makes of two commits; None: they conflict, or this git cannot tell (before 2.38).
+
+        `besides`: files that may conflict; the tree has git's own marks in them.
+        """
+        output = self._plain.run("merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", ours, theirs)
+        if output.status > 1:
+            return None
+        tree, *conflicting = nul_fields(output.stdout)
+        return tree if besides.issuperset(filter(None, conflicting)) else None
 
     def is_ancestor(self, ancestor: str, descendant: str) -> bool:
         arguments = ("merge-base", "--is-ancestor", "--end-of-options", ancestor, descendant)
