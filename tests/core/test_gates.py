@@ -560,12 +560,19 @@ def test_integrated_moves_and_does_nothing_else() -> None:
 def test_integrated_may_write_living_docs_as_plain_files_at_their_own_place() -> None:
     moved, doc = integrated().changes, change("docs/ROUTING.md", PathKind.DOCS, new_blob="d", new_mode="100644")
 
-    def found(paths: tuple[str, ...] = ("docs/ROUTING.md",), **more: Any) -> set[str]:
-        return errors(integrated(changes=(*moved, doc.model_copy(update=more)), living_docs=paths))
+    def seen(rendered: dict[str, str], by: str = "", **more: Any) -> Evidence:
+        changes = (*moved, doc.model_copy(update=more))
+        return integrated(changes=changes, living_docs=rendered, docs_made_by=by)
+
+    def found(rendered: dict[str, str] | None = None, **more: Any) -> set[str]:
+        return errors(seen({"docs/ROUTING.md": "d"} if rendered is None else rendered, **more))
 
     assert found() == set()
     assert found(status="modified", old_blob="c", old_mode="100644") == set()
-    assert found(paths=()) == {"INT101"}, "switched off, or evidence of an older version"
+    assert found(rendered={}) == {"INT101"}, "switched off, or evidence of an older version"
+    assert found(rendered={"docs/ROUTING.md": "e"}) == {"INT105"}, "not the bytes that are rendered"
+    verdict = GATES[Phase.INTEGRATED](seen({"docs/ROUTING.md": "d"}, by="0.9.0"), GatePolicy())
+    assert verdict.accepted and [each.code for each in verdict.findings] == ["INT106"]
     assert found(path="docs/OTHER.md") == {"INT101"}
     assert found(status="deleted", new_blob="", new_mode="", old_blob="c", old_mode="100644") == {"INT101"}
     assert found(new_mode="100755") >= {"INT101"}

@@ -236,7 +236,8 @@ class Evidence(Document):
     bite_before: Bite | None = None  # REFACTOR: the same of what stood there before
     parity: Parity | None = None  # REFACTOR: old code against new, given the same calls; None says "not checked"
     removal: Removal | None = None  # REFACTOR: dead code that went, with its tests
-    living_docs: tuple[str, ...] = ()  # INTEGRATED: documents that it may write, by the base's configuration
+    living_docs: dict[str, str] = Field(default_factory=dict)  # INTEGRATED: path -> blob, as they are rendered
+    docs_made_by: str = ""  # another version of prd2pr that wrote them: here they cannot be rendered as they were
     held_out: HeldOutEvidence | None = None  # RED and GREEN; None says "not checked", never "fine"
     pages: tuple[PagePicture, ...] = ()  # INTEGRATED: pictures in the same commit; shown, and judged by nobody
 

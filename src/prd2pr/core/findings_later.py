@@ -225,7 +225,7 @@ _INTEGRATED: tuple[FindingKind, ...] = (
         "INT101",
         "changes something else than the place of the tests and the living docs",
         "Integration moves the story's tests and writes the living docs, each as a plain file at its own place under "
-        "docs.directory, and does nothing else, so that what was proved GREEN is what is integrated.",
+        "docs.directory. It does nothing else, so that what was proved GREEN is what is integrated.",
         bad="src/shop/points.py was changed",
         good="tests/tdd/loyalty-2/test_redeem.py moved to tests/unit/loyalty-2/, docs/CODEBASE_MAP.md was written",
         hint="take the change out; code changes belong to GREEN or REFACTOR.",
@@ -253,6 +253,24 @@ _INTEGRATED: tuple[FindingKind, ...] = (
         bad="tests/unit/loyalty-2/data is a link",
         good="tests/unit/loyalty-2/data/rates.csv, an ordinary file",
         hint="move the file itself.",
+    ),
+    law(
+        "INT105",
+        "a living doc says something else than is rendered",
+        "Living docs are made from code and records alone. They are rendered again, and have to be the same byte for "
+        "byte. Otherwise anything could be put into them without a gate.",
+        bad="docs/RUNBOOK.md tells to run a program that the repository does not name",
+        good="docs/RUNBOOK.md is what `prd2pr docs` makes of this tree",
+        hint="leave the generated part to prd2pr; your words go above or below its marks, in a commit of their own.",
+    ),
+    advice(
+        "INT106",
+        "a living doc was rendered by another version",
+        "Versions word their documents differently, so this one cannot render it again byte for byte. It was seen that "
+        "it is a plain file at its own place, and that the text around its marks is what it was.",
+        bad="docs/RUNBOOK.md was written by prd2pr 0.9.0",
+        good="docs/RUNBOOK.md was written by the version that verifies it",
+        hint="read it, or verify with the version that is named.",
     ),
     law(
         "INT302",

@@ -14,7 +14,16 @@ from prd2pr.core.parity.record import Parity
 
 SEEN = ("changes", "story_tests", "planned", "comparison", "pre_implemented")
 # What another version may read in another way from the same files.
-READ = ("locked", "declared", "coverage", "signatures_before", "signatures_after", "improvement", "removal")
+READ = (
+    "locked",
+    "declared",
+    "coverage",
+    "signatures_before",
+    "signatures_after",
+    "improvement",
+    "removal",
+    "living_docs",
+)
 RUNS = ("base_run", "head_run", "repeat_run")
 # Not the sandbox: another machine has another one, and nobody can prove afterwards what the first one had.
 COUNTS = ("collected", "passed", "failed", "errors", "skipped", "honest", "ids_digest")

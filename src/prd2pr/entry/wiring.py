@@ -179,7 +179,7 @@ def gathering_of(git: Git, config: Config, *, cached: bool, many: bool = False) 
 def _gathering(git: Git, runner: CachedRunner, config: Config) -> Gathering:
     rules = path_rules(config)
     docs = living_paths(config.docs.directory, rules) if config.docs.enabled else ()
-    return Gathering(git, runner, rules, config.gates.mutants, config.gates.compare, docs)
+    return Gathering(git, runner, rules, config.gates.mutants, config.gates.compare, docs, config.docs.directory)
 
 
 def proving(git: Git, config: Config, store: Path | None, workers: int) -> list[Gathering]:

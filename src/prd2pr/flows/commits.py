@@ -21,7 +21,7 @@ from prd2pr.errors import SecretFound
 from prd2pr.flows.attempts import Position, refused_records, refused_writes, step_seconds, step_spend
 from prd2pr.flows.containment import with_circuits
 from prd2pr.flows.held_out import put_aside
-from prd2pr.flows.learning import learnt_by_block, learnt_by_story
+from prd2pr.flows.learning import learnt_by_block
 from prd2pr.flows.ledger import carried, inherited, spent
 from prd2pr.flows.memory import with_memory
 from prd2pr.flows.pages import pictured
@@ -192,7 +192,7 @@ def tree_with_prd(session: Session, code_tree: str) -> str:
 
 
 def commit_crossing(session: Session, position: Position, crossing: Crossing, seconds: float) -> str:
-    at = session.clock.now()
+    at = crossing.at or session.clock.now()
     n = len(position.cycle.steps) + 1
     pages = pictured(session, position, crossing.phase, crossing.judged.code_tree)
     evidence = crossing.judged.evidence.model_copy(
@@ -221,8 +221,7 @@ def commit_crossing(session: Session, position: Position, crossing: Crossing, se
     cycle = advance.advance(position.cycle, crossed_of(session, position, crossing, step, evidence))
     session.log.add(at, "crossed", story=position.story.id, phase=crossing.phase.value, attempts=step.attempts)
     change = pages.added_to(story_change(session, position, cycle, crossing.phase, at))
-    if crossing.phase is Phase.INTEGRATED:
-        change = with_memory(change, learnt_by_story(session, position, cycle, step))
+    change = with_memory(change, crossing.learnt)
     sha = land(session, landing, change)
     session.progress.say(
         "phase",

@@ -41,7 +41,7 @@ from prd2pr.flows.parity import holding_tests, start_comparison
 from prd2pr.flows.removals import removal_in
 from prd2pr.flows.shadows import shadowing_modules
 from prd2pr.flows.stand_ins import indifferent_facts
-from prd2pr.flows.story_context import StoryContext
+from prd2pr.flows.story_context import NO_DOCS, DocsRendered, StoryContext
 from prd2pr.flows.unsteady import without_unsteady
 from prd2pr.ports import RunRequest, TestRunner
 from prd2pr.repo.git import Git
@@ -59,7 +59,8 @@ class Gathering:
     rules: PathRules = CONVENTIONS
     mutants: int = MUTANTS  # deliberate faults that are tried in a step
     compare: bool = True  # REFACTOR: old code with new
-    living_docs: tuple[str, ...] = ()  # INTEGRATED: documents that it may write
+    living_docs: tuple[str, ...] = ()  # where living docs may be written
+    docs_directory: str = "docs"
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ class _Case:
     pair: Pair
     story: StoryContext | None
     base: str
+    docs: DocsRendered
 
     @cached_property
     def base_report(self) -> RunReport:
@@ -128,13 +130,17 @@ def gather(
     head: str,
     *,
     story: StoryContext | None = None,
+    docs: DocsRendered = NO_DOCS,
     with_state: bool = False,
 ) -> Evidence:
-    """`base` and `head` are commits or trees. `with_state`: changes under `.orch-state/` count as changes."""
+    """`base` and `head` are commits or trees. `docs`: what INTEGRATED has to write into living docs, if anything.
+
+    `with_state`: changes under `.orch-state/` count as changes.
+    """
     if phase not in _GATHERERS:
         raise UsageProblem(f"{phase.value} has no gate", where="gate", remedy="name red, green, refactor or integrated")
     pair = pair_of(gathering.git, gathering.rules, base, head, with_state=with_state)
-    case = _Case(gathering, phase, pair, story, base)
+    case = _Case(gathering, phase, pair, story, base, docs)
     if phase is Phase.GREEN and story and story.pre_implemented:
         return _red(case).model_copy(update={"pre_implemented": True})
     if phase in (Phase.RED, Phase.GREEN) and story and story.held_out is not None:
@@ -362,7 +368,8 @@ def _integrated(case: _Case) -> Evidence:
         comparison=compare(base, head, moved),
         base_run=summarise(base, expanded(claimed, base)),
         head_run=summarise(head, tests),
-        living_docs=case.gathering.living_docs,
+        living_docs=dict(case.docs.blobs),
+        docs_made_by=case.docs.made_by,
     )
 
 

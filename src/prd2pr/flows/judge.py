@@ -6,14 +6,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from prd2pr.core.bite.record import Bite
-from prd2pr.core.commit_message import read_step
+from prd2pr.core.commit_message import StepRef, read_step
 from prd2pr.core.evidence import Evidence, Finding, RunSummary, Verdict
 from prd2pr.core.gates import GATES, GatePolicy
 from prd2pr.core.layout import PRDS
 from prd2pr.core.records import Cycle, Phase
 from prd2pr.errors import UsageProblem
 from prd2pr.flows.gather import Gathering, gather
-from prd2pr.flows.story_context import StoryContext
+from prd2pr.flows.living_cache import FactsCache
+from prd2pr.flows.living_claims import docs_between, docs_of_claim
+from prd2pr.flows.story_context import NO_DOCS, DocsRendered, StoryContext
+from prd2pr.flows.verify import claim_of
 from prd2pr.repo.git import Git
 from prd2pr.repo.store import StateStore
 
@@ -25,8 +28,18 @@ def judge(  # noqa: PLR0917 the words of the command line, in their order
     git = gathering.git
     base, head = git.rev(base), git.rev(head)
     context = story_context(git, story, (base, head)) if story else None
-    evidence = gather(gathering, phase, base, head, story=context, with_state=not _is_step(git, head))
+    step = _step(git, head)
+    docs = _docs(gathering, base, head, step) if phase is Phase.INTEGRATED else NO_DOCS
+    evidence = gather(gathering, phase, base, head, story=context, docs=docs, with_state=step is None)
     return evidence, GATES[phase](evidence, policy)
+
+
+def _docs(gathering: Gathering, base: str, head: str, step: StepRef | None) -> DocsRendered:
+    """A step's documents were rendered before it; anybody else's say what is there with the commit."""
+    info = gathering.git.commit_info(head)
+    if step is not None and info.parents == (base,):
+        return docs_of_claim(gathering, claim_of(gathering.git, info, step), FactsCache())
+    return docs_between(gathering, base, head)
 
 
 def story_context(git: Git, story: str, commits: Iterable[str]) -> StoryContext | None:
@@ -57,10 +70,10 @@ def _prds(git: Git, commit: str) -> list[str]:
     return sorted({path.split("/")[0] for path in paths if "/" in path})
 
 
-def _is_step(git: Git, commit: str) -> bool:
+def _step(git: Git, commit: str) -> StepRef | None:
     """The bot's own commits carry state with every step; in anybody else's it does not belong."""
     (info,) = git.log(f"{commit}^!") or (None,)
-    return info is not None and read_step(info.trailers) is not None
+    return read_step(info.trailers) if info else None
 
 
 def gate_json(evidence: Evidence, verdict: Verdict) -> dict[str, Any]:

@@ -7,15 +7,21 @@ from prd2pr.core.memory.makers import decisions_of, estimate_of, failure_of, ret
 from prd2pr.core.memory.records import EstimateRecord, Failure, Memory
 from prd2pr.core.paths import classify_path
 from prd2pr.core.records import SETTLED, Cycle, Step
-from prd2pr.flows.attempts import Position
+from prd2pr.flows.attempts import Position, refused_records
 from prd2pr.flows.memory import memory_of
 from prd2pr.flows.peoples_work import first_parents, step_of
 from prd2pr.flows.session import Session
 
 
-def learnt_by_story(session: Session, position: Position, cycle: Cycle, step: Step) -> tuple[Memory, ...]:
-    """Of a story that is done; with the last one, of the PRD. `cycle` has the step in it."""
+def learnt_by_story(session: Session, position: Position, step: Step) -> tuple[Memory, ...]:
+    """Of a story that is done once `step`, its integration, is accepted; with the last one, of the PRD.
+
+    Made before the gate judges, since the living docs tell it too: of the integration no more is known than that it
+    comes, and the last run of the suite is not counted among the story's minutes.
+    """
     prd, story = session.prd.id, position.story
+    refused = (*position.cycle.refused, *refused_records(session, position))
+    cycle = position.cycle.model_copy(update={"steps": (*position.cycle.steps, step), "refused": refused})
     changed = source_changes(session, position, step)
     texts = source_texts(session, step.code_tree, changed)
     made = len(changed) - sum(known for known in changed.values())

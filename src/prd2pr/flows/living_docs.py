@@ -59,6 +59,7 @@ class Ground:
     known: BranchState | None = None  # the state of one PRD, where it was read already
     own: Sequence[Memory] = ()  # records that come with the very commit that the documents are for
     elsewhere: bool = False  # they are not put into the tree, so nothing there can be in their way
+    cache: FactsCache | None = None  # where it is not the repository's own
 
     def mode(self, path: str) -> str:
         return self.files[path].mode if path in self.files else ""
@@ -118,9 +119,10 @@ class Rendered:
 
 
 def docs_of_step(
-    session: Session, position: Position, moved: Mapping[str, BlobRef | None], own: Sequence[Memory] = ()
+    session: Session, position: Position, moved: Mapping[str, BlobRef | None], own: Sequence[Memory]
 ) -> dict[str, bytes]:
-    """What INTEGRATED adds to its tree. `moved`: what it changes besides, as updates of the tree."""
+    """What INTEGRATED adds to its tree. `moved`: what it changes besides, as updates of the tree. `own`: what it
+    remembers, which is in the same commit."""
     if not session.config.docs.enabled:
         return {}
     files = code_files(session.git, position.code_tree)
@@ -160,7 +162,7 @@ def render_docs(ground: Ground, integrating: Integrating | None = None) -> Rende
     places = {document: doc_path(ground.directory, document) for document in DOCUMENTS}
     blocked = {} if ground.elsewhere else blocked_places(places, ground)
     existing = existing_texts(ground, [path for document, path in places.items() if document not in blocked])
-    cache = FactsCache(ground.git.private)
+    cache = ground.cache or FactsCache(ground.git.private)
     reader = StateReader(ground.git, ground.state_tree, cache, ground.known)
     facts = LivingFacts(
         repository_of(ground, frozenset(places.values()), cache),

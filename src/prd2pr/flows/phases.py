@@ -9,6 +9,7 @@ from prd2pr.agents.answers import WorkReport
 from prd2pr.agents.roles import ARCHITECT, BUILDER, FUSED, REFACTORER, TESTER, Role
 from prd2pr.core.evidence import Evidence, PathKind, Verdict
 from prd2pr.core.gates import GATES
+from prd2pr.core.memory.records import Memory
 from prd2pr.core.paths import TDD_ROOT, classify_path, promote
 from prd2pr.core.policy import policy_for
 from prd2pr.core.records import (
@@ -20,6 +21,7 @@ from prd2pr.core.records import (
     Design,
     HeldOut,
     Phase,
+    Step,
 )
 from prd2pr.flows.attempts import (
     Judged,
@@ -29,12 +31,15 @@ from prd2pr.flows.attempts import (
     earlier_attempts,
     note_refusal,
     oscillates,
+    step_seconds,
+    step_spend,
     work_once,
 )
 from prd2pr.flows.gather import gather
 from prd2pr.flows.held_out import NONE_HELD_OUT, taken_out, unseen_example
+from prd2pr.flows.learning import learnt_by_story
 from prd2pr.flows.session import Session
-from prd2pr.flows.story_context import StoryContext
+from prd2pr.flows.story_context import NO_DOCS, DocsRendered, StoryContext
 from prd2pr.flows.workbench import Assignment, Work, do_work
 from prd2pr.repo.git import BlobRef
 
@@ -50,6 +55,8 @@ class Crossing:
     design: Design | None = None
     note: str = ""
     withheld: str = ""
+    at: str = ""  # the moment that what was learnt tells of
+    learnt: tuple[Memory, ...] = ()
 
 
 Phased = Crossing | Stuck
@@ -198,6 +205,7 @@ def judge_tree(
     *,
     pre_implemented: bool = False,
     examples: HeldOut = NONE_HELD_OUT,
+    docs: DocsRendered = NO_DOCS,
 ) -> Judged:
     """`examples`: held out by RED. GREEN takes them from the record, and its tree ends with them in it."""
     context = StoryContext.of(
@@ -205,7 +213,7 @@ def judge_tree(
     )
     if phase is Phase.RED:
         context = replace(context, held_out=examples if session.config.gates.held_out else None)
-    evidence = gather(session.gathering, phase, position.base_tree, tree, story=context)
+    evidence = gather(session.gathering, phase, position.base_tree, tree, story=context, docs=docs)
     return Judged(evidence.head_tree, evidence, GATES[phase](evidence, session.policy), 1, work_tree=tree)
 
 
@@ -253,24 +261,53 @@ def integrated(session: Session, position: Position, note: str = "") -> Phased:
     session.progress.say("working", phase="integrated", attempt=1, what="moving the tests and running the whole suite")
     if position.story.kind in UNTESTED_KINDS:
         note = f"kind {position.story.kind}: no tests asked for"
-    tree = promoted_tree(session, position)
-    judged = judge_tree(session, position, Phase.INTEGRATED, tree, note)
+    to_come = integration(session, position, note)
+    judged = judge_tree(session, position, Phase.INTEGRATED, to_come.tree, note, docs=to_come.docs)
     if judged.verdict.accepted:
-        return Crossing(Phase.INTEGRATED, judged, note=note)
+        return Crossing(Phase.INTEGRATED, judged, note=note, at=to_come.at, learnt=to_come.learnt)
     note_refusal(session, position, judged, 1)
     return Stuck(f"integration was refused by {', '.join(sorted({f.code for f in judged.verdict.errors}))}")
 
 
-def promoted_tree(session: Session, position: Position) -> str:
+@dataclass(frozen=True)
+class Integration:
+    """What is about to be judged: the tree, the documents in it, and what the story has taught."""
+
+    tree: str
+    docs: DocsRendered
+    at: str
+    learnt: tuple[Memory, ...]
+
+
+def integration(session: Session, position: Position, note: str) -> Integration:
     """The tests at their permanent place, and the living docs as they will be once the story is integrated."""
     from prd2pr.flows.living_docs import docs_of_step
 
+    git, at, moved = session.git, session.clock.now(), moved_tests(session, position)
+    step = Step(
+        n=len(position.cycle.steps) + 1,
+        phase=Phase.INTEGRATED,
+        at=at,
+        code_tree=position.code_tree,  # its source is what it will be
+        evidence="",
+        seconds=step_seconds(session, position),
+        spend=step_spend(session, position),
+        note=note,
+    )
+    learnt = learnt_by_story(session, position, step)
+    docs = docs_of_step(session, position, moved, learnt)
+    updates = {**moved, **docs}
+    tree = git.edit_tree(position.code_tree, updates) if updates else position.code_tree
+    blobs = {entry.path: entry.blob for entry in git.entries(tree) if entry.path in docs}
+    return Integration(tree, DocsRendered(blobs), at, learnt)
+
+
+def moved_tests(session: Session, position: Position) -> dict[str, BlobRef | None]:
     moved: dict[str, BlobRef | None] = {}
     for entry in session.git.entries(position.code_tree, f"{TDD_ROOT}/{position.story.id}"):
         moved[entry.path] = None
         moved[promote(entry.path, position.story.id)] = BlobRef(entry.blob, entry.mode)
-    updates = {**moved, **docs_of_step(session, position, moved)}
-    return session.git.edit_tree(position.code_tree, updates) if updates else position.code_tree
+    return moved
 
 
 PHASES: dict[Phase, Callable[[Session, Position], Phased]] = {

@@ -1,4 +1,4 @@
-"""What gathering is told of the story that a step is about."""
+"""What gathering is told of the story that a step is about, and of the documents that come with it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,17 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from prd2pr.core.records import UNTESTED_KINDS, Cycle, HeldOut, PlannedSymbol, Story, StoryKind
+
+
+@dataclass(frozen=True)
+class DocsRendered:
+    """Living docs that a step changes, as they have to be after it."""
+
+    blobs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # by path
+    made_by: str = ""  # another version, whose words this one cannot render
+
+
+NO_DOCS = DocsRendered()
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ A commit is judged from itself and its parents alone, so steps can be proved sid
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from prd2pr.core.advance import Crossed, advance
 from prd2pr.core.checked import DRAFT, Checked
@@ -29,9 +29,11 @@ from prd2pr.flows.claims import Claim, error, record_findings
 from prd2pr.flows.decided_claims import decision_of
 from prd2pr.flows.gather import Gathering, gather
 from prd2pr.flows.held_out import waiting
+from prd2pr.flows.living_cache import FactsCache
+from prd2pr.flows.living_claims import docs_of_claim
 from prd2pr.flows.peoples_work import step_of
 from prd2pr.flows.side_by_side import side_by_side
-from prd2pr.flows.story_context import StoryContext
+from prd2pr.flows.story_context import NO_DOCS, StoryContext
 from prd2pr.flows.undoing import Undoing, undoing
 from prd2pr.repo.git import CommitInfo, Git
 from prd2pr.repo.store import StateStore
@@ -96,6 +98,7 @@ class Verifier:
     on_checked: Callable[[Checked], None]
     beside: tuple[Gathering, ...] = ()  # one for each further worker, since a runner serves one run at a time
     base: str = ""  # where the range begins: what lies before it needs no proof
+    read_before: FactsCache = field(default_factory=FactsCache)  # what source files say, for the living docs
 
     def verify(self, base: str, head: str) -> list[Checked]:
         """Every commit of the range: steps along first parents, and all that a merge brought in beside them."""
@@ -179,7 +182,12 @@ class Verifier:
         )
         if claim.step.phase is Phase.RED:
             context = replace(context, held_out=self.held_out(claim, said))
-        evidence = gather(self.gathering, claim.step.phase, claim.judged_from, claim.head_tree, story=context)
+        docs = NO_DOCS
+        if claim.step.phase is Phase.INTEGRATED:
+            docs = docs_of_claim(self.gathering, claim, self.read_before)
+        evidence = gather(
+            self.gathering, claim.step.phase, claim.judged_from, claim.head_tree, story=context, docs=docs
+        )
         return evidence, GATES[claim.step.phase](evidence, self.policy)
 
     def held_out(self, claim: Claim, said: Evidence) -> HeldOut | None:

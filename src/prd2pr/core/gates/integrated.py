@@ -15,7 +15,7 @@ from prd2pr.core.gates.common import (
     results_of,
     settle,
 )
-from prd2pr.core.living.documents import is_living
+from prd2pr.core.living.documents import is_plainly_written
 from prd2pr.core.paths import TDD_ROOT, promote
 from prd2pr.core.records import Phase
 
@@ -35,7 +35,6 @@ def _findings(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
 
 def _moves(evidence: Evidence) -> Iterator[Finding]:
     """Every change is one half of a move: gone here, the very same blob there; or a living doc that was written."""
-    living = frozenset(evidence.living_docs)
     added = {change.path: change for change in evidence.changes if change.status == "added"}
     gone = [change for change in evidence.changes if change.status == "deleted"]
     targets: set[str] = set()
@@ -51,9 +50,20 @@ def _moves(evidence: Evidence) -> Iterator[Finding]:
             if added[target].new_blob != change.old_blob:
                 yield finding("INT102", f"is not what `{change.path}` was", path=target)
     for change in evidence.changes:
-        if change.status != "deleted" and change.path not in targets and not is_living(change, living):
-            what = f"was {change.status.replace('_', ' ')}; integration only moves tests and writes the living docs"
-            yield finding("INT101", what, path=change.path)
+        if change.status != "deleted" and change.path not in targets:
+            yield from _written(evidence, change)
+
+
+def _written(evidence: Evidence, change: Change) -> Iterator[Finding]:
+    """Besides the moves there are the living docs, each exactly as it is rendered."""
+    if change.path not in evidence.living_docs or not is_plainly_written(change):
+        what = f"was {change.status.replace('_', ' ')}; integration only moves tests and writes the living docs"
+        yield finding("INT101", what, path=change.path)
+    elif change.new_blob != evidence.living_docs[change.path]:
+        yield finding("INT105", "is not what code and records are rendered to", path=change.path)
+    elif evidence.docs_made_by:
+        what = f"was written by prd2pr {evidence.docs_made_by}; only that text around its marks was kept could be seen"
+        yield finding("INT106", what, path=change.path)
 
 
 def _target(change: Change, added: dict[str, Change], story: str) -> str | None:

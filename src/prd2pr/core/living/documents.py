@@ -56,8 +56,7 @@ def living_paths(directory: str, rules: PathRules = CONVENTIONS) -> tuple[str, .
     return tuple(path for path in paths if not path_problem(path) and classify_path(path, rules) in _OPEN_KINDS)
 
 
-def is_living(change: Change, paths: frozenset[str]) -> bool:
-    """A document was written, as a plain file at its own place, and nothing else became of it."""
+def is_plainly_written(change: Change) -> bool:
+    """As a plain file that people read, and nothing else became of it."""
     plain = change.new_mode == PLAIN_FILE and change.old_mode in {"", PLAIN_FILE}
-    written = change.status in {"added", "modified"} and bool(change.new_blob)
-    return change.path in paths and change.kind in _OPEN_KINDS and plain and written
+    return change.kind in _OPEN_KINDS and plain and change.status in {"added", "modified"}

@@ -73,5 +73,18 @@ def written_by_people(document: LivingDocument, existing: bytes | None) -> str:
     return kept.decode("utf-8", "replace")
 
 
+def keeps_words(document: LivingDocument, before: bytes | None, after: bytes) -> bool:
+    """Whether only the generated part was written, whatever it says."""
+    if problem_of(document, after) or not _MARK.search(after):
+        return False
+    if not before:
+        return True
+    if _MARK.search(before):
+        return not problem_of(document, before) and written_by_people(document, before) == written_by_people(
+            document, after
+        )
+    return after.startswith(before)
+
+
 def _encoded(text: str, line_end: str) -> bytes:
     return text.replace("\n", line_end).encode()
