@@ -39,8 +39,10 @@ class Repository:
 
     def commit(self, files: Files, message: str = "A step") -> str:
         """`None` deletes a file; what is not named stays."""
+        self.head = self.git.commit(self.tree_with(files), [self.head] if self.head else [], message)
+        return self.head
+
+    def tree_with(self, files: Files) -> str:
         base = self.git.tree(self.head) if self.head else self.git.empty_tree
         updates = {path: None if text is None else dedent(text).encode() for path, text in files.items()}
-        tree = self.git.edit_tree(base, updates)
-        self.head = self.git.commit(tree, [self.head] if self.head else [], message)
-        return self.head
+        return self.git.edit_tree(base, updates)

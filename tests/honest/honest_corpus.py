@@ -38,6 +38,8 @@ def _options(words: list[str]) -> dict[str, Any]:
         key, _, value = word.partition(" ")
         if key == "kind":
             found["kind"] = cast("StoryKind", value)
+        elif key == "docs":
+            found["docs"] = True
         elif key in {"planned", "criteria"}:
             found[key] = tuple(value.split())
         else:

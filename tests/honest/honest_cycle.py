@@ -27,6 +27,7 @@ class Honest:
     refactor: Files | None = None
     integrated: bool = False  # only for stories: their tests move
     moved: Files | None = None  # a person moves the tests
+    docs: bool = False  # whoever moves them writes the living docs with `prd2pr docs --write`
     planned: tuple[str, ...] | None = None
     criteria: tuple[str, ...] = ()
     kind: StoryKind = "feature"

@@ -21,6 +21,7 @@ from prd2pr.core.paths import promote
 from prd2pr.core.records import UNTESTED_KINDS, Phase, PlannedSymbol
 from prd2pr.flows.gather import StoryContext, gather
 from prd2pr.flows.judge import judge
+from prd2pr.flows.living_docs import render_tree
 from repositories import Repository
 
 KINDS: Mapping[str, list[Honest]] = MappingProxyType(
@@ -73,7 +74,9 @@ def _judged(case: Honest, repository: Repository) -> Iterator[Judged]:
     policy = GatePolicy()
     proved: tuple[str, ...] = ()
     for step in _steps(case):
-        base, head = repository.head, repository.commit(step.files, f"{step.phase.value}: {case.name}")
+        docs = _docs(repository, step.files) if case.docs and step.phase is Phase.INTEGRATED else {}
+        base = repository.head
+        head = repository.commit({**step.files, **docs}, f"{step.phase.value}: {case.name}")
         if case.planned is None and case.kind not in UNTESTED_KINDS:
             evidence, verdict = judge(repository.gathering, policy, step.phase, base, head)
         else:
@@ -82,6 +85,11 @@ def _judged(case: Honest, repository: Repository) -> Iterator[Judged]:
             verdict = GATES[step.phase](evidence, policy)
         proved = evidence.story_tests if step.phase is Phase.RED else proved
         yield Judged(step.phase, evidence, verdict)
+
+
+def _docs(repository: Repository, files: Files) -> Files:
+    rendered = render_tree(repository.git, repository.tree_with(files), "docs")
+    return {path: content.decode() for path, content in rendered.files.items()}
 
 
 def _context(case: Honest, proved: tuple[str, ...]) -> StoryContext:

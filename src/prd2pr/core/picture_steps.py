@@ -190,7 +190,7 @@ def sentences(evidence: Evidence) -> tuple[str, ...]:
     if evidence.comparison:
         said.append(comparison_sentence(evidence.comparison))
     if written := sum(change.path in evidence.living_docs for change in evidence.changes):
-        said.append(f"Living docs written with it: {written}; they are no code, and no gate judges their words.")
+        said.append(f"Living docs written with it: {written}, as they are rendered from code and records.")
     if evidence.coverage is not None:
         named = sum(bool(part.tests) for part in evidence.coverage)
         said.append(f"Acceptance criteria that a test names: {named} of {len(evidence.coverage)}.")
