@@ -93,17 +93,20 @@ def worked(tree: LivingTree) -> LivingTree:
 def test_stories_are_told(tree: LivingTree) -> None:
     docs = worked(tree).docs()
     assert "- **Sell** (`shop-1`): A function. It sells. In `src/shop/sell.py`." in docs["ARCHITECTURE"]
-    assert "| `shop-1.1` | Sell at once. |" in docs["DECISIONS"] and "Prices are whole numbers." in docs["DECISIONS"]
-    assert "| `shop-1` | green | 1 | `GRN302` | it did not pass | a later attempt was accepted |" in docs["FAILURES"]
+    assert "- `shop-1.1` Sell at once.\n" in docs["DECISIONS"] and "Prices are whole numbers." in docs["DECISIONS"]
+    assert "### shop-1: Sell\n\n**Tried.** A function. It sells.\n" in docs["FAILURES"]
+    assert "| green | 1 | `GRN302` | it did not pass | a later attempt was accepted |" in docs["FAILURES"]
     assert "2 stories were worked on; 1 of them without a refused attempt." in docs["FAILURES"]
     assert "### Added\n\n- **A shop**\n  - Sell (`shop-1`)\n" in docs["CHANGELOG"]
     assert "### Fixed\n\n- **A shop**\n  - Mend (`shop-2`)\n" in docs["CHANGELOG"]
-    assert "| FR-1 | shop-1 |" in docs["TRACE"] and "**No story builds:** FR-2." in docs["TRACE"]
+    assert "### shop-1: Sell\n\n- Requirements: FR-1\n" in docs["TRACE"]
+    assert "- Steps: red `shop-1/2`, green `shop-1/3`, integrated `shop-1/4`\n" in docs["TRACE"]
+    assert "**No story builds:** FR-2." in docs["TRACE"]
 
 
 def test_only_the_last_ninety_days_make_the_correction_factor(tree: LivingTree) -> None:
     text = worked(tree).docs()["ESTIMATES"]
-    assert "**Correction factor: 2.00.** On average 1 story" in text
+    assert "**Correction factor: 2.00 by minutes, 0.75 by sessions.** That is" in text and "over 1 story:" in text
     assert "  bar [10.00, 10.00]\n  line [30.00, 20.00]" in text
     assert check_diagrams(text) == 1
 
@@ -138,10 +141,11 @@ def test_memory_is_told(tree: LivingTree) -> None:
         PatternUsage(id="u3", pattern="p1", path="src/b.py", compliance=100, **common),
     )
     docs = worked(tree).docs()
-    assert "- Lesson: Use a queue" in docs["FAILURES"] and "- Next time: Take a coat" in docs["FAILURES"]
-    assert "| `old-1` Old | 3 | 10.0 | 5.0 | 0.50 | 2 |" in docs["ESTIMATES"]
+    assert "**Lesson.** Use a queue" in docs["FAILURES"] and "- Next time: Take a coat" in docs["FAILURES"]
+    assert "| `old-1` Old | 3 | 10.0 | 5.0 | 4 | 6 |" in docs["ESTIMATES"]
+    assert "| `shop-1` Sell | 3 | 10.0 | 5.0 | 4 | 6 |" in docs["ESTIMATES"], "as it was taken down with the story"
     assert docs["ESTIMATES"].count("| `shop-1` ") == 1, "what its own records say is not told twice"
-    assert "Does it fly?" in docs["DECISIONS"] and "| `old-1.1` | Keep it small. |" in docs["DECISIONS"]
+    assert "Does it fly?" in docs["DECISIONS"] and "- `old-1.1` Keep it small.\n" in docs["DECISIONS"]
     assert docs["DECISIONS"].count("Sell at once") == 1
     assert "- Followed to 90 % in 2 files that were looked at." in docs["PATTERNS"]
     assert "- Least followed in: `src/a.py` (80 %)" in docs["PATTERNS"]

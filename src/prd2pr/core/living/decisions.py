@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from prd2pr.core.living.words import beginning
 from prd2pr.core.living.worked import LivingFacts, StoryDone
+from prd2pr.core.memory.makers import LONGEST_DECISION
 from prd2pr.core.memory.records import Decision, SpikeRecord
-from prd2pr.core.wording import plain
+from prd2pr.core.wording import clip, plain
 
 MOST_STORIES = 200
 LONGEST_CONTEXT = 600
@@ -65,8 +66,8 @@ def of_story(done: StoryDone, remembered: list[Decision]) -> StoryDecisions:
     """The design's own; then what memory knows besides."""
     design = done.cycle.design
     told = tuple(design.decisions) if design else ()
-    known = {plain(text) for text in told}
-    more = [each for each in remembered if plain(each.text) not in known and plain(each.title) not in known]
+    known = {clip(plain(text), LONGEST_DECISION) for text in told}
+    more = [each for each in remembered if each.text not in known]
     rows = [(text, "") for text in told if text.strip()] + [(f"{each.title}. {each.text}", each.why) for each in more]
     return StoryDecisions(
         done.id,

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from prd2pr.core.living.mermaid import bars
-from prd2pr.core.living.worked import LivingFacts
+from prd2pr.core.living.worked import LivingFacts, StoryDone
+from prd2pr.core.memory.makers import planned_sessions, sessions_taken
+from prd2pr.core.memory.records import EstimateRecord
 
 CHARTED = 12
 LISTED = 200
 WINDOW = timedelta(days=90)
+
+
+class Taken(NamedTuple):
+    """Thought to take, and took."""
+
+    estimated: float
+    actual: float
+
+    @property
+    def ratio(self) -> float | None:
+        return self.actual / self.estimated if self.estimated > 0 else None
 
 
 class EstimateRow(NamedTuple):
@@ -19,63 +32,77 @@ class EstimateRow(NamedTuple):
     title: str
     at: str
     complexity: int
-    estimated: float  # minutes
-    actual: float
-    refused: int
-
-    @property
-    def ratio(self) -> float | None:
-        return self.actual / self.estimated if self.estimated > 0 else None
+    minutes: Taken
+    sessions: Taken
 
 
 class EstimatesView(NamedTuple):
     rows: tuple[EstimateRow, ...]
     more: int
     chart: tuple[str, ...]
-    factor: float | None  # what an estimate is to be multiplied with
-    counted: int  # stories that the factor is made from
-    replayed: bool  # a recorded model took part, which answers at once
+    minutes: float | None  # what an estimate is to be multiplied with; None: nothing says it
+    sessions: float | None
+    counted: int  # stories that the factors are made from
+    replayed: bool  # a recorded model took part, which answers at once: minutes say nothing
 
 
 def estimates(facts: LivingFacts) -> EstimatesView:
     rows = sorted(rows_of(facts), key=lambda row: (row.at, row.story))
     recent = within_window(rows)
-    ratios = [row.ratio for row in recent if row.ratio is not None]
-    charted = rows[-CHARTED:]
+    replayed = any(worked.replayed for worked in facts.prds)
     return EstimatesView(
         rows=tuple(reversed(rows[-LISTED:])),
         more=max(0, len(rows) - LISTED),
-        chart=bars(
-            "Bars: estimated. Line: taken.",
-            "minutes",
-            [row.story for row in charted],
-            ([row.estimated for row in charted], [row.actual for row in charted]),
-        ),
-        factor=sum(ratios) / len(ratios) if ratios else None,
-        counted=len(ratios),
-        replayed=any(worked.replayed for worked in facts.prds),
+        chart=chart(rows[-CHARTED:], "sessions" if replayed else "minutes"),
+        minutes=None if replayed else mean_ratio(recent, lambda row: row.minutes),
+        sessions=mean_ratio(recent, lambda row: row.sessions),
+        counted=len(recent),
+        replayed=replayed,
     )
 
 
+def chart(rows: Sequence[EstimateRow], unit: str) -> tuple[str, ...]:
+    taken = [row.sessions if unit == "sessions" else row.minutes for row in rows]
+    series = [each.estimated for each in taken], [each.actual for each in taken]
+    return bars("Bars: estimated. Line: taken.", unit, [row.story for row in rows], series)
+
+
+def mean_ratio(rows: Sequence[EstimateRow], taken: Callable[[EstimateRow], Taken]) -> float | None:
+    ratios = [ratio for row in rows if (ratio := taken(row).ratio) is not None]
+    return sum(ratios) / len(ratios) if ratios else None
+
+
 def rows_of(facts: LivingFacts) -> Iterator[EstimateRow]:
-    """From the stories' own records; memory tells of those whose records are not here any more."""
+    """As they were taken down with the story; for stories without that, from their own records."""
+    titles = {(each.of.prd.id, each.id): each.title for each in facts.done()}
+    told = {(record.prd, record.story): record for record in facts.memory.estimates}
+    for key, record in told.items():
+        yield remembered(record, titles.get(key, record.feature))
     for each in facts.done():
-        yield EstimateRow(
-            each.id,
-            each.title,
-            each.last_worked_at,
-            each.story.complexity,
-            each.story.estimate_minutes,
-            each.minutes,
-            len(each.cycle.refused),
-        )
-    for record in facts.memory.estimates:
-        if (record.prd, record.story) not in facts.known:
-            refused = max(0, record.actual_sessions - record.estimated_sessions)
-            yield EstimateRow(
-                record.story or record.prd, record.feature, record.at, record.complexity, record.estimated_minutes,
-                record.actual_minutes, refused,
-            )  # fmt: skip
+        if (each.of.prd.id, each.id) not in told:
+            yield recorded(each)
+
+
+def remembered(record: EstimateRecord, title: str) -> EstimateRow:
+    return EstimateRow(
+        record.story or record.prd,
+        title,
+        record.at,
+        record.complexity,
+        Taken(record.estimated_minutes, record.actual_minutes),
+        Taken(record.estimated_sessions, record.actual_sessions),
+    )
+
+
+def recorded(each: StoryDone) -> EstimateRow:
+    return EstimateRow(
+        each.id,
+        each.title,
+        each.last_worked_at,
+        each.story.complexity,
+        Taken(each.story.estimate_minutes, each.minutes),
+        Taken(planned_sessions(each.story), sessions_taken(each.cycle)),
+    )
 
 
 def within_window(rows: list[EstimateRow]) -> list[EstimateRow]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import groupby
 from typing import NamedTuple
 
 from prd2pr.core.living.worked import LivingFacts, StoryDone, WorkedPrd
@@ -10,6 +12,7 @@ from prd2pr.core.picture_facts import BranchFacts
 from prd2pr.core.picture_parts import RequirementRow, TracedTest, TraceRow
 from prd2pr.core.picture_trace import requirement_rows, trace_rows, uncovered
 from prd2pr.core.records import Status
+from prd2pr.core.wording import clip, plain
 
 
 class StepName(NamedTuple):
@@ -27,10 +30,20 @@ class TestedFile(NamedTuple):
     tests: tuple[NamedTest, ...]
 
 
-class Traced(NamedTuple):
+class TracedCriterion(NamedTuple):
     row: TraceRow
     groups: tuple[TestedFile, ...]
+
+
+class TracedStory(NamedTuple):
+    """With what all of its criteria have in common."""
+
+    id: str
+    title: str
+    requirements: tuple[str, ...]
     steps: tuple[StepName, ...]
+    files: tuple[str, ...]  # that its tests are in
+    criteria: tuple[TracedCriterion, ...]
 
 
 class TracedPrd(NamedTuple):
@@ -39,7 +52,7 @@ class TracedPrd(NamedTuple):
     path: str
     requirements: tuple[RequirementRow, ...]
     uncovered: tuple[str, ...]
-    rows: tuple[Traced, ...]
+    stories: tuple[TracedStory, ...]
     more: int
 
 
@@ -51,7 +64,7 @@ class TraceView(NamedTuple):
 
 def trace(facts: LivingFacts) -> TraceView:
     prds = tuple(traced(worked) for worked in facts.prds if worked.begun and not worked.partial)
-    names = (f"{prd.id}/{step.name}" for prd in prds for each in prd.rows for step in each.steps)
+    names = (f"{prd.id}/{step.name}" for prd in prds for each in prd.stories for step in each.steps)
     return TraceView(prds, tuple(worked.title for worked in facts.prds if worked.partial), next(names, ""))
 
 
@@ -60,7 +73,6 @@ def traced(worked: WorkedPrd) -> TracedPrd:
     facts = BranchFacts(worked.prd, worked.backlog, Status(), worked.cycles, worked.proofs, {})
     near = window(facts)
     shown = BranchFacts(worked.prd, near, Status(), worked.cycles, worked.proofs, {})
-    steps = {each.id: steps_of(each) for each in worked.begun}
     requirements = requirement_rows(facts)
     return TracedPrd(
         worked.prd.id,
@@ -68,9 +80,20 @@ def traced(worked: WorkedPrd) -> TracedPrd:
         worked.prd.path,
         requirements,
         uncovered(requirements),
-        tuple(Traced(row, grouped(row.tests), steps.get(row.story, ())) for row in trace_rows(shown)),
+        tuple(stories_of(worked, trace_rows(shown))),
         len(worked.backlog.stories) - len(near.stories),
     )
+
+
+def stories_of(worked: WorkedPrd, rows: tuple[TraceRow, ...]) -> Iterator[TracedStory]:
+    begun = {each.id: each for each in worked.begun}
+    titles = {plain(story.id): clip(plain(story.title), 160) for story in worked.backlog.stories}
+    for story, of_story in groupby(rows, key=lambda row: row.story):
+        own = tuple(of_story)
+        steps = steps_of(begun[story]) if story in begun else ()
+        criteria = tuple(TracedCriterion(row, grouped(row.tests)) for row in own)
+        files = dict.fromkeys(group.path for each in criteria for group in each.groups)
+        yield TracedStory(story, titles.get(story, ""), own[0].requirements, steps, tuple(files), criteria)
 
 
 def grouped(tests: tuple[TracedTest, ...]) -> tuple[TestedFile, ...]:

@@ -145,8 +145,3 @@ class LivingFacts:
     def done(self) -> Iterator[StoryDone]:
         for worked in self.prds:
             yield from worked.done
-
-    @cached_property
-    def known(self) -> frozenset[tuple[str, str]]:
-        """Stories whose own records are here; what memory says of them would be told twice."""
-        return frozenset((worked.prd.id, story) for worked in self.prds for story in worked.cycles)

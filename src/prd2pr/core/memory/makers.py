@@ -33,6 +33,7 @@ from prd2pr.core.wording import clip, plain
 WORKED = (Phase.DESIGN, Phase.RED, Phase.GREEN, Phase.REFACTOR)
 LONGEST_TEXT = 600
 LONGEST_TITLE = 100
+LONGEST_DECISION = 1200
 MOST_LESSONS = 3
 MOST_TOLD = 5
 NO_LESSON = "Look at the refused attempts before trying the same again."
@@ -178,7 +179,7 @@ def decisions_of(prd: str, story: str, design: Design | None, *, step: int, at: 
             story=story,
             at=at,
             title=clip(first_sentence(text), LONGEST_TITLE),
-            text=clip(text, 2 * LONGEST_TEXT),
+            text=clip(text, LONGEST_DECISION),
             why=why,
         )
         for number, text in enumerate(texts, 1)
