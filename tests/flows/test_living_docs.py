@@ -161,6 +161,22 @@ def a_story_without_tests(world: World) -> None:
     world.answers["calc-1/green/builder/1/1"] = write("README.md", "# Calc\n\nAdds numbers.\n")
 
 
+def test_the_trace_is_the_same_as_a_page_in_the_pull_request_and_as_a_query(world: World) -> None:
+    """Requirement, story, criterion, tests, verdict; a commit is named by its step on the page, which it is part of."""
+    assert world.run("--story", "calc-1").status == 0
+    lines = [line for line in world.program("query", "trace", "calc-1", "--json").json["rows"] if line["tests"]]
+    assert lines and all(line["commit"] for line in lines)
+    page = world.show("docs/TRACE.md")
+    pull = (world.repo / ".git/prd2pr/pr/calc.md").read_text()
+    for line in lines:
+        names = [test.partition("::")[2] for test in line["tests"]]
+        cells = "<br>".join(f"`{name}`" for name in names)
+        assert f"| `{line['criterion']}`<br>{line['text']} | {cells} | {line['verdict']} |" in page
+        tests = "<br>".join(f"`{test}` passes" for test in line["tests"])
+        assert f"{line['text']} | {tests} | `{line['commit'][:7]}` | {line['verdict']} |" in pull
+        assert f"- Requirements: {', '.join(line['requirements'])}\n" in page
+
+
 def test_verify_renders_them_again_and_takes_no_other_words(world: World) -> None:
     """Whoever can write to the branch can make evidence whose digests fit; the bytes are looked at all the same."""
     assert world.run("--story", "calc-1").status == 0
