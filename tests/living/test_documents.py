@@ -56,12 +56,23 @@ def test_imports_in_a_circle_are_named(tree: LivingTree) -> None:
     assert "in a circle: `a` → `b` → `a`." in docs["ARCHITECTURE"]
 
 
+def test_imports_for_type_checkers_make_no_circle_and_neighbours_are_no_library(tree: LivingTree) -> None:
+    typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import a\n"
+    scripts = {"bench/run.py": "import clock\nimport yaml\nfrom shop import cart\n", "bench/clock.py": ""}
+    packaged = {"demo/src/shop/__init__.py": "", "demo/src/shop/cart.py": ""}
+    docs = tree.put({"a.py": "import b\n", "b.py": typed, **scripts, **packaged}).docs()
+    assert "No imports go in a circle." in docs["ARCHITECTURE"] and "| `a` | `b` |" in docs["ARCHITECTURE"]
+    told = docs["ARCHITECTURE"].partition("## Libraries of others")[2]
+    assert "| `yaml` | `bench.run` |" in told and "`clock`" not in told and "| `shop` |" not in told
+
+
 def test_a_project_in_other_languages(tree: LivingTree) -> None:
     docs = tree.put(
         {
             "package.json": '{"name": "web", "version": "1.0.0", "scripts": {"test": "vitest", "start": "node ."}}',
             "src/index.ts": "import { sell } from './shop/sell'\nexport const app = 1\napp.post('/sell', sell)\n",
-            "src/shop/sell.ts": "import { m } from './money'\nexport function sell() {}\n",
+            "src/shop/sell.ts": "import { m } from './money'\n// if it is sold\nexport function sell(a) "
+            "{ if (a && m) return a?.b ?? 'if' }\n",
             "src/shop/money.ts": "export const m = 1\n",
             "src/shop/sell.test.ts": "test('x', () => {})\n",
             "node_modules/x/index.js": "export const foreign = 1\n",
@@ -69,7 +80,7 @@ def test_a_project_in_other_languages(tree: LivingTree) -> None:
             "Makefile": "test:\n\tnpm test\n",
         }
     ).docs()
-    assert "| `sell.ts` |  | `sell()` | 2 |  |" in docs["CODEBASE_MAP"]
+    assert "| `sell.ts` |  | `sell()` | 3 | ≈ 4 |" in docs["CODEBASE_MAP"]
     assert "by simple rules" in docs["CODEBASE_MAP"] and "`Run()`" in docs["CODEBASE_MAP"]
     assert "foreign" not in docs["CODEBASE_MAP"] and "1 source file of others" in docs["CODEBASE_MAP"]
     assert "| `src/shop/sell` | `src/shop/money` | `src/index` |" in docs["ARCHITECTURE"]

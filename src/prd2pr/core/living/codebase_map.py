@@ -95,15 +95,21 @@ def directories(repository: Repository, shown: list[str]) -> tuple[DirectoryView
 
 def file_row(name: str, file: SourceFile) -> FileRow:
     names = names_of(file)
-    highest = max(file.functions, key=lambda each: (each.complexity, -each.line), default=None)
     return FileRow(
         name=name,
         about=file.about,
         lines=file.lines,
-        complexity=str(highest.complexity) if highest else "",
+        complexity=complexity_of(file),
         names=names[:MOST_NAMES],
         more=max(0, len(names) - MOST_NAMES),
     )
+
+
+def complexity_of(file: SourceFile) -> str:
+    """Of the most tangled function; of a file that is not parsed, roughly and as a whole."""
+    if file.language != PYTHON:
+        return f"≈ {file.branches + 1}"
+    return str(max(each.complexity for each in file.functions)) if file.functions else ""
 
 
 def names_of(file: SourceFile) -> tuple[Name, ...]:

@@ -154,11 +154,21 @@ def circle(graph: ImportGraph) -> tuple[str, ...]:
 
 def libraries(files: Mapping[str, SourceFile], own: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Packages of others, each with the modules that import it."""
-    tops = {name.partition(".")[0] for name in own}
+    tops = {name.partition(".")[0] for name in own} | root_packages(files)
+    neighbours: dict[str, set[str]] = {}
+    for path in files:
+        neighbours.setdefault(posixpath.dirname(path), set()).add(posixpath.basename(path).removesuffix(".py"))
     found: dict[str, set[str]] = {}
     for path, file in files.items():
+        beside = neighbours[posixpath.dirname(path)]  # a script can import what lies beside it
         for written in file.imports:
             top = written.partition(":")[0].partition(".")[0]
-            if top and top not in tops and top not in _STANDARD:
+            if top and top not in tops and top not in beside and top not in _STANDARD:
                 found.setdefault(top, set()).add(module_name(path))
     return {name: tuple(sorted(found[name])) for name in sorted(found, key=str.lower)}
+
+
+def root_packages(files: Iterable[str]) -> set[str]:
+    """Packages that lie in no other one, wherever they are: what somebody may have put on the path."""
+    packages = {posixpath.dirname(path) for path in files if posixpath.basename(path) == "__init__.py"}
+    return {posixpath.basename(place) for place in packages if posixpath.dirname(place) not in packages}

@@ -1,7 +1,8 @@
 """What a file in another language says of itself, by simple rules over its lines.
 
 Only what such a rule can tell honestly: names that are declared public at the start of a line, imports of neighbours,
-settings that are read, routes that are written out. No complexity: that needs a parser.
+settings that are read, routes that are written out. Branches are counted by their words, over the whole file: where a
+function ends, only a parser can tell.
 """
 
 from __future__ import annotations
@@ -17,6 +18,12 @@ from prd2pr.core.living.source_file import EnvRead, Route, SourceFile, Symbol
 
 LONGEST_LINE = 400  # what is longer was written by a machine
 MOST_SYMBOLS = 200
+_BRANCH = re.compile(
+    r"\b(?:if|elif|elsif|unless|for|foreach|while|until|case|when|catch|rescue|guard)\b|&&|\|\||\?\?|\s\?\s"
+)
+_QUOTED = re.compile(r""" "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\])*' | `[^`]*` """, re.VERBOSE)
+_DASHED = frozenset({"SQL", "Lua"})
+_HASHED = frozenset({"Ruby", "Elixir", "Perl", "R", "Shell", "PHP"})
 
 
 class Rules(NamedTuple):
@@ -145,7 +152,17 @@ def source_file(path: str, text: str) -> SourceFile | None:
             for found in _all(rules.routes, line)
         ),
         tests=sum(bool(rules.tests.search(line)) for _, line in short) if rules.tests else 0,
+        branches=sum(len(_BRANCH.findall(_without_words(line, language))) for _, line in short),
     )
+
+
+def _without_words(line: str, language: str) -> str:
+    """Without quoted text and comments, as far as one line shows them."""
+    bare = _QUOTED.sub("", line)
+    if bare.lstrip().startswith(("//", "/*", "*")):
+        return ""
+    mark = "--" if language in _DASHED else "#" if language in _HASHED else "//"
+    return bare.partition(mark)[0]
 
 
 def _symbols(lines: list[tuple[int, str]], rules: Rules) -> Iterator[Symbol]:

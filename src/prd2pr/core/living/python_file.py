@@ -34,6 +34,7 @@ def _told_by(tree: ast.Module, lines: int) -> SourceFile:
     kinds = by_kind(nodes)
     imported: list[ast.Import | ast.ImportFrom] = [*kinds.of(ast.Import), *kinds.of(ast.ImportFrom)]
     names = imports_of([*imported])
+    for_types = {id(each) for node in tree.body if is_for_types(node) for each in ast.walk(node)}
     marked = [name for node in kinds.of(ast.ClassDef) for name in _data_class(node)]
     functions: list[FunctionNode] = [*kinds.of(ast.FunctionDef), *kinds.of(ast.AsyncFunctionDef)]
     return SourceFile(
@@ -45,7 +46,7 @@ def _told_by(tree: ast.Module, lines: int) -> SourceFile:
             Function(each.name, each.node.lineno, each.length, each.complexity, is_annotated(each.node))
             for each in sorted(measures, key=lambda each: each.node.lineno)
         ),
-        imports=tuple(sorted(set(imports_in(imported)))),
+        imports=tuple(sorted(set(imports_in(each for each in imported if id(each) not in for_types)))),
         env=env_reads(kinds, names),
         risks=risks_in(kinds, names),
         routes=routes_in(tree, kinds),
@@ -83,6 +84,11 @@ def kind_of(name: str, definition: Definition) -> str:
         return "function"
     is_class = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == name
     return "class" if is_class else "value"
+
+
+def is_for_types(node: ast.stmt) -> bool:
+    """`if TYPE_CHECKING:` — what stands there is never run."""
+    return isinstance(node, ast.If) and dotted(node.test).rpartition(".")[2] == "TYPE_CHECKING"
 
 
 def imports_in(nodes: Iterable[ast.Import | ast.ImportFrom]) -> Iterator[str]:
