@@ -5,7 +5,7 @@ import pytest
 from prd2pr.core.difference import first_difference
 from prd2pr.core.evidence import Failure, FailureKind, Outcome, RunReport, TestResult
 from prd2pr.core.runs import bare_id, compare, expanded, moved_id, summarise
-from prd2pr.core.story_tests import red_tests, unproved_tests
+from prd2pr.core.story_tests import Unproved, not_failing, red_tests, replaced_examples, unproved_tests
 
 
 def report(**outcomes: Outcome) -> RunReport:
@@ -78,11 +78,47 @@ def test_a_further_case_of_an_old_test_is_new() -> None:
     assert found.fresh == ("tests/t.py::test_a[2]",)
 
 
+def test_old_examples_that_hold_still_are_not_what_red_is_about() -> None:
+    row = "import pytest\n@pytest.mark.parametrize('n', [{}])\ndef test_a(n): assert n\n"
+    base = report(**{"test_a[1]": "passed", "test_a[2]": "passed"})
+    head = report(**{"test_a[1]": "passed", "test_a[2]": "failed", "test_a[3]": "failed"})
+    found = red_tests({"tests/t.py": row.format("1, 2")}, {"tests/t.py": row.format("1, 2, 3")}, base, head)
+    assert [test[-3:] for test in found.fresh] == ["[2]", "[3]"]
+
+
+def test_an_example_may_be_replaced_by_one_that_fails() -> None:
+    base = report(**{"a[1]": "passed", "a[2]": "passed", "b[1]": "passed", "c": "passed"})
+    head = report(**{"a[1]": "passed", "a[3]": "failed", "b[2]": "passed"})
+    vanished = ["tests/t.py::a[2]", "tests/t.py::b[1]", "tests/t.py::c"]
+    assert replaced_examples(vanished, base, head) == {"tests/t.py::a[2]"}
+
+
+def test_old_tests_that_lean_on_what_changed_are_carried() -> None:
+    wrong = Failure(kind=FailureKind.ASSERTION, stage="call")
+    base, head = report(a="passed", b="passed", c="failed"), report(a="failed", b="failed", c="failed")
+    head = head.model_copy(
+        update={"results": tuple(each.model_copy(update={"failure": wrong}) for each in head.results)}
+    )
+    found = red_tests({}, {}, base, head, {"tests/t.py::a", "tests/t.py::c"})
+    assert (found.fresh, found.carried) == ((), ("tests/t.py::a",))
+
+
 def test_what_a_persons_green_is_about() -> None:
     base = report(a="passed", b="failed", c="skipped", d="error")
-    assert unproved_tests(base, ["tests/t.py"]) == ("tests/t.py::b", "tests/t.py::d")
-    assert unproved_tests(base, ["tests/other.py"]) == ("tests/t.py::b", "tests/t.py::d")
-    assert unproved_tests(report(a="passed"), ["tests/t.py"]) == ()
+    everything = ("tests/t.py::b", "tests/t.py::d")
+    assert unproved_tests(base, {}, {"tests/t.py": ""}, more=False) == Unproved(everything, ())
+    assert unproved_tests(base, {}, {"tests/other.py": ""}, more=False) == Unproved(everything, ())
+    assert unproved_tests(base, {}, {"tests/other.py": ""}, more=True) == Unproved((), everything)
+    assert unproved_tests(report(a="passed"), {}, {"tests/t.py": ""}, more=False) == Unproved((), ())
+
+
+def test_an_old_failure_in_the_file_is_not_claimed() -> None:
+    old = "def test_old(): assert f(1)\n"
+    base = report(test_old="failed", test_new="failed")
+    found = unproved_tests(base, {"tests/t.py": old}, {"tests/t.py": old + "def test_new(): assert g(1)\n"}, more=False)
+    assert found == Unproved(("tests/t.py::test_new",), ("tests/t.py::test_old",))
+    assert not_failing(found.doubtful, report(test_old="failed")) == ()
+    assert not_failing(found.doubtful, report(test_old="passed")) == found.doubtful
 
 
 @pytest.mark.parametrize(

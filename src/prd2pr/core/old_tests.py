@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 
 from prd2pr.core.definitions import Definition, definitions, has_only_grown, statements
 from prd2pr.core.evidence import Fact
+from prd2pr.core.expectations import changed_values, users
 from prd2pr.core.testfacts_model import FunctionNode, dotted, is_fixture, is_test_module, parse, parse_tests
 
 CODE = "RED508"
@@ -20,12 +21,19 @@ _REPLACING = frozenset({"setattr", "delattr", "setitem", "delitem", "patch", "ob
 _COMPARING = frozenset({"__eq__", "__ne__", "__bool__", "__contains__", "__getattribute__", "__class__"})
 
 
-def changed_support(before: Mapping[str, str], after: Mapping[str, str], fresh: frozenset[str]) -> Iterator[Fact]:
-    """`before` and `after`: all Python files of the tests, path -> text. `fresh`: tests that are new or edited."""
+def changed_support(
+    before: Mapping[str, str], after: Mapping[str, str], fresh: frozenset[str], turned: frozenset[str] = frozenset()
+) -> Iterator[Fact]:
+    """`before` and `after`: all Python files of the tests, path -> text. `fresh`: tests that are new or edited.
+
+    `turned`: old tests that fail now, as what they compare with has changed. A plain value may change if it turns every
+    test that uses it; then nothing is bent under a test that goes on as if nothing had happened.
+    """
     used = _used(before, fresh)
     for path, text in sorted(after.items()):
         if path in before and before[path] != text:
-            yield from _changed(path, before[path], text, used)
+            excused = {name for name in changed_values(before[path], text) if _turns_all(name, after, fresh | turned)}
+            yield from _changed(path, before[path], text, used - excused)
         if before.get(path) != text:
             yield from _reaching(path, before, text, used)
         if path not in before:
@@ -33,6 +41,11 @@ def changed_support(before: Mapping[str, str], after: Mapping[str, str], fresh: 
     for path in sorted(before.keys() - after.keys()):
         if not is_test_module(path) and PurePosixPath(path).stem in used:
             yield _fact(path, 0, "was deleted, and old tests lean on it")
+
+
+def _turns_all(name: str, texts: Mapping[str, str], turned: frozenset[str]) -> bool:
+    found = users(texts, name)
+    return bool(found) and found is not None and found <= turned
 
 
 def _fact(path: str, line: int, message: str) -> Fact:

@@ -177,8 +177,9 @@ def _matches(path: str, pattern: str) -> bool:
     if not any(sign in pattern for sign in "*?["):
         root = pattern.rstrip("/")
         return root in {"", "."} or path == root or path.startswith(f"{root}/")
-    # fnmatch's `*` crosses slashes, so `**/` needs to match nothing as well.
-    return fnmatchcase(path, pattern) or fnmatchcase(path, pattern.replace("**/", ""))
+    # fnmatch's `*` crosses slashes, so `**/` needs to match nothing as well. `packages/*/src` names directories.
+    forms = (pattern, pattern.replace("**/", ""), f"{pattern.rstrip('/')}/*")
+    return any(fnmatchcase(path, form) for form in forms)
 
 
 def _named(parts: tuple[str, ...], patterns: Iterable[str]) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
+import sys
+from collections.abc import Container, Iterator
 
 from prd2pr.core.evidence import Signature
 from prd2pr.core.testfacts_model import FunctionNode, absolute_module, dotted, parse
@@ -40,6 +41,22 @@ def module_name(path: str) -> str:
     if parts[-1] == "__init__" and len(parts) > 1:
         parts = parts[:-1]
     return ".".join(parts)
+
+
+def import_names(path: str, files: Container[str]) -> Iterator[str]:
+    """The module's name, and those that it has where a directory above it is put on the path.
+
+    `packages/core/src/core/users.py` is `core.users`; a directory without `__init__.py` may be such a place. What would
+    then be called like a module of Python is left out: an import of that name finds Python's.
+    """
+    yield module_name(path)
+    *directories, _ = path.split("/")
+    for depth in range(1, len(directories) + 1):
+        if "/".join([*directories[:depth], "__init__.py"]) in files:
+            return
+        name = module_name(path.split("/", depth)[depth])
+        if name.partition(".")[0] not in sys.stdlib_module_names | {"__init__"}:
+            yield name
 
 
 def _is_private(name: str) -> bool:

@@ -3,40 +3,74 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from prd2pr.core.evidence import Fact, FailureKind, RunReport
 from prd2pr.core.runs import bare_id
-from prd2pr.core.testfacts_model import FunctionNode, parse, parse_tests
+from prd2pr.core.testfacts_model import FunctionNode, decorator_name, parse, parse_tests
 
 
 @dataclass(frozen=True)
 class RedTests:
     fresh: tuple[str, ...]  # new at head, or with another body than at base
-    carried: tuple[str, ...]  # old ones that cannot run now, because their file imports what does not exist yet
+    carried: tuple[str, ...]  # old ones that fail now, since their file imports what does not exist yet, or since they
+    # were given other values to compare with
 
     @property
     def all(self) -> tuple[str, ...]:
         return tuple(sorted({*self.fresh, *self.carried}))
 
 
-def red_tests(before: Mapping[str, str], after: Mapping[str, str], base: RunReport, head: RunReport) -> RedTests:
+def red_tests(
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    base: RunReport,
+    head: RunReport,
+    leaning: Container[str] = frozenset(),
+) -> RedTests:
     """`before` and `after` hold the test modules that changed, path -> text.
 
     Whoever adds an import of what is planned to an existing test file stops its old tests as well. These are carried:
-    from here on they are story tests, so that GREEN must make them pass again.
+    from here on they are story tests, so that GREEN must make them pass again. So are those among `leaning` that fail
+    now: what they compare with has changed, and that is as good as if they had.
     """
     known = {bare_id(test) for test in base.by_id()}
     edited = _edited(before, after)
-    fresh = [test for test in head.by_id() if bare_id(test) not in known or bare_id(test) in edited]
+    extended = edited & _extended(before, after)
+    fresh = [test for test in head.by_id() if bare_id(test) not in known or bare_id(test) in edited - extended]
     fresh += [test for test in head.by_id() if test not in base.by_id() and _new_parameters(test, base)]
+    fresh += [test for test in head.by_id() if bare_id(test) in extended and not _holds_still(test, base, head)]
     carried = [
         result.id
         for result in head.results
-        if result.id not in fresh and result.id.partition("::")[0] in after and _stopped_by_import(result.id, head)
+        if result.id not in fresh
+        and (
+            (result.id.partition("::")[0] in after and _stopped_by_import(result.id, head))
+            or (bare_id(result.id) in leaning and has_turned(result.id, base, head))
+        )
     ]
     return RedTests(tuple(sorted(set(fresh))), tuple(sorted(carried)))
+
+
+def has_turned(test: str, base: RunReport, head: RunReport) -> bool:
+    """Passed before, and says now in its call that the answer is another one."""
+    old, new = base.by_id().get(test), head.by_id()[test]
+    failure = new.failure
+    compared = failure is not None and failure.stage == "call" and failure.kind is FailureKind.ASSERTION
+    return old is not None and old.outcome == "passed" and compared
+
+
+def replaced_examples(vanished: Iterable[str], base: RunReport, head: RunReport) -> frozenset[str]:
+    """Examples of tests that stay, in whose place others stand that fail: something else is asked for now."""
+    gone: dict[str, list[str]] = {}
+    for test in vanished:
+        if "[" in test:
+            gone.setdefault(bare_id(test), []).append(test)
+    new = [result for test, result in head.by_id().items() if test not in base.by_id()]
+    failing = Counter(bare_id(result.id) for result in new if result.outcome == "failed")
+    return frozenset(test for bare, tests in gone.items() if len(tests) <= failing[bare] for test in tests)
 
 
 def _new_parameters(test: str, base: RunReport) -> bool:
@@ -50,27 +84,72 @@ def _stopped_by_import(test: str, head: RunReport) -> bool:
 
 
 def _edited(before: Mapping[str, str], after: Mapping[str, str]) -> set[str]:
-    old = {test: body for path, text in before.items() for test, body in _bodies(path, text)}
-    new = {test: body for path, text in after.items() for test, body in _bodies(path, text)}
+    old, new = dict(_all_bodies(before)), dict(_all_bodies(after))
     return {test for test, body in new.items() if test in old and old[test] != body}
 
 
-def _bodies(path: str, text: str) -> Iterable[tuple[str, str]]:
+def _extended(before: Mapping[str, str], after: Mapping[str, str]) -> set[str]:
+    """Tests that do what they did, with other examples: only their `parametrize` differs."""
+    old = {test: body for path, text in before.items() for test, body in _bodies(path, text, examples=False)}
+    new = {test: body for path, text in after.items() for test, body in _bodies(path, text, examples=False)}
+    return {test for test, body in new.items() if old.get(test) == body}
+
+
+def _holds_still(test: str, base: RunReport, head: RunReport) -> bool:
+    """An example that was there before, and of which the run says what it said."""
+    old, new = base.by_id().get(test), head.by_id()[test]
+    return old is not None and old.outcome == new.outcome == "passed"
+
+
+def _bodies(path: str, text: str, *, examples: bool = True) -> Iterable[tuple[str, str]]:
     """What a test does: decorators and statements, without its docstring."""
     module = parse_tests(path, text)
     for test in module.tests if module else ():
         documented = ast.get_docstring(test.node) is not None
         statements = test.node.body[1:] if documented else test.node.body
-        parts: list[ast.AST] = [*test.node.decorator_list, test.node.args, *statements]
+        marks = [
+            each for each in test.node.decorator_list if examples or not decorator_name(each).endswith("parametrize")
+        ]
+        parts: list[ast.AST] = [*marks, test.node.args, *statements]
         yield test.id, "\n".join(ast.dump(part) for part in parts)
 
 
-def unproved_tests(base: RunReport, changed: Iterable[str]) -> tuple[str, ...]:
-    """For GREEN: what does not pass at base, in the test files that the base commit changed; else anywhere."""
-    paths = set(changed)
-    failing = [result.id for result in base.results if result.outcome not in {"passed", "skipped", "xfailed"}]
-    chosen = [test for test in failing if test.partition("::")[0] in paths]
-    return tuple(sorted(chosen or failing))
+@dataclass(frozen=True)
+class Unproved:
+    """For GREEN, what does not pass at base."""
+
+    claimed: tuple[str, ...]  # tests that the base commit brought, changed or stopped
+    doubtful: tuple[str, ...]  # only a run of the commit before can tell whether they failed before
+
+
+def unproved_tests(base: RunReport, before: Mapping[str, str], after: Mapping[str, str], *, more: bool) -> Unproved:
+    """`before` and `after`: the test modules that the base commit changed. `more`: what tests lean on has changed too.
+
+    Where no such test fails, it is whatever does.
+    """
+    failing = [result for result in base.results if result.outcome not in {"passed", "skipped", "xfailed"}]
+    old, new = dict(_all_bodies(before)), dict(_all_bodies(after))
+    claimed, doubtful = [], []
+    for result in failing:
+        test, path = bare_id(result.id), result.id.partition("::")[0]
+        unchanged = test in old and old[test] == new.get(test)
+        stopped = result.failure is not None and result.failure.stage == "collect"
+        if path in after and (stopped or not unchanged):
+            claimed.append(result.id)
+        elif path in after or more:
+            doubtful.append(result.id)
+    everything = () if claimed or doubtful else tuple(result.id for result in failing)
+    return Unproved(tuple(sorted((*claimed, *everything))), tuple(sorted(doubtful)))
+
+
+def not_failing(tests: Iterable[str], earlier: RunReport) -> tuple[str, ...]:
+    """Without those that failed then already."""
+    then = earlier.by_id()
+    return tuple(test for test in tests if test not in then or then[test].outcome == "passed")
+
+
+def _all_bodies(texts: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    return (pair for path, text in texts.items() for pair in _bodies(path, text))
 
 
 def claimed_again(

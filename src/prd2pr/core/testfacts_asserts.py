@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from prd2pr.core.testfacts_flags import is_content_with_any
-from prd2pr.core.testfacts_live import Liveness
+from prd2pr.core.testfacts_live import Liveness, root_of
 from prd2pr.core.testfacts_marks import own_nodes
 from prd2pr.core.testfacts_model import FunctionNode, dotted, resolve
 from prd2pr.core.testfacts_scope import parameter_sources
+from prd2pr.core.testfacts_suite import functions_in
 from prd2pr.core.testfacts_swallow import (
     BROAD,
     caught,
@@ -274,7 +275,7 @@ class _Walk:
     def call(self, call: ast.Call, place: _Place) -> Iterator[Assertion]:
         name = dotted(call.func)
         last = call.func.attr if isinstance(call.func, ast.Attribute) else name
-        target = self.nested.get(name) or self.scope.helpers.get(name)
+        target = self.nested.get(name) or self.scope.helpers.get(name) or self._method(call)
         if target is not None:
             yield from self.function(target, replace(place, in_helper=True, off=_left_off(target, call), asked=()))
         elif resolve(name, self.scope.imports) == "pytest.fail":
@@ -289,6 +290,18 @@ class _Walk:
         elif last.startswith(_CHECKING) and name.partition(".")[0] in self._handed_in():
             yield place.assertion(call)
         yield from self.callbacks(call, last, place)
+
+    def _method(self, call: ast.Call) -> FunctionNode | None:
+        """Of an object of the tests' own that holds the answer: `that(compass(0)).equals("N")`."""
+        if not isinstance(call.func, ast.Attribute):
+            return None
+        root = root_of(call.func)
+        root = root_of(self.live.bound_once[root]) if root in self.live.bound_once else root
+        maker = self.nested.get(root) or self.scope.helpers.get(root)
+        named = {x.id for x in ast.walk(maker) if isinstance(x, ast.Name)} if maker else {root}
+        owners = [self.scope.suite.classes[each] for each in sorted(named) if each in self.scope.suite.classes]
+        methods = [method for owner in owners for name, method in functions_in(owner.body) if name == call.func.attr]
+        return methods[0] if methods else None
 
     def _raised_by_call(self, call: ast.Call, place: _Place) -> _Place:
         """`raises(Exception, earn, None)`, with nobody looking at what was raised."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from prd2pr.core.testfacts_model import FunctionNode, decorator_name, dotted, resolve
+from prd2pr.core.testfacts_programs import runs_subject
 from prd2pr.core.testfacts_scope import CLOSED_BUILTINS, TestScope, parameter_sources, string_constants
 
 # Modules whose functions make nothing but what their arguments say.
@@ -21,7 +22,6 @@ _CLOSED_WORDS = """
 """
 _CLOSED_MODULES = frozenset(_CLOSED_WORDS.split())
 _COMPOUND = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.With, ast.AsyncWith, ast.Match)
-_STARTERS = frozenset({"subprocess", "runpy", "pexpect", "os", "pty", "asyncio"})
 _STAND_INS = frozenset({"Mock", "MagicMock", "AsyncMock", "NonCallableMock", "create_autospec"})
 _PATCHES = _STAND_INS | {"patch", "setattr", "delattr", "object", "setitem", "delitem"}
 
@@ -124,7 +124,7 @@ def _touched(node: ast.AST, scope: TestScope, dead: frozenset[str]) -> set[str]:
     bound = list(bindings(node))
     names = {name for name, value in bound if name in dead and _is_live(value, scope, dead)}
     if isinstance(node, ast.Assign):
-        roots = {_root(target) for target in node.targets} & dead
+        roots = {root_of(target) for target in node.targets} & dead
         return names | (roots if roots and _is_live(node.value, scope, dead) else set())
     if isinstance(node, ast.Global | ast.Nonlocal):
         return names | (set(node.names) & dead)
@@ -138,7 +138,7 @@ def _touched(node: ast.AST, scope: TestScope, dead: frozenset[str]) -> set[str]:
 
 def _call_touches(node: ast.Call, scope: TestScope, dead: frozenset[str]) -> set[str]:
     values = [*node.args, *(keyword.value for keyword in node.keywords)]
-    root = _root(node.func)
+    root = root_of(node.func)
     if root in dead and isinstance(node.func, ast.Attribute):  # items.append(add(2, 3))
         return {root} if any(_is_live(value, scope, dead) for value in values) else set()
     handed = {name for value in values for name in _names_in(value)} & dead
@@ -168,7 +168,7 @@ def _names_in(node: ast.AST) -> set[str]:
     return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
 
 
-def _root(node: ast.AST) -> str:
+def root_of(node: ast.AST) -> str:
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else ""
@@ -213,16 +213,7 @@ def uses_subject(scope: TestScope) -> bool:
         if any(_uses_subject(node, scope, local) for node in (*function.body, *decorators)):
             return True
     around = [*scope.statements, *scope.used_classes, *scope.class_statements]
-    return any(_uses_subject(node, scope, set()) for node in around) or _runs_subject(scope)
-
-
-def _runs_subject(scope: TestScope) -> bool:
-    """A text with code or a command line that names the project, in a test that starts a process or executes text."""
-    calls = [inner for node in scope.reach for inner in ast.walk(node) if isinstance(inner, ast.Call)]
-    names = {resolve(dotted(call.func), scope.imports) for call in calls}
-    starts = any(name.partition(".")[0] in _STARTERS or name in {"exec", "eval"} for name in names)
-    texts = string_constants([*(statement for node in scope.reach for statement in node.body), *scope.statements])
-    return starts and any(scope.suite.mentions_subject(text) for text in texts)
+    return any(_uses_subject(node, scope, set()) for node in around) or runs_subject(scope)
 
 
 def _uses_subject(node: ast.AST, scope: TestScope, hidden: set[str]) -> bool:

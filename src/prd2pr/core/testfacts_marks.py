@@ -35,8 +35,11 @@ _SKIPS = frozenset(
     }.items()
     for name in names
 )
-_PLATFORM_NAMES = frozenset({"sys", "os", "platform"})
-_PLATFORM_ATTRIBUTES = frozenset({"platform", "version_info", "name", "system", "machine", "python_version", "maxsize"})
+_PLATFORM_NAMES = frozenset({"sys", "os", "platform", "shutil"})
+_PLATFORM_ATTRIBUTES = frozenset(
+    {"platform", "version_info", "name", "system", "machine", "python_version", "maxsize"}
+    | {"which", "getuid", "geteuid", "cpu_count"}
+)
 
 
 def mark_facts(suite: Suite) -> Iterator[Fact]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -10,6 +11,11 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+# Bases that make no class a test case.
+_NO_TEST_CASES = frozenset(
+    {"object", "abc", "ABC", "Protocol", "Generic", "NamedTuple", "TypedDict", "Enum", "IntEnum", "StrEnum", "typing"}
+    | {name for name, value in vars(builtins).items() if isinstance(value, type)}
+)
 MAX_DEPTH = 150  # well below what recursion over a tree can bear
 
 
@@ -111,7 +117,7 @@ def _declared(
 def is_collected(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> bool:
     if _opts_out(node.body):
         return False
-    if is_test_case(node, classes):
+    if is_test_case(node, classes) or _may_be_test_case(node, classes):
         return True
     return node.name.startswith("Test") and constructor_of(node, classes) is None
 
@@ -129,6 +135,22 @@ def is_test_case(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> boo
     """`unittest.TestCase` or something that is called like one."""
     bases = [base for family in _lineage(node, classes) for base in family.bases]
     return any(dotted(base).endswith("TestCase") for base in bases)
+
+
+def _may_be_test_case(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> bool:
+    """A base from another module, such as one of the tests' own, may be a test case. Only collecting it can tell."""
+    if node.name.startswith("Test"):
+        return False  # it is collected anyway, unless it has a constructor
+    bases = {dotted(base) for family in _lineage(node, classes) for base in family.bases}
+    return any(base and base.partition(".")[0] not in _NO_TEST_CASES and base not in classes for base in bases)
+
+
+def certain_tests(path: str, source: str) -> tuple[str, ...]:
+    """Of the declared tests, those that are collected whatever other modules hold."""
+    module = parse_tests(path, source) if is_test_module(path) else None
+    classes = _classes(module.tree) if module else {}
+    tests = module.tests if module else ()
+    return tuple(test.id for test in tests if not any(_may_be_test_case(each, classes) for each in test.owners))
 
 
 def _lineage(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> list[ast.ClassDef]:

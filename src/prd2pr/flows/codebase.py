@@ -11,7 +11,7 @@ from prd2pr.core.difference import first_difference
 from prd2pr.core.evidence import Change, LockedFile, PathKind
 from prd2pr.core.paths import STATE_ROOT, PathRules, classify_path
 from prd2pr.core.records import HeldOutFile
-from prd2pr.core.signatures import module_name
+from prd2pr.core.signatures import import_names
 from prd2pr.core.testfacts_model import is_test_module
 from prd2pr.repo.git import BlobRef, Entry, Git, RawChange
 
@@ -63,8 +63,8 @@ class Codebase:
 
     @cached_property
     def modules(self) -> frozenset[str]:
-        """Dotted names of the project's own modules and packages."""
-        names = {module_name(path) for path in self.source_texts}
+        """Dotted names of the project's own modules and packages, from wherever their directory may be imported."""
+        names = {name for path in self.source_texts for name in import_names(path, self.source_texts)}
         return frozenset(".".join(name.split(".")[:n]) for name in names for n in range(1, name.count(".") + 2))
 
     @cached_property

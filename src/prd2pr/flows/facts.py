@@ -9,6 +9,7 @@ from prd2pr.core.records import Phase, PlannedSymbol
 from prd2pr.core.signatures import module_name, public_signatures
 from prd2pr.core.sourcefacts import source_facts
 from prd2pr.core.testfacts import FactContext, criteria_named, declared_tests, test_facts
+from prd2pr.core.testfacts_model import certain_tests
 from prd2pr.core.testfacts_subject_use import called_names, subject_lines
 from prd2pr.flows.codebase import Codebase, Pair
 
@@ -18,6 +19,11 @@ MODULES_NAMED = 2000  # of a larger project, the names would outweigh the eviden
 def declared_in(pair: Pair, modules: Iterable[str]) -> tuple[str, ...]:
     texts = pair.head.test_texts
     return tuple(test for path in modules if path in texts for test in declared_tests(path, texts[path]))
+
+
+def certain_in(pair: Pair, modules: Iterable[str]) -> tuple[str, ...]:
+    texts = pair.head.test_texts
+    return tuple(test for path in modules if path in texts for test in certain_tests(path, texts[path]))
 
 
 def facts_of_tests(pair: Pair, touched: Iterable[str], context: FactContext) -> tuple[Fact, ...]:

@@ -13,6 +13,7 @@ from typing import Any
 from prd2pr import __version__
 from prd2pr.core.complexity import improvement
 from prd2pr.core.evidence import Comparison, Evidence, LockedFile, PathKind, RunReport
+from prd2pr.core.expectations import leaning_tests
 from prd2pr.core.held_out import named_criteria, opened, set_apart
 from prd2pr.core.old_tests import changed_support
 from prd2pr.core.parity.record import Parity
@@ -20,12 +21,14 @@ from prd2pr.core.paths import CONVENTIONS, PathRules
 from prd2pr.core.records import UNTESTED_KINDS, HeldOutFile, Phase
 from prd2pr.core.runs import bare_id, compare, expanded, moved_id, summarise
 from prd2pr.core.slips import misspelt_imports
-from prd2pr.core.story_tests import RedTests, claimed_again, failing_setups, red_tests, unproved_tests
+from prd2pr.core.story_tests import RedTests, claimed_again, failing_setups, red_tests, replaced_examples
 from prd2pr.core.testfacts_model import is_test_module
-from prd2pr.errors import CannotJudge, UnknownRevision, UsageProblem
+from prd2pr.errors import CannotJudge, UsageProblem
+from prd2pr.flows.claimed_tests import changed_samples, red_tests_of
 from prd2pr.flows.codebase import LOCKED_KINDS, Pair, pair_of, put_in
 from prd2pr.flows.facts import (
     called_in,
+    certain_in,
     context_of_tests,
     coverage_of,
     declared_in,
@@ -170,10 +173,14 @@ def _red(case: _Case) -> Evidence:
     touched = [change.path for change in pair.changed(*LOCKED_KINDS)]
     modules = [path for path in touched if is_test_module(path)]
     head = case.head_report(_parents(modules), followed_by=(REPEAT_SEED,))
-    tests = red_tests(_texts(pair.base.test_texts, modules), _texts(pair.head.test_texts, modules), base, head)
+    before, after = pair.base.test_texts, pair.head.test_texts
+    moved = leaning_tests(before, after, changed_samples(pair))
+    tests = red_tests(_texts(before, modules), _texts(after, modules), base, head, moved)
     comparison = compare(base, head)
     kept = tuple(test for test in comparison.regressed if test not in tests.carried)
-    comparison = comparison.model_copy(update={"regressed": kept})
+    replaced = replaced_examples(comparison.vanished, base, head)
+    vanished = tuple(test for test in comparison.vanished if test not in replaced)
+    comparison = comparison.model_copy(update={"regressed": kept, "vanished": vanished})
     fresh = frozenset(bare_id(test) for test in tests.fresh)
     context = context_of_tests(pair, fresh, case.story.planned if case.story else None, head)
     declared = declared_in(pair, modules)
@@ -181,11 +188,11 @@ def _red(case: _Case) -> Evidence:
     return Evidence(
         **case.common(),
         declared=declared,
-        uncollected=tuple(test for test in declared if test not in collected),
+        uncollected=tuple(test for test in certain_in(pair, modules) if test not in collected),
         story_tests=tests.all,
         facts=(
             *facts_of_tests(pair, touched, context),
-            *changed_support(pair.base.test_texts, pair.head.test_texts, fresh),
+            *changed_support(before, after, fresh, frozenset(map(bare_id, tests.carried))),
             *claimed_again(pair.base.test_texts, _texts(pair.head.test_texts, modules), base, tests.fresh),
             *failing_setups(_texts(pair.head.test_texts, modules), head, tests.fresh),
             *misspelt_imports(
@@ -315,26 +322,13 @@ def _claimed(case: _Case) -> tuple[str, ...]:
         return case.story.red_tests
     if case.phase is Phase.REFACTOR:
         return ()  # what fails before a refactoring is baseline; what passes is held by the comparison
-    return unproved_tests(case.base_report, _changed_by(case))
+    return red_tests_of(case.gathering.git, case.gathering.rules, case.gathering.runner, case.base, case.base_report)
 
 
 def _held_out_tests(case: _Case) -> tuple[str, ...]:
     """Asked to pass, but not whether they bite: what that finds would tell of them."""
     held = case.story.held_out if case.story and case.phase is Phase.GREEN else None
     return held.tests if held else ()
-
-
-def _changed_by(case: _Case) -> list[str]:
-    """Test files that the base commit changed against its first parent."""
-    git = case.gathering.git
-    try:
-        commits = git.ancestors(case.base, 2)
-    except UnknownRevision:
-        return []  # only a tree is known
-    if len(commits) < 2:
-        return list(case.pair.base.locked)
-    earlier = pair_of(git, case.gathering.rules, commits[1], commits[0], with_state=False)
-    return [change.path for change in earlier.changed(*LOCKED_KINDS)]
 
 
 def _restored(locked: Iterable[LockedFile]) -> dict[str, str]:

@@ -40,6 +40,8 @@ class Raised:
     owner: str = ""  # of AttributeError: dotted name of the module or class that lacks the attribute
     owner_inside: bool = False  # that owner belongs to the checkout
     via_raises: bool = False  # raised by `pytest.raises`, because nothing was raised
+    text_of: str = ""  # of SyntaxError: the file, or `<string>`, that is no Python; empty where code raised it
+    refused_by: str = ""  # of SystemExit: the library that would not read the options
 
     @classmethod
     def of(cls, facts: dict[str, Any]) -> Raised:
@@ -146,9 +148,15 @@ def _undefined(raised: Raised, test_path: str) -> Ruling:
     return FailureKind.MISSING_SYMBOL, name if in_test else f"{raised.module}.{name}"
 
 
-def _syntax(raised: Raised, _: str) -> Ruling:
-    """Python's own; the XML parser's error is one by descent, and is about what it was given."""
-    return (FailureKind.EXCEPTION if raised.type == "ParseError" else FailureKind.SYNTAX), ""
+def _syntax(raised: Raised, test_path: str) -> Ruling:
+    """Python's own. The XML parser's is one by descent; and a parser may raise one, or read a text, as its work."""
+    at_work = not raised.text_of or (raised.text_of.startswith("<") and raised.path != test_path)
+    return (FailureKind.EXCEPTION if raised.type == "ParseError" or at_work else FailureKind.SYNTAX), ""
+
+
+def _exit(raised: Raised, _: str) -> Ruling:
+    """An option that the program does not know yet is what a story may add."""
+    return (FailureKind.EXCEPTION if raised.refused_by else FailureKind.EXIT), ""
 
 
 def _always(kind: FailureKind) -> Callable[[Raised, str], Ruling]:
@@ -159,7 +167,7 @@ _RULES: tuple[tuple[frozenset[str], Callable[[Raised, str], Ruling]], ...] = (
     (frozenset({"AssertionError", "DocTestFailure", "MultipleDoctestFailures"}), _always(FailureKind.ASSERTION)),
     (frozenset({"FixtureLookupError"}), _always(FailureKind.FIXTURE)),
     (frozenset({"Failed", "Skipped"}), _explicit),
-    (frozenset({"SystemExit", "KeyboardInterrupt", "Exit"}), _always(FailureKind.EXIT)),
+    (frozenset({"SystemExit", "KeyboardInterrupt", "Exit"}), _exit),
     (frozenset({"SyntaxError"}), _syntax),
     (frozenset({"ImportError"}), _import),
     (frozenset({"AttributeError"}), _attribute),

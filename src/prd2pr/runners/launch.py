@@ -35,6 +35,7 @@ PYTEST_MAJOR = int(pytest.__version__.partition(".")[0])
 # A repr that never raises; the one that never cuts came in the course of pytest 7.
 whole_repr = getattr(saferepr, "saferepr_unlimited", saferepr.saferepr)
 MESSAGE_LIMIT = 4000
+OPTION_READERS = ("argparse", "optparse", "click", "typer")
 FAULT_TOOLS = (
     "forks",
     "patching",
@@ -105,6 +106,8 @@ class Describer:
             "name": _text(getattr(error, "name", None)),
             "name_from": _text(getattr(error, "name_from", None)),
             "via_raises": _left_by_raises(error),
+            "text_of": _text(getattr(error, "filename", None)) if isinstance(error, SyntaxError) else "",
+            "refused_by": _option_reader(error) if isinstance(error, SystemExit) else "",
         }
         if isinstance(error, AttributeError):
             facts.update(self._owner(getattr(error, "obj", None)))
@@ -163,6 +166,14 @@ def _left_by_raises(error: BaseException) -> bool:
             return True
         step = step.tb_next
     return False
+
+
+def _option_reader(error: SystemExit) -> str:
+    """The library that reads command lines and has refused one: `argparse`, where its code ended the program."""
+    last, step = "", error.__traceback__
+    while step is not None:
+        last, step = _text(step.tb_frame.f_globals.get("__name__", "")), step.tb_next
+    return last if error.code not in (None, 0) and last.partition(".")[0] in OPTION_READERS else ""
 
 
 class Probe:

@@ -8,6 +8,7 @@ import sys
 from prd2pr.core.evidence import Evidence, Failure, FailureKind, PathKind
 from prd2pr.core.paths import classify_path
 from prd2pr.core.slips import is_promised, is_slip
+from prd2pr.core.testfacts_programs import LOADERS, is_program
 
 Wrong = tuple[str, str]  # code, message
 
@@ -19,7 +20,8 @@ _PLAIN: dict[FailureKind, tuple[str, str]] = {
     FailureKind.TIMEOUT: ("RED305", "ran out of time"),
     FailureKind.EXPLICIT: ("RED306", "fails on purpose, by pytest.fail()"),
 }
-_CALL_FORM = re.compile(r"(\w+)\(\) (got an unexpected|got multiple|missing \d+ required|takes )")
+_CALL_FORM = re.compile(r"([\w.<>]+)\(\) (got an unexpected|got multiple|missing \d+ required|takes )")
+_NO_FILE = re.compile(r"No such file or directory: '([^']+\.py)'")
 _UNRESOLVED = re.compile(r"Name or service not known|name resolution|getaddrinfo failed|nodename nor servname")
 _LIBRARY_LACKS = re.compile(r"^module '([\w.]+)' has no attribute")
 # Where a flat project keeps what its tests share: that is written together with them.
@@ -41,6 +43,12 @@ _WELL_KNOWN = frozenset(_WELL_KNOWN_WORDS.split())
 
 def wrong_reason(failure: Failure, evidence: Evidence) -> Wrong | None:
     """None where the failure is what RED asks for."""
+    # `else: pytest.fail("no error")`: what the subject did has led there.
+    led = failure.kind is FailureKind.EXPLICIT and _on_subject(failure, evidence)
+    return None if led or _is_missing_file(failure, evidence) else _wrong(failure, evidence)
+
+
+def _wrong(failure: Failure, evidence: Evidence) -> Wrong | None:
     if failure.kind in _PLAIN:
         code, what = _PLAIN[failure.kind]
         return code, f"{what}{_told(failure)}"
@@ -53,6 +61,12 @@ def wrong_reason(failure: Failure, evidence: Evidence) -> Wrong | None:
     if failure.kind in {FailureKind.EXCEPTION, FailureKind.NOT_IMPLEMENTED}:
         return _exception(failure, evidence)
     return None
+
+
+def _is_missing_file(failure: Failure, evidence: Evidence) -> bool:
+    """A module that the tests load by its path, and that is still to be written."""
+    found = _NO_FILE.search(failure.message) if failure.exception == "FileNotFoundError" else None
+    return found is not None and is_program(found[1]) and bool(LOADERS & set(evidence.called or ()))
 
 
 def _uncollected(failure: Failure, evidence: Evidence) -> Wrong | None:
@@ -75,11 +89,15 @@ def _exception(failure: Failure, evidence: Evidence) -> Wrong | None:
     if failure.path and not _in_test(failure, evidence):
         return None
     if failure.kind is FailureKind.EXCEPTION and not _is_of_surroundings(failure, evidence):
-        if failure.line in evidence.subject_lines.get(failure.path, ()):
+        if _on_subject(failure, evidence):
             return None
         if failure.exception == "TypeError" and _is_call_of_subject(failure, evidence):
             return None
     return "RED307", f"breaks in the test's own code{_told(failure)}"
+
+
+def _on_subject(failure: Failure, evidence: Evidence) -> bool:
+    return failure.line in evidence.subject_lines.get(failure.path, ())
 
 
 def _is_of_surroundings(failure: Failure, evidence: Evidence) -> bool:
@@ -97,14 +115,17 @@ def _in_test(failure: Failure, evidence: Evidence) -> bool:
 
 
 def _is_call_of_subject(failure: Failure, evidence: Evidence) -> bool:
-    """`earn() got an unexpected keyword argument 'rate'`: the parameter is what the story adds."""
+    """`earn() got an unexpected keyword argument 'rate'`: the parameter is what the story adds.
+
+    Of a method, Python tells the class: `App.route()`, `App.__init__()`.
+    """
     found = _CALL_FORM.search(failure.message)
     if found is None:
         return False
-    names = (
-        [symbol.name for symbol in evidence.planned or ()] + list(evidence.project_names) + list(evidence.called or ())
-    )
-    return any(found[1] in name.split(".") for name in names)
+    told = set(found[1].split(".")) - {"__init__", "__new__", "<locals>"}
+    called = [name for name in evidence.called or () if not name.startswith(".")]
+    names = [symbol.name for symbol in evidence.planned or ()] + list(evidence.project_names) + called
+    return any(told & set(name.split(".")) for name in names)
 
 
 # --- missing names ----------------------------------------------------------------------------------------------------
@@ -119,15 +140,16 @@ def _missing(failure: Failure, evidence: Evidence) -> Wrong | None:
         if any(is_promised(name, promised) for promised in planned):
             return None
         return "RED302", f"`{name}` does not exist, and the design does not plan it{_plan(planned)}"
-    return _missing_without_design(name, evidence)
+    return _missing_without_design(failure, evidence)
 
 
 def _plan(planned: list[str]) -> str:
     return f" (planned: {', '.join(planned[:4])}{' …' if len(planned) > 4 else ''})" if planned else ""
 
 
-def _missing_without_design(name: str, evidence: Evidence) -> Wrong | None:
-    if not _is_used(name, evidence):
+def _missing_without_design(failure: Failure, evidence: Evidence) -> Wrong | None:
+    name = failure.missing
+    if not _is_used(name, evidence) and not _is_asked_of_object(failure, evidence):
         return "RED302", f"`{name}` does not exist, and the tests do nothing with it"
     alike = _misspelt(name, evidence)
     if alike is not None:
@@ -165,6 +187,11 @@ def _is_used(name: str, evidence: Evidence) -> bool:
     return any(
         called == name or called.startswith(f"{name}.") or name.startswith(f"{called}.") for called in evidence.called
     )
+
+
+def _is_asked_of_object(failure: Failure, evidence: Evidence) -> bool:
+    """`app.errorhandler`, where `app` is an object of the project, whatever it was imported or made by."""
+    return failure.exception == "AttributeError" and f".{failure.missing.rpartition('.')[2]}" in (evidence.called or ())
 
 
 def _misspelt(name: str, evidence: Evidence) -> str | None:
