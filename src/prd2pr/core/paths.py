@@ -100,7 +100,7 @@ _CI_NAMES = (
     ".pylintrc",
     "pyrightconfig.json",
 )
-_SCRIPT_DIRECTORIES = frozenset({"scripts", "script", "bin", "tools", "ci", "hack"})
+SCRIPT_DIRECTORIES = frozenset({"scripts", "script", "bin", "tools", "ci", "hack"})
 _SCRIPT_ENDINGS = frozenset({"", ".sh", ".bash", ".zsh", ".ps1", ".bat", ".cmd"})
 _CHECKING = frozenset({"test", "tests", "runtests", "ci", "check", "checks", "lint", "verify", "coverage"})
 # A program in Python may well check or verify something as its purpose; these words speak of the project's own tests.
@@ -239,8 +239,8 @@ def _is_check_script(parts: tuple[str, ...]) -> bool:
     name = PurePosixPath(parts[-1])
     words = set(name.stem.replace("-", "_").split("_"))
     if name.suffix == ".py":
-        return len(parts) == 2 and parts[0] in _SCRIPT_DIRECTORIES and bool(_RUNNING_TESTS & words)
-    if name.suffix not in _SCRIPT_ENDINGS or not (len(parts) == 1 or parts[0] in _SCRIPT_DIRECTORIES):
+        return len(parts) == 2 and parts[0] in SCRIPT_DIRECTORIES and bool(_RUNNING_TESTS & words)
+    if name.suffix not in _SCRIPT_ENDINGS or not (len(parts) == 1 or parts[0] in SCRIPT_DIRECTORIES):
         return False
     return bool(_CHECKING & words)
 

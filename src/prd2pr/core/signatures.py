@@ -19,12 +19,14 @@ _ORDER = ("__lt__", "__le__", "__gt__", "__ge__")
 _CALLED_BY_NAME = frozenset({"__init__", "__new__", "__call__"})
 
 
-def public_signatures(path: str, source: str) -> tuple[Signature, ...]:
+def public_signatures(path: str, source: str, *, before: str = "") -> tuple[Signature, ...]:
+    """`before`: the module as it was. If it had no `__all__`, a new one takes away nothing that it leaves out."""
     module = module_name(path)
     tree = parse(source)
     if tree is None or not path.endswith(".py") or any(_is_private(part) for part in module.split(".")):
         return ()
-    exported = _exported(tree)
+    earlier = parse(before)
+    exported = _exported(tree) if earlier is None or not before or _exported(earlier) is not None else None
     found = {
         name: text
         for name, text in _members(tree.body, module, path)

@@ -96,7 +96,6 @@ def exit_sightings(module: SourceModule) -> Iterator[Sighting]:
             yield sighting("GRN404", call, "ends the process with a status of its own from `atexit`")
         if name == "os.kill" and {"os.getpid", "os.getppid"} & {module.name(x.func) for x in _calls(call)}:
             yield sighting("GRN404", call, "kills its own process")
-    yield from _import_time(module)
 
 
 def _exits(target: ast.expr, functions: Mapping[str, FunctionNode], module: SourceModule) -> bool:
@@ -110,7 +109,7 @@ def _calls(node: ast.AST) -> list[ast.Call]:
     return [inner for inner in ast.walk(node) if isinstance(inner, ast.Call)]
 
 
-def _import_time(module: SourceModule) -> Iterator[Sighting]:
+def import_sightings(module: SourceModule) -> Iterator[Sighting]:
     """What runs when the module is imported, `if __name__ == "__main__"` aside."""
     for statement in module.tree.body:
         if isinstance(statement, FunctionNode | ast.ClassDef) or _is_main_guard(statement):

@@ -16,6 +16,7 @@ from prd2pr.core.testfacts_model import is_test_module
 from prd2pr.repo.git import BlobRef, Entry, Git, RawChange
 
 LOCKED_KINDS = frozenset({PathKind.TEST, PathKind.TEST_CONFIG})
+_DATA = (".csv", ".tsv", ".json", ".txt", ".yaml", ".yml", ".sql", ".html", ".xml", ".tmpl", ".j2")
 _REGULAR = frozenset({"100644", "100755"})
 
 ChangeStatus = Literal["added", "modified", "deleted", "type_changed", "mode_changed"]
@@ -87,7 +88,17 @@ class Pair:
     def changes(self) -> tuple[Change, ...]:
         git = self.base.git
         made = (change_of(raw, self.head.rules) for raw in git.diff(self.base.tree, self.head.tree))
-        return (*made, *self.state_changes)
+        return (*(self._data_of_modules(change) for change in made), *self.state_changes)
+
+    def _data_of_modules(self, change: Change) -> Change:
+        """`countries.csv` at the root, beside the module that reads it, is data of the source as it is in a package."""
+        beside = "/" not in change.path and change.path.endswith(_DATA) and self.head.flat
+        if change.kind is not PathKind.OTHER or not beside:
+            return change
+        named = any(
+            f'"{change.path}"' in text or f"'{change.path}'" in text for text in self.head.source_texts.values()
+        )
+        return change.model_copy(update={"kind": PathKind.SOURCE}) if named else change
 
     def changed(self, *kinds: PathKind) -> list[Change]:
         """Python files of these kinds that exist at head."""

@@ -104,4 +104,9 @@ def signatures_of(codebase: Codebase, pair: Pair) -> tuple[Signature, ...]:
     """Of the source files that the step changed; the others say the same on both sides."""
     changed = {change.path for change in pair.changes if change.kind is PathKind.SOURCE}
     texts = {path: text for path, text in codebase.source_texts.items() if path in changed}
-    return tuple(signature for path in sorted(texts) for signature in public_signatures(path, texts[path]))
+    before = pair.base.source_texts
+    return tuple(
+        signature
+        for path in sorted(texts)
+        for signature in public_signatures(path, texts[path], before=before.get(path, ""))
+    )

@@ -229,7 +229,7 @@ def _kinds(recipe: Any) -> set[Any]:
         return {(letter, _sign(float(value)))}
     if letter == "plain":
         return {(type(value).__name__, _texture(value) if isinstance(value, str) else "")}
-    return {(letter, "")}
+    return {(letter, len(value) if letter == "tuple" else "")}  # a tuple is a record: its length is its kind
 
 
 def _sign(value: float) -> str:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from prd2pr.core.bite.beyond import beyond_tests
 from prd2pr.core.bite.text import SourceText, body_without_docstring
 from prd2pr.core.testfacts_model import FunctionNode, decorator_name
 
@@ -49,10 +50,11 @@ def changed_functions(before: SourceText | None, after: SourceText) -> list[Func
     old: dict[str, set[str]] = {}
     for each in functions_of(before) if before else ():
         old.setdefault(each.name, set()).add(_doing(each.node))
+    beyond = beyond_tests(after.tree)
     return [
         each
         for each in functions_of(after)
-        if does_something(each.node) and _doing(each.node) not in old.get(each.name, ())
+        if does_something(each.node) and _doing(each.node) not in old.get(each.name, ()) and id(each.node) not in beyond
     ]
 
 

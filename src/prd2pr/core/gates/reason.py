@@ -154,8 +154,17 @@ def _missing_without_design(failure: Failure, evidence: Evidence) -> Wrong | Non
     alike = _misspelt(name, evidence)
     if alike is not None:
         return "RED302", f"`{name}` does not exist; `{alike}` does: a misspelt import?"
+    if _is_namesake(name, evidence):
+        return None
     problem = not_ours(name, frozenset(evidence.project_modules), flat=evidence.flat_layout)
     return ("RED302", problem) if problem else None
+
+
+def _is_namesake(name: str, evidence: Evidence) -> bool:
+    """`markdown` beside `test_markdown.py`, where modules lie at the root: the project's own, whatever others have."""
+    top = name.partition(".")[0]
+    tests = {change.path.rpartition("/")[2] for change in evidence.changes if change.kind is PathKind.TEST}
+    return evidence.flat_layout and bool(tests & {f"test_{top}.py", f"{top}_test.py"})
 
 
 def not_ours(name: str, own: frozenset[str], *, flat: bool) -> str:
