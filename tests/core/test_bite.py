@@ -10,7 +10,8 @@ import pytest
 
 from prd2pr.core.bite.changed_lines import changed_lines
 from prd2pr.core.bite.plan import BitePlan, bite_plan
-from prd2pr.core.bite.record import Bite, Bitten
+from prd2pr.core.bite.record import Bite, Bitten, Differing, Replay
+from prd2pr.core.bite.registering import without_registered
 from prd2pr.core.bite.text import source_text
 from prd2pr.core.bite.words import bite_words
 
@@ -188,3 +189,23 @@ def test_words() -> None:
     assert bite_words(Bite(problems=("x",))) == "not measured"
     assert Bite(mutants=(killed, survived, late)).score == 0.5
     assert Bite(mutants=(late,)).score is None
+
+
+REGISTRY = "_known = {}\ndef register(f):\n    _known[f.__name__] = f\n    return f\ndef call(name):\n    return _known[name]()\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "dropped"),
+    [
+        ("from shop.registry import call, register\n@register\ndef tea():\n    return 1\n", 1),
+        ("from shop import registry\nregistry.register(print)\n", 1),
+        ("from shop.registry import call\nKEPT = call('tea')\n", 0),
+        ("import pytest\nfrom shop.registry import call\n@pytest.fixture\ndef tea():\n    return 1\n", 0),
+    ],
+)
+def test_what_the_tests_registered_on_import_is_not_held_against_the_code(head: str, dropped: int) -> None:
+    other = Differing(path="shop/registry.py", line=5, function="call", test="tests/t.py::test_a", shown="call('tea')",
+                      inside="1", outside="raises KeyError")  # fmt: skip
+    bite = Bite(replay=Replay(same=3, differing=(other,)))
+    found = without_registered(bite, {"tests/t.py": head}, {"shop/registry.py": REGISTRY}).replay
+    assert found == Replay(same=3, not_judged=dropped, differing=() if dropped else (other,))

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from prd2pr import __version__
+from prd2pr.core.bite.registering import without_registered
 from prd2pr.core.complexity import improvement
 from prd2pr.core.evidence import Comparison, Evidence, LockedFile, PathKind, RunReport
 from prd2pr.core.expectations import leaning_tests
@@ -269,7 +270,7 @@ def _locked(case: _Case) -> Evidence:
         signatures_before=signatures_of(pair.base, pair) if refactor else (),
         signatures_after=signatures_of(pair.head, pair) if refactor else (),
         improvement=_improvement(pair) if refactor else {},
-        bite=bite if green else None,
+        bite=without_registered(bite, pair.base.test_texts, pair.head.source_texts) if bite and green else None,
         bite_before=before,
         removal=removal,
         parity=parity if green else None,
