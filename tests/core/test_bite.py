@@ -191,7 +191,13 @@ def test_words() -> None:
     assert Bite(mutants=(late,)).score is None
 
 
-REGISTRY = "_known = {}\ndef register(f):\n    _known[f.__name__] = f\n    return f\ndef call(name):\n    return _known[name]()\n"
+REGISTRY = """
+_known = {}
+def register(function):
+    _known[function.__name__] = function
+def call(name):
+    return _known[name]()
+"""
 
 
 @pytest.mark.parametrize(

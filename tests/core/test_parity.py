@@ -266,3 +266,12 @@ def test_what_says_of_itself_that_nobody_gets_there_is_let_be() -> None:
             return a
         """
     assert unrun(PLAIN, never, {2}, {2, 4, 6}) == []
+
+
+def test_an_end_that_no_test_came_to_may_become_a_branch() -> None:
+    chain = "def f(sign):\n    if sign == '+':\n        return 1\n    raise ValueError(sign)\n"
+    table = (
+        "def f(sign):\n    if sign not in SIGNS:\n        raise ValueError(f'unknown {sign}')\n    return SIGNS[sign]\n"
+    )
+    assert unrun(chain, table, {2, 3}, {2, 4}) == []
+    assert unrun(chain, table, {2, 3, 4}, {2, 4}) == ["raise ValueError(f'unknown {sign}')"]

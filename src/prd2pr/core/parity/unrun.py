@@ -33,7 +33,7 @@ def new_and_unrun(
 
     One that stood there before, unrun, may have been moved or put in other words: then as many of its form are gone.
     """
-    old = [block for path, text in before.items() for block in _unrun(path, text, ran_before)]
+    old = [block for path, text in before.items() for block in _unrun(path, text, ran_before, tails=True)]
     new = [block for path, text in after.items() for block in _unrun(path, text, ran_after)]
     known = Counter(block.text for block in old)
     fresh = []
@@ -52,11 +52,11 @@ def new_and_unrun(
     return tuple(left)
 
 
-def _unrun(path: str, text: str, ran: Lines) -> list[Block]:
+def _unrun(path: str, text: str, ran: Lines, *, tails: bool = False) -> list[Block]:
     source = source_text(path, text)
     if source is None:
         return []
-    return list(_Look(source, ran.get(path, frozenset())).through(source.tree.body, "", inside=False))
+    return list(_Look(source, ran.get(path, frozenset()), tails).through(source.tree.body, "", inside=False))
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,14 @@ class _Look:
 
     source: SourceText
     lines: frozenset[int]
+    tails: bool  # also the end of a body, where every test has left it before: `raise` behind a chain of answers
 
     def through(self, body: list[ast.stmt], name: str, *, inside: bool) -> Iterator[Block]:
         """`inside`: of a function. Branches of a module or a class run on import, or not: no test decides that."""
-        for node in body:
+        for at, node in enumerate(body):
+            if self.tails and inside and at and _may_leave(body[at - 1]) and not self._is_run(body[at:]):
+                yield from [_block(self.source, body[at:], name)] if _counts(body[at:]) else []
+                return
             inner = f"{name}.{getattr(node, 'name', '')}".lstrip(".")
             if isinstance(node, FunctionNode):
                 yield from self._function(node, inner)
@@ -101,6 +105,10 @@ def _parts(node: ast.stmt) -> list[list[ast.stmt]]:
     parts += [handler.body for handler in getattr(node, "handlers", [])]
     parts += [case.body for case in getattr(node, "cases", [])]
     return [part for part in parts if isinstance(part, list)]
+
+
+def _may_leave(node: ast.stmt) -> bool:
+    return any(isinstance(inner, ast.Return | ast.Raise | ast.Continue | ast.Break) for inner in ast.walk(node))
 
 
 _NEVER = frozenset({"NotImplementedError", "AssertionError"})
