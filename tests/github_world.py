@@ -16,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -110,6 +110,19 @@ class GitHubWorld:
         after = self._commit(files, message, by)
         self._git("push", "-q", *(["-f"] if force else []), str(self.bare.path), f"HEAD:refs/heads/{branch}")
         return self._happened(pushed(self.fake, self.repo, by, branch, before, after))
+
+    def by_git(self, act: Callable[[Path, Callable[..., str]], object], by: str, *, branch: str = "main") -> Event:
+        """What a person does with git itself: `act(checkout, git)`. Files that it leaves there are committed."""
+        before = self.bare.heads()[branch]
+        self._git("fetch", "-q", str(self.bare.path), branch)
+        self._git("checkout", "-q", "--detach", "FETCH_HEAD")
+        person = ("-c", f"user.name={by}", "-c", f"user.email={by}@example.org")
+        act(self._desk, lambda *arguments: self._git(*person, *arguments))
+        if self._git("status", "--porcelain"):
+            self._git("add", "-A")
+            self._git(*person, "commit", "-q", "-m", "Work")
+        self._git("push", "-q", "-f", str(self.bare.path), f"HEAD:refs/heads/{branch}")
+        return self._happened(pushed(self.fake, self.repo, by, branch, before, self._git("rev-parse", "HEAD").strip()))
 
     def push_prd(self, path: str, text: str, by: str = "ada") -> Event:
         return self.push({path: text}, by, message=f"Add {path}")

@@ -160,3 +160,14 @@ def test_a_push_by_somebody_whose_permission_was_taken_away_starts_nothing():
 )
 def test_a_command_is_obeyed_for_three_days(written, old):
     assert is_too_old(written, "2026-03-04T12:00:00Z") is old
+
+
+def test_whose_token_it_is_may_command_and_what_we_write_with_it_is_not_heard():
+    ada = Actor("ada", 1)
+    said = Comment(9, 3, ada, "/tdd next")
+    assert [command.name for command in heard(said, ada)] == ["tdd next"]
+    assert may(Command("tdd next"), "admin", ada, ada) == Allowed()
+    assert heard(Comment(9, 3, ada, "<!-- prd2pr:answer:8:0 -->\n/tdd next"), ada) == ()
+    push = Pushed("main", "1" * 40, "2" * 40, (), (), (), ada)
+    assert may_start(push, "admin", ada) == Allowed()
+    assert isinstance(may_start(push, "read", ada), NotAllowed)

@@ -136,4 +136,8 @@ def test_what_passed_on_either_side_has_to_pass_on_both() -> None:
     assert broken_by_merge((ours, theirs), ran(("no canary",), a="passed")) == ("no canary",)
     lost = Failure(kind=FailureKind.COLLECTION, stage="collect", path="tests/test_a.py")
     assert broken_by_merge((ours,), ran(errors=(lost,), b="passed")) == ("tests/test_a.py cannot be collected",)
+    red = ran(errors=(lost,))  # as RED leaves it: it imports what is not there yet
+    assert broken_by_merge((red, ours), ran(errors=(lost,), a="passed", b="passed")) == ()
+    held = ran(**{"tests/test_a.py::test_a": "passed"})
+    assert broken_by_merge((red, held), ran(errors=(lost,), b="passed")) == ("tests/test_a.py cannot be collected",)
     assert broken_by_merge((ours,), ran()) == ("no test was collected",)

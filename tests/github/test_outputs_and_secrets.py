@@ -14,7 +14,7 @@ from github_runner import read_outputs
 from prd2pr.core.outcome import Ending
 from prd2pr.entry.actions import Job, command, mask
 from prd2pr.entry.verbs.action import finish
-from world import write
+from world import PRD, write
 
 HOSTILE = "x\nevil=1\nname<<EOF\nEOF\n::set-output name=a::b\r\nprd2pr-0<<z"
 CANARIES = {
@@ -154,3 +154,13 @@ def test_a_command_that_does_no_phase_names_none_in_the_outputs(started):
     started.comment(started.pull().number, "/sprint pause")
     acted = started.act()
     assert (acted.outputs["story"], acted.outputs["phase"]) == ("", "")
+
+
+def test_a_plan_is_no_story_and_what_fails_names_its_pull_request(new):
+    world = new()
+    world.push_prd("prds/calc.md", PRD)
+    acted = world.act()
+    assert (acted.outputs["story"], acted.outputs["phase"]) == ("", "plan")
+    world.push_prd("prds/calc.md", PRD.replace("Two numbers", "Three numbers"))  # the model has no answer to this one
+    acted = world.act()
+    assert acted.outputs["outcome"] == "error" and acted.outputs["pr"].endswith("/octo/calc/pull/1"), acted.output

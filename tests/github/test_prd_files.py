@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from world import PRD
 
 README = "# Our PRDs\n\nEach file here is one feature. A number must be given to each.\n"
@@ -63,3 +65,39 @@ def test_a_prd_that_is_called_otherwise_begins_anew_and_its_old_branch_is_kept_a
     assert acted.status == 0, acted.output
     assert "is called" not in planned.status_comment(old.number).body
     assert "`prds/calc.md` is called `calc` now" in planned.status_comment(planned.pull("prd2pr/sums").number).body
+
+
+def test_a_name_that_is_not_utf_8_is_refused_by_name_and_keeps_no_other_from_its_plan(new):
+    world = new()
+    plans_for(world, "zoo")
+
+    def odd(desk, _):
+        (desk / "prds").mkdir(exist_ok=True)
+        (desk / os.fsdecode(b"prds/caf\xe9.md")).write_text(PRD)
+        (desk / "prds/zoo.md").write_text(called("zoo"))
+
+    acted = world.act(world.by_git(odd, "ada"))
+    assert acted.outputs["outcome"] == "refused", acted.output
+    assert "the name of this PRD is not UTF-8 text" in acted.out and "caf\\udce9.md" in acted.out
+    assert set(world.bare.heads()) == {"main", "prd2pr/zoo"}
+
+
+def test_a_link_is_no_prd(new):
+    world = new()
+
+    def link(desk, _):
+        (desk / "prds").mkdir(exist_ok=True)
+        (desk / "prds/linked.md").symlink_to("../docs/real.md")
+
+    acted = world.act(world.by_git(link, "ada"))
+    assert acted.outputs["outcome"] == "nothing-to-do" and "it is a symbolic link" in acted.out, acted.output
+
+
+def test_no_plan_is_begun_after_the_deadline_and_another_run_makes_it(new):
+    world = new()
+    plans_for(world, "two")
+    world.push({"prds/calc.md": PRD, "prds/two.md": called("two")}, "ada")
+    world.act(env={"PRD2PR_MAX_MINUTES": "0.00001"})
+    assert set(world.bare.heads()) == {"main", "prd2pr/calc"}
+    world.settle()
+    assert set(world.bare.heads()) == {"main", "prd2pr/calc", "prd2pr/two"}

@@ -87,7 +87,7 @@ def prove_again(*, local: bool, head: str, base: str) -> NextStep:
 
 def finish(*, unproven: int, local: bool, head: str) -> NextStep:
     """After the last story. `unproven`: commits that no gate has judged, of people who worked between the steps."""
-    told = f" No gate has judged {count(unproven, 'commit')} of people on the way." if unproven else ""
+    told = f" No gate has judged {count(unproven, 'commit')} on the way." if unproven else ""
     if local:
         merge = f"git merge --no-ff {shlex.quote(plain(head))}"
         return NextStep(f"{SETTLED}{told} Review it, then merge:", merge)

@@ -24,6 +24,7 @@ from prd2pr.core.events import (
     Scheduled,
 )
 from prd2pr.core.hub import LEVELS, Actor, Comment, Level
+from prd2pr.core.said.markers import is_marked
 
 # From here on a person belongs to the repository: everybody has `read` in a public one.
 INSIDER: Level = "triage"
@@ -52,7 +53,7 @@ def reaches(level: Level, needed: Level) -> bool:
 
 def heard(comment: Comment, me: Actor) -> tuple[Parsed, ...]:
     """The commands of a comment that anybody may have written; none where its author or its history rules it out."""
-    if comment.edited or _nobody(comment.author, me):
+    if comment.edited or _nobody(comment.author, me) or (_same(comment.author, me) and is_marked(comment.body)):
         return ()
     return parse_comment(comment.body)
 
@@ -111,7 +112,8 @@ def _with_level(level: Level, needed: Level, actor: Actor, me: Actor, what: str)
 
 
 def _nobody(actor: Actor, me: Actor) -> bool:
-    return actor.bot or actor.login.endswith("[bot]") or _same(actor, me)
+    """A person whose own token the run has is a person all the same; what we write with it is told by its mark."""
+    return actor.bot or actor.login.endswith("[bot]") or (me.bot and _same(actor, me))
 
 
 def _same(actor: Actor, me: Actor) -> bool:

@@ -46,6 +46,7 @@ _EXAMPLE = "Write at least one sentence that says what must be true, such as `- 
 
 def decode_prd(data: bytes, path: str) -> str:
     """Text with `\\n` line ends and without a byte order mark."""
+    _refuse_odd_name(path)
     _refuse_too_long(len(data), data.count(b"\n"), path)
     try:
         text = data.decode("utf-8-sig")
@@ -53,6 +54,17 @@ def decode_prd(data: bytes, path: str) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         raise PrdInvalid("the PRD is not UTF-8 text", where=f"{path}:{line}", remedy="Save it as UTF-8.") from None
     return _clean(text, path)
+
+
+def _refuse_odd_name(path: str) -> None:
+    """Records, commits and branches name the file, and their text is UTF-8."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        shown = path.encode("utf-8", "backslashreplace").decode()
+        raise PrdInvalid(
+            "the name of this PRD is not UTF-8 text", where=shown, remedy="Give the file another name."
+        ) from None
 
 
 def _refuse_too_long(size: int, lines: int, path: str) -> None:

@@ -52,6 +52,7 @@ from prd2pr.flows.subjects import (
     Unreadable,
     file_subject,
     subjects_of,
+    why_not_wanted,
     with_id,
 )
 from prd2pr.flows.unheeded import answer_spoken, last_refused, looked_up
@@ -65,12 +66,17 @@ def handle(host: Host, event: Event) -> tuple[Ending, ...]:
     refusal = not_allowed(host, event)
     if refusal is not None:
         return (refusal,)
-    endings = tuple(attempted(host, event, about) for about in subjects_of(host, event))
-    endings = endings or (Ending("nothing-to-do", "the event is about no PRD"),)
+    found = [attempted(host, event, about) for about in subjects_of(host, event)]
+    for each in found:
+        if isinstance(each, Exception):
+            raise each  # a bug of ours, reported as one once all others had their turn
+    endings = [each for each in found if isinstance(each, Ending)] or [
+        Ending("nothing-to-do", "the event is about no PRD")
+    ]
     return tuple(replace(each, next=in_comments(each.next)) for each in endings)
 
 
-def attempted(host: Host, event: Event, about: About) -> Ending:
+def attempted(host: Host, event: Event, about: About) -> Ending | Exception:
     """One PRD that cannot be worked on does not keep the others from it."""
     try:
         return look_into(host, event, about)
@@ -81,7 +87,19 @@ def attempted(host: Host, event: Event, about: About) -> Ending:
         prd = about.id if isinstance(about, Subject) else ""
         how: Ended = "budget" if isinstance(problem, SpendLimit) else "error"
         branch = host.branch_of(prd) if prd else ""
-        return Ending(how, problem.what, problem.remedy, prd=prd, branch=branch, where=problem.where)
+        pull = pull_url(host, branch) if prd else ""
+        return Ending(how, problem.what, problem.remedy, prd=prd, branch=branch, pull=pull, where=problem.where)
+    except Exception as bug:  # noqa: BLE001 whatever it is, it is raised again
+        return bug
+
+
+def pull_url(host: Host, branch: str) -> str:
+    """What keeps us from finding it must not hide what happened."""
+    try:
+        pull = host.hub.pull_of(branch, host.base_branch)
+    except Prd2prError:
+        return ""
+    return pull.url if pull else ""
 
 
 def not_allowed(host: Host, event: Event) -> Ending | None:
@@ -292,9 +310,26 @@ def over_already(host: Host, subject: Subject, head: str | None, pull: Pull | No
         assert pull is not None, "without either, it is begun"
         reason = f"{branch} was deleted, and is not made again"
         return Ending("waiting", reason, f"restore the branch of #{pull.number}, or close it")
+    unwanted = not_wanted(host, subject)
+    if unwanted is not None:
+        return unwanted
     there = pull if pull and pull.open else None
     forced = put_back(host, subject, head, there) if there else None
     return forced or by_hand(host, subject, head, there) or without_plan(host, subject, head)
+
+
+def not_wanted(host: Host, subject: Subject) -> Ending | None:
+    """An issue whose label was taken away, or that was closed, half-way: somebody does not want it any more.
+
+    One that `/epic` began never had the label.
+    """
+    issue = host.hub.issue(subject.issue) if subject.issue is not None else None
+    reason = why_not_wanted(host, issue) if issue is not None else ""
+    label = host.config.labels.trigger
+    if issue is None or not reason or (issue.open and host.hub.label_given(issue.number, label) is None):
+        return None
+    remedy = f"give #{issue.number} the label `{label}`" if issue.open else f"open #{issue.number} again"
+    return Ending("waiting", f"of #{issue.number}, {reason}", f"To go on, {remedy}; or close the pull request.")
 
 
 def by_hand(host: Host, subject: Subject, head: str, pull: Pull | None) -> Ending | None:

@@ -10,14 +10,23 @@ from prd2pr.core.records import Prd
 from prd2pr.errors import InputInvalid
 from prd2pr.repo.git import Git
 
+LINK = "120000"
+
 
 def prd_paths(git: Git, commit: str, globs: tuple[str, ...]) -> list[str]:
-    entries = (entry.path for entry in git.entries(commit) if entry.kind == "blob" and fits(globs, entry.path))
-    return [path for path in entries if not why_none_at(git, commit, path)]
+    entries = (entry for entry in git.entries(commit) if entry.kind == "blob" and fits(globs, entry.path))
+    return [entry.path for entry in entries if not why_none_at(git, commit, entry.path)]
 
 
 def why_none_at(git: Git, commit: str, path: str) -> str:
+    if path in links_in(git, git.tree(commit)):
+        return "it is a symbolic link; a PRD is a file of its own"
     return why_none(path, lambda: git.read(commit, path) or b"")
+
+
+def links_in(git: Git, tree: str) -> frozenset[str]:
+    """Its text is the name of another file, wherever that lies."""
+    return frozenset(entry.path for entry in git.entries(tree) if entry.mode == LINK)
 
 
 def id_at(git: Git, commit: str, path: str) -> str:

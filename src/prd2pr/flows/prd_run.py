@@ -102,6 +102,9 @@ def begin(run: PrdRun) -> Rest | None:
         rest = not_again(session, run.pull)
         run.session = held_back(session, rest)
         return rest
+    late = run.host.deadline.passed()
+    if late is not None:
+        return late
     run.asked = True
     rest = phases(run, session, 1)
     return rest if run.steps == 0 else None
@@ -391,8 +394,8 @@ def ending_of(run: PrdRun, rest: Rest) -> Ending:
         old = how in ("waiting", "done", "budget") or (how == "blocked" and run.blocked_before)
         how = "nothing-to-do" if old else how
     step = read_step(session.git.commit_info(head).trailers) if head else None
-    if step is not None and step.phase is Phase.NOTE:
-        step = None  # a decision is no phase, and may be about no story
+    if step is not None and (step.phase is Phase.NOTE or not run.steps):
+        step = None  # a decision is no phase, and may be about no story; nor is what an earlier run has done
     spend = session.log.spend
     return Ending(
         how,
@@ -401,7 +404,7 @@ def ending_of(run: PrdRun, rest: Rest) -> Ending:
         prd=session.prd.id,
         branch=session.branch,
         pull=run.pull.url if run.pull else "",
-        story=step.story if step else "",
+        story=step.story if step and step.phase is not Phase.PLAN else "",
         phase=step.phase.value if step else "",
         steps=run.steps,
         usd=spend.usd,

@@ -10,9 +10,9 @@ from prd2pr.core.said.status import state_label, state_names
 from prd2pr.errors import HubProblem
 from prd2pr.flows.host import Host
 from prd2pr.flows.show import same_text
-from prd2pr.flows.subjects import Subject
+from prd2pr.flows.subjects import Subject, with_id
 from prd2pr.forges.said import halted_text, over_text
-from prd2pr.repo.store import StateStore
+from prd2pr.repo.store import BranchState, StateStore
 
 
 def show_over(host: Host, subject: Subject, pull: Pull, head: str | None) -> bool:
@@ -77,10 +77,20 @@ def over_view(host: Host, subject: Subject, pull: Pull, head: str | None) -> Ove
         branch=pull.head,
         merged=pull.merged,
         branch_there=head is not None,
-        path=known.prd.path if known and known.prd and subject.issue is None else "",
+        path=path_of(host, subject, known),
         stories=len(known.backlog.stories) if known else 0,
         settled=settled_stories(known.backlog) if known else 0,
     )
+
+
+def path_of(host: Host, subject: Subject, known: BranchState | None) -> str:
+    """Of a PRD that is a file; a merge that was reverted took the state away, and left the file."""
+    if subject.issue is not None:
+        return ""
+    if known is not None and known.prd is not None:
+        return known.prd.path
+    there = with_id(host, subject.id)
+    return there.prd.path if there is not None and there.prd is not None else ""
 
 
 def show_labels(host: Host, pull: Pull) -> None:

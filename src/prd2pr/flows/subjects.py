@@ -15,7 +15,7 @@ from prd2pr.core.prd import decode_prd, parse_prd
 from prd2pr.core.prd_files import fits
 from prd2pr.core.records import Cursor, Prd
 from prd2pr.core.said.markers import STORY_MARK, prd_of_marker
-from prd2pr.core.wording import plain
+from prd2pr.core.wording import plain, visible
 from prd2pr.errors import InputInvalid, PrdInvalid
 from prd2pr.flows.host import Host
 from prd2pr.flows.prd_files import id_at, prd_paths, why_none_at
@@ -210,7 +210,7 @@ def file_subject(host: Host, path: str) -> About:
     try:
         prd = parse_prd(decode_prd(data or b"", path), path, blob=host.git.write_blob(data or b""))
     except InputInvalid as problem:
-        return Unreadable(path, problem)
+        return Unreadable(visible(path), problem)
     clash = issue_number(prd.id)
     if clash is not None and path != issue_prd_path(clash):
         return Unreadable(path, reserved(prd.id, path))
@@ -277,8 +277,11 @@ def commented(host: Host, event: Commented) -> About:
     if STORY_MARK.match(ours):
         return StoryIssue(event.number, prd_id)
     prd_id = prd_id or issue_prd_id(event.number)
-    has_branch = host.remote.head(host.branch_of(prd_id)) is not None
-    return subject_under_way(prd_id) if has_branch else Nobodys(event.number)
+    if host.remote.head(host.branch_of(prd_id)) is not None:
+        return subject_under_way(prd_id)
+    if issue is not None and not why_not_wanted(host, issue) and is_trusted(host, issue):
+        return issue_subject(host, issue)  # the run that the label started was lost
+    return Nobodys(event.number)
 
 
 # --- what is under way ------------------------------------------------------------------------------------------------
@@ -318,7 +321,17 @@ def never_begun(host: Host, about: Subject) -> bool:
     if not host.workflow or is_built(host, about):
         return False
     pushed_by = host.git.last_change(host.base_commit, about.prd.path)
+    if was_merged(host, about.id, pushed_by):
+        return False  # and reverted since, by somebody who did not want it
     return host.git.read(pushed_by, f"{WORKFLOWS}/{host.workflow}") is not None
+
+
+def was_merged(host: Host, prd_id: str, pushed_by: str) -> bool:
+    """Whether this very text was built and merged once, whatever became of it."""
+    pull = host.hub.pull_of(host.branch_of(prd_id), host.base_branch)
+    if pull is None or not pull.merged or not host.git.has_commit(pull.merge_sha):
+        return False
+    return host.git.is_ancestor(pushed_by, pull.merge_sha)
 
 
 def is_trusted(host: Host, issue: Issue) -> bool:

@@ -88,6 +88,10 @@ def _marker(kind: str, *names: str) -> str:
     return f"<!-- {PREFIX}{kind}:{':'.join(names)} -->"
 
 
+def is_marked(text: str) -> bool:
+    return text.lstrip().startswith(f"<!-- {PREFIX}")
+
+
 def marked(text: str, marker: str) -> str:
     """The marker first: it survives when a text is cut at its end."""
     return f"{marker}\n{text}" if marker else text

@@ -18,7 +18,7 @@ from prd2pr.entry.actions import Job, command, job_of, mask
 from prd2pr.entry.hiding import hide_process
 from prd2pr.entry.terminal import Terminal
 from prd2pr.entry.wiring import Ground, SystemClock, crew_of, hiring, open_repository, read_config, session_of
-from prd2pr.errors import ConfigInvalid, NotFoundThere, Prd2prError, Stopped
+from prd2pr.errors import ConfigInvalid, NotFoundThere, Stopped
 from prd2pr.flows.config_problem import Told, tell_config_problem
 from prd2pr.flows.github_run import handle
 from prd2pr.flows.host import Deadline, Host
@@ -50,7 +50,7 @@ def main(options: argparse.Namespace) -> int:  # noqa: ARG001 - every verb has t
         ending = Ending("waiting", problem.what, problem.remedy)
         job.put({"outcome": ending.ended, "report": job.report((ending,))})
         raise
-    except Prd2prError:
+    except Exception:
         job.put({"outcome": "error"})
         raise
 
