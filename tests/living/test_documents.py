@@ -181,14 +181,15 @@ def test_damaged_records_are_named_and_passed_over(tree: LivingTree) -> None:
 def test_what_the_security_role_said(tree: LivingTree) -> None:
     worked(tree).put(
         {
-            ".orch-state/prds/shop/pipeline/security.json": '{"risks": [{"risk": "Replay", "severity": "low"}, '
-            '{"title": "Leak", "severity": "critical", "mitigation": "Hide it"}, 3], "required_tests": ["no leak"]}',
-            ".orch-state/prds/shop/pipeline/shop-1/security.json": '{"output": {"risks": ["Bare words"]}}',
+            ".orch-state/prds/shop/pipeline/security.json": '{"output": {"risks": '
+            '[{"what": "Replay", "severity": "low"}, '
+            '{"story": "shop-2", "what": "Leak", "severity": "critical", "required_test": {"text": "Hide it"}}, 3]}}',
         }
     )
     text = tree.docs()["SECURITY"]
-    assert text.index("| Leak | critical | shop | Hide it |") < text.index("| Replay | low | shop |  |")
-    assert "| Bare words |  | shop-1 |  |" in text and "- shop: no leak" in text
+    assert text.index("| Leak | critical | shop-2 | Hide it |") < text.index("| Replay | low | shop |  |")
+    tree.put({".orch-state/prds/shop/pipeline/security.json": '{"output": {"risks": []}}'})
+    assert "it names none" in tree.render().files["docs/SECURITY.md"].decode()
 
 
 # --- where they may stand ---------------------------------------------------------------------------------------------

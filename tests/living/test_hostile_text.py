@@ -64,7 +64,8 @@ def docs(tree: LivingTree) -> dict[str, str]:
             "package.json": '{"name": "<b>|`x`", "version": "{{ 7 * 7 }}", "scripts": {"test|`": "<i>"}}',
             ".github/workflows/x.yml": f"name: {NAME!r}\non: {{push: {{branches: [{NAME!r}]}}}}\njobs:\n"
             f"  {NAME!r}: {{runs-on: {NAME!r}, needs: [other], steps: [{{run: {NAME!r}}}]}}\n  other: {{}}\n",
-            ".orch-state/prds/shop/pipeline/security.json": '{"risks": ["<script>x</script> | {{ 7 * 7 }}"]}',
+            ".orch-state/prds/shop/pipeline/security.json": '{"output": {"risks": '
+            '[{"what": "<script>x</script> | {{ 7 * 7 }}"}]}}',
         }
     )
     tree.remember(

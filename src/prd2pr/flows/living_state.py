@@ -16,7 +16,7 @@ from prd2pr.core.codec import decode
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Coverage, Evidence, Proof, RunSummary, TestResult, Verdict
 from prd2pr.core.layout import MEMORY, PRDS, STATE
-from prd2pr.core.living.security_record import risks_told, tests_asked_for
+from prd2pr.core.living.security_record import risks_told
 from prd2pr.core.living.worked import Memories, WorkedPrd
 from prd2pr.core.memory.records import KINDS, Memory
 from prd2pr.core.picture_facts import Key
@@ -80,7 +80,7 @@ class StateReader:
             cycles,
             self._proofs(root, cycles.values()),
             tuple(note for raw, about in notes for note in risks_told(raw, about)),
-            tuple(test for raw, about in notes for test in tests_asked_for(raw, about)),
+            reviewed=bool(notes),
             partial=len(begun) > MOST_STORIES,
             replayed=self._replayed(root),
         )

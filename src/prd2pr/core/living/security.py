@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from prd2pr.core.living.manifests import Manifest
 from prd2pr.core.living.python_risks import looks_secret
-from prd2pr.core.living.worked import LivingFacts, RequiredTest, SecurityNote
+from prd2pr.core.living.worked import LivingFacts, SecurityNote
 
 MOST_PLACES = 150
 _POLICIES = (".github/security.md", "security.md")  # in the order in which GitHub looks for it
@@ -30,7 +30,7 @@ class SecurityView(NamedTuple):
     policy: str
     says_how: bool  # people have written into this document itself
     notes: tuple[SecurityNote, ...]
-    required_tests: tuple[RequiredTest, ...]
+    reviewed: bool
     places: tuple[RiskyPlace, ...]
     more_places: int
     looked_at: int  # Python files
@@ -55,7 +55,7 @@ def security(facts: LivingFacts) -> SecurityView:
         policy=next((path for wanted in _POLICIES for path in repository.paths if path.lower() == wanted), ""),
         says_how="report" in facts.by_people.get("SECURITY", "").lower(),
         notes=tuple(sorted(notes, key=lambda note: _SEVERITY_ORDER.get(note.severity.lower(), 9))),
-        required_tests=tuple(test for worked in facts.prds for test in worked.required_tests),
+        reviewed=any(worked.reviewed for worked in facts.prds),
         places=tuple(places[:MOST_PLACES]),
         more_places=max(0, len(places) - MOST_PLACES),
         looked_at=len(repository.python),

@@ -34,12 +34,7 @@ class SecurityNote(NamedTuple):
     about: str
     risk: str
     severity: str = ""
-    mitigation: str = ""
-
-
-class RequiredTest(NamedTuple):
-    about: str
-    text: str
+    required_test: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,7 +44,7 @@ class WorkedPrd:
     cycles: Mapping[str, Cycle] = field(default_factory=dict)
     proofs: Mapping[Key, Proof] = field(default_factory=dict)  # thin: phase, verdict, coverage, outcomes
     risks: tuple[SecurityNote, ...] = ()
-    required_tests: tuple[RequiredTest, ...] = ()
+    reviewed: bool = False  # by the Security role, whether it found any
     partial: bool = False  # there are more cycles than were read
     replayed: bool = False  # some run had its model's words from a recording
 
