@@ -329,7 +329,7 @@ def not_wanted(host: Host, subject: Subject) -> Ending | None:
     if issue is None or not reason or (issue.open and host.hub.label_given(issue.number, label) is None):
         return None
     remedy = f"give #{issue.number} the label `{label}`" if issue.open else f"open #{issue.number} again"
-    return Ending("waiting", f"of #{issue.number}, {reason}", f"To go on, {remedy}; or close the pull request.")
+    return Ending("waiting", f"{reason} (#{issue.number})", f"To go on, {remedy}; or close the pull request.")
 
 
 def by_hand(host: Host, subject: Subject, head: str, pull: Pull | None) -> Ending | None:
