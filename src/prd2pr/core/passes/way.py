@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
+from prd2pr.core.profiles import Profile
 from prd2pr.core.records import Prd
-
-Profile = Literal["quick", "standard", "full"]
 
 # One answer can hold a plan of this size and be right; beyond it, requirements were forgotten and stories grew.
 ONE_CALL_REQUIREMENTS = 12
