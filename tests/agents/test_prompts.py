@@ -17,10 +17,13 @@ from prd2pr.agents.answers import common_schema
 from prd2pr.agents.prompts import opening
 from prd2pr.agents.roles import (
     ARCHITECT,
+    ASKED,
     BUILDER,
+    DECOMPOSER_CYCLES,
     DECOMPOSER_HINTS,
     DECOMPOSER_TASKS,
     DECOMPOSERS,
+    FUSED,
     PLANNER,
     REFACTORER,
     ROLES,
@@ -43,10 +46,28 @@ GOLDEN = Path(__file__).parent / "golden"
 CHARS_A_TOKEN = 4  # the usual rule of thumb for English
 
 
+MEMORY = "failure cart-2.4 (Sum up a cart): floats. It failed: 0.1 + 0.2\n  lesson: count in cents"
+PLANNED = "loyalty-1 (feature): A purchase earns points\n  loyalty-1.c1: A cart earns one point for each full euro."
+MATERIAL = {
+    "why": {"decisions that stand": "decision cart-1.4.d1 (Sum up a cart): Amounts are whole cents."},
+    "documentation": {"libraries": "pydantic >=2.10,<3"},
+    "spike": {"question": "Can a cart be hashed?\nWhat hangs on it: whether points are cached."},
+    "security": {"plan": PLANNED},
+    "estimator": {"plan": PLANNED},
+    "designer": {"plan": PLANNED},
+    "deployment": {"plan": PLANNED, "Dockerfile": "FROM python:3.11-slim"},
+    "debugger": {"attempt 1: findings": "GRN302 error: failed [1 test, see the test run]"},
+    "pattern_validator": {"conventions": "best-practices.1: Amounts are whole cents."},
+    "retrospective": {"how the stories went": "loyalty-1 (done) A purchase earns points: estimated 10 min"},
+}
+PLANNING = ("why", "research", "documentation", "spike", "planner", "security", "estimator", "designer", "deployment")
+
+
 def task_for(role: Role[Any], task: Task) -> Task:
     """What the role sees when it is its turn."""
+    task = replace(task, material=MATERIAL.get(role.name, {}), memory=MEMORY if role.name in ("why", "fused") else "")
     match role.name:
-        case "planner" | "decomposer_cycles":
+        case name if name in (*PLANNING, "retrospective", "decomposer_cycles"):
             return replace(task, story=None, design=None)
         case "decomposer_tasks" | "decomposer_criteria" | "decomposer_hints":
             return replace(task, story=None, design=None, part=part_for(role, task.prd))
@@ -54,7 +75,7 @@ def task_for(role: Role[Any], task: Task) -> Task:
             return replace(task, design=None)
         case "tester":
             return replace(task, held_out=True)
-        case "builder" | "refactorer":
+        case "builder" | "refactorer" | "review" | "pattern_validator" | "debugger":
             tests = {"tests/tdd/loyalty-1/test_loyalty_1_earning.py": "from shop.points import points_for\n"}
             return replace(task, files={**task.files, **tests}, held_out=role.name == "builder")
     return task
@@ -105,7 +126,7 @@ def check_golden(name: str, text: str) -> None:
     assert text == path.read_text()
 
 
-@pytest.mark.parametrize("role", ROLES.values(), ids=list(ROLES))
+@pytest.mark.parametrize("role", ASKED.values(), ids=list(ASKED))
 def test_each_role_is_asked_like_this(role: Role[Any], task: Task) -> None:
     check_golden(f"{role.name}.txt", shown(role, task_for(role, task)))
 
@@ -251,18 +272,38 @@ def test_a_wish_is_planned_by_its_own_id_beside_the_plan_that_stands(task: Task,
     assert "the PRD has changed" not in text
 
 
+def test_the_planner_is_told_what_was_found_out_before(task: Task) -> None:
+    for role in (PLANNER, DECOMPOSER_CYCLES, DECOMPOSER_TASKS):
+        planning = task_for(role, task)
+        text = shown(role, replace(planning, brief="Way to go, one module: as the cart does it."))
+        assert '<material name="findings before the plan">\nWay to go, one module: as the cart does it.\n' in text
+        assert "found out before" not in shown(role, planning)
+
+
+def test_memory_reaches_who_builds_and_only_where_there_is_any(task: Task) -> None:
+    for role in (BUILDER, FUSED):
+        assert "count in cents" in shown(role, replace(task, memory=MEMORY))
+        assert "learnt before" not in shown(role, task)
+    assert "count in cents" not in shown(TESTER, replace(task, memory=MEMORY))
+
+
+def test_without_a_design_names_follow_the_plan(task: Task) -> None:
+    assert "There is no design" in shown(FUSED, replace(task, design=None))
+    assert "There is no design" not in shown(FUSED, task)
+
+
 # --- size and order ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("role", ROLES.values(), ids=list(ROLES))
+@pytest.mark.parametrize("role", ASKED.values(), ids=list(ASKED))
 def test_prompts_are_thrifty(role: Role[Any], task: Task) -> None:
-    system, *others = blocks_of(role, task_for(role, task))
+    system, *others = blocks_of(role, replace(task_for(role, task), material={}, memory=""))
     (step,) = [block for block in others if block.text.startswith("# Your step")]
     assert len(system.text) / CHARS_A_TOKEN < 700
     assert len(step.text) / CHARS_A_TOKEN < 600
 
 
-@pytest.mark.parametrize("role", ROLES.values(), ids=list(ROLES))
+@pytest.mark.parametrize("role", ASKED.values(), ids=list(ASKED))
 def test_what_changes_between_attempts_stands_after_the_last_cache_mark(role: Role[Any], task: Task) -> None:
     first = blocks_of(role, task_for(role, task))
     later = blocks_of(role, replace(task_for(role, task), attempt=2, earlier=(EARLIER,), advice="Think."))
@@ -349,12 +390,12 @@ def test_the_test_file_is_named_where_the_design_does_not(task: Task, design: De
 
 def test_every_role_has_its_template_and_known_tools() -> None:
     for role in ROLES.values():
-        assert (template_root() / role.prompt).is_file()
+        assert (template_root() / role.prompt).is_file() is role.asked, role.name
         assert set(role.tools) <= set(TOOLS)
 
 
 def test_tool_definitions_are_short_and_complete() -> None:
-    tools = tools_for(TOOLS, common_schema(role.output for role in ROLES.values() if role.tools))
+    tools = tools_for(TOOLS, common_schema(role.output for role in ROLES.values() if role.in_cycle))
     assert [tool.name for tool in tools][-1] == "submit"
     for tool in tools:
         assert tool.schema["type"] == "object"
@@ -414,6 +455,9 @@ def hostile(text: str) -> Task:
         earlier=(earlier,),
         test_output=text,
         advice=text,
+        memory=text,
+        brief=text,
+        material={text: text, "plan": text},
     )
 
 
@@ -431,10 +475,10 @@ def test_a_changed_prd_is_asked_about_like_this(task: Task) -> None:
     check_golden("planner_of_a_change.txt", text)
 
 
-@pytest.mark.parametrize("role", ROLES.values(), ids=list(ROLES))
+@pytest.mark.parametrize("role", ASKED.values(), ids=list(ASKED))
 def test_hostile_text_stays_inside_its_tags(role: Role[Any]) -> None:
     task = hostile(INJECTION)
-    if role is PLANNER:
+    if role.name in (*PLANNING, "retrospective"):
         assert task.story is not None
         asked = changed_plan(task.prd, task.story, INJECTION)
         task = replace(task, story=None, design=None, change=asked, plan=2)

@@ -50,6 +50,13 @@ class DesignAnswer(WorkReport):
         )
 
 
+class SpikeAnswer(WorkReport):
+    approach: str = Field(max_length=600, description="What was tried, in two or three sentences.")
+    result: str = Field(max_length=800, description="What came of it: outputs and numbers, not opinions.")
+    viable: bool = Field(description="Whether the answer to the question is yes.")
+    lessons: str = Field(default="", max_length=600, description="What the plan should take from it.")
+
+
 def plain_schema(model: type[BaseModel]) -> dict[str, Any]:
     """The JSON Schema of `model` without references and titles: shorter, and understood by every provider."""
     schema = model.model_json_schema()

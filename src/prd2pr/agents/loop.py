@@ -93,20 +93,20 @@ def first_request(role: Role[Any], task: Task, desk: Desk | None, *, edits_itsel
 
 
 def _tools(role: Role[Any], *, alone: bool) -> tuple[Tool, ...]:
-    """The same for all roles that have tools, so that a provider's cache serves one with what another one read.
+    """The same for all roles of a cycle, so that a provider's cache serves one with what another one read.
 
     Whoever works without our tools (`alone`) pays no tokens, and is told exactly what is to be handed in.
     """
     if not role.tools:
         return ()
-    if alone:
+    if alone or not role.in_cycle:
         return tools_for(role.tools, plain_schema(role.output))
     return _shared_tools()
 
 
 @cache
 def _shared_tools() -> tuple[Tool, ...]:
-    return tools_for(TOOLS, common_schema(role.output for role in ROLES.values() if role.tools))
+    return tools_for(TOOLS, common_schema(role.output for role in ROLES.values() if role.in_cycle))
 
 
 def _sent(talk: list[Message]) -> tuple[Message, ...]:

@@ -89,7 +89,7 @@ class Ear(Generic[Output]):
     def _of_role(self, answer: Mapping[str, Any]) -> dict[str, Any]:
         """Without fields that `submit` has for other roles; a contradiction needs none but its explanation."""
         own = self.role.output.model_fields
-        foreign = {name for role in ROLES.values() if role.tools for name in role.output.model_fields} - own.keys()
+        foreign = {name for role in ROLES.values() if role.in_cycle for name in role.output.model_fields} - own.keys()
         stopped = answer.get("status") == "contradiction"
         blanks = {name: "" if field.annotation is str else () for name, field in own.items()} if stopped else {}
         return {**blanks, **{name: value for name, value in answer.items() if name not in foreign}}

@@ -52,6 +52,9 @@ class Task:
     plan: int = 1  # the how manieth plan of this PRD it is about
     part: PlanPart | None = None  # of a plan that is made in passes: what this call is about
     map: str | None = None  # of the repository, where many calls share one
+    memory: str = ""  # what was learnt before and may be of use: failures, patterns
+    brief: str = ""  # the planner: what was found out before
+    material: Mapping[str, str] = field(default_factory=dict)  # what this role alone is shown: name → text
 
     @property
     def subject(self) -> str:
