@@ -7,19 +7,28 @@ end is "every phase at the first attempt", the high end "half of the work done a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from pydantic import Field
 
 from prd2pr.core.crew import Crew
+from prd2pr.core.profiles import STRONG, Profile, asks
 from prd2pr.core.records import SETTLED, UNTESTED_KINDS, Backlog, Record, Spend, Story
 
 PER_MILLION = 1_000_000
 
-# One model call each. Integration is done by code.
+# One model call each, where the profile asks a model for it. Integration is done by code.
 PLANS = "planner"
+ROLES_OF_PRD = ("why", "research", "documentation", "security", "estimator", "retrospective")
+PASSES = ("decomposer_tasks", "decomposer_criteria")  # that plan instead where a plan is made in passes
 ROLES_OF_TESTED_STORY = ("architect", "tester", "builder", "refactorer")
+ROLES_OF_FUSED_STORY = ("architect", "fused", "refactorer")
 # The design, then the change itself: no tests are asked for.
 ROLES_OF_UNTESTED_STORY = ("architect", "builder")
+# They write sentences, not code: a verdict with its reasons, a list of risks.
+LOOKS_AT_STORY = ("review",)
+JUDGES = frozenset({*ROLES_OF_PRD, *LOOKS_AT_STORY})
+JUDGED_OUTPUT_TOKENS = 600
 # Planning reads the PRD once and writes the stories once; each story takes a few hundred tokens of the answer.
 PLAN_INPUT_TOKENS = 4_000
 PLAN_OUTPUT_TOKENS_PER_STORY = 300
@@ -63,6 +72,14 @@ FREE = Price(input=0, output=0, cache_write=0, cache_read=0)
 UNBILLED = ("human", "replay:")
 
 
+class RoleEstimate(Record):
+    role: str
+    calls: int  # at the low end
+    tokens_low: int
+    tokens_high: int
+    usd_low: float | None  # None: no price is known for its model
+
+
 class Estimate(Record):
     tokens_low: int
     tokens_high: int
@@ -72,16 +89,25 @@ class Estimate(Record):
     usd_high: float | None
     models: tuple[str, ...] = ()  # that will do the work, unless it comes to a last attempt
     unpriced: tuple[str, ...] = ()  # models whose price is not known: dollars are then not guessed
+    roles: tuple[RoleEstimate, ...] = ()  # in the order of their work
 
 
-def estimate(backlog: Backlog, prices: Mapping[str, Price], crew: Crew) -> Estimate:
-    """For the stories that are still to be done."""
+def estimate(
+    backlog: Backlog,
+    prices: Mapping[str, Price],
+    crew: Crew,
+    *,
+    profile: Profile = "standard",
+    fused: bool = False,
+) -> Estimate:
+    """For the stories that are still to be done. `fused`: tests and code in one call, as always in `quick`."""
     stories = to_do(backlog)
-    low = _by_role(stories)
+    staff = _Staff(profile, fused=fused or profile == "quick")
+    low = _by_role(stories, staff)
     high = {role: _scaled(spend, HIGH_FACTOR) for role, spend in low.items()}
-    working = {role: crew.model(role) for role in low}
+    working = {role: crew.model(role, strong=role in STRONG) for role in low}
     last = {role: crew.model(role, strong=True) for role in low}
-    phases = sum(len(_roles(story)) for story in stories)
+    phases = sum(len(staff.of_story(story)) for story in stories)
     all_low, all_high = sum(low.values(), Spend()), sum(high.values(), Spend())
     usd_low, usd_last = _cost(prices, working, low), _cost(prices, last, high)
     usd_high = _cost(prices, working, high)
@@ -96,6 +122,16 @@ def estimate(backlog: Backlog, prices: Mapping[str, Price], crew: Crew) -> Estim
         else round(usd_high * (1 - STRONG_SHARE) + usd_last * STRONG_SHARE, 2),
         models=_ids(working.values()),
         unpriced=_ids(spec for spec in (*working.values(), *last.values()) if price_of(prices, spec) is None),
+        roles=tuple(
+            RoleEstimate(
+                role=role,
+                calls=spend.calls,
+                tokens_low=spend.tokens,
+                tokens_high=high[role].tokens,
+                usd_low=None if (price := price_of(prices, working[role])) is None else round(cost(price, spend), 4),
+            )
+            for role, spend in low.items()
+        ),
     )
 
 
@@ -136,31 +172,49 @@ def _cost(prices: Mapping[str, Price], models: Mapping[str, str], spends: Mappin
     return sum(cost(known[role], spend) for role, spend in spends.items()) if len(known) == len(found) else None
 
 
-def _roles(story: Story) -> tuple[str, ...]:
-    return ROLES_OF_UNTESTED_STORY if story.kind in UNTESTED_KINDS else ROLES_OF_TESTED_STORY
+@dataclass(frozen=True)
+class _Staff:
+    """Whom a profile asks."""
+
+    profile: Profile
+    fused: bool
+
+    @property
+    def of_prd(self) -> tuple[str, ...]:
+        return tuple(role for role in ROLES_OF_PRD if asks(role, self.profile))
+
+    @property
+    def plans(self) -> tuple[str, ...]:
+        return PASSES if self.profile == "full" else (PLANS,)
+
+    def of_story(self, story: Story) -> tuple[str, ...]:
+        tested = ROLES_OF_FUSED_STORY if self.fused else ROLES_OF_TESTED_STORY
+        roles = ROLES_OF_UNTESTED_STORY if story.kind in UNTESTED_KINDS else (*tested, *LOOKS_AT_STORY)
+        return tuple(role for role in roles if asks(role, self.profile))
 
 
-def _by_role(stories: Sequence[Story]) -> dict[str, Spend]:
+def _by_role(stories: Sequence[Story], staff: _Staff) -> dict[str, Spend]:
     """In the order of their work: the planner's, then that of the roles of all stories."""
     if not stories:
         return {}
-    spends = {
-        PLANS: Spend(calls=1, input_tokens=PLAN_INPUT_TOKENS, output_tokens=PLAN_OUTPUT_TOKENS_PER_STORY * len(stories))
-    }
+    written = PLAN_OUTPUT_TOKENS_PER_STORY * len(stories) // len(staff.plans)
+    plan = Spend(calls=1, input_tokens=PLAN_INPUT_TOKENS, output_tokens=written)
+    spends = {**dict.fromkeys(staff.plans, plan), **{role: _judgement() for role in staff.of_prd}}
     for story in stories:
-        for role in _roles(story):
-            spends[role] = spends.get(role, Spend()) + _call_spend(story)
+        for role in staff.of_story(story):
+            spends[role] = spends.get(role, Spend()) + _call_spend(story, role)
     return spends
 
 
-def _call_spend(story: Story) -> Spend:
+def _judgement() -> Spend:
+    return Spend(calls=1, input_tokens=PLAN_INPUT_TOKENS, output_tokens=JUDGED_OUTPUT_TOKENS)
+
+
+def _call_spend(story: Story, role: str) -> Spend:
     cached = int(INPUT_TOKENS_PER_CALL * CACHED_SHARE)
-    return Spend(
-        calls=1,
-        input_tokens=INPUT_TOKENS_PER_CALL - cached,
-        cached_tokens=cached,
-        output_tokens=OUTPUT_TOKENS_BASE + OUTPUT_TOKENS_PER_COMPLEXITY * story.complexity,
-    )
+    written = OUTPUT_TOKENS_BASE + OUTPUT_TOKENS_PER_COMPLEXITY * story.complexity
+    output = JUDGED_OUTPUT_TOKENS if role in JUDGES else 2 * written if role == "fused" else written
+    return Spend(calls=1, input_tokens=INPUT_TOKENS_PER_CALL - cached, cached_tokens=cached, output_tokens=output)
 
 
 def _scaled(spend: Spend, factor: float) -> Spend:

@@ -27,6 +27,7 @@ EVENTS: Mapping[str, Event] = {
     "note": Event("something worth knowing", ("text",)),
     "resumed": Event("an earlier run is continued", ("text",)),
     "done": Event("nothing is left to do", ("page", "branch", "proved", "steps")),
+    "costs": Event("what each role took in this run", ("lines",)),
     "stopped": Event("the run ends early", ("reason",), ("next", "blocked")),
 }
 

@@ -13,6 +13,7 @@ from prd2pr.core.checked import BASE_HOLDS
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Proof
 from prd2pr.core.found import Found
+from prd2pr.core.judgement.remarks import Remark
 from prd2pr.core.moderation import alarms_of, evidence
 from prd2pr.core.next_step import changed_after, finish, next_step, prove_again, verify_command
 from prd2pr.core.picture_board import board, planned_text, refusals
@@ -49,6 +50,7 @@ from prd2pr.core.picture_parts import (
 from prd2pr.core.picture_steps import story_views
 from prd2pr.core.picture_trace import requirement_rows, trace_rows, uncovered
 from prd2pr.core.records import UNTESTED_KINDS, Backlog, Cycle, Prd, Spend, Status, Step
+from prd2pr.core.role_costs import RoleRow
 from prd2pr.core.wording import clip, duration, money, named, plain, token_count, visible
 
 __all__ = [
@@ -92,6 +94,8 @@ def picture(
     unjudged: int = 0,
     files: Mapping[str, bytes] = NO_FILES,
     docs: Iterable[ChangedDoc] = (),
+    role_costs: tuple[RoleRow, ...] = (),
+    told: tuple[Remark, ...] = (),
 ) -> PullPicture:
     """`commits` and `proofs` by story and step; `strangers` are commits on the branch without a step: people's work.
 
@@ -141,6 +145,8 @@ def picture(
         blocked=blocked(view, head),
         alarms=tuple(evidence((alarm,)) for alarm in alarms_of(backlog.stories, cycles.get, facts.warnings)),
         docs=tuple(ChangedDoc(visible(doc.path), doc.word) for doc in docs),
+        role_costs=role_costs,
+        remarks=told,
     )
 
 

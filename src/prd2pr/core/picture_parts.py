@@ -12,8 +12,10 @@ from typing import Literal
 from prd2pr.core.ahead import Ahead
 from prd2pr.core.blocked import Blocked
 from prd2pr.core.budget import Limits
+from prd2pr.core.judgement.remarks import Remark
 from prd2pr.core.patch import FileDiff
 from prd2pr.core.records import Phase, Spend
+from prd2pr.core.role_costs import RoleRow
 
 Tone = Literal["proven", "working", "waiting", "refused", "blocked", "unproven", "quiet"]
 
@@ -292,3 +294,5 @@ class PullPicture:
     unjudged: int = 0  # commits since the last step that change more than docs: what it proved is not the head's
     blocked: Blocked | None = None
     alarms: tuple[str, ...] = ()  # of the moderator
+    role_costs: tuple[RoleRow, ...] = ()  # the dearest first
+    remarks: tuple[Remark, ...] = ()  # of roles: they stop nothing

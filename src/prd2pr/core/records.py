@@ -367,6 +367,11 @@ class Cycle(Document):
     pre_implemented: bool = False
 
 
+class RoleSpend(Record):
+    role: str
+    spend: Spend = Spend()
+
+
 class RunRecord(Document):
     """runs/<run-id>.json: one invocation, for `status` and `logs`."""
 
@@ -377,3 +382,4 @@ class RunRecord(Document):
     steps: tuple[str, ...] = ()
     outcome: str = ""
     spend: Spend = Spend()
+    roles: tuple[RoleSpend, ...] = ()  # the same, by the role that it was spent for

@@ -160,6 +160,12 @@ def done(facts: Facts, width: int) -> list[Text]:
     ]
 
 
+def costs(facts: Facts, width: int) -> list[Text]:
+    del width
+    lines = facts.get("lines")
+    return [Text(f"  {line}", style=QUIET) for line in (lines if isinstance(lines, tuple) else ())]
+
+
 def stopped(facts: Facts, width: int) -> list[Text]:
     del width
     said = [Text.assemble(("Stopped  ", CARE), text(facts, "reason"))]
@@ -194,6 +200,7 @@ LINES: Mapping[str, Callable[[Facts, int], list[Text]]] = {
     "note": note,
     "resumed": resumed,
     "done": done,
+    "costs": costs,
     "stopped": stopped,
 }
 

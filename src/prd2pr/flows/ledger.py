@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from prd2pr.core.breakers.records import Trouble
 from prd2pr.core.records import Phase, Spend
+from prd2pr.core.role_costs import added, role_of
 from prd2pr.repo.journal import Entry
 
 __all__ = ["Entry", "carried", "inherited", "owner", "refused_entries", "refused_in", "spent", "troubles",
@@ -32,9 +33,17 @@ def unrecorded(entries: Iterable[Entry]) -> tuple[Entry, ...]:
     return tuple(entry for entry in entries if not entry.facts.get("recorded"))
 
 
-def inherited(entries: Iterable[Entry], run: str) -> Spend:
-    """What a run that was killed has spent: nobody but the next one can put it on record."""
-    return spent(entry for entry in unrecorded(entries) if entry.facts.get("run") != run)
+def inherited(entries: Iterable[Entry], run: str) -> dict[str, Spend]:
+    """By role, what a run that was killed has spent: nobody but the next one can put it on record."""
+    return by_role(entry for entry in unrecorded(entries) if entry.facts.get("run") != run)
+
+
+def by_role(entries: Iterable[Entry]) -> dict[str, Spend]:
+    found: dict[str, Spend] = {}
+    for entry in entries:
+        if entry.kind == "call":
+            found = added(found, {role_of(entry.facts["key"]): Spend.model_validate(entry.facts["spend"])})
+    return found
 
 
 def carried(entries: Iterable[Entry], story: str, stories: Iterable[str]) -> tuple[Entry, ...]:

@@ -10,10 +10,13 @@ from prd2pr.core.budget import Limits
 from prd2pr.core.commit_message import StepRef, read_step
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Proof
+from prd2pr.core.judgement.remarks import remarks
 from prd2pr.core.pages import digest_of, wrong_with
 from prd2pr.core.paths import CONVENTIONS, PathRules
 from prd2pr.core.picture import ChangedDoc, CommitFacts, PlanningCost, PullPicture, RefusedWrite, SpendLimits, picture
 from prd2pr.core.records import Cycle, Phase, Spend
+from prd2pr.core.role_costs import role_rows, spent_by_role
+from prd2pr.flows.consulting import role_records
 from prd2pr.flows.peoples_work import step_of, unjudged
 from prd2pr.flows.start import start_of
 from prd2pr.flows.verify import claim_of, covered_by
@@ -68,7 +71,8 @@ def picture_of(
     made = frozenset(living_docs)
     steps, strangers = commits_of(git, base, head, store.prd_id, patches=patches, held=held, made=made)
     proofs = proofs_of(state, cycles)
-    models = [run.model for run_id in state.run_ids() if (run := state.run(run_id)) is not None]
+    runs = [run for run_id in state.run_ids() if (run := state.run(run_id)) is not None]
+    models = [run.model for run in runs]
     return picture(
         state.prd,
         state.backlog,
@@ -89,6 +93,8 @@ def picture_of(
         files=pictures_of(state, proofs) if patches else {},
         unjudged=sum(commit.sha not in held for commit in unjudged(git, head, rules)),
         docs=changed_docs(git, base, head, made),
+        role_costs=role_rows(spent_by_role(runs)),
+        told=remarks(role_records(state)),
     )
 
 

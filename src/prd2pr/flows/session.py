@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,7 @@ from prd2pr.core.decide import Rest
 from prd2pr.core.gates import GatePolicy
 from prd2pr.core.paths import PathRules
 from prd2pr.core.records import Cursor, Prd, RunRecord, Spend
+from prd2pr.core.role_costs import added, on_record
 from prd2pr.core.said.leaks import Secrets
 from prd2pr.flows.gather import Gathering
 from prd2pr.ports import BranchWriter, Camera, Clock, Model, Progress, TestRunner
@@ -38,7 +39,7 @@ class RunLog:
     steps: list[str] = field(default_factory=list)
     lines: list[dict[str, Any]] = field(default_factory=list)
     spend: Spend = field(default_factory=Spend)
-    inherited: Spend = field(default_factory=Spend)  # of runs that were killed before they could put it on record
+    inherited: Mapping[str, Spend] = field(default_factory=dict)  # by role, of killed runs that could not record it
     regressed: tuple[str, str] = ("", "")  # a code tree on which a finished story fails, and what is told of it
     seen: str = ""  # a head that somebody else made, and whose state was looked at
     pending: Cursor | None = None  # a comment that is being carried out: the next commit moves the cursor there
@@ -48,15 +49,17 @@ class RunLog:
     def add(self, at: str, kind: str, **facts: object) -> None:
         self.lines.append({"at": at, "kind": kind, **facts})
 
-    def record(self, at: str, outcome: str = "") -> RunRecord:
+    def record(self, at: str, older: Mapping[str, Spend]) -> RunRecord:
+        """`older`: what the commit that it is for inherits of killed runs."""
+        inherited = added(self.inherited, older)
         return RunRecord(
             id=self.id,
             started_at=self.started_at,
             ended_at=at,
             model=self.model,
             steps=tuple(self.steps),
-            outcome=outcome,
-            spend=self.spend + self.inherited,
+            spend=sum(inherited.values(), self.spend),
+            roles=on_record(self.lines, inherited),
         )
 
     def forget(self, lines: int, steps: int) -> None:

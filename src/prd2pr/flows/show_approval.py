@@ -85,7 +85,8 @@ def comment_plan(
 def shown_plan(showing: Showing, command: str, approved: frozenset[str] | None) -> PlanView:
     session, backlog = showing.seen.session, showing.state.backlog
     ahead = any(story.status not in SETTLED for story in backlog.stories)
-    guess = estimate(backlog, showing.config.prices, session.crew)
+    config = showing.config
+    guess = estimate(backlog, config.prices, session.crew, profile=config.profile, fused=config.fused)
     return plan_view(
         showing.prd,
         backlog,

@@ -24,6 +24,7 @@ LEAVE_OUT = {
     "links": "links to commits",
     "docs": "living docs that changed",
     "writes": "refused writes",
+    "remarks": "remarks",
     "questions": "assumptions and questions",
     "refusals": "refused attempts",
 }

@@ -8,10 +8,12 @@ import sys
 
 from prd2pr.core.estimate import Estimate, estimate
 from prd2pr.core.records import Backlog
-from prd2pr.core.role_costs import cost_lines, role_costs
-from prd2pr.core.wording import plain
+from prd2pr.core.role_costs import RoleRow, cost_lines, cost_table, role_costs, roles_json
+from prd2pr.core.wording import dollars, plain, tokens
 from prd2pr.entry.terminal import Terminal
 from prd2pr.entry.wiring import open_session
+from prd2pr.flows.pipeline.after_plan import after_plan
+from prd2pr.flows.pipeline.before_plan import Standpoint, before_plan
 from prd2pr.flows.planning import make_plan, planning_way
 from prd2pr.flows.session import Session
 
@@ -20,8 +22,8 @@ def main(options: argparse.Namespace) -> int:
     with Terminal(sys.stderr if options.json else sys.stdout) as progress:
         session = open_session(options, progress)
         with session.git:
-            backlog = make_plan(session, session.base_commit, session.git.code_tree(session.base_commit))
-        guess = estimate(backlog, session.config.prices, session.crew)
+            backlog = planned(session)
+        guess = estimate_of(session, backlog)
         if options.json:
             sys.stdout.write(json.dumps(as_json(session, backlog, guess), indent=2) + "\n")
             return 0
@@ -35,8 +37,35 @@ def main(options: argparse.Namespace) -> int:
         )
     sys.stdout.write(shown(backlog))
     sys.stdout.write(paid(session))
+    sys.stdout.write(costs_text(guess))
     sys.stdout.write(f"Nothing was written. To go on: prd2pr run {session.prd.path}\n")
     return 0
+
+
+def planned(session: Session) -> Backlog:
+    """As `run` would, but that no experiment is made: it would leave a branch behind."""
+    ground = Standpoint(session.base_commit, session.git.code_tree(session.base_commit))
+    brief = before_plan(session, ground, trying=False)
+    return after_plan(session, ground, make_plan(session, *ground, brief))
+
+
+def estimate_of(session: Session, backlog: Backlog) -> Estimate:
+    config = session.config
+    return estimate(backlog, config.prices, session.crew, profile=config.profile, fused=config.fused)
+
+
+def costs_text(guess: Estimate) -> str:
+    """What each role will probably take until all is built."""
+    rows = [
+        RoleRow(
+            each.role,
+            each.calls,
+            f"{tokens(each.tokens_low)}–{tokens(each.tokens_high)}",
+            "" if each.usd_low is None else dollars(each.usd_low),
+        )
+        for each in guess.roles
+    ]
+    return "".join(f"{line}\n" for line in ("will probably take, by role", *cost_table(rows)) if rows)
 
 
 def shown(backlog: Backlog) -> str:
@@ -66,5 +95,5 @@ def as_json(session: Session, backlog: Backlog, guess: Estimate) -> dict[str, ob
         "estimate": guess.model_dump(mode="json"),
         "spend": session.log.spend.model_dump(),
         "way": str(planning_way(session)),
-        "roles": {each.role: {**each.spend.model_dump(), "kept": each.kept} for each in role_costs(session.log.lines)},
+        "roles": roles_json(role_costs(session.log.lines)),
     }

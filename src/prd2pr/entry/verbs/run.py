@@ -11,6 +11,7 @@ from dataclasses import asdict
 from prd2pr.core.blocked import Blocked, blocked
 from prd2pr.core.decide import Rest
 from prd2pr.core.records import Prd
+from prd2pr.core.role_costs import cost_lines, role_costs, roles_json
 from prd2pr.entry.terminal import Terminal
 from prd2pr.entry.under_way import prd_under_way
 from prd2pr.entry.wiring import open_repository, open_session
@@ -77,12 +78,15 @@ def publish_pull(session: Session) -> str:
 
 
 def tell(session: Session, driven: Driven, page: str) -> None:
+    from prd2pr.flows.memory import keeping
     from prd2pr.flows.start import start_of
     from prd2pr.flows.verify import look_over
 
     rest = driven.rest
+    session.progress.say("costs", lines=cost_lines(role_costs(session.log.lines)))
     if rest.outcome == "done" and page:
-        intact, commits = look_over(session.git, start_of(session.git, driven.head).commit, driven.head)
+        base, days = start_of(session.git, driven.head).commit, keeping(session.config.retention)
+        intact, commits = look_over(session.git, base, driven.head, days)
         session.progress.say("done", page=page, branch=session.branch, proved=intact, steps=commits)
         if intact < commits:
             text = f"{commits - intact} of {commits} commits are not proved steps; `prd2pr verify` names them"
@@ -116,4 +120,5 @@ def as_json(session: Session, driven: Driven, page: str) -> dict[str, object]:
         "page": page,
         "spend": session.log.spend.model_dump(),
         "blocked": asdict(stuck) if stuck else None,
+        "roles": roles_json(role_costs(session.log.lines)),
     }
