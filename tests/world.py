@@ -54,6 +54,22 @@ PLAN = {
     "questions": [], "assumptions": [],
 }  # fmt: skip
 
+# The same for the profile `full`, which plans in passes: what a PRD says as GIVEN/WHEN/THEN nobody is asked about.
+SCENARIOS_PRD = f"""{PRD}
+- **AC-1** (FR-1) GIVEN 1 and 2 WHEN they are added THEN the result is 3.
+- **AC-2** (FR-2) GIVEN 4 WHEN it is doubled THEN the result is 8.
+"""
+TASKS = {
+    "tasks": [
+        {
+            "key": f"S{n}", "title": title, "description": "Sums.", "requirements": [f"FR-{n}", f"AC-{n}"],
+            "depends_on": ["S1"][: n - 1], "files": ["src/calc/sums.py"], "complexity": 1, "tests": 5, "lines": 5,
+            "minutes": 5,
+        }
+        for n, title in ((1, "Add two numbers"), (2, "Double a number"))
+    ]
+}  # fmt: skip
+
 RED_ADD = '''from calc.sums import add
 
 
@@ -108,6 +124,7 @@ def script() -> dict[str, Blocks]:
     """All goes well, at the first attempt."""
     return {
         "calc/plan/planner/1/1": say(PLAN),
+        "calc/plan-tasks-cycle-1/decomposer_tasks/1/1": say(TASKS),
         "calc-1/design/architect/1/1": designed("calc.sums.add"),
         "calc-1/red/tester/1/1": write("tests/tdd/calc-1/test_calc_1_add.py", RED_ADD),
         "calc-1/green/builder/1/1": write("src/calc/sums.py", GREEN_ADD),

@@ -255,8 +255,9 @@ class Config(Section):
     )
     profile: Literal["quick", "standard", "full"] = Field(
         default="standard",
-        description="How a PRD is planned. quick: in one call. standard: in one call up to 12 requirements, beyond "
-        "that in four passes. full: always in four passes. In this version it decides nothing else.",
+        description="Which roles run, and so the cost. quick: one call for the plan and one for each story. standard: "
+        "the plan in one call up to 12 requirements, beyond that in four passes; design, tests, code and refactoring "
+        "by a call each. full: every role, and always four passes. See docs/roles.md.",
     )
     approval: Literal["plan", "story", "none"] = Field(
         default="plan",
@@ -290,8 +291,15 @@ class Config(Section):
     tracker: Tracker = Field(default_factory=Tracker, description="Issues for PRD and stories.")
     notify: Notify = Field(default_factory=Notify, description="Messages outside GitHub.")
     retention: Retention = Field(
-        default_factory=Retention, description="How long records count when they are asked (`prd2pr query`)."
+        default_factory=Retention,
+        description="How long records are kept. The commit of a plan drops logs and notes about libraries whose time "
+        "is over; `prd2pr query` leaves older pipelines out.",
     )
+
+    @property
+    def fused(self) -> bool:
+        """Tests and code in one call."""
+        return self.strategy == "fused" or self.profile == "quick"
 
 
 def load_config(text: str | None, where: str = CONFIG_PATH, *, unswitchable: frozenset[str] = UNSWITCHABLE) -> Config:

@@ -10,6 +10,7 @@
     │   └── TokenMissing
     ├── InputInvalid               a file that a person wrote cannot be used                   exit 1
     │   ├── PrdInvalid
+    │   ├── PrdRejected            Why's rules say that it should not be built as it is
     │   └── PlanInvalid
     ├── StateProblem               `.orch-state/` on the branch cannot be used                 exit 1
     │   ├── StateCorrupted
@@ -107,6 +108,10 @@ class PrdInvalid(InputInvalid):
 
 class PlanInvalid(InputInvalid):
     code = "ERR302"
+
+
+class PrdRejected(InputInvalid):
+    code = "ERR303"
 
 
 class StateProblem(Prd2prError):

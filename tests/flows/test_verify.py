@@ -367,3 +367,100 @@ def test_an_odd_step_id_is_one_finding_and_not_the_end(world):
     done = world.verify("--json")
     assert done.status == 1
     assert [step["proved"] for step in done.json["steps"]] == [True] * 5 + [False]
+
+
+# --- what roles said and what was learnt ------------------------------------------------------------------------------
+
+MEMORY = ".orch-state/memory"
+PIPELINE = ".orch-state/prds/calc/pipeline"
+
+
+def put(path: str, **record: object) -> Edit:
+    def edit(root: Path) -> None:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(json.dumps({"schema_version": 1, "at": "2026-11-17T00:00:00Z", **record}))
+
+    return edit
+
+
+FAILURE = {"prd": "calc", "story": "calc-1", "feature": "f", "approach": "a", "why_failed": "w", "lesson": "l"}
+
+
+def test_a_finished_story_brings_what_it_learnt_and_what_roles_said(world):
+    files = set(world.git("ls-tree", "-r", "--name-only", world.branch).split())
+    assert {f"{MEMORY}/estimates/calc-1-4.json", f"{MEMORY}/complexity_snapshots/calc-1-4.json"} <= files
+    assert f"{PIPELINE}/calc-1/smell.json" in files
+    assert not any("retrospectives" in path for path in files), "calc-2 is not done"
+
+
+@pytest.mark.parametrize(
+    ("phase", "edit"),
+    [
+        ("integrated", put(f"{MEMORY}/failures/calc-1.9.json", id="calc-1.9", **{**FAILURE, "prd": "other"})),
+        ("integrated", put(f"{MEMORY}/failures/calc-1.9.json", id="calc-1.9", **{**FAILURE, "story": "calc-2"})),
+        ("integrated", put(f"{MEMORY}/failures/calc-1.9.json", id="calc-1.8", **FAILURE)),
+        ("integrated", put(f"{MEMORY}/failures/calc-1.9.json", id="calc-1.9")),
+        ("integrated", put(f"{MEMORY}/gossip/calc-1.9.json", id="calc-1.9", **FAILURE)),
+        ("integrated", put(f"{MEMORY}/spikes/calc-1.9.json", id="calc-1.9", **FAILURE)),
+        ("red", put(f"{MEMORY}/failures/calc-1.9.json", id="calc-1.9", **FAILURE)),
+        ("integrated", put(f"{PIPELINE}/calc-2/smell.json", role="smell", story="calc-2")),
+        ("integrated", put(f"{PIPELINE}/calc-1/gossip.json", role="gossip", story="calc-1")),
+        ("integrated", put(f"{PIPELINE}/calc-1/review.json", role="smell", story="calc-1")),
+        ("green", put(f"{PIPELINE}/why.json", role="why")),
+        ("plan", put(f"{PIPELINE}/calc-1/review.json", role="review", story="calc-1")),
+        ("integrated", replace(f"{MEMORY}/estimates/*.json", '"calc"', '"other"')),
+    ],
+)
+def test_a_step_brings_nothing_that_is_not_its_own(world, phase, edit):
+    rewrite(world, {phase: edit})
+    assert "VER106" in codes(world)[phase]
+
+
+def test_a_blocked_story_may_teach_and_the_own_answer_of_a_role_is_accepted(world):
+    rewrite(world, {"green": put(f"{PIPELINE}/calc-1/debugger.json", role="debugger", story="calc-1")})
+    assert world.verify(world.branch).status == 0
+
+
+def test_what_was_learnt_before_is_never_changed(world):
+    world.git("switch", "-q", "main")
+    known = f"{MEMORY}/failures/old-1.4.json"
+    put(known, id="old-1.4", **{**FAILURE, "prd": "old", "story": "old-1"})(world.repo)
+    world.commit("learnt before")
+    world.git("branch", "-D", world.branch)
+    assert world.run("--story", "calc-1").status == 0
+    assert world.verify(world.branch).status == 0
+    rewrite(world, {"integrated": replace(known, '"l"', '"forget it"')})
+    assert "VER106" in codes(world)["integrated"]
+    world.git("branch", "-D", world.branch)
+    assert world.run("--story", "calc-1").status == 0
+    rewrite(world, {"integrated": lambda root: (root / known).unlink()})
+    assert "VER106" in codes(world)["integrated"]
+
+
+def put_log(root: Path, name: str, at: str) -> str:
+    path = f".orch-state/logs/{name}.jsonl"
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(json.dumps({"at": at, "kind": "note"}) + "\n")
+    return path
+
+
+def test_a_plan_drops_what_is_past_its_time_and_verify_lets_it_drop_exactly_that(world):
+    world.git("switch", "-q", "main")
+    old, new = put_log(world.repo, "old", "2020-01-01T00:00:00Z"), put_log(world.repo, "new", "2099-01-01T00:00:00Z")
+    note = {"prd": "old", "library": "rich", "version": "13", "content": "c"}
+    path = f"{MEMORY}/docs_cache/rich-13.json"
+    put(path, id="rich-13", **note, expires_at="2020-01-08T00:00:00Z")(world.repo)
+    (world.repo / path).write_text((world.repo / path).read_text().replace("2026-11-17", "2020-01-01"))
+    failure = f"{MEMORY}/failures/old-1-4.json"
+    put(failure, id="old-1-4", **{**FAILURE, "prd": "old", "story": "old-1"})(world.repo)
+    world.commit("learnt long ago")
+    world.git("branch", "-D", world.branch)
+    assert world.next().status == 0
+    dropped = world.git("diff", "--name-only", "--diff-filter=D", "main", world.branch).split()
+    assert sorted(dropped) == sorted([old, path])
+    assert world.verify(world.branch).status == 0
+    for kept in (new, failure):
+        rewrite(world, {"plan": lambda root, kept=kept: (root / kept).unlink()})
+        assert "VER106" in codes(world)["plan"], kept
+        world.git("branch", "-D", world.branch)
+        assert world.next().status == 0

@@ -24,7 +24,16 @@ WORKER = """
         os.kill(os.getppid(), signal.SIGKILL)
         sys.exit(1)
     part = asked["messages"][0]["content"][-1]["text"]
-    if asked["purpose"]["role"] == "decomposer_tasks":
+    way = {"name": "w", "how": "h", "gains": "g", "risks": "r"}
+    beside = {
+        "why": {"purpose": "p", "reasoning": "r"},
+        "research": {"approaches": [way, way], "recommended": 1, "because": "b"},
+        "security": {"summary": "s"},
+        "estimator": {"stories": []},
+    }
+    if asked["purpose"]["role"] in beside:
+        made = beside[asked["purpose"]["role"]]
+    elif asked["purpose"]["role"] == "decomposer_tasks":
         usual = {"complexity": 2, "tests": 6, "lines": 40, "minutes": 20, "description": "So."}
         names = re.findall(r"FR-\\\\d+", re.findall(r"Its requirements .*", part)[0])
         made = {"tasks": [{"key": n, "title": "Thing " + n, "requirements": [n], **usual} for n in names]}
@@ -56,10 +65,12 @@ def test_a_killed_plan_goes_on_without_paying_again(tmp_path: Path) -> None:
     assert {role: (cost["calls"], cost["kept"]) for role, cost in told["roles"].items()} == {
         "decomposer_tasks": (1, 2),
         "decomposer_criteria": (1, 0),
-    }
+        "security": (1, 0),
+        "estimator": (1, 0),
+    }, "Why and Research had answered before the kill"
     # What the killed run had paid for is on record as well.
     journal = (world.repo / ".git/prd2pr/journal/shop.jsonl").read_text().splitlines()
-    assert len([json.loads(line) for line in journal]) == len(asked) - 1
+    assert sum(json.loads(line)["kind"] == "call" for line in journal) == len(asked) - 1
 
     run = world.program("run", *command, "--max-steps", "1")
     assert run.status == 1, run.err

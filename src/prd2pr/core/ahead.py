@@ -49,6 +49,7 @@ class Outlook:
     touched: Callable[[Cycle], str] = untouched  # a locked test of the story that somebody has changed
     gone: Rest | None = None  # the PRD was deleted, cannot be read or planned as it is now
     held: Callable[[Story, Phase], Rest | None] = unhindered  # a circuit that is open, an alarm that a person answers
+    risk: str = ""  # what a person has to be asked about before anything of the plan is built
 
     @property
     def local(self) -> bool:
@@ -152,6 +153,8 @@ def phase_ahead(view: Outlook, story: Story) -> Ahead:
 def waits_for_a_person(view: Outlook) -> bool:
     """Whether no sprint is begun, and none begins by itself."""
     state = view.found.status.state
+    if view.risk and state is ProjectState.BACKLOG_READY:
+        return True
     if state not in NO_SPRINT or view.mode == "given":
         return False
     if view.mode == "none":
@@ -176,6 +179,8 @@ def asking(view: Outlook) -> Rest:
         return Rest("waiting", "the sprint is planned, and nobody has started it", "/sprint start")
     changed = ": this is not what was approved before" if approval_outdated(view) else ""
     command = approving_command(view.mode, view.found.backlog, view.approved)
+    if view.risk:
+        return Rest("waiting", view.risk, run_command(view) if view.local else command)
     return Rest("waiting", f"{what_waits(view)}{changed}", command)
 
 

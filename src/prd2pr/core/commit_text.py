@@ -61,6 +61,8 @@ def phase_text(story: Story, evidence: Evidence, explanation: str, note: str, de
         case Phase.DESIGN if design is not None:
             names = ", ".join(symbol.name for symbol in design.symbols)
             facts = design.summary + (f"\n\nPlanned: {names}." if names else "")
+        case Phase.DESIGN:
+            facts = "No design was made: names and files are chosen by whoever writes tests and code."
         case Phase.RED:
             facts = f"{red_outcome(evidence)}\nNothing but tests has changed."
         case Phase.GREEN:
@@ -86,7 +88,7 @@ def phase_outcome(evidence: Evidence, note: str) -> str:
     """The same in one line, for whoever watches."""
     match evidence.phase:
         case Phase.DESIGN:
-            return "ok"
+            return note.removeprefix("design: ") or "ok"
         case Phase.RED:
             run = evidence.head_run
             number = len(run.story) if run else 0

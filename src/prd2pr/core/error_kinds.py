@@ -83,6 +83,12 @@ KINDS: tuple[ErrorKind, ...] = (
         "Run `prd2pr plan` again, or make the PRD clearer where the message points.",
     ),
     ErrorKind(
+        errors.PrdRejected,
+        "the PRD should not be built as it is",
+        "Before the plan, Why found that a decision that stands rules the PRD out, that the same way has failed before, or that it exists already. Nothing was planned.",
+        "Change the PRD; or put `despite: why you want it` at its top, and it is planned all the same. Profiles other than `full` do not ask.",
+    ),
+    ErrorKind(
         errors.StateProblem,
         "the state on the branch cannot be used",
         "`.orch-state/` is written by prd2pr alone.",

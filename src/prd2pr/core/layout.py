@@ -101,5 +101,14 @@ class PrdLayout:
         """A picture of a page, as the story left it."""
         return f"{self.root}/pages/{check_id(story, 'story id')}/{number}.png"
 
+    @property
+    def pipeline(self) -> str:
+        return f"{self.root}/pipeline"
+
+    def role(self, role: str, story: str = "") -> str:
+        """What a role answered, about the PRD or about one story."""
+        place = f"{self.pipeline}/{check_id(story, 'story id')}" if story else self.pipeline
+        return f"{place}/{check_id(role, 'role')}.json"
+
     def run(self, run_id: str) -> str:
         return f"{self.root}/runs/{check_id(run_id, 'run id')}.json"

@@ -14,7 +14,7 @@ from prd2pr.core.strict_yaml import KeyPath, Loaded
 # Facts about the document; nothing in them is to be built.
 METADATA = frozenset(
     {"id", "title", "version", "status", "author", "authors", "owner", "owners", "date", "created", "updated"}
-    | {"priority", "labels", "tags", "schema", "$schema"}
+    | {"priority", "labels", "tags", "schema", "$schema", "despite"}
 )
 _ID_KEYS = ("id", "key", "ref", "number")
 _TEXT_KEYS = ("title", "name", "text", "description", "statement", "requirement", "criterion", "summary", "story")

@@ -25,7 +25,7 @@ class Moment(StrEnum):
     GREEN = "GREEN"
     BEFORE_LAST_ATTEMPT = "before the last attempt at RED or GREEN"
     REFACTOR = "REFACTOR"
-    BEFORE_INTEGRATION = "before INTEGRATED, once its gate accepts"
+    BEFORE_INTEGRATION = "before INTEGRATED"
     AFTER_LAST_STORY = "with the last story's INTEGRATED"
     EVERY_STEP = "at every step"
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
+from prd2pr.agents.roles import ROLES, Role
 from prd2pr.config import json_schema, reference_rows
 from prd2pr.core.command_help import comment_commands_page
 from prd2pr.core.error_kinds import errors_page
 from prd2pr.core.findings import finding_pages, findings_page
 from prd2pr.core.machines import machines_page
+from prd2pr.core.profiles import STAFF
 from prd2pr.entry.cli import COMMANDS, Command
 
 MADE = "<!-- Made from the code by `python -m prd2pr.entry.reference`. Edits here are lost. -->\n\n"
@@ -20,6 +23,7 @@ def pages() -> dict[str, str]:
     """Path in the repository → text."""
     return {
         "docs/commands.md": MADE + comment_commands_page(),
+        "docs/roles.md": MADE + roles_page(),
         "docs/reference/commands.md": MADE + commands_page(),
         "docs/reference/config.md": MADE + config_page(),
         "docs/reference/findings.md": MADE + findings_page(),
@@ -28,6 +32,38 @@ def pages() -> dict[str, str]:
         "docs/reference/machines.md": MADE + machines_page(),
         "docs/prd2pr.schema.json": json.dumps(json_schema(), indent=2) + "\n",
     }
+
+
+ROLES_INTRO = """# Roles
+
+Who is asked for what, and when. A model is asked only where judgement is needed; what rules can decide, code decides,
+and no role leads past a gate. `profile` in `.prd2pr.yml` chooses which roles run, and so what it costs:
+
+- `quick`: one call for the plan and one for each story, tests and code together. Nothing else is asked.
+- `standard`, the default: design, tests, code and refactoring by a call each, and the Debugger before the last attempt.
+- `full`: every role below.
+
+Each answer is kept beside the state, as `.orch-state/prds/<prd>/pipeline/<role>.json` or, about one story,
+`.orch-state/prds/<prd>/pipeline/<story>/<role>.json`, in the commit of the step that it belongs to. A role that only
+advises can be missing: where its answer cannot be used, or a transcript has none, that is told, and the work goes on.
+One that may stop the work asks a person instead. `models.roles.<role>` gives a role a model of its own. What a changed
+PRD or a wish adds later is planned by the planner alone.
+
+| role | when | does | may stop | quick | standard | full | tools | model |
+|---|---|---|---|---|---|---|---|---|
+"""
+
+
+def roles_page() -> str:
+    return ROLES_INTRO + "".join(map(role_row, ROLES.values()))
+
+
+def role_row(role: Role[Any]) -> str:
+    tools = "reads, writes, runs tests" if role.writes else "reads" if role.tools else "none"
+    runs = " | ".join(each or "–" for each in STAFF[role.name])
+    model = f"`models.{role.tier}`" if role.asked else "none"
+    stops = cell(role.stops) or "nothing"
+    return f"| `{role.name}` | {role.moment.value} | {cell(role.does)} | {stops} | {runs} | {tools} | {model} |\n"
 
 
 def commands_page() -> str:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import cache, cached_property
 from pathlib import Path
 
-from prd2pr.agents.roles import ROLES
+from prd2pr.agents.roles import ASKED
 from prd2pr.config import CONFIG_PATH, Config, load_config
 from prd2pr.core.approval import ApprovalMode
 from prd2pr.core.budget import Limits
@@ -71,13 +71,13 @@ def read_config(git: Git, base: str) -> Config:
     text = None if data is None else data.decode("utf-8", "replace")
     config = load_config(text, CONFIG_PATH, unswitchable=UNSWITCHABLE)
     for role in config.models.roles:
-        if role not in ROLES:
-            near = difflib.get_close_matches(role, ROLES, n=1)
+        if role not in ASKED:
+            near = difflib.get_close_matches(role, ASKED, n=1)
             meant = f"did you mean `{near[0]}`? " if near else ""
             raise ConfigInvalid(
-                f"there is no role `{role}`",
+                f"there is no role `{role}` that a model is asked for",
                 where=f"{CONFIG_PATH}: models.roles",
-                remedy=f"{meant}the roles are {', '.join(ROLES)}",
+                remedy=f"{meant}the roles are {', '.join(ASKED)}",
             )
     return config
 

@@ -58,6 +58,7 @@ class Ground:
     shared: Surroundings
     kept: KeptAnswers
     allowance: Allowance
+    brief: str = ""  # what was found out before the plan
 
 
 @dataclass(frozen=True)
@@ -143,6 +144,7 @@ def _ask(ground: Ground, role: Role[Output], talk: _Talk[Output], attempt: int, 
         shared=ground.shared,
         kept=ground.kept,
         count_call=ground.allowance.take,
+        brief=ground.brief,
     )
     output = do_work(session, assignment).result.output
     if output is None:

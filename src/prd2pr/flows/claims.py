@@ -14,8 +14,8 @@ from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.decide import next_phase
 from prd2pr.core.deeds import DRAFTED_IN, drafted, has_only_fallen, undone
 from prd2pr.core.evidence import Finding, PathKind, Proof
-from prd2pr.core.layout import ATTRIBUTES, LOGS, MEMORY, PLAN_STORY, PROJECT, STATE
-from prd2pr.core.memory.files import read_record
+from prd2pr.core.layout import ATTRIBUTES, LOGS, PLAN_STORY, PROJECT, STATE
+from prd2pr.core.memory.retention import KEEPING, Keeping
 from prd2pr.core.pages import digest_of
 from prd2pr.core.paths import TDD_ROOT, classify_path
 from prd2pr.core.plan import check_plan, draft_of
@@ -23,11 +23,12 @@ from prd2pr.core.prd import decode_prd, parse_prd
 from prd2pr.core.progress_text import progress_text
 from prd2pr.core.records import SETTLED, Backlog, Cycle, CycleState, Phase, Prd, ProjectState, Status, Step, Story
 from prd2pr.core.replan import plan_change, status_after, wrong_with
-from prd2pr.errors import PrdInvalid, StateProblem
+from prd2pr.errors import PrdInvalid
 from prd2pr.flows.decided_claims import circuit_findings, decision_findings, decision_of, field_findings
+from prd2pr.flows.kept_claims import is_kept, kept_findings, may_be_forgotten
 from prd2pr.flows.peoples_work import LastStep, last_step
 from prd2pr.flows.undoing import Undoing, undoing
-from prd2pr.repo.git import CommitInfo, RawChange
+from prd2pr.repo.git import CommitInfo
 from prd2pr.repo.store import BranchState
 
 # What a decision without code may change of a cycle's record. Past a gate leads only a gate.
@@ -51,6 +52,7 @@ class Claim:
     state: BranchState
     base_tree: str
     head_tree: str
+    keeping: Keeping = KEEPING  # by the configuration in force
 
     @property
     def story(self) -> Story | None:
@@ -330,23 +332,15 @@ def file_findings(claim: Claim) -> Iterator[Finding]:
             continue
         if examples and path.startswith(examples) and change.new_mode in EXAMPLE_MODES:
             continue  # what they are is seen when the step is judged again
-        if path.startswith(f"{MEMORY}/") and is_learnt(claim, change):
+        if change.status == "D" and may_be_forgotten(claim, path):
+            continue
+        if is_kept(claim, path):
+            yield from kept_findings(claim, change)
             continue
         if path in pictures and change.new_mode == "100644":
             continue  # whether they are what the evidence names is looked at below
         if change.new_mode != "100644" or not any(path.startswith(r) and path.endswith(e) for r, e in roots.items()):
             yield error("VER106", "this step has no business with this file of the state", path)
-
-
-def is_learnt(claim: Claim, change: RawChange) -> bool:
-    """A record of memory about this very story or PRD, written once: by the end of a story, or by what stopped it."""
-    if claim.step.phase not in (Phase.INTEGRATED, Phase.NOTE) or change.status != "A" or change.new_mode != "100644":
-        return False
-    try:
-        record = read_record(change.path, claim.state.bytes_at(change.path) or b"")
-    except StateProblem:
-        return False
-    return record.prd == claim.step.prd and record.story in ("", claim.step.story)
 
 
 def picture_findings(claim: Claim) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from prd2pr.agents.roles import SECURITY
 from prd2pr.core import advance
 from prd2pr.core.advance import Crossed
 from prd2pr.core.codec import encode
@@ -13,17 +14,20 @@ from prd2pr.core.commit_text import phase_outcome, phase_text, plan_outcome, pla
 from prd2pr.core.cursors import with_cursor
 from prd2pr.core.decision import BOT
 from prd2pr.core.evidence import Evidence, Proof, Verdict
+from prd2pr.core.judgement.security import risk_in
 from prd2pr.core.layout import PLAN_STORY, PROJECT, log_path
 from prd2pr.core.paths import TDD_ROOT
 from prd2pr.core.progress_text import progress_text
 from prd2pr.core.records import Backlog, Cycle, Phase, Project, Sprint, Status, Step
+from prd2pr.core.role_costs import added
 from prd2pr.errors import SecretFound
 from prd2pr.flows.attempts import Position, refused_records, refused_writes, step_seconds, step_spend
+from prd2pr.flows.consulting import last_kept, with_roles
 from prd2pr.flows.containment import with_circuits
 from prd2pr.flows.held_out import put_aside
-from prd2pr.flows.learning import learnt_by_block
+from prd2pr.flows.learning import learnt_before_plan, learnt_by_block
 from prd2pr.flows.ledger import carried, inherited, spent
-from prd2pr.flows.memory import with_memory
+from prd2pr.flows.memory import with_memory, without_expired
 from prd2pr.flows.pages import pictured
 from prd2pr.flows.phases import Crossing
 from prd2pr.flows.session import Session
@@ -58,8 +62,7 @@ def land(session: Session, landing: Landing, change: StateChange) -> str:
     session.log.steps.append(f"{landing.story}/{landing.n}")
     layout, before = session.store.paths, session.journal.since(landing.base)
     log, inherits = session.log, inherited(before, session.log.id)
-    record = log.record(landing.at)
-    record = record.model_copy(update={"spend": record.spend + inherits})
+    record = log.record(landing.at, inherits)
     change = with_pending(session, landing.base, change)
     change = with_circuits(session, landing.base, landing.phase, landing.at, change)
     whole = (
@@ -83,7 +86,7 @@ def land(session: Session, landing: Landing, change: StateChange) -> str:
     log.made.add(sha)
     log.committed = session.clock.monotonic()
     log.pending = None
-    log.inherited += inherits
+    log.inherited = added(log.inherited, inherits)
     stories = (story.id for story in session.store.load(sha).backlog.stories)
     session.journal.settle(sha, carried(before, landing.story, stories))
     return sha
@@ -132,7 +135,8 @@ def log_bytes(session: Session) -> bytes:
 
 def commit_plan(session: Session, head: str, code_tree: str, backlog: Backlog) -> str:
     at = session.clock.now()
-    status, sprint = planned_status(session, backlog, at)
+    risk = risk_in(backlog, last_kept(session, head, session.prd.id, SECURITY.name))
+    status, sprint = planned_status(session, backlog, at, risky=bool(risk))
     tree = tree_with_prd(session, code_tree)
     evidence = Evidence(
         phase=Phase.PLAN, prd=session.prd.id, story=PLAN_STORY, step=1, base_tree=code_tree, head_tree=tree
@@ -150,6 +154,9 @@ def commit_plan(session: Session, head: str, code_tree: str, backlog: Backlog) -
     )
     if sprint:
         change = change.with_doc(layout.sprint(sprint.id), sprint)
+    change = with_roles(session, head, session.prd.id, change)
+    change = with_memory(change, learnt_before_plan(session, head, 1, at))
+    change = without_expired(change, session.git, head, now=at, retention=session.config.retention)
     spend = spent(session.journal.since(head))
     sha = land(session, landing, change)
     session.progress.say(
@@ -164,10 +171,13 @@ def commit_plan(session: Session, head: str, code_tree: str, backlog: Backlog) -
     return sha
 
 
-def planned_status(session: Session, backlog: Backlog, at: str) -> tuple[Status, Sprint | None]:
-    """Whoever calls the program approves the plan by that; on a code host somebody else does, in a step of its own."""
+def planned_status(session: Session, backlog: Backlog, at: str, *, risky: bool) -> tuple[Status, Sprint | None]:
+    """Whoever calls the program approves the plan by that; on a code host somebody else does, in a step of its own.
+
+    A risk that Security asks a person about is approved by calling it once more.
+    """
     by, begun = session.git.user_name(), Status(issue=session.issue)
-    if session.approval == "given":
+    if session.approval == "given" and not risky:
         return advance.planned(begun, backlog.stories, by=by, at=at, goal=session.prd.title)
     return advance.plan_ready(begun, by=BOT, at=at), None
 
@@ -221,6 +231,7 @@ def commit_crossing(session: Session, position: Position, crossing: Crossing, se
     cycle = advance.advance(position.cycle, crossed_of(session, position, crossing, step, evidence))
     session.log.add(at, "crossed", story=position.story.id, phase=crossing.phase.value, attempts=step.attempts)
     change = pages.added_to(story_change(session, position, cycle, crossing.phase, at))
+    change = with_roles(session, position.head, position.story.id, change)
     change = with_memory(change, crossing.learnt)
     sha = land(session, landing, change)
     session.progress.say(
@@ -346,6 +357,7 @@ def commit_note(session: Session, position: Position, note: Note, at: str) -> st
         .with_bytes(paths.progress, progress_text(session.prd, note.backlog, note.status).encode())
     )
     if note.cycle.blocked:
+        change = with_roles(session, position.head, story, change)
         change = with_memory(change, learnt_by_block(session, position, note.cycle, n, at))
     session.log.add(at, "note", story=story, text=note.text)
     return land(session, landing, change)

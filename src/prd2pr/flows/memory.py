@@ -10,16 +10,16 @@ from collections.abc import Iterable, Iterator
 from prd2pr.config import Retention
 from prd2pr.core.layout import LOGS, MEMORY
 from prd2pr.core.log_lines import readable
-from prd2pr.core.memory.files import Recollection, memory_file, read_all
+from prd2pr.core.memory.files import M, Recollection, memory_file, read_all
 from prd2pr.core.memory.queries import Relevant, relevant
 from prd2pr.core.memory.records import LibraryNote, Memory
 from prd2pr.core.memory.retention import Keeping, expired, last_moment
+from prd2pr.core.memory.told import TOKEN_CAP
 from prd2pr.errors import InputInvalid
 from prd2pr.repo.git import Git
 from prd2pr.repo.memory_index import MemoryIndex
 from prd2pr.repo.store import StateChange
 
-TOKEN_CAP = 1_200  # of what roles are told of what was learnt before
 NOTES = f"{MEMORY}/{LibraryNote.kind}"
 
 
@@ -39,6 +39,16 @@ def with_memory(change: StateChange, records: Iterable[Memory]) -> StateChange:
 def memory_of(git: Git, commit: str) -> Recollection:
     """All records of a commit. A file that cannot be read is among its problems, and stops nothing."""
     return read_all(files_under(git, commit, MEMORY))
+
+
+def knows(git: Git, commit: str) -> bool:
+    """Whether it remembers anything at all."""
+    return bool(git.entries(commit, MEMORY))
+
+
+def records_of(git: Git, commit: str, kind: type[M]) -> tuple[M, ...]:
+    """Those of one kind. One that cannot be read teaches nothing, and stops nothing."""
+    return read_all(files_under(git, commit, f"{MEMORY}/{kind.kind}")).of(kind)
 
 
 def relevant_to(git: Git, commit: str, text: str, token_cap: int = TOKEN_CAP) -> Relevant:

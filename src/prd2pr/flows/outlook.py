@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from prd2pr.agents.roles import SECURITY
 from prd2pr.core.ahead import Ahead, Outlook, ahead, order_story, resetting
 from prd2pr.core.decide import Rest
+from prd2pr.core.judgement.security import risk_in
 from prd2pr.core.next_step import BASE_TAKEN_IN, changed_after, next_step
 from prd2pr.core.paths import TDD_ROOT
 from prd2pr.core.picture_parts import NextStep
@@ -31,12 +33,19 @@ def outlook(session: Session, state: BranchState, only: str = "") -> Outlook:
         return circuit or stopped_by_moderator(session, state, story)
 
     gone = prd_gone(session, state) or outdated(session, state)
-    return Outlook(found_in(state), session.approval, only, touched, gone, held)
+    return Outlook(found_in(state), session.approval, only, touched, gone, held, risk_of(session, state))
 
 
 def reset_command(session: Session) -> str:
     """Closes every circuit that trouble has opened."""
     return resetting(session.prd.path, local=session.approval == "given")
+
+
+def risk_of(session: Session, state: BranchState) -> str:
+    """Of a plan that nobody has let begin yet. Who calls the program once more has seen it, and lets it begin."""
+    begun = state.status.sprint is not None or state.status.approvals
+    seen = session.approval == "given" and state.commit not in session.log.made
+    return "" if begun or seen else risk_in(state.backlog, state.role(SECURITY.name))
 
 
 def standing_outlook(session: Session, state: BranchState) -> Outlook:

@@ -28,9 +28,9 @@ from prd2pr.flows.session import Session
 from prd2pr.flows.workbench import Surroundings, text_files
 
 
-def plan_in_passes(session: Session, head: str, code_tree: str) -> PlanDraft:
+def plan_in_passes(session: Session, head: str, code_tree: str, brief: str = "") -> PlanDraft:
     """Valid by all rules, or PlanInvalid with what is wrong. Writes nothing but what saves paying twice."""
-    ground = ground_of(session, head, code_tree)
+    ground = replace(ground_of(session, head, code_tree), brief=brief)
     grouping = first_pass(ground)
     ground.allowance.most = most_calls(len(grouping.cycles))
     taken = second_pass(ground, grouping)

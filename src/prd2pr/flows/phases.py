@@ -7,15 +7,19 @@ from dataclasses import dataclass, replace
 
 from prd2pr.agents.answers import WorkReport
 from prd2pr.agents.roles import ARCHITECT, BUILDER, FUSED, REFACTORER, TESTER, Role
+from prd2pr.agents.task import EarlierAttempt
 from prd2pr.core.evidence import Evidence, PathKind, Verdict
 from prd2pr.core.gates import GATES
 from prd2pr.core.memory.records import Memory
 from prd2pr.core.paths import TDD_ROOT, classify_path, promote
 from prd2pr.core.policy import policy_for
+from prd2pr.core.profiles import asks, left_out_by
 from prd2pr.core.records import (
     ALREADY_BUILT,
+    DESIGN_SKIPPED,
     NOTHING_TO_REFACTOR,
     REFACTORING_DROPPED,
+    REFACTORING_SKIPPED,
     UNTESTED_KINDS,
     CycleState,
     Design,
@@ -23,6 +27,7 @@ from prd2pr.core.records import (
     Phase,
     Step,
 )
+from prd2pr.core.relevance import story_text
 from prd2pr.flows.attempts import (
     Judged,
     Position,
@@ -38,6 +43,8 @@ from prd2pr.flows.attempts import (
 from prd2pr.flows.gather import gather
 from prd2pr.flows.held_out import NONE_HELD_OUT, taken_out, unseen_example
 from prd2pr.flows.learning import learnt_by_story
+from prd2pr.flows.pipeline.story import before_integration, root_cause
+from prd2pr.flows.recall import recalled
 from prd2pr.flows.session import Session
 from prd2pr.flows.story_context import NO_DOCS, DocsRendered, StoryContext
 from prd2pr.flows.workbench import Assignment, Work, do_work
@@ -69,6 +76,9 @@ def cross(session: Session, position: Position, phase: Phase) -> Phased:
 def design(session: Session, position: Position) -> Phased:
     if position.cycle.design and position.cycle.state is CycleState.DESIGN:
         return Crossing(Phase.DESIGN, undisturbed(session, position), design=position.cycle.design)  # drafted before
+    if not asks(ARCHITECT.name, session.config.profile):
+        note = f"{DESIGN_SKIPPED}: {left_out_by(session.config.profile)}"
+        return Crossing(Phase.DESIGN, undisturbed(session, position), note=note)
     made = design_anew(session, position)
     if isinstance(made, Stuck):
         return made
@@ -113,7 +123,7 @@ def undisturbed(session: Session, position: Position, explanation: str = "") -> 
 
 
 def red(session: Session, position: Position) -> Phased:
-    if session.config.strategy == "fused":
+    if session.config.fused:
         return fused_red(session, position)
     return attempt(session, position, TESTER, session.config.attempts)
 
@@ -124,6 +134,8 @@ def green(session: Session, position: Position) -> Phased:
 
 def refactor(session: Session, position: Position) -> Phased:
     """A refactoring that is refused is dropped, not fatal: the code was proved GREEN."""
+    if not asks(REFACTORER.name, session.config.profile):
+        return integrated(session, position, f"{REFACTORING_SKIPPED}: {left_out_by(session.config.profile)}")
     crossed = attempt(session, position, REFACTORER, REFACTOR_ATTEMPTS)
     if isinstance(crossed, Crossing):
         return crossed if crossed.note != NOTHING_TO_REFACTOR else integrated(session, position, NOTHING_TO_REFACTOR)
@@ -133,7 +145,7 @@ def refactor(session: Session, position: Position) -> Phased:
 def attempt(session: Session, position: Position, role: Role[WorkReport], attempts: int) -> Phased:
     earlier, judged = earlier_attempts(session, position, role.phase), None
     while len(earlier) < attempts:
-        work = work_once(session, assignment_for(session, position, role, earlier, attempts))
+        work = work_once(session, next_assignment(session, position, role, earlier, attempts))
         if work.result.stop == "contradiction":
             return Stuck(f"the {role.title} finds a contradiction: {work.result.explanation}")
         if role is REFACTORER and work.code_tree == position.code_tree:
@@ -153,6 +165,16 @@ def attempt(session: Session, position: Position, role: Role[WorkReport], attemp
             return Stuck(circle + unseen_example(session, position, role.phase, judged))
     tried = f"{role.phase.value} was refused {attempts} times, the last time by {last_codes(earlier)}"
     return Stuck(tried + unseen_example(session, position, role.phase, judged))
+
+
+def next_assignment(
+    session: Session, position: Position, role: Role[WorkReport], earlier: tuple[EarlierAttempt, ...], attempts: int
+) -> Assignment[WorkReport]:
+    """The last of several attempts is told why the others were refused, by somebody who has seen them all."""
+    assignment = assignment_for(session, position, role, earlier, attempts)
+    memory = recalled(session, position.head, story_text(position.story)).text if role.recalls else ""
+    cause = root_cause(session, position, role, earlier) if len(earlier) + 1 == attempts and earlier else ""
+    return replace(assignment, memory=memory, advice="\n\n".join(filter(None, (assignment.advice, cause))))
 
 
 def only_built_before(judged: Judged) -> bool:
@@ -222,7 +244,7 @@ def fused_red(session: Session, position: Position) -> Phased:
     attempts = session.config.attempts
     earlier = earlier_attempts(session, position, Phase.RED)
     while len(earlier) < attempts:
-        work = work_once(session, assignment_for(session, position, FUSED, earlier, attempts))
+        work = work_once(session, next_assignment(session, position, FUSED, earlier, attempts))
         if work.result.stop == "contradiction":
             return Stuck(f"the programmer finds a contradiction: {work.result.explanation}")
         tests_only = replace(work, code_tree=without_code(session, position.base_tree, work.code_tree))
@@ -261,6 +283,9 @@ def integrated(session: Session, position: Position, note: str = "") -> Phased:
     session.progress.say("working", phase="integrated", attempt=1, what="moving the tests and running the whole suite")
     if position.story.kind in UNTESTED_KINDS:
         note = f"kind {position.story.kind}: no tests asked for"
+    stuck = before_integration(session, position)
+    if stuck is not None:
+        return stuck
     to_come = integration(session, position, note)
     judged = judge_tree(session, position, Phase.INTEGRATED, to_come.tree, note, docs=to_come.docs)
     if judged.verdict.accepted:

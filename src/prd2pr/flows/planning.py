@@ -22,13 +22,14 @@ from prd2pr.flows.workbench import Assignment, do_work
 PLAN_ATTEMPTS = 3
 
 
-def make_plan(session: Session, head: str, code_tree: str) -> Backlog:
-    """Valid by all rules, or PlanInvalid with what is wrong. Writes nothing."""
+def make_plan(session: Session, head: str, code_tree: str, brief: str = "") -> Backlog:
+    """Valid by all rules, or PlanInvalid with what is wrong. Writes nothing. `brief`: what was found out before."""
     way = planning_way(session)
     if way.four_passes:
         session.progress.say("note", text=f"planned in {way}")
-        return to_backlog(session.prd, plan_in_passes(session, head, code_tree))
-    draft = valid_draft(session, Question(head, code_tree), lambda draft: check_plan(session.prd, draft))
+        return to_backlog(session.prd, plan_in_passes(session, head, code_tree, brief))
+    question = Question(head, code_tree, brief=brief)
+    draft = valid_draft(session, question, lambda draft: check_plan(session.prd, draft))
     return to_backlog(session.prd, draft)
 
 
@@ -44,6 +45,7 @@ class Question:
     code_tree: str
     change: PlanChange | None = None
     plan: int = 1  # the how manieth plan of this PRD it is
+    brief: str = ""
 
 
 def valid_draft(
@@ -85,6 +87,7 @@ def ask_planner(session: Session, question: Question, earlier: tuple[EarlierAtte
         strong=len(earlier) + 1 == PLAN_ATTEMPTS,
         change=question.change,
         plan=question.plan,
+        brief=question.brief,
     )
     result: RoleResult[PlanDraft] = do_work(session, assignment).result
     if result.output is None:

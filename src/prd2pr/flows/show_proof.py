@@ -8,6 +8,7 @@ from prd2pr.core.checked import Checked
 from prd2pr.core.picture_parts import CommitRow, Figure, NextStep, PullPicture
 from prd2pr.core.said.status import NotProved, Refuted
 from prd2pr.core.wording import named
+from prd2pr.flows.memory import keeping
 from prd2pr.flows.obey.proving import forgetful
 from prd2pr.flows.peoples_work import step_of
 from prd2pr.flows.session import Session
@@ -27,7 +28,8 @@ def refuted(session: Session, head: str) -> Refuted | None:
     if session.log.made.issuperset(steps):
         return None
     gathering = replace(session.gathering, runner=forgetful(session.runner))
-    checked = Verifier(session.git, gathering, session.policy, lambda _: None).verify(base, head)
+    days = keeping(session.config.retention)
+    checked = Verifier(session.git, gathering, session.policy, lambda _: None, keeping=days).verify(base, head)
     # A commit for which nobody claims a proof is told apart, and hides nothing: only a claim can be false.
     if all(each.proved or each.unproven for each in checked):
         return None

@@ -19,6 +19,7 @@ from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.deeds import DRAFTED_IN
 from prd2pr.core.evidence import Evidence, Finding, Verdict
 from prd2pr.core.gates import GATES, GatePolicy
+from prd2pr.core.memory.retention import KEEPING, Keeping
 from prd2pr.core.paths import TDD_ROOT, classify_path
 from prd2pr.core.policy import may_write, policy_for
 from prd2pr.core.records import HeldOut, Phase
@@ -43,14 +44,14 @@ UNGATED = (Phase.PLAN, Phase.DESIGN, Phase.NOTE)
 OUTCOME_OF_RECORD = ("state", "tests", "test_files", "held_out", "design", "pre_implemented")
 
 
-def claim_of(git: Git, commit: CommitInfo, step: StepRef) -> Claim:
+def claim_of(git: Git, commit: CommitInfo, step: StepRef, keeping: Keeping = KEEPING) -> Claim:
     store = StateStore(git, step.prd)
     (before,) = commit.parents
     trees = git.code_tree(before), git.code_tree(commit.sha)
-    return Claim(commit, step, store.load(before), store.load(commit.sha), *trees)
+    return Claim(commit, step, store.load(before), store.load(commit.sha), *trees, keeping)
 
 
-def look_over(git: Git, base: str, head: str) -> tuple[int, int]:
+def look_over(git: Git, base: str, head: str, keeping: Keeping = KEEPING) -> tuple[int, int]:
     """How many commits of a branch are as they were proved, with a step or as a step, and how many there are.
 
     No test is run: this sees what somebody has changed since, not whether a step was ever true.
@@ -58,17 +59,17 @@ def look_over(git: Git, base: str, head: str) -> tuple[int, int]:
     commits = git.log_all(f"{base}..{head}")
     intact: set[str] = set()
     for commit in commits:
-        intact |= intact_with(git, commit)
+        intact |= intact_with(git, commit, keeping)
     return len(intact), len(commits)
 
 
-def intact_with(git: Git, commit: CommitInfo) -> set[str]:
+def intact_with(git: Git, commit: CommitInfo, keeping: Keeping) -> set[str]:
     """The commit, where it is a step as its records have it, and those that it was judged together with."""
     step = step_of(commit)
     if step is None:
         return set()
     try:
-        claim = claim_of(git, commit, step)
+        claim = claim_of(git, commit, step, keeping)
         intact = not any(record_findings(claim)) and not is_draft(claim)
         return {commit.sha, *covered_by(claim)} if intact else set()
     except (StateProblem, InputInvalid):
@@ -99,6 +100,7 @@ class Verifier:
     beside: tuple[Gathering, ...] = ()  # one for each further worker, since a runner serves one run at a time
     base: str = ""  # where the range begins: what lies before it needs no proof
     read_before: FactsCache = field(default_factory=FactsCache)  # what source files say, for the living docs
+    keeping: Keeping = KEEPING
 
     def verify(self, base: str, head: str) -> list[Checked]:
         """Every commit of the range: steps along first parents, and all that a merge brought in beside them."""
@@ -139,7 +141,7 @@ class Verifier:
             return unproven(commit, "a step follows exactly one commit, and this one is a merge or a root"), set()
         claimed, findings, covered = "accepted", [], set[str]()
         try:
-            claim = claim_of(self.git, commit, step)
+            claim = claim_of(self.git, commit, step, self.keeping)
             findings = [*self.findings(claim)]
             claimed = DRAFT if is_draft(claim) else claimed
             covered = covered_by(claim)

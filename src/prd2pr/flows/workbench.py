@@ -75,6 +75,9 @@ class Assignment(Generic[Output]):
     shared: Surroundings | None = None
     kept: KeptAnswers | None = None  # answers that were paid for before
     count_call: Callable[[], None] | None = None  # told before each call; may refuse it by raising
+    memory: str = ""
+    brief: str = ""
+    material: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def subject(self) -> str:
@@ -89,9 +92,10 @@ class Work(Generic[Output]):
 
 def do_work(session: Session, assignment: Assignment[Output]) -> Work[Output]:
     """Always from a clean tree; nothing of an earlier attempt is left. May be called by several threads at once."""
-    hired = session.hire(assignment.role.name, assignment.strong)
+    strong = assignment.strong or assignment.role.tier == "strong"
+    hired = session.hire(assignment.role.name, strong)
     session.log.model = hired.model.name
-    session.log.worker = worker_name(session.crew.model(assignment.role.name, strong=assignment.strong))
+    session.log.worker = worker_name(session.crew.model(assignment.role.name, strong=strong))
     task = task_of(session, assignment, hired.model)
     known = known_answer(session, assignment, hired, task)
     if known is not None:
@@ -236,6 +240,9 @@ def task_of(session: Session, assignment: Assignment[Output], model: Model) -> T
         plan=assignment.plan,
         part=assignment.part,
         map=assignment.shared.map if assignment.shared else None,
+        memory=assignment.memory,
+        brief=assignment.brief,
+        material=assignment.material,
     )
 
 

@@ -13,6 +13,7 @@ from prd2pr.core.breakers.records import Circuits
 from prd2pr.core.codec import decode, encode
 from prd2pr.core.commit_message import format_message, split_message
 from prd2pr.core.evidence import Proof
+from prd2pr.core.judgement.record import RoleRecord
 from prd2pr.core.layout import PLAN_STORY, PrdLayout
 from prd2pr.core.records import Backlog, Cycle, Document, Phase, Prd, Project, RunRecord, Sprint, Status
 from prd2pr.errors import InputInvalid, StateCorrupted, StateProblem
@@ -217,6 +218,10 @@ class BranchState:
         """Stories that were ever worked on; a cycle without steps is only a place kept for one."""
         cycles = ((name, self.cycle(name)) for name in self.cycle_ids)
         return frozenset(name for name, cycle in cycles if cycle and cycle.steps)
+
+    def role(self, role: str, story: str = "") -> RoleRecord | None:
+        """What a role answered, last."""
+        return self._read(RoleRecord, self.paths.role(role, story))
 
     def proof(self, story: str, n: int, phase: Phase) -> Proof | None:
         return self._read(Proof, self.paths.evidence(story, n, phase))

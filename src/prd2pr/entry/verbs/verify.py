@@ -20,6 +20,7 @@ from prd2pr.entry.under_way import branches_with_state
 from prd2pr.entry.verify_job import VerifyJob, verify_job
 from prd2pr.entry.wiring import gate_policy, proving, read_config
 from prd2pr.errors import CannotJudge, SetupProblem, StateProblem, UsageProblem
+from prd2pr.flows.memory import keeping
 from prd2pr.flows.start import Start, is_base, prd_ids, start_of
 from prd2pr.flows.statements import STATEMENTS, attestable, look_at_statements, write_statements
 from prd2pr.flows.verify import Verifier
@@ -87,7 +88,8 @@ def prove(git: Git, start: Start, head: str, options: argparse.Namespace, say: C
     # In a job nothing that was kept is believed: there, what another workflow can write, it can poison.
     store = None if options.fresh or options.job else results_store(os.environ)
     first, *others = proving(git, config, store, workers(options))
-    verifier = Verifier(git, first, gate_policy(config), lambda each: say(shown(each)), tuple(others))
+    days = keeping(config.retention)
+    verifier = Verifier(git, first, gate_policy(config), lambda each: say(shown(each)), tuple(others), keeping=days)
     checked = tuple(verifier.verify(start.commit, head))
     runners = [each.runner for each in (first, *others) if isinstance(each.runner, CachedRunner)]
     if store:

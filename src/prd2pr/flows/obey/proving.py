@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from prd2pr.core.checked import Checked
 from prd2pr.core.said.answers import Answer, TestsRun, Verified, VerifiedRow
+from prd2pr.flows.memory import keeping
 from prd2pr.flows.obey.asked import Asked
 from prd2pr.flows.start import start_of
 from prd2pr.flows.verify import Verifier
@@ -19,7 +20,8 @@ def verified(asked: Asked) -> Answer:
     """The same proof as `prd2pr verify`; of one story, only its steps are told."""
     gathering = replace(asked.session.gathering, runner=forgetful(asked.session.runner))
     seen: list[Checked] = []
-    verifier = Verifier(asked.session.git, gathering, asked.session.policy, seen.append)
+    days = keeping(asked.session.config.retention)
+    verifier = Verifier(asked.session.git, gathering, asked.session.policy, seen.append, keeping=days)
     verifier.verify(start_of(asked.session.git, asked.state.commit).commit, asked.state.commit)
     only = asked.command.story
     told = [each for each in seen if not only or f"/{only.lower()}/" in each.step.lower()]
