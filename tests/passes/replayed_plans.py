@@ -1,4 +1,4 @@
-"""Three PRDs planned in four passes, replayed from recordings; `make four-passes` prints calls and tokens per role.
+"""Three PRDs planned in the profile `full`, replayed from recordings; `make four-passes` prints what each role took.
 
 The recordings were made with the real client over HTTP. Their answers were written by hand to exactly these prompts, as
 their names and the model's name in them say: no provider's model has given them.

@@ -51,9 +51,10 @@ def test_recordings_say_what_they_are() -> None:
 
 def test_the_tidy_prd_needs_neither_cycles_nor_criteria(tmp_path: Path) -> None:
     plan = replayed(world_of(TIDY, tmp_path), TIDY, "plan", "--json").json
-    assert list(plan["roles"]) == ["decomposer_tasks", "decomposer_hints"]
+    asked = ["why", "research", "decomposer_tasks", "decomposer_hints", "security", "estimator"]
+    assert list(plan["roles"]) == asked
     texts = [criterion["text"] for story in plan["stories"] for criterion in story["criteria"]]
-    assert len(texts) == 10
+    assert len(texts) == 10 + 1, "one is what Security requires"
     assert all(scenario(text) for text in texts)
     assert plan["not_covered"] == []
 
@@ -66,7 +67,16 @@ def test_contradictions_are_asked_about_and_not_decided(tmp_path: Path) -> None:
     assert "ATU12345678 WHEN an invoice is made" not in told.out.partition("question:")[0], (
         "nor taken over as a criterion"
     )
-    assert "planned in four passes: 30 requirements, profile full\n    decomposer_cycles    1 call, " in told.out
+    assert "planned in four passes: 30 requirements, profile full\n    why                  1 call, " in told.out
+    assert "\n    decomposer_cycles    1 call, " in told.out
+
+
+def test_what_security_requires_is_a_criterion_or_where_a_story_is_full_a_story_of_its_own(tmp_path: Path) -> None:
+    plan = replayed(world_of(PROSE, tmp_path), PROSE, "plan", "--json").json
+    following = plan["stories"][[story["id"] for story in plan["stories"]].index("stock-7") + 1]
+    assert following["id"] == "stock-9"
+    assert following["depends_on"] == ["stock-7"]
+    assert following["criteria"][0]["text"].startswith("An address with a line break")
 
 
 def test_a_plan_that_names_what_it_does_not_cover_is_committed_and_verified(tmp_path: Path) -> None:
