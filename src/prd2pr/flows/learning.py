@@ -30,6 +30,7 @@ from prd2pr.flows.attempts import Position, refused_records
 from prd2pr.flows.peoples_work import first_parents, step_of
 from prd2pr.flows.consulting import last_kept, read_output
 from prd2pr.flows.memory import records_of
+from prd2pr.flows.peoples_work import first_parents, step_of
 from prd2pr.flows.session import Session
 
 LIBRARY_NAME = 40
