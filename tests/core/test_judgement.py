@@ -26,6 +26,7 @@ from prd2pr.core.judgement.record import RoleRecord
 from prd2pr.core.judgement.remarks import remarks
 from prd2pr.core.judgement.retrospect import StoryFacts
 from prd2pr.core.judgement.why import Known, WhyAnswer
+from prd2pr.core.living import security_record
 from prd2pr.core.memory.records import LibraryNote, SpikeRecord
 from prd2pr.core.memory.similar import Relevant, SimilarFailure, SimilarPattern
 from prd2pr.core.memory.told import TOKEN_CAP, memory_text
@@ -265,6 +266,22 @@ def test_only_a_critical_risk_asks_a_person() -> None:
 
 def test_a_risk_of_a_story_that_does_not_exist_is_a_mistake() -> None:
     assert security.problems(risks("low", name="x-9"), backlog(story(1))) == ("there is no story `x-9`",)
+
+
+def test_the_living_docs_read_what_the_role_answers() -> None:
+    wanted = {"text": "Only numbers are added.", "example": ""}
+    answer = security.SecurityAnswer.model_validate_json(
+        json.dumps(
+            {
+                "risks": [{"story": "x-1", "what": "Texts are added.", "severity": "high", "required_test": wanted}],
+                "summary": "s",
+            }
+        )
+    )
+    record = RoleRecord(role="security", at=NOW, output=answer.model_dump(mode="json")).model_dump(mode="json")
+    (note,) = security_record.risks_told(record, "x")
+    assert (note.about, note.risk, note.severity) == ("x-1", "Texts are added.", "high")
+    assert note.required_test == "Only numbers are added."
 
 
 # --- Estimator --------------------------------------------------------------------------------------------------------
