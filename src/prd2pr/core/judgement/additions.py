@@ -72,6 +72,8 @@ def following(prd: Prd, story: Story, criteria: Sequence[CriterionAnswer], numbe
             "kind": "feature",
             "criteria": numbered(name, criteria, 1),
             "depends_on": (story.id,),
+            "test_ideas": (),
+            "verify_only": False,
         }
     )
 
