@@ -27,7 +27,6 @@ from prd2pr.core.memory.records import (
 from prd2pr.core.paths import classify_path
 from prd2pr.core.records import SETTLED, Cycle, Phase, Step
 from prd2pr.flows.attempts import Position, refused_records
-from prd2pr.flows.peoples_work import first_parents, step_of
 from prd2pr.flows.consulting import last_kept, read_output
 from prd2pr.flows.memory import records_of
 from prd2pr.flows.peoples_work import first_parents, step_of

@@ -98,8 +98,10 @@ def without_held_out(patch: str) -> str:
 
 
 def before_integration(session: Session, position: Position) -> Stuck | None:
-    """Before the gate judges, since the living docs, which it judges too, tell what is learnt here. Warnings are told and
-    kept; only a criterion that is not met stops the story."""
+    """Asked before the gate, since the living docs, which it judges too, tell what is learnt here.
+
+    Warnings are told and kept; only a criterion that is not met stops the story.
+    """
     sniff(session, position)
     follow_patterns(session, position)
     stuck = reviewed(session, position)
