@@ -129,3 +129,13 @@ def test_a_second_module_that_may_be_the_projects_is_not_held_against_the_test()
 def test_an_async_test_that_nobody_runs_is_told_though_a_name_is_missing():
     unrun = Failure(kind=FailureKind.COLLECTION, stage="call", message="an async test, and no plugin that runs it")
     assert hidden(unrun) == ["RED206"]
+
+
+def test_a_mock_that_an_object_of_the_subject_was_given_may_be_all_that_is_looked_at():
+    test = (
+        "from unittest.mock import Mock\nfrom shop.events import Emitter\n\n\ndef test_earn():\n    listener = Mock()\n"
+        "    emitter = Emitter()\n    emitter.on('x', listener)()\n    emitter.emit('x')\n"
+        "    listener.assert_not_called()\n"
+    )
+    (fact,) = told(lambda _: "passed", test)
+    assert fact.code == "RED422"

@@ -262,9 +262,15 @@ def _compares_calls(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> bo
 
 def _looks_at_arguments(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> bool:
     """That nothing happened to what was handed in, or to a fixture, may be what the story asks for."""
-    given = {
-        name for call in _calls(node, is_subject) for part in (*call.args, *call.keywords) for name in _names(part)
+    made = {
+        name
+        for each in ast.walk(node)
+        if isinstance(each, ast.Assign) and is_subject(each.value)
+        for target in each.targets
+        for name in _names(target)
     }
+    methods = _calls(node, lambda called: is_subject(called) or (_names(called) & made != set()))
+    given = {name for call in methods for part in (*call.args, *call.keywords) for name in _names(part)}
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         given |= {argument.arg for argument in (*node.args.args, *node.args.kwonlyargs)} - {"self"}
     asserted = {name for each in ast.walk(node) if isinstance(each, ast.Assert) for name in _names(each.test)}
