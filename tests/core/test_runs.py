@@ -5,7 +5,14 @@ import pytest
 from prd2pr.core.difference import first_difference
 from prd2pr.core.evidence import Failure, FailureKind, Outcome, RunReport, TestResult
 from prd2pr.core.runs import bare_id, compare, expanded, moved_id, summarise
-from prd2pr.core.story_tests import Unproved, not_failing, red_tests, replaced_examples, unproved_tests
+from prd2pr.core.story_tests import (
+    Unproved,
+    not_failing,
+    red_tests,
+    replaced_examples,
+    stopped_examples,
+    unproved_tests,
+)
 
 
 def report(**outcomes: Outcome) -> RunReport:
@@ -91,6 +98,16 @@ def test_an_example_may_be_replaced_by_one_that_fails() -> None:
     head = report(**{"a[1]": "passed", "a[3]": "failed", "b[2]": "passed"})
     vanished = ["tests/t.py::a[2]", "tests/t.py::b[1]", "tests/t.py::c"]
     assert replaced_examples(vanished, base, head) == {"tests/t.py::a[2]"}
+
+
+def test_examples_of_a_file_that_cannot_be_imported_yet_are_not_gone() -> None:
+    row = "{}import pytest\n@pytest.mark.parametrize('n', [{}])\ndef test_a(n): assert n\n"
+    head = report(test_a="error")
+    head = head.model_copy(update={"results": (head.results[0].model_copy(update={"failure": MISSING}),)})
+    gone, old = ["tests/t.py::test_a[1]"], {"tests/t.py": row.format("", "1, 2")}
+    assert stopped_examples(gone, old, {"tests/t.py": row.format("import shop.new\n", "1, 2, 3")}, head) == {*gone}
+    assert stopped_examples(gone, old, {"tests/t.py": row.format("import shop.new\n", "2")}, head) == frozenset()
+    assert stopped_examples(gone, old, old, report(test_a="error")) == frozenset()
 
 
 def test_old_tests_that_lean_on_what_changed_are_carried() -> None:

@@ -22,7 +22,14 @@ from prd2pr.core.paths import CONVENTIONS, PathRules
 from prd2pr.core.records import UNTESTED_KINDS, HeldOutFile, Phase
 from prd2pr.core.runs import bare_id, compare, expanded, moved_id, summarise
 from prd2pr.core.slips import misspelt_imports
-from prd2pr.core.story_tests import RedTests, claimed_again, failing_setups, red_tests, replaced_examples
+from prd2pr.core.story_tests import (
+    RedTests,
+    claimed_again,
+    failing_setups,
+    red_tests,
+    replaced_examples,
+    stopped_examples,
+)
 from prd2pr.core.testfacts_model import is_test_module
 from prd2pr.errors import CannotJudge, UsageProblem
 from prd2pr.flows.claimed_tests import changed_samples, red_tests_of
@@ -180,8 +187,12 @@ def _red(case: _Case) -> Evidence:
     comparison = compare(base, head)
     kept = tuple(test for test in comparison.regressed if test not in tests.carried)
     replaced = replaced_examples(comparison.vanished, base, head)
-    vanished = tuple(test for test in comparison.vanished if test not in replaced)
-    comparison = comparison.model_copy(update={"regressed": kept, "vanished": vanished})
+    stopped = stopped_examples(comparison.vanished, _texts(before, modules), _texts(after, modules), head)
+    vanished = tuple(test for test in comparison.vanished if test not in replaced | stopped)
+    there = (
+        comparison.collected_after + len(stopped) - len(set(map(bare_id, stopped)))
+    )  # one stands for all its examples
+    comparison = comparison.model_copy(update={"regressed": kept, "vanished": vanished, "collected_after": there})
     fresh = frozenset(bare_id(test) for test in tests.fresh)
     context = context_of_tests(pair, fresh, case.story.planned if case.story else None, head)
     declared = declared_in(pair, modules)
