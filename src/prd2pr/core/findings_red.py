@@ -77,16 +77,6 @@ _SCOPE: tuple[FindingKind, ...] = (
         good="README.md changes when the story is built, or in a story of its own",
         hint="move it to another commit.",
     ),
-    advice(
-        "RED109",
-        "one example of a test passes already",
-        "Of a test with several examples, some fail and this one passes before any implementation. It marks where the "
-        "new behaviour ends; by itself it asks for nothing that is missing.",
-        bad='@pytest.mark.parametrize("n", [4, 5])   # twice(4) is right already\ndef test_twice(n):\n    '
-        "assert twice(n) == n + n",
-        good='@pytest.mark.parametrize("n", [5, 7])\ndef test_twice(n):\n    assert twice(n) == n + n',
-        hint="keep it where it marks an edge of what the story adds; leave out what was true before.",
-    ),
 )
 
 _COLLECTION: tuple[FindingKind, ...] = (
