@@ -139,3 +139,15 @@ def test_a_mock_that_an_object_of_the_subject_was_given_may_be_all_that_is_looke
     )
     (fact,) = told(lambda _: "passed", test)
     assert fact.code == "RED422"
+
+
+def test_what_is_done_under_a_block_of_the_subjects_may_be_all_that_is_looked_at():
+    test = (
+        "from shop.book import Book\n\n\ndef test_earn():\n    book = Book()\n    with book.transaction():\n"
+        "        book.post('cash', 1)\n    assert book.balance('cash') == 1\n"
+    )
+    (fact,) = told(lambda _: "passed", test)
+    assert fact.code == "RED422"
+    idle = test.replace("        book.post('cash', 1)\n", "        pass\n")
+    (fact,) = told(lambda _: "passed", idle)
+    assert fact.code == "RED421"

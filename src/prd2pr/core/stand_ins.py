@@ -220,9 +220,8 @@ def _all(passed: Mapping[int, bool], ways: Iterable[int]) -> bool:
 
 def _fact(path: str, text: str, test: DeclaredTest, kinds: list[str], own: frozenset[str]) -> Fact:
     is_subject = _bound(text, own)
-    code = (
-        "RED422" if _compares_calls(test.node, is_subject) or _looks_at_arguments(test.node, is_subject) else "RED421"
-    )
+    looks = (_compares_calls, _looks_at_arguments, _looks_beneath)
+    code = "RED422" if any(look(test.node, is_subject) for look in looks) else "RED421"
     message = f"passes with any {' and any '.join(kinds)} that stands in for what is missing"
     return Fact(code=code, path=path, line=test.node.lineno, test=test.id, message=message)
 
@@ -262,13 +261,7 @@ def _compares_calls(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> bo
 
 def _looks_at_arguments(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> bool:
     """That nothing happened to what was handed in, or to a fixture, may be what the story asks for."""
-    made = {
-        name
-        for each in ast.walk(node)
-        if isinstance(each, ast.Assign) and is_subject(each.value)
-        for target in each.targets
-        for name in _names(target)
-    }
+    made = _made(node, is_subject)
     methods = _calls(node, lambda called: is_subject(called) or (_names(called) & made != set()))
     given = {name for call in methods for part in (*call.args, *call.keywords) for name in _names(part)}
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -279,6 +272,30 @@ def _looks_at_arguments(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -
             case ast.Call(func=ast.Attribute(attr=str(attribute)) as func) if attribute.startswith("assert"):
                 asserted |= _names(func)
     return bool(given & asserted)
+
+
+def _looks_beneath(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> bool:
+    """What is done under a `with` of the subject's is done for real: `with ledger.transaction(): ledger.post(5)`."""
+    made = _made(node, is_subject)
+    done: set[str] = set()
+    for each in ast.walk(node):
+        if isinstance(each, ast.With | ast.AsyncWith) and any(_names(it.context_expr) & made for it in each.items):
+            calls = (part for inner in each.body for part in ast.walk(inner) if isinstance(part, ast.Call))
+            done |= {name for call in calls if isinstance(call.func, ast.Attribute) for name in _names(call.func)}
+    asked = (part for each in ast.walk(node) if isinstance(each, ast.Assert) for part in ast.walk(each.test))
+    methods = {name for part in asked if isinstance(part, ast.Attribute) for name in _names(part)}
+    return bool(done & made & methods)
+
+
+def _made(node: ast.AST, is_subject: Callable[[ast.expr], bool]) -> set[str]:
+    """Names of what the test has made of the subject."""
+    return {
+        name
+        for each in ast.walk(node)
+        if isinstance(each, ast.Assign) and is_subject(each.value)
+        for target in each.targets
+        for name in _names(target)
+    }
 
 
 def _names(node: ast.AST) -> set[str]:
