@@ -12,8 +12,8 @@ from prd2pr.core.records import Phase, Spend
 from prd2pr.flows.attempts import earlier_attempts
 from prd2pr.flows.drive import position_of, prd_spend, take_journal_along
 from prd2pr.flows.ledger import refused_entries, spent
-from prd2pr.flows.obey.spent import budget_now
 from prd2pr.flows.settling import settle_up
+from prd2pr.flows.spent import budget_now
 from world import World
 
 COST = Spend(calls=1, input_tokens=900, output_tokens=100, usd=0.25)

@@ -73,6 +73,23 @@ def spending(world, tokens: int) -> dict[str, str]:
     return {"PRD2PR_MODEL": f"replay:{path}"}
 
 
+@pytest.mark.parametrize("limit", ["tokens_per_prd", "tokens_per_run"])
+def test_out_of_budget_no_answer_says_that_the_work_goes_on(started, limit):
+    started.push({".prd2pr.yml": f"budget: {{{limit}: 60000}}\n"}, "ada")
+    started.pending.clear()
+    number, env = started.pull().number, spending(started, 70_000)
+    started.comment(number, "/tdd run", by="wendy")
+    assert started.act(env=env).outputs["outcome"] == "budget"
+    before, phases = len(started.answers()), started.phases()
+    started.comment(number, "/tdd budget\n/state", by="tria")
+    acted = started.act(env=env)
+    assert acted.status == 0, acted.output
+    said = [row.body for row in started.answers()[before:]]
+    helps = "Raise the limit under `budget` in `.prd2pr.yml` on the base branch, then comment"
+    assert len(said) == 2 and all(helps in each and "goes on by itself" not in each for each in said), said
+    assert started.phases() == phases
+
+
 def test_a_budget_that_is_used_up_ends_the_run_with_the_command_to_go_on(started):
     number = started.pull().number
     started.push({".prd2pr.yml": "budget:\n  tokens_per_run: 60000\n"}, "ada")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from prd2pr.agents.roles import SECURITY
-from prd2pr.core.ahead import Ahead, Outlook, ahead, order_story, resetting
+from prd2pr.core.ahead import Ahead, Due, Outlook, ahead, order_story, resetting
 from prd2pr.core.decide import Rest
 from prd2pr.core.judgement.security import risk_in
 from prd2pr.core.next_step import BASE_TAKEN_IN, changed_after, next_step
 from prd2pr.core.paths import TDD_ROOT
 from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import Cycle, Phase, Story
+from prd2pr.core.said.status import out_of_money
 from prd2pr.flows.base_merges import only_base_since
 from prd2pr.flows.containment import held_back
 from prd2pr.flows.decisions import found_in
@@ -17,6 +18,7 @@ from prd2pr.flows.moderating import stopped_by_moderator
 from prd2pr.flows.peoples_work import unjudged
 from prd2pr.flows.replan import outdated, prd_gone
 from prd2pr.flows.session import Session
+from prd2pr.flows.spent import used_up
 from prd2pr.repo.git import Git
 from prd2pr.repo.store import BranchState
 
@@ -68,7 +70,17 @@ def step_ahead(session: Session, state: BranchState) -> NextStep:
         return changed_after(
             len(changed), view.found.status.state, local=view.local, head=session.branch, base=state.project.base_branch
         )
+    if isinstance(found, Due) and view.found.status.order == "run" and not view.local:
+        return out_of_budget(session, state, found) or next_step(view, found)
     return next_step(view, found)
+
+
+def out_of_budget(session: Session, state: BranchState, due: Due) -> NextStep | None:
+    """An order that stands is not followed without money: by a limit that is reached, or since the last run asked."""
+    stop = used_up(session, state, due.story.id)
+    if stop is None and not session.waits_for_money():
+        return None
+    return out_of_money(stop.remedy if stop else "")
 
 
 def touched_since_red(git: Git, commit: str, cycle: Cycle) -> str:

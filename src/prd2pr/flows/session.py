@@ -113,3 +113,4 @@ class Session:
     secrets: Secrets = field(default_factory=Secrets)  # that no commit and no prompt may hold
     camera: Camera | None = None  # for pictures of pages
     carried_out: Callable[[Cursor], None] = lambda _: None  # told right before the commit that carries a comment out
+    waits_for_money: Callable[[], bool] = lambda: False  # whether the last run ended for its budget and asked a person

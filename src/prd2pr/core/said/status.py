@@ -155,8 +155,8 @@ def next_on_host(picture: PullPicture, rest: Rest | None, problem: Failed | None
         return NextStep(problem.remedy or "Look at the run.")
     if picture.tone in ("proven", "unproven") or rest is None:
         return picture.next
-    if rest.outcome == "budget" and rest.next.startswith(PUT_THE_PRICE):
-        return NextStep(f"{limit_helped(rest.next)}, then comment", "/tdd run")
+    if rest.outcome == "budget":
+        return out_of_money(rest.next)
     return BY_RUN.get(rest.outcome, picture.next)
 
 
@@ -168,10 +168,11 @@ def limit_helped(remedy: str) -> str:
     return remedy.rstrip(" .") if remedy.startswith(PUT_THE_PRICE) else RAISE_THE_LIMIT
 
 
-BY_RUN = {
-    "deadline": NextStep("Another run goes on by itself. Nothing for you to do."),
-    "budget": NextStep(f"{RAISE_THE_LIMIT}, then comment", "/tdd run"),
-}
+def out_of_money(remedy: str) -> NextStep:
+    return NextStep(f"{limit_helped(remedy)}, then comment", "/tdd run")
+
+
+BY_RUN = {"deadline": NextStep("Another run goes on by itself. Nothing for you to do.")}
 
 
 # --- labels -----------------------------------------------------------------------------------------------------------

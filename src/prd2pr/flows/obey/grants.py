@@ -18,9 +18,9 @@ from prd2pr.flows.decisions import Decided, decide
 from prd2pr.flows.obey.approving import approval_by_working, approved, awaited, once_approved
 from prd2pr.flows.obey.meant import stories_meant
 from prd2pr.flows.obey.order import Obeyed, Ordered
-from prd2pr.flows.obey.spent import used_up
 from prd2pr.flows.outlook import outlook, step_ahead, what_is_ahead
 from prd2pr.flows.session import Session
+from prd2pr.flows.spent import used_up
 from prd2pr.repo.store import BranchState
 
 

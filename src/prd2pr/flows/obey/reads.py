@@ -42,11 +42,11 @@ from prd2pr.flows.drive import head_of
 from prd2pr.flows.obey.asked import Asked
 from prd2pr.flows.obey.meant import stories_meant
 from prd2pr.flows.obey.proving import tests_run, verified
-from prd2pr.flows.obey.spent import budget_now
 from prd2pr.flows.outlook import step_ahead
 from prd2pr.flows.publish import picture_of
 from prd2pr.flows.readiness import approved_in
 from prd2pr.flows.session import Session
+from prd2pr.flows.spent import budget_now
 from prd2pr.repo.store import BranchState
 
 NEWEST = 40  # lines of the log in one answer
