@@ -266,7 +266,8 @@ class Hub(Protocol):
     def pull_of(self, branch: str, base: str = "") -> Pull | None:
         """The open pull request from this branch of this repository; else the newest closed one.
 
-        Only one into `base` (empty: the default branch), by us or by somebody who may write: anybody can open others.
+        One into `base` (empty: the default branch) by us or by somebody who may write, since anybody can open others;
+        one into another branch only if it is ours, and so was given another base.
         """
         ...
 

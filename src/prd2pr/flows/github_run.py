@@ -36,6 +36,7 @@ from prd2pr.flows.prd_run import (
     summarise,
     tell,
     tell_cancelled,
+    waits_for_money,
 )
 from prd2pr.flows.relabelled import labelled_anew
 from prd2pr.flows.remote_writers import follow
@@ -174,6 +175,7 @@ def work_on(host: Host, subject: Subject, spoken: Comment | None, *, asked: bool
     session = replace(session, carried_out=inbox.carried_out, shown=shown_last(host, subject, pull))
     session.log.pending = subject.asked_by
     run = PrdRun(host, session, inbox, None if pull and pull.merged else pull, asked=asked)
+    run.session = session = replace(session, waits_for_money=lambda: not run.asked and waits_for_money(run))
     run.blocked_before = pull is not None and host.config.labels.blocked in pull.labels
     try:
         rest = carry_on(run)
@@ -314,8 +316,20 @@ def over_already(host: Host, subject: Subject, head: str | None, pull: Pull | No
     if unwanted is not None:
         return unwanted
     there = pull if pull and pull.open else None
+    turned = given_another_base(host, subject, head, there) if there else None
     forced = put_back(host, subject, head, there) if there else None
-    return forced or by_hand(host, subject, head, there) or without_plan(host, subject, head)
+    return turned or forced or by_hand(host, subject, head, there) or without_plan(host, subject, head)
+
+
+def given_another_base(host: Host, subject: Subject, head: str, pull: Pull) -> Ending | None:
+    """Nothing was planned or proved for where it goes now. A second pull request beside it would help nobody."""
+    if pull.base == host.base_branch:
+        return None
+    begun_for = StateStore(host.git, subject.id, host.branch_of(subject.id)).load(head).project.base_branch
+    if pull.base == begun_for:
+        return None
+    reason = f"#{pull.number} goes into {pull.base} since somebody changed its base, and was begun for {begun_for}"
+    return Ending("waiting", reason, f"give #{pull.number} the base {begun_for} again, or close it")
 
 
 def not_wanted(host: Host, subject: Subject) -> Ending | None:

@@ -100,16 +100,20 @@ class GitHubHub:
         return pulls.pull(self.wire, number)
 
     def pull_of(self, branch: str, base: str = "") -> Pull | None:
-        return pulls.of_branch(self.wire, branch, base or self.default_branch(), self._trusts)
+        return pulls.of_branch(self.wire, branch, base or self.default_branch(), self._authors())
+
+    def _authors(self) -> pulls.Authors:
+        """GitHub knows one pull request of a branch and a base, so one by whoever may write is taken as well."""
+        return pulls.Authors(self._trusts, self._is_ours)
 
     def _trusts(self, author: Actor) -> bool:
-        """GitHub knows one pull request of a branch, so one by whoever may write to it is taken as well."""
-        if author.id in {each.id for each in self.ours()}:
-            return True
-        return reaches(self.permission(author.login), "write")
+        return self._is_ours(author) or reaches(self.permission(author.login), "write")
+
+    def _is_ours(self, author: Actor) -> bool:
+        return author.id in {each.id for each in self.ours()}
 
     def open_pull(self, title: str, body: str, head: str, base: str, *, draft: bool) -> Pull:
-        return pulls.ensure(self.wire, title, body, head, base, draft=draft, trusts=self._trusts)
+        return pulls.ensure(self.wire, title, body, head, base, draft=draft, authors=self._authors())
 
     def edit_pull(self, pull: Pull, *, title: str | None = None, body: str | None = None) -> None:
         pulls.edit(self.wire, pull.number, title, body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from prd2pr.core.hub import Actor, Pull
@@ -23,23 +24,32 @@ def pull(wire: Wire, number: int) -> Pull | None:
 Trusts = Callable[[Actor], bool]
 
 
-def of_branch(wire: Wire, branch: str, base: str, trusts: Trusts) -> Pull | None:
-    """The open one; else the newest closed one, of those whose author is trusted: anybody can open one from there."""
-    found = _from_branch(wire, branch, base)
-    newest_open_first = sorted(found, key=lambda each: not each.open)
-    return next((each for each in newest_open_first if trusts(each.author)), None)
+@dataclass(frozen=True)
+class Authors:
+    trusted: Trusts  # we, and whoever may write: anybody can open a pull request from a branch
+    ours: Trusts  # we, under whatever name
 
 
-def _from_branch(wire: Wire, branch: str, base: str) -> list[Pull]:
+def of_branch(wire: Wire, branch: str, base: str, authors: Authors) -> Pull | None:
+    """The open one; else the newest closed one. One of ours stays the one if somebody gives it another base."""
+
+    def counts(each: Pull) -> bool:
+        return authors.trusted(each.author) if each.base == base else authors.ours(each.author)
+
+    newest_open_first = sorted(_from_branch(wire, branch), key=lambda each: (not each.open, each.base != base))
+    return next(filter(counts, newest_open_first), None)
+
+
+def _from_branch(wire: Wire, branch: str) -> list[Pull]:
     """Newest first. A fork's branch of the same name is another branch."""
     found = wire.pages(wire.at("pulls"), head=f"{wire.owner}:{branch}", state="all", sort="created", direction="desc")
     read = (reading.pull(each, wire.repository) for each in found)
-    return [each for each in read if not each.from_fork and (each.head, each.base) == (branch, base)]
+    return [each for each in read if not each.from_fork and each.head == branch]
 
 
-def ensure(wire: Wire, title: str, body: str, head: str, base: str, *, draft: bool, trusts: Trusts) -> Pull:
+def ensure(wire: Wire, title: str, body: str, head: str, base: str, *, draft: bool, authors: Authors) -> Pull:
     def look() -> Pull | None:
-        found = of_branch(wire, head, base, trusts)
+        found = of_branch(wire, head, base, authors)
         return found if found is not None and found.open else None
 
     there = look()
@@ -56,8 +66,8 @@ def ensure(wire: Wire, title: str, body: str, head: str, base: str, *, draft: bo
     if there is not None:
         return there  # another run was quicker
     if draft and "draft" in done.message.lower():  # the repository knows none
-        return ensure(wire, title, body, head, base, draft=False, trusts=trusts)
-    foreign = next((each for each in _from_branch(wire, head, base) if each.open), None)
+        return ensure(wire, title, body, head, base, draft=False, authors=authors)
+    foreign = next((each for each in _from_branch(wire, head) if each.open and each.base == base), None)
     if foreign is not None:
         raise taken_by(foreign)
     return _read(wire, call, done)
