@@ -20,10 +20,12 @@ from prd2pr.core.records import Prd, Status
 from prd2pr.core.said.answers import Answer, Failed, NotNow
 from prd2pr.core.said.markers import head_in, status_marker, waiting_marker
 from prd2pr.core.said.over import as_over
+from prd2pr.core.said.status import Refuted
 from prd2pr.core.two_names import in_comments
 from prd2pr.errors import BranchMoved, HubProblem, Prd2prError, SpendLimit, StateByHand, StepsLost, Stopped
 from prd2pr.flows import hand_edits
 from prd2pr.flows.drain import Inbox
+from prd2pr.flows.drive import head_of
 from prd2pr.flows.host import Host
 from prd2pr.flows.obey.order import Ordered
 from prd2pr.flows.prd_run import (
@@ -40,9 +42,11 @@ from prd2pr.flows.prd_run import (
 )
 from prd2pr.flows.relabelled import labelled_anew
 from prd2pr.flows.remote_writers import follow
+from prd2pr.flows.rewritten import rewritten
 from prd2pr.flows.session import Outdated, Session
 from prd2pr.flows.settling import settle_up
 from prd2pr.flows.show_over import show_halted, show_over, way_on
+from prd2pr.flows.show_proof import PUT_BACK
 from prd2pr.flows.start import begun_after_merge
 from prd2pr.flows.subjects import (
     About,
@@ -172,12 +176,16 @@ def work_on(host: Host, subject: Subject, spoken: Comment | None, *, asked: bool
         return left_alone(Left(host, subject, head, pull), over, spoken, asked=asked)
     inbox = Inbox(host.hub, host.clock, spoken)
     session = session_now(host, subject, branch, head)
-    session = replace(session, carried_out=inbox.carried_out, shown=shown_last(host, subject, pull))
+    shown = shown_last(host, subject, pull)
+    false = rewritten(host.git, head) if head and not shown else None  # nobody has looked at this head before
+    session = replace(session, carried_out=inbox.carried_out, shown=shown, rewritten=false)
     session.log.pending = subject.asked_by
     run = PrdRun(host, session, inbox, None if pull and pull.merged else pull, asked=asked)
     run.session = session = replace(session, waits_for_money=lambda: not run.asked and waits_for_money(run))
     run.blocked_before = pull is not None and host.config.labels.blocked in pull.labels
     try:
+        if session.rewritten is not None:
+            return built_on_nothing(run, session.rewritten)
         rest = carry_on(run)
         settle_up(session)
         if proved_as_it_is(run):
@@ -238,6 +246,23 @@ def left_to_a_person(run: PrdRun, subject: Subject, problem: Prd2prError) -> End
     over = over_already(host, subject, head, pull) or Ending("waiting", problem.what, "/tdd run")
     spoken = run.inbox.spoken if isinstance(problem, StepsLost) else None  # else it is carried out after the revert
     return left_alone(Left(host, subject, head, pull), over, spoken, asked=True)
+
+
+def built_on_nothing(run: PrdRun, false: Refuted) -> Ending:
+    """Steps that somebody rewrote are shown as what they are before anything is spent; who asks gets his answer."""
+    session, rest = run.session, Rest("blocked", false.sentence(), PUT_BACK.command)
+
+    def told(ordered: Ordered) -> Answer:
+        if ordered.command.reads:
+            return looked_up(session, ordered)
+        return NotNow(ordered.command.shown, false.sentence(), PUT_BACK)
+
+    if run.inbox.spoken is not None:
+        answer_spoken(run.host, run.inbox.spoken, status_of(run), told)
+    run.proofs[head_of(session)] = false
+    tell(run, rest)
+    summarise(run, rest)
+    return ending_of(run, rest)
 
 
 def answer_repeated(run: PrdRun, rest: Rest) -> None:
@@ -316,9 +341,8 @@ def over_already(host: Host, subject: Subject, head: str | None, pull: Pull | No
     if unwanted is not None:
         return unwanted
     there = pull if pull and pull.open else None
-    turned = given_another_base(host, subject, head, there) if there else None
-    forced = put_back(host, subject, head, there) if there else None
-    return turned or forced or by_hand(host, subject, head, there) or without_plan(host, subject, head)
+    moved = there and (given_another_base(host, subject, head, there) or put_back(host, subject, head, there))
+    return moved or by_hand(host, subject, head, there) or without_plan(host, subject, head)
 
 
 def given_another_base(host: Host, subject: Subject, head: str, pull: Pull) -> Ending | None:
@@ -392,7 +416,10 @@ def put_back(host: Host, subject: Subject, head: str, pull: Pull) -> Ending | No
         return None
     reason = f"{host.branch_of(subject.id)} no longer holds {last[:10]}, which was pushed last: somebody forced it back"
     marker = waiting_marker(subject.id, f"forced/{head}")
-    remedy = f"Push {last[:10]} again to go on from there; or delete prd2pr's status comment to go on from {head[:10]}."
+    remedy = f"Push {last[:10]} again to go on from there"
+    if rewritten(host.git, head) is None:  # else its steps are no longer what they were proved as
+        remedy += f"; or delete prd2pr's status comment to go on from {head[:10]}"
+    remedy += "."
     failed = Failed("this run", reason, host.branch_of(subject.id), remedy)
     host.hub.comment(pull.number, render_answer(failed, marker=marker), marker=marker)
     return Ending("waiting", reason, remedy)

@@ -57,9 +57,10 @@ def picture_of(
     patches: bool = True,
     rules: PathRules = CONVENTIONS,
     held: frozenset[str] = frozenset(),
+    refuted: frozenset[str] = frozenset(),
     living_docs: tuple[str, ...] = (),
 ) -> PullPicture:
-    """`held`: merges of the base that were looked at, and need not be judged.
+    """`held`: merges of the base that were looked at, and need not be judged. `refuted`: steps whose proof is none.
 
     `head`: another commit than the branch's. Without `patches` no diff is read: a code host shows its own."""
     git = store.git
@@ -71,6 +72,7 @@ def picture_of(
     made = frozenset(living_docs)
     steps, strangers = commits_of(git, base, head, store.prd_id, patches=patches, held=held, made=made)
     proofs = proofs_of(state, cycles)
+    proofs = {key: proof for key, proof in proofs.items() if key not in steps or steps[key].sha not in refuted}
     runs = [run for run_id in state.run_ids() if (run := state.run(run_id)) is not None]
     models = [run.model for run in runs]
     return picture(

@@ -17,6 +17,7 @@ from prd2pr.core.paths import PathRules
 from prd2pr.core.records import Cursor, Prd, RunRecord, Spend
 from prd2pr.core.role_costs import added, on_record
 from prd2pr.core.said.leaks import Secrets
+from prd2pr.core.said.status import Refuted
 from prd2pr.flows.gather import Gathering
 from prd2pr.ports import BranchWriter, Camera, Clock, Model, Progress, TestRunner
 from prd2pr.repo.git import Git
@@ -113,4 +114,5 @@ class Session:
     secrets: Secrets = field(default_factory=Secrets)  # that no commit and no prompt may hold
     camera: Camera | None = None  # for pictures of pages
     carried_out: Callable[[Cursor], None] = lambda _: None  # told right before the commit that carries a comment out
+    rewritten: Refuted | None = None  # steps that are not what they were proved as: nothing is built on them
     waits_for_money: Callable[[], bool] = lambda: False  # whether the last run ended for its budget and asked a person

@@ -217,18 +217,22 @@ def begin(hub: Hub, seen: Shown) -> Showing:
     made = pictured(session, state)
     if made.unproven and made.tone in SETTLED_TONES and seen.problem is None:
         made = pictured(session, state, held=seen.held(head))
-    found = None
-    if made.tone in SETTLED_TONES and seen.problem is not None:
+    found = session.rewritten
+    if found is not None:
+        made = as_refuted(pictured(session, state, refuted=found), found)
+    elif made.tone in SETTLED_TONES and seen.problem is not None:
         made = replace(made, tone="blocked")  # it may be the proof itself that failed: nothing is certified now
     elif made.tone in SETTLED_TONES:
         found = seen.prove(head)
-        made = as_refuted(made, found) if found else made
+        made = as_refuted(pictured(session, state, refuted=found), found) if found else made
     showing = Showing(hub, seen, head, state, state.prd, made, found)
     showing.picture = replace(made, next=showing.view(None).next)  # the same next step wherever it is named
     return showing
 
 
-def pictured(session: Session, state: BranchState, *, held: frozenset[str] = frozenset()) -> PullPicture:
+def pictured(
+    session: Session, state: BranchState, *, held: frozenset[str] = frozenset(), refuted: Refuted | None = None
+) -> PullPicture:
     return picture_of(
         session.store,
         session.branch,
@@ -239,6 +243,7 @@ def pictured(session: Session, state: BranchState, *, held: frozenset[str] = fro
         rules=session.rules,
         patches=False,
         held=held,
+        refuted=refuted.shas if refuted else frozenset(),
         living_docs=session.gathering.living_docs,
     )
 
@@ -305,6 +310,8 @@ def show_status(
     marker = status_marker(showing.prd.id)
     whole = shown_as_whole(showing, pull) if showing.whole and not showing.notes else ""
     marks = [marker, head_marker(showing.head), checked_marker(checked) if checked else "", proved_mark(showing), whole]
+    if showing.seen.session.rewritten is not None:
+        marks = [marker]  # no head that was accepted: whatever is there next time is looked at as a whole
     text = status_text(showing.view(pull, tracking), marks=[mark for mark in marks if mark])
     if found is None:
         return showing.hub.comment(pull.number, text, marker=marker)

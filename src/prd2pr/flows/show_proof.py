@@ -16,6 +16,11 @@ from prd2pr.flows.start import start_of
 from prd2pr.flows.verify import Verifier
 
 SETTLED_TONES = ("proven", "unproven")
+PUT_BACK = NextStep(
+    "Nothing is built on steps that were rewritten. Push the branch as it was before, or take them back; a merge of "
+    "the base keeps proofs, a rebase does not. For all that was found, comment",
+    "/tdd verify",
+)
 LOOK = NextStep(
     "Look at the commits that are not proved and take them back. For all that was found, comment", "/tdd verify"
 )
@@ -45,13 +50,14 @@ def as_refuted(picture: PullPicture, found: Refuted) -> PullPicture:
     """The same picture, which calls nothing proved that is not."""
     wrong = {each.sha: each for each in found.commits}
     rows = tuple(not_proved(row, wrong[row.sha]) if row.sha in wrong else row for row in picture.commits)
-    figure = Figure(f"{found.proved} of {found.of}", f"{named(found.of, 'commit')} proved", strong=True)
+    what = f"{named(found.of, 'step')} as proved" if found.by_records else f"{named(found.of, 'commit')} proved"
+    figure = Figure(f"{found.proved} of {found.of}", what, strong=True)
     return replace(
         picture,
         state="not proved",
         tone="unproven",
         figures=(figure, *picture.figures[1:]),
-        next=LOOK,
+        next=PUT_BACK if found.by_records else LOOK,
         commits=rows,
         unproven=tuple(row for row in rows if row.tone == "unproven"),
     )

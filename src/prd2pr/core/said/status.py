@@ -50,12 +50,19 @@ class Refuted:
     proved: int
     of: int
     commits: tuple[NotProved, ...]  # that are not proved
+    by_records: bool = False  # seen without running a test: somebody has rewritten steps
+
+    @property
+    def shas(self) -> frozenset[str]:
+        return frozenset(each.sha for each in self.commits)
 
     def sentence(self) -> str:
         named = ", ".join(f"{each.sha[:10]} ({', '.join(each.codes)})" for each in self.commits[:SHOWN_COMMITS])
         more = len(self.commits) - SHOWN_COMMITS
         rest = f" and {more} more" if more > 0 else ""
         proved = f"{self.proved} of {count(self.of, 'commit')} {'is' if self.proved == 1 else 'are'} proved"
+        if self.by_records:
+            return f"steps were rewritten: {self.proved} of {self.of} are what they were proved as; not: {named}{rest}"
         return f"proved again, {proved}; not proved: {named}{rest}"
 
 

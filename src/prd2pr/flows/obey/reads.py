@@ -114,6 +114,7 @@ def picture_now(session: Session) -> PullPicture:
         mode=session.approval,
         patches=False,
         rules=session.rules,
+        refuted=session.rewritten.shas if session.rewritten else frozenset(),
     )
 
 

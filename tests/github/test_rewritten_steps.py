@@ -1,0 +1,52 @@
+"""Steps that somebody rebased are not called proved, and nothing is spent on top of them."""
+
+from __future__ import annotations
+
+from fakes.github.events import pushed
+
+
+def rebased(world) -> str:
+    """What a person does who brings the branch onto the newest base by a rebase."""
+    git, at = world._git, str(world.bare.path)
+    git("fetch", "-q", at, world.branch)
+    git("checkout", "-q", "--detach", "FETCH_HEAD")
+    before = git("rev-parse", "HEAD")
+    git("fetch", "-q", at, "main:refs/x/main")
+    git("-c", "user.name=wendy", "-c", "user.email=wendy@example.org", "rebase", "-q", "refs/x/main")
+    git("push", "-q", "-f", at, f"HEAD:refs/heads/{world.branch}")
+    pushed(world.fake, world.repo, "wendy", world.branch, before, git("rev-parse", "HEAD"))
+    return before
+
+
+def test_rebased_steps_are_shown_as_not_proved_before_anything_is_spent(started):
+    number = started.pull().number
+    started.comment(number, "/tdd next\n/tdd next\n/tdd next", by="wendy")
+    assert started.act().status == 0
+    started.push({"docs/x.md": "x\n"}, "ada")
+    last = rebased(started)
+    started.pending.clear()
+    started.comment(number, "/tdd next", by="wendy")
+    assert started.act().outputs["outcome"] == "waiting"
+    said = started.status_comment().body
+    assert f"Push {last[:10]} again" in said and "status comment" not in said, "from there nothing could go on"
+
+    started.delete_comment(started.status_comment().id)
+    started.pending.clear()
+    phases = started.phases()
+    for text in ("/tdd next", "/tdd run"):
+        started.comment(number, text, by="wendy")
+        acted = started.act()
+        assert (acted.status, acted.outputs["outcome"]) == (1, "blocked"), acted.output
+        assert "steps were rewritten" in started.answers()[-1].body
+        said, page = started.status_comment().body, started.pull().body
+        for claim in ("1 of 2 stories proven", "3 of 3 gates proved", "1 of 1 gate proved"):
+            assert claim not in said and claim not in page
+        assert "of 6 steps as proved" in said and "a rebase does not" in said
+    assert started.phases() == phases
+
+    started.bare.git("update-ref", f"refs/heads/{started.branch}", last)
+    started.comment(number, "/tdd next", by="wendy")
+    acted = started.act()
+    assert acted.status == 0, acted.output
+    assert started.phases()[-1] == "integrated(calc-1)"
+    assert "1 of 2 stories proven" in started.status_comment().body
