@@ -43,6 +43,7 @@ class Failure(Record):
     message: str = ""  # trimmed, without paths of this machine
     path: str = ""  # where it was raised, relative to the checkout
     line: int = 0
+    span: tuple[int, ...] = ()  # of an EXCEPTION, the expression there: line, column, last line and its column
     missing: str = ""  # for MISSING_SYMBOL, dotted: shop.points.earn, or shop.points for a module
 
     @property

@@ -13,6 +13,7 @@ from typing import Any
 from prd2pr import __version__
 from prd2pr.core.bite.registering import without_registered
 from prd2pr.core.complexity import improvement
+from prd2pr.core.disagreements import disagreements, failed_before
 from prd2pr.core.evidence import Comparison, Evidence, LockedFile, PathKind, RunReport
 from prd2pr.core.expectations import leaning_tests
 from prd2pr.core.held_out import named_criteria, opened, set_apart
@@ -30,6 +31,7 @@ from prd2pr.core.story_tests import (
     replaced_examples,
     stopped_examples,
 )
+from prd2pr.core.strays import strayed
 from prd2pr.core.testfacts_model import is_test_module
 from prd2pr.errors import CannotJudge, UsageProblem
 from prd2pr.flows.claimed_tests import changed_samples, red_tests_of
@@ -206,6 +208,9 @@ def _red(case: _Case) -> Evidence:
             *facts_of_tests(pair, touched, context),
             *changed_support(before, after, fresh, frozenset(map(bare_id, tests.carried))),
             *claimed_again(pair.base.test_texts, _texts(pair.head.test_texts, modules), base, tests.fresh),
+            *failed_before(pair.base.test_texts, _texts(pair.head.test_texts, modules), base, tests.fresh),
+            *strayed(_texts(pair.head.test_texts, modules), head, tests.fresh, context.project_modules),
+            *disagreements(pair.head.test_texts, tests.fresh, context.project_modules),
             *failing_setups(_texts(pair.head.test_texts, modules), head, tests.fresh),
             *misspelt_imports(
                 _texts(pair.head.test_texts, touched),

@@ -35,6 +35,7 @@ class Raised:
     module: str = ""  # name of the module whose frame raised it, where it is one of the checkout
     path: str = ""  # of that frame, relative to the checkout
     line: int = 0
+    span: tuple[int, ...] = ()  # of the expression there: line, column, last line and its column
     name: str = ""  # of ImportError, NameError, AttributeError
     name_from: str = ""  # of ImportError, Python 3.12 and later
     owner: str = ""  # of AttributeError: dotted name of the module or class that lacks the attribute
@@ -46,7 +47,7 @@ class Raised:
     @classmethod
     def of(cls, facts: dict[str, Any]) -> Raised:
         known = {key: facts[key] for key in cls.__dataclass_fields__ if key in facts}
-        return cls(**{**known, "mro": tuple(facts.get("mro", ()))})
+        return cls(**{**known, "mro": tuple(facts.get("mro", ())), "span": tuple(facts.get("span", ()))})
 
 
 def classify(raised: Raised, stage: Stage, *, test_path: str = "", places: tuple[str, ...] = ()) -> Failure:
@@ -60,6 +61,7 @@ def classify(raised: Raised, stage: Stage, *, test_path: str = "", places: tuple
         message=tidy(message, places),
         path=raised.path,
         line=raised.line,
+        span=raised.span if kind is FailureKind.EXCEPTION else (),
         missing=missing,
     )
 

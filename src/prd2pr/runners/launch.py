@@ -14,6 +14,7 @@ import fcntl
 import importlib
 import importlib.metadata
 import importlib.util
+import itertools
 import json
 import os
 import platform
@@ -95,7 +96,7 @@ class Describer:
         return str(path)[len(self._root) :].replace(os.sep, "/")
 
     def describe(self, error: BaseException) -> dict[str, Any]:
-        module, path, line = self._place(error)
+        module, path, line, span = self._place(error)
         facts = {
             "type": type(error).__name__,
             "mro": [kind.__name__ for kind in type(error).__mro__],
@@ -103,6 +104,7 @@ class Describer:
             "module": module,
             "path": path,
             "line": line,
+            "span": span,
             "name": _text(getattr(error, "name", None)),
             "name_from": _text(getattr(error, "name_from", None)),
             "via_raises": _left_by_raises(error),
@@ -121,17 +123,17 @@ class Describer:
         lines = "".join(traceback.format_exception_only(type(error), error)).rstrip("\n")
         return lines.partition(": ")[2]
 
-    def _place(self, error: BaseException) -> tuple[str, str, int]:
+    def _place(self, error: BaseException) -> tuple[str, str, int, list[int]]:
         """The deepest frame that is inside the checkout: a failing library call counts for whoever made it."""
         if isinstance(error, SyntaxError) and self.inside(error.filename):
-            return "", self.relative(error.filename), error.lineno or 0
-        found = ("", "", 0)
+            return "", self.relative(error.filename), error.lineno or 0, []
+        found: tuple[str, str, int, list[int]] = ("", "", 0, [])
         step = error.__traceback__
         while step is not None:
             code = step.tb_frame.f_code
             if self.inside(code.co_filename):
                 name = step.tb_frame.f_globals.get("__name__", "")
-                found = (_text(name), self.relative(code.co_filename), step.tb_lineno)
+                found = (_text(name), self.relative(code.co_filename), step.tb_lineno, _span(code, step.tb_lasti))
             step = step.tb_next
         return found
 
@@ -154,6 +156,16 @@ class Describer:
 
 def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
+
+
+def _span(code: types.CodeType, instruction: int) -> list[int]:
+    """Line, column, last line and its column of the expression that failed; empty before Python 3.11."""
+    positions = getattr(code, "co_positions", None)
+    found: Any = next(itertools.islice(positions(), instruction // 2, None), ()) if positions else ()
+    if len(found) != 4 or None in found:
+        return []
+    first, last, column, end = found
+    return [first, column, last, end]
 
 
 def _left_by_raises(error: BaseException) -> bool:
