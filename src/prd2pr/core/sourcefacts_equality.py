@@ -9,6 +9,9 @@ from prd2pr.core.sourcefacts_subject import Sighting, SourceModule, constant_tex
 from prd2pr.core.testfacts_model import FunctionNode, dotted
 
 _EQUALITY = frozenset({"__eq__", "__ne__"})
+_VALUES = "int float str bytes list tuple dict set frozenset Decimal Fraction NamedTuple date datetime timedelta"
+_COLLECTIONS = "UserDict UserList UserString OrderedDict defaultdict Counter deque"
+_KINDS_OF_VALUE = frozenset(f"{_VALUES} {_COLLECTIONS}".split())
 
 
 def equality_sightings(module: SourceModule) -> Iterator[Sighting]:
@@ -20,8 +23,10 @@ def equality_sightings(module: SourceModule) -> Iterator[Sighting]:
             name, function = compares
             if ignores_other(function):
                 yield sighting("GRN405", item, f"`{owner.name}.{name}` does not look at what it is compared with")
-            elif _ignores_itself(function, owner.name):
+            elif _ignores_itself(function, owner.name) or (_has_values(owner) and _looks_at_no_value(function)):
                 yield sighting("GRN405", item, f"`{owner.name}.{name}` does not look at the object's own values")
+        if _compares_no_field(owner, module):
+            yield sighting("GRN405", owner, f"`{owner.name}` leaves all of its fields out of the comparison")
     for name, function in _put_in_later(module):
         if ignores_other(function):
             yield sighting("GRN405", function, f"`{name}` does not look at what it is compared with")
@@ -72,6 +77,60 @@ def _ignores_itself(node: FunctionNode | ast.Lambda, owner: str) -> bool:
     if any(isinstance(inner, ast.Raise) for inner in values) or names & {"super", "NotImplemented"}:
         return False
     return not names & {parameters[0].arg, owner, "__class__"}
+
+
+def _looks_at_no_value(node: FunctionNode | ast.Lambda) -> bool:
+    """`return isinstance(other, Point)`: all points are equal. Of itself it asks at most what it is."""
+    parameters = [*node.args.posonlyargs, *node.args.args]
+    values = _inside(node)
+    if any(isinstance(inner, ast.Raise) for inner in values):
+        return False
+    bare = {id(each) for inner in values for each in _only_asked_what_it_is(inner)}
+    own = {parameters[0].arg, "super", "__class__"}
+    return not any(isinstance(each, ast.Name) and each.id in own and id(each) not in bare for each in values)
+
+
+def _only_asked_what_it_is(node: ast.AST) -> list[ast.expr]:
+    """`self` in `isinstance(self, Point)`, `type(self)`, `self.__class__` and `self is other`."""
+    if isinstance(node, ast.Call) and dotted(node.func) in {"isinstance", "type", "id"}:
+        return node.args[:1] if dotted(node.func) == "isinstance" else node.args
+    if isinstance(node, ast.Attribute) and node.attr == "__class__":
+        return [node.value]
+    if isinstance(node, ast.Compare) and all(isinstance(each, ast.Is | ast.IsNot) for each in node.ops):
+        return [node.left, *node.comparators]
+    return []
+
+
+def _has_values(owner: ast.ClassDef) -> bool:
+    """It is a kind of value itself, declares fields, or puts something on its instances."""
+    if {dotted(base).rpartition(".")[2] for base in owner.bases} & _KINDS_OF_VALUE:
+        return True
+    if any(isinstance(item, ast.AnnAssign) and "ClassVar" not in ast.unparse(item.annotation) for item in owner.body):
+        return True
+    return any(
+        isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store) and dotted(inner.value) == "self"
+        for item in owner.body
+        if isinstance(item, FunctionNode)
+        for inner in ast.walk(item)
+    )
+
+
+def _compares_no_field(owner: ast.ClassDef, module: SourceModule) -> bool:
+    """A dataclass in which every single field has `compare=False`, and that says nothing of its own about equality."""
+    marks = [each.func if isinstance(each, ast.Call) else each for each in owner.decorator_list]
+    if not any(module.name(mark).rpartition(".")[2] in {"dataclass", "define", "frozen"} for mark in marks):
+        return False
+    fields = [item for item in owner.body if isinstance(item, ast.AnnAssign)]
+    own = any(isinstance(item, FunctionNode) and item.name == "__eq__" for item in owner.body)
+    return bool(fields) and not own and not owner.bases and all(_left_out(item.value) for item in fields)
+
+
+def _left_out(value: ast.expr | None) -> bool:
+    named = value.keywords if isinstance(value, ast.Call) else []
+    return any(
+        each.arg in {"compare", "eq"} and isinstance(each.value, ast.Constant) and each.value.value is False
+        for each in named
+    )
 
 
 def _inside(node: FunctionNode | ast.Lambda) -> list[ast.AST]:

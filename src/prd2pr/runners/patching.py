@@ -191,13 +191,18 @@ _DIFFERENT: dict[type, Callable[[Any], Any]] = {
     float: lambda value: value + abs(value) + 1,
     str: lambda value: value + NEVER,
     bytes: lambda value: value + NEVER.encode(),
-    list: lambda value: [*value, Other()],
-    tuple: lambda value: (*value, Other()),
+    list: lambda value: [*value[:-1], _near(value[-1])] if value else [Other()],
+    tuple: lambda value: (*value[:-1], _near(value[-1])) if value else (Other(),),
     set: lambda value: {*value, Other()},
     frozenset: lambda value: frozenset([*value, Other()]),
-    dict: lambda value: {**value, Other(): Other()},
+    dict: lambda value: {**value, list(value)[-1]: _near(list(value.values())[-1])} if value else {Other(): Other()},
     datetime.timedelta: lambda value: value + abs(value) + datetime.timedelta(days=1),
 }
+
+
+def _near(value: Any) -> Any:
+    """In place of one part of a value: the rest is as it was, and so is its length."""
+    return Other() if type(value) in (set, frozenset) else perturbed(value)
 
 
 def install_perturbed(name: str) -> None:

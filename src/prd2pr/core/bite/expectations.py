@@ -105,18 +105,18 @@ def _of_test(text: SourceText, test: ast.expr) -> Iterator[tuple[Edit, str]]:
     elif isinstance(test, ast.Compare) and len(test.ops) == 1:
         left, right = test.left, test.comparators[0]
         if isinstance(test.ops[0], ast.Eq | ast.Is):
-            yield from _of_sides(text, left, right)
+            yield from _of_sides(text, left, right, exact=True)
         elif isinstance(test.ops[0], ast.In):
             yield from _of_membership(text, left, right)
 
 
-def _of_sides(text: SourceText, left: ast.expr, right: ast.expr) -> Iterator[tuple[Edit, str]]:
+def _of_sides(text: SourceText, left: ast.expr, right: ast.expr, *, exact: bool = False) -> Iterator[tuple[Edit, str]]:
     """What is written down is what is expected. Where neither side is, each of them may be."""
     near = [side for side in (left, right) if _approximated(side)]
     written = [side for side in (right, left) if _is_written(side)]
     for side in near or written[:1] or (right, left):
         if not _is_anything(side):
-            yield _other(text, _approximated(side) or side)
+            yield _other(text, _approximated(side) or side, near=exact and not near)
 
 
 def _of_membership(text: SourceText, left: ast.expr, right: ast.expr) -> Iterator[tuple[Edit, str]]:
@@ -152,11 +152,14 @@ def _of_call(text: SourceText, call: ast.Call) -> Iterator[tuple[Edit, str]]:
             yield _other(text, value)
 
 
-def _other(text: SourceText, node: ast.expr, role: str = "") -> tuple[Edit, str]:
-    """A plain value becomes another plain one: whoever reads the test, to answer what it expects, reads that."""
+def _other(text: SourceText, node: ast.expr, role: str = "", *, near: bool = False) -> tuple[Edit, str]:
+    """A plain value becomes another plain one: whoever reads the test, to answer what it expects, reads that.
+
+    `near`: nothing but the very value may do, so the next one must not.
+    """
     code = text.code(node)
     said = f"another value than `{shown(code)}`"
-    if isinstance(node, ast.Constant) and not role and "\n" not in code and (plain := _plain_other(node.value)):
+    if isinstance(node, ast.Constant) and not role and "\n" not in code and (plain := _plain_other(node.value, near)):
         return (*text.span(node), plain), said
     role = f', "{role}"' if role else ""
     if isinstance(node, ast.GeneratorExp | ast.NamedExpr | ast.Tuple):
@@ -164,9 +167,11 @@ def _other(text: SourceText, node: ast.expr, role: str = "") -> tuple[Edit, str]
     return (*text.span(node), f"{PERTURBED}({code}{role})"), said
 
 
-def _plain_other(value: object) -> str:
+def _plain_other(value: object, near: bool) -> str:
     if isinstance(value, bool):
         return repr(not value)
+    if near and isinstance(value, int) and abs(value) < MODEST:
+        return repr(value + 1)
     if isinstance(value, int | float) and abs(value) < MODEST:
         return repr(value + abs(value) + 1)
     return json.dumps(f"{value} and more") if isinstance(value, str) and value else ""
