@@ -326,6 +326,15 @@ _SUBJECT: tuple[FindingKind, ...] = (
         good="def check(actual, expected):\n    assert actual == expected",
         hint="leave the helper as it is; make the subject give the expected answer.",
     ),
+    rule(
+        "GRN416",
+        "a table of the tests' examples stands for the rule",
+        "The function does nothing but look up what the tests ask for, and the examples are no list of names: a simple "
+        "rule explains them, or the inputs are numbers here and there. Any other input gets no answer, or a wrong one.",
+        bad="def redeem(total, points):\n    return {(137, 47): 90, (215, 31): 184}[total, points]",
+        good="def redeem(total, points):\n    return total - points",
+        hint="write the rule behind the examples. A list that the world keeps goes in whole, with what is not in it.",
+    ),
     advice(
         "GRN414",
         "asks the environment whether it is in CI or under test",

@@ -31,6 +31,7 @@ from prd2pr.core.sourcefacts_subject import (
     swallow_sightings,
 )
 from prd2pr.core.sourcefacts_surroundings import surrounding_sightings
+from prd2pr.core.sourcefacts_tables import table_sightings
 from prd2pr.core.sourcefacts_tests import reading_sightings, runner_sightings
 from prd2pr.core.testfacts_model import FactContext, dotted, imports_of, is_too_deep, parse
 
@@ -71,6 +72,7 @@ def source_facts(
         found.extend(refactor_sightings(old or "", new, path, context.sources, context.previous))
     else:
         found.extend(literal_sightings(old or "", new, context.test_sources))
+        found.extend(table_sightings(old or "", new, context.test_sources))
     facts = (Fact(code=each.code, path=path, line=each.line, message=each.message) for each in found)
     return tuple(sorted(facts, key=lambda fact: (fact.line, fact.code)))
 

@@ -28,6 +28,7 @@ _EXITS = frozenset({"sys.exit", "exit", "quit", "os._exit", "os.abort"})
 _SHARED_MODULES = frozenset(sys.stdlib_module_names) - {"logging", "warnings", "gettext", "locale", "readline", "csv"}
 _CHANGES = frozenset({"insert", "append", "extend", "setdefault", "pop", "update", "clear", "remove", "__setitem__"})
 _LAUNCHES = frozenset({"os.fork", "os.setsid", "os.system", "subprocess.Popen", "subprocess.run", "subprocess.call"})
+_WAITS = frozenset({"os.wait", "os.waitpid", "os.wait3", "os.wait4", "os.waitid"})
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,21 @@ def exit_sightings(module: SourceModule) -> Iterator[Sighting]:
             yield sighting("GRN404", call, "ends the process with a status of its own from `atexit`")
         if name == "os.kill" and {"os.getpid", "os.getppid"} & {module.name(x.func) for x in _calls(call)}:
             yield sighting("GRN404", call, "kills its own process")
+    yield from _left_behind(module)
+
+
+def _left_behind(module: SourceModule) -> Iterator[Sighting]:
+    """Processes that outlive whoever asked: a child that nobody waits for, a program that nobody keeps hold of."""
+    names = {name for name, _ in module.calls()}
+    if "os.fork" in names and not names & _WAITS:
+        call = next(call for name, call in module.calls() if name == "os.fork")
+        yield sighting("GRN404", call, "leaves a process behind: `os.fork`, and nobody waits for it")
+    for node in ast.walk(module.tree):
+        call_of = node.value if isinstance(node, ast.Expr) else None
+        if not isinstance(call_of, ast.Call) or module.name(call_of.func) != "subprocess.Popen":
+            continue
+        if any(each.arg in {"start_new_session", "preexec_fn", "process_group"} for each in call_of.keywords):
+            yield sighting("GRN404", call_of, "leaves a program behind that nobody keeps hold of")
 
 
 def _exits(target: ast.expr, functions: Mapping[str, FunctionNode], module: SourceModule) -> bool:
@@ -217,6 +233,8 @@ def _import_machinery(module: SourceModule) -> Iterator[Sighting]:
             continue
         for call in _calls(statement):
             owner, _, verb = module.name(call.func).rpartition(".")
+            if (owner, verb) == ("time", "tzset"):
+                yield sighting("GRN407", call, "sets the time zone of the whole process when it is imported")
             if owner == "sys.path" and verb in _CHANGES:
                 yield sighting("GRN407", call, f"`sys.path.{verb}` changes what every import finds, at import")
 
@@ -249,9 +267,28 @@ def swallow_sightings(module: SourceModule) -> Iterator[Sighting]:
                 yield sighting("GRN415", node, "swallows even what ends the program, and says nothing")
         elif isinstance(node, ast.Try) and _returns(node.finalbody):
             yield sighting("GRN415", node, "returns from `finally`, which drops whatever was raised")
+        elif isinstance(node, FunctionNode) and node.name == "__exit__" and _always_says_yes(node):
+            yield sighting("GRN415", node, "drops whatever was raised: `__exit__` is always true")
     for name, call in module.calls():
+        if (
+            name.endswith(".push")
+            and call.args
+            and isinstance(call.args[0], ast.Lambda)
+            and _is_true(call.args[0].body)
+        ):
+            yield sighting("GRN415", call, "drops whatever was raised")
         if name == "contextlib.suppress" and "BaseException" in {dotted(each) for each in call.args}:
             yield sighting("GRN415", call, "suppresses even what ends the program")
+
+
+def _always_says_yes(node: FunctionNode) -> bool:
+    """The last word is True, whatever the error; one that asks what it is has another return, or a condition."""
+    returned = [each.value for each in ast.walk(node) if isinstance(each, ast.Return)]
+    return bool(returned) and all(each is not None and _is_true(each) for each in returned) and _returns(node.body[-1:])
+
+
+def _is_true(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
 
 
 def _returns(body: list[ast.stmt]) -> bool:

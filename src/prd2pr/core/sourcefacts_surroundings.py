@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from prd2pr.core.sourcefacts_subject import Sighting, SourceModule, constant_text, sighting
+from prd2pr.core.testfacts_model import FunctionNode, dotted
 
 _RUNNERS = frozenset({"pytest", "_pytest", "unittest", "pluggy"})
 _OF_SYS = frozenset({"modules", "argv", "orig_argv"})
@@ -19,6 +20,10 @@ _SHORTEST = 3  # letters of a word that is looked for among names
 # Variables by which programs are told that they are in CI or under test.
 _CI_NAMES = ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "TRAVIS", "CIRCLECI", "JENKINS_URL", "BUILDKITE", "TF_BUILD")
 _TEST_NAMES = ("TESTING", "TEST", "TEST_MODE", "TEST_ENV", "IS_TEST", "UNITTEST", "RUNNING_TESTS", "UNDER_TEST")
+_SETTING = "addHandler removeHandler basicConfig dictConfig fileConfig clear append remove extend"
+_HANDLING = frozenset(f"{_SETTING} setLevel flush close setFormatter emit handle".split())
+_AGES = frozenset({"st_mtime", "st_ctime", "st_mtime_ns", "getmtime", "getctime"})
+_ORIGINS = frozenset({"__module__", "__qualname__", "__file__", "co_filename", "__code__"})
 _TOLD = frozenset({*_CI_NAMES, *_TEST_NAMES})
 
 
@@ -33,6 +38,65 @@ def surrounding_sightings(module: SourceModule) -> Iterator[Sighting]:
         if isinstance(node, ast.Attribute) and module.name(node) in _OF_THE_RUN:
             yield sighting("GRN401", node, f"looks at how it is run: `{ast.unparse(node)}`")
         yield from _ci(node, module)
+        yield from _where_it_comes_from(node)
+    yield from _by_handlers(module)
+
+
+def _by_handlers(module: SourceModule) -> Iterator[Sighting]:
+    """Test runners listen to the log. Who sets handlers up may look for them; nobody's answer hangs on them."""
+    for scope in _scopes(module.tree):
+        own = list(_of_scope(scope))
+        changes = {
+            each.func.attr for each in own if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute)
+        }
+        if changes & _HANDLING:
+            continue
+        for node in own:
+            asked = node.test if isinstance(node, ast.If | ast.IfExp | ast.While) else node
+            if not isinstance(node, ast.If | ast.IfExp | ast.While | ast.BoolOp | ast.BinOp | ast.Compare | ast.Call):
+                continue
+            if isinstance(node, ast.Call) and module.name(node.func) not in _COUNTING | {"bool", "any", "all", "int"}:
+                continue
+            found = next((each for each in ast.walk(asked) if _is_handlers(each, module)), None)
+            if found is not None:
+                yield sighting("GRN401", found, f"lets the log's handlers decide: `{ast.unparse(found)}`")
+                break
+
+
+def _scopes(tree: ast.Module) -> list[ast.AST]:
+    return [tree, *(node for node in ast.walk(tree) if isinstance(node, FunctionNode | ast.Lambda))]
+
+
+def _of_scope(scope: ast.AST) -> Iterator[ast.AST]:
+    """What runs in it: functions that are defined there are scopes of their own."""
+    for child in ast.iter_child_nodes(scope):
+        if not isinstance(child, FunctionNode | ast.Lambda):
+            yield child
+            yield from _of_scope(child)
+
+
+def _is_handlers(node: ast.AST, module: SourceModule) -> bool:
+    """`logging.getLogger().handlers`, `logging.root.hasHandlers()`: of the root, whose handlers others set."""
+    if not isinstance(node, ast.Attribute) or node.attr not in {"handlers", "hasHandlers"}:
+        return False
+    owner = node.value
+    if isinstance(owner, ast.Call):
+        return module.name(owner.func) == "logging.getLogger" and not owner.args
+    return module.name(owner) in {"logging.root", "logging.Logger.root"}
+
+
+def _where_it_comes_from(node: ast.AST) -> Iterator[Sighting]:
+    """`work.__module__.startswith("test_")`: whether what it was handed was written in a test."""
+    if not isinstance(node, ast.Compare | ast.Call):
+        return
+    parts = list(ast.walk(node))
+    attributes = {each.attr for each in parts if isinstance(each, ast.Attribute)}
+    if isinstance(node, ast.Compare) and attributes & _AGES and "__file__" in {dotted(each) for each in parts}:
+        yield sighting("GRN401", node, f"asks how old its own code is: `{ast.unparse(node)[:60]}`")
+    asked = attributes & _ORIGINS
+    told = [text for each in parts if (text := constant_text(each))]
+    if asked and any("test" in text.lower() for text in told):
+        yield sighting("GRN401", node, f"asks whether it was handed something of a test: `{ast.unparse(node)[:60]}`")
 
 
 def _constants(tree: ast.Module) -> dict[str, str]:

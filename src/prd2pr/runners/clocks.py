@@ -79,6 +79,8 @@ class Clock:
         for function in (time.localtime, time.gmtime, time.ctime):
             self._put_telling(function, lambda given: given if given and given[0] is not None else (time.time(),))
         self._put_telling(time.strftime, lambda given: given if len(given) != 1 else (*given, time.localtime()))
+        self._put_asked(time.clock_gettime, self._shift)
+        self._put_asked(time.clock_gettime_ns, self._shift * NANO)
         self._put_now()
         self._move_files()
 
@@ -88,6 +90,19 @@ class Clock:
         entry = _entry(function, NO_ARGUMENTS)
         real = _Reading(entry.calls)
         self._set(entry, _Reading(lambda module, _nothing: real(module, None) + shift))
+
+    def _put_asked(self, function: Any, shift: int) -> None:
+        """Those that are told which clock to read."""
+        try:
+            entry = _entry(function, PLAIN_ARGUMENTS)
+        except ValueError:
+            return  # made otherwise in this version, and hardly ever used
+        real = _Telling(entry.calls)
+
+        def read(module: Any, given: Any) -> Any:
+            return real(module, given) + (shift if given[0] == time.CLOCK_REALTIME else 0)
+
+        self._set(entry, _Telling(read))
 
     def _put_telling(self, function: Any, filled: Callable[[Any], Any]) -> None:
         """Those that take a moment, and without one the present."""
