@@ -84,4 +84,13 @@ HELD_FINDINGS: tuple[FindingKind, ...] = (
         good="def parse(text):\n    return sum(map(int, text))",
         hint="write the code as code.",
     ),
+    rule(
+        "RFC420",
+        "data that the program reads was changed",
+        "Other values in a data file are other behaviour, as much as other code is. They may be put in another order, "
+        "under other names, or into another file.",
+        bad="rates.json: 20 is gone, 15 is new",
+        good="rates.json has the same rates, now under the names of the customers",
+        hint="leave the values as they are, or make the change a story of its own.",
+    ),
 )

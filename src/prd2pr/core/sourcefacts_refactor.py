@@ -25,6 +25,9 @@ def refactor_sightings(
     yield from _unused_functions(before, after, everything)
     yield from _unused_lambdas(before, after, everything)
     yield from _code_in_texts(before, after)
+    yield from _new_settings(before, after)
+    yield from _new_program(parse(old), after)
+    yield from _new_entries(before, after)
     yield from _new_questions(before, after, more=branches(new) > branches(old))
 
 
@@ -68,6 +71,65 @@ def _code_in_texts(before: list[ast.Module], after: ast.Module) -> Iterator[Sigh
     if len(calls) > known:
         said = f"`{ast.unparse(calls[-1])[:60]}` runs code that stands in a text, and did not before"
         yield Sighting("RFC419", said, getattr(calls[-1], "lineno", 0), said)
+
+
+def _new_settings(before: list[ast.Module], after: ast.Module) -> Iterator[Sighting]:
+    """A variable of the environment that the old code never asked for."""
+    known = {value for tree in before for value in _constants(tree)}
+    for node in ast.walk(after):
+        name = _variable_asked(node)
+        if name and repr(name) not in known:
+            said = f"asks the environment for `{name}`, and did not before: a feature, not a refactoring"
+            yield Sighting("RFC402", said, getattr(node, "lineno", 0), said)
+
+
+def _variable_asked(node: ast.AST) -> str:
+    asked: ast.expr | None = None
+    if isinstance(node, ast.Call) and node.args:
+        if ast.unparse(node.func) in {"os.environ.get", "os.getenv", "environ.get", "getenv"}:
+            asked = node.args[0]
+    elif isinstance(node, ast.Subscript) and ast.unparse(node.value) in {"os.environ", "environ"}:
+        asked = node.slice
+    return asked.value if isinstance(asked, ast.Constant) and isinstance(asked.value, str) else ""
+
+
+def _new_program(before: ast.Module | None, after: ast.Module) -> Iterator[Sighting]:
+    """`if __name__ == "__main__":` in a module that could not be run before. Old statements may be put under one."""
+    if before is None or any(_is_main(node) or _does_something(node) for node in before.body):
+        return
+    for node in after.body:
+        if _is_main(node) and before.body:
+            said = "the module can be run as a program, and could not before: a feature, not a refactoring"
+            yield Sighting("RFC402", said, node.lineno, said)
+
+
+def _is_main(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and "__main__" in ast.dump(node.test)
+
+
+def _does_something(node: ast.stmt) -> bool:
+    kinds = ast.For | ast.While | ast.With | ast.Try
+    return isinstance(node, kinds) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call))
+
+
+def _new_entries(before: list[ast.Module], after: ast.Module) -> Iterator[Sighting]:
+    """A table that was there has a key that the old code never mentioned."""
+    known = {value for tree in before for value in _constants(tree)}
+    old = {name for tree in before for name, _ in _tables(tree)}
+    for name, table in _tables(after):
+        fresh = [key for node in table.keys if node is not None and (key := literal(node)) and key not in known]
+        if name in old and fresh:
+            said = f"`{name}` has an entry for {fresh[0]}, and had none before: a feature, not a refactoring"
+            yield Sighting("RFC402", said, table.lineno, said)
+
+
+def _tables(tree: ast.Module) -> list[tuple[str, ast.Dict]]:
+    return [
+        (node.targets[0].id, node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Dict)
+        if node.value.keys
+    ]
 
 
 def _runs_text(node: ast.AST) -> bool:

@@ -9,14 +9,17 @@ from typing import Literal
 
 from prd2pr.core.difference import first_difference
 from prd2pr.core.evidence import Change, LockedFile, PathKind
+from prd2pr.core.oracles import compared_with
 from prd2pr.core.paths import STATE_ROOT, PathRules, classify_path
 from prd2pr.core.records import HeldOutFile
 from prd2pr.core.signatures import import_names
 from prd2pr.core.testfacts_model import is_test_module
+from prd2pr.core.testpaths import CONFIGURES, testpaths_in, with_testpaths
 from prd2pr.repo.git import BlobRef, Entry, Git, RawChange
 
 LOCKED_KINDS = frozenset({PathKind.TEST, PathKind.TEST_CONFIG})
 _DATA = (".csv", ".tsv", ".json", ".txt", ".yaml", ".yml", ".sql", ".html", ".xml", ".tmpl", ".j2")
+_DATA_KINDS = frozenset({PathKind.SOURCE, PathKind.OTHER, PathKind.DOCS})
 _REGULAR = frozenset({"100644", "100755"})
 
 ChangeStatus = Literal["added", "modified", "deleted", "type_changed", "mode_changed"]
@@ -56,6 +59,11 @@ class Codebase:
     def support_texts(self) -> dict[str, str]:
         """What tests lean on: conftest and helper modules."""
         return {path: text for path, text in self.test_texts.items() if not is_test_module(path)}
+
+    @cached_property
+    def testpaths(self) -> tuple[str, ...]:
+        """Where the project says that its tests are."""
+        return testpaths_in(self.texts(lambda path: path in CONFIGURES))
 
     @cached_property
     def locked(self) -> dict[str, str]:
@@ -120,6 +128,19 @@ class Pair:
             for path in listed
         )
 
+    def oracles(self) -> dict[str, str]:
+        """Path -> blob before the step, of changed data files that tests compare with, outside of the tests' places."""
+        data = [
+            change
+            for change in self.changes
+            if change.old_blob and change.status != "added" and change.kind in _DATA_KINDS
+            if not change.path.endswith(".py")
+        ]
+        sources = [*self.base.source_texts.values(), *self.head.source_texts.values()]
+        project = self.base.top_level | self.head.top_level
+        found = compared_with([change.path for change in data], self.base.test_texts, sources, project)
+        return {change.path: change.old_blob for change in data if change.path in found}
+
     def moved(self) -> dict[str, str]:
         """Old path -> new path of test files that stand elsewhere with the very same content."""
         gone = [change for change in self.changes if change.status == "deleted" and change.kind in LOCKED_KINDS]
@@ -154,6 +175,7 @@ def change_of(raw: RawChange, rules: PathRules) -> Change:
 
 
 def pair_of(git: Git, rules: PathRules, base: str, head: str, *, with_state: bool) -> Pair:
+    rules = _as_configured(git, rules, base, head)
     state: Iterable[RawChange] = ()
     if with_state:
         state = (raw for raw in git.diff(base, head) if raw.path.startswith(f"{STATE_ROOT}/"))
@@ -162,6 +184,12 @@ def pair_of(git: Git, rules: PathRules, base: str, head: str, *, with_state: boo
         Codebase(git, git.code_tree(head), rules),
         tuple(change_of(raw, rules) for raw in state),
     )
+
+
+def _as_configured(git: Git, rules: PathRules, base: str, head: str) -> PathRules:
+    """With the places that the project names for its tests, as it named them before the step."""
+    before, after = (Codebase(git, git.code_tree(each), rules) for each in (base, head))
+    return with_testpaths(rules, before.testpaths, {*before.entries, *after.entries}) if before.testpaths else rules
 
 
 def _likeness(old: str, new: str) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import PurePosixPath
 
+from prd2pr.core.datafacts import READ, data_facts
 from prd2pr.core.evidence import Coverage, Fact, PathKind, RunReport, Signature
 from prd2pr.core.records import Phase, PlannedSymbol
 from prd2pr.core.signatures import module_name, public_signatures
@@ -98,6 +100,21 @@ def facts_of_source(pair: Pair, test_files: Iterable[str], phase: Phase) -> tupl
     new = pair.head.source_texts
     changed = [change.path for change in pair.changed(PathKind.SOURCE) if change.path in new]
     return tuple(fact for path in changed for fact in source_facts(path, old.get(path), new[path], context, phase))
+
+
+def facts_of_data(pair: Pair, phase: Phase) -> tuple[Fact, ...]:
+    """Of data files among the sources, which a refactoring may put otherwise and not change."""
+    if phase is not Phase.REFACTOR:
+        return ()
+    changed = {
+        change.path
+        for change in pair.changes
+        if change.kind in {PathKind.SOURCE, PathKind.OTHER} and change.status == "modified"
+        if PurePosixPath(change.path).suffix.lower() in READ
+    }
+    old, new = (side.texts(lambda path: path in changed) for side in (pair.base, pair.head))
+    texts = (list(side.source_texts.values()) for side in (pair.base, pair.head))
+    return tuple(data_facts(old, new, *texts)) if old else ()
 
 
 def signatures_of(codebase: Codebase, pair: Pair) -> tuple[Signature, ...]:

@@ -33,6 +33,7 @@ from prd2pr.core.story_tests import (
 )
 from prd2pr.core.strays import strayed
 from prd2pr.core.testfacts_model import is_test_module
+from prd2pr.core.testpaths import outside_of
 from prd2pr.errors import CannotJudge, UsageProblem
 from prd2pr.flows.claimed_tests import changed_samples, red_tests_of
 from prd2pr.flows.codebase import LOCKED_KINDS, Pair, pair_of, put_in
@@ -42,6 +43,7 @@ from prd2pr.flows.facts import (
     context_of_tests,
     coverage_of,
     declared_in,
+    facts_of_data,
     facts_of_source,
     facts_of_tests,
     lines_on_subject,
@@ -209,6 +211,7 @@ def _red(case: _Case) -> Evidence:
             *changed_support(before, after, fresh, frozenset(map(bare_id, tests.carried))),
             *claimed_again(pair.base.test_texts, _texts(pair.head.test_texts, modules), base, tests.fresh),
             *failed_before(pair.base.test_texts, _texts(pair.head.test_texts, modules), base, tests.fresh),
+            *outside_of(pair.base.testpaths, _added(pair, modules), pair.base.entries),
             *strayed(_texts(pair.head.test_texts, modules), head, tests.fresh, context.project_modules),
             *disagreements(pair.head.test_texts, tests.fresh, context.project_modules),
             *failing_setups(_texts(pair.head.test_texts, modules), head, tests.fresh),
@@ -249,7 +252,7 @@ def _locked(case: _Case) -> Evidence:
     claimed = (*shown, *held)
     read = {test.partition("::")[0] for test in shown}
     own = {test.partition("::")[0] for test in claimed}
-    expected = {**pair.base.locked, **(case.story.locked if case.story else {})}
+    expected = {**pair.base.locked, **pair.oracles(), **(case.story.locked if case.story else {})}
     refactor = case.phase is Phase.REFACTOR
     removal = removal_in(pair, {*own, *(case.story.locked if case.story else ())}) if refactor else None
     if removal and removal.is_open:
@@ -279,7 +282,11 @@ def _locked(case: _Case) -> Evidence:
         **case.common(),
         locked=locked,
         story_tests=tests,
-        facts=(*facts_of_source(pair, read, case.phase), *shadowing_modules(pair, base)),
+        facts=(
+            *facts_of_source(pair, read, case.phase),
+            *facts_of_data(pair, case.phase),
+            *shadowing_modules(pair, base),
+        ),
         comparison=compared,
         base_run=summarise(base, expanded(claimed, base)),
         head_run=summarise(head, tests),
@@ -410,6 +417,10 @@ def _parents(paths: Iterable[str]) -> set[str]:
 
 def _directories(paths: Iterable[str]) -> set[str]:
     return _parents(paths) | {"."}
+
+
+def _added(pair: Pair, paths: Iterable[str]) -> list[str]:
+    return [path for path in paths if path not in pair.base.entries]
 
 
 def _texts(texts: Mapping[str, str], paths: Iterable[str]) -> dict[str, str]:

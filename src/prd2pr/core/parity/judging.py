@@ -74,7 +74,7 @@ def weigh(origin: Origin, old: Mapping[str, Any], new: Mapping[str, Any], *, uno
     what the new code does there is its own affair. An error that was raised on purpose is a promise on any value.
     """
     if "raised" in old:
-        return _after_an_error(origin, old, new)
+        return _after_an_error(origin, old, new, unordered=unordered)
     if "raised" in new:
         return origin in _MEANT
     found = likeness(old["returned"], new["returned"], unordered=unordered)
@@ -87,9 +87,11 @@ def weigh(origin: Origin, old: Mapping[str, Any], new: Mapping[str, Any], *, uno
     return None
 
 
-def _after_an_error(origin: Origin, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool | None:
+def _after_an_error(origin: Origin, old: Mapping[str, Any], new: Mapping[str, Any], *, unordered: bool) -> bool | None:
     if "raised" in new and old["raised"][0] in new["raised"]:
-        return None
+        # Who refuses something on purpose leaves what it was given as it is, or halfway: that is a promise as well.
+        half_done = origin in _MEANT and old["meant"] and _left_otherwise(old, new, unordered=unordered)
+        return True if half_done else None
     if origin == "recorded":
         return True
     if not old["meant"]:
@@ -107,13 +109,14 @@ def _left_otherwise(old: Mapping[str, Any], new: Mapping[str, Any], *, unordered
 def _differing(
     target: Target, case: Mapping[str, Any], old: Mapping[str, Any], new: Mapping[str, Any], *, grave: bool
 ) -> Differing:
+    was, now = shown_outcome(old), shown_outcome(new)
     return Differing(
         function=_dotted(target),
         path=target.path,
         line=target.line_now,
         given=shown_call(case),
-        before=shown_outcome(old),
-        after=shown_outcome(new),
+        before=was,
+        after=now if now != was else f"{now}, with its arguments left otherwise",
         origin=case["origin"],
         grave=grave,
     )

@@ -1,0 +1,69 @@
+"""Where the project itself says that its tests are: `testpaths` of pytest."""
+
+from __future__ import annotations
+
+import configparser
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from prd2pr.core.evidence import Fact
+from prd2pr.core.paths import TDD_ROOT, PathRules, matches_any
+from prd2pr.core.testfacts_model import is_test_module
+
+CONFIGURES = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+_ORDINARY = frozenset({"", ".", "src", "lib"})
+
+
+def testpaths_in(files: Mapping[str, str]) -> tuple[str, ...]:
+    """Of the first file that pytest would take its settings from."""
+    for name in CONFIGURES:
+        found = _listed(name, files[name]) if name in files else None
+        if found is not None:
+            return tuple(each.rstrip("/").removeprefix("./") for each in found)
+    return ()
+
+
+def _listed(name: str, text: str) -> list[str] | None:
+    if name.endswith(".toml"):
+        try:
+            tool = tomllib.loads(text).get("tool", {})
+        except tomllib.TOMLDecodeError:
+            return None
+        settings = tool.get("pytest", {}).get("ini_options") if isinstance(tool, dict) else None
+        told = settings.get("testpaths", []) if isinstance(settings, dict) else None
+        return None if told is None else told.split() if isinstance(told, str) else [str(each) for each in told]
+    parser = configparser.ConfigParser(interpolation=None, strict=False)
+    try:
+        parser.read_string(text)
+    except configparser.Error:
+        return None
+    section = "tool:pytest" if name == "setup.cfg" else "pytest"
+    return parser.get(section, "testpaths", fallback="").split() if parser.has_section(section) else None
+
+
+def with_testpaths(rules: PathRules, testpaths: tuple[str, ...], paths: Iterable[str]) -> PathRules:
+    """Everything below such a root belongs to the tests, unless code lies there that is none: more than the tests."""
+    known = [path for path in paths if path.endswith(".py")]
+    roots = [
+        root
+        for root in testpaths
+        if root not in _ORDINARY and not matches_any(f"{root}/x", rules.source) and _holds_tests(root, known)
+    ]
+    return replace(rules, tests=(*rules.tests, *roots)) if roots else rules
+
+
+def outside_of(testpaths: tuple[str, ...], modules: Iterable[str], known: Iterable[str]) -> Iterator[Fact]:
+    """New test files that plain `pytest` passes over. Where nothing lies at those places yet, they are no rule yet."""
+    roots = [root for root in testpaths if any(is_test_module(path) and matches_any(path, [root]) for path in known)]
+    for path in modules if roots else ():
+        if not matches_any(path, [*testpaths, TDD_ROOT]):
+            said = f"lies outside of `testpaths` ({', '.join(roots)}), so `pytest` does not run it"
+            yield Fact(code="RED202", path=path, message=said)
+
+
+def _holds_tests(root: str, paths: list[str]) -> bool:
+    names = [path for path in paths if matches_any(path, [root])]
+    support = [path for path in names if path.rpartition("/")[2] in {"__init__.py", "conftest.py"}]
+    tests = [path for path in names if is_test_module(path)]
+    return bool(tests) and len(names) - len(support) - len(tests) <= len(tests)
