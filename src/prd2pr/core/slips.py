@@ -10,8 +10,11 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from prd2pr.core.evidence import Fact
+from prd2pr.core.near_words import distance
 from prd2pr.core.signatures import module_name, public_signatures
 from prd2pr.core.testfacts_model import FunctionNode, parse
+
+LONG = 9  # letters of a word in which two slips still are slips
 
 
 def is_promised(name: str, promised: str) -> bool:
@@ -52,7 +55,14 @@ def _is_slip(written: str, meant: str) -> bool:
     short, long = sorted((written, meant), key=len)
     if len(long) - len(short) != 1 or long.startswith(short):
         return False
-    return any(long[:i] + long[i + 1 :] == short for i in range(1, len(long) - 1))
+    return _slipped_twice(written, meant) or any(long[:i] + long[i + 1 :] == short for i in range(1, len(long) - 1))
+
+
+def _slipped_twice(written: str, meant: str) -> bool:
+    """`farenhiet`: in a long word, between a beginning and an end that are right."""
+    if min(len(written), len(meant)) < LONG or written[:2] != meant[:2] or written[-1] != meant[-1]:
+        return False
+    return distance(written, meant) == 2
 
 
 # --- imports of the tests ---------------------------------------------------------------------------------------------

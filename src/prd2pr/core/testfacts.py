@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Callable, Iterable
 
+from prd2pr.core.endings import ending_facts
 from prd2pr.core.evidence import Fact
 from prd2pr.core.testfacts_hooks import hook_facts
 from prd2pr.core.testfacts_impossible import impossible_facts
@@ -29,6 +30,7 @@ _RULES: tuple[Callable[[Suite], Iterable[Fact]], ...] = (
     oracle_facts,
     impossible_facts,
     mirror_facts,
+    ending_facts,
 )
 
 

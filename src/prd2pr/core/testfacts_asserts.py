@@ -382,8 +382,12 @@ def _expected(call: ast.Call) -> list[ast.expr]:
 
 
 def _is_no_message(told: list[ast.expr]) -> bool:
-    """A number where a text belongs: `assertTrue(total, 3)` was meant to compare."""
-    return any(isinstance(x, ast.Constant) and x.value is not None and not isinstance(x.value, str) for x in told)
+    """A number or a list where a text belongs: `assertTrue(total, 3)` was meant to compare."""
+    return any(
+        isinstance(x, ast.List | ast.Tuple | ast.Dict | ast.Set | ast.UnaryOp)
+        or (isinstance(x, ast.Constant) and x.value is not None and not isinstance(x.value, str))
+        for x in told
+    )
 
 
 def _unittest_expression(call: ast.Call, name: str) -> ast.expr | None:

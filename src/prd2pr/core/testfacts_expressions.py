@@ -20,6 +20,7 @@ from prd2pr.core.testfacts_unroll import number
 Fault = tuple[str, str]  # code, what it does
 
 _PLAIN_TYPES = frozenset({"str", "bytes", "int", "float", "bool", "list", "dict", "tuple", "set", "object"})
+ROUGH = 100  # whoever divides by so much, and asks for nothing or one, lets most numbers pass
 _WIDE = 0.5  # with a tolerance beyond half the value, wrong values pass
 _COMPARES: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq,
@@ -234,8 +235,18 @@ def _too_wide(node: ast.expr, live: Liveness) -> str:
 
 
 def _wide_rounding(node: ast.expr) -> str:
-    """`round(total, -3) == 0`"""
-    if not (isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq) and isinstance(node.left, ast.Call)):
+    """`round(total, -3) == 0`, and `total // 1000 == 0`"""
+    if not (isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq)):
+        return ""
+    if isinstance(node.left, ast.BinOp) and isinstance(node.left.op, ast.FloorDiv):
+        width, times = number(node.left.right), number(node.comparators[0])
+        other = node.comparators[0]
+        if isinstance(other, ast.BinOp) and isinstance(other.op, ast.FloorDiv) and number(other.right) == width:
+            whole = number(other.left)
+            times = whole // width if _UNKNOWN not in (whole, width) and width else _UNKNOWN
+        rough = _UNKNOWN not in (width, times) and width >= ROUGH and 0 <= times <= 1
+        return f"{width}" if rough else ""
+    if not isinstance(node.left, ast.Call):
         return ""
     call, expected = node.left, number(node.comparators[0])
     if dotted(call.func) != "round" or len(call.args) != 2 or expected is _UNKNOWN:
@@ -247,7 +258,7 @@ def _wide_rounding(node: ast.expr) -> str:
 
 def _wide_call(call: ast.Call, name: str, live: Liveness) -> str:
     expected = fold(call.args[0 if name == "approx" else -1], live) if call.args else _UNKNOWN
-    told = {keyword.arg: fold(keyword.value, live) for keyword in call.keywords}
+    told = {name: _known(value, live) for name, value in _told(call, name, live)}
     infinite = any("inf" in ast.unparse(keyword.value) for keyword in call.keywords)
     relative = next((told[key] for key in ("rel", "rel_tol", "rtol") if key in told), 0)
     absolute = next((told[key] for key in ("abs", "abs_tol", "atol") if key in told), 0)
@@ -256,6 +267,25 @@ def _wide_call(call: ast.Call, name: str, live: Liveness) -> str:
     if isinstance(relative, int | float) and relative >= _WIDE:
         return f"{relative:.0%}"
     return f"± {absolute}" if _exceeds(absolute, expected) else ""
+
+
+def _told(call: ast.Call, name: str, live: Liveness) -> Iterator[tuple[str, ast.expr]]:
+    """Tolerances by name: `approx(273, 0.9)` gives a relative one, and so does `approx(273, **{"rel": 0.9})`."""
+    places = {"approx": ("", "rel", "abs"), "allclose": ("", "", "rtol", "atol")}.get(name, ())
+    yield from ((place, value) for place, value in zip(places, call.args, strict=False) if place)
+    for keyword in call.keywords:
+        if keyword.arg is not None:
+            yield keyword.arg, keyword.value
+        elif isinstance(spread := live.module_constants.get(dotted(keyword.value), keyword.value), ast.Dict):
+            pairs = zip(spread.keys, spread.values, strict=True)
+            yield from ((str(key.value), value) for key, value in pairs if isinstance(key, ast.Constant))
+
+
+def _known(node: ast.expr, live: Liveness) -> Any:
+    """A number that is written there, or under a name of the module."""
+    value = fold(node, live)
+    meant = live.module_constants.get(dotted(node)) if value is _UNKNOWN else None
+    return value if meant is None else number(meant)
 
 
 def _exceeds(tolerance: Any, expected: Any) -> bool:
@@ -267,18 +297,22 @@ def _exceeds(tolerance: Any, expected: Any) -> bool:
 
 
 def _wide_distance(node: ast.expr, live: Liveness) -> str:
-    """`abs(total - 90) < 1000`"""
-    if not (
-        isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Lt | ast.LtE) and isinstance(node.left, ast.Call)
-    ):
+    """`abs(total - 90) < 1000`, and `abs(total - 90) / 90 < 1`"""
+    if not (isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Lt | ast.LtE)):
         return ""
-    call, limit = node.left, fold(node.comparators[0], live)
+    limit = _known(node.comparators[0], live)
+    share = isinstance(node.left, ast.BinOp) and isinstance(node.left.op, ast.Div)
+    call = node.left.left if isinstance(node.left, ast.BinOp) and share else node.left
+    if not isinstance(call, ast.Call):
+        return ""
     if dotted(call.func) != "abs" or not call.args or not isinstance(call.args[0], ast.BinOp):
         return ""
     if not isinstance(call.args[0].op, ast.Sub):
         return ""
     sides = [fold(side, live) for side in (call.args[0].left, call.args[0].right)]
     expected = next((side for side in sides if side is not _UNKNOWN), _UNKNOWN)
+    if share:
+        return f"{limit:.0%}" if isinstance(limit, int | float) and limit >= _WIDE else ""
     return f"± {limit}" if expected is not _UNKNOWN and _exceeds(limit, expected) else ""
 
 

@@ -42,12 +42,17 @@ _PLATFORM_ATTRIBUTES = frozenset(
 )
 
 
+_MARKS_ITSELF = frozenset({"request.applymarker", "request.node.add_marker"})
+
+
 def mark_facts(suite: Suite) -> Iterator[Fact]:
     module, imports = suite.module, suite.own.imports
     tests = judged_tests(module, suite.context)
     yield from _shadowed(module, tests)
     yield from _passed_over(module)
     yield from _module_skips(module, tests, imports)
+    yield from _skipped_once_it_is_there(suite)
+    yield from _generated_over_nothing(module)
     for test in tests:
         yield from _skips(module, test, imports)
         yield from _empty_parameters(module, test, imports)
@@ -133,6 +138,32 @@ def _skips(module: TestModule, test: DeclaredTest, imports: Mapping[str, str]) -
     for node in (*marks, test.node):
         for name, place in _skip_uses(node, own):
             yield _fact("RED208", module, place, f"`{name}` can keep `{test.name}` from running", test.id)
+
+
+def _skipped_once_it_is_there(suite: Suite) -> Iterator[Fact]:
+    """A fixture that skips because of what the subject has, or a test that marks itself while it runs."""
+    module, imports = suite.module, suite.own.imports
+    ours = {name for name, full in imports.items() if full.partition(".")[0] in suite.context.project_modules}
+    for node in ast.walk(module.tree):
+        if isinstance(node, FunctionNode) and is_fixture(node):
+            asking = [x for x in ast.walk(node) if isinstance(x, ast.If) and _mentions(x.test, ours)]
+            for name, place in (use for question in asking for use in _skip_uses(question, imports)):
+                yield _fact("RED208", module, place, f"`{name}` keeps tests from running by what the subject has")
+        elif isinstance(node, ast.Call) and dotted(node.func) in _MARKS_ITSELF:
+            yield _fact("RED208", module, node, f"`{dotted(node.func)}` marks a test while it runs")
+
+
+def _mentions(node: ast.expr, names: set[str]) -> bool:
+    return any(isinstance(x, ast.Name) and x.id in names for x in ast.walk(node))
+
+
+def _generated_over_nothing(module: TestModule) -> Iterator[Fact]:
+    for function in module.tree.body:
+        if isinstance(function, FunctionNode) and function.name == "pytest_generate_tests":
+            for call in (x for x in ast.walk(function) if isinstance(x, ast.Call)):
+                over = call.args[1] if dotted(call.func).endswith(".parametrize") and len(call.args) > 1 else None
+                if over is not None and _is_nothing(over, module):
+                    yield _fact("RED209", module, call, "tests are generated over nothing, so none of them runs")
 
 
 def _pytestmarks(owner: ast.ClassDef) -> list[ast.stmt]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from prd2pr.core.evidence import Fact
+from prd2pr.core.sourcefacts_subject import constant_text
 from prd2pr.core.testfacts_live import bindings
 from prd2pr.core.testfacts_model import (
     DeclaredTest,
@@ -36,9 +37,11 @@ def mock_facts(suite: Suite) -> Iterator[Fact]:
         nodes: list[ast.AST] = [*scope.reach, *(item for owner in scope.test.owners for item in owner.decorator_list)]
         replaced = {each.name: each for node in nodes for each in _replacements(node, scope)}
         replaced |= {each.name: each for each in _overridden(scope)}
+        replaced = {name: each for name, each in replaced.items() if not _is_anothers(each, scope)}
         asserted = _asserted_calls(scope) or _called_on_subject(scope)
-        if replaced and asserted and asserted <= set(replaced):
-            each = replaced[min(asserted)]
+        tested = asserted if asserted <= set(replaced) else _called_for_effect(scope, replaced)
+        if replaced and tested:
+            each = replaced[min(tested)]
             why = f"`{each.name}` is replaced, so `{scope.test.name}` tests the stand-in"
             yield Fact(code="RED405", path=module.path, line=each.line, test=scope.test.id, message=why)
     yield from _wholesale(suite)
@@ -60,6 +63,8 @@ def _is_replaced(owner: ast.expr, value: ast.expr, scope: TestScope) -> bool:
     """`Loan.due = …`, and of an object of the subject only a function: other attributes are its state."""
     if scope.is_subject(dotted(owner)):
         return True
+    if isinstance(owner, ast.Call) and dotted(owner.func) == "type" and len(owner.args) == 1:
+        return _belongs(owner.args[0], scope)
     helper = isinstance(value, ast.Lambda) or dotted(value) in scope.helpers
     return helper and _belongs(owner, scope)
 
@@ -78,6 +83,38 @@ def _asks_its_parent(function: FunctionNode) -> bool:
     return any(isinstance(x, ast.Name) and x.id in {"self", "super"} for x in ast.walk(function))
 
 
+def _is_anothers(each: Replacement, scope: TestScope) -> bool:
+    """`wire.post` is replaced, and the test calls `post` of a `Client` that it made: the same word, another thing."""
+    built = {name: value for inner in ast.walk(scope.test.node) for name, value in bindings(inner)}
+    owners = set()
+    for call in (x for x in ast.walk(scope.test.node) if isinstance(x, ast.Call)):
+        if isinstance(call.func, ast.Attribute) and call.func.attr == each.name:
+            value = built.get(dotted(call.func.value), call.func.value)
+            owners.add(dotted(value.func).rpartition(".")[2] if isinstance(value, ast.Call) else "")
+    replaced = {each.owner.rpartition(".")[2], _built_as(each.owner, built)}
+    return bool(owners) and "" not in owners and not owners & replaced
+
+
+def _built_as(name: str, built: Mapping[str, ast.expr]) -> str:
+    value = built.get(name)
+    return dotted(value.func).rpartition(".")[2] if isinstance(value, ast.Call) else ""
+
+
+def _called_for_effect(scope: TestScope, replaced: Mapping[str, Replacement]) -> set[str]:
+    """What the test itself calls as a statement, where the very thing is replaced: it means it to be done."""
+    built = {name: value for inner in ast.walk(scope.test.node) for name, value in bindings(inner)}
+    calls = [x.value for x in scope.test.node.body if isinstance(x, ast.Expr) and isinstance(x.value, ast.Call)]
+    found = set()
+    for function in (call.func for call in calls):
+        if isinstance(function, ast.Attribute) and function.attr in replaced:
+            value = built.get(dotted(function.value))
+            made = dotted(value.func) if isinstance(value, ast.Call) else dotted(function.value)
+            owner = replaced[function.attr].owner
+            if owner and made.rpartition(".")[2] == owner.rpartition(".")[2]:
+                found.add(function.attr)
+    return found
+
+
 def _called_on_subject(scope: TestScope) -> set[str]:
     """Where an assertion reads state and calls nothing: what the test has called before it."""
     calls = [x for x in ast.walk(scope.test.node) if isinstance(x, ast.Call) and isinstance(x.func, ast.Attribute)]
@@ -89,15 +126,30 @@ def _by_call(call: ast.Call, scope: TestScope) -> Iterator[Replacement]:
     verb = dotted(call.func).rpartition(".")[2]
     if verb == "setitem" and len(call.args) > 1:
         yield from _by_key(call.args[0], call.args[1], call.lineno, scope)
-    if verb not in {"patch", "setattr", "delattr", "object"} or not call.args:
+    if verb == "update" and isinstance(call.func, ast.Attribute) and (owner := _namespace(call.func.value)):
+        given = [each.arg for each in call.keywords if each.arg] if scope.is_subject(owner) else []
+        yield from (Replacement(name, owner, call.lineno) for name in given)
+    if verb not in {"patch", "setattr", "delattr", "object", "multiple"} or not call.args:
         return
     first = call.args[0]
+    if verb == "multiple":
+        named = constant_text(first) or dotted(first)
+        if scope.suite.is_subject_module(named) or scope.is_subject(named):
+            yield from (Replacement(each.arg, named, call.lineno) for each in call.keywords if each.arg)
+        return
     if isinstance(first, ast.Constant) and isinstance(first.value, str):
         owner, _, name = first.value.rpartition(".")
         if scope.suite.is_subject_module(first.value):
             yield Replacement(name, owner, call.lineno)
-    elif len(call.args) > 1 and isinstance(call.args[1], ast.Constant) and _belongs(first, scope):
-        yield Replacement(str(call.args[1].value), dotted(first), call.lineno)
+    elif len(call.args) > 1 and (name := constant_text(call.args[1])) and _belongs(first, scope):
+        yield Replacement(name, dotted(first), call.lineno)
+
+
+def _namespace(node: ast.expr) -> str:
+    """What `vars(shop)` and `shop.__dict__` are the names of."""
+    if isinstance(node, ast.Call) and dotted(node.func) == "vars" and node.args:
+        return dotted(node.args[0])
+    return dotted(node).removesuffix(".__dict__") if dotted(node).endswith(".__dict__") else ""
 
 
 def _by_key(names: ast.expr, key: ast.expr, line: int, scope: TestScope) -> Iterator[Replacement]:

@@ -76,8 +76,12 @@ def _calls(tree: ast.AST, imports: Mapping[str, str]) -> set[str]:
 
 def _moments(suite: Suite, test: DeclaredTest) -> Iterator[Fact]:
     module, own = suite.module, {**suite.own.imports, **imports_of([test.node])}
+    yield from _drawn_by_helpers(suite, test, own)
     for node in ast.walk(test.node):
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod | ast.BitAnd) and _calls(node, own) & _CLOCKS:
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq) and any(map(_lists_a_set, _sides(node))):
+            why = "compares with a set that was made a list: its order is another one in every run"
+            yield _fact("RED505", module, node, why, test.id)
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod | ast.BitAnd) and _calls(node, own) & _CLOCKS:
             yield _fact("RED505", module, node, "what is expected depends on the moment of the run", test.id)
         elif (
             isinstance(node, ast.Compare)
@@ -90,6 +94,31 @@ def _moments(suite: Suite, test: DeclaredTest) -> Iterator[Fact]:
             yield _fact(
                 "RED506", module, node, "compares with the clock: give the subject a fixed time instead", test.id
             )
+
+
+def _drawn_by_helpers(suite: Suite, test: DeclaredTest, own: Mapping[str, str]) -> Iterator[Fact]:
+    """`uuid4().int % 2` in the test or in a helper of its file: what it is about is drawn by lot."""
+    for function in TestScope(suite, test).reach:
+        for node in ast.walk(function):
+            drawn = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod | ast.BitAnd)
+            if drawn and (names := _calls(node, own) & (_DRAWN_ANEW - {"id"})):
+                why = f"`{min(names)}` decides what the test is about: it can come out differently"
+                yield _fact("RED505", suite.module, node, why, test.id)
+                return
+
+
+def _sides(node: ast.Compare) -> list[ast.expr]:
+    return [node.left, *node.comparators]
+
+
+def _lists_a_set(node: ast.expr) -> bool:
+    """`list({"a", "b"})`. Of numbers the order is mostly the same."""
+    if not isinstance(node, ast.Call) or dotted(node.func) not in {"list", "tuple"} or len(node.args) != 1:
+        return False
+    parts = list(ast.walk(node.args[0]))
+    texts = [x for x in parts if isinstance(x, ast.Constant) and isinstance(x.value, str)]
+    whole = node.args[0].left if isinstance(node.args[0], ast.BinOp) else node.args[0]
+    return isinstance(whole, ast.Set) and len(texts) > 1
 
 
 def _drawn_anew(node: ast.Compare, suite: Suite, test: DeclaredTest) -> str:

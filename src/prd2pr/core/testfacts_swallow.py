@@ -47,9 +47,24 @@ def _keeps(statement: ast.stmt, handler: ast.ExceptHandler) -> bool:
 
 
 def decorator_swallows(node: FunctionNode, scope: TestScope) -> bool:
-    helpers = [scope.helpers.get(decorator_name(item)) for item in node.decorator_list]
-    handlers = [x for helper in helpers if helper for x in ast.walk(helper) if isinstance(x, ast.ExceptHandler)]
-    return any(swallows(handler) for handler in handlers)
+    names = [decorator_name(item) for item in node.decorator_list]
+    if any(_suppresses(item) for item in node.decorator_list):
+        return True
+    found = [scope.helpers.get(name) or scope.suite.classes.get(name) for name in names]
+    inside = [x for each in found if each for x in ast.walk(each)]
+    return any(
+        swallows(x) if isinstance(x, ast.ExceptHandler) else isinstance(x, ast.With) and _suppressing(x) for x in inside
+    )
+
+
+def _suppressing(node: ast.With) -> bool:
+    return any(_suppresses(item.context_expr) for item in node.items)
+
+
+def _suppresses(node: ast.expr) -> bool:
+    """`suppress(AssertionError)`, as a context or as a decorator."""
+    called = dotted(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
+    return called == "suppress" and isinstance(node, ast.Call) and bool(caught(node.args) & BROAD)
 
 
 def leaves_at_the_end(node: ast.Try) -> bool:
