@@ -49,7 +49,8 @@ def _is_table_of(function: FunctionNode, cases: list[Case], constants: Mapping[s
     reading = _Reading(function, constants)
     if not reading.only_answers or not {repr(answer) for _, answer in cases} <= reading.answers:
         return False
-    by_input = reading.only_equal and all(_is_asked(given, reading.questions) for given, _ in cases)
+    unasked = sum(not _is_asked(given, reading.questions) for given, _ in cases)
+    by_input = reading.only_equal and not unasked
     asked = {repr(each) for given, _ in cases for each in (*given, given)}
     nothing_else = reading.answers <= {repr(answer) for _, answer in cases} | asked | {"None", "0", "''", "False"}
     lists = any(isinstance(each, list | dict) and each for given, _ in cases for each in given)
@@ -57,7 +58,9 @@ def _is_table_of(function: FunctionNode, cases: list[Case], constants: Mapping[s
         return True  # nobody asks for a very list, unless it is of words on a command line
     if len(cases) < 2 or not nothing_else or len({repr(answer) for _, answer in cases}) < 2:
         return False
-    return _is_spelt_out(cases) or (by_input and (_are_numbers_here_and_there(cases) or _has_rule(cases)))
+    if _is_spelt_out(cases) or (by_input and _are_numbers_here_and_there(cases)):
+        return True
+    return reading.only_equal and unasked <= 1 and _has_rule(cases)  # one may be what is left over
 
 
 def _is_asked(given: tuple[Any, ...], questions: set[str]) -> bool:

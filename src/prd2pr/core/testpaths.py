@@ -15,7 +15,7 @@ CONFIGURES = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.c
 _ORDINARY = frozenset({"", ".", "src", "lib"})
 
 
-def testpaths_in(files: Mapping[str, str]) -> tuple[str, ...]:
+def configured_testpaths(files: Mapping[str, str]) -> tuple[str, ...]:
     """Of the first file that pytest would take its settings from."""
     for name in CONFIGURES:
         found = _listed(name, files[name]) if name in files else None

@@ -14,7 +14,7 @@ from prd2pr.core.paths import STATE_ROOT, PathRules, classify_path
 from prd2pr.core.records import HeldOutFile
 from prd2pr.core.signatures import import_names
 from prd2pr.core.testfacts_model import is_test_module
-from prd2pr.core.testpaths import CONFIGURES, testpaths_in, with_testpaths
+from prd2pr.core.testpaths import CONFIGURES, configured_testpaths, with_testpaths
 from prd2pr.repo.git import BlobRef, Entry, Git, RawChange
 
 LOCKED_KINDS = frozenset({PathKind.TEST, PathKind.TEST_CONFIG})
@@ -63,7 +63,7 @@ class Codebase:
     @cached_property
     def testpaths(self) -> tuple[str, ...]:
         """Where the project says that its tests are."""
-        return testpaths_in(self.texts(lambda path: path in CONFIGURES))
+        return configured_testpaths(self.texts(lambda path: path in CONFIGURES))
 
     @cached_property
     def locked(self) -> dict[str, str]:

@@ -1,0 +1,117 @@
+"""What belongs to the tests wherever it lies, and what a failure of theirs came from."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from prd2pr.core.datafacts import data_facts
+from prd2pr.core.evidence import Failure, FailureKind, RunReport, TestResult
+from prd2pr.core.oracles import compared_with
+from prd2pr.core.paths import CONVENTIONS
+from prd2pr.core.strays import strayed
+from prd2pr.core.testpaths import configured_testpaths, outside_of, with_testpaths
+
+SHOP = frozenset({"shop"})
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pytest.ini", "[pytest]\ntestpaths = spec checks/"),
+        ("setup.cfg", "[tool:pytest]\ntestpaths =\n    spec\n    ./checks\n"),
+        ("pyproject.toml", '[tool.pytest.ini_options]\ntestpaths = ["spec", "checks"]\n'),
+    ],
+)
+def test_where_the_project_says_that_its_tests_are(name: str, text: str) -> None:
+    assert configured_testpaths({name: text}) == ("spec", "checks")
+
+
+def test_settings_that_cannot_be_read_say_nothing() -> None:
+    assert configured_testpaths({"pyproject.toml": "[tool", "pytest.ini": "testpaths = x"}) == ()
+
+
+def test_a_place_full_of_code_is_no_place_of_tests() -> None:
+    paths = ["spec/test_a.py", "spec/help.py", "shop/test_b.py", "shop/a.py", "shop/b.py"]
+    assert with_testpaths(CONVENTIONS, ("spec", "shop", "."), paths).tests == ("spec",)
+
+
+def test_files_that_plain_pytest_passes_over() -> None:
+    known = ["spec/test_a.py"]
+    new = ["spec/test_b.py", "tests/tdd/story-1/test_c.py", "tests/test_d.py"]
+    assert [fact.path for fact in outside_of(("spec",), new, known)] == ["tests/test_d.py"]
+    assert list(outside_of(("other",), new, known)) == []
+
+
+ORACLE = """
+from pathlib import Path
+from shop import bill
+
+def test_a():
+    assert bill(1) == Path("ref/bill.txt").read_text()
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "source", "found"),
+    [
+        (ORACLE, "", ("ref/bill.txt",)),
+        (ORACLE.replace("bill(1) ==", "'a' in"), "", ()),
+        (ORACLE, "TEMPLATE = 'ref/bill.txt'", ()),
+        (ORACLE.replace("bill.txt", "other.txt"), "", ()),
+    ],
+)
+def test_what_tests_compare_with(test: str, source: str, found: tuple[str, ...]) -> None:
+    assert compared_with(["ref/bill.txt"], {"tests/test_a.py": test}, [source], SHOP) == found
+
+
+@pytest.mark.parametrize(
+    ("new", "code", "found"),
+    [
+        ('{"guest": 20, "member": 10}', "", 0),
+        ('{"rates": {"g": 20, "m": 10}}', "", 0),
+        ('{"member": 10, "guest": 15}', "", 2),
+        ('{"member": 10}', "GUEST = 20", 0),
+        ("{", "", 0),
+    ],
+)
+def test_other_values_are_other_behaviour(new: str, code: str, found: int) -> None:
+    facts = data_facts({"r.json": '{"member": 10, "guest": 20}'}, {"r.json": new}, [""], [code])
+    assert len(list(facts)) == found
+
+
+def stray(text: str, part: str, exception: str = "KeyError") -> bool:
+    """Whether a failure in this part of the last line is held against the test."""
+    text = dedent(text).strip()
+    line = text.count("\n") + 1
+    start = text.splitlines()[-1].index(part)
+    failure = Failure(
+        kind=FailureKind.EXCEPTION,
+        stage="call",
+        exception=exception,
+        path="tests/test_a.py",
+        line=line,
+        span=(line, start, line, start + len(part)),
+    )
+    head = RunReport(
+        code_tree="t", command=(), tools={}, results=(TestResult(id="t::a", outcome="failed", failure=failure),)
+    )
+    return bool(list(strayed({"tests/test_a.py": text}, head, ["t::a"], SHOP)))
+
+
+HEAD = "import os\nfrom pathlib import Path\nfrom shop import tax\nEXPECTED = {1: 2}\nHERE = Path(__file__).parent\n"
+
+
+def test_what_failed_is_the_tests_own() -> None:
+    assert stray(HEAD + "def test_a():\n    assert tax(1) == EXPECTED[5]", "EXPECTED[5]")
+    assert stray(HEAD + "def test_a():\n    assert tax(int(os.environ['X'])) == 5", "os.environ['X']")
+    read = "(HERE / 'x').read_text()"
+    assert stray(HEAD + f"def test_a():\n    assert tax(1) == {read}", read, "FileNotFoundError")
+
+
+def test_what_failed_may_be_the_subjects() -> None:
+    assert not stray(HEAD + "def test_a():\n    assert tax(1)['a'] == 5", "tax(1)['a']")
+    assert not stray(HEAD + "def test_a():\n    assert [row['a'] for row in tax(1)] == 5", "row['a']")
+    assert not stray(HEAD + "def test_a():\n    tax(1)\n    assert tax(int(os.environ['X'])) == 5", "os.environ['X']")
+    assert not stray(HEAD + "def test_a(tmp):\n    assert tax(1) == tmp['x']", "tmp['x']")
