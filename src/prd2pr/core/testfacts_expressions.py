@@ -80,7 +80,8 @@ def _of_one(node: ast.expr, live: Liveness) -> Fault | None:
     if wide:
         return "RED407", f"allows a tolerance of {wide}: a wrong value passes"
     if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In):
-        fault = _alternatives(node.comparators[0])
+        options = node.comparators[0]
+        fault = _alternatives(live.module_constants.get(dotted(options), options))
         if fault:
             return fault
     if not live.is_live(node):
