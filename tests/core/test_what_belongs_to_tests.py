@@ -35,6 +35,10 @@ def test_settings_that_cannot_be_read_say_nothing() -> None:
 def test_a_place_full_of_code_is_no_place_of_tests() -> None:
     paths = ["spec/test_a.py", "spec/help.py", "shop/test_b.py", "shop/a.py", "shop/b.py"]
     assert with_testpaths(CONVENTIONS, ("spec", "shop", "."), paths).tests == ("spec",)
+    many = ["packages/wire/src/wire/frames.py", "packages/wire/tests/test_a.py", "packages/wire/tests/test_b.py"]
+    assert with_testpaths(CONVENTIONS, ("packages",), many).tests == ()
+    beside = ["shop/__init__.py", "shop/cart.py", "shop/test_cart.py", "shop/test_tax.py"]
+    assert with_testpaths(CONVENTIONS, ("shop",), beside).tests == ()
 
 
 def test_files_that_plain_pytest_passes_over() -> None:

@@ -13,6 +13,8 @@ from prd2pr.core.testfacts_model import is_test_module
 
 CONFIGURES = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 _ORDINARY = frozenset({"", ".", "src", "lib"})
+_HOMES = frozenset({"src", "lib", "tests", "test"})  # what lies at these is known by them
+_SUPPORT = frozenset({"__init__.py", "conftest.py"})
 
 
 def configured_testpaths(files: Mapping[str, str]) -> tuple[str, ...]:
@@ -63,7 +65,12 @@ def outside_of(testpaths: tuple[str, ...], modules: Iterable[str], known: Iterab
 
 
 def _holds_tests(root: str, paths: list[str]) -> bool:
+    """Tests and what they share, and no package: `packages` of many projects holds their sources as well."""
     names = [path for path in paths if matches_any(path, [root])]
-    support = [path for path in names if path.rpartition("/")[2] in {"__init__.py", "conftest.py"}]
+    packages = {path.rpartition("/")[0] for path in names if path.endswith("/__init__.py")}
     tests = [path for path in names if is_test_module(path)]
-    return bool(tests) and len(names) - len(support) - len(tests) <= len(tests)
+    others = [path for path in names if path not in tests and path.rpartition("/")[2] not in _SUPPORT]
+    inner = {part for path in names for part in path.removeprefix(root).split("/")[:-1]}
+    if inner & _HOMES or any(path.rpartition("/")[0] in packages for path in others):
+        return False
+    return bool(tests) and len(others) <= len(tests)
