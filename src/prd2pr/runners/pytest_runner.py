@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from prd2pr import __version__
 from prd2pr.config import TestRun
 from prd2pr.core.bite.record import Bite
 from prd2pr.core.evidence import RunReport
@@ -76,7 +77,7 @@ class PytestRunner:
         """Everything but the request that a result depends on: for whoever keeps results."""
         if not self._identity:
             launched = [path.read_text(encoding="utf-8") for path in LAUNCHED]
-            command = [str(self._python), *self._settings.args, self.sandbox(), *launched]
+            command = [__version__, str(self._python), *self._settings.args, self.sandbox(), *launched]
             self._identity = tools_digest(self._python, command)
         return self._identity
 
