@@ -128,3 +128,13 @@ TESTS = {
 )  # fmt: skip
 def test_a_table_of_examples_is_told_from_a_list_of_names(source: str, found: int) -> None:
     assert [each.code for each in table_sightings("", source, TESTS)] == ["GRN416"] * found
+
+
+def test_a_helper_that_calls_itself_and_a_value_that_doubles_are_not_followed_for_ever():
+    doubling = "\n".join("    total = total + total" for _ in range(200))
+    text = (
+        "from shop import add\n\n\ndef again(n):\n    return n if n == 0 else again(n - 1)\n\n\n"
+        f"def test_a():\n    total = add(1, 1)\n{doubling}\n"
+        "    assert add(again(3), total) == 3\n    assert add(1, 2) == 3\n"
+    )
+    assert [(each.call, each.expected) for each in examples_in("tests/test_a.py", text)] == [("shop.add(1, 2)", "3")]

@@ -24,6 +24,7 @@ from prd2pr.core.testfacts_model import (
 
 MOST_ROWS = 200
 DEEPEST = 3  # helpers that call helpers
+LARGEST = 2_000  # parts of an expression: a test that doubles a value again and again is not followed for ever
 _EQUAL = frozenset(
     {"assertEqual", "assertListEqual", "assertDictEqual", "assertTupleEqual", "assertSetEqual", "assertMultiLineEqual"}
 )
@@ -47,8 +48,12 @@ class Example:
 
 
 def examples_in(path: str, text: str) -> tuple[Example, ...]:
+    """None where a text is nested deeper than anybody writes by hand."""
     module = parse_tests(path, text) if is_test_module(path) else None
-    return tuple(each for test in module.tests for each in _of_test(module, test)) if module else ()
+    try:
+        return tuple(each for test in module.tests for each in _of_test(module, test)) if module else ()
+    except RecursionError:
+        return ()
 
 
 def _of_test(module: TestModule, test: DeclaredTest) -> Iterator[Example]:
@@ -98,6 +103,7 @@ class _Reader:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and _is_literal(node.value)
         }
         self.row, self.first = 0, True
+        self._inlining: list[str] = []  # helpers, the innermost last
 
     @property
     def is_bare(self) -> bool:
@@ -183,7 +189,8 @@ class _Reader:
 
     def _closed(self, node: ast.expr, names: Bound) -> ast.expr:
         """With names replaced by what they stand for, as far as that is known."""
-        return _Following(self, names).visit(copy.deepcopy(node))  # type: ignore[no-any-return]
+        closed: ast.expr = _Following(self, names).visit(copy.deepcopy(node))
+        return closed if sum(1 for _ in ast.walk(closed)) <= LARGEST else node
 
     def standing_for(self, name: str, names: Bound) -> ast.expr | None:
         if name in names:
@@ -200,7 +207,14 @@ class _Reader:
         if helper is None or len(helper.body) != 1 or not isinstance(helper.body[0], ast.Return):
             return None
         value = helper.body[0].value
-        return self._closed(value, self._given(helper, call, {})) if value is not None else None
+        if value is None or helper.name in self._inlining or len(self._inlining) >= DEEPEST:
+            return None
+        given = self._given(helper, call, {})
+        self._inlining.append(helper.name)
+        try:
+            return self._closed(value, given)
+        finally:
+            self._inlining.pop()
 
     def _key(self, node: ast.expr) -> str | None:
         """The call as text, where it is one of something imported, with nothing open in it."""
