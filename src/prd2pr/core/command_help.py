@@ -72,6 +72,7 @@ _INTRO = """# Commands in comments
 Write a command at the beginning of a line in a new comment under the pull request, under the issue that the PRD came
 from, or under the tracking issue. A comment may hold several; they are carried out in order, at most 20 of them.
 
+- What is written in a review, or at a line of the diff, is not read: write it as a comment of its own.
 - Capitals do not matter, and `-` and `_` are the same.
 - What stands in a quote, a list, a heading, a table, code, HTML or a link is not a command. Nor is it in a comment that
   was edited: write a new one.
