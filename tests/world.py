@@ -124,7 +124,6 @@ def script() -> dict[str, Blocks]:
     """All goes well, at the first attempt."""
     return {
         "calc/plan/planner/1/1": say(PLAN),
-        "calc/plan-tasks-cycle-1/decomposer_tasks/1/1": say(TASKS),
         "calc-1/design/architect/1/1": designed("calc.sums.add"),
         "calc-1/red/tester/1/1": write("tests/tdd/calc-1/test_calc_1_add.py", RED_ADD),
         "calc-1/green/builder/1/1": write("src/calc/sums.py", GREEN_ADD),
@@ -134,6 +133,11 @@ def script() -> dict[str, Blocks]:
         "calc-2/green/builder/1/1": write("src/calc/sums.py", GREEN_DOUBLE),
         "calc-2/refactor/refactorer/1/1": [submit("nothing_to_do")],
     }
+
+
+def planned_in_passes() -> dict[str, Blocks]:
+    """What `full` asks for SCENARIOS_PRD in place of a planner."""
+    return {"calc/plan-tasks-cycle-1/decomposer_tasks/1/1": say(TASKS)}
 
 
 @dataclass

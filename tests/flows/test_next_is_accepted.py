@@ -10,6 +10,7 @@ from deciding import Stage, every_project_state, stage_of
 from prd2pr.core.commands import COMMANDS, Command, parse_comment
 from prd2pr.core.decide import Rest
 from prd2pr.core.said.answers import Illegal, NotNow, refuses
+from prd2pr.flows.onboarding import REGISTER
 from prd2pr.flows.outlook import what_is_ahead
 from prd2pr.flows.readiness import ready_head
 from world import World
@@ -17,7 +18,7 @@ from world import World
 # They run roles, tests or the whole proof; what they answer has tests of its own.
 AT_WORK = ("epic", "request_changes", "tdd run_tests", "tdd verify", "tdd design", "tdd test", "tdd code",
            "tdd refactor", "tdd commit-tests", "tdd commit-code", "tdd commit-refactor", "tdd commit")  # fmt: skip
-TOLD = [name for name in COMMANDS if name not in AT_WORK]
+TOLD = [name for name in COMMANDS if name not in AT_WORK and name != REGISTER]
 MORE_STATES = ("halted", "paused", "given up", "another is not approved", "left out", "one waits", "ordered")
 STATES = ("BACKLOG_READY", "SPRINT_PLANNED", "SPRINT_ACTIVE", "SPRINT_PAUSED", "BLOCKED", "SPRINT_REVIEW", "IDLE")
 

@@ -18,6 +18,7 @@ from world import (
     WRONG_ADD,
     Blocks,
     World,
+    planned_in_passes,
     say,
     submit,
     use,
@@ -56,6 +57,7 @@ def in_profile(world: World, profile: str, **more: Any) -> World:
 def full(world: World) -> World:
     """Every role that is asked about this PRD answers, and nobody stops anything."""
     world.answers |= {
+        **planned_in_passes(),
         "calc/plan/why/1/1": say(WHY),
         "calc/plan/research/1/1": say(RESEARCH),
         "calc/plan/security/1/1": say(SECURITY),

@@ -34,7 +34,7 @@ def staged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 def stage(staged: Stage) -> Stage:
     staged.back_to("designed")
     staged.session.journal.settle()
-    staged.session.log.spend = staged.session.log.inherited = Spend()
+    staged.session.log.spend, staged.session.log.inherited = Spend(), {}
     return staged
 
 

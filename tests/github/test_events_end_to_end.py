@@ -133,7 +133,7 @@ def test_an_issue_without_a_text_is_answered_where_it_was_labelled(new):
     assert (acted.status, acted.outputs["outcome"]) == (1, "refused"), acted.output
     world.act(event)
     (told,) = world.comments(1)
-    assert "could not" in told.body
+    assert "This run stopped: the PRD has headings but no text" in told.body
     assert world.bare.heads().keys() == {"main"}
 
 

@@ -37,7 +37,7 @@ def test_an_issue_that_was_unlabelled_half_way_waits_until_it_is_labelled_again(
     world.tick()
     acted = world.act()
     assert world.phases() == before and acted.status == 0, acted.output
-    assert "the label `prd2pr` was taken away" in world.status_comment().body
+    assert "The label `prd2pr` was taken away meanwhile" in world.status_comment().body
     world.label(1, "prd2pr")
     world.act(env={"PRD2PR_MAX_MINUTES": "0.001"})
     assert len(world.phases()) > len(before)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from world import SCENARIOS_PRD, say
+from world import SCENARIOS_PRD, planned_in_passes, say
 
 WHY: dict[str, Any] = {"purpose": "People can add.", "reasoning": "Nothing adds yet."}
 EXISTS = {"what": "src/calc/signs.py", "share": "all", "evidence": "negate() does it"}
@@ -23,7 +23,7 @@ def answers(**changed: Any) -> dict[str, Any]:
         "estimator": {"stories": []},
         **changed,
     }
-    return {f"calc/plan/{role}/1/1": say(answer) for role, answer in given.items()}
+    return planned_in_passes() | {f"calc/plan/{role}/1/1": say(answer) for role, answer in given.items()}
 
 
 def full(new: Any, approval: str, commit: str = "git", **changed: Any) -> Any:
