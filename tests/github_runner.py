@@ -20,6 +20,7 @@ from fakes.github.faults import Calls, DropBefore, Fault
 from fakes.github.state import Repository
 
 PATIENCE = 240.0  # seconds
+FIRST_RUN = 9000
 
 
 @dataclass(frozen=True)
@@ -61,13 +62,24 @@ class Runner:
     ) -> Acted:  # fmt: skip
         """`cold`: started from nothing, where a test looks at the process itself."""
         self.jobs += 1
-        job = self.root / f"job-{self.jobs}"
+        run = FIRST_RUN + self.jobs
+        self.repository.at_work.add(run)
+        try:
+            return self._run(event, env, run, command=command, ending=ending, timeout=timeout, cold=cold)
+        finally:
+            self.repository.at_work.discard(run)
+
+    def _run(
+        self, event: Event, env: Mapping[str, str], run: int, *, command: tuple[str, ...], ending: Ending | None,
+        timeout: float, cold: bool,
+    ) -> Acted:  # fmt: skip
+        job = self.root / f"job-{run - FIRST_RUN}"
         workspace = self._checkout(job, event)
         files = {name: job / name for name in ("output", "summary", "event.json", "env", "path")}
         for path in files.values():
             path.touch()
         files["event.json"].write_text(json.dumps(event.payload), encoding="utf-8")
-        whole = {**self._environment(job, event), **env}
+        whole = {**self._environment(job, event, run), **env}
         if not (command or ending or cold) and warm_starts.can_serve(whole):
             ended = warm_starts.run(("action",), workspace, whole, timeout)
             status, out, err = ended.status, ended.out, ended.err + ("" if ended.in_time else too_long(timeout))
@@ -88,7 +100,7 @@ class Runner:
         bare.git("-C", str(workspace), "remote", "set-url", "origin", address)
         return workspace
 
-    def _environment(self, job: Path, event: Event) -> dict[str, str]:
+    def _environment(self, job: Path, event: Event, run: int) -> dict[str, str]:
         home = job / "home"
         home.mkdir()
         (job / "temp").mkdir()
@@ -102,7 +114,7 @@ class Runner:
             "GITHUB_GRAPHQL_URL": f"{self.fake.api_url}/graphql", "GITHUB_OUTPUT": str(job / "output"),
             "GITHUB_STEP_SUMMARY": str(job / "summary"), "GITHUB_ENV": str(job / "env"),
             "GITHUB_PATH": str(job / "path"), "GITHUB_WORKSPACE": str(job / "workspace"),
-            "GITHUB_RUN_ID": str(9000 + self.jobs), "GITHUB_RUN_NUMBER": str(self.jobs), "GITHUB_RUN_ATTEMPT": "1",
+            "GITHUB_RUN_ID": str(run), "GITHUB_RUN_NUMBER": str(run - FIRST_RUN), "GITHUB_RUN_ATTEMPT": "1",
             "GITHUB_REF": event.ref, "GITHUB_SHA": event.sha, "GITHUB_JOB": "work", "GITHUB_WORKFLOW": "prd2pr",
             "GITHUB_WORKFLOW_REF": f"{name}/.github/workflows/prd2pr.yml@refs/heads/{self.repository.default_branch}",
             "RUNNER_TEMP": str(job / "temp"), "RUNNER_OS": "Linux",

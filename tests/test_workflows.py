@@ -182,6 +182,8 @@ def test_the_worker_waits_for_the_gate_and_alone_has_a_group(generated):
     assert gate["concurrency"]["group"] == "prd2pr-gate-${{ github.run_id }}"
     assert (work["needs"], work["if"]) == ("gate", "needs.gate.outputs.go == 'true'")
     assert work["concurrency"]["cancel-in-progress"] is False
+    assert work["concurrency"]["group"].startswith("prd2pr-${{ inputs.prd || needs.gate.outputs.prd || "), "by PRD"
+    assert gate["outputs"]["prd"] == "${{ steps.gate.outputs.prd }}"
 
 
 def test_permissions_are_given_by_job_and_no_more_than_needed(generated):
@@ -265,7 +267,7 @@ def action() -> dict[str, Any]:
 def test_the_action_has_the_agreed_inputs_and_outputs(action):
     assert set(action["inputs"]) == {"mode", "model", "token", "app-id", "private-key", "max-minutes"}
     worked = {"outcome", "pr", "branch", "story", "phase", "cost", "report"}
-    assert set(action["outputs"]) == worked | {"go", "reason", "proved", "statements"}
+    assert set(action["outputs"]) == worked | {"go", "reason", "prd", "proved", "statements"}
     for name in worked:
         assert action["outputs"][name]["value"] == f"${{{{ steps.work.outputs.{name} }}}}"
 

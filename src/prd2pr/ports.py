@@ -307,6 +307,10 @@ class Hub(Protocol):
 
     def dispatch(self, workflow: str, ref: str, inputs: Mapping[str, str]) -> None: ...
 
+    def runs_at_work(self, workflow: str) -> frozenset[str]:
+        """Ids of this workflow's runs that are under way, ours among them."""
+        ...
+
 
 class Clock(Protocol):
     def now(self) -> str:

@@ -226,3 +226,45 @@ def test_it_needs_nothing_but_the_standard_library(gate):
         [sys.executable, "-I", "-S", "-c", code, str(SCRIPT)], env=env, capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == "[]", done.stdout + done.stderr
+
+
+# --- which PRD it is about: the worker's concurrency group ------------------------------------------------------------
+
+
+def commented_under(gate: Gate, issue: dict[str, object]) -> str:
+    payload = {"action": "created", "issue": {"number": 1, **issue}, "comment": gate.said("/tdd next", "wendy")}
+    done = gate.event("issue_comment", payload)
+    assert (done.status, done.outputs["go"]) == (0, "true"), done.out
+    return done.outputs["prd"]
+
+
+def test_a_pull_request_its_tracking_issue_and_its_stories_are_one_prd(gate):
+    assert commented_under(gate, {"body": "<!-- prd2pr:tracking:calc -->\nWords."}) == "calc"
+    assert commented_under(gate, {"body": "<!-- prd2pr:story:calc/calc-1 -->\nWords."}) == "calc"
+    assert commented_under(gate, {"body": "Words. <!-- prd2pr:tracking:calc -->"}) == "issue-1"
+    assert gate.labelled("prd2pr", "wendy").outputs["prd"] == "issue-1"
+
+
+@pytest.mark.parametrize(
+    ("branch", "config", "prd"),
+    [
+        ("prd2pr/calc", "", "calc"),
+        ("bot-calc", "branch_prefix: bot-\n", "calc"),
+        ("feature", "", ""),
+        ("prd2pr/a b", "", ""),
+    ],
+)
+def test_a_pull_request_is_known_by_its_branch(monkeypatch, branch, config, prd):
+    import base64
+
+    def call(method: str, path: str, missing: object = None) -> dict[str, object]:
+        assert method == "GET"
+        return {"head": {"ref": branch}} if "/pulls/7" in path else {"content": base64.b64encode(config.encode())}
+
+    monkeypatch.setattr(gate_job, "call", call)
+    monkeypatch.setattr(gate_job, "text_of", lambda _: config)
+    assert gate_job.prd_of({"number": 7, "pull_request": {"url": "x"}}) == prd
+
+
+def test_a_command_is_not_lost_where_its_prd_is_not_known(gate):
+    assert commented_under(gate, {"number": 99, "pull_request": {"url": "x"}}) == ""

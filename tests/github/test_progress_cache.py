@@ -39,13 +39,14 @@ def test_a_second_run_with_nothing_new_asks_for_neither_checks_nor_issues(shown:
     assert looked_up(first) == looked_up(second) == []
     assert sorted(second) == [
         "/repos/octo/calc",
+        "/repos/octo/calc/actions/workflows/prd2pr.yml/runs",
         "/repos/octo/calc/issues",
         "/repos/octo/calc/issues",
         "/repos/octo/calc/issues/1/comments",
         "/repos/octo/calc/issues/2/comments",
         "/repos/octo/calc/pulls",
         "/user",
-    ], "who it is, which PRDs, which pull request, and what was said: that cannot be known otherwise"
+    ], "who it is, who else is at work, which PRDs, which pull request, what was said: nothing else tells"
 
 
 def test_without_its_mark_all_is_looked_up_and_the_mark_is_made_again(shown: GitHubWorld) -> None:

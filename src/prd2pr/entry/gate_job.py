@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,12 +18,14 @@ if __name__ == "__main__":  # -I leaves neither the directory of the script nor 
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from prd2pr.core.hub import LEVELS
+from prd2pr.core.issue_prd import issue_prd_id
+from prd2pr.core.said.markers import prd_of_marker
 from prd2pr.entry.door import ignored
 
 # A comment may hold a reading command, for which triage is enough; a label starts work.
 LEAST = {"issue_comment": "triage", "issues": "write"}
 CONFIG = ".prd2pr.yml"
-USUAL_LABEL = "prd2pr"  # unless the configuration says otherwise
+USUAL_LABEL, USUAL_PREFIX = "prd2pr", "prd2pr/"  # unless the configuration says otherwise
 TRIES = 4
 LONGEST_WAIT = 20.0
 PASSING_TROUBLE = (429, 500, 502, 503, 504)
@@ -32,6 +35,7 @@ class Decision(NamedTuple):
     go: bool
     reason: str
     acknowledge: str = ""  # path of the reactions of the comment or issue
+    prd: str = ""  # which PRD it is about, where that is cheap to know: its runs wait for one another
 
 
 class ApiTrouble(Exception):
@@ -49,6 +53,7 @@ def main() -> int:
     say(f"prd2pr: {'go' if decision.go else 'nothing to do'}: {decision.reason}")
     put("go", "true" if decision.go else "false")
     put("reason", decision.reason)
+    put("prd", decision.prd)
     return 0
 
 
@@ -69,7 +74,31 @@ def decide() -> Decision:
     level = level_of(login)
     if LEVELS.index(level) < LEVELS.index(LEAST[name]):
         return Decision(go=False, reason=f"the author's permission is {level}, and {LEAST[name]} is needed")
-    return Decision(go=True, reason=f"{login} may ask", acknowledge=reactions_path(name, event))
+    return Decision(
+        go=True, reason=f"{login} may ask", acknowledge=reactions_path(name, event), prd=prd_of(part(event, "issue"))
+    )
+
+
+def prd_of(issue: dict[str, Any]) -> str:
+    """For the worker's concurrency group alone: whose work it really is about, the worker finds out by itself."""
+    number = issue.get("number")
+    try:
+        if part(issue, "pull_request"):
+            found = of_branch(part(call("GET", f"{repository()}/pulls/{number}", missing={}), "head"))
+        else:
+            found = prd_of_marker(str(issue.get("body") or "")) or issue_prd_id(int(str(number)))
+    except (ApiTrouble, ValueError):
+        return ""  # then it waits for what is said in the same place
+    return found if found.replace("-", "").replace("_", "").replace(".", "").isalnum() and found.isascii() else ""
+
+
+def of_branch(head: dict[str, Any]) -> str:
+    branch = str(head.get("ref") or "")
+    if branch.startswith(USUAL_PREFIX):
+        return branch.removeprefix(USUAL_PREFIX)
+    config = text_of(call("GET", f"{repository()}/contents/{CONFIG}", missing={}))
+    set_there = re.search(r"^branch_prefix:\s*[\"']?([^\s\"'#]+)", config, re.MULTILINE)
+    return branch.removeprefix(set_there[1]) if set_there and branch.startswith(set_there[1]) else ""
 
 
 def read_payload() -> dict[str, Any]:

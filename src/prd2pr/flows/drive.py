@@ -60,10 +60,12 @@ def drive(session: Session, max_steps: int | None = None) -> Driven:
                 stepped = step(session)
             except BranchMoved:
                 races += 1
+                refuse_lost_steps(session, session.log.landed)
+                session.journal.follow(before, head_of(session))  # what was spent counts, wherever the branch is now
+                if another_run_works(session, before):
+                    return Driven(head_of(session), steps, Rest("nothing", "another run is at work on it"))
                 if races >= RACES:
                     raise
-                refuse_lost_steps(session, session.log.landed)
-                session.journal.follow(before, head_of(session))
                 refuse_hand_edits(session, moved=True)
                 session.progress.say("note", text="the branch moved meanwhile; reading it again")
                 if carried_out_elsewhere(session, head_of(session)):
@@ -74,6 +76,17 @@ def drive(session: Session, max_steps: int | None = None) -> Driven:
                 return Driven(head_of(session), steps, stepped)
             steps += 1
         return Driven(head_of(session), steps, what_is_next(session))
+
+
+def another_run_works(session: Session, before: str) -> bool:
+    """It made a step meanwhile, and follows the order that stands: this one would only pay for the same phases again.
+
+    A comment that is being carried out is not left to it: whose it is, the cursor says.
+    """
+    if session.log.pending is not None or session.store.load(head_of(session)).status.order != "run":
+        return False
+    made = map(step_of, session.git.log(f"{before}..{head_of(session)}"))
+    return any(step is not None and step.prd == session.prd.id and step.phase is not Phase.NOTE for step in made)
 
 
 def refuse_lost_steps(session: Session, last: str) -> None:

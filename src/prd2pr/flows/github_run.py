@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import dataclass, replace
 
 from prd2pr.core.decide import Rest
-from prd2pr.core.events import Commented, Dispatched, Event, Ignored, Labelled, Pushed
+from prd2pr.core.events import Commented, Dispatched, Event, Ignored, Labelled, Pushed, Scheduled
 from prd2pr.core.hub import Actor, Comment, Pull
 from prd2pr.core.issue_prd import issue_prd_id
 from prd2pr.core.outcome import Ended, Ending
@@ -71,6 +71,9 @@ def handle(host: Host, event: Event) -> tuple[Ending, ...]:
     refusal = not_allowed(host, event)
     if refusal is not None:
         return (refusal,)
+    if isinstance(event, Scheduled) and host.others_at_work():
+        # It finds what was forgotten, and may not pay for what is being done: in which PRD, GitHub does not tell.
+        return (Ending("nothing-to-do", "another run is at work; the next scheduled one looks again"),)
     found = [attempted(host, event, about) for about in subjects_of(host, event)]
     for each in found:
         if isinstance(each, Exception):
@@ -188,6 +191,8 @@ def work_on(host: Host, subject: Subject, spoken: Comment | None, *, asked: bool
             return built_on_nothing(run, session.rewritten)
         rest = carry_on(run)
         settle_up(session)
+        if run.left_to_another and not run.asked and left_to_another(run, subject):
+            return ending_of(run, rest)
         if proved_as_it_is(run):
             return ending_of(run, rest)
         tell(run, rest)
@@ -475,7 +480,19 @@ def tell_where_people_look(run: PrdRun, problem: Prd2prError, *, answered: bool)
         complain(run.host, number, run.session.prd.id, Failed.of("this run", problem))
 
 
-def go_on_elsewhere(host: Host, prd_id: str) -> None:
+def left_to_another(run: PrdRun, subject: Subject) -> bool:
+    """Whether a run is at work, which also shows what comes of it. Else one is started: an order that stands is
+    followed, and not by whoever only answers a question."""
+    if run.host.others_at_work():
+        return True
+    try:
+        go_on_elsewhere(run.host, subject.id, "an order stands, and nobody is at work on it")
+    except HubProblem as problem:  # the next scheduled run finds it
+        run.host.progress.say("note", text=f"no run could be started to go on: {problem.what}")
+    return False
+
+
+def go_on_elsewhere(host: Host, prd_id: str, reason: str = "the time of the run before was used up") -> None:
     if host.workflow:
-        inputs = {"prd": prd_id, "reason": "the time of the run before was used up"}
+        inputs = {"prd": prd_id, "reason": reason}
         host.hub.dispatch(host.workflow, host.base_branch, inputs)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from prd2pr.config import Config
 from prd2pr.core.decide import Rest
 from prd2pr.core.records import Prd
+from prd2pr.errors import HubProblem
 from prd2pr.flows.session import Session
 from prd2pr.ports import Clock, Hub, Progress
 from prd2pr.repo.git import Git
@@ -56,6 +57,14 @@ class Host:
 
     def branch_of(self, prd_id: str) -> str:
         return f"{self.config.branch_prefix}{prd_id}"
+
+    def others_at_work(self) -> bool:
+        """Whether another run of this workflow is under way. Where the host does not say, nobody is known to be."""
+        try:
+            return bool(self.workflow and self.hub.runs_at_work(self.workflow) - {self.run_url.rpartition("/")[2]})
+        except HubProblem as problem:
+            self.progress.say("note", text=f"whether another run is at work is not known: {problem.what}")
+            return False
 
     @property
     def clock(self) -> Clock:

@@ -6,10 +6,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from prd2pr.core.ahead import order_story
+from prd2pr.core.commands import Command
 from prd2pr.core.commit_message import read_step
 from prd2pr.core.decide import Rest
 from prd2pr.core.hub import Pull
 from prd2pr.core.outcome import Ending, ended
+from prd2pr.core.permission import heard
 from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import Phase, ProjectState, Status
 from prd2pr.core.said.answers import Answer, Carried, Failed, Illegal, Judged, NotNow
@@ -53,6 +55,7 @@ class PrdRun:
     blocked_before: bool = False  # people were told by an earlier run
     asked: bool = False  # somebody wanted something done by this run
     questioned: bool = False  # somebody asked it something: answered, and nothing is changed by it
+    left_to_another: bool = False  # what would cost money: whoever asks a question has not ordered it
     told: bool = False  # what failed is told already, where people look
     steps: int = 0
     links: Links = field(default_factory=Links)
@@ -83,6 +86,10 @@ def carry_on(run: PrdRun) -> Rest:
             rest = plan_resumed(run, rest)
         elif not goes_on(run):
             return rest or at_rest(run)
+        elif not run.asked and (run.questioned or only_asks(run)):
+            following = what_is_next(run.session)
+            run.left_to_another |= following.outcome == "stopped"
+            return following
         else:
             before = run.steps
             rest = phases(run, as_ordered(run), 1)
@@ -102,12 +109,22 @@ def begin(run: PrdRun) -> Rest | None:
         rest = not_again(session, run.pull)
         run.session = held_back(session, rest)
         return rest
+    if state.planned and only_asks(run):
+        run.left_to_another = True
+        return None
     late = run.host.deadline.passed()
     if late is not None:
         return late
     run.asked = True
     rest = phases(run, session, 1)
     return rest if run.steps == 0 else None
+
+
+def only_asks(run: PrdRun) -> bool:
+    """A question is answered from what is there: the run that plans what the PRD says now may be at work on it."""
+    spoken = run.inbox.spoken
+    said = heard(spoken, run.host.hub.me()) if spoken is not None and not run.asked else ()
+    return bool(said) and all(isinstance(each, Command) and each.reads for each in said)
 
 
 def plan_resumed(run: PrdRun, rest: Rest | None) -> Rest | None:

@@ -63,6 +63,9 @@ class GuardedHub:
     def dispatch(self, workflow: str, ref: str, inputs: Mapping[str, str]) -> None:
         self.hub.dispatch(workflow, ref, {name: self._clean(value) for name, value in inputs.items()})
 
+    def runs_at_work(self, workflow: str) -> frozenset[str]:
+        return self.hub.runs_at_work(workflow)
+
     # --- what carries no text of others -----------------------------------------------------------------------------
 
     def set_draft(self, pull: Pull, *, draft: bool) -> None:

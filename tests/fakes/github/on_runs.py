@@ -1,8 +1,9 @@
-"""The runs of a workflow that were asked for by a dispatch, as far as a client looks whether its own came through."""
+"""The runs of a workflow: those that a dispatch asked for, for who looks whether its own came through, and those that
+are under way."""
 
 from __future__ import annotations
 
-from fakes.github import shapes
+from fakes.github import ACTIONS_BOT, shapes
 from fakes.github.asking import PAGING, Ask, Route, found
 from fakes.github.on_actions import FOLDER
 from fakes.github.state import Dispatch
@@ -15,9 +16,11 @@ def list_runs(ask: Ask) -> Answer:
     name, query = ask.params["workflow_id"], ask.request.query
     if ask.bare.file(ask.repo.default_branch, FOLDER + name) is None:
         raise not_found()
-    if query.get("event") != "workflow_dispatch":
-        raise Violation(422, "the fake only knows runs of the event workflow_dispatch")
-    rows = [row for row in reversed(ask.repo.dispatches) if row.workflow == name]
+    at_work = query.get("status") == "in_progress"
+    if not at_work and query.get("event") != "workflow_dispatch":
+        raise Violation(422, "the fake only knows runs under way and those of the event workflow_dispatch")
+    known = [Dispatch(run, name, ask.repo.default_branch, {}, ACTIONS_BOT) for run in sorted(ask.repo.at_work)]
+    rows = [row for row in reversed(known if at_work else ask.repo.dispatches) if row.workflow == name]
     rows = [row for row in rows if row.ref == query.get("branch", row.ref)]
     page, headers = ask.paged([_run(ask, row) for row in rows])
     return found({"total_count": len(rows), "workflow_runs": page}, headers)
@@ -26,11 +29,12 @@ def list_runs(ask: Ask) -> Answer:
 def _run(ask: Ask, row: Dispatch) -> Json:
     at, repository = f"{shapes.api(ask.fake, ask.repo)}/actions", shapes.repository(ask.fake, ask.repo)
     head = ask.bare.commit(ask.bare.resolve(row.ref) or "")
+    status = "in_progress" if row.run in ask.repo.at_work else "queued"
     names = ("jobs", "logs", "cancel", "rerun", "artifacts")
     return {
         "id": row.run, "node_id": f"WR_{row.run}", "name": row.workflow, "display_title": row.workflow,
         "head_branch": row.ref, "head_sha": head.sha, "path": FOLDER + row.workflow, "run_number": row.run,
-        "run_attempt": 1, "event": "workflow_dispatch", "status": "queued", "conclusion": None, "workflow_id": 1,
+        "run_attempt": 1, "event": "workflow_dispatch", "status": status, "conclusion": None, "workflow_id": 1,
         "url": f"{at}/runs/{row.run}", "html_url": f"{shapes.html(ask.fake, ask.repo)}/actions/runs/{row.run}",
         "created_at": shapes.EPOCH, "updated_at": shapes.EPOCH, "pull_requests": [],
         "actor": shapes.user(ask.fake, row.by), "triggering_actor": shapes.user(ask.fake, row.by),

@@ -153,6 +153,7 @@ class Repository:
     checks: dict[int, CheckRun] = field(default_factory=dict)
     statuses: list[CommitStatus] = field(default_factory=list)
     dispatches: list[Dispatch] = field(default_factory=list)
+    at_work: set[int] = field(default_factory=set)  # ids of runs of the workflow
     # Commits made through the API in an App's own name: GitHub shows them as Verified.
     signed: list[str] = field(default_factory=list)
 

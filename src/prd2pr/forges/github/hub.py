@@ -167,6 +167,12 @@ class GitHubHub:
         )
         self.wire.make(call, look, lambda _: True)
 
+    def runs_at_work(self, workflow: str) -> frozenset[str]:
+        found = self.wire.find(
+            self.wire.at("actions", "workflows", workflow, "runs"), status="in_progress", per_page=100
+        )
+        return frozenset(str(each["id"]) for each in (found["workflow_runs"] if found else ()))
+
     def _newest_run(self, workflow: str) -> int:
         found = self.wire.find(
             self.wire.at("actions", "workflows", workflow, "runs"), event="workflow_dispatch", per_page=1
