@@ -255,6 +255,19 @@ def test_tests_that_hold_what_the_story_changes_are_shown(task: Task, story: Sto
     assert '<material name="tests/test_other.py">' not in text
     assert "must still pass:" not in shown(TESTER, task), "there are none"
 
+    long = {"tests/test_cart.py": "from shop.cart import Cart\n" + "# and much more\n" * 1000}
+    text = shown(TESTER, replace(changing, files={**task.files, **long}))
+    assert "must still pass:" in text
+    assert "not shown; read_file shows them" in text
+    assert "\ntests/test_cart.py\n</material>" in text
+
+
+def test_a_constant_of_the_design_has_its_type_beside_it(task: Task, design: Design) -> None:
+    symbols = (PlannedSymbol(name="shop.points.LIMIT", signature="int"), *design.symbols)
+    text = shown(TESTER, replace(task, design=design.model_copy(update={"symbols": symbols})))
+    assert "new: shop.points.LIMIT: int\n" in text
+    assert "new: shop.points.points_for(cart: Cart) -> int\n" in text
+
 
 def test_a_story_that_adds_no_names_is_tested_by_what_exists(task: Task, design: Design) -> None:
     text = shown(TESTER, replace(task, design=design.model_copy(update={"symbols": ()})))

@@ -25,7 +25,8 @@ def note_lines(notes: Iterable[LibraryNote]) -> Iterator[str]:
 
 def failure_lines(failures: Iterable[SimilarFailure]) -> Iterator[str]:
     for each in failures:
-        yield f"failure {each.id} ({flat(each.feature)}): {flat(each.approach)}. It failed: {flat(each.why_failed)}"
+        approach = flat(each.approach).rstrip(".")
+        yield f"failure {each.id} ({flat(each.feature)}): {approach}. It failed: {flat(each.why_failed)}"
         if each.lesson:
             yield f"  lesson: {flat(each.lesson)}"
 
