@@ -107,7 +107,7 @@ def test_code_that_knows_only_what_it_was_shown_is_refused_and_learns_nothing(wo
     assert "which you are not shown" in builder[0]
     assert "GRN308 error: an example that the programmer has not seen fails: criterion calc-1.c1" in builder[1]
     (refused,) = json.loads(world.show(".orch-state/prds/calc/tdd/cycles/calc-1.json"))["refused"]
-    assert refused["codes"] == ["GRN308"]
+    assert "GRN308" in refused["codes"]
 
 
 @pytest.mark.slow
