@@ -77,6 +77,16 @@ _SCOPE: tuple[FindingKind, ...] = (
         good="README.md changes when the story is built, or in a story of its own",
         hint="move it to another commit.",
     ),
+    advice(
+        "RED109",
+        "a further example of an old test passes already",
+        "A test that was there before was given more examples. Some of them fail; this one passes. It marks where the "
+        "new behaviour ends; by itself it asks for nothing that is missing. Of a new test, no example may pass.",
+        bad='@pytest.mark.parametrize("n", [4, 5])   # twice(4) is right already\ndef test_twice(n):\n    '
+        "assert twice(n) == n + n",
+        good='@pytest.mark.parametrize("n", [5, 7])\ndef test_twice(n):\n    assert twice(n) == n + n',
+        hint="keep it where it marks an edge of what the story changes; leave out what was true before.",
+    ),
 )
 
 _COLLECTION: tuple[FindingKind, ...] = (

@@ -203,6 +203,20 @@ def claimed_again(
     )
 
 
+def edge_examples(base: RunReport, head: RunReport, fresh: Iterable[str]) -> tuple[Fact, ...]:
+    """Examples that an old test was given besides one that fails, and that pass: they mark where the change ends."""
+    old = {bare_id(result.id) for result in base.results if result.outcome == "passed" and "[" in result.id}
+    wanted = set(fresh)
+    new = [result for result in head.results if result.id in wanted and "[" in result.id and bare_id(result.id) in old]
+    failing = {bare_id(result.id) for result in new if result.outcome == "failed"}
+    message = "passes already; other examples that the same test was given do not"
+    return tuple(
+        Fact(code="RED109", path=result.id.partition("::")[0], test=result.id, message=message)
+        for result in new
+        if result.outcome == "passed" and bare_id(result.id) in failing
+    )
+
+
 _UNITTEST_SETUPS = frozenset({"setUp", "asyncSetUp", "setUpClass"})
 _NO_REASON = frozenset({FailureKind.ASSERTION, FailureKind.EXPLICIT})
 

@@ -26,6 +26,7 @@ from prd2pr.core.slips import misspelt_imports
 from prd2pr.core.story_tests import (
     RedTests,
     claimed_again,
+    edge_examples,
     failing_setups,
     red_tests,
     replaced_examples,
@@ -214,6 +215,7 @@ def _red(case: _Case) -> Evidence:
             *outside_of(pair.base.testpaths, _added(pair, modules), pair.base.entries),
             *strayed(_texts(pair.head.test_texts, modules), head, tests.fresh, context.project_modules),
             *disagreements(pair.head.test_texts, tests.fresh, context.project_modules),
+            *edge_examples(base, head, tests.fresh),
             *failing_setups(_texts(pair.head.test_texts, modules), head, tests.fresh),
             *misspelt_imports(
                 _texts(pair.head.test_texts, touched),
