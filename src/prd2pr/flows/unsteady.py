@@ -8,7 +8,7 @@ from types import MappingProxyType
 from prd2pr.core.evidence import Comparison
 from prd2pr.ports import RunRequest, TestRunner
 
-TRIES = 4
+TRIES = 8  # a test that fails every other time is told from a broken one but for once in 256
 MOST = 20  # tests; where more fail, it is the step
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
