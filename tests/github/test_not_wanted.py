@@ -43,15 +43,18 @@ def test_an_issue_that_was_unlabelled_half_way_waits_until_it_is_labelled_again(
     assert len(world.phases()) > len(before)
 
 
-def test_an_issue_that_is_closed_half_way_waits(new):
+def test_an_issue_that_is_closed_half_way_waits_until_somebody_says_that_it_goes_on(new):
     world = of_an_issue(new)
     world.label(1, "prd2pr")
     world.act()
     world.close(1)
     world.pending.clear()
-    world.comment(world.pull().number, "/approve")
-    acted = world.act()
-    assert acted.outputs["outcome"] == "waiting" and "1 again; or close the pull request" in world.answers()[-1].body
+    world.tick()
+    world.act()
+    assert "1 again; or close the pull request" in world.status_comment().body
+    world.comment(world.pull().number, "/tdd next")
+    world.act()
+    assert world.phases()[-1] == "design(issue-1-1)"
 
 
 def test_a_command_under_a_labelled_issue_whose_run_was_lost_begins_it(new):

@@ -175,6 +175,8 @@ def work_on(host: Host, subject: Subject, spoken: Comment | None, *, asked: bool
     head = follow(host.git, host.remote, branch)
     pull = host.hub.pull_of(branch, host.base_branch)
     over = over_already(host, subject, head, pull)
+    if over is None and head is not None and spoken is None:  # whoever says that it goes on knows what he wants
+        over = not_wanted(host, subject)
     if over is not None:
         return left_alone(Left(host, subject, head, pull), over, spoken, asked=asked)
     inbox = Inbox(host.hub, host.clock, spoken)
@@ -342,9 +344,6 @@ def over_already(host: Host, subject: Subject, head: str | None, pull: Pull | No
         assert pull is not None, "without either, it is begun"
         reason = f"{branch} was deleted, and is not made again"
         return Ending("waiting", reason, f"restore the branch of #{pull.number}, or close it")
-    unwanted = not_wanted(host, subject)
-    if unwanted is not None:
-        return unwanted
     there = pull if pull and pull.open else None
     moved = there and (given_another_base(host, subject, head, there) or put_back(host, subject, head, there))
     return moved or by_hand(host, subject, head, there) or without_plan(host, subject, head)
