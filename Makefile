@@ -86,6 +86,11 @@ reference: $(STAMP)
 four-passes: $(STAMP)
 	@PYTHONPATH=tests $(BIN)/python -m passes.replayed_plans
 
+# Three PRDs built in the profiles full and quick from recordings; prints calls and tokens per role. Some minutes.
+.PHONY: full-profile
+full-profile: $(STAMP)
+	@PYTHONPATH=tests $(BIN)/python -m recorded_runs
+
 # A real but weak model behind the real client for a whole PRD: no gate may open. Some minutes, and 130 MB to fetch.
 .PHONY: weak-model
 weak-model: $(STAMP)

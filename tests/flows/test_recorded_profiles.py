@@ -1,7 +1,6 @@
 """A whole PRD through `full` and through `quick`, from recordings: every role's answer is kept, every step proved.
 
-The recordings in tests/recordings were made with `--record`, by the real anthropic client, against a loopback server
-that speaks the Messages API; the answers were written by hand, and the files say so.
+How the recordings were made is told in `recorded_runs.py`.
 """
 
 from __future__ import annotations
@@ -15,35 +14,18 @@ import pytest
 from prd2pr.agents.roles import ASKED, ROLES
 from prd2pr.core.judgement.record import RoleRecord
 from prd2pr.core.memory.records import KINDS
+from recorded_runs import READING_LIST, all_tokens, cost_table, ratio, replayed
 from world import World
 
-HERE = Path(__file__).parents[1] / "recordings" / "reading_list"
 PIPELINE = ".orch-state/prds/reading-list/pipeline"
 # Another strategy, a plan by one call, passes that this PRD needs nobody for; and work of the steps themselves.
 NOT_ASKED = {"fused", "planner", "decomposer_cycles", "decomposer_hints", "moderator"}
 BEFORE_SECURITY = 6 + 1  # criteria of the plan, two of them the PRD's own, and one of the Designer
 
 
-def repository() -> dict[str, str]:
-    parts = (HERE / "repository.txt").read_text(encoding="utf-8").split("---- ")[1:]
-    return dict(part.split("\n", 1) for part in parts)
-
-
-def recorded(root: Path, profile: str) -> tuple[World, Any]:
-    world = World(root, branch="prd2pr/reading-list")
-    files = repository()
-    files[".prd2pr.yml"] = files[".prd2pr.yml"].replace("profile: full", f"profile: {profile}")
-    world.write(files)
-    world.git("init", "-q", "-b", "main")
-    world.commit("start")
-    done = world.program("run", "prds/reading-list.md", "--model", f"replay:{HERE / f'{profile}.jsonl'}", "--json")
-    assert done.status == 0, done.out + done.err
-    return world, done.json
-
-
 @pytest.fixture(scope="module")
 def full(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, Any]:
-    return recorded(tmp_path_factory.mktemp("full"), "full")
+    return replayed(READING_LIST, tmp_path_factory.mktemp("full"), "full")
 
 
 def shown(world: World, path: str) -> Any:
@@ -120,14 +102,9 @@ def test_all_of_it_is_proved_again_and_shown(full: tuple[World, Any]) -> None:
 
 
 def test_quick_takes_a_quarter_of_full_at_most(full: tuple[World, Any], tmp_path: Path) -> None:
-    world, quick = recorded(tmp_path, "quick")
+    world, quick = replayed(READING_LIST, tmp_path, "quick")
     assert world.verify("main..prd2pr/reading-list").status == 0
-    spent = {name: done["spend"] for name, done in (("full", full[1]), ("quick", quick))}
-    tokens = {
-        name: spend["input_tokens"] + spend["cached_tokens"] + spend["output_tokens"] for name, spend in spent.items()
-    }
-    calls = {name: spend["calls"] for name, spend in spent.items()}
-    print(f"quick ÷ full: calls {calls['quick']} of {calls['full']}, tokens {tokens['quick']} of {tokens['full']}")
-    assert calls["quick"] * 4 <= calls["full"]
-    assert tokens["quick"] * 4 <= tokens["full"]
+    print(cost_table(READING_LIST, "quick", quick), ratio(quick, full[1]), sep="\n")
+    assert quick["spend"]["calls"] * 4 <= full[1]["spend"]["calls"]
+    assert all_tokens(quick) * 4 <= all_tokens(full[1])
     assert quick["roles"].keys() == {"planner", "fused"}

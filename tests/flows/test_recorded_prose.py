@@ -1,13 +1,12 @@
 """A PRD in prose with twelve requirements through the whole profile `full`, and through `quick`, from recordings.
 
-Recorded as those of `test_recorded_profiles.py`: by the real anthropic client over loopback, the answers by hand. What
-stays open is named: one requirement contradicts another, and nobody builds it before a person has said which holds.
+How the recordings were made is told in `recorded_runs.py`. What stays open is named: one requirement contradicts
+another, and nobody builds it before a person has said which holds.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,34 +15,17 @@ import pytest
 from prd2pr.agents.roles import ROLES
 from prd2pr.core.graph import find_cycle
 from prd2pr.core.judgement.record import RoleRecord
+from recorded_runs import STOCK, all_tokens, cost_table, ratio, replayed
 from world import World
 
 pytestmark = pytest.mark.slow
 
-HERE = Path(__file__).parents[1]
-SHOP = HERE.parent / "templates" / "demo" / "repo"
 OPEN = "R-0d7d83"  # a reservation lapses after thirty minutes; the last sentence says that it never does
-
-
-def recorded(root: Path, profile: str) -> tuple[World, Any]:
-    world = World(root, branch="prd2pr/stock")
-    shutil.copytree(SHOP, world.repo, ignore=shutil.ignore_patterns("prds", "__pycache__"))
-    world.write({".prd2pr.yml": f"profile: {profile}\n", "prds/stock.md": (HERE / "passes/prds/stock.md").read_text()})
-    world.git("init", "-q", "-b", "main")
-    world.commit("start")
-    model = f"replay:{HERE / 'recordings' / 'stock' / f'{profile}.jsonl'}"
-    done = world.program("run", "prds/stock.md", "--model", model, "--json")
-    assert done.status == 0, done.out + done.err
-    return world, done.json
 
 
 @pytest.fixture(scope="module")
 def full(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, Any]:
-    return recorded(tmp_path_factory.mktemp("full"), "full")
-
-
-def tokens(done: Any) -> int:
-    return sum(done["spend"][name] for name in ("input_tokens", "cached_tokens", "output_tokens"))
+    return replayed(STOCK, tmp_path_factory.mktemp("full"), "full")
 
 
 def test_all_of_it_is_built_and_proved(full: tuple[World, Any]) -> None:
@@ -58,8 +40,7 @@ def test_all_of_it_is_built_and_proved(full: tuple[World, Any]) -> None:
     assert find_cycle({story["id"]: story["depends_on"] for story in backlog["stories"]}) == ()
     verified = world.verify("main..prd2pr/stock", "--json")
     assert verified.json["total"] == {"commits": 37, "steps": 37, "proved": 37, "unproven": 0}
-    for role, cost in done["roles"].items():
-        print(f"{role:<20} {cost['calls']:>3} calls {cost['input_tokens'] + cost['cached_tokens']:>7} read")
+    print(cost_table(STOCK, "full", done))
 
 
 def test_every_answer_is_of_its_roles_form(full: tuple[World, Any]) -> None:
@@ -79,9 +60,8 @@ def test_what_security_required_of_a_full_story_is_a_story_and_tested(full: tupl
 
 
 def test_quick_takes_a_quarter_of_full_at_most(full: tuple[World, Any], tmp_path: Path) -> None:
-    world, quick = recorded(tmp_path, "quick")
+    world, quick = replayed(STOCK, tmp_path, "quick")
     assert world.verify("main..prd2pr/stock").status == 0
-    print(f"quick ÷ full: calls {quick['spend']['calls']} of {full[1]['spend']['calls']}, "
-          f"tokens {tokens(quick)} of {tokens(full[1])}")  # fmt: skip
+    print(cost_table(STOCK, "quick", quick), ratio(quick, full[1]), sep="\n")
     assert quick["spend"]["calls"] * 4 <= full[1]["spend"]["calls"]
-    assert tokens(quick) * 4 <= tokens(full[1])
+    assert all_tokens(quick) * 4 <= all_tokens(full[1])
