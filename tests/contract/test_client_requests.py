@@ -74,6 +74,7 @@ def use_all(hub: Listened, sha: str) -> None:
         hub.check(Check("calc-1/red", "prd2pr / red(calc-1)", sha, "success", title, "1 of 1", notes))
     assert [row.name for row in hub.check_results(sha)] == ["prd2pr / red(calc-1)"]
     hub.dispatch("prd2pr.yml", "main", {"prd": "calc"})
+    assert hub.runs_at_work("prd2pr.yml") == frozenset()
 
 
 def _issues(hub: Listened) -> None:
