@@ -17,6 +17,7 @@ from prd2pr.core.memory.records import KINDS
 from recorded_runs import READING_LIST, all_tokens, cost_table, ratio, replayed
 from world import World
 
+pytestmark = pytest.mark.xdist_group("reading list")  # its replay serves all of them
 PIPELINE = ".orch-state/prds/reading-list/pipeline"
 # Another strategy, a plan by one call, passes that this PRD needs nobody for; and work of the steps themselves.
 NOT_ASKED = {"fused", "planner", "decomposer_cycles", "decomposer_hints", "moderator"}
