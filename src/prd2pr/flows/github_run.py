@@ -57,7 +57,6 @@ from prd2pr.flows.subjects import (
     Unreadable,
     file_subject,
     subjects_of,
-    why_not_wanted,
     with_id,
 )
 from prd2pr.flows.unheeded import answer_spoken, last_refused, looked_up
@@ -175,8 +174,6 @@ def work_on(host: Host, subject: Subject, spoken: Comment | None, *, asked: bool
     head = follow(host.git, host.remote, branch)
     pull = host.hub.pull_of(branch, host.base_branch)
     over = over_already(host, subject, head, pull)
-    if over is None and head is not None and spoken is None:  # whoever says that it goes on knows what he wants
-        over = not_wanted(host, subject)
     if over is not None:
         return left_alone(Left(host, subject, head, pull), over, spoken, asked=asked)
     inbox = Inbox(host.hub, host.clock, spoken)
@@ -358,20 +355,6 @@ def given_another_base(host: Host, subject: Subject, head: str, pull: Pull) -> E
         return None
     reason = f"#{pull.number} goes into {pull.base} since somebody changed its base, and was begun for {begun_for}"
     return Ending("waiting", reason, f"give #{pull.number} the base {begun_for} again, or close it")
-
-
-def not_wanted(host: Host, subject: Subject) -> Ending | None:
-    """An issue whose label was taken away, or that was closed, half-way: somebody does not want it any more.
-
-    One that `/epic` began never had the label.
-    """
-    issue = host.hub.issue(subject.issue) if subject.issue is not None else None
-    reason = why_not_wanted(host, issue) if issue is not None else ""
-    label = host.config.labels.trigger
-    if issue is None or not reason or (issue.open and host.hub.label_given(issue.number, label) is None):
-        return None
-    remedy = f"give #{issue.number} the label `{label}`" if issue.open else f"open #{issue.number} again"
-    return Ending("waiting", f"{reason} (#{issue.number})", f"To go on, {remedy}; or close the pull request.")
 
 
 def by_hand(host: Host, subject: Subject, head: str, pull: Pull | None) -> Ending | None:
