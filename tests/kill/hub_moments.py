@@ -97,6 +97,7 @@ def world_at(moment: Moment, like: GitHubWorld, root: Path) -> Iterator[GitHubWo
     world = GitHubWorld(root, answers_of_model=like.answers_of_model, name=like.name, branch=like.branch)
     world.fake.state = pickle.loads(moment.state)
     world.repo = world.runner.repository = world.fake.repo(like.name)
+    world.repo.at_work.clear()  # the run that was killed is not under way any more, and GitHub knows that
     world.token = like.token
     shutil.rmtree(world.bare.path)
     shutil.copytree(like.bare.path, world.bare.path)
