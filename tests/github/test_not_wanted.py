@@ -25,6 +25,42 @@ def of_an_issue(new):
     return world
 
 
+def test_an_issue_that_was_unlabelled_half_way_waits_until_it_is_labelled_again(new):
+    world = of_an_issue(new)
+    world.label(1, "prd2pr")
+    world.act()
+    world.comment(world.pull().number, "/approve")
+    world.act(env={"PRD2PR_MAX_MINUTES": "0.001"})  # one phase, then its time was up
+    world.unlabel(1, "prd2pr")
+    world.pending.clear()
+    before = world.phases()
+    world.tick()
+    acted = world.act()
+    assert world.phases() == before and acted.status == 0, acted.output
+    assert "The label `prd2pr` was taken away meanwhile" in world.status_comment().body
+    world.label(1, "prd2pr")
+    world.act(env={"PRD2PR_MAX_MINUTES": "0.001"})
+    assert len(world.phases()) > len(before)
+
+
+def test_an_issue_that_is_closed_half_way_waits_until_somebody_says_that_it_goes_on(new):
+    world = of_an_issue(new)
+    world.label(1, "prd2pr")
+    world.act()
+    world.comment(world.pull().number, "/approve")
+    world.act(env={"PRD2PR_MAX_MINUTES": "0.001"})  # one phase, then its time was up
+    world.close(1)
+    world.pending.clear()
+    before = world.phases()
+    world.tick()
+    world.act()
+    assert "1 again; or close the pull request" in world.status_comment().body
+    assert world.phases() == before
+    world.comment(world.pull().number, "/tdd next")
+    world.act()
+    assert len(world.phases()) > len(before)
+
+
 def test_a_command_under_a_labelled_issue_whose_run_was_lost_begins_it(new):
     world = of_an_issue(new)
     world.label(1, "prd2pr")

@@ -32,6 +32,7 @@ from prd2pr.flows.prd_run import (
     PrdRun,
     carry_on,
     ending_of,
+    is_ordered,
     proved_as_it_is,
     reason_of,
     status_of,
@@ -57,6 +58,7 @@ from prd2pr.flows.subjects import (
     Unreadable,
     file_subject,
     subjects_of,
+    why_not_wanted,
     with_id,
 )
 from prd2pr.flows.unheeded import answer_spoken, last_refused, looked_up
@@ -185,14 +187,16 @@ def work_on(host: Host, subject: Subject, spoken: Comment | None, *, asked: bool
     run = PrdRun(host, session, inbox, None if pull and pull.merged else pull, asked=asked)
     run.session = session = replace(session, waits_for_money=lambda: not run.asked and waits_for_money(run))
     run.blocked_before = pull is not None and host.config.labels.blocked in pull.labels
+    run.unwanted = not_wanted(host, subject) if head is not None else None
     try:
         if session.rewritten is not None:
             return built_on_nothing(run, session.rewritten)
         rest = carry_on(run)
         settle_up(session)
-        if run.left_to_another and not run.asked and left_to_another(run, subject):
-            return ending_of(run, rest)
-        if proved_as_it_is(run):
+        if run.unwanted is not None and is_ordered(run):
+            return left_alone(Left(host, subject, head, pull), run.unwanted, None, asked=asked)
+        elsewhere = run.left_to_another and not run.asked and left_to_another(run, subject)
+        if elsewhere or proved_as_it_is(run):
             return ending_of(run, rest)
         tell(run, rest)
         answer_repeated(run, rest)
@@ -355,6 +359,20 @@ def given_another_base(host: Host, subject: Subject, head: str, pull: Pull) -> E
         return None
     reason = f"#{pull.number} goes into {pull.base} since somebody changed its base, and was begun for {begun_for}"
     return Ending("waiting", reason, f"give #{pull.number} the base {begun_for} again, or close it")
+
+
+def not_wanted(host: Host, subject: Subject) -> Ending | None:
+    """An issue whose label was taken away, or that was closed, half-way: somebody does not want it any more.
+
+    One that `/epic` began never had the label.
+    """
+    issue = host.hub.issue(subject.issue) if subject.issue is not None else None
+    reason = why_not_wanted(host, issue) if issue is not None else ""
+    label = host.config.labels.trigger
+    if issue is None or not reason or (issue.open and host.hub.label_given(issue.number, label) is None):
+        return None
+    remedy = f"give #{issue.number} the label `{label}`" if issue.open else f"open #{issue.number} again"
+    return Ending("waiting", f"{reason} (#{issue.number})", f"To go on, {remedy}; or close the pull request.")
 
 
 def by_hand(host: Host, subject: Subject, head: str, pull: Pull | None) -> Ending | None:

@@ -66,6 +66,7 @@ class PrdRun:
     held: dict[str, frozenset[str]] = field(default_factory=dict)  # of a head: merges of the base that the suite stands
     tracking: int | None = None  # the tracking issue's number; None: not looked for yet
     opened: bool = False  # the pull request, by this run
+    unwanted: Ending | None = None  # why nothing is built by itself any more; a person's order lifts it
 
 
 def carry_on(run: PrdRun) -> Rest:
@@ -168,9 +169,13 @@ def ask_again(run: PrdRun) -> None:
 
 
 def goes_on(run: PrdRun) -> bool:
-    if run.session.outdated is not None:
+    if run.session.outdated is not None or run.unwanted is not None:
         return False
-    return (status_of(run).order == "run" or unasked(run)) and (run.asked or not waits_for_money(run))
+    return is_ordered(run) and (run.asked or not waits_for_money(run))
+
+
+def is_ordered(run: PrdRun) -> bool:
+    return status_of(run).order == "run" or unasked(run)
 
 
 def waits_for_money(run: PrdRun) -> bool:
@@ -209,7 +214,7 @@ def carry_out(run: PrdRun, taken: Taken, rest: Rest | None) -> Rest | None:
         if taken.ordered.command.reads:
             run.questioned = True
         else:
-            run.asked = True
+            run.asked, run.unwanted = True, None
             plan_again(run)
         return obeyed_to(run, taken, rest)
     except BranchMoved:
