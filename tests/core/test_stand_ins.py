@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from prd2pr.core.evidence import Failure, FailureKind, TestResult
-from prd2pr.core.stand_ins import COPIES, KINDS, SUPPORT, indifferent, masked, stand_ins
+from prd2pr.core.stand_ins import COPIES, FIRST, KINDS, REST, SUPPORT, indifferent, masked, stand_ins, undecided
 from prd2pr.runners import standing_in
 
 OWN = frozenset({"shop"})
@@ -73,6 +73,44 @@ def test_who_passes_with_every_number_is_told():
 
 def test_who_passes_with_some_numbers_is_not():
     assert not told(lambda way: "passed" if way in KINDS["number"][:-1] else "failed")
+
+
+def test_the_first_answers_and_the_rest_are_all_of_them():
+    assert sorted((*FIRST, *REST)) == list(range(COPIES))
+    assert all(len(set(FIRST) & set(ways)) == 1 for ways in KINDS.values())
+
+
+def asked_further(*failures: Failure | None) -> bool:
+    """Whether a test is, that ended so with the first answers; passed, where it did not fail."""
+    made = stand_ins({"tests/test_x.py": TEST}, {}, OWN, (), "", ways=FIRST)
+    results = [
+        TestResult(id=f"{copy}::test_earn", outcome="failed" if failure else "passed", failure=failure)
+        for copy, failure in zip(made.copies, failures, strict=True)
+    ]
+    test = "tests/test_x.py::test_earn"
+    return undecided(frozenset({test}), made.copies, results, lambda _: "") == {test}
+
+
+NO = Failure(kind=FailureKind.ASSERTION, stage="call", exception="AssertionError")
+NO_NAME = Failure(kind=FailureKind.MISSING_SYMBOL, stage="call", exception="NameError")
+
+
+def test_only_who_may_still_be_told_of_is_asked_with_the_other_answers():
+    assert not asked_further(NO, NO, NO, NO)
+    assert asked_further(NO, NO, None, NO)
+    assert asked_further(NO_NAME, NO_NAME, NO_NAME, NO_NAME)
+    assert not asked_further(NO_NAME, NO_NAME, NO, NO_NAME)
+
+
+def test_a_table_passes_with_an_answer_where_all_its_rows_do():
+    made = stand_ins({"tests/test_x.py": TEST}, {}, OWN, (), "", ways=FIRST)
+    test, rows = "tests/test_x.py::test_earn", ("passed", "failed")
+    results = [
+        TestResult(id=f"{copy}::test_earn[{row}]", outcome=row, failure=None if row == "passed" else NO)
+        for copy in made.copies
+        for row in rows
+    ]
+    assert undecided(frozenset({test}), made.copies, results, lambda _: "") == frozenset()
 
 
 def test_two_calls_against_each_other_are_told_more_gently():

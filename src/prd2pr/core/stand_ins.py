@@ -2,7 +2,8 @@
 
 A test that fails only because a name is missing has shown nothing of its assertions. So the missing names are given
 something that answers every call, once with this value and once with that one. A test that passes with every number,
-every text, every list … asks for nothing. What is written here are the files of such a trial, and what follows from it.
+every text, every list … asks for nothing; so one that fails with the first of each need not be asked further. What is
+written here are the files of such a trial, and what follows from it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ KINDS: dict[str, tuple[int, ...]] = {
     "dictionary": (9, 10, 11),
 }
 COPIES = sum(map(len, KINDS.values()))
+# One answer of each kind, with which most tests fail: only the others are asked about the rest.
+FIRST = tuple(ways[0] for ways in KINDS.values())
+REST = tuple(way for ways in KINDS.values() for way in ways[1:])
 
 _FALLBACK = f"""
 
@@ -37,22 +41,34 @@ def __getattr__(name):
 """
 
 
+Copies = Mapping[str, tuple[str, int]]  # a copy's path -> the test file, and which answers it gets
+
+
 @dataclass(frozen=True)
 class StandIns:
     files: Mapping[str, str]  # path -> text, to be put into the tree
-    copies: Mapping[str, tuple[str, int]]  # a copy's path -> the test file, and which answers it gets
+    copies: Copies
 
 
 def stand_ins(
-    tests: Mapping[str, str], sources: Mapping[str, str], own: frozenset[str], missing: Iterable[str], support: str
+    tests: Mapping[str, str],
+    sources: Mapping[str, str],
+    own: frozenset[str],
+    missing: Iterable[str],
+    support: str,
+    *,
+    ways: Iterable[int] = range(COPIES),
 ) -> StandIns:
-    """`own`: top-level names that are the project's, there or not. `missing`: dotted names that tests failed for."""
+    """`own`: top-level names that are the project's, there or not. `missing`: dotted names that tests failed for.
+
+    `ways`: the answers, one copy of each test file for each.
+    """
     wanted = sorted({name for text in tests.values() for name in _imported(text, own)})
     files = _modules(wanted, sources)
     _methods(files, sources, missing)
     raised = sorted({name for text in tests.values() for name in _raised(text)})
     files[f"{SUPPORT}.py"] = support + f"\n\nRAISED = frozenset({raised!r})\n"
-    copies = {_copy(path, way): (path, way) for path in tests for way in range(COPIES)}
+    copies = {_copy(path, way): (path, way) for path in tests for way in ways}
     return StandIns({**files, **{copy: tests[path] for copy, (path, _) in copies.items()}}, copies)
 
 
@@ -132,21 +148,22 @@ def _raised(text: str) -> Iterator[str]:
 # --- what follows -----------------------------------------------------------------------------------------------------
 
 
+def undecided(
+    asked: frozenset[str], copies: Copies, results: Iterable[TestResult], not_ours: Callable[[str], str]
+) -> frozenset[str]:
+    """Of which the first answers have not told enough: with one of them the test passes, or with all it breaks for a
+    reason of its own. Whatever other answers do to the rest, neither `indifferent` nor `masked` would tell of them."""
+    seen = tuple(results)
+    passed = _passed(copies, {result.id: result.outcome for result in seen})
+    broken = _broken(copies, seen, not_ours)
+    return frozenset(test for test in asked if any(passed.get(test, {}).values()) or test in broken)
+
+
 def indifferent(
-    tests: Mapping[str, str],
-    asked: frozenset[str],
-    copies: Mapping[str, tuple[str, int]],
-    outcomes: Mapping[str, str],
-    own: frozenset[str],
+    tests: Mapping[str, str], asked: frozenset[str], copies: Copies, outcomes: Mapping[str, str], own: frozenset[str]
 ) -> tuple[Fact, ...]:
     """`asked`: tests without parameters that failed for a missing name. `outcomes`: of the copies' tests."""
-    passed: dict[str, dict[int, bool]] = {}
-    for test, outcome in outcomes.items():
-        path, _, name = test.partition("::")
-        if path in copies:
-            original, way = copies[path]
-            ways = passed.setdefault(bare_id(f"{original}::{name}"), {})
-            ways[way] = ways.get(way, True) and outcome == "passed"
+    passed = _passed(copies, outcomes)
     found = []
     for path, text in sorted(tests.items()):
         module = parse_tests(path, text)
@@ -157,10 +174,22 @@ def indifferent(
     return tuple(found)
 
 
+def _passed(copies: Copies, outcomes: Mapping[str, str]) -> dict[str, dict[int, bool]]:
+    """Test, without parameters -> with which answers it passes, all rows of its table."""
+    passed: dict[str, dict[int, bool]] = {}
+    for test, outcome in outcomes.items():
+        path, _, name = test.partition("::")
+        if path in copies:
+            original, way = copies[path]
+            ways = passed.setdefault(bare_id(f"{original}::{name}"), {})
+            ways[way] = ways.get(way, True) and outcome == "passed"
+    return passed
+
+
 def masked(
     tests: Mapping[str, str],
     asked: frozenset[str],
-    copies: Mapping[str, tuple[str, int]],
+    copies: Copies,
     results: Iterable[TestResult],
     not_ours: Callable[[str], str],
 ) -> tuple[Fact, ...]:
@@ -168,25 +197,35 @@ def masked(
 
     What the missing name has hidden: with whatever stands in for it, the test breaks for a reason of its own.
     """
-    reasons: dict[str, list[tuple[str, str] | None]] = {}
-    for result in results:
-        path, _, name = result.id.partition("::")
-        if path in copies:
-            test = bare_id(f"{copies[path][0]}::{name}")
-            reasons.setdefault(test, []).append(_own_fault(result, not_ours))
+    broken = _broken(copies, results, not_ours)
     lines = {
         test.id: test.node.lineno
         for path, text in tests.items()
         if (module := parse_tests(path, text))
         for test in module.tests
     }
-    found = []
-    for test in sorted(asked & reasons.keys()):
-        first = reasons[test][0]
-        if first and all(reason and reason[0] == first[0] for reason in reasons[test]):
-            path = test.partition("::")[0]
-            found.append(Fact(code=first[0], path=path, line=lines.get(test, 0), test=test, message=first[1]))
-    return tuple(found)
+    return tuple(
+        Fact(code=code, path=test.partition("::")[0], line=lines.get(test, 0), test=test, message=message)
+        for test, (code, message) in sorted(broken.items())
+        if test in asked
+    )
+
+
+def _broken(
+    copies: Copies, results: Iterable[TestResult], not_ours: Callable[[str], str]
+) -> dict[str, tuple[str, str]]:
+    """Tests that break each time for the same reason of their own: code and words."""
+    reasons: dict[str, list[tuple[str, str] | None]] = {}
+    for result in results:
+        path, _, name = result.id.partition("::")
+        if path in copies:
+            test = bare_id(f"{copies[path][0]}::{name}")
+            reasons.setdefault(test, []).append(_own_fault(result, not_ours))
+    return {
+        test: told[0]
+        for test, told in reasons.items()
+        if told[0] and all(reason and reason[0] == told[0][0] for reason in told)
+    }
 
 
 def _own_fault(result: TestResult, not_ours: Callable[[str], str]) -> tuple[str, str] | None:

@@ -59,10 +59,9 @@ from prd2pr.flows.shadows import shadowing_modules
 from prd2pr.flows.stand_ins import indifferent_facts
 from prd2pr.flows.story_context import NO_DOCS, DocsRendered, StoryContext
 from prd2pr.flows.unsteady import without_unsteady
-from prd2pr.ports import RunRequest, TestRunner
+from prd2pr.ports import OTHER_SEED, RunRequest, TestRunner
 from prd2pr.repo.git import Git
 
-REPEAT_SEED = 1
 COULD_NOT_START = 4  # pytest's exit status: a broken configuration, a missing plugin, a conftest that fails
 
 
@@ -185,7 +184,7 @@ def _red(case: _Case) -> Evidence:
     pair, base = case.pair, case.base_report
     touched = [change.path for change in pair.changed(*LOCKED_KINDS)]
     modules = [path for path in touched if is_test_module(path)]
-    head = case.head_report(_parents(modules), followed_by=(REPEAT_SEED,))
+    head = case.head_report(_parents(modules), followed_by=(OTHER_SEED,))
     before, after = pair.base.test_texts, pair.head.test_texts
     moved = leaning_tests(before, after, changed_samples(pair))
     tests = red_tests(_texts(before, modules), _texts(after, modules), base, head, moved)
@@ -241,7 +240,7 @@ def _red(case: _Case) -> Evidence:
 def _repeat(case: _Case, tests: RedTests) -> RunReport:
     """The story's files once more, in another order and with another hash seed."""
     paths = tuple(sorted({test.partition("::")[0] for test in tests.all}))
-    request = RunRequest(case.pair.head.tree, paths=paths, order="reversed", hash_seed=REPEAT_SEED)
+    request = RunRequest(case.pair.head.tree, paths=paths, order="reversed", hash_seed=OTHER_SEED)
     return case.gathering.runner.run(request)
 
 

@@ -2,19 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from prd2pr.core.evidence import Fact, FailureKind, RunReport
 from prd2pr.core.gates.reason import not_ours
 from prd2pr.core.runs import bare_id
-from prd2pr.core.stand_ins import indifferent, masked, stand_ins
+from prd2pr.core.stand_ins import FIRST, REST, StandIns, indifferent, masked, stand_ins, undecided
 from prd2pr.flows.codebase import Pair
-from prd2pr.ports import RunRequest, TestRunner
+from prd2pr.ports import OTHER_SEED, RunRequest, TestRunner
 from prd2pr.runners import standing_in
 
-MOST_SECONDS = 5.0  # that the new tests took by themselves: each is run a dozen times here
+MOST_SECONDS = 5.0  # that the new tests took by themselves: each is run up to a dozen times here
 MOST_TESTS = 400
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """What the tests are asked with, whichever answers they get."""
+
+    runner: TestRunner
+    pair: Pair
+    texts: Mapping[str, str]  # of the test files
+    own: frozenset[str]  # top-level names that are the project's, there or not
+    missing: tuple[str, ...]
+
+    def run(self, tests: frozenset[str], ways: Iterable[int]) -> tuple[StandIns, RunReport]:
+        """The files of some tests."""
+        head, wanted = self.pair.head, _files(tests)
+        support = Path(standing_in.__file__).read_text(encoding="utf-8")
+        made = stand_ins(self.texts, head.source_texts, self.own, self.missing, support, ways=ways)
+        tree = head.git.edit_tree(head.tree, {path: text.encode() for path, text in made.files.items()})
+        request = RunRequest(
+            tree,
+            paths=tuple(sorted(copy for copy, (path, _) in made.copies.items() if path in wanted)),
+            hash_seed=OTHER_SEED,  # a process with it is ready by now, for the run that repeats RED
+            followed_by=(OTHER_SEED,),
+        )
+        return made, self.runner.run(request)
 
 
 def indifferent_facts(
@@ -27,22 +54,28 @@ def indifferent_facts(
     wanted = [result for result in head.results if result.id in set(fresh) and is_missing(result.failure)]
     if not wanted or len(wanted) > MOST_TESTS or sum(result.seconds for result in wanted) > MOST_SECONDS:
         return ()
-    missing = [result.failure.missing for result in wanted if result.failure]
-    asked = frozenset(bare_id(result.id) for result in wanted)
-    texts = {
-        path: text for path, text in pair.head.test_texts.items() if any(test.startswith(f"{path}::") for test in asked)
-    }
+    missing = tuple(result.failure.missing for result in wanted if result.failure)
     own = pair.head.top_level | {name.partition(".")[0] for name in (*missing, *planned)}
-    support = Path(standing_in.__file__).read_text(encoding="utf-8")
-    trial = stand_ins(texts, pair.head.source_texts, own, missing, support)
-    tree = pair.head.git.edit_tree(pair.head.tree, {path: text.encode() for path, text in trial.files.items()})
-    report = runner.run(RunRequest(tree, paths=tuple(sorted(trial.copies))))
-    if not report.honest:
+    foreign = partial(not_ours, own=own, flat=pair.head.flat)
+    asked = frozenset(bare_id(result.id) for result in wanted)
+    texts = {path: text for path, text in pair.head.test_texts.items() if path in _files(asked)}
+    trial = _Trial(runner, pair, texts, own, missing)
+    made, first = trial.run(asked, FIRST)
+    open_ones = undecided(asked, made.copies, first.results, foreign)
+    if not first.honest or not open_ones:
         return ()
+    more, rest = trial.run(open_ones, REST)
+    if not rest.honest:
+        return ()
+    copies, results = {**made.copies, **more.copies}, (*first.results, *rest.results)
     return (
-        *indifferent(texts, asked, trial.copies, {result.id: result.outcome for result in report.results}, own),
-        *masked(texts, asked, trial.copies, report.results, partial(not_ours, own=own, flat=pair.head.flat)),
+        *indifferent(texts, open_ones, copies, {result.id: result.outcome for result in results}, own),
+        *masked(texts, open_ones, copies, results, foreign),
     )
+
+
+def _files(tests: Iterable[str]) -> set[str]:
+    return {test.partition("::")[0] for test in tests}
 
 
 def is_missing(failure: object) -> bool:
