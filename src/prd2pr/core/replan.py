@@ -8,11 +8,11 @@ branch has that no such answer could have made of it; the flow uses the first tw
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from prd2pr.core.advance import happened, settled
+from prd2pr.core.backlog_ids import last_number
 from prd2pr.core.graph import working_order
 from prd2pr.core.plan import (
     PlanDraft,
@@ -189,7 +189,7 @@ def new_stories(prd: Prd, backlog: Backlog, change: PlanChange, answer: PlanDraf
     ids = {**{name: name for name in before}, **{key: key for key in drafts if key in again}}
     for key in order:
         if key not in again:
-            ids[key] = f"{prd.id}-{last_number(prd, ids.values()) + 1}"
+            ids[key] = f"{prd.id}-{last_number(prd.id, ids.values()) + 1}"
     epics = epic_ids(prd, backlog, answer)
     made = {key: story_of(prd, drafts[key], ids, epics) for key in order}
     kept_status = {key: before[key].status for key in made if key in again}
@@ -199,14 +199,9 @@ def new_stories(prd: Prd, backlog: Backlog, change: PlanChange, answer: PlanDraf
     }
 
 
-def last_number(prd: Prd, names: Iterable[str]) -> int:
-    numbered = re.compile(rf"{re.escape(prd.id)}-([0-9]+)")
-    return max((int(found[1]) for name in names if (found := numbered.fullmatch(name))), default=0)
-
-
 def epic_ids(prd: Prd, backlog: Backlog, answer: PlanDraft) -> dict[str, str]:
     there = [epic.id for epic in backlog.epics]
-    last = last_number(prd, (name.replace(f"{prd.id}-e", f"{prd.id}-", 1) for name in there))
+    last = last_number(prd.id, (name.replace(f"{prd.id}-e", f"{prd.id}-", 1) for name in there))
     fresh = {epic.key: f"{prd.id}-e{last + n}" for n, epic in enumerate(answer.epics, start=1)}
     return {**{name: name for name in there}, **fresh}
 
@@ -262,9 +257,9 @@ def wrong_with(prd: Prd, before: Backlog, change: PlanChange, after: Backlog) ->
 
 def wrong_new_ones(prd: Prd, before: Backlog, after: Backlog) -> Iterator[str]:
     old = {story.id for story in before.stories}
-    last = last_number(prd, old)
+    last = last_number(prd.id, old)
     for story in after.stories:
-        if story.id not in old and (story.status != "backlog" or last_number(prd, [story.id]) <= last):
+        if story.id not in old and (story.status != "backlog" or last_number(prd.id, [story.id]) <= last):
             yield f"{story.id} is new, and a new story has a new number and begins in the backlog"
 
 

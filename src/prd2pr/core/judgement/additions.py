@@ -5,12 +5,12 @@ A story takes five; what is more, and what a story that asks for no tests is to 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from pydantic import Field
 
+from prd2pr.core.backlog_ids import next_number
 from prd2pr.core.plan import PlanLimits
 from prd2pr.core.records import UNTESTED_KINDS, Backlog, Criterion, Prd, Record, Story
 
@@ -33,13 +33,13 @@ def with_criteria(prd: Prd, backlog: Backlog, wanted: Iterable[Wanted], *, aspec
     for each in wanted:
         by_story.setdefault(each.story, []).append(each.criterion)
     stories: list[Story] = []
-    number = last_number(prd, backlog)
+    number = next_number(prd.id, backlog)
     for story in backlog.stories:
         fitting, left = divided(story, by_story.get(story.id, []))
         stories.append(with_more(story, fitting))
         if left:
-            number += 1
             stories.append(following(prd, story, left, number, aspect))
+            number += 1
     return backlog.model_copy(update={"stories": tuple(stories)})
 
 
@@ -83,11 +83,6 @@ def numbered(story: str, criteria: Sequence[CriterionAnswer], first: int) -> tup
         Criterion(id=f"{story}.c{n}", text=flat(each.text), example=each.example)
         for n, each in enumerate(criteria, start=first)
     )
-
-
-def last_number(prd: Prd, backlog: Backlog) -> int:
-    numbers = (re.fullmatch(rf"{re.escape(prd.id)}-(\d+)", story.id) for story in backlog.stories)
-    return max((int(found[1]) for found in numbers if found), default=0)
 
 
 def flat(text: str) -> str:
