@@ -133,6 +133,39 @@ def test_a_decision_that_stands_can_reject(full: World) -> None:
     assert "reject, since a decision that stands rules it out: old-1.4.d1: FR-1 adds" in stopped.err
 
 
+UNKNOWNS = [
+    {"question": f"Does {what} work?", "why": "the plan hangs on it", "needs_experiment": True}
+    for what in ("adding", "doubling")
+]
+
+
+def tried_out(result: str) -> Blocks:
+    tests = "tests/tdd/calc/test_spike.py"
+    content = "def test_it():\n    assert 1 + 1 == 2\n"
+    return [
+        use("write_file", path=tests, content=content),
+        submit(approach="A test.", result=result, viable=True, lessons=""),
+    ]
+
+
+def test_of_two_experiments_only_the_one_that_failed_is_made_again(full: World) -> None:
+    full.answers["calc/plan/research/1/1"] = say({**RESEARCH, "unknowns": UNKNOWNS})
+    full.answers["calc/plan/spike/2/1"] = tried_out("Doubling works.")
+    tasks = full.answers.pop("calc/plan-tasks-cycle-1/decomposer_tasks/1/1")
+    stopped = full.next()
+    assert stopped.status == 1
+    assert "Spike 1 is left out" in stopped.out
+    del full.answers["calc/plan/spike/2/1"]
+    full.answers["calc/plan/spike/1/1"] = tried_out("Adding works.")
+    full.answers["calc/plan-tasks-cycle-1/decomposer_tasks/1/1"] = tasks
+    planned = full.next()
+    assert planned.status == 0, planned.out + planned.err
+    spikes = record(full, "spike")["output"]["spikes"]
+    assert [each["result"] for each in spikes] == ["Doubling works.", "Adding works."]
+    assert len({each["branch"] for each in spikes}) == 2
+    assert full.verify().status == 0
+
+
 # --- after the plan ---------------------------------------------------------------------------------------------------
 
 RISK = {

@@ -22,11 +22,15 @@ MOST_BRANCHES = 20
 
 
 def try_out(session: Session, head: str, code_tree: str, questions: Sequence[Unknown]) -> None:
-    """What was tried before a kill is not tried again. An experiment that fails to be one is told and left out."""
+    """What was tried before a kill is not tried again. An experiment that fails to be one is told and left out, and the
+    next run tries it."""
     before = last_kept(session, head, session.prd.id, SPIKE.name)
     done: list[dict[str, Any]] = list(before.output["spikes"]) if before else []
     spend = before.spend if before else Spend()
-    for n, unknown in enumerate(questions[len(done) :], start=len(done) + 1):
+    tried = {each["question"] for each in done}
+    for n, unknown in enumerate(questions, start=1):
+        if unknown.question in tried:
+            continue
         started = session.clock.monotonic()
         try:
             work = do_work(session, assignment(session, head, code_tree, unknown, n))
