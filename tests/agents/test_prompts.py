@@ -300,9 +300,13 @@ def test_memory_reaches_who_builds_and_only_where_there_is_any(task: Task) -> No
     assert "count in cents" not in shown(TESTER, replace(task, memory=MEMORY))
 
 
-def test_without_a_design_names_follow_the_plan(task: Task) -> None:
-    assert "There is no design" in shown(FUSED, replace(task, design=None))
-    assert "There is no design" not in shown(FUSED, task)
+def test_without_a_design_nobody_is_told_of_one(task: Task) -> None:
+    """As in the profile `quick`, where the builder mends what a fused answer left."""
+    for role in (FUSED, BUILDER):
+        assert "There is no design" in shown(role, replace(task, design=None))
+        assert "There is no design" not in shown(role, task)
+    assert "The design adds no names" not in shown(BUILDER, replace(task, design=None))
+    assert "exactly as the story plans them" in shown(TESTER, replace(task, design=None))
 
 
 # --- size and order ---------------------------------------------------------------------------------------------------

@@ -50,6 +50,11 @@ def test_texts_hold_what_may_name_code() -> None:
     assert design_text(design).split() == ["A", "B(C)", "D"]
 
 
+def test_the_type_of_a_planned_value_is_a_word_of_its_own() -> None:
+    design = Design(summary="A limit.", symbols=(PlannedSymbol(name="shop.limits.MOST", signature="Money"),))
+    assert spoken_of(FILES, design_text(design)) == ("src/shop/money.py",)
+
+
 def test_earlier_designs_are_bounded() -> None:
     story = Story(id="s-1", epic="e", title="First")
     design = Design(summary="x", symbols=(PlannedSymbol(name="shop.cart"),), decisions=("Long. " * 30,) * 20)

@@ -36,10 +36,10 @@ class EpicDraft(Record):
 class StoryDraft(Record):
     key: str = Field(description="Short unique name, as in s1; `depends_on` refers to it.")
     epic: str = Field(default="", description="Key of its epic; empty if there are no epics.")
-    title: str = Field(description="One line of at most 100 characters that names the behaviour.")
+    title: str = Field(description="One line under 80 characters: what the user gets.")
     description: str = Field(default="", description="What is to be true afterwards and why; two or three sentences.")
     kind: StoryKind = Field(default="feature", description="docs, config and chore need no tests; the others do.")
-    criteria: tuple[CriterionDraft, ...] = Field(default=(), description="One to five acceptance criteria.")
+    criteria: tuple[CriterionDraft, ...] = Field(default=(), description="Two to five acceptance criteria.")
     priority: int = Field(default=3, ge=1, le=5, description="1 is worked on first.")
     depends_on: tuple[str, ...] = Field(default=(), description="Keys of the stories that must be done before.")
     complexity: int = Field(default=3, ge=1, le=10, description="1 trivial, 10 the hardest; above 6, split the story.")

@@ -283,6 +283,12 @@ class PlannedSymbol(Record):
     name: str  # dotted, from an importable module: shop.points.earn
     signature: str = ""
 
+    @property
+    def declared(self) -> str:
+        """`shop.points.earn(cart: Cart) -> int`, `shop.points.LIMIT: int`"""
+        joint = ": " if self.signature and not self.signature.startswith("(") else ""
+        return f"{self.name}{joint}{self.signature}"
+
 
 class Design(Record):
     summary: str

@@ -43,8 +43,7 @@ def story_text(story: Story) -> str:
 
 
 def design_text(design: Design) -> str:
-    symbols = (f"{symbol.name}{symbol.signature}" for symbol in design.symbols)
-    return "\n".join([design.summary, *symbols, *design.decisions])
+    return "\n".join([design.summary, *(symbol.declared for symbol in design.symbols), *design.decisions])
 
 
 def _is_source(path: str) -> bool:
