@@ -9,6 +9,8 @@ from prd2pr.core.memory.makers import (
     decisions_of,
     estimate_of,
     failure_of,
+    is_by_code,
+    lesson_by_code,
     planned_steps,
     retrospective_of,
     snapshot_of,
@@ -18,6 +20,7 @@ from prd2pr.core.records import NOTHING_TO_REFACTOR, Cycle, Design, Phase, Prd, 
 STORY = Story(id="shop-2", epic="E1", title="Redeem at checkout", estimate_minutes=4, complexity=5)
 DESIGN = Design(
     summary="One function takes basket and points.",
+    source_paths=("src/shop/points.py",),
     decisions=("Points are whole numbers. Cents would be rounded.", "The basket is not changed"),
 )
 
@@ -46,15 +49,22 @@ CYCLE = Cycle(
 )
 
 
-def test_a_failure_tells_what_was_refused_and_the_findings_own_way_out():
+def test_a_failure_tells_what_was_refused_and_where_stands_what_passed():
     made = failure_of("shop", STORY, CYCLE, step=4, at=AT)
     assert made is not None
     assert (made.id, made.prd, made.story, made.phase) == ("shop-2-4", "shop", "shop-2", "green")
     assert made.codes == ("GRN201", "GRN301")
     assert made.approach.startswith("One function takes basket and points.")
     assert "green: a test was changed; green: the tests do not notice" in made.why_failed
-    assert made.lesson.index(FINDINGS["GRN201"].hint[:30]) < made.lesson.index(FINDINGS["GRN301"].hint[:30])
-    assert memory_file(made)
+    told = [f"{FINDINGS[code].title} ({code})" for code in ("GRN201", "GRN301")]
+    passed = "green passed at attempt 3, in src/shop/points.py."
+    assert made.lesson == f"Mind what was refused: {told[0]}; {told[1]}. {passed}"
+    assert is_by_code(made.lesson) and memory_file(made)
+
+
+def test_a_lesson_made_by_code_leaves_out_what_people_could_do_about_a_finding():
+    cycle = Cycle(story="shop-2", refused=(refused(Phase.GREEN, 1, "GRN506"),))
+    assert lesson_by_code(STORY, cycle) == "Mind what was refused: tests do not look at the answer (GRN506)."
 
 
 def test_a_failure_of_a_blocked_story_begins_with_why_it_is_blocked():

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from prd2pr.core.findings import FINDINGS
 from prd2pr.core.living.words import beginning
 from prd2pr.core.living.worked import LivingFacts, StoryDone
-from prd2pr.core.memory.makers import lesson_by_codes
+from prd2pr.core.memory.makers import is_by_code
 from prd2pr.core.memory.records import Failure, Lesson
 from prd2pr.core.records import CycleState, Phase
 
@@ -90,9 +90,9 @@ def failed_stories(facts: LivingFacts, begun: list[StoryDone]) -> Iterator[Faile
 
 
 def failed(done: StoryDone, failure: Failure | None) -> FailedStory:
-    """A lesson that only repeats what the findings ask for is told with the findings, once for all stories."""
+    """A lesson that code made repeats what the table of its attempts says."""
     refused = done.cycle.refused
-    lesson = failure.lesson if failure and failure.lesson != lesson_by_codes(refused) else ""
+    lesson = failure.lesson if failure and not is_by_code(failure.lesson) else ""
     design = done.cycle.design
     rows = [
         AttemptRow(each.phase.value, each.attempt, each.codes, each.summary, became(done, each.phase))

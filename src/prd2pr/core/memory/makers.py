@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from prd2pr.core.complexity import measure
+from prd2pr.core.deeds import standing_steps
 from prd2pr.core.estimate import ROLES_OF_TESTED_STORY, ROLES_OF_UNTESTED_STORY
 from prd2pr.core.findings import FINDINGS
 from prd2pr.core.memory.files import record_id
@@ -36,6 +37,7 @@ LONGEST_TITLE = 100
 LONGEST_DECISION = 1200
 MOST_LESSONS = 3
 MOST_TOLD = 5
+REFUSED = "Mind what was refused: "  # how a lesson begins that code has made
 NO_LESSON = "Look at the refused attempts before trying the same again."
 
 
@@ -56,7 +58,7 @@ def failure_of(
 ) -> Failure | None:
     """What was refused on the way, or why the story is blocked; None where all went well.
 
-    `step`: the one that writes it down. `lesson`: what a model made of it; else the findings' own hints are the lesson.
+    `step`: the one that writes it down. `lesson`: what a model made of it; else code says what was wrong and what passed.
     """
     refused = cycle.refused
     if not refused and not blocked:
@@ -69,7 +71,7 @@ def failure_of(
         feature=clip(plain(story.title), LONGEST_TEXT),
         approach=approach_of(story, cycle),
         why_failed=reasons(refused, blocked),
-        lesson=clip(plain(lesson), LONGEST_TEXT) or lesson_by_codes(refused),
+        lesson=clip(plain(lesson), LONGEST_TEXT) or lesson_by_code(story, cycle),
         phase=refused[-1].phase.value if refused else "",
         codes=tuple(sorted({code for attempt in refused for code in attempt.codes})),
     )
@@ -88,12 +90,28 @@ def reasons(refused: Sequence[RefusedAttempt], blocked: str) -> str:
     return clip("; ".join(shown), 2 * LONGEST_TEXT)
 
 
-def lesson_by_codes(refused: Iterable[RefusedAttempt]) -> str:
-    """The hints of the findings that stood in the way, the most frequent first."""
-    counted = Counter(code for attempt in refused for code in attempt.codes)
-    ordered = sorted(counted, key=lambda code: (-counted[code], code))
-    hints = [FINDINGS[code].hint for code in ordered if code in FINDINGS][:MOST_LESSONS]
-    return " ".join(dict.fromkeys(plain(hint) for hint in hints)) or NO_LESSON
+def lesson_by_code(story: Story, cycle: Cycle) -> str:
+    """What was wrong, the most frequent first, and where that stands which passed in the end. It is told to models, so
+    what people could do about a finding is left out."""
+    counted = Counter(code for attempt in cycle.refused for code in attempt.codes if code in FINDINGS)
+    ordered = sorted(counted, key=lambda code: (-counted[code], code))[:MOST_LESSONS]
+    wrong = "; ".join(f"{FINDINGS[code].title} ({code})" for code in ordered)
+    told = " ".join((f"{REFUSED}{wrong}.", *passed_in_the_end(story, cycle)))
+    return clip(plain(told), LONGEST_TEXT) if wrong else NO_LESSON
+
+
+def passed_in_the_end(story: Story, cycle: Cycle) -> Iterator[str]:
+    """Of the phases in which attempts were refused."""
+    tried = {attempt.phase for attempt in cycle.refused}
+    paths = (cycle.design.source_paths if cycle.design else ()) or story.source_paths
+    for step in standing_steps(cycle.steps):
+        if step.phase in tried and step.phase in WORKED:
+            place = f", in {', '.join(paths)}" if paths and step.phase is not Phase.RED else ""
+            yield f"{step.phase.value} passed at attempt {step.attempts}{place}."
+
+
+def is_by_code(lesson: str) -> bool:
+    return lesson == NO_LESSON or lesson.startswith(REFUSED)
 
 
 # --- estimates --------------------------------------------------------------------------------------------------------
