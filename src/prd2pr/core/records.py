@@ -378,6 +378,9 @@ class RoleSpend(Record):
     spend: Spend = Spend()
 
 
+REPLAY_OF = "replay of "  # how the name of a model begins that answers from a recording
+
+
 class RunRecord(Document):
     """runs/<run-id>.json: one invocation, for `status` and `logs`."""
 
@@ -389,3 +392,7 @@ class RunRecord(Document):
     outcome: str = ""
     spend: Spend = Spend()
     roles: tuple[RoleSpend, ...] = ()  # the same, by the role that it was spent for
+
+    @property
+    def replayed(self) -> bool:
+        return self.model.startswith(REPLAY_OF)

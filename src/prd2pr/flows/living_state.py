@@ -30,7 +30,6 @@ D = TypeVar("D", bound=Document)
 
 MOST_STORIES = 2000  # of one PRD; the records of more are not read for documents
 LAST_RUNS = 20
-REPLAY = "replay of "  # the beginning of such a model's name
 TOLD_KINDS = ("failures", "estimates", "retrospectives", "spikes", "decisions", "patterns", "pattern_usage")
 _SECURITY = re.compile(rf"{re.escape(PRDS)}/([^/]+)/pipeline/(?:([^/]+)/)?security\.json")
 
@@ -120,7 +119,7 @@ class StateReader:
         paths = sorted(path for path in self._paths if path.startswith(f"{root}/runs/"))[-LAST_RUNS:]
         contents = self.git.read_blobs(self._paths[path] for path in paths)
         runs = (self._decoded(RunRecord, contents[self._paths[path]], path) for path in paths)
-        return any(run is not None and run.model.startswith(REPLAY) for run in runs)
+        return any(run is not None and run.replayed for run in runs)
 
     def _security(self, name: str) -> Iterator[tuple[Any, str]]:
         """Each record of the Security role, with what it is about."""

@@ -26,7 +26,6 @@ from prd2pr.repo.git import CommitInfo, Git
 from prd2pr.repo.store import BranchState, StateStore
 
 PATCH_BYTES = 60_000  # of one phase on the page; the rest is in git
-REPLAY = "replay of "
 SHOWN_PICTURES = 40  # on the page: each may have some hundred kilobytes
 
 
@@ -74,7 +73,6 @@ def picture_of(
     proofs = proofs_of(state, cycles)
     proofs = {key: proof for key, proof in proofs.items() if key not in steps or steps[key].sha not in refuted}
     runs = [run for run_id in state.run_ids() if (run := state.run(run_id)) is not None]
-    models = [run.model for run in runs]
     return picture(
         state.prd,
         state.backlog,
@@ -83,8 +81,8 @@ def picture_of(
         proofs=proofs,
         commits=steps,
         limits=SpendLimits.of(limits),
-        model=models[-1] if models else "",
-        replayed=any(model.startswith(REPLAY) for model in models),
+        model=runs[-1].model if runs else "",
+        replayed=any(run.replayed for run in runs),
         head=branch,
         mode=mode,
         following=following,

@@ -7,6 +7,7 @@ import difflib
 from pathlib import Path
 
 from prd2pr.core.budget import CallEstimate
+from prd2pr.core.records import REPLAY_OF
 from prd2pr.errors import TranscriptEnded
 from prd2pr.models.transcript import Transcript, load
 from prd2pr.ports import Reply, Request
@@ -18,7 +19,7 @@ class ReplayModel:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._transcript: Transcript = load(path)
-        self.name = f"replay of {self._transcript.title}"
+        self.name = f"{REPLAY_OF}{self._transcript.title}"
 
     def reply(self, request: Request) -> Reply:
         key = request.purpose.key()

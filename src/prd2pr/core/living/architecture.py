@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from prd2pr.core.living.imports import ImportGraph, circle, collapse, import_graphs, libraries, python_imports
+from prd2pr.core.living.imports import ImportGraph, circle, collapse, import_graphs, libraries
 from prd2pr.core.living.manifests import all_programs
 from prd2pr.core.living.mermaid import Flowchart, flowchart
 from prd2pr.core.living.words import beginning
@@ -70,7 +70,7 @@ class ArchitectureView(NamedTuple):
 
 def architecture(facts: LivingFacts) -> ArchitectureView:
     repository = facts.repository
-    used = libraries(repository.python, python_imports(repository.python).nodes)
+    used = libraries(repository.python)
     return ArchitectureView(
         graphs=tuple(
             graph_view(language, graph)

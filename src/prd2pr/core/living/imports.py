@@ -152,9 +152,9 @@ def circle(graph: ImportGraph) -> tuple[str, ...]:
     return find_cycle(graph.edges)
 
 
-def libraries(files: Mapping[str, SourceFile], own: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def libraries(files: Mapping[str, SourceFile]) -> dict[str, tuple[str, ...]]:
     """Packages of others, each with the modules that import it."""
-    tops = {name.partition(".")[0] for name in own} | root_packages(files)
+    tops = {module_name(path).partition(".")[0] for path in files} | root_packages(files)
     neighbours: dict[str, set[str]] = {}
     for path in files:
         neighbours.setdefault(posixpath.dirname(path), set()).add(posixpath.basename(path).removesuffix(".py"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 N = TypeVar("N", bound=ast.AST)
 
@@ -28,7 +28,7 @@ class NodeKinds(NamedTuple):
     found: dict[type[ast.AST], list[ast.AST]]
 
     def of(self, kind: type[N]) -> list[N]:
-        return self.found.get(kind, [])  # type: ignore[return-value]  # each list holds nodes of its key
+        return cast("list[N]", self.found.get(kind, []))  # each list holds nodes of its key
 
 
 def by_kind(nodes: Iterable[ast.AST]) -> NodeKinds:

@@ -58,8 +58,14 @@ def rules_for(language: str) -> Rules:
     )
 
 
-def _rules(*symbols: tuple[str, str], **others: tuple[str, ...] | str) -> Written:
-    return Written(symbols, **others)  # type: ignore[arg-type]  # fields by their names
+def _rules(
+    *symbols: tuple[str, str],
+    imports: tuple[str, ...] = (),
+    env: tuple[str, ...] = (),
+    routes: tuple[str, ...] = (),
+    tests: str = "",
+) -> Written:
+    return Written(symbols, imports, env, routes, tests)
 
 
 _NAME = r"(?P<name>[A-Za-z_$][\w$]*)"

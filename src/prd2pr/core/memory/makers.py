@@ -58,7 +58,7 @@ def failure_of(
 ) -> Failure | None:
     """What was refused on the way, or why the story is blocked; None where all went well.
 
-    `step`: the one that writes it down. `lesson`: what a model made of it; else code says what was wrong and what passed.
+    `step`: the one that writes it down. `lesson`: what a model made of it; else code says what was wrong and passed.
     """
     refused = cycle.refused
     if not refused and not blocked:
@@ -118,7 +118,7 @@ def is_by_code(lesson: str) -> bool:
 
 
 def estimate_of(
-    prd: str, story: Story, cycle: Cycle, *, step: int, at: str, created: int = 0, modified: int = 0, notes: str = ""
+    prd: str, story: Story, cycle: Cycle, *, step: int, at: str, created: int = 0, modified: int = 0
 ) -> EstimateRecord:
     """What the plan said of a story, and what it came to. `cycle` has all steps in it, the integration too."""
     spend = sum((each.spend for each in cycle.steps), Spend())
@@ -137,7 +137,6 @@ def estimate_of(
         files_modified=modified,
         tokens=spend.tokens,
         usd=spend.usd,
-        notes=notes,
     )
 
 

@@ -36,12 +36,16 @@ def after_plan(session: Session, ground: Standpoint, backlog: Backlog) -> Backlo
 def question_of(
     session: Session, ground: Standpoint, role: Role[Output], backlog: Backlog, more: Mapping[str, str] | None = None
 ) -> Question[Output]:
-    material = {"plan": trim("\n".join(map(story_text, backlog.stories)), PLAN_LIMIT), **(more or {})}
+    material = {"plan": trim("\n".join(map(as_planned, backlog.stories)), PLAN_LIMIT), **(more or {})}
     about = digest(session.prd.blob, ground.code_tree, encode(backlog).decode(), *material.values())
     return Question(asked(session, ground, role, material), about=about)
 
 
-def story_text(story: Story) -> str:
+def paths_in(session: Session, ground: Standpoint) -> tuple[str, ...]:
+    return tuple(entry.path for entry in session.git.entries(ground.code_tree))
+
+
+def as_planned(story: Story) -> str:
     needs = f" after {', '.join(story.depends_on)}" if story.depends_on else ""
     lines = [f"{story.id} ({story.kind}){needs}: {story.title}"]
     planned = ": ".join(filter(None, (story.module, " ".join(story.interface.split()))))
@@ -65,8 +69,9 @@ def taken(session: Session, before: Backlog, after: Backlog, who: str) -> Backlo
 
 
 def designed(session: Session, ground: Standpoint, backlog: Backlog) -> Backlog:
-    files = [entry.path for entry in session.git.entries(ground.code_tree)]
-    if not asks(DESIGNER.name, session.config.profile) or not designer.has_front_end(session.prd, files):
+    if not asks(DESIGNER.name, session.config.profile):
+        return backlog
+    if not designer.has_front_end(session.prd, paths_in(session, ground)):
         return backlog
     question = replace(
         question_of(session, ground, DESIGNER, backlog),
@@ -135,8 +140,10 @@ def estimated(session: Session, ground: Standpoint, backlog: Backlog) -> Backlog
 
 
 def deployed(session: Session, ground: Standpoint, backlog: Backlog) -> Backlog:
-    files = [entry.path for entry in session.git.entries(ground.code_tree)]
-    if not asks(DEPLOYMENT.name, session.config.profile) or not deployment.concerns_deployment(session.prd, files):
+    if not asks(DEPLOYMENT.name, session.config.profile):
+        return backlog
+    files = paths_in(session, ground)
+    if not deployment.concerns_deployment(session.prd, files):
         return backlog
     question = question_of(session, ground, DEPLOYMENT, backlog, deployment_texts(session, ground, files))
     answer = consult(session, replace(question, judge=deployment.verdict))

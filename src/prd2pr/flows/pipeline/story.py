@@ -38,12 +38,10 @@ SAID_LIMIT = 5_000  # characters that the retrospective is told of what others s
 SNAPSHOTS = 5  # of a file: the trend is seen over so many stories
 
 
-def asked(
-    position: Position, role: Role[Output], material: Mapping[str, str], code_tree: str = ""
-) -> Assignment[Output]:
+def asked(position: Position, role: Role[Output], material: Mapping[str, str]) -> Assignment[Output]:
     return Assignment(
         role=role,
-        code_tree=code_tree or position.code_tree,
+        code_tree=position.code_tree,
         head=position.head,
         policy=policy_for(role.phase, position.story.id),
         story=position.story,
