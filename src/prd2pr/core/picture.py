@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from prd2pr.core.ahead import Ahead, Due, Outlook, ahead, order_story
+from prd2pr.core.ahead import Ahead, Outlook, ahead, order_story
 from prd2pr.core.approval import ApprovalMode
 from prd2pr.core.blocked import blocked
 from prd2pr.core.checked import BASE_HOLDS
@@ -15,16 +15,14 @@ from prd2pr.core.evidence import Proof
 from prd2pr.core.found import Found
 from prd2pr.core.judgement.remarks import Remark
 from prd2pr.core.moderation import alarms_of, evidence
-from prd2pr.core.next_step import changed_after, finish, next_step, prove_again, verify_command
+from prd2pr.core.next_step import verify_command
 from prd2pr.core.picture_board import board, planned_text, refusals
 from prd2pr.core.picture_facts import (
     ABORTED,
     ALREADY_BUILT,
-    BLOCKED,
     PROVEN,
     SETTLED_STANDINGS,
     SKIPPED,
-    UNPROVEN,
     UNTESTED,
     WAITING,
     BranchFacts,
@@ -49,6 +47,7 @@ from prd2pr.core.picture_parts import (
 )
 from prd2pr.core.picture_steps import story_views
 from prd2pr.core.picture_trace import requirement_rows, trace_rows, uncovered
+from prd2pr.core.picture_whole import Whole
 from prd2pr.core.records import UNTESTED_KINDS, Backlog, Cycle, Prd, Spend, Status, Step
 from prd2pr.core.role_costs import RoleRow
 from prd2pr.core.wording import clip, duration, money, named, plain, token_count, visible
@@ -66,7 +65,6 @@ __all__ = [
 
 NO_PLANNING = PlanningCost()
 NO_FILES: Mapping[str, bytes] = {}
-SETTLED_TONES = ("proven", "unproven")
 
 SHOWN_STORIES = 400
 SHOWN_DONE = 100
@@ -110,7 +108,8 @@ def picture(
     requirements = requirement_rows(facts)
     commit_list = commit_rows(facts, tuple(strangers))
     unproven = tuple(row for row in commit_list if row.tone == "unproven")
-    state, tone = state_of(facts, following, unjudged, unproven)
+    whole = Whole(facts, view, following, head, base, unjudged, len(unproven))
+    state, tone = whole.state
     return PullPicture(
         prd=prd.id,
         path=clip(visible(prd.path), 300),
@@ -122,9 +121,7 @@ def picture(
         model=clip(plain(model), 120),
         replayed=replayed,
         figures=figures(facts, planning, limits, unjudged),
-        next=finish_of(facts, view, head, base, unjudged, unproven)
-        if tone in SETTLED_TONES
-        else next_step(view, following),
+        next=whole.next,
         ahead=following,
         check=verify_command(base, head),
         built=built(near),
@@ -160,30 +157,6 @@ def window(facts: BranchFacts) -> Backlog:
     waiting = [story for story, standing in standings if standing is WAITING]
     hidden = {*done[:-SHOWN_DONE], *waiting[SHOWN_WAITING:]}
     return facts.backlog.model_copy(update={"stories": tuple(story for story in stories if story.id not in hidden)})
-
-
-def finish_of(  # noqa: PLR0917 what the end depends on
-    facts: BranchFacts, view: Outlook, head: str, base: str, unjudged: int, unproven: tuple[CommitRow, ...]
-) -> NextStep:
-    if unjudged:
-        return changed_after(unjudged, view.found.status.state, local=view.local, head=head, base=base)
-    if any(facts.standing(story) is UNPROVEN for story in facts.backlog.stories):
-        return prove_again(local=view.local, head=head, base=base)
-    return finish(unproven=len(unproven), local=view.local, head=head)
-
-
-def state_of(facts: BranchFacts, following: Ahead, unjudged: int, unproven: tuple[CommitRow, ...]) -> tuple[str, Tone]:
-    """A story that is blocked or given up blocks nothing while another can go on."""
-    standings = [facts.standing(story) for story in facts.backlog.stories]
-    if BLOCKED in standings and not isinstance(following, Due):
-        return "Blocked", "blocked"
-    if not standings or any(standing not in SETTLED_STANDINGS for standing in standings):
-        return "In progress", "working"
-    if unjudged:
-        return "Changed after the last step", "unproven"
-    if unproven or UNPROVEN in standings:
-        return "Done, not all proven", "unproven"
-    return "Ready for review", "proven"
 
 
 def figures(facts: BranchFacts, planning: PlanningCost, limits: SpendLimits, unjudged: int) -> tuple[Figure, ...]:

@@ -18,6 +18,7 @@ from prd2pr.core.records import Phase, Spend
 from prd2pr.core.role_costs import RoleRow
 
 Tone = Literal["proven", "working", "waiting", "refused", "blocked", "unproven", "quiet"]
+SETTLED_TONES: tuple[Tone, ...] = ("proven", "unproven")  # of a branch on which nothing is left to do
 
 LONGEST_NAME = 160  # of a PRD
 BOARD_PHASES = (Phase.DESIGN, Phase.RED, Phase.GREEN, Phase.REFACTOR, Phase.INTEGRATED)

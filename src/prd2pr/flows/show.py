@@ -17,7 +17,7 @@ from typing import TypeVar
 from prd2pr.config import Config
 from prd2pr.core.decide import Rest
 from prd2pr.core.hub import Comment, Issue, Pull
-from prd2pr.core.picture_parts import PullPicture
+from prd2pr.core.picture_parts import SETTLED_TONES, PullPicture
 from prd2pr.core.records import Phase, Prd
 from prd2pr.core.said.answers import Failed
 from prd2pr.core.said.markers import (
@@ -47,7 +47,7 @@ from prd2pr.flows.publish import picture_of
 from prd2pr.flows.session import Session
 from prd2pr.flows.show_approval import ask_about_removed, ask_approval, show_plan
 from prd2pr.flows.show_checks import show_checks
-from prd2pr.flows.show_proof import SETTLED_TONES, as_refuted
+from prd2pr.flows.show_proof import as_refuted
 from prd2pr.flows.show_tracking import show_tracking, titles_given
 from prd2pr.flows.start import begun_after_merge
 from prd2pr.forges.pull_pages import body

@@ -15,7 +15,6 @@ from prd2pr.flows.session import Session
 from prd2pr.flows.start import start_of
 from prd2pr.flows.verify import Verifier
 
-SETTLED_TONES = ("proven", "unproven")
 PUT_BACK = NextStep(
     "Nothing is built on steps that were rewritten. Push the branch as it was before, or take them back; a merge of "
     "the base keeps proofs, a rebase does not. For all that was found, comment",
