@@ -9,27 +9,23 @@ import pytest
 
 from living_tree import LivingTree, done, prd
 from prd2pr.core.memory.records import Failure, Pattern
-from prd2pr.flows import living_docs
 from prd2pr.flows.living_cache import KEPT_UNUSED, FactsCache
 from prd2pr.flows.living_docs import Ground, code_files, render_docs
 
 SOURCES = {f"src/m{n}.py": f'"""Module {n}."""\n\n\ndef f{n}(): ...\n' for n in range(20)}
 
 
-def test_a_file_is_parsed_once_whatever_its_path(tree: LivingTree, monkeypatch: pytest.MonkeyPatch) -> None:
-    parsed: list[str] = []
-    real = living_docs.source_file
-
-    def counted(path: str, text: str) -> object:
-        parsed.append(path)
-        return real(path, text)
-
-    monkeypatch.setattr(living_docs, "source_file", counted)
+def test_a_file_is_parsed_once_whatever_its_path(tree: LivingTree) -> None:
+    """What the cache says of a file is told, right or wrong: so it was not read again."""
     first = tree.put(SOURCES).render()
-    assert len(parsed) == 20
-    assert tree.render() == first and len(parsed) == 20
-    tree.put({"src/m0.py": None, "src/moved.py": SOURCES["src/m0.py"], "src/new.py": "x = 1\n"}).render()
-    assert parsed[20:] == ["src/new.py"], "moved is not changed"
+    assert tree.render() == first
+    cache = FactsCache(tree.git.private).path
+    assert len(cache.read_text().splitlines()) == 20
+    cache.write_text(cache.read_text().replace('"Module ', '"Kept '))
+    docs = tree.put({"src/m0.py": None, "src/moved.py": SOURCES["src/m0.py"], "src/new.py": '"""New."""\n'}).docs()
+    assert docs["CODEBASE_MAP"].count("Kept ") == 20, "moved is not changed"
+    assert "Module " not in docs["CODEBASE_MAP"] and "New." in docs["CODEBASE_MAP"]
+    assert len(cache.read_text().splitlines()) == 21
 
 
 @pytest.mark.parametrize("damage", [b"", b"garbage\n", b"Python:0\t{\n", b"\xff\xfe\x00" * 100])
