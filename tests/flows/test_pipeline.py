@@ -11,6 +11,7 @@ from fakes.messages_api import MessagesApi
 from world import (
     GREEN_ADD,
     GREEN_DOUBLE,
+    PLAN,
     PRD,
     RED_ADD,
     RED_DOUBLE,
@@ -399,6 +400,27 @@ def test_quick_takes_one_call_for_the_plan_and_one_for_each_story(world: World) 
     assert world.verify().status == 0
     page = (world.repo / ".git/prd2pr/pr/calc.html").read_text()
     assert page.count("left out") >= 4, "design and refactoring of both stories"
+
+
+def test_quick_leaves_no_requirement_out_unnamed(world: World) -> None:
+    """Whether all is covered, code asks, in every profile; an assumption about a function is no cover."""
+    forgetful = {
+        **PLAN,
+        "epics": [],
+        "stories": [{**PLAN["stories"][0], "epic": ""}],
+        "assumptions": ["FR-2 can wait."],
+    }
+    world.answers = {f"calc/plan/planner/{attempt}/1": say(forgetful) for attempt in (1, 2, 3)}
+    in_profile(world, "quick")
+    refused = world.next()
+    assert refused.status == 1
+    assert "no valid plan after 3 attempts: no story covers FR-2 (A number can be doubled.)" in refused.err
+    assert world.git("branch", "--list", world.branch) == ""
+    world.answers["calc/plan/planner/2/1"] = say(PLAN)
+    planned = world.next("--json")
+    assert planned.status == 0, planned.err
+    assert planned.json["roles"]["planner"]["calls"] == 2, "the second answer covers it"
+    assert [each["requirements"] for each in backlog(world)["stories"]] == [["FR-1"], ["FR-2"]]
 
 
 def test_plan_tells_what_each_role_will_take_and_writes_nothing(full: World) -> None:
