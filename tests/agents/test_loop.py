@@ -209,7 +209,7 @@ def test_a_refusal_ends_at_once(work: Any) -> None:
 
 def test_a_talk_without_end_is_ended_and_warned_before(work: Any) -> None:
     look = says(("list_files", {}))
-    role = replace(BUILDER, turns=4)
+    role = replace(BUILDER, tool_turns=4)
     model = ScriptedModel(look, look, look, look)
     with pytest.raises(ModelRefused, match="within 4 turns"):
         work(role, model)

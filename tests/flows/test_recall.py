@@ -107,7 +107,7 @@ FOLLOWED = {"pattern": PATTERN.id, "followed": "mostly", "path": "src/calc/sums.
 REVIEW = {"criteria": [{"criterion": "calc-1.c1", "met": True, "evidence": "add"}], "summary": "fine"}
 
 
-def test_memory_reaches_why_research_planner_and_builder_and_patterns_are_counted(tmp_path: Path) -> None:
+def test_memory_reaches_why_research_and_builder_and_patterns_are_counted(tmp_path: Path) -> None:
     session, model = session_with(
         tmp_path, "full",
         structured(WHY), structured(RESEARCH), structured(TASKS), structured({"risks": [], "summary": "s"}),

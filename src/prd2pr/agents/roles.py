@@ -33,6 +33,7 @@ Output = TypeVar("Output", bound=BaseModel)
 
 LOOK = ("read_file", "list_files", "search")
 WORK = (*LOOK, "write_file", "edit_file", "run_tests")
+READINGS = 3  # of a structured answer, until it is one
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Role(Generic[Output]):
     may_block: bool = False  # its answer can stop the work and ask a person; else it is advice, and can be missing
     may_pass: bool = True  # "nothing_to_do" is an answer
     fused: bool = False  # writes tests and source in one answer
-    turns: int = 24
+    tool_turns: int = 24
     test_runs: int = 6
     max_tokens: int = 16_000
     moment: Moment = Moment.PLAN
@@ -53,6 +54,11 @@ class Role(Generic[Output]):
     recalls: bool = False  # is told what memory has to say
     does: str = ""
     stops: str = ""  # what it stops, and when
+
+    @property
+    def turns(self) -> int:
+        """One structured answer is asked for again where it cannot be read."""
+        return self.tool_turns if self.tools else READINGS
 
     @property
     def prompt(self) -> str:
@@ -78,77 +84,77 @@ class Role(Generic[Output]):
 
 
 WHY = Role(
-    "why", "Why", Phase.PLAN, WhyAnswer, may_block=True, turns=3, max_tokens=8_000,
+    "why", "Why", Phase.PLAN, WhyAnswer, may_block=True, max_tokens=8_000,
     moment=Moment.BEFORE_PLAN, recalls=True,
     does="Names what speaks for and against a PRD: what exists already, what failed before, decisions that stand, "
     "requirements beyond the purpose. Code decides: proceed, simplify, reject or merge_with_existing.",
     stops="`reject` and `merge_with_existing` stop before anything is planned.",
 )  # fmt: skip
 RESEARCH = Role(
-    "research", "Research", Phase.PLAN, ResearchAnswer, turns=3, max_tokens=8_000,
+    "research", "Research", Phase.PLAN, ResearchAnswer, max_tokens=8_000,
     moment=Moment.BEFORE_PLAN, recalls=True,
     does="Finds what the repository has to build on, two ways to do it, and what nobody knows yet.",
 )  # fmt: skip
 DOCUMENTATION = Role(
-    "documentation", "Documentation", Phase.PLAN, DocumentationAnswer, turns=3, max_tokens=8_000,
+    "documentation", "Documentation", Phase.PLAN, DocumentationAnswer, max_tokens=8_000,
     moment=Moment.BEFORE_PLAN,
     does="Notes how the libraries that the work uses are called in their versions; asked again after seven days.",
 )  # fmt: skip
 SPIKE = Role(
-    "spike", "Spike", Phase.PLAN, SpikeAnswer, WORK, turns=16,
+    "spike", "Spike", Phase.PLAN, SpikeAnswer, WORK, tool_turns=16,
     moment=Moment.BEFORE_PLAN,
     does="Answers one question of Research by an experiment, at most two for a PRD. What it wrote is kept on a branch "
     "of its own and never merged.",
 )  # fmt: skip
 PLANNER = Role(
-    "planner", "planner", Phase.PLAN, PlanDraft, turns=3, max_tokens=32_000, may_block=True,
+    "planner", "planner", Phase.PLAN, PlanDraft, max_tokens=32_000, may_block=True,
     does="Cuts the PRD into stories with criteria, in one call. What a changed PRD or a wish adds, it plans as well.",
     stops="A plan that breaks a rule for plans three times is not made.",
 )  # fmt: skip
 # The four passes that plan what is too much for one call; each but the first is asked about one cycle at a time.
 DECOMPOSER_CYCLES = Role(
-    "decomposer_cycles", "planner of cycles", Phase.PLAN, CyclesDraft, turns=3, may_block=True,
+    "decomposer_cycles", "planner of cycles", Phase.PLAN, CyclesDraft, may_block=True,
     does="First of four passes: groups the requirements in working order. Not asked where the PRD lists its cycles, "
     "or has six requirements at most.",
     stops="Requirements that nobody can group are not planned.",
 )  # fmt: skip
 DECOMPOSER_TASKS = Role(
-    "decomposer_tasks", "planner of stories", Phase.PLAN, TasksDraft, turns=3, may_block=True,
+    "decomposer_tasks", "planner of stories", Phase.PLAN, TasksDraft, may_block=True,
     does="Second pass: cuts each cycle into stories with an honest size.",
     stops="Answers that make no valid plan together refuse it; a cycle without any becomes a question.",
 )  # fmt: skip
 DECOMPOSER_CRITERIA = Role(
-    "decomposer_criteria", "writer of criteria", Phase.PLAN, CriteriaDraft, turns=3,
+    "decomposer_criteria", "writer of criteria", Phase.PLAN, CriteriaDraft,
     does="Third pass: two to five criteria for each story; what the PRD says as GIVEN/WHEN/THEN stands.",
 )  # fmt: skip
 DECOMPOSER_HINTS = Role(
-    "decomposer_hints", "writer of hints", Phase.PLAN, HintsDraft, turns=3,
+    "decomposer_hints", "writer of hints", Phase.PLAN, HintsDraft,
     does="Fourth pass, for harder stories: interface, files, and cases that are easily forgotten.",
 )  # fmt: skip
 SECURITY = Role(
-    "security", "Security", Phase.PLAN, SecurityAnswer, may_block=True, turns=3, max_tokens=8_000,
+    "security", "Security", Phase.PLAN, SecurityAnswer, may_block=True, max_tokens=8_000,
     moment=Moment.AFTER_PLAN,
     does="Names the risks of a plan. A test that it requires becomes a criterion of its story, so RED has to test it.",
     stops="A critical risk asks a person before anything is built.",
 )  # fmt: skip
 ESTIMATOR = Role(
-    "estimator", "Estimator", Phase.PLAN, EstimateAnswer, turns=3, max_tokens=8_000,
+    "estimator", "Estimator", Phase.PLAN, EstimateAnswer, max_tokens=8_000,
     moment=Moment.AFTER_PLAN,
     does="Three estimates for each story, times the factor that the last 90 days have taught. Without a model, the "
     "factor alone.",
 )  # fmt: skip
 DESIGNER = Role(
-    "designer", "Designer", Phase.PLAN, DesignerAnswer, turns=3, max_tokens=8_000,
+    "designer", "Designer", Phase.PLAN, DesignerAnswer, max_tokens=8_000,
     moment=Moment.AFTER_PLAN,
     does="Where a PRD has a front end: what the user sees of each story, as hints and criteria.",
 )  # fmt: skip
 DEPLOYMENT = Role(
-    "deployment", "Deployment", Phase.PLAN, DeploymentAnswer, turns=3, max_tokens=8_000,
+    "deployment", "Deployment", Phase.PLAN, DeploymentAnswer, max_tokens=8_000,
     moment=Moment.AFTER_PLAN,
     does="Where a repository or PRD is about deployment: infrastructure, routing, pipeline and the way back.",
 )  # fmt: skip
 ARCHITECT = Role(
-    "architect", "architect", Phase.DESIGN, DesignAnswer, LOOK, may_block=True, may_pass=False, turns=12,
+    "architect", "architect", Phase.DESIGN, DesignAnswer, LOOK, may_block=True, may_pass=False, tool_turns=12,
     moment=Moment.DESIGN,
     does="Decides names, signatures and files of a story before its tests are written.",
     stops="Criteria that contradict each other.",
@@ -169,13 +175,13 @@ FUSED = Role(
     stops="Criteria that contradict each other or tests that must stay.",
 )  # fmt: skip
 DEBUGGER = Role(
-    "debugger", "Debugger", Phase.GREEN, DebuggerAnswer, turns=3, max_tokens=8_000,
+    "debugger", "Debugger", Phase.GREEN, DebuggerAnswer, max_tokens=8_000,
     moment=Moment.BEFORE_LAST_ATTEMPT,
     does="Reads all refused attempts at a phase, what they wrote and what their tests said, and tells the last "
     "attempt the root cause.",
 )  # fmt: skip
 REFACTORER = Role(
-    "refactorer", "refactorer", Phase.REFACTOR, WorkReport, WORK, turns=16, test_runs=4, moment=Moment.REFACTOR,
+    "refactorer", "refactorer", Phase.REFACTOR, WorkReport, WORK, tool_turns=16, test_runs=4, moment=Moment.REFACTOR,
     does="Makes the code better by measure, or says that nothing is worth changing.",
 )  # fmt: skip
 SMELL = Role(
@@ -184,18 +190,18 @@ SMELL = Role(
     "that nobody planned to change.",
 )  # fmt: skip
 PATTERN_VALIDATOR = Role(
-    "pattern_validator", "Pattern Validator", Phase.INTEGRATED, PatternAnswer, turns=3, max_tokens=6_000,
+    "pattern_validator", "Pattern Validator", Phase.INTEGRATED, PatternAnswer, max_tokens=6_000,
     moment=Moment.BEFORE_INTEGRATION,
     does="Says of each known pattern and convention how far the story follows it; code makes a number of it.",
 )  # fmt: skip
 REVIEW = Role(
-    "review", "Review", Phase.INTEGRATED, ReviewAnswer, may_block=True, turns=3, max_tokens=8_000,
+    "review", "Review", Phase.INTEGRATED, ReviewAnswer, may_block=True, max_tokens=8_000,
     moment=Moment.BEFORE_INTEGRATION,
     does="Says of each criterion whether it is met, with evidence; what should or could be better is kept and shown.",
     stops="A criterion that must be met and is not blocks the story.",
 )  # fmt: skip
 RETROSPECTIVE = Role(
-    "retrospective", "Retrospective", Phase.INTEGRATED, RetrospectiveAnswer, turns=3, max_tokens=6_000,
+    "retrospective", "Retrospective", Phase.INTEGRATED, RetrospectiveAnswer, max_tokens=6_000,
     moment=Moment.AFTER_LAST_STORY,
     does="What came otherwise than planned and what to change: counted by code, and with a model also what it means, "
     "with patterns for later work.",

@@ -20,9 +20,7 @@ from prd2pr.flows.outlook import outlook, reset_command, standing_outlook
 from prd2pr.flows.peoples_step import take_up
 from prd2pr.flows.peoples_work import step_of
 from prd2pr.flows.phases import Crossing, Phased, cross, withheld_green
-from prd2pr.flows.pipeline.after_plan import after_plan
-from prd2pr.flows.pipeline.before_plan import Standpoint, before_plan
-from prd2pr.flows.planning import make_plan
+from prd2pr.flows.pipeline.whole_plan import whole_plan
 from prd2pr.flows.readiness import carried_out_elsewhere, ready_head
 from prd2pr.flows.replan import outdated, prd_changed, prd_gone, replan
 from prd2pr.flows.session import Session
@@ -191,10 +189,7 @@ def plan_first(session: Session, head: str, state: BranchState) -> str | Rest | 
 
 def plan_step(session: Session, head: str) -> str:
     refuse_twins(session, session.store.load(head))
-    ground = Standpoint(head, code_tree := session.git.code_tree(head))
-    backlog = make_plan(session, head, code_tree, before_plan(session, ground))
-    backlog = after_plan(session, ground, backlog)
-    return commit_plan(session, head, code_tree, backlog)
+    return commit_plan(session, head, session.git.code_tree(head), whole_plan(session, head))
 
 
 def phase_step(session: Session, position: Position, phase: Phase) -> str | Rest:

@@ -145,11 +145,11 @@ def snapshot_directory(plain: GitRunner, directory: Path, base_tree: str, *, pas
         env = {**index, **work_tree(directory)}
         plain.out("read-tree", base_tree, env=env)
         found = list_files(plain, env)
-        if pass_over:
-            found = [(tag, path) for tag, path in found if not is_embedded(directory, path)]
-        else:
+        if not pass_over:
             refuse_embedded(directory, [path for _, path in found])
         paths = dict.fromkeys(path for tag, path in found if tag != UNCHANGED and not is_leftover(path))
+        if pass_over:
+            paths = {path: None for path in paths if not is_embedded(directory, path)}
         if not paths:
             return base_tree
         gone = {path for path in paths if not is_there(directory, path)}

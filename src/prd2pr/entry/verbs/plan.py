@@ -12,9 +12,8 @@ from prd2pr.core.role_costs import RoleRow, cost_lines, cost_table, role_costs, 
 from prd2pr.core.wording import dollars, plain, tokens
 from prd2pr.entry.terminal import Terminal
 from prd2pr.entry.wiring import open_session
-from prd2pr.flows.pipeline.after_plan import after_plan
-from prd2pr.flows.pipeline.before_plan import Standpoint, before_plan
-from prd2pr.flows.planning import make_plan, planning_way
+from prd2pr.flows.pipeline.whole_plan import whole_plan
+from prd2pr.flows.planning import planning_way
 from prd2pr.flows.session import Session
 
 
@@ -22,7 +21,7 @@ def main(options: argparse.Namespace) -> int:
     with Terminal(sys.stderr if options.json else sys.stdout) as progress:
         session = open_session(options, progress)
         with session.git:
-            backlog = planned(session)
+            backlog = whole_plan(session, session.base_commit, trying=False)
         guess = estimate_of(session, backlog)
         if options.json:
             sys.stdout.write(json.dumps(as_json(session, backlog, guess), indent=2) + "\n")
@@ -40,13 +39,6 @@ def main(options: argparse.Namespace) -> int:
     sys.stdout.write(costs_text(guess))
     sys.stdout.write(f"Nothing was written. To go on: prd2pr run {session.prd.path}\n")
     return 0
-
-
-def planned(session: Session) -> Backlog:
-    """As `run` would, but that no experiment is made: it would leave a branch behind."""
-    ground = Standpoint(session.base_commit, session.git.code_tree(session.base_commit))
-    brief = before_plan(session, ground, trying=False)
-    return after_plan(session, ground, make_plan(session, *ground, brief))
 
 
 def estimate_of(session: Session, backlog: Backlog) -> Estimate:

@@ -6,5 +6,6 @@
     story.before_integration    Smell, Pattern Validator, Review → warnings, or why the story is blocked
     story.after_last            Retrospective
 
-Which of them run, and whether a model is asked, `core.profiles` says. What they answer is kept by `flows.consulting`.
+Which of them run, and whether a model is asked, `core.profiles` says. What they answer is kept by `flows.consulting`;
+`whole_plan` asks those around the plan in their order.
 """

@@ -41,8 +41,8 @@ class Standpoint(NamedTuple):
     code_tree: str
 
 
-def before_plan(session: Session, ground: Standpoint, *, trying: bool = True) -> str:
-    """What the planner is told. `trying`: experiments may be made; they leave a branch behind."""
+def before_plan(session: Session, ground: Standpoint, *, trying: bool) -> str:
+    """What the planner is told."""
     if not asks(WHY.name, session.config.profile):
         return recalled(session, ground.head, session.prd.text).text
     files = text_files(session, ground.code_tree)
