@@ -50,7 +50,7 @@ def test_each_limit_looks_at_its_own_spending(limits: Limits, limit: str) -> Non
 
 def test_the_call_that_would_cross_the_limit_is_not_made() -> None:
     stop = stopped(Budget(Limits(usd_per_run=5.0), spent_run=spent(4.97)))
-    assert stop.what == "The budget of this run is used up: $4.97 of $5.00, and the next call would take about $0.05."
+    assert stop.what == "the budget of this run is used up: $4.97 of $5.00, and the next call would take about $0.05."
     assert check(Budget(Limits(usd_per_run=5.0), spent_run=spent(4.95)), 0, CALL) is None
 
 
@@ -126,7 +126,7 @@ def test_amounts_read_well(value: float, unit: str, text: str) -> None:
 def test_each_limit_in_minutes_looks_at_its_own_time(limits: Limits, limit: str, scope: str) -> None:
     stop = stopped(Budget(limits, started=100, seconds_story=600, seconds_prd=1200), now=100 + 1800)
     assert (stop.limit, stop.unit, stop.used) == (limit, "minutes", stop.allowed)
-    assert stop.what.startswith(f"The time of {scope} is used up")
+    assert stop.what.startswith(f"the time of {scope} is used up")
     assert check(Budget(limits, started=100, seconds_story=599, seconds_prd=1199), 100 + 1799, CALL) is None
 
 

@@ -346,7 +346,7 @@ def views() -> dict[str, str]:
         "waiting": (branch.status, Rest("stopped", "loyalty-4 is waiting for green", "prd2pr next prds/loyalty.md")),
         "approval": (Status(state=ProjectState.BACKLOG_READY), Rest("waiting", "the plan is not approved", "/approve")),
         "paused": (Status(state=ProjectState.SPRINT_PAUSED), Rest("paused", "the sprint is paused", "/sprint resume")),
-        "budget": (going, Rest("budget", "The budget of this PRD is used up: $5.02 of $5.00", "raise it")),
+        "budget": (going, Rest("budget", "the budget of this PRD is used up: $5.02 of $5.00", "raise it")),
         "deadline": (going, Rest("deadline", "this run's time is used up; another run goes on with it")),
     }
     made = {

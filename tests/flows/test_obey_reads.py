@@ -135,6 +135,7 @@ def test_a_budget_that_is_used_up_stops_the_next_phase(stage: Stage) -> None:
         refused = poor.give("/tdd next")
         assert isinstance(refused.answer, NotNow)
         assert word in refused.answer.reason
+        assert "`/tdd next` was not carried out: the " in render_answer(refused.answer)
         assert refused.steps_wanted == 0
     rich = Stage(stage.world, replace(stage.session, limits=Limits(minutes_per_story=used * 100)))
     assert rich.give("/tdd next").steps_wanted == 1

@@ -131,7 +131,7 @@ def _check_spending(rule: _Rule, allowed: float, spent: Spend, next_call: CallEs
 
 def _crossed(rule: _Rule, used: float, allowed: float, expected: float) -> str:
     sentence = (
-        f"The budget of {SCOPE_NAMES[rule.scope]} is used up: {amount(used, rule.unit)} of {amount(allowed, rule.unit)}"
+        f"the budget of {SCOPE_NAMES[rule.scope]} is used up: {amount(used, rule.unit)} of {amount(allowed, rule.unit)}"
     )
     if used < allowed:
         return f"{sentence}, and the next call would take about {amount(expected, rule.unit)}."
@@ -173,7 +173,7 @@ def _check_time(rule: _Rule, budget: Budget, now: float) -> BudgetStop | None:
         allowed=allowed,
         unit="minutes",
         what=(
-            f"The time of {SCOPE_NAMES[rule.scope]} is used up:"
+            f"the time of {SCOPE_NAMES[rule.scope]} is used up:"
             f" {amount(used, 'minutes')} of {amount(allowed, 'minutes')}."
         ),
         remedy=again if rule.scope == "run" else raised,
