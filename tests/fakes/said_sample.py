@@ -151,6 +151,13 @@ def refused() -> dict[str, Answer]:
             "/backlog prioritize STORY NUMBER",
             "/backlog prioritize auth-3 1",
         ),
+        "misused_length": Misused(
+            "/epic",
+            "its text is longer than 10,000 characters",
+            '/epic "TEXT"',
+            '/epic "Gift cards"',
+            "Write it shorter in a new comment.",
+        ),
         "not_allowed": NotAllowed("/tdd run", "rea", "read", "write"),
         "too_old": TooOld("/tdd run", 3),
         "not_now": NotNow(

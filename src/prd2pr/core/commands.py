@@ -25,6 +25,7 @@ MOST_COMMANDS = 20  # in one comment; each may cost a model call
 MOST_ANSWERS = 5  # to one comment: lines that only ask, or are not understood, bring a comment each
 LONGEST_TEXT = 10_000
 LOWEST_PRIORITY = 5
+IN_A_NEW_COMMENT = "Write what is still wanted in a new comment."
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ class BadArguments:
     name: str
     problem: str
     written: str = ""
+    helps: str = ""  # what to do; empty: it is to be written as its usage says
 
     @property
     def spec(self) -> CommandSpec:
@@ -175,7 +177,7 @@ def _is_answered(parsed: Parsed) -> bool:
 def _too_many(parsed: Parsed, most: str) -> BadArguments:
     name = "tdd help" if isinstance(parsed, UnknownCommand) else parsed.name
     problem = f"one comment holds at most {most}; from here on nothing was read"
-    return BadArguments(name, problem, parsed.written)
+    return BadArguments(name, problem, parsed.written, IN_A_NEW_COMMENT)
 
 
 # --- arguments --------------------------------------------------------------------------------------------------------
@@ -184,6 +186,7 @@ def _too_many(parsed: Parsed, most: str) -> BadArguments:
 @dataclass(frozen=True)
 class _Problem:
     text: str
+    helps: str = ""
 
 
 _Taken = tuple[Command, str] | _Problem  # the command with one argument more, and what is left of the line
@@ -194,7 +197,7 @@ def _read(spec: CommandSpec, rest: str, line: str) -> Command | BadArguments:
     for slot in spec.slots:
         taken = _TAKE[slot.kind](slot, rest.strip(), command)
         if isinstance(taken, _Problem):
-            return BadArguments(spec.name, taken.text, command.written)
+            return BadArguments(spec.name, taken.text, command.written, taken.helps)
         command, rest = taken
     if rest.strip():
         return BadArguments(spec.name, f"`{_word(rest)}` is not expected there", command.written)
@@ -262,7 +265,7 @@ def _take_text(slot: Slot, rest: str, command: Command) -> _Taken:
     if not text:
         return _Problem("its text is missing") if slot.required else (command, "")
     if len(text) > LONGEST_TEXT:
-        return _Problem(f"its text is longer than {LONGEST_TEXT:,} characters")
+        return _Problem(f"its text is longer than {LONGEST_TEXT:,} characters", "Write it shorter in a new comment.")
     if not slot.required and not command.stories and text == rest:
         return _Problem(f"`{_word(rest)}` is not a story's id; a reason stands in quotes")
     return replace(command, text=text), ""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from prd2pr.core.commands import MOST_ANSWERS, BadArguments, Command, Parsed, UnknownCommand
+from prd2pr.core.commands import IN_A_NEW_COMMENT, MOST_ANSWERS, BadArguments, Command, Parsed, UnknownCommand
 from prd2pr.core.cursors import commands_done, first_unread
 from prd2pr.core.hub import Comment, Level, Reaction
 from prd2pr.core.permission import LONGEST_WAIT, Allowed, NotAllowed, heard, is_too_old, may
@@ -243,7 +243,7 @@ def as_meant(parsed: Parsed) -> Parsed:
 def too_many(parsed: Parsed) -> NotNow:
     shown = parsed.written if isinstance(parsed, UnknownCommand) else parsed.spec.shown
     reason = f"one comment gets at most {MOST_ANSWERS} answers; from here on nothing was answered or done"
-    return NotNow(shown, reason, NextStep("Write what is still wanted in a new comment."))
+    return NotNow(shown, reason, NextStep(IN_A_NEW_COMMENT))
 
 
 def why(refusal: Refused) -> str:
@@ -264,4 +264,4 @@ def refused(parsed: Parsed, login: str, level: Level, *, allowed: bool) -> Refus
         return Unknown(written=parsed.written, did_you_mean=parsed.did_you_mean)
     assert isinstance(parsed, BadArguments), "a command that is understood and allowed is carried out"
     spec = parsed.spec
-    return Misused(command=spec.shown, problem=parsed.problem, usage=spec.usage, example=spec.examples[0])
+    return Misused(spec.shown, parsed.problem, spec.usage, spec.examples[0], parsed.helps)

@@ -47,13 +47,14 @@ class Unknown:
 
 @dataclass(frozen=True)
 class Misused:
-    """The command exists, its arguments are wrong."""
+    """The command exists, its arguments are wrong or too much."""
 
     template: ClassVar[str] = "misused"
     command: str  # /backlog prioritize
     problem: str
-    usage: str = ""
-    example: str = ""
+    usage: str
+    example: str
+    helps: str = ""  # where it was written as its usage says
 
 
 @dataclass(frozen=True)
