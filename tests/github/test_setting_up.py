@@ -20,7 +20,7 @@ def test_what_is_missing_comes_as_one_pull_request(new: New) -> None:
     assert pull.title == "Set prd2pr up"
     made = world.bare.git("diff", "--name-status", f"main...{BRANCH}").split("\n")
     assert made == [f"A\t{path}" for path in sorted(pull_files(pull.body))]
-    assert all(f"#{pull.number}" in answer.body for answer in world.answers())
+    assert [f"#{pull.number}" in answer.body for answer in world.answers()] == [True, True]
 
 
 def test_where_all_is_there_nothing_is_opened(new: New) -> None:
@@ -37,6 +37,16 @@ def test_whoever_may_only_read_sets_nothing_up(new: New) -> None:
     register(world, by="tom")
     assert not world.pulls()
     assert BRANCH not in world.bare.heads()
+
+
+def test_it_is_about_the_repository_also_where_the_prd_is_over(planned: GitHubWorld) -> None:
+    number = planned.pull().number
+    planned.close(number)
+    planned.pending.clear()
+    planned.comment(number, "/project register", by="ada")
+    planned.act()
+    assert BRANCH in planned.bare.heads(), planned.answers()[-1].body
+    assert "sets" in planned.answers()[-1].body
 
 
 def register(world: GitHubWorld, by: str = "ada") -> None:

@@ -262,7 +262,7 @@ def built_on_nothing(run: PrdRun, false: Refuted) -> Ending:
 
     def told(ordered: Ordered) -> Answer:
         if ordered.command.reads:
-            return looked_up(session, ordered)
+            return looked_up(run.host, session, ordered)
         return NotNow(ordered.command.shown, false.sentence(), PUT_BACK)
 
     if run.inbox.spoken is not None:
@@ -288,7 +288,7 @@ def answer_failed(run: PrdRun, problem: Prd2prError) -> bool:
 
     def told(ordered: Ordered) -> Answer:
         if ordered.command.reads:
-            return looked_up(run.session, ordered)
+            return looked_up(run.host, run.session, ordered)
         return Failed.of(ordered.command.shown, problem)
 
     try:
@@ -313,7 +313,7 @@ def answer_over(host: Host, subject: Subject, head: str | None, spoken: Comment,
         if head is None and ordered.command.name == "tdd verify":
             return NotNow(ordered.command.shown, f"{over.reason}, and its steps went with the branch")
         if reader is not None and ordered.command.reads:
-            return as_over(looked_up(reader, ordered), over.next)
+            return as_over(looked_up(host, reader, ordered), over.next)
         return NotNow(ordered.command.shown, over.reason, NextStep(over.next))
 
     refused = last_refused(answer_spoken(host, spoken, status, told))

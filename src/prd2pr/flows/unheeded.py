@@ -11,8 +11,8 @@ from prd2pr.core.said.answers import Answer, Failed, refuses
 from prd2pr.errors import Prd2prError, Stopped
 from prd2pr.flows.drain import Inbox
 from prd2pr.flows.host import Host
-from prd2pr.flows.obey import obey
 from prd2pr.flows.obey.order import Ordered
+from prd2pr.flows.onboarding import obeyed_on
 from prd2pr.flows.session import Session
 
 Why = Callable[[Ordered], Answer]  # what becomes of a command
@@ -30,10 +30,10 @@ def answer_spoken(host: Host, spoken: Comment, status: Status, why: Why) -> list
     return answers
 
 
-def looked_up(session: Session, ordered: Ordered) -> Answer:
+def looked_up(host: Host, session: Session, ordered: Ordered) -> Answer:
     """A command that only reads."""
     try:
-        answer = obey(session, ordered).answer
+        answer = obeyed_on(host, session, ordered).answer
     except Stopped:
         raise
     except Prd2prError as problem:
