@@ -14,6 +14,7 @@ import pytest
 
 from fakes.github.fake import FakeGitHub
 from fakes.github.faults import Broken, DropAfter, DropBefore, Fault, Refused, SecondaryLimit
+from fakes.github.on_pulls import open_pull
 from fakes.github.server import serve
 from prd2pr.config import CONFIG_PATH, Config
 from prd2pr.core import permission
@@ -21,6 +22,7 @@ from prd2pr.entry import gate_job
 
 SCRIPT = Path(gate_job.__file__)
 PEOPLE = {"ada": "admin", "max": "maintain", "wendy": "write", "tria": "triage", "rea": "read"}
+ADA = ("ada", "ada@example.org", "2026-01-02T03:04:05Z")
 GATE_MAY = {"contents": "read", "issues": "write", "pull_requests": "write"}
 
 
@@ -70,6 +72,14 @@ class Gate:
         done = subprocess.run([sys.executable, "-I", str(SCRIPT)], env=env, capture_output=True, text=True, check=False)
         assert "Traceback" not in done.stderr, done.stderr
         return Done(done.returncode, done.stdout, read_outputs(output.read_text()))
+
+    def push(self, branch: str, files: dict[str, str], onto: str = "") -> str:
+        bare = self.fake.bare(self.repo)
+        entries = [(path, "100644", bare.write_blob(text.encode())) for path, text in files.items()]
+        tree = bare.write_tree(onto or None, entries)
+        commit = bare.write_commit(tree, [onto] if onto else [], "x", ADA, ADA)
+        bare.git("update-ref", f"refs/heads/{branch}", commit)
+        return commit
 
     def eyes(self) -> int:
         reactions = [*self.repo.issues[1].reactions, *(r for c in self.repo.comments.values() for r in c.reactions)]
@@ -165,11 +175,7 @@ def test_what_only_insiders_can_start_goes_on_without_a_call(gate, name):
     ],
 )
 def test_other_labels_start_nothing(gate, config, label, go):
-    bare = gate.fake.bare(gate.repo)
-    tree = bare.write_tree(None, [(CONFIG_PATH, "100644", bare.write_blob(config.encode()))])
-    env = {f"GIT_{who}_{what}": "ada@x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    commit = bare.git("commit-tree", "-m", "config", tree, env=env).strip()
-    bare.git("update-ref", "refs/heads/main", commit)
+    gate.push("main", {CONFIG_PATH: config})
     assert gate.labelled(label, "ada").outputs["go"] == ("true" if go else "false")
 
 
@@ -210,7 +216,9 @@ def test_odd_payloads_start_nothing(gate, comment):
 
 def test_it_asks_for_no_more_and_no_less_than_the_worker():
     assert gate_job.LEAST == {"issue_comment": permission.INSIDER, "issues": permission.LABEL_NEEDS}
-    assert (CONFIG_PATH, Config().labels.trigger) == (gate_job.CONFIG, gate_job.USUAL_LABEL)
+    usual = Config()
+    assert (CONFIG_PATH, usual.labels.trigger) == (gate_job.CONFIG, gate_job.USUAL_LABEL)
+    assert usual.branch_prefix == gate_job.USUAL_PREFIX
 
 
 def test_it_needs_nothing_but_the_standard_library(gate):
@@ -250,20 +258,16 @@ def test_a_pull_request_its_tracking_issue_and_its_stories_are_one_prd(gate):
     [
         ("prd2pr/calc", "", "calc"),
         ("bot-calc", "branch_prefix: bot-\n", "calc"),
+        ("bot-calc", 'approval: none\nbranch_prefix: "bot-"  # as ever\n', "calc"),
         ("feature", "", ""),
-        ("prd2pr/a b", "", ""),
+        ("prd2pr/spike/calc/1", "", ""),
     ],
 )
-def test_a_pull_request_is_known_by_its_branch(monkeypatch, branch, config, prd):
-    import base64
-
-    def call(method: str, path: str, missing: object = None) -> dict[str, object]:
-        assert method == "GET"
-        return {"head": {"ref": branch}} if "/pulls/7" in path else {"content": base64.b64encode(config.encode())}
-
-    monkeypatch.setattr(gate_job, "call", call)
-    monkeypatch.setattr(gate_job, "text_of", lambda _: config)
-    assert gate_job.prd_of({"number": 7, "pull_request": {"url": "x"}}) == prd
+def test_a_pull_request_is_known_by_its_branch(gate, branch, config, prd):
+    main = gate.push("main", {CONFIG_PATH: config} if config else {"README.md": "x"})
+    gate.push(branch, {"calc.py": "x"}, onto=main)
+    pull = open_pull(gate.fake, gate.repo, "ada", "Calc", "", branch, "main")
+    assert commented_under(gate, {"number": pull.number, "pull_request": {"url": "x"}}) == prd
 
 
 def test_a_command_is_not_lost_where_its_prd_is_not_known(gate):

@@ -29,6 +29,7 @@ USUAL_LABEL, USUAL_PREFIX = "prd2pr", "prd2pr/"  # unless the configuration says
 TRIES = 4
 LONGEST_WAIT = 20.0
 PASSING_TROUBLE = (429, 500, 502, 503, 504)
+PRD_ID = re.compile(r"[A-Za-z0-9._-]+")
 
 
 class Decision(NamedTuple):
@@ -89,7 +90,7 @@ def prd_of(issue: dict[str, Any]) -> str:
             found = prd_of_marker(str(issue.get("body") or "")) or issue_prd_id(int(str(number)))
     except (ApiTrouble, ValueError):
         return ""  # then it waits for what is said in the same place
-    return found if found.replace("-", "").replace("_", "").replace(".", "").isalnum() and found.isascii() else ""
+    return found if PRD_ID.fullmatch(found) else ""
 
 
 def of_branch(head: dict[str, Any]) -> str:
