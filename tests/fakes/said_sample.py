@@ -22,42 +22,44 @@ from prd2pr.core.records import ProjectState, RunRecord, Sprint, Status, Transit
 from prd2pr.core.refusal import Refusal
 from prd2pr.core.said.answers import (
     Answer,
-    BacklogRow,
-    BacklogShown,
-    BudgetRow,
-    BudgetShown,
     Carried,
     Drafted,
-    Explained,
     Failed,
-    Help,
-    HelpRow,
     Illegal,
     Judged,
-    LogLine,
-    Logs,
-    Metrics,
     Misused,
     NotAllowed,
     NotNow,
-    Overview,
     PlanShown,
     Registered,
-    ReportRow,
-    SprintShown,
-    StateShown,
-    StoryStatusShown,
-    TestsRun,
     TooOld,
     Unknown,
-    Verified,
-    VerifiedRow,
-    VerifyReport,
 )
 from prd2pr.core.said.checks import CheckView
 from prd2pr.core.said.markers import status_marker, story_marker, tracking_marker, waiting_marker
 from prd2pr.core.said.over import HaltedView, OverView
 from prd2pr.core.said.plans import PlanDiff, plan_view
+from prd2pr.core.said.readings import (
+    BacklogRow,
+    BacklogShown,
+    BudgetRow,
+    BudgetShown,
+    Explained,
+    Help,
+    HelpRow,
+    LogLine,
+    Logs,
+    Metrics,
+    Overview,
+    ReportRow,
+    SprintShown,
+    StateShown,
+    StoryStatusShown,
+    TestsRun,
+    Verified,
+    VerifiedRow,
+    VerifyReport,
+)
 from prd2pr.core.said.status import NotProved, Refuted, status_view
 from prd2pr.core.said.tracking import tracking_view
 from prd2pr.core.statement import Statements

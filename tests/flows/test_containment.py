@@ -14,7 +14,8 @@ from prd2pr.core.breakers.circuits import not_closed
 from prd2pr.core.codec import encode
 from prd2pr.core.commit_message import read_step
 from prd2pr.core.decide import Rest
-from prd2pr.core.said.answers import Carried, NotNow, Overview, StoryStatusShown
+from prd2pr.core.said.answers import Carried, NotNow
+from prd2pr.core.said.readings import Overview, StoryStatusShown
 from prd2pr.errors import CannotJudge, HubUnreachable, ModelProblem, ModelRefused, SpendLimit
 from prd2pr.flows.claims import record_findings
 from prd2pr.flows.drive import Driven, drive

@@ -12,14 +12,14 @@ from prd2pr.core.budget import Limits
 from prd2pr.core.command_table import COMMANDS, READING
 from prd2pr.core.effects import EFFECTS
 from prd2pr.core.records import CycleState, ProjectState
-from prd2pr.core.said.answers import (
+from prd2pr.core.said.answers import NotNow
+from prd2pr.core.said.readings import (
     BacklogShown,
     BudgetShown,
     Explained,
     Help,
     Logs,
     Metrics,
-    NotNow,
     Overview,
     SprintShown,
     StateShown,

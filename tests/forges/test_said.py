@@ -16,9 +16,10 @@ from fakes.pull_sample import plan
 from fakes.said_sample import HALF_COLLECTED, answers, views, worded
 from prd2pr.core.pr_text import BODY_LIMIT
 from prd2pr.core.records import Backlog
-from prd2pr.core.said.answers import Answer, LogLine, Logs, PlanShown, TestsRun
+from prd2pr.core.said.answers import Answer, PlanShown
 from prd2pr.core.said.markers import answer_marker
 from prd2pr.core.said.plans import plan_view
+from prd2pr.core.said.readings import LogLine, Logs, TestsRun
 from prd2pr.core.said.status import status_view
 from prd2pr.core.said.tracking import tracking_view
 from prd2pr.forges.pull_pages import body

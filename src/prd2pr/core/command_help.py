@@ -9,7 +9,7 @@ from prd2pr.core.command_table import COMMANDS, CommandSpec
 from prd2pr.core.cycle_machine import CYCLE_COMMANDS
 from prd2pr.core.project_machine import PROJECT_COMMANDS
 from prd2pr.core.records import CycleState, ProjectState
-from prd2pr.core.said.answers import HelpRow
+from prd2pr.core.said.readings import HelpRow
 
 ORDERS = frozenset({"next", "run"})
 # What a role does for a story, or a gate: the project has to be at work too, whatever the story's own machine says.

@@ -7,7 +7,7 @@ import difflib
 from prd2pr.core.error_kinds import BY_CODE
 from prd2pr.core.findings import FINDINGS, weight
 from prd2pr.core.plan_problems import PLAN_PROBLEMS
-from prd2pr.core.said.answers import Explained
+from prd2pr.core.said.readings import Explained
 
 
 def explained(code: str) -> Explained:

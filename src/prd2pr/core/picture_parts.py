@@ -96,6 +96,9 @@ class NextStep:
     command: str = ""
 
 
+NOTHING_NEXT = NextStep("")
+
+
 @dataclass(frozen=True)
 class Cell:
     text: str = ""

@@ -189,7 +189,7 @@ class Inbox:
             )
             return Taken(ordered, waiting)
         refusal = refused(waiting.parsed, author.login, level, allowed=isinstance(allowed, Allowed))
-        self.refused = plain(why(refusal))
+        self.refused = plain(refusal.why)
         self._post(waiting, refusal)
         return None
 
@@ -244,16 +244,6 @@ def too_many(parsed: Parsed) -> NotNow:
     shown = parsed.written if isinstance(parsed, UnknownCommand) else parsed.spec.shown
     reason = f"one comment gets at most {MOST_ANSWERS} answers; from here on nothing was answered or done"
     return NotNow(shown, reason, NextStep(IN_A_NEW_COMMENT))
-
-
-def why(refusal: Refused) -> str:
-    match refusal:
-        case NotAllowedAnswer():
-            return f"{refusal.command} needs the permission `{refusal.needs}`; {refusal.login} has `{refusal.has}`"
-        case Unknown():
-            return f"{refusal.written} is no command"
-        case Misused():
-            return f"{refusal.command}: {refusal.problem}"
 
 
 def refused(parsed: Parsed, login: str, level: Level, *, allowed: bool) -> Refused:

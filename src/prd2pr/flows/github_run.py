@@ -17,7 +17,7 @@ from prd2pr.core.outcome import Ended, Ending
 from prd2pr.core.permission import NotAllowed, may_start
 from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import Prd, Status
-from prd2pr.core.said.answers import Answer, Failed, NotNow
+from prd2pr.core.said.answers import Answer, Failed, NotNow, why_refused
 from prd2pr.core.said.markers import head_in, status_marker, waiting_marker
 from prd2pr.core.said.over import as_over
 from prd2pr.core.said.status import Refuted
@@ -34,7 +34,6 @@ from prd2pr.flows.prd_run import (
     ending_of,
     is_ordered,
     proved_as_it_is,
-    reason_of,
     status_of,
     summarise,
     tell,
@@ -317,7 +316,7 @@ def answer_over(host: Host, subject: Subject, head: str | None, spoken: Comment,
         return NotNow(ordered.command.shown, over.reason, NextStep(over.next))
 
     refused = last_refused(answer_spoken(host, spoken, status, told))
-    return replace(over, ended="refused", reason=reason_of(refused)) if refused is not None else over
+    return replace(over, ended="refused", reason=why_refused(refused)) if refused is not None else over
 
 
 def reader_of(host: Host, subject: Subject, head: str | None) -> Session | None:

@@ -14,7 +14,7 @@ from prd2pr.core.outcome import Ending, ended
 from prd2pr.core.permission import heard
 from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import Phase, ProjectState, Status
-from prd2pr.core.said.answers import Answer, Carried, Failed, Illegal, Judged, NotNow
+from prd2pr.core.said.answers import Carried, Failed, NotNow, why_refused
 from prd2pr.core.said.markers import is_proved_in, status_marker, tracking_marker, waiting_marker
 from prd2pr.core.said.status import Refuted, limit_helped
 from prd2pr.core.two_names import in_comments
@@ -256,7 +256,7 @@ def obeyed_to(run: PrdRun, taken: Taken, rest: Rest | None) -> Rest | None:
     obeyed = obeyed_on(run.host, run.session, taken.ordered)
     if obeyed.answer is not None and not isinstance(obeyed.answer, Carried):
         run.inbox.answer(taken, obeyed.answer, commit_url=run.host.commit_url)
-        run.refused = reason_of(obeyed.answer)
+        run.refused = why_refused(obeyed.answer)
     if obeyed.steps_wanted == 0 or obeyed.run:
         if obeyed.head == before:
             return rest
@@ -279,23 +279,7 @@ def not_carried_out(run: PrdRun, taken: Taken, rest: Rest) -> None:
         run.inbox.answer(taken, replace(answer, next=NextStep(helps)))
         return
     run.inbox.answer(taken, answer)
-    run.refused = reason_of(answer)
-
-
-def reason_of(answer: Answer) -> str:
-    """Why it was not carried out; empty where it was."""
-    match answer:
-        case Illegal():
-            return answer.refusal.sentence()
-        case NotNow():
-            return f"{answer.command}: {answer.reason}"
-        case Failed():
-            return f"{answer.command}: {answer.what}"
-        case Judged(accepted=False):
-            why = next((each.message for each in answer.findings if each.severity == "error"), "see the answer")
-            return f"{answer.phase.upper()} of {answer.story} refused it: {why}"
-        case _:
-            return ""
+    run.refused = answer.why
 
 
 def phases(run: PrdRun, session: Session, steps: int | None) -> Rest:

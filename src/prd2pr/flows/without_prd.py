@@ -10,11 +10,10 @@ from prd2pr.core.issue_prd import issue_prd_id, issue_prd_path
 from prd2pr.core.outcome import Ending
 from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import Prd, Status
-from prd2pr.core.said.answers import Failed, NotNow
+from prd2pr.core.said.answers import Failed, NotNow, why_refused
 from prd2pr.flows.drain import Inbox, Taken
 from prd2pr.flows.host import Host
 from prd2pr.flows.onboarding import obeyed_on
-from prd2pr.flows.prd_run import reason_of
 from prd2pr.flows.subjects import Subject, Unreadable, issue_subject, may_label
 
 
@@ -69,5 +68,5 @@ def answered(host: Host, inbox: Inbox, issue: Issue, taken: Taken) -> Ending:
     else:
         answer = NotNow(command.shown, f"no PRD belongs to #{issue.number}", how)
     inbox.answer(taken, answer, commit_url=host.commit_url)
-    refused = reason_of(answer)
+    refused = why_refused(answer)
     return Ending("refused", refused) if refused else Ending("done", f"{command.shown} was answered")

@@ -13,11 +13,12 @@ from datetime import datetime
 from prd2pr.core.picture_parts import PullPicture
 from prd2pr.core.pr_text import BODY_LIMIT, block, code, fit, neutral, paragraphs, prose
 from prd2pr.core.records import Prd, RunRecord, Story
-from prd2pr.core.said.answers import Answer, LogLine, PlanShown, VerifyReport
+from prd2pr.core.said.answers import Answer, PlanShown
 from prd2pr.core.said.checks import CheckView
 from prd2pr.core.said.markers import marked
 from prd2pr.core.said.over import HaltedView, OverView
 from prd2pr.core.said.plans import budget_text, diff_lines, estimate_text
+from prd2pr.core.said.readings import LogLine, VerifyReport
 from prd2pr.core.said.status import StatusView
 from prd2pr.core.said.tracking import TrackingView
 from prd2pr.core.wording import (

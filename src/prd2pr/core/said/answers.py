@@ -9,24 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from prd2pr.core.budget import Unit, amount
-from prd2pr.core.burndown import Point, chart, in_a_line
 from prd2pr.core.decide import Rest
-from prd2pr.core.evidence import Failure, Finding, RunReport, TestResult
+from prd2pr.core.evidence import Finding
 from prd2pr.core.next_step import what_helps
-from prd2pr.core.picture_parts import CostRow, Figure, NextStep, StoryRow
-from prd2pr.core.records import Sprint, Status
+from prd2pr.core.picture_parts import NOTHING_NEXT, NextStep
 from prd2pr.core.refusal import Refusal
 from prd2pr.core.said.plans import PlanDiff, PlanView
-from prd2pr.core.statement import Statements
+from prd2pr.core.said.readings import Reading
 from prd2pr.core.two_names import in_comments
 from prd2pr.errors import Prd2prError
 
-NOTHING_NEXT = NextStep("")
-NOT_PASSED = ("failed", "xpassed", "error")
 WAITS = ("waiting", "paused", "blocked")  # outcomes after which the same command can be carried out
 
-# --- a command that was not carried out -------------------------------------------------------------------------------
+# --- a command that was not carried out: `why` is for whoever looks at the run ----------------------------------------
 
 
 @dataclass(frozen=True)
@@ -37,12 +32,20 @@ class Illegal:
     refusal: Refusal
     next: NextStep = NOTHING_NEXT
 
+    @property
+    def why(self) -> str:
+        return self.refusal.sentence()
+
 
 @dataclass(frozen=True)
 class Unknown:
     template: ClassVar[str] = "unknown"
     written: str  # as the person wrote it: /tdd nxt
     did_you_mean: str = ""  # /tdd next
+
+    @property
+    def why(self) -> str:
+        return f"{self.written} is no command"
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,10 @@ class Misused:
     example: str
     helps: str = ""  # where it was written as its usage says
 
+    @property
+    def why(self) -> str:
+        return f"{self.command}: {self.problem}"
+
 
 @dataclass(frozen=True)
 class NotAllowed:
@@ -65,12 +72,20 @@ class NotAllowed:
     has: str  # read
     needs: str  # write
 
+    @property
+    def why(self) -> str:
+        return f"{self.command} needs the permission `{self.needs}`; {self.login} has `{self.has}`"
+
 
 @dataclass(frozen=True)
 class TooOld:
     template: ClassVar[str] = "too_old"
     command: str
     days: int
+
+    @property
+    def why(self) -> str:
+        return f"{self.command} was written more than {self.days} days ago"
 
 
 @dataclass(frozen=True)
@@ -82,6 +97,10 @@ class NotNow:
     reason: str
     next: NextStep = NOTHING_NEXT
     waits: bool = False  # what it lacks can come; otherwise it will never be carried out as it was given
+
+    @property
+    def why(self) -> str:
+        return f"{self.command}: {self.reason}"
 
     @classmethod
     def of(cls, command: str, rest: Rest) -> NotNow:
@@ -99,6 +118,10 @@ class Failed:
     where: str = ""
     remedy: str = ""
     code: str = ""
+
+    @property
+    def why(self) -> str:
+        return f"{self.command}: {self.what}"
 
     @classmethod
     def of(cls, command: str, error: Prd2prError) -> Failed:
@@ -151,250 +174,11 @@ class Judged:
     outcome: str = ""  # 9 tests fail as planned
     next: NextStep = NOTHING_NEXT
 
-
-# --- reading ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class HelpRow:
-    usage: str  # /backlog prioritize STORY NUMBER
-    help: str
-    example: str = ""
-    needs: str = ""  # write
-    now: bool = True  # allowed in the present state
-
-
-@dataclass(frozen=True)
-class Help:
-    template: ClassVar[str] = "help"
-    rows: tuple[HelpRow, ...]
-    state: str = ""
-
-
-@dataclass(frozen=True)
-class StateShown:
-    """`/state`"""
-
-    template: ClassVar[str] = "state"
-    status: Status
-    allowed: tuple[str, ...]
-    next: NextStep = NOTHING_NEXT
-
-
-@dataclass(frozen=True)
-class StoryStatusShown:
-    """`/tdd status`: one story, as the board has it, with what was refused of its present phase."""
-
-    template: ClassVar[str] = "story_status"
-    row: StoryRow
-    state: str  # of its cycle: CODE_GREEN
-    attempts: int = 0  # used up in the present phase
-    of: int = 0
-    refused: tuple[Finding, ...] = ()
-    next: NextStep = NOTHING_NEXT
-    circuits: tuple[str, ...] = ()  # that are not closed, in sentences
-
-
-@dataclass(frozen=True)
-class Overview:
-    """`/tdd overview`: every story. `in_all` may be more than there are rows."""
-
-    template: ClassVar[str] = "overview"
-    rows: tuple[StoryRow, ...]
-    figures: tuple[Figure, ...] = ()
-    in_all: int = 0
-    next: NextStep = NOTHING_NEXT
-    circuits: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class LogLine:
-    at: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Logs:
-    """The newest last; `in_all` counts those that are not shown too."""
-
-    template: ClassVar[str] = "logs"
-    lines: tuple[LogLine, ...]
-    in_all: int
-    story: str = ""
-
-
-@dataclass(frozen=True)
-class Metrics:
-    template: ClassVar[str] = "metrics"
-    figures: tuple[Figure, ...]
-    costs: tuple[CostRow, ...]
-    attempts: int  # made
-    refused: int  # of these
-
-
-@dataclass(frozen=True)
-class BudgetRow:
-    scope: str  # this run, this story, this PRD
-    unit: Unit
-    used: float | None  # None: it cannot be counted, for want of a price
-    limit: float | None  # None: no limit is set
-
     @property
-    def used_up(self) -> bool:
-        return self.limit is not None and self.used is not None and self.used >= self.limit
-
-    @property
-    def unit_name(self) -> str:
-        return {"usd": "money", "tokens": "tokens", "minutes": "time"}[self.unit]
-
-    @property
-    def used_text(self) -> str:
-        return "no price known" if self.used is None else amount(self.used, self.unit)
-
-    @property
-    def limit_text(self) -> str:
-        return "no limit" if self.limit is None else amount(self.limit, self.unit)
-
-
-@dataclass(frozen=True)
-class BudgetShown:
-    template: ClassVar[str] = "budget"
-    rows: tuple[BudgetRow, ...]
-    next: NextStep = NOTHING_NEXT
-
-
-@dataclass(frozen=True)
-class VerifiedRow:
-    """A commit that is not proved: what it claims, and what was found. Without a step it is a person's."""
-
-    sha: str
-    subject: str
-    step: str = ""
-    findings: tuple[Finding, ...] = ()
-
-
-@dataclass(frozen=True)
-class Verified:
-    template: ClassVar[str] = "verified"
-    steps: int
-    proved: int  # of the steps
-    commits: int
-    not_proved: tuple[VerifiedRow, ...] = ()
-    head: str = ""
-    warnings: int = 0
-
-
-@dataclass(frozen=True)
-class ReportRow:
-    """A commit of a verified branch, whatever was found."""
-
-    sha: str
-    subject: str
-    step: str
-    phase: str
-    outcome: str  # proved, UNPROVEN, NOT SO, or proved as part of another step
-    errors: tuple[Finding, ...] = ()
-
-
-@dataclass(frozen=True)
-class VerifyReport:
-    """`prd2pr verify` as a document: the whole branch, commit by commit."""
-
-    template: ClassVar[str] = "verify_report"
-    total: str
-    start: str  # the commit that the branch left
-    head: str
-    rows: tuple[ReportRow, ...]
-    runs: str = ""  # how many test runs were made for it
-    warnings: tuple[tuple[str, str, int], ...] = ()  # code, text, number of commits
-    statements: Statements | None = None
-
-
-@dataclass(frozen=True)
-class TestsRun:
-    __test__ = False
-    template: ClassVar[str] = "tests_run"
-    sha: str
-    collected: int
-    passed: int
-    failed: int = 0
-    errors: int = 0
-    skipped: int = 0
-    seconds: float = 0
-    problems: tuple[str, ...] = ()  # why the run is not honest
-    not_passed: tuple[TestResult, ...] = ()
-    uncollected: tuple[Failure, ...] = ()  # what could not be collected, where no test of it is known by name
-
-    @classmethod
-    def of(cls, sha: str, report: RunReport, shown: int) -> TestsRun:
-        """Each test counts once. Those of a module that could not be collected are among the results already."""
-        outcomes = [result.outcome for result in report.results]
-        told = {result.failure for result in report.results}
-        return cls(
-            sha=sha,
-            collected=len(outcomes),
-            passed=outcomes.count("passed") + outcomes.count("xfailed"),
-            failed=outcomes.count("failed") + outcomes.count("xpassed"),
-            errors=outcomes.count("error"),
-            skipped=outcomes.count("skipped"),
-            seconds=report.seconds,
-            problems=report.problems,
-            not_passed=tuple(each for each in report.results if each.outcome in NOT_PASSED)[:shown],
-            uncollected=tuple(failure for failure in report.collect_errors if failure not in told),
-        )
-
-
-@dataclass(frozen=True)
-class Explained:
-    """`/tdd explain CODE`; `title` empty: there is no such code."""
-
-    template: ClassVar[str] = "explained"
-    code: str
-    title: str = ""
-    explanation: str = ""
-    bad: str = ""
-    good: str = ""
-    hint: str = ""
-    weight: str = ""
-    did_you_mean: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class SprintShown:
-    template: ClassVar[str] = "sprint"
-    sprint: Sprint
-    rows: tuple[StoryRow, ...]
-    state: str
-    next: NextStep = NOTHING_NEXT
-    burned: tuple[Point, ...] = ()  # stories left, over time
-
-    @property
-    def burn_down(self) -> str:
-        return in_a_line(self.burned)
-
-    @property
-    def chart(self) -> str:
-        return chart(self.sprint, self.burned)
-
-
-@dataclass(frozen=True)
-class BacklogRow:
-    id: str
-    title: str
-    kind: str
-    status: str
-    priority: int
-    criteria: int
-    depends_on: tuple[str, ...] = ()
-    approved: bool | None = None  # None: nothing has to be approved
-
-
-@dataclass(frozen=True)
-class BacklogShown:
-    template: ClassVar[str] = "backlog"
-    rows: tuple[BacklogRow, ...]
-    questions: tuple[str, ...] = ()
-    next: NextStep = NOTHING_NEXT
+    def why(self) -> str:
+        """Where it was refused."""
+        message = next((each.message for each in self.findings if each.severity == "error"), "see the answer")
+        return f"{self.phase.upper()} of {self.story} refused it: {message}"
 
 
 @dataclass(frozen=True)
@@ -418,37 +202,15 @@ class Registered:
     pull: int = 0
 
 
-Answer = (
-    Illegal
-    | Unknown
-    | Misused
-    | NotAllowed
-    | TooOld
-    | NotNow
-    | Failed
-    | Carried
-    | Drafted
-    | Judged
-    | Help
-    | StateShown
-    | StoryStatusShown
-    | Overview
-    | Logs
-    | Metrics
-    | BudgetShown
-    | Verified
-    | VerifyReport
-    | TestsRun
-    | Explained
-    | SprintShown
-    | BacklogShown
-    | PlanShown
-    | Registered
-)
+NotDone = Illegal | Unknown | Misused | NotAllowed | TooOld | NotNow | Failed
+Answer = NotDone | Carried | Drafted | Judged | PlanShown | Registered | Reading
 
 
 def refuses(answer: Answer) -> bool:
     """Whether what was asked for was not done."""
-    if isinstance(answer, Judged):
-        return not answer.accepted
-    return isinstance(answer, Illegal | Unknown | Misused | NotAllowed | TooOld | NotNow | Failed)
+    return isinstance(answer, NotDone) or (isinstance(answer, Judged) and not answer.accepted)
+
+
+def why_refused(answer: Answer) -> str:
+    """In one line, for whoever looks at the run; empty where it was done."""
+    return answer.why if isinstance(answer, NotDone | Judged) and refuses(answer) else ""

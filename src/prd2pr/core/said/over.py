@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 from prd2pr.core.command_table import COMMANDS
 from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import SETTLED, Backlog
-from prd2pr.core.said.answers import (
-    Answer,
+from prd2pr.core.said.answers import Answer, Illegal, NotNow
+from prd2pr.core.said.readings import (
     BacklogShown,
     BudgetShown,
     Help,
-    Illegal,
-    NotNow,
     Overview,
     SprintShown,
     StateShown,

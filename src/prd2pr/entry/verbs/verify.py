@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prd2pr.core.checked import BASE_HOLDS, Checked, all_proved, as_json, total_line, warnings_of
-from prd2pr.core.said.answers import ReportRow, VerifyReport
+from prd2pr.core.said.readings import ReportRow, VerifyReport
 from prd2pr.core.statement import Statements
 from prd2pr.core.wording import count
 from prd2pr.entry.actions import job_of

@@ -10,9 +10,9 @@ from prd2pr.core.decide import Rest
 from prd2pr.core.decision import Decision
 from prd2pr.core.effects.stories import cycle_of
 from prd2pr.core.found import Found
-from prd2pr.core.picture_parts import NextStep
+from prd2pr.core.picture_parts import NOTHING_NEXT, NextStep
 from prd2pr.core.refusal import Refusal
-from prd2pr.core.said.answers import NOTHING_NEXT, Answer, Illegal, NotNow
+from prd2pr.core.said.answers import Answer, Illegal, NotNow
 from prd2pr.core.two_names import in_comments
 from prd2pr.flows.decisions import Decided, decide
 from prd2pr.flows.obey.approving import approval_by_working, approved, awaited, once_approved

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from prd2pr.core.checked import Checked
-from prd2pr.core.said.answers import Answer, TestsRun, Verified, VerifiedRow
+from prd2pr.core.said.answers import Answer
+from prd2pr.core.said.readings import TestsRun, Verified, VerifiedRow
 from prd2pr.flows.memory import keeping
 from prd2pr.flows.obey.asked import Asked
 from prd2pr.flows.start import start_of

@@ -18,18 +18,16 @@ from prd2pr.core.picture_parts import NextStep, StoryRow
 from prd2pr.core.project_machine import apply_project
 from prd2pr.core.records import SETTLED, Story
 from prd2pr.core.refusal import Refusal
-from prd2pr.core.said.answers import (
-    Answer,
+from prd2pr.core.said.answers import Answer, Illegal, NotNow
+from prd2pr.core.said.readings import (
     BacklogRow,
     BacklogShown,
     BudgetRow,
     BudgetShown,
     Help,
-    Illegal,
     LogLine,
     Logs,
     Metrics,
-    NotNow,
     Overview,
     SprintShown,
     StateShown,
