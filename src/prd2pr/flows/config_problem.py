@@ -6,7 +6,6 @@ while it was broken. Under a label, it is told once for each problem.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 
 from prd2pr.config import Config, Labels
@@ -22,7 +21,7 @@ from prd2pr.core.wording import stopped
 from prd2pr.errors import ConfigInvalid, HubProblem, Prd2prError
 from prd2pr.flows.drain import Inbox
 from prd2pr.flows.remote_writers import follow
-from prd2pr.forges.said import render_answer
+from prd2pr.flows.telling import tell_once
 from prd2pr.ports import Clock, Hub
 from prd2pr.repo.git import Git
 from prd2pr.repo.remote import Remote
@@ -48,7 +47,7 @@ def tell_config_problem(told: Told, event: Event, problem: ConfigInvalid) -> Non
         if isinstance(event, Commented):
             answer_commands(told, event, problem)
         if isinstance(event, Labelled) and may_be_ours(event, told.text):
-            tell_once(told.hub, event, problem)
+            tell_under(told.hub, event, problem)
     except HubProblem:
         return
 
@@ -89,18 +88,14 @@ def prd_there(hub: Hub, event: Commented) -> str:
     return marked or issue_prd_id(event.number)
 
 
-def tell_once(hub: Hub, event: Labelled, problem: ConfigInvalid) -> None:
+def tell_under(hub: Hub, event: Labelled, problem: ConfigInvalid) -> None:
     if isinstance(may_start(event, hub.permission(event.actor.login), hub.me()), NotAllowed):
         return
-    marker = waiting_marker("config", f"problem/{problem.code}/{digest(problem)}")
-    hub.comment(event.number, render_answer(Failed.of("this run", problem), marker=marker), marker=marker)
+    failed = Failed.of("this run", problem)
+    tell_once(hub, event.number, failed, waiting_marker("config", f"problem/{failed.code}/{failed.digest}"))
 
 
 def may_be_ours(event: Labelled, text: str) -> bool:
     """Which label starts the work cannot be read now; one that the configuration does not name is none of ours."""
     label = event.label.casefold()
     return label == Labels().trigger or label in text.casefold()
-
-
-def digest(problem: ConfigInvalid) -> str:
-    return hashlib.sha256(f"{problem.where} {problem.what}".encode()).hexdigest()[:12]

@@ -23,7 +23,7 @@ from prd2pr.core.said.markers import answer_marker
 from prd2pr.core.wording import plain
 from prd2pr.errors import HubProblem
 from prd2pr.flows.obey.order import Ordered
-from prd2pr.forges.said import render_answer
+from prd2pr.flows.telling import tell_once
 from prd2pr.ports import Clock, Hub
 
 Refused = NotAllowedAnswer | Unknown | Misused
@@ -215,13 +215,11 @@ class Inbox:
         answered = self._answered.setdefault(waiting.comment.id, [])
         if len(answered) == MOST_ANSWERS:
             answer, reaction = too_many(waiting.parsed), "confused"
-        if refuses(answer) or getattr(
-            waiting.parsed, "reads", False
-        ):  # else there is a commit, and it may be said twice
+        asks = isinstance(waiting.parsed, Command) and waiting.parsed.reads
+        if refuses(answer) or asks:  # else there is a commit, and it may be said twice
             answered.append(waiting)
         self._react(waiting.comment.id, reaction)
-        body = render_answer(answer, marker=waiting.marker, commit_url=commit_url)
-        self.hub.comment(waiting.comment.number, body, marker=waiting.marker)
+        tell_once(self.hub, waiting.comment.number, answer, waiting.marker, commit_url=commit_url)
 
     def _react(self, comment: int, reaction: Reaction) -> None:
         """Once. It is an ornament: work that is done is not lost for want of it, and the next call meets the same."""

@@ -18,6 +18,7 @@ from prd2pr.core.wording import clip, plain, stopped
 from prd2pr.errors import BranchMoved, HubProblem, HubUnreachable, Prd2prError, RateLimited, Stopped
 from prd2pr.flows.host import Host
 from prd2pr.flows.session import Outdated, Session
+from prd2pr.flows.telling import tell_once
 from prd2pr.forges.said import render_answer
 
 CUT_OFF = (Stopped, BranchMoved, RateLimited, HubUnreachable)  # the plan did not fail: the run met something else
@@ -53,10 +54,10 @@ def tell_failed(host: Host, session: Session, pull: Pull | None, problem: Prd2pr
     told = Failed.of(PLANNING, problem)
     remedy = " ".join((*([stopped(told.remedy)] if told.remedy else []), f"{NOT_BY_ITSELF}: {ways_on(session, pull)}."))
     told = replace(told, where=told.where or session.prd.path, remedy=remedy)
-    number, marker = place(session, pull), mark(session.prd)
+    number = place(session, pull)
     try:
         if number is not None:
-            host.hub.comment(number, render_answer(told, marker=marker), marker=marker)
+            tell_once(host.hub, number, told, mark(session.prd))
         else:
             host.hub.check(check_of(session, told))
     except HubProblem as another:

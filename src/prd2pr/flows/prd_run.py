@@ -7,28 +7,17 @@ from dataclasses import dataclass, field, replace
 
 from prd2pr.core.ahead import order_story
 from prd2pr.core.commands import Command
-from prd2pr.core.commit_message import read_step
 from prd2pr.core.decide import Rest
 from prd2pr.core.hub import Pull
-from prd2pr.core.outcome import Ending, ended
+from prd2pr.core.outcome import Ending
 from prd2pr.core.permission import heard
 from prd2pr.core.picture_parts import NextStep
-from prd2pr.core.records import Phase, ProjectState, Status
+from prd2pr.core.records import ProjectState, Status
 from prd2pr.core.said.answers import Carried, Failed, NotNow, why_refused
-from prd2pr.core.said.markers import is_proved_in, status_marker, tracking_marker, waiting_marker
+from prd2pr.core.said.markers import waiting_marker
 from prd2pr.core.said.status import Refuted, limit_helped
 from prd2pr.core.two_names import in_comments
-from prd2pr.errors import (
-    BranchMoved,
-    HubProblem,
-    Prd2prError,
-    SpendLimit,
-    StateProblem,
-    StepsLost,
-    Stopped,
-    TrackerMissing,
-)
-from prd2pr.flows.base_merges import held_merges
+from prd2pr.errors import BranchMoved, HubProblem, Prd2prError, SpendLimit, StateProblem, StepsLost, Stopped
 from prd2pr.flows.ci_watch import stopped_by_ci
 from prd2pr.flows.drain import Inbox, Taken
 from prd2pr.flows.drive import drive, head_of, refuse_lost_steps, what_is_next
@@ -36,13 +25,12 @@ from prd2pr.flows.failed_plans import failed_before, held_back, is_failed_plan, 
 from prd2pr.flows.hand_edits import refuse_hand_edits
 from prd2pr.flows.host import Host
 from prd2pr.flows.onboarding import obeyed_on
+from prd2pr.flows.prd_told import listen, tell
 from prd2pr.flows.readiness import ready_head
 from prd2pr.flows.replan import prd_changed
 from prd2pr.flows.session import Session
-from prd2pr.flows.show import Links, Shown, show, show_cancelled, step_summary
-from prd2pr.flows.show_proof import LOOK, refuted
+from prd2pr.flows.show import Links
 
-NOT_THERE = 0
 GO_ON = "/tdd run"
 
 
@@ -138,24 +126,6 @@ def plan_resumed(run: PrdRun, rest: Rest | None) -> Rest | None:
     before = run.steps
     stopped = phases(run, session, 1)
     return stopped if run.steps == before else None
-
-
-def listen(run: PrdRun) -> None:
-    """To every place where somebody may command this PRD."""
-    if run.tracking is None and run.session.issue is None and run.session.config.tracker.kind != "none":
-        run.tracking = NOT_THERE
-        with suppress(TrackerMissing):  # told where it was to be shown
-            there = run.links.tracking or run.host.hub.issue_marked(tracking_marker(run.session.prd.id))
-            run.tracking = there.number if there else NOT_THERE
-    elif run.links.tracking is not None:
-        run.tracking = run.links.tracking.number
-    spoken = run.inbox.spoken
-    run.inbox.listen_to(
-        run.pull.number if run.pull else None,
-        run.session.issue,
-        run.tracking or None,
-        spoken.number if spoken else None,
-    )
 
 
 def ask_again(run: PrdRun) -> None:
@@ -313,107 +283,3 @@ def out_of_budget(run: PrdRun, limit: SpendLimit) -> Rest:
         again = anew if issue else f"run the workflow with `prd` set to `{prd.id}`"
         raise SpendLimit(limit.what, where=prd.path, remedy=f"{limit_helped(limit.remedy)}, then {again}.") from limit
     return Rest("budget", limit.what, in_comments(limit.remedy) or GO_ON)
-
-
-def tell(run: PrdRun, rest: Rest | None, problem: Prd2prError | None = None) -> None:
-    """What people see, derived from the branch. Before there is a plan there is nothing to show."""
-    host, session = run.host, run.session
-    head = host.git.branch_head(session.branch)
-    if head is None:
-        return
-    run.links = show(host.hub, shown(run, rest, problem))
-    run.opened = run.opened or (run.pull is None and run.links.pull is not None)
-    run.pull = run.links.pull or run.pull
-    listen(run)
-
-
-def tell_cancelled(run: PrdRun, problem: Stopped) -> None:
-    """Before anything else: the runner kills within seconds."""
-    try:
-        if run.host.git.branch_head(run.session.branch) is not None:
-            show_cancelled(run.host.hub, shown(run, None, problem), run.links.tracking)
-    except Prd2prError as another:
-        run.host.progress.say("note", text=f"this could not be told there: {another.what}")
-
-
-def shown(run: PrdRun, rest: Rest | None, problem: Prd2prError | None = None) -> Shown:
-    return Shown(
-        run.session,
-        rest,
-        problem,
-        run.host.commit_url,
-        run.host.run_url,
-        lambda head: proved_again(run, head),
-        told=run.told,
-        unasked=not (run.asked or run.steps or run.changed),
-        held=lambda head: held_now(run, head),
-    )
-
-
-def proved_again(run: PrdRun, head: str) -> Refuted | None:
-    """Once for each head in a run: it takes every test of the branch."""
-    if head not in run.proofs:
-        run.proofs[head] = refuted(run.session, head)
-    return run.proofs[head]
-
-
-def held_now(run: PrdRun, head: str) -> frozenset[str]:
-    if head not in run.held:
-        run.held[head] = held_merges(run.session, head)
-    return run.held[head]
-
-
-def proved_as_it_is(run: PrdRun) -> bool:
-    """Shown by a run that proved all claims of this very head on this very base, and nobody has asked for more since.
-
-    Nothing is claimed anew by it, so nothing has to be proved anew.
-    """
-    if run.pull is None or run.asked or run.questioned or run.steps or run.changed:
-        return False
-    found = run.host.hub.comment_marked(run.pull.number, status_marker(run.session.prd.id))
-    return found is not None and is_proved_in(found.body, head_of(run.session), run.session.base_commit)
-
-
-def summarise(run: PrdRun, rest: Rest) -> None:
-    if run.host.git.branch_head(run.session.branch) is not None:
-        run.host.summarise(step_summary(shown(run, rest), run.links, run.host.hub))
-
-
-def ending_of(run: PrdRun, rest: Rest) -> Ending:
-    """A run that was asked for something and did nothing of it is not called a success."""
-    session = run.session
-    how, reason, ahead = ended(rest), rest.reason, rest.next
-    refused = run.refused or run.inbox.refused
-    head = session.git.branch_head(session.branch)
-    false = run.proofs.get(head) if head else None
-    unseen = [note for note in run.links.notes if note.code != TrackerMissing.code]
-    if unseen:  # the work is pushed, and people do not see all of it
-        note = unseen[0]
-        how, reason, ahead = "error", f"{note.command} could not be shown: {note.what}", note.remedy
-    elif false is not None:
-        how, reason, ahead = "blocked", false.sentence(), LOOK.command
-    elif run.failed is not None:
-        how, reason, ahead = "error", run.failed.what, run.failed.remedy
-    elif refused and not run.steps and not run.changed:
-        how, reason = "refused", refused
-    elif not run.asked and not run.steps and not run.opened:
-        old = how in ("waiting", "done", "budget") or (how == "blocked" and run.blocked_before)
-        how = "nothing-to-do" if old else how
-    step = read_step(session.git.commit_info(head).trailers) if head else None
-    if step is not None and (step.phase is Phase.NOTE or not run.steps):
-        step = None  # a decision is no phase, and may be about no story; nor is what an earlier run has done
-    spend = session.log.spend
-    return Ending(
-        how,
-        reason,
-        ahead,
-        prd=session.prd.id,
-        branch=session.branch,
-        pull=run.pull.url if run.pull else "",
-        story=step.story if step and step.phase is not Phase.PLAN else "",
-        phase=step.phase.value if step else "",
-        steps=run.steps,
-        usd=spend.usd,
-        tokens=spend.tokens,
-        news=run.asked or how != "blocked" or not run.blocked_before,
-    )

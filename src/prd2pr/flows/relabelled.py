@@ -12,20 +12,21 @@ from prd2pr.core.decide import Rest
 from prd2pr.core.hub import Issue
 from prd2pr.core.records import Phase, Prd
 from prd2pr.flows.host import Host
+from prd2pr.flows.over_already import OnHost
 from prd2pr.flows.peoples_work import first_parents, step_of
 from prd2pr.flows.subjects import Subject, Unreadable, issue_subject, may_label, why_not_wanted
-from prd2pr.repo.store import BranchState, StateStore
+from prd2pr.repo.store import BranchState
 
 
-def labelled_anew(host: Host, subject: Subject, head: str | None) -> Prd | Rest | None:
+def labelled_anew(found: OnHost) -> Prd | Rest | None:
     """The text to plan; or why it cannot be, and then nothing is built by the plan that is there. None: neither."""
-    if subject.prd is not None or subject.issue is None or head is None:
+    host = found.host
+    if found.subject.prd is not None or found.head is None:
         return None
-    issue = host.hub.issue(subject.issue)
+    issue = found.issue
     if issue is None or why_not_wanted(host, issue):
         return None
-    about = issue_subject(host, issue)
-    state = StateStore(host.git, subject.id, host.branch_of(subject.id)).load(head)
+    about, state = issue_subject(host, issue), found.state(found.head)
     same = isinstance(about, Subject) and about.prd and state.prd and about.prd.blob == state.prd.blob
     if same or not was_labelled_since(host, issue, planned_at(state)):
         return None

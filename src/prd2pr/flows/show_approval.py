@@ -17,6 +17,7 @@ from prd2pr.core.said.answers import PlanShown
 from prd2pr.core.said.markers import plan_marker, waiting_marker
 from prd2pr.core.said.plans import PlanDiff, PlanView, plan_view
 from prd2pr.flows.start import start_of
+from prd2pr.flows.telling import tell_once
 from prd2pr.forges.said import render_answer
 
 NEXT = "**Next:**"
@@ -58,8 +59,7 @@ def ask_about_removed(showing: Showing, number: int) -> None:
         return
     said = PlanShown(shown_plan(showing, "", None), diff, after_removal(showing, diff))
     marker = waiting_marker(showing.prd.id, f"removed/{showing.head}")
-    text = render_answer(said, marker=marker, commit_url=showing.seen.commit_url)
-    showing.hub.comment(number, text, marker=marker)
+    tell_once(showing.hub, number, said, marker, commit_url=showing.seen.commit_url)
 
 
 def after_removal(showing: Showing, diff: PlanDiff | None) -> NextStep:

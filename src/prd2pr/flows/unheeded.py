@@ -7,7 +7,7 @@ from collections.abc import Callable
 from prd2pr.core.cursors import with_cursor
 from prd2pr.core.hub import Comment
 from prd2pr.core.records import Cursor, Status
-from prd2pr.core.said.answers import Answer, Failed, refuses
+from prd2pr.core.said.answers import Answer, Failed, why_refused
 from prd2pr.errors import Prd2prError, Stopped
 from prd2pr.flows.drain import Inbox
 from prd2pr.flows.host import Host
@@ -42,5 +42,6 @@ def looked_up(host: Host, session: Session, ordered: Ordered) -> Answer:
     return answer
 
 
-def last_refused(answers: list[Answer]) -> Answer | None:
-    return next((answer for answer in reversed(answers) if refuses(answer)), None)
+def last_refused(answers: list[Answer]) -> str:
+    """Why; empty where all was done."""
+    return next(filter(None, map(why_refused, reversed(answers))), "")

@@ -6,6 +6,7 @@ in any field. `template` names the file under `templates/github/` that has the s
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -122,6 +123,11 @@ class Failed:
     @property
     def why(self) -> str:
         return f"{self.command}: {self.what}"
+
+    @property
+    def digest(self) -> str:
+        """Of one problem among those of its kind."""
+        return hashlib.sha256(f"{self.where} {self.what}".encode()).hexdigest()[:12]
 
     @classmethod
     def of(cls, command: str, error: Prd2prError) -> Failed:
