@@ -304,6 +304,7 @@ def test_three_estimates_in_whatever_order_and_the_factor() -> None:
     before = backlog(story(1, estimate_minutes=5), story(2, estimate_minutes=8))
     after = estimating.corrected(before, given, 2.0)
     assert [(each.estimate_minutes, each.complexity) for each in after.stories] == [(50, 7), (16, 3)]
+    assert [each.guessed_minutes for each in after.stories] == [25, 8], "before the factor"
     assert estimating.corrected(before, None, None) is before
     assert [each.estimate_minutes for each in estimating.corrected(before, None, 0.01).stories] == [1, 1]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memories import AT, estimate, failure
 from prd2pr.core.findings import FINDINGS
+from prd2pr.core.judgement.estimating import corrected
 from prd2pr.core.memory.files import memory_file
 from prd2pr.core.memory.makers import (
     decisions_of,
@@ -15,7 +16,18 @@ from prd2pr.core.memory.makers import (
     retrospective_of,
     snapshot_of,
 )
-from prd2pr.core.records import NOTHING_TO_REFACTOR, Cycle, Design, Phase, Prd, RefusedAttempt, Spend, Step, Story
+from prd2pr.core.records import (
+    NOTHING_TO_REFACTOR,
+    Backlog,
+    Cycle,
+    Design,
+    Phase,
+    Prd,
+    RefusedAttempt,
+    Spend,
+    Step,
+    Story,
+)
 
 STORY = Story(id="shop-2", epic="E1", title="Redeem at checkout", estimate_minutes=4, complexity=5)
 DESIGN = Design(
@@ -93,6 +105,14 @@ def test_an_estimate_counts_every_attempt_as_a_session():
     assert (made.tokens, made.usd) == (150, 0.75)
     smooth = CYCLE.model_copy(update={"refused": ()})
     assert estimate_of("shop", STORY, smooth, step=4, at=AT).actual_sessions == 4
+
+
+def test_a_factor_that_was_right_is_taught_again():
+    """One minute was guessed, twice that estimated, and it took two: against the estimate, the factor would be 1."""
+    (planned,) = corrected(Backlog(stories=(STORY.model_copy(update={"estimate_minutes": 1}),)), None, 2.0).stories
+    made = estimate_of("shop", planned, CYCLE, step=4, at=AT)
+    assert (planned.estimate_minutes, made.actual_minutes) == (2, 2)
+    assert made.actual_minutes / made.estimated_minutes == 2
 
 
 def test_a_story_without_tests_is_planned_with_fewer_sessions():

@@ -70,6 +70,7 @@ class Story(Record):
     issue: int | None = None
     test_ideas: tuple[str, ...] = ()
     verify_only: bool = False  # another story is planned to build it: tests are written, no code is expected
+    guessed_minutes: float | None = None  # the estimate before the learnt factor; None: no factor was known
 
 
 class Backlog(Document):

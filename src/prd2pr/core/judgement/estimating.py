@@ -45,5 +45,6 @@ def _corrected(story: Story, given: StoryEstimate | None, factor: float | None) 
     if given is None and factor is None:
         return story
     minutes = three_point(given.optimistic, given.likely, given.pessimistic) if given else story.estimate_minutes
-    changed = {"estimate_minutes": max(1, round(minutes * (factor or 1)))}
+    changed: dict[str, float] = {"estimate_minutes": max(1, round(minutes * (factor or 1)))}
+    changed |= {"guessed_minutes": minutes} if factor is not None else {}
     return story.model_copy(update={**changed, **({"complexity": given.complexity} if given else {})})

@@ -120,7 +120,10 @@ def is_by_code(lesson: str) -> bool:
 def estimate_of(
     prd: str, story: Story, cycle: Cycle, *, step: int, at: str, created: int = 0, modified: int = 0
 ) -> EstimateRecord:
-    """What the plan said of a story, and what it came to. `cycle` has all steps in it, the integration too."""
+    """What was guessed of a story, and what it came to. `cycle` has all steps in it, the integration too.
+
+    The guess is without the factor of earlier stories: else a factor that is right would teach that none is needed.
+    """
     spend = sum((each.spend for each in cycle.steps), Spend())
     return EstimateRecord(
         id=record_id([story.id, step]),
@@ -128,7 +131,7 @@ def estimate_of(
         story=story.id,
         at=at,
         feature=clip(plain(story.title), LONGEST_TEXT),
-        estimated_minutes=story.estimate_minutes,
+        estimated_minutes=story.estimate_minutes if story.guessed_minutes is None else story.guessed_minutes,
         actual_minutes=round(sum(each.seconds for each in cycle.steps) / 60, 3),
         estimated_sessions=planned_sessions(story),
         actual_sessions=sessions_taken(cycle),
