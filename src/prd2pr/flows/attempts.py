@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from prd2pr.agents.answers import WorkReport
-from prd2pr.agents.roles import Role
+from prd2pr.agents.roles import Output, Role
 from prd2pr.agents.task import EarlierAttempt
 from prd2pr.agents.workspace import RefusedWrite
 from prd2pr.core.advance import advice_for
@@ -85,27 +85,34 @@ class Stuck:
     reason: str
 
 
-def assignment_for(
-    session: Session, position: Position, role: Role[WorkReport], earlier: tuple[EarlierAttempt, ...], attempts: int
-) -> Assignment[WorkReport]:
-    attempt = len(earlier) + 1
+def about_story(position: Position, role: Role[Output], policy: WritePolicy) -> Assignment[Output]:
+    """What every role that is asked about a story is given, and what the story has taken until now."""
     return Assignment(
         role=role,
         code_tree=position.code_tree,
         head=position.head,
-        policy=write_policy(session, position, role),
+        policy=policy,
         story=position.story,
         design=position.cycle.design,
+        spent_story=position.spent_story,
+        spent_prd=position.spent_prd,
+        seconds_story=position.seconds_story,
+        seconds_prd=position.seconds_prd,
+    )
+
+
+def assignment_for(
+    session: Session, position: Position, role: Role[WorkReport], earlier: tuple[EarlierAttempt, ...], attempts: int
+) -> Assignment[WorkReport]:
+    attempt = len(earlier) + 1
+    return replace(
+        about_story(position, role, write_policy(session, position, role)),
         attempt=attempt,
         attempts=attempts,
         earlier=earlier,
         test_output=position.run_so_far or red_output(position) if role.phase is Phase.GREEN else "",
         held_out=is_held_out_from(session, position, role),
         advice=position.advice,
-        spent_story=position.spent_story,
-        spent_prd=position.spent_prd,
-        seconds_story=position.seconds_story,
-        seconds_prd=position.seconds_prd,
         # The last attempt goes to the stronger model: cheaper than asking a person.
         strong=attempt == attempts > 1,
     )

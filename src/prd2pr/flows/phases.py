@@ -32,6 +32,7 @@ from prd2pr.flows.attempts import (
     Judged,
     Position,
     Stuck,
+    about_story,
     assignment_for,
     earlier_attempts,
     note_refusal,
@@ -92,19 +93,8 @@ class Designed:
 
 
 def design_anew(session: Session, position: Position) -> Designed | Stuck:
-    assignment = Assignment(
-        role=ARCHITECT,
-        code_tree=position.code_tree,
-        head=position.head,
-        policy=policy_for(Phase.DESIGN, position.story.id),
-        story=position.story,
-        advice=position.advice,
-        spent_story=position.spent_story,
-        spent_prd=position.spent_prd,
-        seconds_story=position.seconds_story,
-        seconds_prd=position.seconds_prd,
-    )
-    result = do_work(session, assignment).result
+    assignment = about_story(position, ARCHITECT, policy_for(Phase.DESIGN, position.story.id))
+    result = do_work(session, replace(assignment, design=None, advice=position.advice)).result
     if result.output is None or result.stop == "contradiction":
         return Stuck(f"the architect finds a contradiction: {result.explanation}")
     return Designed(result.output.design(), result.explanation)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from prd2pr.core.living.mermaid import bars
 from prd2pr.core.living.worked import LivingFacts, StoryDone
-from prd2pr.core.memory.makers import planned_sessions, sessions_taken
+from prd2pr.core.memory.makers import guessed_minutes, planned_sessions, sessions_taken
 from prd2pr.core.memory.records import EstimateRecord
 
 CHARTED = 12
@@ -100,7 +100,7 @@ def recorded(each: StoryDone) -> EstimateRow:
         each.title,
         each.last_worked_at,
         each.story.complexity,
-        Taken(each.story.estimate_minutes, each.minutes),
+        Taken(guessed_minutes(each.story), each.minutes),
         Taken(planned_sessions(each.story), sessions_taken(each.cycle)),
     )
 

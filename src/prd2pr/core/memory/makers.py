@@ -131,7 +131,7 @@ def estimate_of(
         story=story.id,
         at=at,
         feature=clip(plain(story.title), LONGEST_TEXT),
-        estimated_minutes=story.estimate_minutes if story.guessed_minutes is None else story.guessed_minutes,
+        estimated_minutes=guessed_minutes(story),
         actual_minutes=round(sum(each.seconds for each in cycle.steps) / 60, 3),
         estimated_sessions=planned_sessions(story),
         actual_sessions=sessions_taken(cycle),
@@ -141,6 +141,11 @@ def estimate_of(
         tokens=spend.tokens,
         usd=spend.usd,
     )
+
+
+def guessed_minutes(story: Story) -> float:
+    """Before what earlier stories taught."""
+    return story.estimate_minutes if story.guessed_minutes is None else story.guessed_minutes
 
 
 def sessions_taken(cycle: Cycle) -> int:

@@ -25,7 +25,7 @@ from prd2pr.core.relevance import story_text
 from prd2pr.core.run_words import finding_lines, joined
 from prd2pr.core.wording import count, plain
 from prd2pr.errors import ModelRefused
-from prd2pr.flows.attempts import Position, Stuck
+from prd2pr.flows.attempts import Position, Stuck, about_story
 from prd2pr.flows.consulting import Question, consult, digest, keep, kept, role_records
 from prd2pr.flows.learning import is_last, story_code, story_facts
 from prd2pr.flows.memory import records_of
@@ -39,19 +39,8 @@ SNAPSHOTS = 5  # of a file: the trend is seen over so many stories
 
 
 def asked(position: Position, role: Role[Output], material: Mapping[str, str]) -> Assignment[Output]:
-    return Assignment(
-        role=role,
-        code_tree=position.code_tree,
-        head=position.head,
-        policy=policy_for(role.phase, position.story.id),
-        story=position.story,
-        design=position.cycle.design,
-        material={name: text for name, text in material.items() if text},
-        spent_story=position.spent_story,
-        spent_prd=position.spent_prd,
-        seconds_story=position.seconds_story,
-        seconds_prd=position.seconds_prd,
-    )
+    assignment = about_story(position, role, policy_for(role.phase, position.story.id))
+    return replace(assignment, material={name: text for name, text in material.items() if text})
 
 
 # --- before the last attempt ------------------------------------------------------------------------------------------
