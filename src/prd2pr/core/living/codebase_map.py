@@ -60,7 +60,6 @@ class MapView(NamedTuple):
     functions: tuple[FunctionRow, ...]
     tests: tuple[SuiteRow, ...]
     more_tests: int
-    by_rule: bool  # names of some files were found by simple rules
     unparsed: tuple[str, ...]
     unread: int
     foreign: int
@@ -78,7 +77,6 @@ def codebase_map(facts: LivingFacts) -> MapView:
         functions=notable_functions(repository),
         tests=tuple(tests[:MOST_TESTS]),
         more_tests=max(0, len(tests) - MOST_TESTS),
-        by_rule=any(repository.code[path].language != PYTHON for path in shown),
         unparsed=tuple(path for path, file in repository.code.items() if not file.parsed),
         unread=repository.unread,
         foreign=repository.foreign,
