@@ -8,6 +8,7 @@ from pathlib import Path
 
 from prd2pr.core.codec import encode
 from prd2pr.core.layout import PrdLayout, memory_path
+from prd2pr.core.living.documents import is_document
 from prd2pr.core.memory.records import Memory
 from prd2pr.core.records import Backlog, Cycle, CycleState, Design, Phase, Prd, RefusedAttempt, Requirement, Step, Story
 from prd2pr.flows.living_docs import Rendered, render_tree
@@ -48,7 +49,8 @@ class LivingTree:
         files = self.render().files
         self.put(files)
         assert self.render().files == {}, "rendered again, it is another"
-        return {path.rpartition("/")[2].removesuffix(".md"): data.decode() for path, data in files.items()}
+        made = {path: data for path, data in files.items() if is_document(path)}
+        return {path.rpartition("/")[2].removesuffix(".md"): data.decode() for path, data in made.items()}
 
 
 def prd(name: str = "shop", title: str = "A shop", text: str = "It sells.") -> Prd:

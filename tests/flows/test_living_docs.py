@@ -13,7 +13,7 @@ from branch_work import forge
 from prd2pr.core.living.documents import DOCUMENTS
 from world import GREEN_ADD, PLAN, RED_ADD, WRONG_ADD, World, designed, say, submit, use, write
 
-PATHS = [f"docs/{document.file}" for document in DOCUMENTS]
+PATHS = ["docs/.gitattributes", *(f"docs/{document.file}" for document in DOCUMENTS)]
 BEGIN, END = "<!-- prd2pr:begin ARCHITECTURE -->", "<!-- prd2pr:end ARCHITECTURE -->"
 
 
@@ -100,7 +100,7 @@ def test_elsewhere_and_with_broken_marks(world: World) -> None:
     assert done.status == 0, done.out + done.err
     assert "handbook/made/ARCHITECTURE.md is left as it is" in done.out
     assert world.show("handbook/made/ARCHITECTURE.md") == broken.strip()
-    assert len(tracked(world, under="handbook")) == 14 and tracked(world) == []
+    assert len(tracked(world, under="handbook")) == 15 and tracked(world) == []
     assert "](../../pyproject.toml)" in world.show("handbook/made/DEPLOYMENT.md")
     assert world.verify().status == 0
 

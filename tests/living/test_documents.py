@@ -199,10 +199,11 @@ def test_no_document_goes_where_tests_tools_or_git_read(directory: str) -> None:
 
 
 def test_the_root_is_a_place_too() -> None:
-    assert "ARCHITECTURE.md" in living_paths(".") and len(living_paths("./docs/")) == 14
+    assert "ARCHITECTURE.md" in living_paths(".") and len(living_paths(".")) == 14
+    assert living_paths("./docs/")[-1] == "docs/.gitattributes", "at the root it would speak for everything"
     assert living_paths("docs", PathRules(protected=("docs",))) == ()
     assert living_paths("docs", PathRules(tests=("docs",))) == ()
-    assert len(living_paths("docs", PathRules(source=(".",)))) == 14
+    assert len(living_paths("docs", PathRules(source=(".",)))) == 15
 
 
 def test_links_odd_modes_and_names_that_differ_in_case_are_left_alone(tree: LivingTree) -> None:

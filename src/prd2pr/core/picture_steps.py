@@ -9,6 +9,7 @@ from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Comparison, Evidence, Failure, FailureKind, Finding, Proof, RunSummary, TestResult
 from prd2pr.core.held_out import held_out_words
 from prd2pr.core.isolation import is_none
+from prd2pr.core.living.documents import is_document
 from prd2pr.core.parity.words import parity_sentence
 from prd2pr.core.patch import file_diffs
 from prd2pr.core.picture_board import nothing_changed
@@ -189,7 +190,7 @@ def sentences(evidence: Evidence) -> tuple[str, ...]:
         said.append(f"Locked files that are byte for byte what RED committed: {same} of {len(evidence.locked)}.")
     if evidence.comparison:
         said.append(comparison_sentence(evidence.comparison))
-    if written := sum(change.path in evidence.living_docs for change in evidence.changes):
+    if written := sum(is_document(each.path) for each in evidence.changes if each.path in evidence.living_docs):
         said.append(f"Living docs written with it: {written}, as they are rendered from code and records.")
     if evidence.coverage is not None:
         named = sum(bool(part.tests) for part in evidence.coverage)

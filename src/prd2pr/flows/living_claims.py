@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from prd2pr import __version__
 from prd2pr.core.layout import MEMORY
-from prd2pr.core.living.documents import DOCUMENTS, doc_path
+from prd2pr.core.living.documents import DOCUMENTS, MERGING_TEXT, doc_path, merging_path
 from prd2pr.core.living.weaving import keeps_words
 from prd2pr.core.memory.files import read_record
 from prd2pr.core.memory.records import Memory
@@ -101,4 +101,7 @@ def as_another_version_wrote(gathering: Gathering, changed: Mapping[str, RawChan
             blobs = git.read_blobs(filter(None, (change.old_blob, change.new_blob)))
             if keeps_words(document, blobs.get(change.old_blob), blobs[change.new_blob]):
                 kept[change.path] = change.new_blob
+    merging = changed.get(merging_path(gathering.docs_directory))
+    if merging and merging.new_blob == git.write_blob(MERGING_TEXT):
+        kept[merging.path] = merging.new_blob
     return DocsRendered(kept, version or "of an unknown version")

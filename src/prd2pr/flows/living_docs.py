@@ -13,7 +13,15 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from prd2pr.core.living.as_integrated import as_integrated
-from prd2pr.core.living.documents import DOCUMENTS, PLAIN_FILE, LivingDocument, doc_path, living_paths
+from prd2pr.core.living.documents import (
+    DOCUMENTS,
+    MERGING_TEXT,
+    PLAIN_FILE,
+    LivingDocument,
+    doc_path,
+    living_paths,
+    merging_path,
+)
 from prd2pr.core.living.languages import is_foreign, language_of
 from prd2pr.core.living.other_file import source_file
 from prd2pr.core.living.repository import Repository
@@ -98,11 +106,13 @@ class DocumentState:
 class Rendered:
     documents: tuple[DocumentState, ...]
     problems: tuple[str, ...] = ()  # besides those of the documents themselves
+    merging: str = ""  # path of the file by which git merges them; empty: one is there, or none can be
 
     @property
     def files(self) -> dict[str, bytes]:
         """Only what changes."""
-        return {each.path: each.content for each in self.documents if each.changes and each.content is not None}
+        made = {each.path: each.content for each in self.documents if each.changes and each.content is not None}
+        return {**made, self.merging: MERGING_TEXT} if made and self.merging else made
 
     def left_alone(self, why: Mapping[str, str]) -> Rendered:
         """Without the documents at these paths, each for its own reason."""
@@ -160,12 +170,13 @@ def code_files(git: Git, code_tree: str) -> dict[str, BlobRef]:
 
 def render_docs(ground: Ground, integrating: Integrating | None = None) -> Rendered:
     places = {document: doc_path(ground.directory, document) for document in DOCUMENTS}
+    merging = merging_path(ground.directory)
     blocked = {} if ground.elsewhere else blocked_places(places, ground)
     existing = existing_texts(ground, [path for document, path in places.items() if document not in blocked])
     cache = ground.cache or FactsCache(ground.git.private)
     reader = StateReader(ground.git, ground.state_tree, cache, ground.known)
     facts = LivingFacts(
-        repository_of(ground, frozenset(places.values()), cache),
+        repository_of(ground, frozenset({*places.values(), merging}), cache),
         tuple(_after(worked, integrating) for worked in reader.prds()),
         reader.memories(ground.own),
         {document.name: written_by_people(document, existing.get(path)) for document, path in places.items()},
@@ -176,7 +187,7 @@ def render_docs(ground: Ground, integrating: Integrating | None = None) -> Rende
         woven = Woven(None, blocked[document]) if document in blocked else None
         woven = woven or weave(document, existing.get(path), text_of(document, facts, ground.directory))
         states.append(DocumentState(document, path, woven.content, existing.get(path), woven.problem))
-    return Rendered(tuple(states), tuple(reader.problems))
+    return Rendered(tuple(states), tuple(reader.problems), "" if merging in ground.files else merging)
 
 
 def _after(worked: WorkedPrd, integrating: Integrating | None) -> WorkedPrd:

@@ -11,6 +11,7 @@ from prd2pr.core.commit_message import StepRef, read_step
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Proof
 from prd2pr.core.judgement.remarks import remarks
+from prd2pr.core.living.documents import is_document
 from prd2pr.core.pages import digest_of, wrong_with
 from prd2pr.core.paths import CONVENTIONS, PathRules
 from prd2pr.core.picture import ChangedDoc, CommitFacts, PlanningCost, PullPicture, RefusedWrite, SpendLimits, picture
@@ -106,7 +107,7 @@ def changed_docs(git: Git, base: str, head: str, living_docs: frozenset[str]) ->
     return tuple(
         ChangedDoc(change.path, "changed" if change.old_blob else "new")
         for change in changes
-        if change.path in living_docs and change.new_blob
+        if change.path in living_docs and is_document(change.path) and change.new_blob
     )
 
 

@@ -40,23 +40,50 @@ DOCUMENTS: tuple[LivingDocument, ...] = (
     LivingDocument("TRACE", "Trace", "From each requirement to the tests that prove it."),
 )
 
+# Two branches have both written the documents: git is to take the lines of both; the next rendering puts it right.
+MERGING_FILE = ".gitattributes"
+MERGING_TEXT = (
+    "# After a merge, `prd2pr docs --write` or the next finished story writes these documents anew.\n"
+    + "".join(f"{document.file} merge=union\n" for document in DOCUMENTS)
+).encode()
+
 # Documents are read by people. What tests, tools or machines go by is none, whatever its name.
 _OPEN_KINDS = frozenset({PathKind.DOCS, PathKind.SOURCE, PathKind.OTHER})
 PLAIN_FILE = "100644"
 
 
 def doc_path(directory: str, document: LivingDocument) -> str:
+    root = _root(directory)
+    return f"{root}/{document.file}" if root else document.file
+
+
+def merging_path(directory: str) -> str:
+    """Of the file that tells git how to merge the documents; none at the root, where it speaks for everything."""
+    root = _root(directory)
+    return f"{root}/{MERGING_FILE}" if root else ""
+
+
+def is_document(path: str) -> bool:
+    """Of what lies at `living_paths`."""
+    return not path.endswith(MERGING_FILE)
+
+
+def _root(directory: str) -> str:
     root = directory.removeprefix("./").rstrip("/")
-    return document.file if root in {"", "."} else f"{root}/{document.file}"
+    return "" if root == "." else root
 
 
 def living_paths(directory: str, rules: PathRules = CONVENTIONS) -> tuple[str, ...]:
     """Where living docs may be written; none of them where tests, settings of the run or machines read."""
     paths = (doc_path(directory, document) for document in DOCUMENTS)
-    return tuple(path for path in paths if not path_problem(path) and classify_path(path, rules) in _OPEN_KINDS)
+    found = tuple(path for path in paths if not path_problem(path) and classify_path(path, rules) in _OPEN_KINDS)
+    merging = merging_path(directory)
+    return (*found, merging) if found and merging else found
 
 
 def is_plainly_written(change: Change) -> bool:
-    """As a plain file that people read, and nothing else became of it."""
+    """As a plain file that people read, and nothing else became of it; the one for git is only ever added."""
     plain = change.new_mode == PLAIN_FILE and change.old_mode in {"", PLAIN_FILE}
+    if change.path.endswith(f"/{MERGING_FILE}"):
+        return plain and change.status == "added"
     return change.kind in _OPEN_KINDS and plain and change.status in {"added", "modified"}
