@@ -99,3 +99,8 @@ class Label:
     name: str
     color: str = "ededed"
     description: str = ""
+
+
+def same_text(one: str, other: str) -> bool:
+    """The host may give line ends, and what surrounds a text, back in another form."""
+    return one.replace("\r\n", "\n").strip() == other.replace("\r\n", "\n").strip()

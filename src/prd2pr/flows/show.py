@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from prd2pr.config import Config
 from prd2pr.core.decide import Rest
-from prd2pr.core.hub import Comment, Issue, Pull
+from prd2pr.core.hub import Comment, Issue, Pull, same_text
 from prd2pr.core.picture_parts import SETTLED_TONES, PullPicture
 from prd2pr.core.records import Phase, Prd
 from prd2pr.core.said.answers import Failed
@@ -283,11 +283,6 @@ def show_readiness(showing: Showing, pull: Pull, *, done: bool) -> None:
 
 def is_done(showing: Showing) -> bool:
     return LIGHTS[showing.headline] == "done"
-
-
-def same_text(one: str, other: str) -> bool:
-    """The host may change line ends and what surrounds a text."""
-    return one.replace("\r\n", "\n").strip() == other.replace("\r\n", "\n").strip()
 
 
 # --- labels and comments ----------------------------------------------------------------------------------------------

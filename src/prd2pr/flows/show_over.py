@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from prd2pr.core.hub import Comment, Pull
+from prd2pr.core.hub import Comment, Pull, same_text
 from prd2pr.core.outcome import Ending
 from prd2pr.core.said.markers import checked_in, checked_marker, head_in, head_marker, status_marker, tracking_marker
 from prd2pr.core.said.over import HaltedView, OverView, settled_stories
 from prd2pr.core.said.status import state_label, state_names
 from prd2pr.errors import HubProblem
 from prd2pr.flows.host import Host
-from prd2pr.flows.show import same_text
 from prd2pr.flows.subjects import Subject, with_id
 from prd2pr.forges.said import halted_text, over_text
 from prd2pr.repo.store import BranchState, StateStore

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from prd2pr.core.commit_message import StepRef
-from prd2pr.core.hub import Issue
+from prd2pr.core.hub import Issue, same_text
 from prd2pr.core.records import Phase, RunRecord, Story
 from prd2pr.core.said.markers import story_marker, tracking_marker
 from prd2pr.core.said.tracking import (
@@ -101,7 +101,7 @@ def show_body(showing: Showing, parent: Issue, text: str) -> None:
     title = tracking_title(showing.picture)
     if parent.open and parent.title != title and parent.title in titles_given(showing):
         showing.hub.edit_issue(parent.number, title=title)
-    if parent.open and parent.body.replace("\r\n", "\n").strip() != text.strip():
+    if parent.open and not same_text(parent.body, text):
         showing.hub.edit_issue(parent.number, body=text)
 
 
@@ -110,7 +110,7 @@ def show_comment(showing: Showing, parent: Issue, text: str) -> None:
     there = showing.hub.comment_marked(parent.number, marker)
     if there is None:
         showing.hub.comment(parent.number, text, marker=marker)
-    elif there.body.replace("\r\n", "\n").strip() != text.strip():
+    elif not same_text(there.body, text):
         showing.hub.edit_comment(there.id, text)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from prd2pr.core.commit_message import inert
-from prd2pr.core.hub import Issue, Ours
+from prd2pr.core.hub import Issue, Ours, same_text
 from prd2pr.core.picture_parts import LONGEST_NAME, Figure, NextStep, PullPicture, StoryRow
 from prd2pr.core.records import Prd, RunRecord, Story
 from prd2pr.core.said.markers import STORY_MARK
@@ -94,7 +94,7 @@ def is_another(issue: Issue, story: Story, text: str, earlier: frozenset[str]) -
 
     `earlier`: the titles that stories of this id have had on the branch.
     """
-    if issue.title == story_title(story) or issue.body.replace("\r\n", "\n").strip() == text.strip():
+    if issue.title == story_title(story) or same_text(issue.body, text):
         return False
     return not issue.open or issue.title in earlier
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from prd2pr.core.ci import OUR_CHECKS, CheckResult
-from prd2pr.core.hub import Actor, Annotation, Check, Conclusion
+from prd2pr.core.hub import Actor, Annotation, Check, Conclusion, same_text
 from prd2pr.forges.github import reading
 from prd2pr.forges.github.exchange import Answer
 from prd2pr.forges.github.wire import Wire, changing, good, posting
@@ -123,7 +123,7 @@ def _says(check: Check, there: Mapping[str, Any]) -> bool:
     return (
         there.get("conclusion") == check.conclusion
         and reading.text(output.get("title")) == check.title
-        and reading.same_text(reading.text(output.get("summary")), check.summary)
+        and same_text(reading.text(output.get("summary")), check.summary)
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from prd2pr.core.hub import Actor, Comment, Ours, Reaction
+from prd2pr.core.hub import Actor, Comment, Ours, Reaction, same_text
 from prd2pr.forges.github import reading
 from prd2pr.forges.github.exchange import Answer
 from prd2pr.forges.github.wire import Wire, changing, good, is_marked, posting, with_marker
@@ -58,7 +58,7 @@ def edit(wire: Wire, me: Actor, comment: int, body: str) -> bool:
     address = wire.at("issues", "comments", comment)
 
     def there() -> bool | None:
-        return True if reading.same_text(reading.text(wire.get(address).get("body")), body) else None
+        return True if same_text(reading.text(wire.get(address).get("body")), body) else None
 
     if there():
         return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from prd2pr.core.hub import Actor, Given, Issue, Ours
+from prd2pr.core.hub import Actor, Given, Issue, Ours, same_text
 from prd2pr.forges.github import reading
 from prd2pr.forges.github.exchange import Answer
 from prd2pr.forges.github.wire import Wire, changing, good, is_marked, posting, with_marker
@@ -101,7 +101,7 @@ def wanted_changes(there: Issue, title: str | None, body: str | None, closed: bo
     changes: dict[str, Any] = {}
     if title is not None and title != there.title:
         changes["title"] = title
-    if body is not None and not reading.same_text(body, there.body):
+    if body is not None and not same_text(body, there.body):
         changes["body"] = body
     if closed is not None and closed is there.open:
         changes["state"] = "closed" if closed else "open"

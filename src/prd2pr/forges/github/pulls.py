@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from prd2pr.core.hub import Actor, Pull
+from prd2pr.core.hub import Actor, Pull, same_text
 from prd2pr.errors import HubProblem
 from prd2pr.forges.github import reading
 from prd2pr.forges.github.exchange import Answer, Call
@@ -101,7 +101,7 @@ def wanted_changes(there: Pull, title: str | None, body: str | None) -> dict[str
     changes: dict[str, Any] = {}
     if title is not None and title != there.title:
         changes["title"] = title
-    if body is not None and not reading.same_text(body, there.body):
+    if body is not None and not same_text(body, there.body):
         changes["body"] = body
     return changes
 

@@ -88,12 +88,3 @@ def labels(found: Json) -> tuple[str, ...]:
 
 def text(found: Any) -> str:
     return str(found or "")
-
-
-def same_text(one: str, other: str) -> bool:
-    """GitHub may give line ends and the blank end of a text back in another form."""
-    return _plain(one) == _plain(other)
-
-
-def _plain(written: str) -> str:
-    return written.replace("\r\n", "\n").rstrip()
