@@ -167,6 +167,8 @@ def refused() -> dict[str, Answer]:
         ),
         "not_done": NotNow("/backlog remove", "loyalty-1 is done, and what is done stays"),
         "failed": Failed.of("/tdd run", broken),
+        "failed_part": Failed.of("the pull request", broken),
+        "failed_run": Failed.of("this run", broken),
     }
 
 

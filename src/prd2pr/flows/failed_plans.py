@@ -22,7 +22,7 @@ from prd2pr.flows.telling import tell_once
 from prd2pr.forges.said import render_answer
 
 CUT_OFF = (Stopped, BranchMoved, RateLimited, HubUnreachable)  # the plan did not fail: the run met something else
-PLANNING = "planning"
+PLAN = "the plan"
 NOT_BY_ITSELF = "It is not planned again by itself, so that it costs nothing more"
 
 
@@ -51,7 +51,7 @@ def failed_before(host: Host, session: Session, pull: Pull | None) -> bool:
 
 def tell_failed(host: Host, session: Session, pull: Pull | None, problem: Prd2prError) -> bool:
     """Whether it was told. The job says it as well, so what keeps us from telling must not hide what happened."""
-    told = Failed.of(PLANNING, problem)
+    told = Failed.of(PLAN, problem)
     remedy = " ".join((*([stopped(told.remedy)] if told.remedy else []), f"{NOT_BY_ITSELF}: {ways_on(session, pull)}."))
     told = replace(told, where=told.where or session.prd.path, remedy=remedy)
     number = place(session, pull)

@@ -114,7 +114,7 @@ class Failed:
     """An error that a person can mend."""
 
     template: ClassVar[str] = "failed"
-    command: str
+    command: str  # or what it kept from being made: the plan, the pull request; or this run as a whole
     what: str
     where: str = ""
     remedy: str = ""
