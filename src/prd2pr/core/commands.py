@@ -68,6 +68,10 @@ class UnknownCommand:
     needs: Level = "triage"
     near: bool = False  # it does not even begin with a word of ours, only with one that is nearly so
 
+    @property
+    def shown(self) -> str:
+        return self.written
+
 
 @dataclass(frozen=True)
 class BadArguments:
@@ -79,6 +83,10 @@ class BadArguments:
     @property
     def spec(self) -> CommandSpec:
         return COMMANDS[self.name]
+
+    @property
+    def shown(self) -> str:
+        return self.spec.shown
 
     @property
     def needs(self) -> Level:

@@ -164,7 +164,7 @@ class Inbox:
             return
         parsed = heard(comment, self.hub.me())
         for index, each in enumerate(parsed):
-            if index >= done and (self.near or not getattr(each, "near", False)):
+            if index >= done and (self.near or not (isinstance(each, UnknownCommand) and each.near)):
                 yield Waiting(comment, index, len(parsed), each)
 
     # --- taking up ----------------------------------------------------------------------------------------------------
@@ -239,15 +239,13 @@ def as_meant(parsed: Parsed) -> Parsed:
 
 
 def too_many(parsed: Parsed) -> NotNow:
-    shown = parsed.written if isinstance(parsed, UnknownCommand) else parsed.spec.shown
     reason = f"one comment gets at most {MOST_ANSWERS} answers; from here on nothing was answered or done"
-    return NotNow(shown, reason, NextStep(IN_A_NEW_COMMENT))
+    return NotNow(parsed.shown, reason, NextStep(IN_A_NEW_COMMENT))
 
 
 def refused(parsed: Parsed, login: str, level: Level, *, allowed: bool) -> Refused:
     if not allowed:
-        shown = parsed.written if isinstance(parsed, UnknownCommand) else parsed.spec.shown
-        return NotAllowedAnswer(command=shown, login=login, has=level, needs=parsed.needs)
+        return NotAllowedAnswer(command=parsed.shown, login=login, has=level, needs=parsed.needs)
     if isinstance(parsed, UnknownCommand):
         return Unknown(written=parsed.written, did_you_mean=parsed.did_you_mean)
     assert isinstance(parsed, BadArguments), "a command that is understood and allowed is carried out"

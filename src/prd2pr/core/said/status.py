@@ -68,9 +68,7 @@ class Refuted:
 
 @dataclass(frozen=True)
 class StatusView:
-    prd: str
     title: str
-    path: str
     headline: Headline
     reason: str
     figures: tuple[Figure, ...]
@@ -83,7 +81,6 @@ class StatusView:
     run_url: str = ""
     tracking: int | None = None
     unproven: int = 0  # commits
-    replayed: bool = False
     uncovered: tuple[str, ...] = ()  # requirements that no story builds
     blocked: Blocked | None = None
     alarms: tuple[str, ...] = ()
@@ -104,9 +101,7 @@ def status_view(
     headline = headline_of(picture, status, rest, problem, refuted)
     waiting = headline == "waiting" and status.state is ProjectState.BACKLOG_READY
     return StatusView(
-        prd=picture.prd,
         title=picture.title,
-        path=picture.path,
         headline=headline,
         reason=refuted.sentence() if refuted else reason_of(picture, status, headline, rest),
         figures=picture.figures,
@@ -119,7 +114,6 @@ def status_view(
         run_url=run_url,
         tracking=tracking,
         unproven=len(picture.unproven),
-        replayed=picture.replayed,
         uncovered=picture.uncovered,
         blocked=picture.blocked if headline == "blocked" else None,
         alarms=picture.alarms,
