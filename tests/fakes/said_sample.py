@@ -194,7 +194,6 @@ def carried_out() -> dict[str, Answer]:
         **said,
         "carried_approve_all": Carried("approve", "ada", sha=sha("approve")),
         "drafted": Drafted(
-            "/tdd test",
             "loyalty-4",
             ("tests/tdd/loyalty-4/test_tier.py",),
             sha("draft"),
@@ -449,7 +448,7 @@ def over_views() -> dict[str, str]:
 def check_views(picture: PullPicture) -> dict[str, str]:
     redeem = picture.stories[1]
     return {
-        f"check_{step.phase}": check_text(CheckView("loyalty", redeem, step, picture.check, 0, (KNOCKED,)))
+        f"check_{step.phase}": check_text(CheckView(redeem, step, picture.check, 0, (KNOCKED,)))
         for step in redeem.steps
         if step.phase in ("red", "green")
     } | {"check_whole": whole_check_text(picture)}

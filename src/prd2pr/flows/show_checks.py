@@ -68,9 +68,7 @@ def show_phase(showing: Showing, story: StoryView, step: StepView) -> None:
 
     placed, unplaced = placed_findings(findings, read, patch)
     shown = placed[:MOST_ANNOTATIONS]
-    view = CheckView(
-        showing.picture.prd, story, step, showing.picture.check, len(shown), unplaced, len(placed) - len(shown)
-    )
+    view = CheckView(story, step, showing.picture.check, len(shown), unplaced, len(placed) - len(shown))
     showing.hub.check(
         phase_check(
             showing.picture.prd,

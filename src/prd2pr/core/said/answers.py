@@ -157,7 +157,6 @@ class Drafted:
     """`/tdd design`, `/tdd test`, `/tdd code`, `/tdd refactor`: work is on the branch, and no gate has judged it."""
 
     template: ClassVar[str] = "drafted"
-    command: str
     story: str
     paths: tuple[str, ...]
     sha: str = ""

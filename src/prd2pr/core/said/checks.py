@@ -26,7 +26,6 @@ ReadFile = Callable[[str], str | None]  # the text of a file at the commit
 class CheckView:
     """What a check's page says: the step, and the findings that stand at no line."""
 
-    prd: str
     story: StoryView
     step: StepView
     check: str  # the command that proves it again

@@ -19,14 +19,12 @@ class PlannedStory:
     criteria: tuple[str, ...]
     requirements: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
-    approved: bool = False
 
 
 @dataclass(frozen=True)
 class PlanView:
     """`command` is what approves it; empty: nothing has to be approved."""
 
-    prd: str
     title: str
     path: str
     stories: tuple[PlannedStory, ...]
@@ -85,7 +83,7 @@ def _span(low: str, high: str) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def planned_story(story: Story, *, approved: bool = False) -> PlannedStory:
+def planned_story(story: Story) -> PlannedStory:
     return PlannedStory(
         id=story.id,
         title=story.title,
@@ -93,7 +91,6 @@ def planned_story(story: Story, *, approved: bool = False) -> PlannedStory:
         criteria=tuple(criterion.text for criterion in story.criteria),
         requirements=story.requirements,
         depends_on=story.depends_on,
-        approved=approved,
     )
 
 
@@ -108,10 +105,9 @@ def plan_view(
     approved: frozenset[str] = frozenset(),
 ) -> PlanView:
     return PlanView(
-        prd=prd.id,
         title=prd.title,
         path=prd.path,
-        stories=tuple(planned_story(story, approved=story.id in approved) for story in wanted(backlog)),
+        stories=tuple(map(planned_story, wanted(backlog))),
         questions=backlog.questions,
         assumptions=backlog.assumptions,
         estimate=estimate,

@@ -35,7 +35,6 @@ class TrackedStory:
 
 @dataclass(frozen=True)
 class TrackingView:
-    prd: str
     title: str
     path: str
     pull: int | None
@@ -52,7 +51,6 @@ def tracking_view(
 ) -> TrackingView:
     tracked = tuple(tracked_story(row, issues.get(row.id)) for row in picture.board)
     return TrackingView(
-        prd=picture.prd,
         title=picture.title,
         path=picture.path,
         pull=pull,

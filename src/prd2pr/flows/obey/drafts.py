@@ -83,7 +83,7 @@ def draft(session: Session, ordered: Ordered, story: str) -> Obeyed:
         head, _ = commit_deed(session, position, signed(deed, ordered))
     paths = tuple(change.path for change in session.git.diff(position.code_tree, deed.code_tree))
     then = step_ahead(session, session.store.load(head))
-    return Obeyed(head, answers.Drafted(ordered.command.name, story, paths, head, then))
+    return Obeyed(head, answers.Drafted(story, paths, head, then))
 
 
 def signed(deed: Deed, ordered: Ordered) -> Deed:
