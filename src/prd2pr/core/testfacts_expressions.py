@@ -11,7 +11,7 @@ from typing import Any
 
 from prd2pr.core.testfacts_bounds import asked_of_values
 from prd2pr.core.testfacts_chance import speaks_of_chance
-from prd2pr.core.testfacts_live import Liveness, bindings, only_asks_existence
+from prd2pr.core.testfacts_live import Liveness, only_asks_existence
 from prd2pr.core.testfacts_model import dotted, resolve
 from prd2pr.core.testfacts_truth import WIDE_SPAN, true_anyway
 from prd2pr.core.testfacts_unroll import UNKNOWN as _UNKNOWN
@@ -185,8 +185,7 @@ def _names_subject_only(node: ast.expr, live: Liveness) -> bool:
     if own_name and isinstance(node, ast.Compare) and isinstance(node.comparators[0], ast.Constant):
         place = node.left
         name = dotted(place).rpartition(".")[0]
-    bound = {name for inner in ast.walk(live.scope.test.node) for name, _ in bindings(inner)}
-    hidden = bound | {argument.arg for argument in live.scope.test.node.args.args}
+    hidden = live.assigned | {argument.arg for argument in live.scope.test.node.args.args}
     if not name or name.partition(".")[0] in hidden or not live.scope.is_subject(name):
         return False
     # `assert shop.DEBUG` reads a value; `assert shop.add` and `assert add` do not call anything.

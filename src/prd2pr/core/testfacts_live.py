@@ -53,6 +53,11 @@ class Liveness:
         return {name: values[0] for name, values in found.items() if len(values) == 1}
 
     @cached_property
+    def assigned(self) -> frozenset[str]:
+        """Names that some statement of the test binds to a value."""
+        return frozenset(name for inner in ast.walk(self.scope.test.node) for name, _ in bindings(inner))
+
+    @cached_property
     def module_constants(self) -> dict[str, ast.expr]:
         """What the module assigns to a name that the test uses and does not bind itself."""
         assigned = (node for node in self.scope.statements if isinstance(node, ast.Assign))
@@ -68,11 +73,12 @@ def liveness(scope: TestScope) -> Liveness:
     """Start with every name that is only ever bound to dead values, then drop those that something live touches."""
     nodes = [node for statement in _statements(scope) for node in ast.walk(statement)]
     dead = _bound_names(scope, nodes)
-    while dead:
-        touched = {name for node in nodes for name in _touched(node, scope, dead)} | _fed_live(scope, dead)
-        if not touched & dead:
-            break
-        dead -= touched
+    before = None
+    while dead != before:
+        before = dead
+        for node in nodes:
+            dead -= _touched(node, scope, dead)
+        dead -= _fed_live(scope, dead)
     return Liveness(scope, dead)
 
 

@@ -12,7 +12,7 @@ from prd2pr.core.evidence import Fact
 from prd2pr.core.testfacts_chance import speaks_of_chance
 from prd2pr.core.testfacts_live import bindings
 from prd2pr.core.testfacts_model import FunctionNode, dotted, judged_tests, resolve
-from prd2pr.core.testfacts_scope import TestScope, argument_names, parameter_sources, scopes
+from prd2pr.core.testfacts_scope import TestScope, argument_names, parameter_sources, scope_of, scopes
 from prd2pr.core.testfacts_suite import Suite
 from prd2pr.core.testfacts_unroll import number, unrolled
 
@@ -28,7 +28,7 @@ def mirror_facts(suite: Suite) -> Iterator[Fact]:
     if not mirrored and not unlike:
         return
     spent = {id(x) for reader, node, _ in (*mirrored, *unlike) for x in reader.spent(node)}
-    checked = {name for test in suite.module.tests for name in _used_otherwise(TestScope(suite, test), spent)}
+    checked = {name for test in suite.module.tests for name in _used_otherwise(scope_of(suite, test), spent)}
     for reader, node, names in mirrored:
         if not names & checked:
             why = f"`{min(names)}` is compared with itself only: any answer would do"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from prd2pr.core.evidence import Fact
 from prd2pr.core.testfacts_live import bindings
 from prd2pr.core.testfacts_model import DeclaredTest, TestModule, dotted, imports_of, judged_tests, resolve
-from prd2pr.core.testfacts_scope import TestScope
+from prd2pr.core.testfacts_scope import scope_of
 from prd2pr.core.testfacts_suite import Suite
 
 _DICE = frozenset(
@@ -86,7 +86,7 @@ def _moments(suite: Suite, test: DeclaredTest) -> Iterator[Fact]:
         elif (
             isinstance(node, ast.Compare)
             and isinstance(node.ops[0], ast.Eq)
-            and (drawn := _drawn_anew(node, suite, test))
+            and (drawn := _drawn_anew(node, suite, test, own))
         ):
             why = f"`{drawn}` is another value in every run: nothing can equal it"
             yield _fact("RED505", module, node, why, test.id)
@@ -98,7 +98,7 @@ def _moments(suite: Suite, test: DeclaredTest) -> Iterator[Fact]:
 
 def _drawn_by_helpers(suite: Suite, test: DeclaredTest, own: Mapping[str, str]) -> Iterator[Fact]:
     """`uuid4().int % 2` in the test or in a helper of its file: what it is about is drawn by lot."""
-    for function in TestScope(suite, test).reach:
+    for function in scope_of(suite, test).reach:
         for node in ast.walk(function):
             drawn = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod | ast.BitAnd)
             if drawn and (names := _calls(node, own) & (_DRAWN_ANEW - {"id"})):
@@ -121,9 +121,8 @@ def _lists_a_set(node: ast.expr) -> bool:
     return isinstance(whole, ast.Set) and len(texts) > 1
 
 
-def _drawn_anew(node: ast.Compare, suite: Suite, test: DeclaredTest) -> str:
+def _drawn_anew(node: ast.Compare, suite: Suite, test: DeclaredTest, own: Mapping[str, str]) -> str:
     """One side is nothing but a value that nobody can know: `slug("a") == uuid4().hex`."""
-    own = {**suite.own.imports, **imports_of([test.node])}
     for side in (node.left, *node.comparators):
         value = _kept_for_later(side, test) if isinstance(side, ast.Name) else side
         calls = _calls(value, own) - {"", "str", "repr", "int", "hex", "len", "object"}
@@ -151,7 +150,7 @@ def _is_unrelated(name: str, test: DeclaredTest) -> bool:
 
 
 def _is_stopped(suite: Suite, test: DeclaredTest) -> bool:
-    scope = TestScope(suite, test)
+    scope = scope_of(suite, test)
     texts = [
         ast.unparse(node) for node in (*scope.reach, *(item for owner in test.owners for item in owner.decorator_list))
     ]

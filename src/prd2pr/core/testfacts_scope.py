@@ -67,6 +67,11 @@ class TestScope:
         return frozenset(stored | caught | {x.arg for x in nodes if isinstance(x, ast.arg)})
 
     @cached_property
+    def own_classes(self) -> dict[str, ast.ClassDef]:
+        """Those that are defined inside the test."""
+        return {x.name: x for x in ast.walk(self.test.node) if isinstance(x, ast.ClassDef)}
+
+    @cached_property
     def closed_functions(self) -> frozenset[str]:
         """Functions inside the test that know nothing but their arguments: `def twice(n): return n * 2`."""
         inside = [x for x in ast.walk(self.test.node) if isinstance(x, FunctionNode) and x is not self.test.node]
@@ -95,9 +100,10 @@ class TestScope:
 
     @cached_property
     def fixtures(self) -> dict[str, FunctionNode]:
-        trees = [file.tree for file in (*self.suite.support, self.suite.own)]
-        bodies = [*(tree.body for tree in trees), *(owner.body for owner in self._owners())]
-        return {_fixture_name(node): node for body in bodies for _, node in functions_in(body) if is_fixture(node)}
+        found = {_fixture_name(node): node for node in self.suite.fixtures}
+        bodies = [owner.body for owner in self._owners()]
+        methods = [node for body in bodies for _, node in functions_in(body) if is_fixture(node)]
+        return found | {_fixture_name(node): node for node in methods}
 
     @cached_property
     def used_fixtures(self) -> dict[str, FunctionNode]:
@@ -125,13 +131,16 @@ class TestScope:
 
     @cached_property
     def setups(self) -> list[FunctionNode]:
-        bodies = [self.module.tree.body, *(owner.body for owner in self._owners())]
-        return [node for body in bodies for name, node in functions_in(body) if name in _SETUP_NAMES]
+        return self._called(_SETUP_NAMES)
 
     @cached_property
     def teardowns(self) -> list[FunctionNode]:
-        bodies = [self.module.tree.body, *(owner.body for owner in self._owners())]
-        return [node for body in bodies for name, node in functions_in(body) if name in _TEARDOWN_NAMES]
+        return self._called(_TEARDOWN_NAMES)
+
+    def _called(self, names: frozenset[str]) -> list[FunctionNode]:
+        own = [node for name, node in self.suite.own_functions if name in names]
+        bodies = [owner.body for owner in self._owners()]
+        return own + [node for body in bodies for name, node in functions_in(body) if name in names]
 
     @cached_property
     def reach(self) -> list[FunctionNode]:
@@ -156,8 +165,10 @@ class TestScope:
     @cached_property
     def used_classes(self) -> list[ast.ClassDef]:
         """Classes around the test that it names: their bases and decorators may be the subject."""
-        names = {x.id for node in (*self.reach, *self.test.owners) for x in ast.walk(node) if isinstance(x, ast.Name)}
-        return [node for name, node in self.suite.classes.items() if name in names and node not in self.test.owners]
+        others = {name: node for name, node in self.suite.classes.items() if node not in self.test.owners}
+        nodes = (*self.reach, *self.test.owners) if others else ()
+        names = {x.id for node in nodes for x in ast.walk(node) if isinstance(x, ast.Name)}
+        return [node for name, node in others.items() if name in names]
 
     @cached_property
     def class_statements(self) -> list[ast.stmt]:
@@ -194,7 +205,11 @@ class TestScope:
 
 
 def scopes(suite: Suite, tests: Iterable[DeclaredTest]) -> list[TestScope]:
-    return [TestScope(suite, test) for test in tests]
+    return [scope_of(suite, test) for test in tests]
+
+
+def scope_of(suite: Suite, test: DeclaredTest) -> TestScope:
+    return suite.scopes.setdefault(id(test.node), TestScope(suite, test))
 
 
 def parametrised_names(test: DeclaredTest) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from prd2pr.core.testfacts_live import bindings
 from prd2pr.core.testfacts_model import (
@@ -95,24 +95,22 @@ def _asks_for_a_value(test: ast.expr) -> bool:
 
 def _subject_values(scope: TestScope) -> frozenset[str]:
     """Names that hold what the subject gave, or what it was handed."""
-    known = frozenset({*scope.unknown_fixtures, *scope.used_fixtures, "self"}) | _WITNESSES
-    while True:
-        found = set(known)
-        for node in (inner for function in scope.reach for inner in ast.walk(function)):
-            found |= {name for name, value in bindings(node) if _works_on_subject(value, scope, known)}
+    known = {*scope.unknown_fixtures, *scope.used_fixtures, "self", *_WITNESSES}
+    nodes, imported = [inner for function in scope.reach for inner in ast.walk(function)], set(scope.imports)
+    before = 0
+    while len(known) != before:
+        before = len(known)
+        for node in nodes:
+            known |= {name for name, value in bindings(node) if _works_on_subject(value, scope, known)}
             if isinstance(node, ast.With | ast.AsyncWith) and _works_on_subject(node, scope, known):
-                found |= {name for item in node.items for name, _ in bindings(item)}  # what was recorded meanwhile
+                known |= {name for item in node.items for name, _ in bindings(item)}  # what was recorded meanwhile
             if isinstance(node, ast.Call) and _works_on_subject(node.func, scope, known):
                 handed = [*node.args, *(keyword.value for keyword in node.keywords)]
-                found |= {x.id for value in handed for x in ast.walk(value) if isinstance(x, ast.Name)} - set(
-                    scope.imports
-                )
-        if found == known:
-            return known
-        known = frozenset(found)
+                known |= {x.id for value in handed for x in ast.walk(value) if isinstance(x, ast.Name)} - imported
+    return frozenset(known)
 
 
-def _works_on_subject(node: ast.AST, scope: TestScope, names: frozenset[str]) -> bool:
+def _works_on_subject(node: ast.AST, scope: TestScope, names: Set[str]) -> bool:
     for inner in ast.walk(node):
         if isinstance(inner, ast.Name) and (inner.id in names or scope.is_subject(inner.id)):
             return True

@@ -7,9 +7,10 @@ import builtins
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
 from prd2pr.core.testfacts_model import (
     FactContext,
@@ -22,6 +23,9 @@ from prd2pr.core.testfacts_model import (
     parse,
     resolve,
 )
+
+if TYPE_CHECKING:
+    from prd2pr.core.testfacts_scope import TestScope
 
 _NOT_SUBJECT = frozenset(
     {"tests", "test", "conftest", "pytest", "_pytest", "hypothesis", "unittest", "numpy", "pandas"}
@@ -83,6 +87,8 @@ class Suite:
 
     module: TestModule
     context: FactContext
+    # Of each test, by its node: kept by `scope_of`, so that every rule asks the same one.
+    scopes: dict[int, TestScope] = field(default_factory=dict, compare=False)
 
     @cached_property
     def own(self) -> SuiteFile:
@@ -126,6 +132,16 @@ class Suite:
                 found[local] = home.functions[last]
         found.update({name: node for name, node in self.own.functions.items() if not is_fixture(node)})
         return found
+
+    @cached_property
+    def own_functions(self) -> list[tuple[str, FunctionNode]]:
+        return list(functions_in(self.module.tree.body))
+
+    @cached_property
+    def fixtures(self) -> list[FunctionNode]:
+        """Those that stand in a file, and not in a class."""
+        bodies = [file.tree.body for file in (*self.support, self.own)]
+        return [node for body in bodies for _, node in functions_in(body) if is_fixture(node)]
 
     @cached_property
     def classes(self) -> dict[str, ast.ClassDef]:

@@ -159,7 +159,6 @@ def _equals_anything(node: ast.expr, live: Liveness, method: str) -> bool:
     if resolve(dotted(node), live.scope.imports).endswith("mock.ANY"):
         return True
     name = dotted(node.func) if isinstance(node, ast.Call) else ""
-    own = {x.name: x for x in ast.walk(live.scope.test.node) if isinstance(x, ast.ClassDef)}
-    owner = own.get(name) or live.scope.suite.classes.get(name)
+    owner = live.scope.own_classes.get(name) or live.scope.suite.classes.get(name)
     methods = [x for x in owner.body if isinstance(x, FunctionNode) and x.name == method] if owner else []
     return any(ignores_other(each) for each in methods)
