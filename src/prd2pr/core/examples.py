@@ -11,6 +11,7 @@ import builtins
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from prd2pr.core.testfacts_model import (
     DeclaredTest,
@@ -25,6 +26,7 @@ from prd2pr.core.testfacts_model import (
 MOST_ROWS = 200
 DEEPEST = 3  # helpers that call helpers
 LARGEST = 2_000  # parts of an expression: a test that doubles a value again and again is not followed for ever
+MOST_PARTS = 1_000_000  # of all expressions of a file, with names replaced: about a megabyte of tests
 _EQUAL = frozenset(
     {"assertEqual", "assertListEqual", "assertDictEqual", "assertTupleEqual", "assertSetEqual", "assertMultiLineEqual"}
 )
@@ -47,17 +49,27 @@ class Example:
     arguments: tuple[str, ...]  # its arguments, as they are written
 
 
+class _TooMuch(Exception):
+    """What a short text stands for is longer than anybody can read."""
+
+
 def examples_in(path: str, text: str) -> tuple[Example, ...]:
-    """None where a text is nested deeper than anybody writes by hand."""
+    """None where a text is nested deeper than anybody writes by hand, and no more once a file takes too long."""
     module = parse_tests(path, text) if is_test_module(path) else None
+    found: list[Example] = []
     try:
-        return tuple(each for test in module.tests for each in _of_test(module, test)) if module else ()
+        if module is not None:
+            file = _File(module)
+            found.extend(each for test in module.tests for each in _of_test(file, test))
     except RecursionError:
         return ()
+    except _TooMuch:
+        pass
+    return tuple(found)
 
 
-def _of_test(module: TestModule, test: DeclaredTest) -> Iterator[Example]:
-    reader = _Reader(module, test)
+def _of_test(file: _File, test: DeclaredTest) -> Iterator[Example]:
+    reader = _Reader(file, test)
     for number, row in enumerate(_rows(test)):
         reader.row, reader.first = number, reader.is_bare
         yield from reader.read(test.node.body, row, 0)
@@ -81,7 +93,7 @@ def _rows(test: DeclaredTest) -> Iterator[dict[str, ast.expr]]:
             yield dict(zip(names, cells, strict=True))
 
 
-def _is_table(node: ast.expr) -> bool:
+def _is_table(node: ast.expr) -> TypeGuard[ast.Call]:
     return isinstance(node, ast.Call) and dotted(node.func).endswith("parametrize")
 
 
@@ -92,37 +104,53 @@ def _names(node: ast.expr) -> list[str]:
     return [str(each.value) for each in listed if isinstance(each, ast.Constant)]
 
 
-class _Reader:
-    def __init__(self, module: TestModule, test: DeclaredTest) -> None:
-        self._module, self._test = module, test
-        self._imports = imports_of(module.tree.body)
-        self._helpers = {node.name: node for node in module.tree.body if isinstance(node, FunctionNode)}
-        self._constants = {
+class _File:
+    """What all tests of a module share, read once."""
+
+    def __init__(self, module: TestModule) -> None:
+        body = module.tree.body
+        self.path = module.path
+        self.imports = imports_of(body)
+        self.imported = frozenset(self.imports.values())
+        self.helpers = {node.name: node for node in body if isinstance(node, FunctionNode)}
+        self.constants = {
             node.targets[0].id: node.value
-            for node in module.tree.body
+            for node in body
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and _is_literal(node.value)
         }
+        set_up = {name.lower() for name in self.helpers} & {"setup_module", "setup_function", "setup"}
+        unasked = any("autouse" in ast.dump(helper) for helper in self.helpers.values() if helper.decorator_list)
+        self.is_bare = not set_up and not unasked and all(_does_nothing(node) for node in body)
+        self._left = MOST_PARTS
+
+    def take(self, parts: int) -> None:
+        self._left -= parts
+        if self._left < 0:
+            raise _TooMuch
+
+
+class _Reader:
+    def __init__(self, file: _File, test: DeclaredTest) -> None:
+        self._file, self._test = file, test
         self.row, self.first = 0, True
         self._inlining: list[str] = []  # helpers, the innermost last
 
     @property
     def is_bare(self) -> bool:
         """Nothing but rows of a table comes into the test from outside: no fixture, no set-up, nothing at import."""
+        decorators, owners = self._test.node.decorator_list, self._test.owners
         given = {argument.arg for argument in self._test.node.args.args} - {"self"}
-        rows = {name for item in self._test.node.decorator_list if _is_table(item) for name in _names(item.args[0])}  # type: ignore[attr-defined]
-        others = [item for item in self._test.node.decorator_list if not _is_table(item)]
-        inherited = [base for owner in self._test.owners for base in owner.bases]
-        members = {item.name for owner in self._test.owners for item in owner.body if isinstance(item, FunctionNode)}
-        modules = {name.lower() for name in self._helpers} & {"setup_module", "setup_function", "setup"}
-        others += [item for owner in self._test.owners for item in owner.decorator_list]
+        rows = {name for item in decorators if _is_table(item) for name in _names(item.args[0])}
+        others = [item for item in decorators if not _is_table(item)]
+        others += [item for owner in owners for item in owner.decorator_list]
+        inherited = [base for owner in owners for base in owner.bases]
+        members = {item.name for owner in owners for item in owner.body if isinstance(item, FunctionNode)}
         return (
-            given <= rows
+            self._file.is_bare
+            and given <= rows
             and not others
-            and not modules
             and all(dotted(base).rpartition(".")[2] == "TestCase" for base in inherited)
             and not any(name.lower().startswith("setup") or "fixture" in name for name in members)
-            and not any("autouse" in ast.dump(helper) for helper in self._helpers.values() if helper.decorator_list)
-            and all(_does_nothing(node) for node in self._module.tree.body)
         )
 
     def read(self, body: list[ast.stmt], bound: Bound, depth: int) -> Iterator[Example]:
@@ -139,9 +167,11 @@ class _Reader:
                     self.first = False
             elif (pair := _compared(statement)) is not None:
                 yield from self._example(statement, pair, names, held)
-            elif (helper := self._helper(statement)) is not None and depth < DEEPEST:
-                call = statement.value  # type: ignore[attr-defined]
-                yield from self.read(helper.body, self._given(helper, call, names), depth + 1)
+            elif (called := self._helper(statement)) is not None and depth < DEEPEST:
+                helper, call = called
+                closed = [self._closed(each, names) for each in call.args]
+                named = {each.arg: self._closed(each.value, names) for each in call.keywords if each.arg}
+                yield from self.read(helper.body, _given(helper, closed, named), depth + 1)
             elif not isinstance(statement, ast.Import | ast.ImportFrom | ast.Pass | ast.Assert):
                 self.first = self.first and _is_docstring(statement)
 
@@ -165,7 +195,7 @@ class _Reader:
             yield Example(
                 test=self._test.id,
                 row=self.row,
-                path=self._module.path,
+                path=self._file.path,
                 line=statement.lineno,
                 call=key,
                 expected=repr(ast.literal_eval(expected)),
@@ -177,39 +207,36 @@ class _Reader:
             self.first = False
             return
 
-    def _helper(self, statement: ast.stmt) -> FunctionNode | None:
+    def _helper(self, statement: ast.stmt) -> tuple[FunctionNode, ast.Call] | None:
         call = statement.value if isinstance(statement, ast.Expr) else None
-        return self._helpers.get(dotted(call.func)) if isinstance(call, ast.Call) else None
-
-    def _given(self, helper: FunctionNode, call: ast.Call, names: Bound) -> dict[str, ast.expr]:
-        parameters = [argument.arg for argument in helper.args.args]
-        given = dict(zip(parameters, (self._closed(each, names) for each in call.args), strict=False))
-        given.update({each.arg: self._closed(each.value, names) for each in call.keywords if each.arg})
-        return given
+        helper = self._file.helpers.get(dotted(call.func)) if isinstance(call, ast.Call) else None
+        return (helper, call) if helper is not None and isinstance(call, ast.Call) else None
 
     def _closed(self, node: ast.expr, names: Bound) -> ast.expr:
         """With names replaced by what they stand for, as far as that is known."""
         closed: ast.expr = _Following(self, names).visit(copy.deepcopy(node))
-        return closed if sum(1 for _ in ast.walk(closed)) <= LARGEST else node
+        parts = sum(1 for _ in ast.walk(closed))
+        self._file.take(parts)
+        return closed if parts <= LARGEST else node
 
     def standing_for(self, name: str, names: Bound) -> ast.expr | None:
         if name in names:
             return copy.deepcopy(names[name])
-        if name in self._constants:
-            return copy.deepcopy(self._constants[name])
-        if name in self._imports:
-            return ast.Name(self._imports[name], ast.Load())
+        if name in self._file.constants:
+            return copy.deepcopy(self._file.constants[name])
+        if name in self._file.imports:
+            return ast.Name(self._file.imports[name], ast.Load())
         return None
 
     def inlined(self, call: ast.Call) -> ast.expr | None:
-        """What a helper returns that does nothing else."""
-        helper = self._helpers.get(dotted(call.func))
+        """What a helper returns that does nothing else. The arguments are closed already."""
+        helper = self._file.helpers.get(dotted(call.func))
         if helper is None or len(helper.body) != 1 or not isinstance(helper.body[0], ast.Return):
             return None
         value = helper.body[0].value
         if value is None or helper.name in self._inlining or len(self._inlining) >= DEEPEST:
             return None
-        given = self._given(helper, call, {})
+        given = _given(helper, call.args, {each.arg: each.value for each in call.keywords if each.arg})
         self._inlining.append(helper.name)
         try:
             return self._closed(value, given)
@@ -221,9 +248,14 @@ class _Reader:
         if not any(isinstance(each, ast.Call) for each in ast.walk(node)):
             return None
         roots = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-        imported = {name for name in roots if name in set(self._imports.values())}
+        imported = roots & self._file.imported
         closed = all(name in imported or hasattr(builtins, name) for name in roots)
         return ast.unparse(node) if imported and closed else None
+
+
+def _given(helper: FunctionNode, args: list[ast.expr], named: Bound) -> dict[str, ast.expr]:
+    parameters = [argument.arg for argument in helper.args.args]
+    return {**dict(zip(parameters, args, strict=False)), **named}
 
 
 class _Following(ast.NodeTransformer):
@@ -235,12 +267,9 @@ class _Following(ast.NodeTransformer):
         return node if found is None else found
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        inlined = self._reader.inlined(node)
+        """From the inside: what is handed over is followed once."""
         self.generic_visit(node)
-        if inlined is not None:
-            given = ast.Call(ast.Name(dotted(node.func), ast.Load()), node.args, node.keywords)
-            return self._reader.inlined(given) or node
-        return node
+        return self._reader.inlined(node) or node
 
 
 def _compared(statement: ast.stmt) -> tuple[ast.expr, ast.expr] | None:

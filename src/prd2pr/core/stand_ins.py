@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from prd2pr.core.evidence import Fact, FailureKind, TestResult
 from prd2pr.core.runs import bare_id
 from prd2pr.core.signatures import module_name
-from prd2pr.core.testfacts_model import DeclaredTest, parse_tests
+from prd2pr.core.testfacts_model import DeclaredTest, parse, parse_tests
 
 MARK = "__stand_in_"
 SUPPORT = "prd2pr_stand_in"
@@ -82,8 +82,14 @@ def _copy(path: str, way: int) -> str:
 # --- what is put there ------------------------------------------------------------------------------------------------
 
 
+def _nodes(text: str) -> Iterator[ast.AST]:
+    """None of what is no Python, or nested too deeply to be read."""
+    tree = parse(text)
+    yield from ast.walk(tree) if tree else ()
+
+
 def _imported(text: str, own: frozenset[str]) -> Iterator[str]:
-    for node in ast.walk(ast.parse(text)):
+    for node in _nodes(text):
         match node:
             case ast.ImportFrom(module=str(module), level=0) if module.partition(".")[0] in own:
                 yield module
@@ -131,7 +137,7 @@ def _methods(files: dict[str, str], sources: Mapping[str, str], missing: Iterabl
 
 def _raised(text: str) -> Iterator[str]:
     """Names that are used as exceptions."""
-    for node in ast.walk(ast.parse(text)):
+    for node in _nodes(text):
         asked: list[ast.expr] = []
         match node:
             case ast.Call(func=ast.Attribute(attr="raises" | "assertRaises" | "assertRaisesRegex"), args=[first, *_]):
@@ -268,7 +274,7 @@ def _fact(path: str, text: str, test: DeclaredTest, kinds: list[str], own: froze
 def _bound(text: str, own: frozenset[str]) -> Callable[[ast.expr], bool]:
     """Whether an expression begins with a name that was imported from the project."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in _nodes(text):
         match node:
             case ast.ImportFrom(module=str(module), level=0) if module.partition(".")[0] in own:
                 names |= {each.asname or each.name for each in node.names}

@@ -17,6 +17,7 @@ _NO_TEST_CASES = frozenset(
     | {name for name, value in vars(builtins).items() if isinstance(value, type)}
 )
 MAX_DEPTH = 150  # well below what recursion over a tree can bear
+MAX_BITS = 14_000  # of a whole number: one of more than 4,300 digits is one that Python itself does not write out
 
 
 @dataclass(frozen=True)
@@ -61,16 +62,16 @@ def is_test_module(path: str) -> bool:
 
 @lru_cache(maxsize=512)
 def parse(source: str) -> ast.Module | None:
-    """None for what is not Python, or too deep. The tree is shared by all who ask: copy it before changing it."""
+    """None for what is not Python, or cannot be read. The tree is shared by all who ask: copy it before changing it."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # ValueError: a null byte
         return None
-    return None if _depth(tree) > MAX_DEPTH else tree
+    return tree if _can_be_read(tree) else None
 
 
 def is_too_deep(source: str) -> bool:
-    """Python that is nested so deeply that nobody, and no rule here, can read it."""
+    """Python that is nested so deeply, or has a number so long, that nobody, and no rule here, can read it."""
     if parse(source) is not None:
         return False
     try:
@@ -82,12 +83,19 @@ def is_too_deep(source: str) -> bool:
     return True
 
 
-def _depth(tree: ast.Module) -> int:
-    deepest, level = 0, list[ast.AST]([tree])
-    while level:
-        deepest += 1
+def _can_be_read(tree: ast.Module) -> bool:
+    level = list[ast.AST]([tree])
+    for _ in range(MAX_DEPTH):
+        if any(_is_endless(node) for node in level):
+            return False
         level = [child for node in level for child in ast.iter_child_nodes(node)]
-    return deepest
+        if not level:
+            return True
+    return False
+
+
+def _is_endless(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value.bit_length() > MAX_BITS
 
 
 def parse_tests(path: str, source: str) -> TestModule | None:

@@ -12,6 +12,7 @@ from prd2pr.core.testfacts_model import dotted
 
 UNKNOWN = object()
 _MAX_POWER = 64
+_MAX_BITS = 4096  # of a whole number
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -38,9 +39,17 @@ def number(node: ast.expr) -> Any:
     if not isinstance(node, ast.BinOp) or type(node.op) not in _ARITHMETIC:
         return UNKNOWN
     left, right = number(node.left), number(node.right)
-    if left is UNKNOWN or right is UNKNOWN or (isinstance(node.op, ast.Pow) and not 0 <= right <= _MAX_POWER):
+    if left is UNKNOWN or right is UNKNOWN or (isinstance(node.op, ast.Pow) and not _is_small_power(left, right)):
         return UNKNOWN
-    return _ARITHMETIC[type(node.op)](left, right)
+    try:
+        return _ARITHMETIC[type(node.op)](left, right)
+    except OverflowError:
+        return UNKNOWN
+
+
+def _is_small_power(left: float, right: float) -> bool:
+    bits = left.bit_length() if isinstance(left, int) else 0
+    return 0 <= right <= _MAX_POWER and bits * right <= _MAX_BITS
 
 
 # --- comprehensions over constants ------------------------------------------------------------------------------------

@@ -13,6 +13,8 @@ from prd2pr.core.testfacts_model import dotted
 
 UNTOLD = object()
 _MANY = 2000  # items; nobody writes more by hand, and nothing here shall take long
+_STEPS = 200_000  # parts that are looked at, and items that are put together, for one value
+_BITS = 4096  # of a whole number
 _BUILTINS: dict[str, Callable[..., Any]] = {
     **{kind.__name__: kind for kind in (list, tuple, set, frozenset, dict, str, int, bool, range)},
     **{function.__name__: function for function in (len, sorted, zip, enumerate, reversed, any, all, min, max, sum)},
@@ -60,12 +62,26 @@ def value_of(node: ast.expr, names: Mapping[str, ast.expr]) -> Any:
         return UNTOLD
 
 
+class _Patience:
+    """Short texts may stand for endless work: names that lean twice on names that lean twice …"""
+
+    def __init__(self) -> None:
+        self._left = _STEPS
+
+    def take(self, steps: int = 1) -> None:
+        self._left -= steps
+        if self._left < 0:
+            raise _Untold
+
+
 @dataclass(frozen=True)
 class _Values:
     names: Mapping[str, ast.expr]
     local: Mapping[str, Any] = field(default_factory=dict)
+    patience: _Patience = field(default_factory=_Patience)
 
     def of(self, node: ast.expr) -> Any:
+        self.patience.take()
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.Name):
@@ -84,7 +100,10 @@ class _Values:
         if name not in self.names:
             raise _Untold
         rest = {key: value for key, value in self.names.items() if key != name}
-        return _Values(rest).of(self.names[name])
+        return _Values(rest, {}, self.patience).of(self.names[name])
+
+    def _with(self, local: Mapping[str, Any]) -> _Values:
+        return _Values(self.names, {**self.local, **local}, self.patience)
 
     def _display(self, node: ast.List | ast.Tuple | ast.Set | ast.Dict) -> Any:
         if isinstance(node, ast.Dict):
@@ -93,7 +112,9 @@ class _Values:
             return {self.of(key): self.of(value) for key, value in zip(node.keys, node.values, strict=True) if key}
         items: list[Any] = []
         for item in node.elts:
-            items.extend(self.of(item.value) if isinstance(item, ast.Starred) else [self.of(item)])
+            part = self.of(item.value) if isinstance(item, ast.Starred) else [self.of(item)]
+            self.patience.take(len(part))
+            items.extend(part)
         kind = {ast.List: list, ast.Tuple: tuple, ast.Set: set}[type(node)]
         return kind(items)
 
@@ -141,7 +162,7 @@ class _Values:
             if isinstance(function, ast.Constant) and function.value is None:
                 made = item
             elif isinstance(function, ast.Lambda) and len(function.args.args) == 1:
-                made = _Values(self.names, {**self.local, function.args.args[0].arg: item}).of(function.body)
+                made = self._with({function.args.args[0].arg: item}).of(function.body)
             else:
                 raise _Untold
             if name == "map":
@@ -155,7 +176,8 @@ class _Values:
             return
         loop = loops[0]
         for item in self.of(loop.iter):
-            inner = _Values(self.names, {**self.local, **_bound(loop.target, item)})
+            self.patience.take()
+            inner = self._with(_bound(loop.target, item))
             if all(inner.of(test) for test in loop.ifs):
                 yield from inner._rounds(loops[1:])
 
@@ -173,6 +195,8 @@ def _bounded(kind: type[ast.operator], left: Any, right: Any) -> Any:
     """No text or list that grows beyond measure, and no formatting."""
     sizes = [each if isinstance(each, int) else len(each) if hasattr(each, "__len__") else 1 for each in (left, right)]
     if kind is ast.Mult and abs(sizes[0] * sizes[1]) > _MANY and not all(isinstance(x, int) for x in (left, right)):
+        raise _Untold
+    if kind is ast.Mult and all(isinstance(x, int) and x.bit_length() > _BITS for x in (left, right)):
         raise _Untold
     if kind is ast.Mod and isinstance(left, str | bytes):
         raise _Untold
