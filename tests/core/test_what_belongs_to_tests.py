@@ -22,6 +22,8 @@ SHOP = frozenset({"shop"})
         ("pytest.ini", "[pytest]\ntestpaths = spec checks/"),
         ("setup.cfg", "[tool:pytest]\ntestpaths =\n    spec\n    ./checks\n"),
         ("pyproject.toml", '[tool.pytest.ini_options]\ntestpaths = ["spec", "checks"]\n'),
+        ("pyproject.toml", '[tool.pytest]\ntestpaths = ["spec", "checks"]\n'),
+        ("pytest.toml", '[pytest]\ntestpaths = ["spec", "checks"]\n'),
     ],
 )
 def test_where_the_project_says_that_its_tests_are(name: str, text: str) -> None:
@@ -30,6 +32,11 @@ def test_where_the_project_says_that_its_tests_are(name: str, text: str) -> None
 
 def test_settings_that_cannot_be_read_say_nothing() -> None:
     assert configured_testpaths({"pyproject.toml": "[tool", "pytest.ini": "testpaths = x"}) == ()
+
+
+@pytest.mark.parametrize("text", ["tool = 5", "[tool]\npytest = 5", f"a = {'[' * 5000}{']' * 5000}"])
+def test_settings_of_no_sense_say_nothing_either(text: str) -> None:
+    assert configured_testpaths({"pyproject.toml": text}) == ()
 
 
 def test_a_place_full_of_code_is_no_place_of_tests() -> None:

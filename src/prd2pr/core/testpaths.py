@@ -2,46 +2,23 @@
 
 from __future__ import annotations
 
-import configparser
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from prd2pr.core.evidence import Fact
 from prd2pr.core.paths import TDD_ROOT, PathRules, matches_any
+from prd2pr.core.pytest_settings import pytest_settings, words
 from prd2pr.core.testfacts_model import is_test_module
 
-CONFIGURES = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 _ORDINARY = frozenset({"", ".", "src", "lib"})
 _HOMES = frozenset({"src", "lib", "tests", "test"})  # what lies at these is known by them
 _SUPPORT = frozenset({"__init__.py", "conftest.py"})
 
 
 def configured_testpaths(files: Mapping[str, str]) -> tuple[str, ...]:
-    """Of the first file that pytest would take its settings from."""
-    for name in CONFIGURES:
-        found = _listed(name, files[name]) if name in files else None
-        if found is not None:
-            return tuple(each.rstrip("/").removeprefix("./") for each in found)
-    return ()
-
-
-def _listed(name: str, text: str) -> list[str] | None:
-    if name.endswith(".toml"):
-        try:
-            tool = tomllib.loads(text).get("tool", {})
-        except tomllib.TOMLDecodeError:
-            return None
-        settings = tool.get("pytest", {}).get("ini_options") if isinstance(tool, dict) else None
-        told = settings.get("testpaths", []) if isinstance(settings, dict) else None
-        return None if told is None else told.split() if isinstance(told, str) else [str(each) for each in told]
-    parser = configparser.ConfigParser(interpolation=None, strict=False)
-    try:
-        parser.read_string(text)
-    except configparser.Error:
-        return None
-    section = "tool:pytest" if name == "setup.cfg" else "pytest"
-    return parser.get(section, "testpaths", fallback="").split() if parser.has_section(section) else None
+    """`files`: those of `CONFIGURED_IN` that there are, name -> text."""
+    listed = words(pytest_settings(files).get("testpaths", ""))
+    return tuple(each.rstrip("/").removeprefix("./") for each in listed)
 
 
 def with_testpaths(rules: PathRules, testpaths: tuple[str, ...], paths: Iterable[str]) -> PathRules:

@@ -11,10 +11,11 @@ from prd2pr.core.difference import first_difference
 from prd2pr.core.evidence import Change, LockedFile, PathKind
 from prd2pr.core.oracles import compared_with
 from prd2pr.core.paths import STATE_ROOT, PathRules, classify_path
+from prd2pr.core.pytest_settings import CONFIGURED_IN
 from prd2pr.core.records import HeldOutFile
 from prd2pr.core.signatures import import_names
 from prd2pr.core.testfacts_model import is_test_module
-from prd2pr.core.testpaths import CONFIGURES, configured_testpaths, with_testpaths
+from prd2pr.core.testpaths import configured_testpaths, with_testpaths
 from prd2pr.repo.git import BlobRef, Entry, Git, RawChange
 
 LOCKED_KINDS = frozenset({PathKind.TEST, PathKind.TEST_CONFIG})
@@ -63,7 +64,7 @@ class Codebase:
     @cached_property
     def testpaths(self) -> tuple[str, ...]:
         """Where the project says that its tests are."""
-        return configured_testpaths(self.texts(lambda path: path in CONFIGURES))
+        return configured_testpaths(self.texts(lambda path: path in CONFIGURED_IN))
 
     @cached_property
     def locked(self) -> dict[str, str]:

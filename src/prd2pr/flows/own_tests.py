@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import tempfile
 from fnmatch import fnmatchcase
-from pathlib import Path
 
+from prd2pr.core.pytest_settings import CONFIGURED_IN, pytest_settings
 from prd2pr.flows.codebase import Codebase
-from prd2pr.runners.project import CONFIGURED_IN, PytestProject, read_project
+from prd2pr.runners.project import PytestProject, project_of
 
 
 def project_in(codebase: Codebase) -> PytestProject:
-    texts = codebase.texts(lambda path: path in CONFIGURED_IN)
-    with tempfile.TemporaryDirectory() as place:
-        for name, text in texts.items():
-            (Path(place) / name).write_text(text, encoding="utf-8")
-        return read_project(Path(place))
+    return project_of(pytest_settings(codebase.texts(lambda path: path in CONFIGURED_IN)))
 
 
 def is_looked_at(project: PytestProject, test: str) -> bool:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import ast
-import configparser
 import re
-import shlex
-import tomllib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
+from prd2pr.core.pytest_settings import CONFIGURED_IN, ini_sections, pytest_settings, toml_tables, words
+
 # pytest's own defaults
 PYTHON_FILES = ("test_*.py", "*_test.py")
 PYTHON_FUNCTIONS = ("test",)
 NORECURSE = ("*.egg", ".*", "_darcs", "build", "CVS", "dist", "node_modules", "venv", "{arch}")
-CONFIGURED_IN = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 
 MOST_MARKERS = 8  # of an expression that are tried in all combinations
 _REQUIREMENT = re.compile(r"^\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
@@ -86,66 +84,24 @@ def _skipped(directory: str, patterns: Iterable[str]) -> bool:
 
 
 def read_project(root: Path) -> PytestProject:
-    settings = _pytest_settings(root)
-    addopts = _words(settings.get("addopts", ""))
+    settings = pytest_settings({name: _text(root / name) for name in CONFIGURED_IN if (root / name).is_file()})
+    named = _named_distributions(root, _lines(settings.get("required_plugins", "")))
+    return replace(project_of(settings), named=named)
+
+
+def project_of(settings: dict[str, Any]) -> PytestProject:
+    """All but what it names."""
     return PytestProject(
-        python_files=_words(settings.get("python_files", "")) or PYTHON_FILES,
-        python_functions=_words(settings.get("python_functions", "")) or PYTHON_FUNCTIONS,
-        norecursedirs=_words(settings.get("norecursedirs", "")) or NORECURSE,
-        testpaths=tuple(path.rstrip("/") for path in _words(settings.get("testpaths", ""))),
-        addopts=addopts,
-        named=_named_distributions(root, _lines(settings.get("required_plugins", ""))),
+        python_files=words(settings.get("python_files", "")) or PYTHON_FILES,
+        python_functions=words(settings.get("python_functions", "")) or PYTHON_FUNCTIONS,
+        norecursedirs=words(settings.get("norecursedirs", "")) or NORECURSE,
+        testpaths=tuple(path.rstrip("/") for path in words(settings.get("testpaths", ""))),
+        addopts=words(settings.get("addopts", "")),
     )
-
-
-# --- the file that configures pytest ----------------------------------------------------------------------------------
-
-
-def _pytest_settings(root: Path) -> dict[str, Any]:
-    """The first file, in pytest's own order, that has a section for pytest."""
-    for name in ("pytest.toml", ".pytest.toml"):
-        if (root / name).is_file():
-            return dict(_toml(root / name).get("pytest", {}))
-    for name in ("pytest.ini", ".pytest.ini"):
-        if (root / name).is_file():
-            return _ini(root / name).get("pytest", {})
-    tool = _toml(root / "pyproject.toml").get("tool", {}).get("pytest", {})
-    if tool:
-        return dict(tool.get("ini_options", tool))
-    for name, section in (("tox.ini", "pytest"), ("setup.cfg", "tool:pytest")):
-        if section in (sections := _ini(root / name)):
-            return sections[section]
-    return {}
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    """What cannot be read says nothing here; pytest itself refuses to start on a broken file."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        return {}
-
-
-def _ini(path: Path) -> dict[str, dict[str, Any]]:
-    parser = configparser.RawConfigParser(strict=False, allow_no_value=True)
-    try:
-        parser.read_string(_text(path))
-    except configparser.Error:
-        return {}
-    return {section: dict(parser[section]) for section in parser.sections()}
 
 
 def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
-
-
-def _words(value: Any) -> tuple[str, ...]:
-    if isinstance(value, list):
-        return tuple(str(item) for item in value)
-    try:
-        return tuple(shlex.split(str(value or "")))
-    except ValueError:  # an unclosed quote: pytest will complain
-        return tuple(str(value).split())
 
 
 def _lines(value: Any) -> list[str]:
@@ -156,16 +112,16 @@ def _lines(value: Any) -> list[str]:
 
 
 def _named_distributions(root: Path, required: list[str]) -> tuple[str, ...]:
-    pyproject = _toml(root / "pyproject.toml")
-    pipfile = _toml(root / "Pipfile")
+    pyproject = toml_tables(_text(root / "pyproject.toml"))
+    pipfile = toml_tables(_text(root / "Pipfile"))
     names = [
         *required,
         *_toml_requirements(pyproject),
         *pipfile.get("packages", {}),
         *pipfile.get("dev-packages", {}),
         *_requirement_files(root),
-        *_ini_requirements(_ini(root / "setup.cfg")),
-        *_ini_requirements(_ini(root / "tox.ini")),
+        *_ini_requirements(ini_sections(_text(root / "setup.cfg"))),
+        *_ini_requirements(ini_sections(_text(root / "tox.ini"))),
         *(found for name in ("setup.py", "noxfile.py") for found in _QUOTED.findall(_text(root / name))),
     ]
     return tuple(sorted({_normal(match[1]) for name in names if (match := _REQUIREMENT.match(name))}))
