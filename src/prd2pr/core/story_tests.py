@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from prd2pr.core.definitions import has_only_grown
-from prd2pr.core.evidence import Fact, FailureKind, RunReport
+from prd2pr.core.evidence import Comparison, Fact, FailureKind, RunReport
 from prd2pr.core.runs import bare_id
 from prd2pr.core.testfacts_model import FunctionNode, decorator_name, parse, parse_tests
 
@@ -61,6 +61,25 @@ def has_turned(test: str, base: RunReport, head: RunReport) -> bool:
     failure = new.failure
     compared = failure is not None and failure.stage == "call" and failure.kind is FailureKind.ASSERTION
     return old is not None and old.outcome == "passed" and compared
+
+
+def red_comparison(
+    comparison: Comparison,
+    tests: RedTests,
+    texts: tuple[Mapping[str, str], Mapping[str, str]],
+    base: RunReport,
+    head: RunReport,
+) -> Comparison:
+    """Without what RED may do to old tests. `texts`: the changed test modules before and after, path -> text."""
+    replaced = replaced_examples(comparison.vanished, base, head)
+    stopped = stopped_examples(comparison.vanished, *texts, head)
+    unseen = len(stopped) - len(set(map(bare_id, stopped)))  # one stands for all its examples
+    update = {
+        "regressed": tuple(test for test in comparison.regressed if test not in tests.carried),
+        "vanished": tuple(test for test in comparison.vanished if test not in replaced | stopped),
+        "collected_after": comparison.collected_after + unseen,
+    }
+    return comparison.model_copy(update=update)
 
 
 def replaced_examples(vanished: Iterable[str], base: RunReport, head: RunReport) -> frozenset[str]:

@@ -5,7 +5,7 @@ Gathering reads trees and runs tests; it judges nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from prd2pr import __version__
 from prd2pr.core.bite.registering import without_registered
 from prd2pr.core.complexity import improvement
 from prd2pr.core.disagreements import disagreements, failed_before
-from prd2pr.core.evidence import Comparison, Evidence, LockedFile, PathKind, RunReport
+from prd2pr.core.evidence import Comparison, Evidence, Fact, LockedFile, PathKind, RunReport
 from prd2pr.core.expectations import leaning_tests
 from prd2pr.core.held_out import named_criteria, opened, set_apart
 from prd2pr.core.old_tests import changed_support
@@ -28,12 +28,11 @@ from prd2pr.core.story_tests import (
     claimed_again,
     edge_examples,
     failing_setups,
+    red_comparison,
     red_tests,
-    replaced_examples,
-    stopped_examples,
 )
 from prd2pr.core.strays import strayed
-from prd2pr.core.testfacts_model import is_test_module
+from prd2pr.core.testfacts_model import FactContext, is_test_module
 from prd2pr.core.testpaths import outside_of
 from prd2pr.errors import CannotJudge, UsageProblem
 from prd2pr.flows.claimed_tests import changed_samples, red_tests_of
@@ -180,61 +179,66 @@ def _with_held_out(case: _Case, files: tuple[HeldOutFile, ...]) -> Evidence:
 # --- RED --------------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class _New:
+    """What RED brought, and what came of it."""
+
+    touched: tuple[str, ...]  # files that belong to the tests
+    modules: tuple[str, ...]  # those among them that hold tests
+    tests: RedTests
+    head: RunReport
+    context: FactContext
+
+
 def _red(case: _Case) -> Evidence:
     pair, base = case.pair, case.base_report
-    touched = [change.path for change in pair.changed(*LOCKED_KINDS)]
-    modules = [path for path in touched if is_test_module(path)]
+    touched = tuple(change.path for change in pair.changed(*LOCKED_KINDS))
+    modules = tuple(path for path in touched if is_test_module(path))
     head = case.head_report(_parents(modules), followed_by=(OTHER_SEED,))
-    before, after = pair.base.test_texts, pair.head.test_texts
-    moved = leaning_tests(before, after, changed_samples(pair))
-    tests = red_tests(_texts(before, modules), _texts(after, modules), base, head, moved)
-    comparison = compare(base, head)
-    kept = tuple(test for test in comparison.regressed if test not in tests.carried)
-    replaced = replaced_examples(comparison.vanished, base, head)
-    stopped = stopped_examples(comparison.vanished, _texts(before, modules), _texts(after, modules), head)
-    vanished = tuple(test for test in comparison.vanished if test not in replaced | stopped)
-    there = (
-        comparison.collected_after + len(stopped) - len(set(map(bare_id, stopped)))
-    )  # one stands for all its examples
-    comparison = comparison.model_copy(update={"regressed": kept, "vanished": vanished, "collected_after": there})
+    moved = leaning_tests(pair.base.test_texts, pair.head.test_texts, changed_samples(pair))
+    before, after = _texts(pair.base.test_texts, modules), _texts(pair.head.test_texts, modules)
+    tests = red_tests(before, after, base, head, moved)
+    comparison = red_comparison(compare(base, head), tests, (before, after), base, head)
     fresh = frozenset(bare_id(test) for test in tests.fresh)
     context = context_of_tests(pair, fresh, case.story.planned if case.story else None, head)
-    declared = declared_in(pair, modules)
     collected = {bare_id(result.id) for result in head.results}
     return Evidence(
         **case.common(),
-        declared=declared,
+        declared=declared_in(pair, modules),
         uncollected=tuple(test for test in certain_in(pair, modules) if test not in collected),
         story_tests=tests.all,
-        facts=(
-            *facts_of_tests(pair, touched, context),
-            *changed_support(before, after, fresh, frozenset(map(bare_id, tests.carried))),
-            *claimed_again(pair.base.test_texts, _texts(pair.head.test_texts, modules), base, tests.fresh),
-            *failed_before(pair.base.test_texts, _texts(pair.head.test_texts, modules), base, tests.fresh),
-            *outside_of(pair.base.testpaths, _added(pair, modules), pair.base.entries),
-            *strayed(_texts(pair.head.test_texts, modules), head, tests.fresh, context.project_modules),
-            *disagreements(pair.head.test_texts, tests.fresh, context.project_modules),
-            *edge_examples(base, head, tests.fresh),
-            *failing_setups(_texts(pair.head.test_texts, modules), head, tests.fresh),
-            *misspelt_imports(
-                _texts(pair.head.test_texts, touched),
-                pair.base.test_texts,
-                pair.head.source_texts,
-                pair.head.modules,
-                case.planned,
-            ),
-            *indifferent_facts(case.gathering.runner, pair, tests.fresh, head, case.planned),
-        ),
+        facts=tuple(_facts_of_red(case, _New(touched, modules, tests, head, context))),
         coverage=coverage_of(pair, modules, fresh, case.story.criteria) if case.story else None,
         project_names=named_modules(pair, head),
         flat_layout=pair.head.flat,
         called=called_in(pair, modules),
         subject_lines=lines_on_subject(pair, modules, context),
-        comparison=_steady(case, comparison, kept) if head.honest else comparison,
+        comparison=_steady(case, comparison, comparison.regressed) if head.honest else comparison,
         base_run=summarise(base, tests.all),
         head_run=summarise(head, tests.all),
         repeat_run=summarise(_repeat(case, tests), tests.all) if tests.all else None,
     )
+
+
+def _facts_of_red(case: _Case, new: _New) -> Iterator[Fact]:
+    pair, base, head, fresh = case.pair, case.base_report, new.head, new.tests.fresh
+    before, after = pair.base.test_texts, pair.head.test_texts
+    changed, project = _texts(after, new.modules), new.context.project_modules
+    yield from facts_of_tests(pair, new.touched, new.context)
+    yield from changed_support(
+        before, after, frozenset(map(bare_id, fresh)), frozenset(map(bare_id, new.tests.carried))
+    )
+    yield from claimed_again(before, changed, base, fresh)
+    yield from failed_before(before, changed, base, fresh)
+    yield from outside_of(pair.base.testpaths, _added(pair, new.modules), pair.base.entries)
+    yield from strayed(changed, head, fresh, project)
+    yield from disagreements(after, fresh, project)
+    yield from edge_examples(base, head, fresh)
+    yield from failing_setups(changed, head, fresh)
+    yield from misspelt_imports(
+        _texts(after, new.touched), before, pair.head.source_texts, pair.head.modules, case.planned
+    )
+    yield from indifferent_facts(case.gathering.runner, pair, fresh, head, case.planned)
 
 
 def _repeat(case: _Case, tests: RedTests) -> RunReport:
