@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from fakes.github.faults import Calls
+from fakes.github.faults import Calls, Refused
 
 PUSH = "POST */git-receive-pack"
 SHORT = {"PRD2PR_MAX_MINUTES": "0.001"}  # one phase, then another run goes on
@@ -44,6 +44,17 @@ def test_a_question_or_the_schedule_does_not_work_beside_a_run_that_does(started
     assert "refused" not in first.out and started.phases().count("design(calc-1)") == 1
     assert (len(started.answers()), started.pending) == (1 if second == "question" else 0, [])
     assert pushes and "moved meanwhile" not in first.output + other.output
+
+
+def test_where_the_host_does_not_say_who_is_at_work_the_schedule_goes_on(started):
+    started.comment(started.pull().number, "/tdd run calc-1", by="wendy")
+    started.act(env=SHORT)
+    started.pending.clear()  # the run that was to go on was pushed out of its queue
+    started.fake.faults.add(Refused(403, "Resource not accessible by integration"), "GET */workflows/*/runs*")
+    started.tick()
+    acted = started.act()
+    assert "whether another run is at work is not known" in acted.out
+    assert (acted.status, started.phases()[-1]) == (0, "integrated(calc-1)"), acted.output
 
 
 def test_a_question_has_an_order_followed_by_another_run(started):

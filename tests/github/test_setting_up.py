@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from github_world import GitHubWorld
 from prd2pr.flows.onboarding import BRANCH
 
@@ -32,11 +34,13 @@ def test_where_all_is_there_nothing_is_opened(new: New) -> None:
     assert "nothing is missing on" in world.answers()[-1].body
 
 
-def test_whoever_may_only_read_sets_nothing_up(new: New) -> None:
+@pytest.mark.parametrize(("by", "answers"), [("rea", 0), ("tria", 1)])
+def test_whoever_may_not_write_sets_nothing_up(new: New, by: str, answers: int) -> None:
     world = new()
-    register(world, by="tom")
+    register(world, by=by)
     assert not world.pulls()
     assert BRANCH not in world.bare.heads()
+    assert ["needs the permission `write`" in answer.body for answer in world.answers()] == [True] * answers
 
 
 def test_it_is_about_the_repository_also_where_the_prd_is_over(planned: GitHubWorld) -> None:
