@@ -19,6 +19,7 @@ from prd2pr.core.estimate import Price
 from prd2pr.core.evidence import Severity
 from prd2pr.core.findings import FINDINGS, UNSWITCHABLE
 from prd2pr.core.plain_errors import close_match, complaint, plain_type
+from prd2pr.core.stacks.stack import PYTHON, Stack
 from prd2pr.errors import ConfigInvalid, InputInvalid
 
 CONFIG_PATH = ".prd2pr.yml"
@@ -92,6 +93,37 @@ class TestRun(Section):
     args: tuple[str, ...] = Field(default=(), description="More arguments for the test runner.")
     timeout_seconds: PositiveCount = Field(default=1800, description="A whole test run is stopped after this time.")
     stall_seconds: PositiveCount = Field(default=60, description="A test run without news for this time is stopped.")
+
+
+RunnerName = Literal["pytest", "node:test", "vitest", "jest", "junit", "tap"]
+LanguageName = Literal["python", "javascript", "typescript", "any"]
+_LANGUAGES: dict[str, str] = {
+    "pytest": "python",
+    "node:test": "javascript",
+    "vitest": "javascript",
+    "jest": "javascript",
+}
+
+
+class StackSettings(Section):
+    """One language of the project, with the runner of its tests."""
+
+    runner: RunnerName = Field(default="pytest", description="What runs the tests.")
+    language: LanguageName | Literal["auto"] = Field(default="auto", description="Language; auto: by the runner.")
+    root: str = Field(
+        default=".", pattern=DIRECTORY_PATTERN, description="Directory in which its commands run and its tests lie."
+    )
+    command: tuple[NonEmpty, ...] = Field(
+        default=(),
+        description="Program and arguments, for the runners junit and tap: junit writes JUnit XML to the file that "
+        "`{results}` stands for, tap writes TAP to its output.",
+    )
+    setup: tuple[tuple[NonEmpty, ...], ...] = Field(
+        default=(),
+        description="Commands that install what the tests need, each as program and arguments; run once for each "
+        "state of `manifests`, outside of the sandbox.",
+    )
+    manifests: tuple[NonEmpty, ...] = Field(default=(), description="Files that `setup` reads: manifest and lock file.")
 
 
 class Paths(Section):
@@ -244,6 +276,11 @@ class Config(Section):
         default="auto", description="Language of the project; this version drives Python."
     )
     test: TestRun = Field(default_factory=TestRun, description="How the tests are run.")
+    stacks: tuple[StackSettings, ...] = Field(
+        default=(),
+        description="Languages and runners of the project, each with its root; empty: found from the repository's own "
+        "files, as `prd2pr doctor` shows them.",
+    )
     paths: Paths = Field(default_factory=Paths, description="What is source and what is test.")
     setup: tuple[NonEmpty, ...] = Field(
         default=(), description="Commands that make a fresh checkout ready; this version refuses this key."
@@ -300,6 +337,23 @@ class Config(Section):
     def fused(self) -> bool:
         """Tests and code in one call."""
         return self.strategy == "fused" or self.profile == "quick"
+
+
+def configured_stacks(config: Config) -> tuple[Stack, ...]:
+    """None: they are found from the repository's own files."""
+    if config.language == "python" and not config.stacks:
+        return (PYTHON,)
+    return tuple(
+        Stack(
+            language=_LANGUAGES.get(each.runner, "any") if each.language == "auto" else each.language,
+            runner=each.runner,
+            root=each.root.removeprefix("./").rstrip("/") or ".",
+            command=each.command,
+            setup=each.setup,
+            manifests=each.manifests,
+        )
+        for each in config.stacks
+    )
 
 
 def load_config(text: str | None, where: str = CONFIG_PATH, *, unswitchable: frozenset[str] = UNSWITCHABLE) -> Config:

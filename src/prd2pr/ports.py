@@ -15,6 +15,7 @@ from prd2pr.core.hub import Actor, Check, Comment, Given, Issue, Label, Level, O
 from prd2pr.core.parity.plan import ParityPlan
 from prd2pr.core.parity.record import Parity
 from prd2pr.core.records import Spend
+from prd2pr.core.stacks.stack import Stack
 
 # --- the model --------------------------------------------------------------------------------------------------------
 
@@ -121,6 +122,7 @@ class RunRequest:
     restore: Mapping[str, str] = field(default_factory=dict)  # path -> blob put back before the run (locked files)
     canary_dirs: tuple[str, ...] = ()  # directories whose conftest the canaries must live under
     afresh: bool = False  # run it, whatever is known of an earlier run
+    stack: Stack | None = None  # of a repository with several: None asks all of them
     # Hash seeds of the runs that will be asked for at once after this one, if it is known; no part of the question.
     followed_by: tuple[int, ...] | None = None
 

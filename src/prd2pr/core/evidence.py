@@ -191,6 +191,15 @@ class HeldOutEvidence(Record):
         return frozenset(file.path for file in self.files)
 
 
+class StackFacts(Record):
+    """Of a language beside Python: which way through the gates was gone, and what it does not look at yet."""
+
+    language: str
+    runner: str
+    root: str = "."
+    not_checked: tuple[str, ...] = ()  # layers, by their names in `core.stacks.layers`
+
+
 class PagePicture(Record):
     path: str  # of the page: /checkout
     file: str
@@ -241,6 +250,7 @@ class Evidence(Document):
     docs_made_by: str = ""  # another version of prd2pr that wrote them: here they cannot be rendered as they were
     held_out: HeldOutEvidence | None = None  # RED and GREEN; None says "not checked", never "fine"
     pages: tuple[PagePicture, ...] = ()  # INTEGRATED: pictures in the same commit; shown, and judged by nobody
+    stack: StackFacts | None = None  # None: Python, by its own way
 
 
 # --- the verdict ------------------------------------------------------------------------------------------------------

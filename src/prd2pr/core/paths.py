@@ -17,7 +17,7 @@ from prd2pr.core.evidence import PathKind
 STATE_ROOT = ".orch-state"
 TDD_ROOT = "tests/tdd"
 
-_TEST_DIRECTORIES = frozenset({"tests", "test", "__tests__", "__snapshots__"})
+_TEST_DIRECTORIES = frozenset({"tests", "test", "__tests__", "__snapshots__", "__mocks__"})
 _TEST_NAMES = (
     "test_*.py",
     "*_test.py",
@@ -26,8 +26,10 @@ _TEST_NAMES = (
     "*_test.go",
     "*.test.[jt]s",
     "*.test.[jt]sx",
+    "*.test.[cm][jt]s",
     "*.spec.[jt]s",
     "*.spec.[jt]sx",
+    "*.spec.[cm][jt]s",
 )
 # Under a test root these hold sample files, and a `pyproject.toml` there is data for a test.
 _DATA_DIRECTORIES = frozenset({"data", "fixtures", "golden", "goldens", "resources", "samples", "snapshots"})
@@ -36,7 +38,10 @@ _DATA_DIRECTORIES = frozenset({"data", "fixtures", "golden", "goldens", "resourc
 # load data from directories of these names inside a package.
 _SAMPLE_DIRECTORIES = frozenset({"golden", "goldens", "testdata"})
 _OUTER_SAMPLE_DIRECTORIES = frozenset({"fixtures", "snapshots"})
-_CODE_ENDINGS = (".py", ".pyi", ".js", ".ts", ".jsx", ".tsx", ".go", ".rs", ".java", ".c", ".h")
+_CODE_ENDINGS = (
+    *(".py", ".pyi", ".js", ".ts", ".jsx", ".tsx", ".mjs", ".cjs", ".mts", ".cts"),
+    *(".go", ".rs", ".java", ".c", ".h"),
+)
 
 _RUN_SETTINGS = frozenset(
     {
@@ -51,7 +56,28 @@ _RUN_SETTINGS = frozenset(
         "noxfile.py",
         ".coveragerc",
         ".python-version",
+        ".npmrc",
+        ".node-version",
+        ".nvmrc",
+        ".babelrc",
+        ".swcrc",
+        "jest-preset.js",
     }
+)
+# A runner's configuration in JavaScript is a program; a compiler's decides what of the tests is built at all.
+_RUN_PROGRAMS = (
+    "vitest.config.*",
+    "vitest.workspace.*",
+    "vitest.setup.*",
+    "vite.config.*",
+    "jest.config.*",
+    "jest.setup.*",
+    "babel.config.*",
+    "tsconfig.json",
+    "tsconfig.*.json",
+    "jsconfig.json",
+    ".mocharc*",
+    ".babelrc.*",
 )
 _RUN_HOOKS = ("sitecustomize.py", "usercustomize.py", "*.pth")
 _HOOK_PACKAGES = frozenset({"sitecustomize", "usercustomize"})
@@ -69,7 +95,10 @@ _MANIFEST_NAMES = (
     "environment.yml",
     "package.json",
     "package-lock.json",
+    "npm-shrinkwrap.json",
     "pnpm-lock.yaml",
+    "pnpm-workspace.yaml",
+    "bun.lockb",
     "go.mod",
     "go.sum",
     "cargo.toml",
@@ -133,6 +162,7 @@ _PROTECTED_COMPONENTS = (
     "*.dist-info",
     "*.egg-info",
     "__pycache__",
+    "node_modules",
 )
 _PROTECTED_FILES = (".github/copilot-instructions.md",)
 
@@ -201,7 +231,7 @@ def _configures_runs(path: str, parts: tuple[str, ...], rules: PathRules) -> boo
     in_tests = _under_test_root(path, parts, rules)
     if _named(parts, _RUN_HOOKS) or _shadows_the_runner(parts):
         return True
-    if parts[-1] in _RUN_SETTINGS:
+    if parts[-1] in _RUN_SETTINGS or _named(parts, _RUN_PROGRAMS):
         return not (in_tests and any(part in _DATA_DIRECTORIES for part in parts[:-1]))
     return parts[-1] == "conftest.py" and not in_tests
 

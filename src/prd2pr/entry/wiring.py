@@ -6,6 +6,7 @@ import argparse
 import difflib
 import os
 import secrets
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from prd2pr.agents.roles import ASKED
-from prd2pr.config import CONFIG_PATH, Config, load_config
+from prd2pr.config import CONFIG_PATH, Config, configured_stacks, load_config
 from prd2pr.core.approval import ApprovalMode
 from prd2pr.core.budget import Limits
 from prd2pr.core.crew import Crew
@@ -27,16 +28,18 @@ from prd2pr.core.paths import PathRules
 from prd2pr.core.prd import MAX_PRD_BYTES, decode_prd, parse_prd
 from prd2pr.core.records import Prd
 from prd2pr.core.said.leaks import Secrets
+from prd2pr.core.stacks.stack import PYTHON, Stack, is_python
 from prd2pr.errors import ConfigInvalid, NotARepository, PrdInvalid, SetupProblem, UsageProblem
 from prd2pr.flows.gather import Gathering
 from prd2pr.flows.session import Hired, RunLog, Session
+from prd2pr.flows.stacks import stacks_in
 from prd2pr.flows.writers import LocalWriter
 from prd2pr.models import open_model, recorded
 from prd2pr.ports import BranchWriter, Camera, Progress
 from prd2pr.repo.git import Git
 from prd2pr.repo.journal import Journal
 from prd2pr.repo.store import StateStore
-from prd2pr.runners.cache import CachedRunner
+from prd2pr.runners.cache import CachedRunner, IdentifiedRunner
 from prd2pr.runners.camera import SandboxCamera
 from prd2pr.runners.interpreter import find_python
 from prd2pr.runners.pytest_runner import PytestRunner
@@ -131,15 +134,36 @@ def limits_of(config: Config) -> Limits:
     return Limits(**config.budget.model_dump())
 
 
-def open_runner(git: Git, config: Config, *, cached: bool, many: bool = False) -> CachedRunner:
+def open_runner(git: Git, config: Config, base: str, *, cached: bool, many: bool = False) -> CachedRunner:
     """`cached`: results are kept in the repository's private directory; else only while the program runs.
 
     `many`: run will follow run.
     """
-    return CachedRunner(plain_runner(git, config, many=many), git.private / "cache" / "runs" if cached else None)
+    runner = plain_runner(git, config, stacks_of(git, config, base), many=many)
+    return CachedRunner(runner, git.private / "cache" / "runs" if cached else None)
 
 
-def plain_runner(git: Git, config: Config, *, many: bool = False) -> PytestRunner:
+def stacks_of(git: Git, config: Config, base: str) -> tuple[Stack, ...]:
+    """What the configuration names, else what the files of the base commit show."""
+    return configured_stacks(config) or stacks_in(git, base)
+
+
+def plain_runner(git: Git, config: Config, stacks: tuple[Stack, ...], *, many: bool = False) -> IdentifiedRunner:
+    if stacks == (PYTHON,):
+        return python_runner(git, config, many=many)
+    from prd2pr.runners.several import SeveralRunners, other_runner
+
+    def opened(stack: Stack) -> IdentifiedRunner:
+        if is_python(stack):
+            return python_runner(git, config, many=many)
+        if config.sandbox == "required":
+            refuse_without_sandbox(find_sandbox(Path(sys.executable)))
+        return other_runner(git.export, git.private / "cache", stack, config.test, sandboxed=config.sandbox != "off")
+
+    return opened(stacks[0]) if len(stacks) == 1 else SeveralRunners(stacks, opened)
+
+
+def python_runner(git: Git, config: Config, *, many: bool = False) -> PytestRunner:
     if config.test.command:
         raise SetupProblem(
             "test.command is set, and this version runs pytest only",
@@ -171,22 +195,25 @@ def refuse_without_sandbox(found: Sandbox) -> None:
     )
 
 
-def gathering_of(git: Git, config: Config, *, cached: bool, many: bool = False) -> Gathering:
-    runner = open_runner(git, config, cached=cached, many=many)
-    return _gathering(git, runner, config)
+def gathering_of(git: Git, config: Config, base: str, *, cached: bool, many: bool = False) -> Gathering:
+    """`base`: the commit whose files show what the project is made of, as its configuration is read from there."""
+    runner = open_runner(git, config, base, cached=cached, many=many)
+    return _gathering(git, runner, config, stacks_of(git, config, base))
 
 
-def _gathering(git: Git, runner: CachedRunner, config: Config) -> Gathering:
+def _gathering(git: Git, runner: CachedRunner, config: Config, stacks: tuple[Stack, ...]) -> Gathering:
     rules = path_rules(config)
     docs = living_paths(config.docs.directory, rules) if config.docs.enabled else ()
-    return Gathering(git, runner, rules, config.gates.mutants, config.gates.compare, docs, config.docs.directory)
+    return Gathering(
+        git, runner, rules, config.gates.mutants, config.gates.compare, docs, config.docs.directory, stacks
+    )
 
 
-def proving(git: Git, config: Config, store: Path | None, workers: int) -> list[Gathering]:
+def proving(git: Git, config: Config, base: str, store: Path | None, workers: int) -> list[Gathering]:
     """One for each worker. They believe what an earlier `verify` left in `store`, not what a run leaves there."""
-    began = time.time_ns()
-    runners = (CachedRunner(plain_runner(git, config, many=True), store, believed_until=began) for _ in range(workers))
-    return [_gathering(git, runner, config) for runner in runners]
+    began, stacks = time.time_ns(), stacks_of(git, config, base)
+    plain = (plain_runner(git, config, stacks, many=True) for _ in range(workers))
+    return [_gathering(git, CachedRunner(each, store, believed_until=began), config, stacks) for each in plain]
 
 
 def crew_of(config: Config, model: str | None = None) -> Crew:
@@ -261,7 +288,7 @@ class Ground:
 
     @cached_property
     def gathering(self) -> Gathering:
-        return gathering_of(self.git, self.config, cached=True, many=self.many)
+        return gathering_of(self.git, self.config, self.base_commit, cached=True, many=self.many)
 
 
 def session_of(

@@ -16,13 +16,14 @@ from prd2pr.core.complexity import improvement
 from prd2pr.core.disagreements import disagreements, failed_before
 from prd2pr.core.evidence import Comparison, Evidence, Fact, LockedFile, PathKind, RunReport
 from prd2pr.core.expectations import leaning_tests
-from prd2pr.core.held_out import named_criteria, opened, set_apart
+from prd2pr.core.held_out import opened, set_apart
 from prd2pr.core.old_tests import changed_support
 from prd2pr.core.parity.record import Parity
 from prd2pr.core.paths import CONVENTIONS, PathRules
 from prd2pr.core.records import UNTESTED_KINDS, HeldOutFile, Phase
 from prd2pr.core.runs import bare_id, compare, expanded, moved_id, summarise
 from prd2pr.core.slips import misspelt_imports
+from prd2pr.core.stacks.stack import PYTHON, Stack, is_python
 from prd2pr.core.story_tests import (
     RedTests,
     claimed_again,
@@ -55,6 +56,7 @@ from prd2pr.flows.own_tests import is_looked_at, project_in
 from prd2pr.flows.parity import holding_tests, start_comparison
 from prd2pr.flows.removals import removal_in
 from prd2pr.flows.shadows import shadowing_modules
+from prd2pr.flows.stacks import named_in, step_stack
 from prd2pr.flows.stand_ins import indifferent_facts
 from prd2pr.flows.story_context import NO_DOCS, DocsRendered, StoryContext
 from prd2pr.flows.unsteady import without_unsteady
@@ -75,6 +77,7 @@ class Gathering:
     compare: bool = True  # REFACTOR: old code with new
     living_docs: tuple[str, ...] = ()  # where living docs may be written
     docs_directory: str = "docs"
+    stacks: tuple[Stack, ...] = ()  # none: Python alone
 
 
 @dataclass(frozen=True)
@@ -87,12 +90,13 @@ class _Case:
     story: StoryContext | None
     base: str
     docs: DocsRendered
+    stack: Stack = PYTHON
 
     @cached_property
     def base_report(self) -> RunReport:
         """The whole suite before the step; mostly known already, as the result of the step before."""
-        report = self.gathering.runner.run(RunRequest(self.pair.base.tree, followed_by=(0,)))
-        if report.exit_status == COULD_NOT_START:
+        report = self.gathering.runner.run(RunRequest(self.pair.base.tree, stack=self.only, followed_by=(0,)))
+        if report.exit_status == COULD_NOT_START and is_python(self.stack):
             raise CannotJudge(
                 f"the tests cannot be run before this step, so nothing can be said about it: {report.problems[0]}",
                 where=f"tree {self.pair.base.tree[:10]}",
@@ -110,8 +114,15 @@ class _Case:
     ) -> RunReport:
         """The whole suite after the step, with canaries beside the tests that the step is about."""
         places = tuple(sorted({*directories} & _directories(self.pair.head.entries)))
-        request = RunRequest(self.pair.head.tree, restore=restore or {}, canary_dirs=places, afresh=afresh)
+        request = RunRequest(
+            self.pair.head.tree, restore=restore or {}, canary_dirs=places, afresh=afresh, stack=self.only
+        )
         return self.gathering.runner.run(replace(request, followed_by=followed_by))
+
+    @property
+    def only(self) -> Stack | None:
+        """The stack whose suite is run; a project that has one alone need not say which."""
+        return self.stack if len(self.gathering.stacks) > 1 else None
 
     @property
     def planned(self) -> tuple[str, ...]:
@@ -154,12 +165,20 @@ def gather(
     if phase not in _GATHERERS:
         raise UsageProblem(f"{phase.value} has no gate", where="gate", remedy="name red, green, refactor or integrated")
     pair = pair_of(gathering.git, gathering.rules, base, head, with_state=with_state)
-    case = _Case(gathering, phase, pair, story, base, docs)
+    case = _Case(gathering, phase, pair, story, base, docs, step_stack(gathering.stacks, pair, story))
     if phase is Phase.GREEN and story and story.pre_implemented:
-        return _red(case).model_copy(update={"pre_implemented": True})
+        return _gathered(case, Phase.RED).model_copy(update={"pre_implemented": True})
     if phase in (Phase.RED, Phase.GREEN) and story and story.held_out is not None:
         return _with_held_out(case, story.held_out.files)
-    return _GATHERERS[phase](case)
+    return _gathered(case, phase)
+
+
+def _gathered(case: _Case, phase: Phase) -> Evidence:
+    if is_python(case.stack):
+        return _GATHERERS[phase](case)
+    from prd2pr.flows.gather_other import OTHER_GATHERERS  # grammars are loaded where they are needed
+
+    return OTHER_GATHERERS[phase](case)
 
 
 def _with_held_out(case: _Case, files: tuple[HeldOutFile, ...]) -> Evidence:
@@ -167,10 +186,10 @@ def _with_held_out(case: _Case, files: tuple[HeldOutFile, ...]) -> Evidence:
     red, given = case.phase is Phase.RED, case.pair
     base = given.base if red else put_in(given.base, files, over=True)
     whole = replace(case, pair=replace(given, base=base, head=put_in(given.head, files)))
-    seen = _GATHERERS[case.phase](whole)
+    seen = _gathered(whole, case.phase)
     criteria = case.story.criteria if case.story else ()
-    texts = whole.pair.head.test_texts if red else base.test_texts
-    named = named_criteria(texts, (file.path for file in files), criteria)
+    side = whole.pair.head if red else base
+    named = named_in(side, case.stack, tuple(file.path for file in files), criteria)
     if red:
         return set_apart(seen, files, named).model_copy(update={"head_tree": given.head.tree})
     return opened(seen, files, named).model_copy(update={"base_tree": given.base.tree})

@@ -83,6 +83,9 @@ def gate_json(evidence: Evidence, verdict: Verdict) -> dict[str, Any]:
         "findings": [_finding(finding) for finding in verdict.findings],
         "run": _run(evidence.head_run),
     }
+    if evidence.stack is not None:
+        told["stack"] = evidence.stack.model_dump(exclude={"not_checked"})
+        told["not_checked"] = list(evidence.stack.not_checked)
     return told if evidence.bite is None else {**told, "bite": _bite(evidence.bite)}
 
 

@@ -110,6 +110,7 @@ class CachedRunner:
             request.order,
             request.hash_seed,
             self._inner.identity(),
+            *([request.stack.name] if request.stack else []),
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 

@@ -58,6 +58,7 @@ class Places:
     writable: tuple[Path, ...]
     home: Path
     directory: Path
+    readable: tuple[Path, ...] = ()  # beside the interpreter and the system's own
 
 
 _finding = threading.Lock()
@@ -148,7 +149,7 @@ def plan_of(
         environment=dict(environment),
         directory=str(places.directory),
         root=str(places.run),
-        visible=[*_visible(python), str(places.run)],
+        visible=[*_visible(python), *map(str, places.readable), str(places.run)],
         writable=[str(place) for place in places.writable],
         user=user,
         owner=(os.getuid(), os.getgid()),

@@ -8,6 +8,7 @@ from prd2pr.core.bite.record import Bite
 from prd2pr.core.evidence import Evidence, FailureKind, Finding, PathKind
 from prd2pr.core.gates.common import GatePolicy, about_test, asks_no_tests, finding, results_of
 from prd2pr.core.runs import bare_id
+from prd2pr.core.stacks.words import ENDINGS
 
 ENOUGH = 5  # mutants, below which a share says nothing
 # Other code has other mutants: so much may differ though the tests notice the same.
@@ -39,7 +40,7 @@ def bites(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
 def _is_asked(evidence: Evidence) -> bool:
     """Where story tests pass on source that changed. Everything else is refused, or let through, for other reasons."""
     written = any(
-        change.kind is PathKind.SOURCE and change.path.endswith(".py") and change.status != "deleted"
+        change.kind is PathKind.SOURCE and change.path.endswith(_read_endings(evidence)) and change.status != "deleted"
         for change in evidence.changes
     )
     run = evidence.head_run
@@ -49,6 +50,11 @@ def _is_asked(evidence: Evidence) -> bool:
         results and all(result.outcome == "passed" for result in results)
         for results in (results_of(run, test) for test in evidence.story_tests)
     )
+
+
+def _read_endings(evidence: Evidence) -> tuple[str, ...]:
+    """Of the files whose functions can be knocked out."""
+    return ENDINGS.get(evidence.stack.language, ()) if evidence.stack else (".py",)
 
 
 def _unmeasured(bite: Bite | None) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from prd2pr.core.findings import FINDINGS, UNSWITCHABLE
 from prd2pr.core.isolation import complaint
 from prd2pr.core.policy import OPEN_SCOPE, is_open
 from prd2pr.core.records import UNTESTED_KINDS, Phase
+from prd2pr.core.stacks.words import not_checked_words
 
 LINK_MODES = frozenset({"120000", "160000"})
 _SHOWN = 8  # of one kind; the rest is counted
@@ -87,6 +88,8 @@ def honest_runs(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
         yield from _honest(evidence.repeat_run, "in the second run: ")
     if lacking := complaint(head.sandbox):
         yield finding("RUN103" if policy.require_sandbox else "RUN104", lacking)
+    if evidence.stack and evidence.stack.not_checked:
+        yield finding("RUN109", not_checked_words(evidence.stack.runner, evidence.stack.not_checked))
 
 
 def _honest(run: RunSummary, where: str) -> Iterator[Finding]:

@@ -133,7 +133,7 @@ def _is_call_of_subject(failure: Failure, evidence: Evidence) -> bool:
 
 def _missing(failure: Failure, evidence: Evidence) -> Wrong | None:
     name = failure.missing
-    if failure.exception == "NameError" and "." not in name and _in_test(failure, evidence):
+    if failure.exception in {"NameError", "ReferenceError"} and "." not in name and _in_test(failure, evidence):
         return "RED307", f"uses `{name}`, which the test never defines or imports"
     if evidence.planned is not None:
         planned = [symbol.name for symbol in evidence.planned]

@@ -87,7 +87,8 @@ def _collected(evidence: Evidence) -> Iterator[Finding]:
             yield about_test("RED203", test, f"is declared {times} times; only the last one runs")
     for test in evidence.uncollected:
         if test.partition("::")[0] not in {each.path for each in broken}:
-            yield about_test("RED202", test, "is declared, and pytest does not collect it")
+            runner = evidence.stack.runner if evidence.stack else "pytest"
+            yield about_test("RED202", test, f"is declared, and {runner} does not collect it")
 
 
 def _broken_files(evidence: Evidence) -> Iterator[Finding]:

@@ -84,7 +84,7 @@ def config_check(git: Git, config: Config) -> Check:
 
 
 def tests_check(git: Git, config: Config) -> Check:
-    report = open_runner(git, config, cached=True).run(RunRequest(code_tree=git.code_tree("HEAD")))
+    report = open_runner(git, config, git.rev("HEAD"), cached=True).run(RunRequest(code_tree=git.code_tree("HEAD")))
     passed = sum(result.outcome == "passed" for result in report.results)
     python = report.tools.get("python", "?")
     found = (

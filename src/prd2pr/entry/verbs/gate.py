@@ -28,7 +28,7 @@ def judged(options: argparse.Namespace) -> int:
         base, head = git.rev(options.base), git.rev(options.head)
         # The base's policy: what the head changes of its own rules is not in force.
         config = read_config(git, base)
-        gathering = gathering_of(git, config, cached=True)
+        gathering = gathering_of(git, config, base, cached=True)
         evidence, verdict = judge(gathering, gate_policy(config), Phase(options.phase), base, head, options.story)
     if options.json:
         sys.stdout.write(json.dumps(gate_json(evidence, verdict), indent=2) + "\n")

@@ -87,7 +87,7 @@ def prove(git: Git, start: Start, head: str, options: argparse.Namespace, say: C
     config = read_config(git, start.commit)
     # In a job nothing that was kept is believed: there, what another workflow can write, it can poison.
     store = None if options.fresh or options.job else results_store(os.environ)
-    first, *others = proving(git, config, store, workers(options))
+    first, *others = proving(git, config, start.commit, store, workers(options))
     days = keeping(config.retention)
     verifier = Verifier(git, first, gate_policy(config), lambda each: say(shown(each)), tuple(others), keeping=days)
     checked = tuple(verifier.verify(start.commit, head))

@@ -1,0 +1,40 @@
+"""Hidden tests in JavaScript, added at the end of a test file: they share its process, its imports and its mocks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from prd2pr.core.other.runner import Canary
+
+_MODULE = re.compile(r"^\s*(import\b(?!\s*\()|export\b)", re.MULTILINE)
+FAILING = 4  # ways to fail, one for each kind of assertion
+
+
+def is_module(path: str, text: str) -> bool:
+    """Whether the file is loaded by `import` and not by `require`."""
+    if path.endswith((".mjs", ".mts")):
+        return True
+    return not path.endswith((".cjs", ".cts")) and bool(_MODULE.search(text))
+
+
+def node_canary(path: str, text: str, names: Sequence[str]) -> Canary:
+    passing, equal, deep, truthy, throwing, *numbers = names
+    first, second = (int(each) for each in numbers)
+    test, check = f"test_{first}{second}", f"assert_{first}{second}"  # names that the file itself has not
+    head = (
+        f'import {{ test as {test} }} from "node:test";\nimport {check} from "node:assert/strict";\n'
+        if is_module(path, text)
+        else f'const {{ test: {test} }} = require("node:test");\nconst {check} = require("node:assert/strict");\n'
+    )
+    right = f"{check}.equal({first} + {second}, {first + second}); {check}.deepEqual([{first}], [{first}]);"
+    body = "".join(
+        (
+            f'{test}("{passing}", () => {{ {right} {check}.ok({second}); }});\n',
+            f'{test}("{equal}", () => {{ {check}.equal({first} + {second}, {first + second + 1}); }});\n',
+            f'{test}("{deep}", () => {{ {check}.deepEqual({{ a: {first} }}, {{ a: {second + first} }}); }});\n',
+            f'{test}("{truthy}", () => {{ {check}.ok({first} < {first}); }});\n',
+            f'{test}("{throwing}", () => {{ {check}.throws(() => {first} + {second}); }});\n',
+        )
+    )
+    return Canary(path, f"\n{head}{body}", passing, (equal, deep, truthy, throwing))

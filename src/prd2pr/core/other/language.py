@@ -1,0 +1,83 @@
+"""What the shared way has to know of a language. A description is one of these, in a package of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from prd2pr.core.bite.plan import Fault
+from prd2pr.core.evidence import Fact, Signature
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A test as the text of its file declares it."""
+
+    id: str  # path::suite > title; where the same title stands twice, with a number
+    line: int
+    last: int
+    body: str  # without comments and layout: whether it was edited
+    said: str  # with the comment above it, and what its suites are called: which criteria it names
+    pattern: str = ""  # of a title with holes: the titles that the run will tell
+
+
+@dataclass(frozen=True)
+class TestFile:
+    __test__ = False
+    tests: tuple[Declared, ...] = ()
+    broken: int = 0  # line of the first syntax error; 0: none
+    subject_lines: tuple[int, ...] = ()  # that work on what is imported from the project
+    called: tuple[str, ...] = ()  # dotted names of the project that it uses
+
+
+@dataclass(frozen=True)
+class TestContext:
+    """What facts about tests depend on, beside the file."""
+
+    __test__ = False
+    runner: str
+    new_tests: frozenset[str] = frozenset()  # ids without parameters
+    planned: tuple[str, ...] = ()  # dotted names
+
+
+@dataclass(frozen=True)
+class SourceContext:
+    """What facts about source depend on, beside the file: the story's test files, path → text."""
+
+    tests: Mapping[str, str] = field(default_factory=dict)
+
+
+TestFacts = Callable[[str, str, TestContext], Iterable[Fact]]
+SourceFacts = Callable[[str, str, str, SourceContext], Iterable[Fact]]
+
+
+@dataclass(frozen=True)
+class Language:
+    """Functions take a path and its text, and never raise on what a text may hold."""
+
+    name: str
+    endings: tuple[str, ...]
+    is_test_file: Callable[[str], bool]
+    tests: Callable[[str, str], TestFile]
+    test_facts: TestFacts
+    source_facts: SourceFacts  # path, text before (empty: new), text now
+    signatures: Callable[[str, str], tuple[Signature, ...]]
+    knock_outs: Callable[[str, str, str], tuple[Fault, ...]]  # path, text before, text now
+    wrong_expectations: Callable[[str, str], tuple[Fault, ...]]  # of a test file
+    measure: Callable[[Mapping[str, str]], dict[str, int]]
+    tokens: Callable[[str, str], str]  # the program without comments and layout
+    module: Callable[[str], str]  # dotted name of a file, as designs name it
+
+    def owns(self, path: str) -> bool:
+        return path.endswith(self.endings)
+
+
+def language_of(name: str) -> Language:
+    """Loaded when it is first asked for: grammars take a while, and most projects need none."""
+    if name in {"javascript", "typescript"}:
+        from prd2pr.core.other.javascript import LANGUAGE as JAVASCRIPT
+
+        return JAVASCRIPT
+    from prd2pr.core.other.unread import LANGUAGE as UNREAD
+
+    return UNREAD

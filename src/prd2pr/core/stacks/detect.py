@@ -1,0 +1,166 @@
+"""Which stacks a repository has, read from its own files. Names and a few keys decide; nothing is run."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from prd2pr.core.evidence import PathKind
+from prd2pr.core.paths import PathRules, classify_path
+from prd2pr.core.stacks.stack import PYTHON, ROOT, Stack
+
+READ = ("package.json",)  # files whose text is looked at
+_PYTHON_SIGNS = frozenset({"pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "requirements.txt"})
+_CONFIGS = {"vitest": re.compile(r"vitest\.(config|workspace)\.[cm]?[jt]s$"), "jest": re.compile(r"jest\.config\.\w+$")}
+_LEFT_OUT = frozenset({"node_modules", "vendor", "third_party", "dist", "build", "target"})
+_LOCKS = {
+    "package-lock.json": "npm",
+    "npm-shrinkwrap.json": "npm",
+    "pnpm-lock.yaml": "pnpm",
+    "yarn.lock": "yarn",
+    "bun.lockb": "bun",
+}
+_SETUPS: dict[str, tuple[str, ...]] = {
+    "npm": ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"),
+    "pnpm": ("pnpm", "install", "--frozen-lockfile", "--ignore-scripts"),
+    "yarn": ("yarn", "install", "--frozen-lockfile", "--ignore-scripts"),
+}
+_UNLOCKED = ("npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock")
+_TYPESCRIPT = (".ts", ".tsx", ".mts", ".cts")
+_JAVASCRIPT = (".js", ".jsx", ".mjs", ".cjs")
+_LOADERS = frozenset({"--import", "--loader", "--experimental-loader", "--require", "-r", "--conditions", "-C"})
+
+
+def wanted(path: str) -> bool:
+    """Whether detection has to read this file."""
+    return path.rpartition("/")[2] in READ and not _is_left_out(path)
+
+
+def detect(paths: Iterable[str], texts: Mapping[str, str]) -> tuple[Stack, ...]:
+    """`texts`: those that `wanted` asks for. The first stack is the one at the root; without any sign, Python."""
+    known = sorted(path for path in paths if not _is_left_out(path))
+    found = [*_node_stacks(known, texts), *_python_stacks(known)]
+    found.sort(key=lambda stack: (stack.root != ROOT, stack.root, stack.language != PYTHON.language))
+    return tuple(found) or (PYTHON,)
+
+
+def _is_left_out(path: str) -> bool:
+    return not _LEFT_OUT.isdisjoint(path.split("/")[:-1])
+
+
+# --- Python -----------------------------------------------------------------------------------------------------------
+
+
+def _python_stacks(paths: list[str]) -> Iterator[Stack]:
+    """One for the whole repository: pytest itself finds its tests wherever they lie."""
+    signs = any(path.rpartition("/")[2] in _PYTHON_SIGNS for path in paths)
+    modules = any(path.endswith(".py") and classify_path(path) in {PathKind.TEST, PathKind.SOURCE} for path in paths)
+    if signs or modules:
+        yield PYTHON
+
+
+# --- JavaScript and TypeScript ----------------------------------------------------------------------------------------
+
+
+def _node_stacks(paths: list[str], texts: Mapping[str, str]) -> Iterator[Stack]:
+    homes = {path.rpartition("/")[0] or ROOT: texts[path] for path in paths if path in texts}
+    for home, text in sorted(homes.items()):
+        stack = Stack(root=home)
+        inner = [other for other in homes if other != home and stack.holds(f"{other}/")]
+        own = [path for path in paths if stack.holds(path) and not any(path.startswith(f"{each}/") for each in inner)]
+        manifest = _manifest(text)
+        runner = _node_runner(manifest, [stack.local(path) for path in own])
+        if runner:
+            yield _node_stack(stack, runner, manifest, own, paths)
+
+
+def _node_stack(stack: Stack, runner: str, manifest: Mapping[str, Any], own: list[str], paths: list[str]) -> Stack:
+    lock, manager = _lock(stack, set(paths))
+    depends = any(manifest.get(key) for key in ("dependencies", "devDependencies", "optionalDependencies"))
+    setup = (_SETUPS.get(manager, _UNLOCKED) if lock else _UNLOCKED,) if depends else ()
+    return replace(
+        stack,
+        language="typescript" if _is_typescript(stack, own) else "javascript",
+        runner=runner,
+        package_manager=manager,
+        setup=setup,
+        manifests=(stack.placed("package.json"), *([lock] if lock else [])) if depends else (),
+        options=_loaders(str(_scripts(manifest).get("test", ""))),
+    )
+
+
+def _manifest(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _scripts(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    scripts = manifest.get("scripts")
+    return scripts if isinstance(scripts, dict) else {}
+
+
+def _node_runner(manifest: Mapping[str, Any], own: list[str]) -> str:
+    """By what the test script calls, then by a configuration, then by what is depended on; else by node's own."""
+    script = str(_scripts(manifest).get("test", ""))
+    for name, sign in (("vitest", r"\bvitest\b"), ("jest", r"\bjest\b"), ("node:test", r"\bnode\b.*--test\b")):
+        if re.search(sign, script):
+            return name
+    for name, pattern in _CONFIGS.items():
+        if any(pattern.fullmatch(path) for path in own) or name in _depended_on(manifest):
+            return name
+    code = [path for path in own if path.endswith(_JAVASCRIPT)]
+    return "node:test" if code and not script else ""
+
+
+def _depended_on(manifest: Mapping[str, Any]) -> set[str]:
+    groups = (manifest.get(key) for key in ("dependencies", "devDependencies"))
+    return {str(name) for group in groups if isinstance(group, dict) for name in group}
+
+
+def _lock(stack: Stack, paths: set[str]) -> tuple[str, str]:
+    """The lock file beside the manifest, else the one of a workspace at the root of the repository."""
+    for place in (stack.placed, str):
+        for name, manager in _LOCKS.items():
+            if place(name) in paths:
+                return place(name), manager
+    return "", "npm"
+
+
+def _is_typescript(stack: Stack, own: list[str]) -> bool:
+    count = {
+        endings: sum(path.endswith(endings) and not path.endswith(".d.ts") for path in own)
+        for endings in (_TYPESCRIPT, _JAVASCRIPT)
+    }
+    return count[_TYPESCRIPT] > count[_JAVASCRIPT] or (
+        stack.placed("tsconfig.json") in own and count[_TYPESCRIPT] >= count[_JAVASCRIPT]
+    )
+
+
+def _loaders(script: str) -> tuple[str, ...]:
+    """`--import tsx` and the like, without which node cannot read the project's files."""
+    try:
+        words = shlex.split(script)
+    except ValueError:
+        return ()
+    found: list[str] = []
+    for at, word in enumerate(words):
+        name, _, value = word.partition("=")
+        if name in _LOADERS and value:
+            found.append(word)
+        elif word in _LOADERS and at + 1 < len(words):
+            found += [word, words[at + 1]]
+        elif word.startswith("--experimental-"):
+            found.append(word)
+    return tuple(found)
+
+
+def with_rules(stacks: tuple[Stack, ...], rules: PathRules) -> tuple[Stack, ...]:
+    """What `paths` of the configuration says of source and tests, for whoever tells of the stacks."""
+    return tuple(replace(each, source=each.source or rules.source, tests=each.tests or rules.tests) for each in stacks)

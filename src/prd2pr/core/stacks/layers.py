@@ -1,0 +1,128 @@
+"""What is checked in which language: one table for the verdicts, for `doctor` and for docs/languages.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from prd2pr.core.records import Phase
+
+_ALL = (Phase.RED, Phase.GREEN, Phase.REFACTOR, Phase.INTEGRATED)
+_CODE = (Phase.GREEN, Phase.REFACTOR)
+
+PYTHON = "python"
+JAVASCRIPT = ("node:test", "vitest", "jest")
+ANY = ("junit", "tap")
+RUNNERS = ("pytest", *JAVASCRIPT, *ANY)
+
+
+@dataclass(frozen=True)
+class Layer:
+    name: str
+    what: str  # for the docs
+    phases: tuple[Phase, ...]  # whose verdicts say so where it is missing
+    runners: tuple[str, ...]  # for which it exists
+    partly: tuple[tuple[str, str], ...] = ()  # runner, what is left out there
+
+
+_EVERY = RUNNERS
+_READ = ("pytest", *JAVASCRIPT)
+
+LAYERS: tuple[Layer, ...] = (
+    Layer(
+        "clean run",
+        "a fresh checkout in the sandbox, an environment built from nothing, dependencies read-only",
+        _ALL,
+        _EVERY,
+    ),
+    Layer("exact ids", "every test is known by file and title, and none may vanish", _ALL, _EVERY),
+    Layer(
+        "missing symbol as RED",
+        "a planned name that does not exist yet is told apart from a broken build",
+        (Phase.RED,),
+        _READ,
+    ),
+    Layer(
+        "canaries",
+        "hidden tests that must fail and pass stand in the same file or directory as the story's tests",
+        _ALL,
+        _READ,
+    ),
+    Layer(
+        "results out of reach",
+        "results come by a pipe with a secret, and expected ids that are missing are seen",
+        _ALL,
+        _READ,
+    ),
+    Layer(
+        "locked files",
+        "tests, helpers, snapshots and the runner's configuration are held by their hashes",
+        _ALL,
+        _EVERY,
+    ),
+    Layer(
+        "tests that ask for nothing",
+        "empty, skipped, focused, constant and swallowed assertions are refused",
+        (Phase.RED,),
+        _READ,
+    ),
+    Layer("public signatures", "REFACTOR keeps what callers see", (Phase.REFACTOR,), _READ),
+    Layer("measures", "REFACTOR makes something better by number", (Phase.REFACTOR,), _READ),
+    Layer("knock-out", "with a new function broken, a test of the story fails", _CODE, _READ),
+    Layer("expected values replaced", "with another expected value, the test fails", _CODE, _READ),
+    Layer("held-out examples", "tests that the programmer is not shown pass too", (Phase.GREEN,), _READ),
+    Layer("subject that knows of tests", "source that asks whether it is tested is refused", _CODE, _READ),
+    Layer("literals of the tests", "source that repeats the tests' values is told", _CODE, _READ),
+    Layer("repeated", "the new tests fail alike in a second run", (Phase.RED,), _EVERY),
+    Layer("mutants", "small faults on changed lines are noticed up to a ratio", _CODE, ("pytest",)),
+    Layer(
+        "other answers", "tests that pass whatever the code answers are refused", (Phase.RED, Phase.GREEN), ("pytest",)
+    ),
+    Layer("other circumstances", "order, clock, time zone and hash seed are changed", (Phase.GREEN,), ("pytest",)),
+    Layer(
+        "outside of the test run", "recorded calls answer the same without a test runner", (Phase.GREEN,), ("pytest",)
+    ),
+    Layer("old code against new", "REFACTOR gives both the same calls", (Phase.REFACTOR,), ("pytest",)),
+    Layer("removal of dead code", "dead code may go together with its tests", (Phase.REFACTOR,), ("pytest",)),
+)
+
+
+def not_checked(runner: str, phase: Phase) -> tuple[str, ...]:
+    """Layers that a verdict of this phase has to name as missing."""
+    return tuple(each.name for each in LAYERS if phase in each.phases and runner not in each.runners)
+
+
+def complaint(runner: str, lacking: tuple[str, ...]) -> str:
+    """What a verdict says; empty where every layer exists."""
+    return f"not checked here for {runner}: {', '.join(lacking)}" if lacking else ""
+
+
+def languages_page() -> str:
+    return "".join(_page())
+
+
+INTRO = """# Languages
+
+prd2pr finds language, runner, roots and package manager from the repository's own files; `prd2pr doctor` shows what it
+found, and `stacks:` in `.prd2pr.yml` sets it. Python has a way of its own through the gates. Every other language has
+one and the same, with a short description of its own; what that way does not look at yet is named in every verdict
+(RUN109), never passed over. Languages beside Python need `pip install 'prd2pr[languages]'`.
+
+| layer | what it is | {heads} |
+|---|---|{rules}|
+"""
+
+
+def _page() -> Iterator[str]:
+    heads, rules = " | ".join(RUNNERS), "|".join("---" for _ in RUNNERS)
+    yield INTRO.format(heads=heads, rules=rules)
+    for layer in LAYERS:
+        cells = " | ".join(_cell(layer, runner) for runner in RUNNERS)
+        yield f"| {layer.name} | {layer.what} | {cells} |\n"
+
+
+def _cell(layer: Layer, runner: str) -> str:
+    if runner not in layer.runners:
+        return "not checked here"
+    lacking = dict(layer.partly).get(runner)
+    return f"yes, but {lacking}" if lacking else "yes"

@@ -1,0 +1,81 @@
+"""One stack of a repository: a language, its test runner, and the directory in which both are at home."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from prd2pr.core.paths import TDD_ROOT
+
+ROOT = "."
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Detected from the repository's own files, or set in `.prd2pr.yml`."""
+
+    language: str = "python"
+    runner: str = "pytest"
+    root: str = ROOT  # commands run here; paths below are relative to it
+    source: tuple[str, ...] = ()  # empty: by convention
+    tests: tuple[str, ...] = ()
+    story_tests: str = TDD_ROOT  # a story's tests are written below, in a directory of the story's name
+    package_manager: str = ""
+    setup: tuple[tuple[str, ...], ...] = ()  # commands that install what the tests need
+    manifests: tuple[str, ...] = ()  # from the repository's root: what `setup` reads
+    command: tuple[str, ...] = ()  # of a runner that is any command (junit, tap)
+    options: tuple[str, ...] = ()  # that the project's own script gives to its runner
+
+    @property
+    def name(self) -> str:
+        """As evidence, verdicts and people know it."""
+        place = "" if self.root == ROOT else f" in {self.root}"
+        return f"{self.language}, {self.runner}{place}"
+
+    def placed(self, path: str) -> str:
+        """A path below the stack's root, as the repository knows it."""
+        return path if self.root == ROOT else f"{self.root}/{path}"
+
+    def holds(self, path: str) -> bool:
+        return self.root == ROOT or path.startswith(f"{self.root}/")
+
+    def local(self, path: str) -> str:
+        """A path of the repository, as commands in the stack's root know it."""
+        return path if self.root == ROOT else path.removeprefix(f"{self.root}/")
+
+    def test_directory(self, story: str) -> str:
+        return f"{self.placed(self.story_tests)}/{story}/"
+
+
+PYTHON = Stack()
+
+
+def is_python(stack: Stack) -> bool:
+    """Python has a way of its own through the gates; every other language shares one."""
+    return stack.runner == PYTHON.runner
+
+
+def stack_of(paths: Iterable[str], stacks: tuple[Stack, ...], owns: dict[str, tuple[str, ...]]) -> Stack:
+    """The stack to which most of these paths belong: by root, the deepest first, and then by the files' endings.
+
+    `owns`: language → endings of its files. Without stacks, or where no path tells, the first one.
+    """
+    votes: dict[Stack, int] = {}
+    for path in paths:
+        found = _of_path(path, stacks, owns)
+        if found is not None:
+            votes[found] = votes.get(found, 0) + 1
+    if votes:
+        return max(votes, key=lambda stack: votes[stack])
+    return stacks[0] if stacks else PYTHON
+
+
+def _of_path(path: str, stacks: tuple[Stack, ...], owns: dict[str, tuple[str, ...]]) -> Stack | None:
+    holding = sorted((each for each in stacks if each.holds(path)), key=lambda each: -_depth(each))
+    spoken = [each for each in holding if path.endswith(owns.get(each.language, ()))]
+    deepest = [each for each in holding if _depth(each) == _depth(holding[0])]
+    return next(iter(spoken or (deepest if len(deepest) == 1 else [])), None)
+
+
+def _depth(stack: Stack) -> int:
+    return 0 if stack.root == ROOT else stack.root.count("/") + 1

@@ -1,0 +1,14 @@
+"""What gates and configuration say of stacks, without loading any language."""
+
+from __future__ import annotations
+
+# Language → endings of its files.
+ENDINGS: dict[str, tuple[str, ...]] = {
+    "python": (".py",),
+    "javascript": (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts"),
+    "typescript": (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts"),
+}
+
+
+def not_checked_words(runner: str, lacking: tuple[str, ...]) -> str:
+    return f"not checked here for {runner}: {', '.join(lacking)}"

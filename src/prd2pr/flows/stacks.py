@@ -1,0 +1,44 @@
+"""Which stack a step belongs to, and what of a tree is its own."""
+
+from __future__ import annotations
+
+from prd2pr.core.evidence import Coverage, PathKind
+from prd2pr.core.held_out import named_criteria
+from prd2pr.core.stacks.detect import detect, wanted
+from prd2pr.core.stacks.stack import PYTHON, Stack, is_python, stack_of
+from prd2pr.core.stacks.words import ENDINGS
+from prd2pr.flows.codebase import Codebase, Pair
+from prd2pr.flows.story_context import StoryContext
+from prd2pr.repo.git import Git
+
+_TELLING = frozenset({PathKind.TEST, PathKind.SOURCE, PathKind.TEST_CONFIG})
+
+
+def stacks_in(git: Git, commit: str) -> tuple[Stack, ...]:
+    """As the repository's own files show them in this commit."""
+    entries = git.entries(git.code_tree(commit))
+    asked = [entry for entry in entries if wanted(entry.path) and entry.kind == "blob"]
+    blobs = git.read_blobs(entry.blob for entry in asked) if asked else {}
+    texts = {entry.path: blobs[entry.blob].decode("utf-8", "replace") for entry in asked}
+    return detect((entry.path for entry in entries), texts)
+
+
+def step_stack(stacks: tuple[Stack, ...], pair: Pair, story: StoryContext | None) -> Stack:
+    """By the story's tests, and where none are known yet, by what the step changes."""
+    if len(stacks) < 2:
+        return stacks[0] if stacks else PYTHON
+    tests = [test.partition("::")[0] for test in story.red_tests] if story else []
+    changed = [change.path for change in pair.changes if change.kind in _TELLING]
+    return stack_of(tests or changed, stacks, ENDINGS)
+
+
+def named_in(side: Codebase, stack: Stack, paths: tuple[str, ...], criteria: tuple[str, ...]) -> tuple[Coverage, ...]:
+    """Which tests of these files are about which criterion; those that have none are left out."""
+    if is_python(stack):
+        return named_criteria(side.test_texts, paths, criteria)
+    from prd2pr.core.other.coverage import coverage_of
+    from prd2pr.core.other.language import language_of
+
+    language, texts = language_of(stack.language), side.texts(lambda path: path in paths)
+    tests = [test for path, text in sorted(texts.items()) for test in language.tests(path, text).tests]
+    return tuple(each for each in coverage_of(tests, criteria) if each.tests)

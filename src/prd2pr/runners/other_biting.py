@@ -1,0 +1,87 @@
+"""Deliberate faults in a language that is not Python: each is written into a fresh checkout, and the tests are run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from prd2pr.core.bite.plan import Fault
+from prd2pr.core.bite.record import Bite, Bitten, FaultOutcome
+from prd2pr.core.bite.text import Edit
+from prd2pr.core.evidence import RunReport
+from prd2pr.core.runs import expanded
+from prd2pr.ports import BiteRequest, RunRequest
+
+Tried = Callable[[RunRequest, Mapping[str, Edit]], RunReport]
+MOST_KNOCK_OUTS = 20
+MOST_PERTURBATIONS = 8
+
+
+class Trying:
+    """One process for each fault: dear, so that only so many are tried."""
+
+    def __init__(self, tried: Tried, request: BiteRequest) -> None:
+        self._tried = tried
+        self._request = request
+        paths = tuple(sorted({test.partition("::")[0] for test in request.tests}))
+        self._asked = RunRequest(request.code_tree, paths=paths, restore=request.restore)
+        self.bite = Bite(problems=("trying the faults could not be followed to its end",))
+
+    def do(self) -> None:
+        began = time.monotonic()
+        sound = self._tried(self._asked, {})
+        if problems := self._unsound(sound):
+            self.bite = Bite(problems=problems)
+            return
+        plan = self._request.plan
+        self.bite = Bite(
+            knock_outs=tuple(self._knocked_out(each) for each in plan.knock_outs[:MOST_KNOCK_OUTS]),
+            perturbations=tuple(self._expected_otherwise(each) for each in plan.perturbations[:MOST_PERTURBATIONS]),
+            seconds=round(time.monotonic() - began, 3),
+        )
+
+    def _unsound(self, report: RunReport) -> tuple[str, ...]:
+        """Without any fault all tests must pass, or nothing can be told from their failing."""
+        if not report.honest:
+            return report.problems
+        outcomes = {test: result.outcome for test, result in report.by_id().items()}
+        failing = [test for test in expanded(self._request.tests, report) if outcomes.get(test) != "passed"]
+        return (f"{failing[0]} does not pass when the story's tests are run by themselves",) if failing else ()
+
+    def _knocked_out(self, fault: Fault) -> Bitten:
+        bitten = self._bitten(fault, self._tried(self._asked, {fault.path: fault.edit}), self._request.tests)
+        if bitten.outcome != "survived":
+            return bitten
+        # Perhaps another test of the project holds it.
+        whole = RunRequest(self._request.code_tree, restore=self._request.restore)
+        before = {each.id for each in self._tried(whole, {}).results if each.outcome == "passed"}
+        return self._bitten(fault, self._tried(whole, {fault.path: fault.edit}), tuple(sorted(before)))
+
+    def _expected_otherwise(self, fault: Fault) -> Bitten:
+        own = tuple(test for test in self._request.tests if test.partition("::")[0] == fault.path)
+        return self._bitten(fault, self._tried(self._asked, {fault.path: fault.edit}), own)
+
+    def _bitten(self, fault: Fault, report: RunReport, tests: tuple[str, ...]) -> Bitten:
+        outcome, by, why = _outcome(report, tests)
+        return Bitten(
+            id=fault.id,
+            path=fault.path,
+            line=fault.line,
+            function=fault.function,
+            change=fault.change,
+            outcome=outcome,
+            by=by,
+            why=why,
+        )
+
+
+def _outcome(report: RunReport, tests: tuple[str, ...]) -> tuple[FaultOutcome, str, str]:
+    if report.exit_status is None:
+        return "timeout", "", ""
+    outcomes = {test: result.outcome for test, result in report.by_id().items()}
+    failing = [test for test in expanded(tests, report) if outcomes.get(test) != "passed"]
+    if failing:
+        return "killed", failing[0], ""
+    if not report.honest:
+        return "not_judged", "", report.problems[0]
+    return "survived", "", ""

@@ -1,0 +1,99 @@
+"""A repository with several stacks: each run goes to the runner of its stack, and what all say is one report."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from prd2pr.config import TestRun
+from prd2pr.core.bite.record import Bite
+from prd2pr.core.evidence import RunReport
+from prd2pr.core.parity.record import Parity
+from prd2pr.core.stacks.stack import Stack, stack_of
+from prd2pr.core.stacks.words import ENDINGS
+from prd2pr.errors import SetupProblem
+from prd2pr.ports import BiteRequest, ParityRequest, RunRequest
+from prd2pr.runners.cache import IdentifiedRunner
+from prd2pr.runners.dependencies import Dependencies
+from prd2pr.runners.other_runner import OtherRunner
+
+Export = Callable[[str, Path, Mapping[str, str]], None]
+
+
+def other_runner(export: Export, cache: Path, stack: Stack, settings: TestRun, *, sandboxed: bool) -> OtherRunner:
+    return OtherRunner(export, stack, Dependencies(cache / "dependencies"), settings, sandboxed=sandboxed)
+
+
+class SeveralRunners:
+    """Implements `ports.TestRunner`. A runner is opened when its stack is first asked for."""
+
+    def __init__(self, stacks: tuple[Stack, ...], opened: Callable[[Stack], IdentifiedRunner]) -> None:
+        self._stacks = stacks
+        self._open = opened
+        self._opened: dict[Stack, IdentifiedRunner] = {}
+
+    def _runner(self, stack: Stack) -> IdentifiedRunner:
+        if stack not in self._opened:
+            self._opened[stack] = self._open(stack)
+        return self._opened[stack]
+
+    def identity(self) -> str:
+        """A stack whose tools are not installed here does not keep the others from being run."""
+        return hashlib.sha256(repr([self._known_as(stack) for stack in self._stacks]).encode()).hexdigest()
+
+    def _known_as(self, stack: Stack) -> str:
+        try:
+            return self._runner(stack).identity()
+        except SetupProblem as problem:
+            return problem.what
+
+    def expect(self, hash_seed: int = 0) -> None:
+        for runner in self._opened.values():
+            runner.expect(hash_seed)
+
+    def run(self, request: RunRequest) -> RunReport:
+        asked = self._asked(request)
+        reports = [self._runner(stack).run(replace(request, paths=paths, stack=None)) for stack, paths in asked.items()]
+        return reports[0] if len(reports) == 1 else _together(request, reports)
+
+    def _asked(self, request: RunRequest) -> dict[Stack, tuple[str, ...]]:
+        if request.stack is not None:
+            return {request.stack: request.paths}
+        if not request.paths:
+            return dict.fromkeys(self._stacks, ())
+        found: dict[Stack, tuple[str, ...]] = {}
+        for path in request.paths:
+            stack = stack_of([path], self._stacks, ENDINGS)
+            found[stack] = (*found.get(stack, ()), path)
+        return found
+
+    def start_bite(self, request: BiteRequest) -> Callable[[], Bite]:
+        return self._of_tests(request.tests).start_bite(request)
+
+    def start_parity(self, request: ParityRequest) -> Callable[[], Parity]:
+        return self._of_tests(request.tests).start_parity(request)
+
+    def _of_tests(self, tests: tuple[str, ...]) -> IdentifiedRunner:
+        return self._runner(stack_of((test.partition("::")[0] for test in tests), self._stacks, ENDINGS))
+
+
+def _together(request: RunRequest, reports: list[RunReport]) -> RunReport:
+    """As honest as the least honest of them, and as sandboxed as the least."""
+    worst = min(reports, key=lambda report: len(report.sandbox))
+    statuses = [report.exit_status for report in reports]
+    return RunReport(
+        code_tree=request.code_tree,
+        command=tuple(word for report in reports for word in report.command),
+        tools={name: version for report in reports for name, version in report.tools.items()},
+        order=request.order,
+        hash_seed=request.hash_seed,
+        results=tuple(result for report in reports for result in report.results),
+        collect_errors=tuple(error for report in reports for error in report.collect_errors),
+        exit_status=None if None in statuses else max(status or 0 for status in statuses),
+        seconds=sum(report.seconds for report in reports),
+        sandbox=worst.sandbox,
+        problems=tuple(problem for report in reports for problem in report.problems),
+        canary_dirs=tuple(sorted({place for report in reports for place in report.canary_dirs})),
+    )

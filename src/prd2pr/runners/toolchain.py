@@ -1,0 +1,68 @@
+"""The programs of a language on this machine: where they lie, what of the machine they read, which version they are."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from prd2pr.core.other.runner import RunnerKind
+from prd2pr.core.stacks.stack import Stack
+from prd2pr.errors import RunnerMissing
+from prd2pr.runners.jail.view import SYSTEM
+from prd2pr.runners.visible import links_of
+
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    name: str
+    version: str
+    path: str  # PATH inside the sandbox
+    places: tuple[Path, ...] = ()  # that must be seen, beside the system's own
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def told(self) -> dict[str, str]:
+        return {self.name: self.version}
+
+
+def toolchain_of(kind: RunnerKind, stack: Stack) -> Toolchain:
+    """Raises where it is not installed."""
+    name = kind.executable or (stack.command[0] if stack.command else "sh")
+    found = shutil.which(name)
+    if found is None:
+        raise RunnerMissing(
+            f"`{name}` is not installed, and the tests of {stack.name} need it",
+            where="PATH",
+            remedy=f"install {name}, or set `stacks:` in .prd2pr.yml to what the project uses",
+        )
+    places = _places(Path(found))
+    path = os.pathsep.join([*dict.fromkeys(str(place / "bin") for place in places), SYSTEM_PATH])
+    return Toolchain(name, _version(found, kind.version[1:]), path, places)
+
+
+def _places(executable: Path) -> tuple[Path, ...]:
+    """The prefix of an installation outside of the system's directories: nvm, asdf, a tool cache."""
+    system = [Path("/", name) for name in SYSTEM]
+    outside = [link for link in links_of(executable) if not any(link.is_relative_to(place) for place in system)]
+    return tuple(dict.fromkeys(link.parent.parent for link in outside))
+
+
+@cache
+def _version(executable: str, arguments: tuple[str, ...]) -> str:
+    if not arguments:
+        return ""
+    try:
+        answer = subprocess.run(
+            [executable, *arguments], capture_output=True, text=True, timeout=_SECONDS, check=False, cwd="/"
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return "unknown"
+    return (answer.stdout or answer.stderr).strip().splitlines()[0].removeprefix("v") if answer.stdout else "unknown"
