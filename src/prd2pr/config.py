@@ -116,7 +116,13 @@ class StackSettings(Section):
     command: tuple[NonEmpty, ...] = Field(
         default=(),
         description="Program and arguments, for the runners junit and tap: junit writes JUnit XML to the file that "
-        "`{results}` stands for, tap writes TAP to its output.",
+        "`{results}` stands for, tap writes TAP to its output. With `{file}` in it, the command is run for each test "
+        "file; tap needs it, since TAP does not say where a test stands.",
+    )
+    results: str = Field(
+        default="",
+        description="Of the runner junit: files that the command writes by itself, as a glob below the root, such as "
+        "target/surefire-reports/*.xml; empty: `{results}` is in the command.",
     )
     setup: tuple[tuple[NonEmpty, ...], ...] = Field(
         default=(),
@@ -349,6 +355,7 @@ def configured_stacks(config: Config) -> tuple[Stack, ...]:
             runner=each.runner,
             root=each.root.removeprefix("./").rstrip("/") or ".",
             command=each.command,
+            results=each.results,
             setup=each.setup,
             manifests=each.manifests,
         )

@@ -233,7 +233,7 @@ class OtherRunner:
         return RunReport(
             code_tree=ordered.request.code_tree,
             command=(self.stack.runner, *self._settings.args, *ordered.request.paths),
-            tools=self.tools.told,
+            tools={**self.tools.told, **found.tools},
             order=ordered.request.order,
             hash_seed=ordered.request.hash_seed,
             results=found.tests,

@@ -28,6 +28,7 @@ class TestFile:
     broken: int = 0  # line of the first syntax error; 0: none
     subject_lines: tuple[int, ...] = ()  # that work on what is imported from the project
     called: tuple[str, ...] = ()  # dotted names of the project that it uses
+    setup_lines: tuple[int, ...] = ()  # of hooks: what fails there has not begun
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ class Judged:
     tests: tuple[TestResult, ...]
     collect_errors: tuple[Failure, ...]
     problems: tuple[str, ...]
+    tools: dict[str, str]
 
 
 def judged(run: Run) -> Judged:
@@ -46,12 +47,13 @@ def judged(run: Run) -> Judged:
         found |= {result.id: result for result in _results(run, path, real, files.get(path, TestFile()))}
     errors = list(_broken(run, seen, files, found))
     _unfinished(run, seen, files, found)
+    tools = {name: version for each in seen for name, version in each.tools.items()}
     problems = [problem for each in seen for problem in each.problems]
     if run.killed:
         problems = [run.killed]
     else:
         problems += [*_status_problems(run, seen), *_canary_problems(run, seen, found)]
-    return Judged(tuple(found.values()), tuple(errors), tuple(dict.fromkeys(problems)))
+    return Judged(tuple(found.values()), tuple(errors), tuple(dict.fromkeys(problems)), tools)
 
 
 def _by_file(seen: Iterable[Seen]) -> dict[str, list[Ended]]:
@@ -120,12 +122,11 @@ def _broken(
 
 
 def _load_failure(run: Run, thrown: Thrown, path: str, file: TestFile) -> Failure:
-    if file.broken:
-        return Failure(
-            kind=FailureKind.SYNTAX, stage="collect", exception=thrown.name, message=thrown.message, path=path,
-            line=file.broken,
-        )  # fmt: skip
-    return run.kind.classify(thrown, "collect", path, file, run.ground)
+    found = run.kind.classify(thrown, "collect", path, file, run.ground)
+    if not file.broken:
+        return found
+    wrong = {"kind": FailureKind.SYNTAX, "path": path, "line": file.broken, "missing": ""}
+    return found.model_copy(update=wrong)
 
 
 def _unfinished(run: Run, seen: Iterable[Seen], files: dict[str, TestFile], found: dict[str, TestResult]) -> None:

@@ -135,6 +135,9 @@ class RunnerKind:
 
 def runner_kind(name: str) -> RunnerKind:
     """Loaded when it is first asked for."""
+    from prd2pr.core.other.any_runner import JUNIT, TAP
+    from prd2pr.core.other.javascript.jest_runner import JEST
     from prd2pr.core.other.javascript.node_runner import NODE
+    from prd2pr.core.other.javascript.vitest_runner import VITEST
 
-    return {"node:test": NODE}[name]
+    return {kind.name: kind for kind in (NODE, VITEST, JEST, JUNIT, TAP)}[name]

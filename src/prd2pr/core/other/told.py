@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from prd2pr.core.other.runner import Said, Thrown
 
+_SAID = re.compile(r"(?:\x1b\[[0-9;]*m)*([A-Z]\w*(?:Error|Exception)\w*)\b")
 FOREIGN = "something else than the test runner wrote into its results"
 
 
@@ -34,10 +36,12 @@ def thrown_of(data: Any) -> Thrown | None:
         return None
     name, kind = str(data.get("name", "")), str(data.get("kind", ""))
     code, message = str(data.get("code", "")), str(data.get("message", ""))
+    stack = str(data.get("stack", ""))
+    said = _SAID.match(stack) if not name else None  # an error that went through JSON has lost its class
     return Thrown(
-        name=name or kind or "Error",
+        name=name or (said[1] if said else "") or kind.replace("Object", "") or "Error",
         message=message,
-        stack=str(data.get("stack", "")),
+        stack=stack,
         code=code,
         is_assertion=code == "ERR_ASSERTION" or "AssertionError" in {name, kind} or bool(data.get("matcher")),
         is_explicit=bool(data.get("explicit")),

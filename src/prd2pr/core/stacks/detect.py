@@ -151,6 +151,9 @@ def _loaders(script: str) -> tuple[str, ...]:
         return ()
     found: list[str] = []
     for at, word in enumerate(words):
+        if word.startswith("NODE_OPTIONS="):
+            found += _loaders(word.removeprefix("NODE_OPTIONS="))
+            continue
         name, _, value = word.partition("=")
         if name in _LOADERS and value:
             found.append(word)

@@ -24,6 +24,7 @@ class Stack:
     setup: tuple[tuple[str, ...], ...] = ()  # commands that install what the tests need
     manifests: tuple[str, ...] = ()  # from the repository's root: what `setup` reads
     command: tuple[str, ...] = ()  # of a runner that is any command (junit, tap)
+    results: str = ""  # of junit: files that the command writes, as a glob below the root
     options: tuple[str, ...] = ()  # that the project's own script gives to its runner
 
     @property

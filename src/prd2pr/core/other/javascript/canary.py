@@ -38,3 +38,28 @@ def node_canary(path: str, text: str, names: Sequence[str]) -> Canary:
         )
     )
     return Canary(path, f"\n{head}{body}", passing, (equal, deep, truthy, throwing))
+
+
+def expect_canary(path: str, text: str, names: Sequence[str], *, module: str) -> Canary:
+    """For runners with `expect`. Without a module their names are taken from the global object."""
+    passing, equal, deep, truthy, throwing, *numbers = names
+    first, second = (int(each) for each in numbers)
+    test, check = f"test_{first}{second}", f"expect_{first}{second}"
+    if not module:
+        head = f"const {{ test: {test}, expect: {check} }} = globalThis;\n"
+    elif is_module(path, text):
+        head = f'import {{ test as {test}, expect as {check} }} from "{module}";\n'
+    else:
+        head = f'const {{ test: {test}, expect: {check} }} = require("{module}");\n'
+    total = first + second
+    right = f"{check}({first} + {second}).toBe({total}); {check}([{first}]).toEqual([{first}]);"
+    body = "".join(
+        (
+            f'{test}("{passing}", () => {{ {right} }});\n',
+            f'{test}("{equal}", () => {{ {check}({first} + {second}).toBe({total + 1}); }});\n',
+            f'{test}("{deep}", () => {{ {check}({{ a: {first} }}).toEqual({{ a: {total} }}); }});\n',
+            f'{test}("{truthy}", () => {{ {check}({first} < {first}).toBeTruthy(); }});\n',
+            f'{test}("{throwing}", () => {{ {check}(() => {first} + {second}).toThrow(); }});\n',
+        )
+    )
+    return Canary(path, f"\n{head}{body}", passing, (equal, deep, truthy, throwing))

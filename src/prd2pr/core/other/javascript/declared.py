@@ -19,6 +19,7 @@ from prd2pr.core.other.syntax import above, first_error, last_line, line_of, par
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+_HOOKS = frozenset({"before", "beforeEach", "beforeAll", "after", "afterEach", "afterAll"})
 _HOLE = re.compile(r"\$\{[^}]*\}|%[sdifjoOp#%c]|\$\w+(?:\.\w+)*")
 
 
@@ -38,6 +39,7 @@ def read_tests(path: str, text: str) -> TestFile:
         broken=first_error(root),
         subject_lines=tuple(sorted(set(_subject_lines(root, subject)))),
         called=tuple(sorted(set(_called(path, root, own)))),
+        setup_lines=tuple(sorted(set(_setup_lines(root)))),
     )
 
 
@@ -91,6 +93,12 @@ def _subject_lines(root: Node, own: frozenset[str]) -> Iterator[int]:
                 yield from range(line_of(node), last_line(node) + 1)
         elif node.type == "identifier" and text_of(node) in own and not _in_import(node):
             yield line_of(node)
+
+
+def _setup_lines(root: Node) -> Iterator[int]:
+    for node in walk(root):
+        if node.type == "call_expression" and text_of(part(node, "function")) in _HOOKS:
+            yield from range(line_of(node), last_line(node) + 1)
 
 
 def _in_import(node: Node) -> bool:

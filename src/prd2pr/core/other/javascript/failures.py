@@ -32,6 +32,8 @@ def classify(thrown: Thrown, stage: Stage, path: str, file: TestFile, ground: Gr
     message = tidy(thrown.message, ground)
     at, line = _raised_at(thrown.stack, ground)
     kind, missing = _kind(thrown, _plain(thrown.message), stage, path, at, file, ground)
+    if at == path and line in file.setup_lines and stage == "call":
+        kind, stage = FailureKind.FIXTURE, "setup"
     return Failure(
         kind=kind, stage=stage, exception=thrown.name, message=message, path=at or path, line=line, missing=missing
     )
