@@ -10,7 +10,6 @@ feedback, test run            this attempt
 
 from __future__ import annotations
 
-import re
 from typing import Any, NamedTuple
 
 from prd2pr.agents.roles import Role
@@ -81,9 +80,10 @@ def _subject(role: Role[Any], task: Task) -> dict[str, object]:
         "foundations": designs_in_brief(task.foundations),
         "line_length": line_length(task.files),
         "measures": "\n".join(_measured(path, task.files[path]) for path in task.own_sources() if path in task.files),
+        "conventions": task.conventions_of_language,
         "test_directory": policy.test_directory,
         "test_file": (test_file := _test_file(task, policy.test_directory)),
-        "held_out_file": f"{test_file.removesuffix('.py')}_held_out.py" if task.held_out else "",
+        "held_out_file": task.conventions_of_language.held_out_file(test_file) if task.held_out else "",
     }
 
 
@@ -132,5 +132,7 @@ def _test_file(task: Task, directory: str) -> str:
     The name stands outside of any fence, so nothing but a plain one is taken over.
     """
     planned = task.design.test_paths if task.design else ()
-    plain = re.compile(re.escape(directory) + r"test_\w{1,80}\.py", re.ASCII)
-    return next(filter(plain.fullmatch, planned), f"{directory}test_{task.subject.replace('-', '_')}_<topic>.py")
+    language = task.conventions_of_language
+    inside = (path for path in planned if path.startswith(directory))
+    chosen = (path for path in inside if language.is_test_file(path.removeprefix(directory)))
+    return next(chosen, directory + language.test_file(task.subject))

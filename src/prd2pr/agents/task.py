@@ -12,6 +12,8 @@ from prd2pr.core.passes.part import PlanPart
 from prd2pr.core.paths import TDD_ROOT
 from prd2pr.core.records import Design, Prd, Requirement, Story
 from prd2pr.core.replan import PlanChange
+from prd2pr.core.stacks.conventions import Conventions, conventions_of
+from prd2pr.core.stacks.stack import PYTHON, Stack
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,11 @@ class Task:
     memory: str = ""  # what was learnt before and may be of use: failures, patterns
     brief: str = ""  # the planner: what was found out before
     material: Mapping[str, str] = field(default_factory=dict)  # what this role alone is shown: name → text
+    stack: Stack = PYTHON
+
+    @property
+    def conventions_of_language(self) -> Conventions:
+        return conventions_of(self.stack)
 
     @property
     def subject(self) -> str:

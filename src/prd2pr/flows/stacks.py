@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from prd2pr.core.evidence import Coverage, PathKind
 from prd2pr.core.held_out import named_criteria
+from prd2pr.core.records import Design, Story
 from prd2pr.core.stacks.detect import detect, wanted
 from prd2pr.core.stacks.stack import PYTHON, Stack, is_python, stack_of
 from prd2pr.core.stacks.words import ENDINGS
@@ -30,6 +31,12 @@ def step_stack(stacks: tuple[Stack, ...], pair: Pair, story: StoryContext | None
     tests = [test.partition("::")[0] for test in story.red_tests] if story else []
     changed = [change.path for change in pair.changes if change.kind in _TELLING]
     return stack_of(tests or changed, stacks, ENDINGS)
+
+
+def planned_stack(stacks: tuple[Stack, ...], story: Story | None, design: Design | None) -> Stack:
+    """Where a story will be built, by the files that are planned for it."""
+    planned = [*(design.source_paths if design else ()), *(story.source_paths if story else ())]
+    return stack_of(planned, stacks, ENDINGS)
 
 
 def named_in(side: Codebase, stack: Stack, paths: tuple[str, ...], criteria: tuple[str, ...]) -> tuple[Coverage, ...]:

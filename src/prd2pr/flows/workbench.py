@@ -24,10 +24,12 @@ from prd2pr.core.passes.part import PlanPart
 from prd2pr.core.policy import WritePolicy
 from prd2pr.core.records import Design, Spend, Story
 from prd2pr.core.replan import PlanChange
+from prd2pr.core.stacks.words import CODE_ENDINGS
 from prd2pr.errors import ModelProblem, SpendLimit
 from prd2pr.flows.kept_answers import KeptAnswers, question_key
 from prd2pr.flows.ledger import spent, unrecorded
 from prd2pr.flows.session import Hired, Session
+from prd2pr.flows.stacks import planned_stack
 from prd2pr.flows.watched import ANSWERED, Watched
 from prd2pr.models import estimate_of
 from prd2pr.ports import Model, Purpose, Reply, Request, RunRequest
@@ -37,7 +39,7 @@ PRECIOUS = "by-hand-"
 MAX_FILES = 3000
 MAX_FILE_BYTES = 60_000
 MAX_FOUNDATIONS = 12
-TEXT_ENDINGS = (".py", ".md", ".toml", ".cfg", ".ini", ".txt", ".yml", ".yaml", ".json", ".rst", ".flake8")
+TEXT_ENDINGS = (*CODE_ENDINGS, ".md", ".toml", ".cfg", ".ini", ".txt", ".yml", ".yaml", ".json", ".rst", ".flake8")
 
 
 @dataclass(frozen=True)
@@ -243,6 +245,7 @@ def task_of(session: Session, assignment: Assignment[Output], model: Model) -> T
         memory=assignment.memory,
         brief=assignment.brief,
         material=assignment.material,
+        stack=planned_stack(session.gathering.stacks, assignment.story, assignment.design),
     )
 
 

@@ -9,6 +9,8 @@ ENDINGS: dict[str, tuple[str, ...]] = {
     "typescript": (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts"),
 }
 
+CODE_ENDINGS = tuple(dict.fromkeys(ending for endings in ENDINGS.values() for ending in endings))
+
 
 def not_checked_words(runner: str, lacking: tuple[str, ...]) -> str:
     return f"not checked here for {runner}: {', '.join(lacking)}"

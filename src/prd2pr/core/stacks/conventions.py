@@ -1,0 +1,143 @@
+"""What roles are told of a language: where tests go, how they look, how names are written. Prompts are made of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from prd2pr.core.stacks.stack import Stack
+
+
+@dataclass(frozen=True)
+class Conventions:
+    standard: str  # library
+    tests: str  # what tests are called
+    beside: str  # what may stand beside a story's test file
+    criterion: str  # how a test names its criterion
+    named: str  # the same as a beginning, with `{id}` for the criterion
+    errors: str
+    exact_error: str  # the same for whoever writes tests and code at once
+    refused: str
+    refused_in_short: str
+    imports: str
+    symbols: str  # how designs name what will exist
+    method: str  # an example of such a name
+    file_name: str  # with `{story}`
+    held_out: tuple[str, str]  # of a test file's name: what ends it, and what takes its place
+    pattern: str  # of such names, as the design may give them
+    signatures: str  # of which files the map of the repository shows signatures
+    source: str  # glob of the source, for workers that edit by themselves
+    example: str = ""
+
+    def test_file(self, story: str) -> str:
+        return self.file_name.format(story=story.replace("-", "_") if "_" in self.file_name else story)
+
+    def is_test_file(self, name: str) -> bool:
+        return re.fullmatch(self.pattern, name, re.ASCII) is not None
+
+    def held_out_file(self, test_file: str) -> str:
+        ending, instead = self.held_out
+        return test_file.removesuffix(ending) + instead
+
+
+_PYTHON = Conventions(
+    standard="Python's standard library",
+    tests="pytest tests",
+    beside="A `conftest.py` with fixtures and data files",
+    criterion="docstring",
+    named='`"""{id}: …"""`',
+    errors="`with pytest.raises(TheExactError):` around the one call, never `Exception`",
+    exact_error="`pytest.raises` takes the exact error and holds the one call.",
+    refused="skip, xfail, importorskip, `assert True` or no assert, mocks of the subject, asserts that are\n"
+    "  caught, in threads or in callbacks that may not run, two tests of one name, unseeded randomness, the real "
+    "clock, the\n  network, sleeping, hooks in conftest, `async def` tests (use `asyncio.run`)",
+    refused_in_short="skip, xfail, mock of the subject, assert that is caught\n"
+    "  or may not run, two tests of one name, unseeded randomness, real clock, network, sleeping, conftest hooks or "
+    "`async def`\n  tests",
+    imports="at the top of the module",
+    symbols="by its dotted importable name (a leading `src/` is not part\n  of it)",
+    method="shop.cart.Cart.total",
+    file_name="test_{story}_<topic>.py",
+    held_out=(".py", "_held_out.py"),
+    pattern=r"test_\w{1,80}\.py",
+    signatures="Python modules",
+    source="**/*.py",
+)
+
+_NODE_EXAMPLE = """import { test } from "node:test";
+import assert from "node:assert/strict";
+import { earn } from "../../../src/points.js";
+
+test("{id}: full tens earn a point each", () => {
+  assert.equal(earn(25), 2);
+});
+"""
+_EXPECT_EXAMPLE = """import { expect, test } from "vitest";
+import { earn } from "../../../src/points{ending}";
+
+test("{id}: full tens earn a point each", () => {
+  expect(earn(25)).toBe(2);
+});
+"""
+
+
+def _javascript(runner: str, ending: str) -> Conventions:
+    node = runner == "node:test"
+    throws = "`assert.throws(() => …, TheExactError)`" if node else "`expect(() => …).toThrow(TheExactError)`"
+    equal = "`assert.equal(x, x)`" if node else "`expect(true).toBe(true)`"
+    example = _NODE_EXAMPLE if node else _EXPECT_EXAMPLE
+    if runner == "jest":
+        example = example.partition("\n")[2]  # `test` and `expect` are there
+    return Conventions(
+        standard="Node's standard library",
+        tests=f"{runner} tests",
+        beside="Helpers and data files",
+        criterion="title",
+        named='`test("{id}: …", …)`',
+        errors=f"{throws}, with the class or the message of the one error that is meant, never without",
+        exact_error=f"{throws} names the exact error.",
+        refused=f"`skip`, `only`, `todo`, no assertion, {equal} and other constants, mocks of the\n"
+        "  subject, snapshots, assertions that are caught or stand in callbacks and promises that nobody waits for, "
+        "a\n  returned comparison, `Math.random`, the real clock, the network, sleeping, `process.exit`",
+        refused_in_short="`skip`, `only`, `todo`, mock of the subject, snapshot, assertion\n"
+        "  that is caught or that nobody waits for, randomness, real clock, network or sleeping",
+        imports="at the top of the file, by a path relative to it",
+        symbols="by the path of its file with dots in place of slashes and without\n  its ending, and the exported name "
+        f"(`earn` of `src/points{ending}` is `src.points.earn`)",
+        method="src.cart.Cart.total",
+        file_name=f"{{story}}-<topic>.test{ending}",
+        held_out=(f".test{ending}", f"_held_out.test{ending}"),
+        pattern=r"[\w-]{1,80}\.(test|spec)\.[cm]?[jt]sx?",
+        signatures="modules",
+        source=f"**/*{ending}",
+        example=example.replace("{ending}", "" if ending == ".ts" else ending),
+    )
+
+
+_ANY = Conventions(
+    standard="The language's standard library",
+    tests="tests",
+    beside="Data files",
+    criterion="title or comment",
+    named="`{id}: …`",
+    errors="name the exact error that is meant",
+    exact_error="A test of an error names the exact one.",
+    refused="skipped tests, no assertion, constants, mocks of the subject, randomness, the real clock, the network",
+    refused_in_short="skip, mock of the subject, randomness, real clock or network",
+    imports="as the language has it",
+    symbols="by the path of its file with dots in place of slashes and without its ending, and its name",
+    method="src.cart.Cart.total",
+    file_name="{story}-<topic>",
+    held_out=("", "_held_out"),
+    pattern=r"[\w.-]{1,80}",
+    signatures="modules",
+    source="**/*",
+)
+
+
+def conventions_of(stack: Stack) -> Conventions:
+    if stack.runner == "pytest":
+        return _PYTHON
+    if stack.language in {"javascript", "typescript"}:
+        return _javascript(stack.runner, ".ts" if stack.language == "typescript" else ".js")
+    return _ANY
