@@ -18,7 +18,6 @@ from prd2pr.core.complexity import measure
 from prd2pr.core.context import fence, in_full, repository_map, trim
 from prd2pr.core.gates.refactor import BETTER
 from prd2pr.core.line_length import line_length
-from prd2pr.core.policy import policy_for
 from prd2pr.core.relevance import design_text, designs_in_brief, imported_by, spoken_of, story_text, tests_of
 from prd2pr.core.run_words import finding_lines
 from prd2pr.ports import Message, Text
@@ -66,7 +65,6 @@ def opening(role: Role[Any], task: Task) -> Opening:
 
 
 def _subject(role: Role[Any], task: Task) -> dict[str, object]:
-    policy = policy_for(role.phase, task.subject, fused=role.fused)
     return {
         "role": role,
         "task": task,
@@ -81,8 +79,8 @@ def _subject(role: Role[Any], task: Task) -> dict[str, object]:
         "line_length": line_length(task.files),
         "measures": "\n".join(_measured(path, task.files[path]) for path in task.own_sources() if path in task.files),
         "conventions": task.conventions_of_language,
-        "test_directory": policy.test_directory,
-        "test_file": (test_file := _test_file(task, policy.test_directory)),
+        "test_directory": (directory := task.stack.test_directory(task.subject)),
+        "test_file": (test_file := _test_file(task, directory)),
         "held_out_file": task.conventions_of_language.held_out_file(test_file) if task.held_out else "",
     }
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from prd2pr.agents.workspace import RefusedWrite
 from prd2pr.core.evidence import Finding
 from prd2pr.core.passes.part import PlanPart
-from prd2pr.core.paths import TDD_ROOT
+from prd2pr.core.paths import story_place
 from prd2pr.core.records import Design, Prd, Requirement, Story
 from prd2pr.core.replan import PlanChange
 from prd2pr.core.stacks.conventions import Conventions, conventions_of
@@ -98,4 +98,4 @@ class Task:
     def own_tests(self) -> tuple[str, ...]:
         if self.story is None:
             return ()
-        return tuple(sorted(path for path in self.files if path.startswith(f"{TDD_ROOT}/{self.subject}/")))
+        return tuple(sorted(path for path in self.files if story_place(path, self.subject)))

@@ -10,21 +10,27 @@ from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 
 from prd2pr.core.evidence import Change, Coverage, Evidence, HeldOutEvidence, PathKind, RunSummary, TestResult
-from prd2pr.core.paths import TDD_ROOT
+from prd2pr.core.paths import TDD_ROOT, story_place
 from prd2pr.core.records import HeldOutFile, Phase
 from prd2pr.core.testfacts import criteria_named
 
-NAMES = "test_*_held_out.py"
+NAMES = ("test_*_held_out.py", "*_held_out.test.*", "*_held_out.spec.*")
 
 
 def is_held_out(path: str, story: str) -> bool:
     """By its name: the test author says so by where it writes."""
-    return path.startswith(f"{TDD_ROOT}/{story}/") and fnmatchcase(path.rpartition("/")[2], NAMES)
+    name = path.rpartition("/")[2]
+    return bool(story_place(path, story)) and any(fnmatchcase(name, pattern) for pattern in NAMES)
 
 
 def place(file: HeldOutFile, story: str, root: str) -> str:
-    """Where the text of an example waits, under `root`."""
+    """Where the text of an example waits, under `root`. Of a stack below the repository's root, its whole path."""
     return f"{root}/{file.path.removeprefix(f'{TDD_ROOT}/{story}/')}"
+
+
+def placed(waiting: str, story: str) -> str:
+    """The other way round: the path of an example from where it waits."""
+    return waiting if story_place(waiting, story) else f"{TDD_ROOT}/{story}/{waiting}"
 
 
 def named_criteria(texts: Mapping[str, str], paths: Iterable[str], criteria: tuple[str, ...]) -> tuple[Coverage, ...]:

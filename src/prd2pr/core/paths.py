@@ -292,12 +292,20 @@ def _source_or_docs(path: str, parts: tuple[str, ...], rules: PathRules) -> Path
     return PathKind.SOURCE if (code or package_data) and not hidden else PathKind.OTHER
 
 
+def story_place(path: str, story: str) -> str:
+    """The story's own test directory that the path lies in, below whichever root; empty where it lies in none."""
+    home = f"{TDD_ROOT}/{story}/"
+    at = f"/{path}".find(f"/{home}")
+    return path[: at + len(home)] if at >= 0 else ""
+
+
 def promote(path: str, story: str) -> str:
     """Where a story's test goes when the story is done. A path outside the story's directory stays."""
-    home = f"{TDD_ROOT}/{story}/"
-    if not path.startswith(home):
+    home = story_place(path, story)
+    if not home:
         return path
-    rest = path.removeprefix(home)
-    if rest.startswith("integration/"):
-        return f"tests/integration/{story}/{rest.removeprefix('integration/')}"
-    return f"tests/unit/{story}/{rest}"
+    root, rest = home.removesuffix(f"{TDD_ROOT}/{story}/"), path.removeprefix(home)
+    if rest.startswith("integration/") and path.endswith(".py"):
+        return f"{root}tests/integration/{story}/{rest.removeprefix('integration/')}"
+    # Elsewhere a test finds what it tests by a relative path, so that its depth has to stay.
+    return f"{root}tests/unit/{story}/{rest}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from prd2pr.core.evidence import PathKind
-from prd2pr.core.paths import TDD_ROOT
+from prd2pr.core.paths import TDD_ROOT, story_place
 from prd2pr.core.records import Phase
 
 ScopeCode = Literal["RED101", "GRN101", "GRN201"]
@@ -96,7 +96,7 @@ def may_write(path: str, kind: PathKind, policy: WritePolicy) -> PolicyRefusal |
         )
     if kind not in policy.writable and not (policy.phase is Phase.GREEN and is_open(policy.kind, kind, path)):
         return refusal(path, policy, f"it is {_KIND_WORDS[kind]}")
-    if kind is PathKind.TEST and not path.startswith(policy.test_directory):
+    if kind is PathKind.TEST and not story_place(path, policy.story):
         return refusal(path, policy, "it is outside of the story's own test directory")
     return None
 

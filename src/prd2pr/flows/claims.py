@@ -17,7 +17,7 @@ from prd2pr.core.evidence import Finding, PathKind, Proof
 from prd2pr.core.layout import ATTRIBUTES, LOGS, PLAN_STORY, PROJECT, STATE
 from prd2pr.core.memory.retention import KEEPING, Keeping
 from prd2pr.core.pages import digest_of
-from prd2pr.core.paths import TDD_ROOT, classify_path
+from prd2pr.core.paths import classify_path
 from prd2pr.core.plan import check_plan, draft_of
 from prd2pr.core.prd import decode_prd, parse_prd
 from prd2pr.core.progress_text import progress_text
@@ -27,6 +27,7 @@ from prd2pr.errors import PrdInvalid
 from prd2pr.flows.decided_claims import circuit_findings, decision_findings, decision_of, field_findings
 from prd2pr.flows.kept_claims import is_kept, kept_findings, may_be_forgotten
 from prd2pr.flows.peoples_work import LastStep, last_step
+from prd2pr.flows.story_files import story_entries
 from prd2pr.flows.undoing import Undoing, undoing
 from prd2pr.repo.git import CommitInfo
 from prd2pr.repo.store import BranchState
@@ -284,7 +285,7 @@ def draft_findings(claim: Claim, after: Cycle) -> Iterator[Finding]:
     """The work of the present phase, which no gate has judged: it changes no more of the record than that it exists."""
     before, git = claim.cycle_before, claim.state.store.git
     phase = DRAFTED_IN.get(after.state)
-    entries = git.entries(claim.head_tree, f"{TDD_ROOT}/{after.story}")
+    entries = story_entries(git, claim.head_tree, after.story)
     blobs = tuple((entry.path, entry.blob) for entry in entries)
     kept = {"steps": after.steps, "refused": after.refused, "refused_writes": after.refused_writes, "blocked": ""}
     expected = drafted(before, phase, blobs, after.design).model_copy(update=kept) if phase else None

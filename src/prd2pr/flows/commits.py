@@ -16,7 +16,6 @@ from prd2pr.core.decision import BOT
 from prd2pr.core.evidence import Evidence, Proof, Verdict
 from prd2pr.core.judgement.security import risk_in
 from prd2pr.core.layout import PLAN_STORY, PROJECT, log_path
-from prd2pr.core.paths import TDD_ROOT
 from prd2pr.core.progress_text import progress_text
 from prd2pr.core.records import Backlog, Cycle, Phase, Project, Sprint, Status, Step
 from prd2pr.core.role_costs import added
@@ -31,6 +30,7 @@ from prd2pr.flows.memory import with_memory, without_expired
 from prd2pr.flows.pages import pictured
 from prd2pr.flows.phases import Crossing
 from prd2pr.flows.session import Session
+from prd2pr.flows.story_files import story_entries
 from prd2pr.repo.git import BlobRef
 from prd2pr.repo.store import StateChange
 
@@ -247,7 +247,7 @@ def commit_crossing(session: Session, position: Position, crossing: Crossing, se
 
 
 def crossed_of(session: Session, position: Position, crossing: Crossing, step: Step, evidence: Evidence) -> Crossed:
-    entries = session.git.entries(crossing.judged.code_tree, f"{TDD_ROOT}/{position.story.id}")
+    entries = story_entries(session.git, crossing.judged.code_tree, position.story.id)
     return Crossed(
         step=step,
         verdict=crossing.judged.verdict,

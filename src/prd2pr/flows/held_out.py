@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from prd2pr.core.held_out import is_held_out, place
-from prd2pr.core.paths import TDD_ROOT
+from prd2pr.core.held_out import is_held_out, place, placed
 from prd2pr.core.records import Cycle, HeldOut, HeldOutFile, Phase
 from prd2pr.core.run_words import failure_lines
 from prd2pr.flows.attempts import Judged, Position
@@ -42,8 +41,7 @@ def waiting(state: BranchState, story: str) -> HeldOut:
     entries = state.store.git.entries(state.commit, root)
     return HeldOut(
         files=tuple(
-            HeldOutFile(path=f"{TDD_ROOT}/{story}/{entry.path.removeprefix(f'{root}/')}", blob=entry.blob)
-            for entry in entries
+            HeldOutFile(path=placed(entry.path.removeprefix(f"{root}/"), story), blob=entry.blob) for entry in entries
         )
     )
 

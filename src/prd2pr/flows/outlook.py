@@ -7,7 +7,6 @@ from prd2pr.core.ahead import Ahead, Due, Outlook, ahead, order_story, resetting
 from prd2pr.core.decide import Rest
 from prd2pr.core.judgement.security import risk_in
 from prd2pr.core.next_step import BASE_TAKEN_IN, changed_after, next_step
-from prd2pr.core.paths import TDD_ROOT
 from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import Cycle, Phase, Story
 from prd2pr.core.said.status import out_of_money
@@ -88,5 +87,5 @@ def touched_since_red(git: Git, commit: str, cycle: Cycle) -> str:
     files = [file for file in cycle.test_files if file.status != "draft"]
     if not files:
         return ""
-    there = {entry.path: entry.blob for entry in git.entries(git.code_tree(commit), TDD_ROOT)}
+    there = {entry.path: entry.blob for entry in git.entries(git.code_tree(commit))}
     return next((file.path for file in files if there.get(file.path) != file.blob), "")

@@ -11,7 +11,7 @@ from prd2pr.agents.task import EarlierAttempt
 from prd2pr.core.evidence import Evidence, PathKind, Verdict
 from prd2pr.core.gates import GATES
 from prd2pr.core.memory.records import Memory
-from prd2pr.core.paths import TDD_ROOT, classify_path, promote
+from prd2pr.core.paths import classify_path, promote
 from prd2pr.core.policy import policy_for
 from prd2pr.core.profiles import asks, left_out_by
 from prd2pr.core.records import (
@@ -48,6 +48,7 @@ from prd2pr.flows.pipeline.story import before_integration, root_cause
 from prd2pr.flows.recall import recalled
 from prd2pr.flows.session import Session
 from prd2pr.flows.story_context import NO_DOCS, DocsRendered, StoryContext
+from prd2pr.flows.story_files import story_entries
 from prd2pr.flows.workbench import Assignment, Work, do_work
 from prd2pr.repo.git import BlobRef
 
@@ -319,7 +320,7 @@ def integration(session: Session, position: Position, note: str) -> Integration:
 
 def moved_tests(session: Session, position: Position) -> dict[str, BlobRef | None]:
     moved: dict[str, BlobRef | None] = {}
-    for entry in session.git.entries(position.code_tree, f"{TDD_ROOT}/{position.story.id}"):
+    for entry in story_entries(session.git, position.code_tree, position.story.id):
         moved[entry.path] = None
         moved[promote(entry.path, position.story.id)] = BlobRef(entry.blob, entry.mode)
     return moved

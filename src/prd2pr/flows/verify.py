@@ -20,7 +20,7 @@ from prd2pr.core.deeds import DRAFTED_IN
 from prd2pr.core.evidence import Evidence, Finding, Verdict
 from prd2pr.core.gates import GATES, GatePolicy
 from prd2pr.core.memory.retention import KEEPING, Keeping
-from prd2pr.core.paths import TDD_ROOT, classify_path
+from prd2pr.core.paths import classify_path
 from prd2pr.core.policy import may_write, policy_for
 from prd2pr.core.records import HeldOut, Phase
 from prd2pr.core.sameness import differences
@@ -35,6 +35,7 @@ from prd2pr.flows.living_claims import docs_of_claim
 from prd2pr.flows.peoples_work import step_of
 from prd2pr.flows.side_by_side import side_by_side
 from prd2pr.flows.story_context import NO_DOCS, StoryContext
+from prd2pr.flows.story_files import story_entries
 from prd2pr.flows.undoing import Undoing, undoing
 from prd2pr.repo.git import CommitInfo, Git
 from prd2pr.repo.store import StateStore
@@ -241,7 +242,7 @@ class Verifier:
         after = claim.state.cycle(claim.step.story)
         assert after is not None, "record_findings has looked"
         assert claim.story is not None, "record_findings has looked"
-        entries = self.git.entries(claim.head_tree, f"{TDD_ROOT}/{claim.step.story}")
+        entries = story_entries(self.git, claim.head_tree, claim.step.story)
         crossed = Crossed(
             step=after.steps[-1],
             verdict=verdict,

@@ -16,7 +16,7 @@ from prd2pr.core.gates.common import (
     settle,
 )
 from prd2pr.core.living.documents import is_plainly_written
-from prd2pr.core.paths import TDD_ROOT, promote
+from prd2pr.core.paths import promote, story_place
 from prd2pr.core.records import Phase
 
 
@@ -76,14 +76,13 @@ def _target(change: Change, added: dict[str, Change], story: str) -> str | None:
 def _left_behind(evidence: Evidence) -> Iterator[Finding]:
     if not evidence.story:
         return
-    home = f"{TDD_ROOT}/{evidence.story}/"
     gone = {change.path for change in evidence.changes if change.status == "deleted"}
     known = [
         *(test.partition("::")[0] for test in evidence.story_tests),
         *(each.path for each in evidence.locked if each.actual),
     ]
     for path in dict.fromkeys(known):
-        if path.startswith(home) and path not in gone:
+        if story_place(path, evidence.story) and path not in gone:
             yield finding("INT103", f"is still here; it belongs to `{promote(path, evidence.story)}`", path=path)
 
 

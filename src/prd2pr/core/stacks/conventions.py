@@ -102,8 +102,8 @@ def _javascript(runner: str, ending: str) -> Conventions:
         refused_in_short="`skip`, `only`, `todo`, mock of the subject, snapshot, assertion\n"
         "  that is caught or that nobody waits for, randomness, real clock, network or sleeping",
         imports="at the top of the file, by a path relative to it",
-        symbols="by the path of its file with dots in place of slashes and without\n  its ending, and the exported name "
-        f"(`earn` of `src/points{ending}` is `src.points.earn`)",
+        symbols="by the path of its file with dots in place of slashes and without\n  its ending, and the exported "
+        f"name (`earn` of `src/points{ending}` is `src.points.earn`)",
         method="src.cart.Cart.total",
         file_name=f"{{story}}-<topic>.test{ending}",
         held_out=(f".test{ending}", f"_held_out.test{ending}"),

@@ -7,15 +7,15 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 
-from prd2pr.config import CONFIG_PATH, Config
+from prd2pr.config import CONFIG_PATH, Config, configured_stacks
 from prd2pr.core.isolation import missing, remedy
 from prd2pr.entry.checkup import Check, Mark, shown, total, wrong
 from prd2pr.entry.github_checks import checks_in_checkout, checks_on_github
 from prd2pr.entry.under_way import branches_with_state
-from prd2pr.entry.wiring import open_repository, open_runner, read_config
+from prd2pr.entry.wiring import open_repository, open_runner, read_config, stacks_of
 from prd2pr.errors import Prd2prError, Stopped
 from prd2pr.flows.prd_files import prd_paths
 from prd2pr.models import open_model
@@ -86,10 +86,8 @@ def config_check(git: Git, config: Config) -> Check:
 def tests_check(git: Git, config: Config) -> Check:
     report = open_runner(git, config, git.rev("HEAD"), cached=True).run(RunRequest(code_tree=git.code_tree("HEAD")))
     passed = sum(result.outcome == "passed" for result in report.results)
-    python = report.tools.get("python", "?")
-    found = (
-        f"{passed} of {len(report.results)} tests pass with pytest {report.tools.get('pytest', '?')} on Python {python}"
-    )
+    by = run_by(report.tools)
+    found = f"{passed} of {len(report.results)} tests pass with {by}"
     if not report.honest:
         return Check(
             "tests",
@@ -98,10 +96,24 @@ def tests_check(git: Git, config: Config) -> Check:
             "run the tests by hand and mend that first",
         )
     if not report.results:
-        return Check("tests", "warning", f"no test was found by pytest on Python {python}", "the first story adds some")
+        return Check("tests", "warning", f"no test was found by {by}", "the first story adds some")
     if passed < len(report.results):
         return Check("tests", "warning", found, "failures that were there before count as baseline, not as RED")
     return Check("tests", "ok", found)
+
+
+def run_by(tools: Mapping[str, str]) -> str:
+    if "pytest" in tools:
+        return f"pytest {tools['pytest']} on Python {tools.get('python', '?')}"
+    return ", ".join(f"{name} {version}" for name, version in tools.items())
+
+
+def stacks_check(git: Git, config: Config) -> Check:
+    """What the project is made of, and where that is known from."""
+    found = stacks_of(git, config, git.rev("HEAD"))
+    how = f"set in {CONFIG_PATH}" if configured_stacks(config) else "found from the repository's files"
+    told = "; ".join(f"{stack.name}{f' ({stack.package_manager})' if stack.setup else ''}" for stack in found)
+    return Check("stacks", "ok", f"{told}, {how}")
 
 
 def model_check(_: Git, config: Config) -> Check:
@@ -151,6 +163,7 @@ def state_check(git: Git, _: Config) -> Check:
 
 CHECKS: tuple[Callable[[Git, Config], Check], ...] = (
     config_check,
+    stacks_check,
     tests_check,
     model_check,
     sandbox_check,

@@ -14,7 +14,6 @@ from prd2pr.core.cycle_machine import check_cycle
 from prd2pr.core.deeds import drafted, standing_steps
 from prd2pr.core.effects.stories import cycle_of
 from prd2pr.core.next_step import TAKEN_ON_BY
-from prd2pr.core.paths import TDD_ROOT
 from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import NOTHING_TO_REFACTOR, UNTESTED_KINDS, CycleState, Phase
 from prd2pr.core.refusal import Refusal
@@ -29,6 +28,7 @@ from prd2pr.flows.outlook import step_ahead
 from prd2pr.flows.peoples_step import judged_together, work_of
 from prd2pr.flows.phases import Crossing, Designed, design_anew, integrated
 from prd2pr.flows.session import Session
+from prd2pr.flows.story_files import story_entries
 from prd2pr.repo.store import BranchState
 
 ROLES: dict[str, Role[WorkReport]] = {"tdd test": TESTER, "tdd code": BUILDER, "tdd refactor": REFACTORER}
@@ -112,7 +112,7 @@ def work_deed(session: Session, position: Position, ordered: Ordered) -> Deed | 
         return Stuck(f"the {role.title} finds a contradiction: {work.result.explanation}")
     if work.code_tree == position.code_tree:
         return Stuck(f"the {role.title} has written nothing: {work.result.explanation}")
-    entries = session.git.entries(work.code_tree, f"{TDD_ROOT}/{position.story.id}")
+    entries = story_entries(session.git, work.code_tree, position.story.id)
     cycle = drafted(position.cycle, role.phase, ((entry.path, entry.blob) for entry in entries))
     body = f"No gate has judged this.\n\nThe worker says: {work.result.explanation}"
     return Deed(f"draft for {role.phase.value.upper()}", cycle, work.code_tree, body, draft=True)
