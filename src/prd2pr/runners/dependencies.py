@@ -44,7 +44,10 @@ class Dependencies:
         return (self.installed(stack, checkout),) if stack.setup else ()
 
     def installed(self, stack: Stack, checkout: Path) -> Path:
-        given = _given(stack, checkout)
+        return self.prepare(stack, _given(stack, checkout))
+
+    def prepare(self, stack: Stack, given: dict[str, bytes]) -> Path:
+        """`given`: manifests and what else installers read, by their names there."""
         place = self._directory / _key(stack, given)
         if not place.is_dir():
             self._install(stack, given, place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +24,10 @@ Export = Callable[[str, Path, Mapping[str, str]], None]
 
 
 def other_runner(export: Export, cache: Path, stack: Stack, settings: TestRun, *, sandboxed: bool) -> OtherRunner:
-    return OtherRunner(export, stack, Dependencies(cache / "dependencies"), settings, sandboxed=sandboxed)
+    """`PRD2PR_DEPENDENCIES` names a directory that several clones share for what is installed."""
+    shared = os.environ.get("PRD2PR_DEPENDENCIES")
+    installed = Dependencies(Path(shared) if shared else cache / "dependencies")
+    return OtherRunner(export, stack, installed, settings, sandboxed=sandboxed)
 
 
 class SeveralRunners:

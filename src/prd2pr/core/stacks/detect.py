@@ -67,7 +67,7 @@ def _python_stacks(paths: list[str]) -> Iterator[Stack]:
 
 
 def _node_stacks(paths: list[str], texts: Mapping[str, str]) -> Iterator[Stack]:
-    homes = {path.rpartition("/")[0] or ROOT: texts[path] for path in paths if path in texts}
+    homes = {path.rpartition("/")[0] or ROOT: texts[path] for path in paths if path in texts and wanted(path)}
     for home, text in sorted(homes.items()):
         stack = Stack(root=home)
         inner = [other for other in homes if other != home and stack.holds(f"{other}/")]

@@ -12,7 +12,7 @@ from prd2pr.core.other.ids import named, plain
 from prd2pr.core.other.javascript.calls import Call, call_of, first_parameter, renamed, title_of
 from prd2pr.core.other.javascript.files import grammar_of
 from prd2pr.core.other.javascript.imports import EVERYTHING, Imported, imports_in
-from prd2pr.core.other.javascript.subject import subject_names
+from prd2pr.core.other.javascript.subject import starts_program, subject_names
 from prd2pr.core.other.language import Declared, TestFile
 from prd2pr.core.other.syntax import above, first_error, last_line, line_of, parsed, part, text_of, tokens, walk
 
@@ -89,7 +89,7 @@ def _subject_lines(root: Node, own: frozenset[str]) -> Iterator[int]:
         if node.type in {"call_expression", "new_expression"}:
             callee = part(node, "function") or part(node, "constructor")
             names = {text_of(each) for each in walk(callee) if each.type == "identifier"} if callee else set()
-            if names & own:
+            if names & own or starts_program(node):
                 yield from range(line_of(node), last_line(node) + 1)
         elif node.type == "identifier" and text_of(node) in own and not _in_import(node):
             yield line_of(node)

@@ -50,10 +50,10 @@ def _mentions(node: Node, names: set[str] | frozenset[str]) -> bool:
 
 def uses_subject(node: Node, names: frozenset[str]) -> bool:
     """By a name, by importing it here, or by starting the project as a program."""
-    return _mentions(node, names) or any(_starts_program(each) for each in walk(node) if each.type == "call_expression")
+    return _mentions(node, names) or any(starts_program(each) for each in walk(node) if each.type == "call_expression")
 
 
-def _starts_program(node: Node) -> bool:
+def starts_program(node: Node) -> bool:
     callee = text_of(part(node, "function")).rpartition(".")[2]
     if callee not in {
         "spawn",
