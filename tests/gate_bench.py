@@ -23,9 +23,14 @@ from honest_judging import KINDS, play  # noqa: E402
 from cheats.battery import BEYOND, CATEGORIES, cheats  # noqa: E402
 from cheats.judging import Judge, judging, stage_at  # noqa: E402
 from prd2pr.core.evidence import Finding  # noqa: E402
+from stacks.corpus import DIALECTS, OtherCheat  # noqa: E402
+from stacks.corpus import cheats as other_cheats  # noqa: E402
+from stacks.corpus import cycles as other_cycles  # noqa: E402
+from stacks.other_judging import OtherStage, missing  # noqa: E402
 
 CHEATS = {cheat.id: cheat for cheat in cheats()}
 CYCLES = {case.name: (kind, case) for kind, cases in KINDS.items() for case in cases}
+OTHERS = {case.id: case for case in (*other_cheats(), *other_cycles())}  # of languages beside Python
 KNOWN = 73  # ways to fake a step that the gates' design lists
 
 
@@ -46,6 +51,7 @@ class Player:
         # Kept while the process lives: what is prepared for the first cheat serves all.
         self.place = tempfile.TemporaryDirectory(prefix="gate-bench-")
         self.judge: Judge | None = None
+        self.stages: dict[str, OtherStage] = {}
         self.played = 0
 
     def cheat(self, name: str) -> Outcome:
@@ -65,6 +71,22 @@ class Player:
         refused = not all(step.verdict.accepted for step in steps)
         return Outcome(kind, name, 0, refused, not refused, tuple(told))
 
+    def other(self, name: str) -> Outcome:
+        case, root = OTHERS[name], Path(self.place.name)
+        if case.runner not in self.stages:
+            self.stages[case.runner] = OtherStage(case.runner, root / case.runner.replace(":", "-"), root / "others")
+        stage = self.stages[case.runner]
+        if isinstance(case, OtherCheat):
+            _, verdict = stage.judge(case)
+            lacking = set(case.codes) - {each.code for each in verdict.errors}
+            told = [f"expected {' '.join(sorted(lacking))}", *_told(verdict.findings)] if lacking else []
+            refused = not verdict.accepted
+            return Outcome(case.runner, name, case.number, refused, refused and not lacking, tuple(told))
+        steps = list(stage.play(case))
+        told = [f"{phase.value}: {line}" for phase, _, verdict in steps for line in _told(verdict.errors)]
+        refused = not all(verdict.accepted for _, _, verdict in steps)
+        return Outcome(case.runner, name, 0, refused, not refused, tuple(told))
+
 
 def _told(findings: Iterable[Finding]) -> list[str]:
     return [f"{each.severity} {each.code} {each.path}:{each.line} {each.message}" for each in findings]
@@ -76,6 +98,8 @@ _PLAYERS: list[Player] = []
 def _play(name: str) -> Outcome:
     if not _PLAYERS:
         _PLAYERS.append(Player())
+    if name in OTHERS:
+        return _PLAYERS[0].other(name)
     return _PLAYERS[0].cheat(name) if name in CHEATS else _PLAYERS[0].cycle(name)
 
 
@@ -86,12 +110,12 @@ def outcomes(names: list[str], workers: int) -> Iterator[Outcome]:
 
 def table(done: list[Outcome]) -> Iterator[str]:
     yield f"{'':28}{'cases':>6}{'caught':>8}"
-    for category in [*CATEGORIES, BEYOND]:
+    for category in [*CATEGORIES, BEYOND, *DIALECTS]:
         rows = [each for each in done if each.number and each.category == category]
         if rows:
             yield f"{category:28}{len(rows):>6}{sum(each.fine for each in rows):>8}"
     yield f"{'':28}{'cycles':>6}{'refused':>8}"
-    for kind in KINDS:
+    for kind in [*KINDS, *DIALECTS]:
         rows = [each for each in done if not each.number and each.category == kind]
         if rows:
             yield f"{kind:28}{len(rows):>6}{sum(each.refused for each in rows):>8}"
@@ -111,15 +135,22 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("names", nargs="*", help="only cases whose name contains one of these words")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args(arguments)
-    names = [name for name in [*CHEATS, *CYCLES] if not options.names or any(word in name for word in options.names)]
+    unplayed = {runner: why for runner in DIALECTS if (why := missing(runner))}
+    for runner, why in unplayed.items():
+        print(f"NOT PLAYED: {runner}: {why}", flush=True)
+    others = [name for name, case in OTHERS.items() if case.runner not in unplayed]
+    names = [
+        name for name in [*CHEATS, *CYCLES, *others] if not options.names or any(word in name for word in options.names)
+    ]
     begun, done = time.monotonic(), []
     for each in outcomes(names, options.workers):
         done.append(each)
         if not each.fine:
             print(f"NOT {'CAUGHT' if each.number else 'ACCEPTED'}: {each.name}", *each.told, sep="\n    ", flush=True)
     print(*table(done), sep="\n")
-    known = {each.number for each in done if 0 < each.number <= KNOWN}
-    caught = known - {each.number for each in done if each.number and not each.fine}
+    python = [each for each in done if each.category not in DIALECTS]
+    known = {each.number for each in python if 0 < each.number <= KNOWN}
+    caught = known - {each.number for each in python if each.number and not each.fine}
     print(f"\n{len(caught)} of {KNOWN} known ways, each in all its cases; {time.monotonic() - begun:.0f} s")
     print(last_line(done))
     return 0 if done and all(each.fine for each in done) else 1
