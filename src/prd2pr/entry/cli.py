@@ -57,7 +57,15 @@ COMMANDS: tuple[Command, ...] = (
         "a sample repository and PRD, the whole way to the PR page, with a replayed model",
         "demo:main",
         "0",
-        (option("--dir", help="where to put it; the same directory again goes on from where it was", metavar="D"),),
+        (
+            option("--dir", help="where to put it; the same directory again goes on from where it was", metavar="D"),
+            option(
+                "--language",
+                help="of the sample; those beside Python need their own tools",
+                choices=("python", "javascript", "typescript"),
+                default="python",
+            ),
+        ),
         "prd2pr demo --dir demo",
     ),
     Command(

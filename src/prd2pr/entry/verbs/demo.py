@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from prd2pr.entry.verbs import run, verify
@@ -16,30 +17,67 @@ from prd2pr.templating import template_root
 DEFAULT_DIRECTORY = "prd2pr-demo"
 PRD = "prds/loyalty.md"
 TRANSCRIPT = "transcript.jsonl"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A sample repository with a PRD, and the words of the model that builds it."""
+
+    place: str  # among the templates
+    prd: str  # its id
+    about: str
+    needs: str = ""  # beside Python and git
+
+    @property
+    def first_commit(self) -> str:
+        return self.about.replace(", a PRD", ", and a PRD")
+
+    @property
+    def path(self) -> str:
+        return f"prds/{self.prd}.md"
+
+    @property
+    def transcript(self) -> Path:
+        return template_root() / self.place / TRANSCRIPT
+
+
+SAMPLES: dict[str, Sample] = {
+    "python": Sample("demo", "loyalty", "A small shop, a PRD for loyalty points"),
+    "javascript": Sample("demos/javascript", "slugs", "A small newspaper, a PRD for addresses of articles", "node"),
+    "typescript": Sample("demos/typescript", "parking", "A car park, a PRD for its fees", "node, and npm for vitest"),
+}
 IDENTITY = ("-c", "user.name=Demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgSign=false")
 
-FIRST_COMMIT = "A small shop, and a PRD for loyalty points"
 
 INTRODUCTION = """\
-A small shop, a PRD for loyalty points, and the whole way to a pull request.
+{about}, and the whole way to a pull request.
 The model is a replayed transcript: its words were recorded, with two mistakes in it on purpose. Git, the tests, the
 gates and the evidence are real.
 
 """
 
 
+WRITTEN = """\
+{about}, and the whole way to a pull request.
+The model is a replayed transcript: its words were written beforehand. Git, the tests, the gates and the evidence are
+real.
+
+"""
+
+
 def main(options: argparse.Namespace) -> int:
+    sample = SAMPLES[options.language]
     directory = Path(options.dir or DEFAULT_DIRECTORY).absolute()
-    sys.stdout.write(INTRODUCTION)
-    prepare(directory)
-    status = run.main(run_options(directory))
+    sys.stdout.write((INTRODUCTION if sample.place == "demo" else WRITTEN).format(about=sample.about))
+    prepare(directory, sample)
+    status = run.main(run_options(directory, sample))
     if status:
         return status
     sys.stdout.write("\nProving every step again, from the commits alone:\n")
     status = verify.main(verify_options(directory))
     sys.stdout.write(
-        f"\nLook at it:   {directory / '.git/prd2pr/pr/loyalty.html'}\n"
-        f"The commits:  git -C {shown(directory)} log --stat main..prd2pr/loyalty\n"
+        f"\nLook at it:   {directory / '.git/prd2pr/pr' / f'{sample.prd}.html'}\n"
+        f"The commits:  git -C {shown(directory)} log --stat main..prd2pr/{sample.prd}\n"
         f"Prove again:  prd2pr verify --repo {shown(directory)}\n"
     )
     return status
@@ -51,11 +89,11 @@ def verify_options(directory: Path) -> argparse.Namespace:
     return argparse.Namespace(repo=str(directory), json=False, fresh=True, job=False, **unasked)
 
 
-def run_options(directory: Path) -> argparse.Namespace:
+def run_options(directory: Path, sample: Sample = SAMPLES["python"]) -> argparse.Namespace:
     return argparse.Namespace(
         repo=str(directory),
-        prd=str(directory / PRD),
-        model=f"replay:{template_root() / 'demo' / TRANSCRIPT}",
+        prd=str(directory / sample.path),
+        model=f"replay:{sample.transcript}",
         record=None,
         story=None,
         max_steps=None,
@@ -67,9 +105,9 @@ def shown(directory: Path) -> str:
     return os.path.relpath(directory)
 
 
-def prepare(directory: Path) -> None:
+def prepare(directory: Path, sample: Sample = SAMPLES["python"]) -> None:
     """The sample repository, whole or not at all: made beside its place and then moved there."""
-    if (directory / ".git").exists() and (directory / PRD).exists():
+    if (directory / ".git").exists() and (directory / sample.path).exists():
         return
     if directory.exists() and any(directory.iterdir()):
         raise SetupProblem(
@@ -78,10 +116,10 @@ def prepare(directory: Path) -> None:
     unfinished = directory.with_name(f".{directory.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copytree(template_root() / "demo" / "repo", unfinished)
+    shutil.copytree(template_root() / sample.place / "repo", unfinished)
     git(unfinished, "init", "--quiet", "--initial-branch=main")
     git(unfinished, "add", "--all")
-    git(unfinished, *IDENTITY, "commit", "--quiet", "--no-verify", "--message", FIRST_COMMIT)
+    git(unfinished, *IDENTITY, "commit", "--quiet", "--no-verify", "--message", sample.first_commit)
     if directory.exists():
         directory.rmdir()
     unfinished.rename(directory)
