@@ -52,6 +52,7 @@ def growing() -> dict[str, str]:
     summed = chained("a0 = 1", lambda n: f"a{n} = a{n - 1} + a{n - 1}", 60)
     listed = chained("a0 = [1, 2]", lambda n: f"a{n} = [*a{n - 1}, *a{n - 1}]", 60)
     asked = chained("a0 = os.environ['X']", lambda n: f"a{n} = a{n - 1} + a{n - 1}", 60)
+    shared = ["b = os.environ['X']", *_layers(4, 60)]
     helpers = "def h0(x):\n    return earn(x)\n\n\n" + many(
         lambda n: f"def h{n + 1}(x):\n    return (h{n}(x), h{n}(x))\n\n\n", 40
     )
@@ -64,6 +65,7 @@ def growing() -> dict[str, str]:
         "doubled sums": in_test(*summed, "assert earn(a59) == a59"),
         "doubled lists": in_test(*listed, "assert earn(a59) == a59"),
         "doubled strays": in_test(*asked, "assert earn(int(a59)) == a59"),
+        "shared strays": in_test(*shared, "assert earn(int(c4_0)) == 1"),
         "doubled constants": HEAD + "\n".join(summed) + "\n\n\ndef test_it():\n    assert earn(a59) == a59\n",
         "doubled rows": HEAD
         + "\n".join(listed)
@@ -78,6 +80,14 @@ def growing() -> dict[str, str]:
         "a long text": in_test("assert earn('%999999999d' % 1) == 'a' * 999999999"),
         "text times text": in_test("x = 'ab' * 2000", "assert earn(x) == x * 2000 * 2000 * 2000"),
     }
+
+
+def _layers(depth: int, width: int) -> Iterable[str]:
+    """Names of which each leans on all of the layer below."""
+    below = ["b"] * width
+    for layer in range(1, depth + 1):
+        yield from (f"c{layer}_{n} = [{', '.join(below)}]" for n in range(width))
+        below = [f"c{layer}_{n}" for n in range(width)]
 
 
 def circular() -> dict[str, str]:

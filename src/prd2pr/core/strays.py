@@ -75,37 +75,50 @@ class _Names:
         self._project = project
         self._local = _bound(function)
         self._module = _bound(ast.Module([each for each in tree.body if isinstance(each, ast.Assign)], []))
+        self._foreign: dict[tuple[str, int], bool] = {}  # what was found, by name and how far it was followed
         self._defined = {each.name for each in tree.body if isinstance(each, FunctionNode | ast.ClassDef)}
 
     def are_foreign(self, node: ast.AST, depth: int = 4) -> bool:
-        return all(self._is_foreign(each.id, depth) for each in ast.walk(node) if isinstance(each, ast.Name))
+        return all(self._is_foreign(name, depth) for name in _names_in(node))
 
     def _is_foreign(self, name: str, depth: int) -> bool:
+        if (name, depth) not in self._foreign:
+            self._foreign[name, depth] = self._looked_up(name, depth)
+        return self._foreign[name, depth]
+
+    def _looked_up(self, name: str, depth: int) -> bool:
         if name in self._local or name in self._module:
-            values = self._local.get(name) or self._module[name]
-            known = len(values) == 1 and values[0] is not None and depth > 0
-            return known and self.are_foreign(values[0], depth - 1)  # type: ignore[arg-type]
+            values = self._values(name)
+            value = values[0] if len(values) == 1 else None
+            return value is not None and depth > 0 and self.are_foreign(value, depth - 1)
         if name in self._imports:
             return self._imports[name].partition(".")[0] not in self._project
         return (hasattr(builtins, name) or name == "__file__") and name not in self._defined
 
+    def _values(self, name: str) -> list[ast.expr | None]:
+        return self._local.get(name) or self._module.get(name) or []
+
+    def _reached(self, node: ast.AST) -> set[str]:
+        """Names in it, and in what these stand for."""
+        waiting = sorted(_names_in(node))
+        found = set(waiting)
+        for name in waiting:  # grows while it is walked
+            more = {each for value in self._values(name) if value is not None for each in _names_in(value)} - found
+            found |= more
+            waiting.extend(sorted(more))
+        return found
+
     def reach_out(self, node: ast.AST) -> bool:
         """Asks something of a module, or of what is open: files, the environment, another program."""
-        return any(
-            each.id in self._imports or each.id in {"open", "input", "__file__"} or self._reaches_out(each.id)
-            for each in ast.walk(node)
-            if isinstance(each, ast.Name)
-        )
-
-    def _reaches_out(self, name: str) -> bool:
-        values = self._local.get(name) or self._module.get(name) or []
-        return any(value is not None and self.reach_out(value) for value in values)
+        return bool(self._reached(node) & {*self._imports, "open", "input", "__file__"})
 
     def beside_the_tests(self, node: ast.AST) -> bool:
         """A file that lies where the test file does."""
-        names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-        values = [value for name in names for value in (self._local.get(name) or self._module.get(name) or [])]
-        return "__file__" in names or any(value is not None and self.beside_the_tests(value) for value in values)
+        return "__file__" in self._reached(node)
+
+
+def _names_in(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
 def _mentions(node: ast.AST, project: frozenset[str]) -> bool:
