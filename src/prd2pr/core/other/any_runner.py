@@ -91,15 +91,15 @@ def _titles(classname: str, name: str) -> tuple[str, ...]:
 
 
 def _path_of(file: str, classname: str, said: Said, ground: Ground) -> str:
-    """The file that the result names, else the one of the class, else the one that the command was given."""
+    """The file that the result names, else the one that the command was given, else the one of the class."""
     local = file.removeprefix(f"{ground.checkout}/")
     if local and ground.stack.placed(local) in ground.texts:
         return ground.stack.placed(local)
+    if len(said.program.files) == 1:
+        return said.program.files[0]
     stem = classname.partition("$")[0].replace(".", "/")
-    found = [path for path in ground.texts if stem and path.rpartition(".")[0].endswith(stem)]
-    if found:
-        return found[0]
-    return said.program.files[0] if len(said.program.files) == 1 else (local or stem or "tests")
+    found = [path for path in ground.texts if stem and f"/{path}".rpartition(".")[0].endswith(f"/{stem}")]
+    return found[0] if found else local or stem or "tests"
 
 
 def _thrown(node: ElementTree.Element, *, is_assertion: bool) -> Thrown:

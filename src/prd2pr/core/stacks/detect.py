@@ -58,8 +58,8 @@ def _is_left_out(path: str) -> bool:
 def _python_stacks(paths: list[str]) -> Iterator[Stack]:
     """One for the whole repository: pytest itself finds its tests wherever they lie."""
     signs = any(path.rpartition("/")[2] in _PYTHON_SIGNS for path in paths)
-    modules = any(path.endswith(".py") and classify_path(path) in {PathKind.TEST, PathKind.SOURCE} for path in paths)
-    if signs or modules:
+    tested = any(path.endswith(".py") and classify_path(path) is PathKind.TEST for path in paths)
+    if signs or tested:  # a script or two beside another language are no project of their own
         yield PYTHON
 
 

@@ -1,0 +1,102 @@
+"""Which stacks a repository has, from its own files."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from prd2pr.config import configured_stacks, load_config
+from prd2pr.core.records import Phase
+from prd2pr.core.stacks.detect import detect
+from prd2pr.core.stacks.layers import LAYERS, RUNNERS, not_checked
+from prd2pr.core.stacks.stack import PYTHON, Stack, stack_of
+from prd2pr.core.stacks.words import ENDINGS
+
+
+def manifest(**keys: object) -> str:
+    return json.dumps(keys)
+
+
+def found(*paths: str, **manifests: str) -> list[tuple[str, str, str]]:
+    texts = {name.replace("__", "/").replace("package", "package.json"): text for name, text in manifests.items()}
+    return [(each.language, each.runner, each.root) for each in detect([*paths, *texts], texts)]
+
+
+def test_a_repository_without_a_sign_is_python() -> None:
+    assert found("README.md") == [("python", "pytest", ".")]
+    assert found("src/shop/cart.py", "tests/test_cart.py") == [("python", "pytest", ".")]
+
+
+@pytest.mark.parametrize(
+    ("keys", "runner"),
+    [
+        ({"scripts": {"test": "node --test"}}, "node:test"),
+        ({"scripts": {"test": "vitest run"}, "devDependencies": {"vitest": "4"}}, "vitest"),
+        ({"devDependencies": {"jest": "30"}}, "jest"),
+        ({"scripts": {"test": "NODE_OPTIONS=--experimental-vm-modules jest"}}, "jest"),
+        ({}, "node:test"),
+    ],
+)
+def test_the_runner_is_what_the_manifest_calls(keys: dict[str, object], runner: str) -> None:
+    assert found("src/cart.js", package=manifest(**keys)) == [("javascript", runner, ".")]
+
+
+def test_a_manifest_without_tests_or_code_is_no_stack() -> None:
+    assert found("src/shop.py", package=manifest(name="docs")) == [("python", "pytest", ".")]
+    assert found("index.js", package=manifest(scripts={"test": "make check"})) == [("python", "pytest", ".")]
+
+
+def test_a_few_scripts_in_python_do_not_make_a_stack() -> None:
+    assert found("src/a.js", "scripts/release.py", package=manifest(scripts={"test": "node --test"})) == [
+        ("javascript", "node:test", ".")
+    ]
+
+
+def test_several_stacks_have_roots() -> None:
+    stacks = found(
+        "pyproject.toml", "api/app.py", "web/src/a.ts", "web/tsconfig.json", "web/node_modules/x/package.json",
+        web__package=manifest(devDependencies={"vitest": "4"}),
+    )  # fmt: skip
+    assert stacks == [("python", "pytest", "."), ("typescript", "vitest", "web")]
+
+
+def test_set_up_follows_the_lock_file() -> None:
+    text = manifest(devDependencies={"vitest": "4"})
+    (plain,) = detect(["package.json", "a.js"], {"package.json": text})
+    (locked,) = detect(["package.json", "package-lock.json", "a.js"], {"package.json": text})
+    (other,) = detect(["package.json", "pnpm-lock.yaml", "a.js"], {"package.json": text})
+    assert plain.setup[0][:2] == ("npm", "install")
+    assert locked.setup[0][:2] == ("npm", "ci")
+    assert locked.manifests == ("package.json", "package-lock.json")
+    assert other.package_manager == "pnpm"
+    assert "--ignore-scripts" in locked.setup[0]
+
+
+def test_loaders_of_the_script_are_kept() -> None:
+    script = "node --import tsx --test"
+    (stack,) = detect(["package.json", "a.ts"], {"package.json": manifest(scripts={"test": script})})
+    assert stack.options == ("--import", "tsx")
+
+
+def test_a_step_belongs_to_the_stack_of_its_paths() -> None:
+    web = Stack("typescript", "vitest", "web")
+    stacks = (PYTHON, web)
+    assert stack_of(["web/src/a.ts", "web/README.md"], stacks, ENDINGS) is web
+    assert stack_of(["api/app.py"], stacks, ENDINGS) is PYTHON
+    assert stack_of([], stacks, ENDINGS) is PYTHON
+    assert stack_of(["web/build.py"], stacks, ENDINGS) is PYTHON
+
+
+def test_stacks_can_be_set() -> None:
+    config = load_config("stacks:\n  - runner: vitest\n    root: web\n    language: typescript\n  - runner: pytest\n")
+    assert configured_stacks(config) == (Stack("typescript", "vitest", "web"), PYTHON)
+    assert configured_stacks(load_config("language: python\n")) == (PYTHON,)
+    assert configured_stacks(load_config("")) == ()
+
+
+def test_every_layer_is_named_once_and_python_has_all() -> None:
+    assert len({layer.name for layer in LAYERS}) == len(LAYERS)
+    assert not any(not_checked("pytest", phase) for phase in Phase)
+    assert all(set(layer.runners) <= set(RUNNERS) for layer in LAYERS)
+    assert "canaries" in not_checked("junit", Phase.GREEN)
