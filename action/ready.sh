@@ -47,6 +47,11 @@ extras=()
 if [[ -n "${PRD2PR_NOTIFY_URLS:-}" ]]; then
   extras=(--extra notify)
 fi
+# Syntax trees are for languages beside Python alone. Only names are looked at here, never what stands in the files.
+others=(-name package.json -o -name go.mod -o -name Cargo.toml)
+if [[ -n "$(find "${GITHUB_WORKSPACE:-$ACTION_PATH}" -maxdepth 4 -name node_modules -prune -o -type f \( "${others[@]}" \) -print -quit)" ]]; then
+  extras+=(--extra languages)
+fi
 "$uv" pip install --quiet --no-build --python "$place/bin/python" ${extras[@]+"${extras[@]}"} \
   --constraint "$ACTION_PATH/constraints.txt" --requirement "$ACTION_PATH/pyproject.toml"
 

@@ -10,6 +10,7 @@ feedback, test run            this attempt
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from prd2pr.agents.roles import Role
@@ -20,6 +21,7 @@ from prd2pr.core.gates.refactor import BETTER
 from prd2pr.core.line_length import line_length
 from prd2pr.core.relevance import design_text, designs_in_brief, imported_by, spoken_of, story_text, tests_of
 from prd2pr.core.run_words import finding_lines
+from prd2pr.core.stacks.stack import Stack, is_python
 from prd2pr.ports import Message, Text
 from prd2pr.templating import Filters, environment
 
@@ -77,7 +79,9 @@ def _subject(role: Role[Any], task: Task) -> dict[str, object]:
         "numbered": any(each.id.startswith("R-") for each in task.prd.requirements),
         "foundations": designs_in_brief(task.foundations),
         "line_length": line_length(task.files),
-        "measures": "\n".join(_measured(path, task.files[path]) for path in task.own_sources() if path in task.files),
+        "measures": "\n".join(
+            _measured(path, task.files[path], task.stack) for path in task.own_sources() if path in task.files
+        ),
         "conventions": task.conventions_of_language,
         "test_directory": (directory := task.stack.test_directory(task.subject)),
         "test_file": (test_file := _test_file(task, directory)),
@@ -96,7 +100,7 @@ def _files(task: Task) -> dict[str, object]:
     planned = spoken_of(others, design_text(task.design)) if task.design else ()
     used = dict.fromkeys((*imported_by(task.files, own), *planned))
     return {
-        "map": task.map if task.map is not None else repository_map(others, near=task.own_sources(), shown=shown),
+        "map": task.map if task.map is not None else _map(task, others, shown),
         "around": around,
         "held": held,
         "tests": in_full(task.files, task.own_tests()),
@@ -105,10 +109,24 @@ def _files(task: Task) -> dict[str, object]:
     }
 
 
-def _measured(path: str, source: str) -> str:
-    measures = measure(source)
+def _map(task: Task, files: Mapping[str, str], shown: Iterable[str]) -> str:
+    if is_python(task.stack):
+        return repository_map(files, near=task.own_sources(), shown=shown)
+    from prd2pr.core.other.outline import outlines_of
+
+    return repository_map(files, near=task.own_sources(), shown=shown, outlines=outlines_of(task.stack.language))
+
+
+def _measured(path: str, source: str, stack: Stack) -> str:
+    measures = measure(source) if is_python(stack) else _measures_of(stack, path, source)
     told = ", ".join(f"{words} {measures[name]}" for name, words in BETTER.items())
     return f"{path}: {told}, functions {measures['functions']}"
+
+
+def _measures_of(stack: Stack, path: str, source: str) -> dict[str, int]:
+    from prd2pr.core.other.language import language_of
+
+    return {**dict.fromkeys((*BETTER, "functions"), 0), **language_of(stack.language).measure({path: source})}
 
 
 def _refused(task: Task) -> list[Refused]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 MAP_LIMIT = 6_000
@@ -55,16 +55,25 @@ def trim(text: str, limit: int, *, tail: float = 0.3) -> str:
 # --- the repository, in brief -----------------------------------------------------------------------------------------
 
 
+Outlines = Callable[[str, str], tuple[str, ...]]  # path and text → public signatures
+
+
 def repository_map(
-    files: Mapping[str, str], *, near: Iterable[str] = (), shown: Iterable[str] = (), limit: int = MAP_LIMIT
+    files: Mapping[str, str],
+    *,
+    near: Iterable[str] = (),
+    shown: Iterable[str] = (),
+    limit: int = MAP_LIMIT,
+    outlines: Outlines | None = None,
 ) -> str:
     """Paths with public signatures, within `limit`: what is `near` the story first, then the rest, then mere counts.
 
-    Files that are `shown` elsewhere in full need no signatures here.
+    Files that are `shown` elsewhere in full need no signatures here. `outlines`: of another language than Python.
     """
     wanted, brief = tuple(near), frozenset(shown)
+    told = outlines or python_outline
     ordered = sorted(files, key=lambda path: (_distance(path, wanted), path))
-    entries = {path: _shown_path(path) if path in brief else _entry(path, files[path]) for path in ordered}
+    entries = {path: _shown_path(path) if path in brief else _entry(path, told(path, files[path])) for path in ordered}
     detailed = _fitting(entries, limit * 3 // 4)
     short = {path: entries[path] if path in detailed else _shown_path(path) for path in ordered}
     kept = _fitting(short, limit - 400)
@@ -80,11 +89,14 @@ def outline(source: str) -> tuple[str, ...]:
         return ()
 
 
-def _entry(path: str, text: str) -> str:
+def python_outline(path: str, text: str) -> tuple[str, ...]:
     name = path.rpartition("/")[2]
-    if not name.endswith(".py") or name.startswith("test_") or name.endswith("_test.py"):
-        return _shown_path(path)
-    return "\n".join([_shown_path(path), *(f"  {visible(line)}" for line in outline(text))])
+    is_test = name.startswith("test_") or name.endswith("_test.py")
+    return outline(text) if name.endswith(".py") and not is_test else ()
+
+
+def _entry(path: str, lines: Iterable[str]) -> str:
+    return "\n".join([_shown_path(path), *(f"  {visible(line)}" for line in lines)])
 
 
 def _shown_path(path: str) -> str:
