@@ -14,7 +14,7 @@ from prd2pr.core.error_kinds import errors_page
 from prd2pr.core.findings import finding_pages, findings_page
 from prd2pr.core.machines import machines_page
 from prd2pr.core.profiles import STAFF
-from prd2pr.core.stacks.layers import languages_page
+from prd2pr.core.stacks.page import languages_page
 from prd2pr.entry.cli import COMMANDS, Command
 
 MADE = "<!-- Made from the code by `python -m prd2pr.entry.reference`. Edits here are lost. -->\n\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from prd2pr.core.records import Phase
@@ -90,39 +89,3 @@ LAYERS: tuple[Layer, ...] = (
 def not_checked(runner: str, phase: Phase) -> tuple[str, ...]:
     """Layers that a verdict of this phase has to name as missing."""
     return tuple(each.name for each in LAYERS if phase in each.phases and runner not in each.runners)
-
-
-def complaint(runner: str, lacking: tuple[str, ...]) -> str:
-    """What a verdict says; empty where every layer exists."""
-    return f"not checked here for {runner}: {', '.join(lacking)}" if lacking else ""
-
-
-def languages_page() -> str:
-    return "".join(_page())
-
-
-INTRO = """# Languages
-
-prd2pr finds language, runner, roots and package manager from the repository's own files; `prd2pr doctor` shows what it
-found, and `stacks:` in `.prd2pr.yml` sets it. Python has a way of its own through the gates. Every other language has
-one and the same, with a short description of its own; what that way does not look at yet is named in every verdict
-(RUN109), never passed over. Languages beside Python need `pip install 'prd2pr[languages]'`.
-
-| layer | what it is | {heads} |
-|---|---|{rules}|
-"""
-
-
-def _page() -> Iterator[str]:
-    heads, rules = " | ".join(RUNNERS), "|".join("---" for _ in RUNNERS)
-    yield INTRO.format(heads=heads, rules=rules)
-    for layer in LAYERS:
-        cells = " | ".join(_cell(layer, runner) for runner in RUNNERS)
-        yield f"| {layer.name} | {layer.what} | {cells} |\n"
-
-
-def _cell(layer: Layer, runner: str) -> str:
-    if runner not in layer.runners:
-        return "not checked here"
-    lacking = dict(layer.partly).get(runner)
-    return f"yes, but {lacking}" if lacking else "yes"

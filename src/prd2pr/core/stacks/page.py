@@ -1,0 +1,103 @@
+"""docs/languages.md, made from the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prd2pr.core.stacks.conventions import conventions_of
+from prd2pr.core.stacks.layers import LAYERS, RUNNERS, Layer
+from prd2pr.core.stacks.stack import Stack
+
+INTRO = """# Languages
+
+Python has a way of its own through the gates. Every other language has one and the same, with a short description of
+its own. What that way does not look at yet is named in every verdict (`RUN109`, and `not_checked` in `prd2pr gate
+--json`), never passed over. Languages beside Python need `pip install 'prd2pr[languages]'`.
+
+`prd2pr demo --language javascript` and `--language typescript` show the whole way on a sample repository, with a
+replayed model and the real tools.
+
+## What is checked where
+
+| layer | what it is | {heads} |
+|---|---|{rules}|
+"""
+
+FOUND = """
+## What is found, and what can be set
+
+Language, runner, roots and package manager are read from the repository's own files, at the commit from which the
+configuration is taken: `package.json` (its test script, then a configuration of a runner, then what it depends on),
+lock files, `tsconfig.json`, `pyproject.toml` and its like. `prd2pr doctor` shows what was found. A repository may have
+several stacks, each with a root; a step belongs to the stack of its paths, and the suite of that stack is run.
+
+`stacks:` in `.prd2pr.yml` sets all of it:
+
+```yaml
+stacks:
+  - runner: vitest
+    language: typescript
+    root: web
+    setup: [[npm, ci, --ignore-scripts]]
+    manifests: [web/package.json, web/package-lock.json]
+  - runner: junit            # any command that writes JUnit XML
+    root: service
+    command: [mvn, -o, -q, test]
+    results: target/surefire-reports/*.xml
+  - runner: tap              # any command that writes TAP
+    root: tools
+    command: [prove, --verbose, "{file}"]
+```
+
+A story's tests are written to `<root>/tests/tdd/<story>/` and go to `<root>/tests/unit/<story>/` when it is integrated.
+
+## Dependencies
+
+What the tests need is installed once for each state of manifest and lock file, outside of the sandbox and without the
+packages' own scripts, and kept in `.git/prd2pr/cache/dependencies`; `PRD2PR_DEPENDENCIES` names another directory,
+which clones may share. Each run gets a link to it and can only read there. A story that changes a manifest is refused
+(GRN102) unless `gates.allow_manifest` is set.
+
+## How a run is believed
+
+Results leave the runner by a pipe, each line with a secret that the project's code does not know; a file of the project
+cannot forge them, and ids that are missing are seen. Every test file gets hidden tests at its end, which share its
+process and its imports: four must fail, each by another assertion, and one must pass. For `junit` and `tap` there is
+neither: prd2pr sees what the command wrote, and says so.
+
+## How names are written
+
+A design names what will exist by the path of its file with dots, without its ending, and the exported name: `earn` of
+`src/points.js` is `src.points.earn`. A test that fails because such a name is missing is RED; one that fails
+because of a misspelt import, a package that is not installed or a syntax error is not.
+"""
+
+
+def languages_page() -> str:
+    return "".join(_page())
+
+
+def _page() -> Iterator[str]:
+    yield INTRO.format(heads=" | ".join(RUNNERS), rules="|".join("---" for _ in RUNNERS))
+    for layer in LAYERS:
+        cells = " | ".join(_cell(layer, runner) for runner in RUNNERS)
+        yield f"| {layer.name} | {layer.what} | {cells} |\n"
+    yield FOUND
+    yield "\n## How a test looks\n"
+    for stack, title in _SHOWN:
+        example = conventions_of(stack).example.replace("{id}", "loyalty-1.c1").rstrip()
+        yield f"\n{title}:\n\n```{stack.language}\n{example}\n```\n"
+
+
+_SHOWN = (
+    (Stack("javascript", "node:test"), "node:test"),
+    (Stack("typescript", "vitest"), "vitest"),
+    (Stack("javascript", "jest"), "jest"),
+)
+
+
+def _cell(layer: Layer, runner: str) -> str:
+    if runner not in layer.runners:
+        return "not checked here"
+    lacking = dict(layer.partly).get(runner)
+    return f"yes, but {lacking}" if lacking else "yes"
