@@ -64,7 +64,7 @@ def test_a_verdict_says_what_is_not_checked(staged: Staged, tmp_path: Path) -> N
     cheat = next(each for each in cheats() if each.name == "not-built")
     evidence, verdict = staged(cheat.runner).judge(cheat)
     assert evidence.stack is not None
-    assert "mutants" in evidence.stack.not_checked
+    assert "other circumstances" in evidence.stack.not_checked
     (told,) = [each for each in verdict.findings if each.code == "RUN109"]
     assert told.severity == "warning"
-    assert "mutants" in told.message
+    assert "other circumstances" in told.message

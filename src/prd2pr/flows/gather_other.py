@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from prd2pr.core.bite.plan import BitePlan
+from prd2pr.core.bite.plan import BitePlan, ranked
 from prd2pr.core.bite.record import Bite
 from prd2pr.core.evidence import Evidence, Fact, FailureKind, LockedFile, PathKind, RunReport, Signature, StackFacts
 from prd2pr.core.other.coverage import coverage_of
@@ -244,7 +244,14 @@ def _trial(  # noqa: PLR0917 what a trial depends on
     wrong = [
         fault for path in sorted(files) for fault in language.wrong_expectations(path, step.tests_before.get(path, ""))
     ]
-    plan = BitePlan(knock_outs=tuple(knocked), perturbations=tuple(_of_tests(wrong, tests)))
+    small = [
+        fault for path in sorted(changed & new.keys()) for fault in language.mutants(path, old.get(path, ""), new[path])
+    ]
+    plan = BitePlan(
+        knock_outs=tuple(knocked),
+        mutants=ranked(small, tree, case.gathering.mutants),
+        perturbations=ranked(_of_tests(wrong, tests), tree, case.gathering.mutants),
+    )
     if plan.is_empty:
         return Bite
     return case.gathering.runner.start_bite(BiteRequest(tree, tests, plan, case.gathering.mutants, restore, ways=False))

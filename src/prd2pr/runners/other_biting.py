@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 from prd2pr.core.bite.plan import Fault
 from prd2pr.core.bite.record import Bite, Bitten, FaultOutcome
@@ -14,7 +15,9 @@ from prd2pr.ports import BiteRequest, RunRequest
 
 Tried = Callable[[RunRequest, Mapping[str, Edit]], RunReport]
 MOST_KNOCK_OUTS = 20
+MOST_MUTANTS = 8  # each is a run of its own
 MOST_PERTURBATIONS = 8
+AT_ONCE = 2
 
 
 class Trying:
@@ -33,10 +36,16 @@ class Trying:
         if problems := self._unsound(sound):
             self.bite = Bite(problems=problems)
             return
-        plan = self._request.plan
+        plan, most = self._request.plan, min(MOST_MUTANTS, self._request.most)
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            knocked = pool.map(self._knocked_out, plan.knock_outs[:MOST_KNOCK_OUTS])
+            small = pool.map(self._mutated, plan.mutants[:most])
+            wrong = pool.map(self._expected_otherwise, plan.perturbations[:MOST_PERTURBATIONS])
+            found = tuple(knocked), tuple(small), tuple(wrong)
         self.bite = Bite(
-            knock_outs=tuple(self._knocked_out(each) for each in plan.knock_outs[:MOST_KNOCK_OUTS]),
-            perturbations=tuple(self._expected_otherwise(each) for each in plan.perturbations[:MOST_PERTURBATIONS]),
+            knock_outs=found[0],
+            mutants=found[1],
+            perturbations=found[2],
             seconds=round(time.monotonic() - began, 3),
         )
 
@@ -56,6 +65,9 @@ class Trying:
         whole = RunRequest(self._request.code_tree, restore=self._request.restore)
         before = {each.id for each in self._tried(whole, {}).results if each.outcome == "passed"}
         return self._bitten(fault, self._tried(whole, {fault.path: fault.edit}), tuple(sorted(before)))
+
+    def _mutated(self, fault: Fault) -> Bitten:
+        return self._bitten(fault, self._tried(self._asked, {fault.path: fault.edit}), self._request.tests)
 
     def _expected_otherwise(self, fault: Fault) -> Bitten:
         own = tuple(test for test in self._request.tests if test.partition("::")[0] == fault.path)

@@ -67,8 +67,8 @@ def bite_plan(
     perturbations = expected_values(tests)
     return BitePlan(
         knock_outs=tuple(knock_outs[:MOST_KNOCK_OUTS]),
-        mutants=_ranked(mutants, seed, most * OFFERED),
-        perturbations=_ranked(perturbations, seed, most * OFFERED),
+        mutants=ranked(mutants, seed, most * OFFERED),
+        perturbations=ranked(perturbations, seed, most * OFFERED),
         texts=tuple(
             sorted((path, hashlib.sha256(text.encode()).hexdigest()) for path, text in {**after, **tests}.items())
         ),
@@ -150,7 +150,7 @@ def _fault(  # noqa: PLR0917 the parts of a fault, in their order
     return Fault(name, kind, text.path, line, lines, function, change, edit, text.statement_span(top), on_import)
 
 
-def _ranked(faults: Iterable[Fault], seed: str, most: int) -> tuple[Fault, ...]:
+def ranked(faults: Iterable[Fault], seed: str, most: int) -> tuple[Fault, ...]:
     """By lot, and first one of each line, then a second one: faults that stand together are often noticed together."""
     drawn = sorted(faults, key=lambda fault: hashlib.sha256(f"{seed} {fault.id}".encode()).digest())
     seen: Counter[tuple[str, int]] = Counter()

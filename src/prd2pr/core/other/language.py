@@ -52,6 +52,10 @@ TestFacts = Callable[[str, str, TestContext], Iterable[Fact]]
 SourceFacts = Callable[[str, str, str, SourceContext], Iterable[Fact]]
 
 
+def no_mutants(_: str, __: str, ___: str) -> tuple[Fault, ...]:
+    return ()
+
+
 @dataclass(frozen=True)
 class Language:
     """Functions take a path and its text, and never raise on what a text may hold."""
@@ -68,6 +72,7 @@ class Language:
     measure: Callable[[Mapping[str, str]], dict[str, int]]
     tokens: Callable[[str, str], str]  # the program without comments and layout
     module: Callable[[str], str]  # dotted name of a file, as designs name it
+    mutants: Callable[[str, str, str], tuple[Fault, ...]] = no_mutants  # path, text before, text now
 
     def owns(self, path: str) -> bool:
         return path.endswith(self.endings)

@@ -73,7 +73,13 @@ LAYERS: tuple[Layer, ...] = (
     Layer("subject that knows of tests", "source that asks whether it is tested is refused", _CODE, _READ),
     Layer("literals of the tests", "source that repeats the tests' values is told", _CODE, _READ),
     Layer("repeated", "the new tests fail alike in a second run", (Phase.RED,), _EVERY),
-    Layer("mutants", "small faults on changed lines are noticed up to a ratio", _CODE, ("pytest",)),
+    Layer(
+        "mutants",
+        "small faults on changed lines are noticed up to a ratio",
+        _CODE,
+        _READ,
+        tuple((runner, "eight at most") for runner in JAVASCRIPT),
+    ),
     Layer(
         "other answers", "tests that pass whatever the code answers are refused", (Phase.RED, Phase.GREEN), ("pytest",)
     ),

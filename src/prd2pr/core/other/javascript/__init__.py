@@ -7,6 +7,7 @@ from prd2pr.core.other.javascript.expectations import wrong_expectations
 from prd2pr.core.other.javascript.files import ENDINGS, is_test_file, module_of
 from prd2pr.core.other.javascript.functions import knock_outs, public_signatures
 from prd2pr.core.other.javascript.measures import measure, program_of
+from prd2pr.core.other.javascript.mutants import mutants
 from prd2pr.core.other.javascript.sourcefacts import source_facts
 from prd2pr.core.other.javascript.testfacts import test_facts
 from prd2pr.core.other.language import Language
@@ -24,4 +25,5 @@ LANGUAGE = Language(
     measure=measure,
     tokens=program_of,
     module=module_of,
+    mutants=mutants,
 )
