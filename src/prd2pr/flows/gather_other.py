@@ -198,7 +198,10 @@ def _locked(case: _Case) -> Evidence:
         **step.common(),
         locked=locked,
         story_tests=tests,
-        facts=_source_facts(step, {path: step.tests_before[path] for path in own if path in step.tests_before}),
+        facts=(
+            *_source_facts(step, {path: step.tests_before[path] for path in own if path in step.tests_before}),
+            *_manifest_facts(step),
+        ),
         comparison=compared,
         base_run=summarise(base, expanded(claimed, base)),
         head_run=summarise(head, tests),
@@ -271,6 +274,14 @@ def _source_facts(step: Step, tests: Mapping[str, str]) -> tuple[Fact, ...]:
         for path in step.touched(PathKind.SOURCE)
         if path in after
         for fact in step.language.source_facts(path, before.get(path, ""), after[path], context)
+    )
+
+
+def _manifest_facts(step: Step) -> tuple[Fact, ...]:
+    changed = {change.path for change in step.case.pair.changes if change.kind is PathKind.MANIFEST}
+    before, after = (side.texts(lambda path: path in changed) for side in (step.case.pair.base, step.case.pair.head))
+    return tuple(
+        fact for path in sorted(after) for fact in step.language.manifest_facts(path, before.get(path, ""), after[path])
     )
 
 

@@ -56,6 +56,10 @@ def no_mutants(_: str, __: str, ___: str) -> tuple[Fault, ...]:
     return ()
 
 
+def nothing_said(_: str, __: str, ___: str) -> tuple[Fact, ...]:
+    return ()
+
+
 @dataclass(frozen=True)
 class Language:
     """Functions take a path and its text, and never raise on what a text may hold."""
@@ -73,6 +77,8 @@ class Language:
     tokens: Callable[[str, str], str]  # the program without comments and layout
     module: Callable[[str], str]  # dotted name of a file, as designs name it
     mutants: Callable[[str, str, str], tuple[Fault, ...]] = no_mutants  # path, text before, text now
+    # Of a manifest that GREEN or REFACTOR changes: what in it is more than dependencies.
+    manifest_facts: Callable[[str, str, str], Iterable[Fact]] = nothing_said
 
     def owns(self, path: str) -> bool:
         return path.endswith(self.endings)

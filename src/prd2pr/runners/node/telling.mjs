@@ -4,11 +4,12 @@ import fs from "node:fs";
 
 const { writeSync, readFileSync } = fs;
 const { stringify, parse } = JSON;
-const { create, getPrototypeOf } = Object;
+const { create, getPrototypeOf, keys } = Object;
 const { apply } = Reflect;
 const text = String;
 const slice = String.prototype.slice;
 const LONGEST = 4000;
+const ASKED = ["name", "code", "message", "stack", "operator"];
 
 const given = parse(readFileSync(0, "utf8"));
 const { secret, pipe } = given;
@@ -18,7 +19,8 @@ parameters.file = given.file;
 
 function plain(fields) {
   const bare = create(null); // nobody can give it a toJSON
-  for (const name in fields) bare[name] = fields[name];
+  const names = keys(fields);
+  for (let at = 0; at < names.length; at += 1) bare[names[at]] = fields[names[at]];
   return bare;
 }
 
@@ -45,7 +47,8 @@ function short(value) {
 // An error as plain data. Whatever was thrown may be anything, and may not want to be looked at.
 export function told(error) {
   const found = create(null);
-  for (const name of ["name", "code", "message", "stack", "operator"]) {
+  for (let at = 0; at < ASKED.length; at += 1) {
+    const name = ASKED[at];
     try {
       found[name] = short(error?.[name]);
     } catch {

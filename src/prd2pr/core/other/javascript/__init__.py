@@ -6,6 +6,7 @@ from prd2pr.core.other.javascript.declared import read_tests
 from prd2pr.core.other.javascript.expectations import wrong_expectations
 from prd2pr.core.other.javascript.files import ENDINGS, is_test_file, module_of
 from prd2pr.core.other.javascript.functions import knock_outs, public_signatures
+from prd2pr.core.other.javascript.manifest import manifest_facts
 from prd2pr.core.other.javascript.measures import measure, program_of
 from prd2pr.core.other.javascript.mutants import mutants
 from prd2pr.core.other.javascript.sourcefacts import source_facts
@@ -26,4 +27,5 @@ LANGUAGE = Language(
     tokens=program_of,
     module=module_of,
     mutants=mutants,
+    manifest_facts=manifest_facts,
 )

@@ -1,0 +1,192 @@
+"""What is read in JavaScript: declared tests, missing names, functions, and what speaks against a test."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from prd2pr.core.evidence import FailureKind
+from prd2pr.core.other.ids import Names
+from prd2pr.core.other.javascript.failures import classify
+from prd2pr.core.other.language import SourceContext, TestContext, language_of
+from prd2pr.core.other.runner import Ground, Thrown
+from prd2pr.core.stacks.stack import Stack
+
+JAVASCRIPT = language_of("javascript")
+PATH = "tests/points.test.js"
+HEAD = 'import { test, describe } from "node:test";\nimport assert from "node:assert/strict";\n'
+EARN = 'import { earn } from "../src/points.js";\n'
+
+
+def declared(body: str, path: str = PATH) -> list[str]:
+    return [test.id.removeprefix(f"{path}::") for test in JAVASCRIPT.tests(path, HEAD + dedent(body)).tests]
+
+
+def codes(body: str) -> set[str]:
+    text = HEAD + EARN + dedent(body)
+    return {fact.code for fact in JAVASCRIPT.test_facts(PATH, text, TestContext("node:test"))}
+
+
+def test_tests_are_known_by_their_suites_and_titles() -> None:
+    found = declared(
+        """
+        describe("points", () => { test("earned", () => {}); test("earned", () => {}); });
+        test("with [brackets]", () => {});
+        test(`${"x"} euros`, () => {});
+        test("outer", async (t) => { await t.test("inner", () => {}); });
+        """
+    )
+    assert found == [
+        "points > earned", "points > earned #2", "with (brackets)", '${"x"} euros', "outer", "outer > inner",
+    ]  # fmt: skip
+
+
+def test_a_title_with_holes_stands_for_what_the_run_fills_in() -> None:
+    file = JAVASCRIPT.tests(PATH, 'test.each([[1, 2]])("%i euros earn %i", (a, b) => {});')
+    names = Names(PATH, file.tests)
+    assert names.id_of(["1 euros earn 2"]) == f"{PATH}::%i euros earn %i[1 euros earn 2]"
+    assert names.id_of(["something else"]) == f"{PATH}::something else"
+
+
+@pytest.mark.parametrize(
+    ("path", "is_test"),
+    [
+        ("tests/a.test.js", True),
+        ("src/a.spec.tsx", True),
+        ("src/__tests__/a.js", True),
+        ("src/__tests__/helpers/a.js", False),
+        ("tests/helpers.js", False),
+        ("src/contest.js", False),
+        ("src/a.test.d.ts", False),
+    ],
+)
+def test_test_files_are_known_by_name(path: str, is_test: bool) -> None:
+    assert JAVASCRIPT.is_test_file(path) is is_test
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ('test("x", () => { earn(1); });', "RED401"),
+        ('test("x", () => { assert.ok(true); earn(1); });', "RED401"),
+        ('test("x", { todo: true }, () => { assert.equal(earn(1), 2); });', "RED208"),
+        ('describe.skip("y", () => { test("x", () => { assert.equal(earn(1), 2); }); });', "RED208"),
+        ('test("x", () => { earn(2).then(() => { assert.equal(earn(1), 2); }); });', "RED408"),
+        ('test("x", () => { return; assert.equal(earn(1), 2); });', "RED416"),
+        ('test("x", () => { assert.throws(() => earn(1), Error); });', "RED406"),
+        ("assert.equal = () => {};", "RED107"),
+        ('process.on("exit", () => {});', "RED107"),
+    ],
+)
+def test_what_speaks_against_a_test(body: str, code: str) -> None:
+    assert code in codes(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'test("x", () => { assert.equal(earn(1), 2); });',
+        'test("x", async () => { await earn(2).then((found) => { assert.equal(found, 2); }); });',
+        'test("x", () => { assert.throws(() => earn(-1), RangeError); });',
+        'test("x", () => { assert.throws(() => earn(-1), { message: /negative/ }); });',
+        'test("x", () => { try { earn(-1); } catch (error) { assert.equal(error.code, 3); } });',
+        'function holds(a, b) { assert.equal(a, b); }\ntest("x", () => { holds(earn(1), 2); });',
+        'let found;\nbefore(() => { found = earn(1); });\ntest("x", () => { assert.equal(found, 2); });',
+    ],
+)
+def test_an_ordinary_test_is_let_be(body: str) -> None:
+    assert codes(body) == set()
+
+
+def failure(name: str, message: str, stack: str = "", stage: str = "call", text: str = HEAD + EARN):
+    ground = Ground(Stack("javascript", "node:test"), "/c", "/s", "/o", "/t", {PATH: text})
+    thrown = Thrown(name, message, stack or f"{name}: {message}\n    at f (file:///c/{PATH}:9:1)")
+    return classify(thrown, stage, PATH, JAVASCRIPT.tests(PATH, text), ground)
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "kind", "missing"),
+    [
+        ("SyntaxError", "The requested module '../src/points.js' does not provide an export named 'earn'",
+         FailureKind.MISSING_SYMBOL, "src.points.earn"),
+        ("Error", f"Cannot find module '/c/src/points.js' imported from /c/{PATH}",
+         FailureKind.MISSING_SYMBOL, "src.points"),
+        ("Error", "Cannot find module '../src/points' from 'tests/points.test.js'",
+         FailureKind.MISSING_SYMBOL, "src.points"),
+        ("Error", 'Failed to resolve import "../src/points" from "tests/points.test.js". Does the file exist?',
+         FailureKind.MISSING_SYMBOL, "src.points"),
+        ("Error", "Cannot find package 'frobnicator' imported from /c/tests/points.test.js", FailureKind.IMPORT, ""),
+        ("TypeError", "earn is not a function", FailureKind.MISSING_SYMBOL, "src.points.earn"),
+        ("TypeError", "(0 , _points.earn) is not a function", FailureKind.MISSING_SYMBOL, "src.points.earn"),
+        ("ReferenceError", "expected is not defined", FailureKind.MISSING_SYMBOL, "expected"),
+        ("TypeError", "Cannot read properties of undefined (reading 'x')", FailureKind.EXCEPTION, ""),
+    ],
+)  # fmt: skip
+def test_why_a_test_fails(name: str, message: str, kind: FailureKind, missing: str) -> None:
+    found = failure(name, message)
+    assert (found.kind, found.missing) == (kind, missing)
+
+
+def test_every_changed_function_is_knocked_out_and_no_other() -> None:
+    before = "export function a() { return 1; }\nexport const b = (x) => x;\n"
+    after = before.replace("=> x", "=> x + 1") + "export class C { d() { return 2; } #e() { return 3; } }\n"
+    faults = JAVASCRIPT.knock_outs("src/x.js", before, after)
+    assert [each.function for each in faults] == ["b", "C.d", "C.#e"]
+    begin, end, text = faults[0].edit
+    assert after.encode()[begin:end] == b"x + 1"
+    assert "throw" in text
+
+
+def test_public_signatures_are_those_that_others_can_import() -> None:
+    text = "export function a(x, y = 1) {}\nfunction hidden() {}\nexport default class B { c(z) {} }\n"
+    found = {each.name: each.text for each in JAVASCRIPT.signatures("src/shop/index.js", text)}
+    assert found["src.shop.a"] == "(x, y = 1)"
+    assert "src.shop.hidden" not in found
+
+
+def test_types_are_part_of_a_signature_and_no_place_for_faults() -> None:
+    text = "export function a(x: 1 | 2): number {\n  return x * 3;\n}\n"
+    assert JAVASCRIPT.signatures("src/a.ts", text)[0].text.endswith(": number")
+    assert [each.change.partition(" in ")[0] for each in JAVASCRIPT.mutants("src/a.ts", "", text)] == [
+        "`*` → `/`", "`3` → `(3 + 1)`",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("export const a = () => globalThis.expect ? 1 : 2;", "GRN401"),
+        ("export const a = () => process.env['VIT' + 'EST'];", "GRN401"),
+        ("export const a = () => import.meta.vitest;", "GRN401"),
+        ("export const a = () => typeof describe;", "GRN401"),
+        ("export default new Proxy({}, {});", "GRN406"),
+        ("Object.defineProperty(Array.prototype, 'map', {});", "GRN407"),
+        ("/* c8 ignore next */ export const a = 1;", "GRN408"),
+        ("import x from '../tests/helpers.js';", "GRN411"),
+    ],
+)
+def test_what_source_must_not_do(line: str, code: str) -> None:
+    assert code in {fact.code for fact in JAVASCRIPT.source_facts("src/a.js", "", line, SourceContext())}
+
+
+def test_what_stood_there_before_is_not_told_again() -> None:
+    line = "export const a = () => process.env.VITEST;\n"
+    assert list(JAVASCRIPT.source_facts("src/a.js", line, f"{line}export const b = 1;\n", SourceContext())) == []
+
+
+def test_a_literal_in_a_rule_is_no_table_of_examples() -> None:
+    tests = {PATH: HEAD + EARN + 'test("x", () => { assert.equal(earn(25), 2); assert.equal(earn(0), 0); });'}
+    rule = "export function earn(x) {\n  if (x === 0) return 0;\n  return Math.floor(x / 10);\n}\n"
+    assert "GRN416" not in {fact.code for fact in JAVASCRIPT.source_facts("src/a.js", "", rule, SourceContext(tests))}
+
+
+def test_a_manifest_may_get_a_dependency_and_nothing_else() -> None:
+    old, new = (
+        '{"scripts": {"test": "node --test"}}',
+        '{"scripts": {"test": "node --test"}, "dependencies": {"x": "1"}}',
+    )
+    assert list(JAVASCRIPT.manifest_facts("package.json", old, new)) == []
+    (fact,) = JAVASCRIPT.manifest_facts("package.json", old, '{"scripts": {"test": "exit 0"}}')
+    assert fact.code == "GRN101"
+    assert "scripts" in fact.message
