@@ -46,11 +46,12 @@ class Workspace:
     rules: PathRules
     refused: list[RefusedWrite] = field(default_factory=list)
     written: dict[str, None] = field(default_factory=dict)  # in order, each once
+    source: str = "**/*.py"  # glob of the language's files
 
     def globs(self) -> tuple[str, ...]:
         """Where this policy lets one write, for workers that do not use our tools."""
         roots = tuple(root if "*" in root else f"{root.rstrip('/')}/**" for root in self.rules.source)
-        return self.policy.globs(roots) if roots else self.policy.globs()
+        return self.policy.globs(roots or (self.source,))
 
     def read(self, path: str, start: int = 1, end: int = 0) -> str:
         """Lines `start` to `end` (0: the last); head and tail of what is too long."""

@@ -49,8 +49,9 @@ KINDS: tuple[ErrorKind, ...] = (
     ErrorKind(
         errors.RunnerMissing,
         "the test runner is missing",
-        "The Python interpreter that was chosen for the tests cannot import pytest.",
-        "Install pytest there, or set `test.python` in `.prd2pr.yml`.",
+        "The Python interpreter that was chosen for the tests cannot import pytest, or the tools of another language are "
+        "not installed.",
+        "Install what the message names, or set `test.python` or `stacks` in `.prd2pr.yml`.",
     ),
     ErrorKind(
         errors.ModelMissing,

@@ -19,6 +19,7 @@ from prd2pr.core.layout import PLAN_STORY, PROJECT, log_path
 from prd2pr.core.progress_text import progress_text
 from prd2pr.core.records import Backlog, Cycle, Phase, Project, Sprint, Status, Step
 from prd2pr.core.role_costs import added
+from prd2pr.core.stacks.stack import PYTHON
 from prd2pr.errors import SecretFound
 from prd2pr.flows.attempts import Position, refused_records, refused_writes, step_seconds, step_spend
 from prd2pr.flows.consulting import last_kept, with_roles
@@ -188,7 +189,14 @@ def proof_bytes(evidence: Evidence, phase: Phase) -> bytes:
 
 
 def project_of(session: Session) -> Project:
-    return Project(base_branch=session.base_branch, base_commit=session.base_commit, strategy=session.config.strategy)
+    first, *_ = session.gathering.stacks or (PYTHON,)
+    return Project(
+        language=first.language,
+        runner=first.runner,
+        base_branch=session.base_branch,
+        base_commit=session.base_commit,
+        strategy=session.config.strategy,
+    )
 
 
 def tree_with_prd(session: Session, code_tree: str) -> str:

@@ -107,7 +107,7 @@ def do_work(session: Session, assignment: Assignment[Output]) -> Work[Output]:
         return Work(asked(session, assignment, hired, task), assignment.code_tree)
     with fresh_directory(session, precious=hired.edits_itself) as directory:
         session.git.export(assignment.code_tree, directory)
-        workspace = Workspace(directory, assignment.policy, session.rules)
+        workspace = Workspace(directory, assignment.policy, session.rules, source=task.conventions_of_language.source)
         desk = Desk(
             workspace, lambda paths: try_tests(session, assignment, directory, paths), assignment.role.test_runs
         )
