@@ -61,6 +61,11 @@ def test_several_stacks_have_roots() -> None:
     assert stacks == [("python", "pytest", "."), ("typescript", "vitest", "web")]
 
 
+def test_samples_are_no_stacks() -> None:
+    inside = {"templates__demo__package": manifest(scripts={"test": "node --test"})}
+    assert found("pyproject.toml", "templates/demo/a.js", **inside) == [("python", "pytest", ".")]
+
+
 def test_set_up_follows_the_lock_file() -> None:
     text = manifest(devDependencies={"vitest": "4"})
     (plain,) = detect(["package.json", "a.js"], {"package.json": text})

@@ -217,7 +217,9 @@ def keep(session: Session, directory: Path) -> None:
 def try_tests(session: Session, assignment: Assignment[Output], directory: Path, paths: tuple[str, ...]) -> RunReport:
     """What the role asks for with `run_tests`: the same clean run as the gate's."""
     tree = session.git.snapshot(directory, assignment.code_tree)
-    return session.runner.run(RunRequest(code_tree=tree, paths=paths))
+    stacks = session.gathering.stacks
+    own = planned_stack(stacks, assignment.story, assignment.design) if len(stacks) > 1 and not paths else None
+    return session.runner.run(RunRequest(code_tree=tree, paths=paths, stack=own))
 
 
 def task_of(session: Session, assignment: Assignment[Output], model: Model) -> Task:

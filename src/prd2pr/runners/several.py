@@ -59,8 +59,24 @@ class SeveralRunners:
 
     def run(self, request: RunRequest) -> RunReport:
         asked = self._asked(request)
-        reports = [self._runner(stack).run(replace(request, paths=paths, stack=None)) for stack, paths in asked.items()]
-        return reports[0] if len(reports) == 1 else _together(request, reports)
+        everything = request.stack is None and not request.paths
+        found = {
+            stack: self._report(stack, replace(request, paths=paths, stack=None), everything)
+            for stack, paths in asked.items()
+        }
+        reports = [report for report in found.values() if report is not None]
+        whole = reports[0] if len(reports) == 1 else _together(request, reports)
+        left_out = {stack.name: "could not be run here" for stack, report in found.items() if report is None}
+        return whole.model_copy(update={"tools": {**whole.tools, **left_out}}) if left_out else whole
+
+    def _report(self, stack: Stack, request: RunRequest, everything: bool) -> RunReport | None:
+        """Who asks for everything gets what can be run here; who asks for a stack is told why it cannot."""
+        try:
+            return self._runner(stack).run(request)
+        except SetupProblem:
+            if not everything or stack == self._stacks[0]:
+                raise
+            return None
 
     def _asked(self, request: RunRequest) -> dict[Stack, tuple[str, ...]]:
         if request.stack is not None:

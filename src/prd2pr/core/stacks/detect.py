@@ -17,6 +17,23 @@ READ = ("package.json",)  # files whose text is looked at
 _PYTHON_SIGNS = frozenset({"pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "requirements.txt"})
 _CONFIGS = {"vitest": re.compile(r"vitest\.(config|workspace)\.[cm]?[jt]s$"), "jest": re.compile(r"jest\.config\.\w+$")}
 _LEFT_OUT = frozenset({"node_modules", "vendor", "third_party", "dist", "build", "target"})
+# Manifests below these belong to samples, not to a part of the project.
+_SAMPLES = frozenset(
+    {
+        "templates",
+        "template",
+        "examples",
+        "example",
+        "samples",
+        "fixtures",
+        "testdata",
+        "tests",
+        "test",
+        "docs",
+        "demo",
+        "demos",
+    }
+)
 _LOCKS = {
     "package-lock.json": "npm",
     "npm-shrinkwrap.json": "npm",
@@ -37,7 +54,8 @@ _LOADERS = frozenset({"--import", "--loader", "--experimental-loader", "--requir
 
 def wanted(path: str) -> bool:
     """Whether detection has to read this file."""
-    return path.rpartition("/")[2] in READ and not _is_left_out(path)
+    sample = not _SAMPLES.isdisjoint(path.split("/")[:-1])
+    return path.rpartition("/")[2] in READ and not sample and not _is_left_out(path)
 
 
 def detect(paths: Iterable[str], texts: Mapping[str, str]) -> tuple[Stack, ...]:
