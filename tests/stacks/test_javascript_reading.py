@@ -91,6 +91,8 @@ def test_what_speaks_against_a_test(body: str, code: str) -> None:
         'test("x", () => { assert.throws(() => earn(-1), RangeError); });',
         'test("x", () => { assert.throws(() => earn(-1), { message: /negative/ }); });',
         'test("x", () => { try { earn(-1); } catch (error) { assert.equal(error.code, 3); } });',
+        'test("x", () => { try { earn(-1); assert.fail("no"); } catch (error) { assert.equal(error.code, 3); } });',
+        'test("x", async () => { await new Promise((ok) => { setTimeout(() => { assert.ok(earn(1)); ok(); }); }); });',
         'function holds(a, b) { assert.equal(a, b); }\ntest("x", () => { holds(earn(1), 2); });',
         'let found;\nbefore(() => { found = earn(1); });\ntest("x", () => { assert.equal(found, 2); });',
     ],
@@ -160,6 +162,10 @@ def test_types_are_part_of_a_signature_and_no_place_for_faults() -> None:
         ("export const a = () => process.env['VIT' + 'EST'];", "GRN401"),
         ("export const a = () => import.meta.vitest;", "GRN401"),
         ("export const a = () => typeof describe;", "GRN401"),
+        ("export const a = () => new Error().stack;", "GRN403"),
+        ("import assert from 'node:assert';\nassert.equal = () => {};", "GRN407"),
+        ("globalThis.expect = () => {};", "GRN407"),
+        ("import fs from 'fs';\nexport const a = () => fs.readFileSync('tests/data.json');", "GRN411"),
         ("export default new Proxy({}, {});", "GRN406"),
         ("Object.defineProperty(Array.prototype, 'map', {});", "GRN407"),
         ("/* c8 ignore next */ export const a = 1;", "GRN408"),
@@ -168,6 +174,21 @@ def test_types_are_part_of_a_signature_and_no_place_for_faults() -> None:
 )
 def test_what_source_must_not_do(line: str, code: str) -> None:
     assert code in {fact.code for fact in JAVASCRIPT.source_facts("src/a.js", "", line, SourceContext())}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "export const a = (error) => error.stack;",
+        "export const a = (name) => process.env[name];",
+        "export const a = () => { window.location.href = '/tests/results'; };",
+        "const util = {};\nutil.join = (a) => a;\nexport default util;",
+        "export function a() { process.on('exit', () => console.log('bye')); }",
+        "export const a = () => process.argv.slice(2);",
+    ],
+)
+def test_what_source_may_do(line: str) -> None:
+    assert list(JAVASCRIPT.source_facts("src/a.js", "", line, SourceContext())) == []
 
 
 def test_what_stood_there_before_is_not_told_again() -> None:

@@ -34,10 +34,14 @@ _TELLING = frozenset(
 _HINTING = frozenset({"NODE_ENV", "CI", "GITHUB_ACTIONS"})
 _GLOBALS = frozenset({"vi", "jest", "describe", "it", "expect", "beforeEach", "__vitest_worker__", "__coverage__"})
 _OF_TESTS = re.compile(r"(^|/)(tests?|__tests__|__snapshots__|spec)/|\.(test|spec)\.|\.snap$|_held_out")
-_STANDARD = re.compile(
-    r"^(globalThis|global|window|Object|Array|String|Number|Boolean|Promise|Error|Map|Set|Date|Math|JSON|Reflect|Symbol|"
-    r"RegExp|Function|console|process|assert|fs|util)\b[.\[]"
+_BUILT_IN = (
+    "Object|Array|String|Number|Boolean|Promise|Error|Map|Set|Date|Math|JSON|Reflect|Symbol|RegExp|Function|"
+    "console|process"
 )
+_STANDARD = re.compile(rf"^(?:(?:globalThis|global|window)\.)?(?:{_BUILT_IN})\b[.\[]")
+_GLOBAL = re.compile(rf"^(?:globalThis|global|window)\.(?:{_BUILT_IN}|test|it|describe|expect|assert|setTimeout)$")
+_MODULES = re.compile(r"^(node:)?(assert|fs|util|timers|test|process|module|perf_hooks)(/\w+)?$")
+_ONLY_TESTS = re.compile(r"\.(test|spec)\.[cm]?[jt]sx?$|__(tests|snapshots)__/|\.snap$|_held_out")
 _ENDING = frozenset({"process.exit", "process.abort", "process.reallyExit", "process.kill"})
 _EQUAL_TO_ALL = frozenset({"asymmetricMatch", "$$typeof"})
 _UNCOUNTED = re.compile(r"\b(istanbul|c8|v8)\s+ignore\b")
@@ -92,8 +96,34 @@ def _member(node: Node) -> Iterator[Found]:
         yield from _environment(text.removeprefix("process.env.").partition(".")[0], node)
     elif text.partition(".")[0] in {"globalThis", "global", "window"} and text.partition(".")[2] in _GLOBALS:
         yield "GRN401", f"asks for `{text}`", node
-    elif text.endswith((".stack", ".caller", ".callee", "captureStackTrace", "prepareStackTrace")):
+    elif text in {"Error.captureStackTrace", "Error.prepareStackTrace"} or text.startswith("arguments.callee"):
         yield "GRN403", f"looks at `{text_of(node)[:60]}`", node
+    elif text_of(part(node, "property")) == "stack" and _is_made_here(part(node, "object")):
+        yield "GRN403", f"looks at `{text_of(node)[:60]}`, which names its callers", node
+
+
+def _is_made_here(node: Node | None) -> bool:
+    """An error that was made to be looked at. One that was caught may well be told with its stack."""
+    if node is None:
+        return False
+    if node.type == "identifier":
+        names = (each for each in walk(_root(node)) if each.type == "variable_declarator")
+        return any(text_of(part(each, "name")) == text_of(node) and _makes_error(part(each, "value")) for each in names)
+    return _makes_error(node)
+
+
+def _makes_error(node: Node | None) -> bool:
+    while node is not None and node.type == "parenthesized_expression":
+        node = next(iter(children(node)), None)
+    if node is None or node.type not in {"new_expression", "call_expression"}:
+        return False
+    return text_of(part(node, "constructor") or part(node, "function")).endswith("Error")
+
+
+def _root(node: Node) -> Node:
+    while node.parent is not None:
+        node = node.parent
+    return node
 
 
 def _environment(name: str, node: Node) -> Iterator[Found]:
@@ -105,12 +135,9 @@ def _environment(name: str, node: Node) -> Iterator[Found]:
 
 def _subscript(node: Node) -> Iterator[Found]:
     if re.sub(r"\s+", "", text_of(part(node, "object"))) == "process.env":
-        name = string_of(part(node, "index"))
-        yield from (
-            _environment(name, node)
-            if name
-            else iter([("GRN401", "asks for a variable of the environment by a name that is put together", node)])
-        )
+        index = part(node, "index")
+        pieces = [string_of(each) for each in walk(index) if each.type == "string"] if index is not None else []
+        yield from _environment("".join(pieces), node)
 
 
 def _unary(node: Node) -> Iterator[Found]:
@@ -124,7 +151,8 @@ def _call(node: Node) -> Iterator[Found]:
     if callee in _ENDING and not _is_in_function(node):
         yield "GRN404", f"`{callee}` ends the process when the file is loaded", node
     elif callee in {"process.on", "process.once"} and given and string_of(given[0]) in {"exit", "beforeExit"}:
-        yield "GRN404", "does something when the process ends", node
+        if not _is_in_function(node) or "exit(" in text_of(given[-1]) or "exitCode" in text_of(given[-1]):
+            yield "GRN404", "does something when the process ends", node
     elif (
         callee.endswith((".exec", ".spawn", "execSync", "spawnSync", "fork"))
         and not _is_in_function(node)
@@ -132,10 +160,19 @@ def _call(node: Node) -> Iterator[Found]:
     ):
         yield "GRN404", f"`{callee}` starts a program when the file is loaded", node
     elif callee in {"Object.defineProperty", "Object.assign", "Object.setPrototypeOf", "Reflect.set"} and given:
-        if _STANDARD.search(f"{text_of(given[0])}."):
+        if _is_standard(f"{text_of(given[0])}.", node):
             yield "GRN407", f"changes `{text_of(given[0])}` for everybody", node
     elif callee == "syncBuiltinESMExports" or callee.endswith(".syncBuiltinESMExports"):
         yield "GRN407", "changes modules of node for everybody", node
+
+
+def _is_standard(left: str, node: Node) -> bool:
+    """A part of the language, a global of a runner, or of a module of node that the file imports as a whole."""
+    if _STANDARD.search(left) or _GLOBAL.search(left):
+        return True
+    owner, dot, _ = left.partition(".")
+    whole = (each for each in imports_in(_root(node)) if each.local == owner and each.name in {"default", "*"})
+    return bool(dot) and any(_MODULES.search(each.source) for each in whole)
 
 
 def _runs(callee: str) -> bool:
@@ -147,7 +184,7 @@ def _assignment(node: Node) -> Iterator[Found]:
     if left.startswith("process.exitCode"):
         if not _is_in_function(node):
             yield "GRN404", "sets the exit status when the file is loaded", node
-    elif _STANDARD.search(left) and not left.startswith("process.env"):
+    elif _is_standard(left, node) and not left.startswith(("process.env", "process.title")):
         yield "GRN407", f"changes `{left[:60]}` for everybody", node
 
 
@@ -157,9 +194,21 @@ def _new(node: Node) -> Iterator[Found]:
 
 
 def _string(node: Node) -> Iterator[Found]:
-    value = string_of(node) if node.type == "string" else text_of(node)
-    if _OF_TESTS.search(value):
+    """A path that is read or loaded, or that can be nothing but a test's."""
+    value = string_of(node)
+    if _ONLY_TESTS.search(value) or (_OF_TESTS.search(value) and _is_read(node)):
         yield "GRN411", f"names `{value[:60]}`, which belongs to the tests", node
+
+
+def _is_read(node: Node) -> bool:
+    parent = node.parent
+    while parent is not None and parent.type not in FUNCTION_KINDS:
+        if parent.type == "call_expression":
+            word = text_of(part(parent, "function")).rpartition(".")[2]
+            if word.startswith(("read", "require", "import", "open", "createRead", "exists", "stat", "glob")):
+                return True
+        parent = parent.parent
+    return False
 
 
 def _named(node: Node) -> Iterator[Found]:

@@ -125,7 +125,7 @@ def _compares(node: Node) -> bool:
 
 def _of_assertions(found: list[Assertion], call: Call, fact: Callable[..., Fact]) -> Iterator[Fact]:
     for each in found:
-        if each.form == "fail" or _always_fails(each):
+        if (each.form == "fail" and not _was_led_to(each.node, call.node)) or _always_fails(each):
             yield fact("RED306", "fails on purpose, whatever the code does", each.node)
         elif _says_nothing(each):
             yield fact("RED401", f"`{_shown(each.node)}` holds whatever the code does", each.node)
@@ -148,6 +148,8 @@ def _shown(node: Node) -> str:
 
 
 def _says_nothing(each: Assertion) -> bool:
+    if each.form == "fail":
+        return False
     if each.form in {"ok", "isTrue", "toBeTruthy"} or each.expected is None:
         return is_constant(each.subject)
     return is_constant(each.subject) and is_constant(each.expected)
@@ -158,6 +160,19 @@ def _always_fails(each: Assertion) -> bool:
         return each.subject is not None and text_of(each.subject) in {"false", "0", "null", "undefined", "''", '""'}
     if each.form in {"equal", "strictEqual", "deepEqual", "deepStrictEqual", "toBe", "toEqual", "toStrictEqual"}:
         return is_constant(each.subject) and is_constant(each.expected) and not same(each.subject, each.expected)
+    return False
+
+
+def _was_led_to(node: Node, top: Node) -> bool:
+    """`f(); assert.fail("no error")` in a `try`, or behind a condition: what the code did has led there."""
+    inner = node
+    for parent in _ancestors(node, top):
+        if parent.type in {"if_statement", "switch_case", "catch_clause", "ternary_expression"}:
+            return True
+        if parent.type == "statement_block" and parent.parent is not None and parent.parent.type == "try_statement":
+            before = [each for each in children(parent) if each.end_byte <= inner.start_byte]
+            return any(step.type == "call_expression" for each in before for step in walk(each))
+        inner = parent
     return False
 
 
@@ -204,8 +219,14 @@ def _is_let_go(node: Node, top: Node) -> bool:
             else text_of(callee)
         )
         if word in _LATER and parent.parent is not None and parent.parent.type == "expression_statement":
-            return _function_between(node, parent) and "done" not in _parameters(top)
+            waited = any(_is_promise(each) for each in _ancestors(parent, top))
+            return _function_between(node, parent) and not waited and "done" not in _parameters(top)
     return False
+
+
+def _is_promise(node: Node) -> bool:
+    """`await new Promise((resolve) => …)`: whoever waits for it waits for what is in it."""
+    return node.type == "new_expression" and text_of(part(node, "constructor")) == "Promise"
 
 
 def _function_between(node: Node, outer: Node) -> bool:
