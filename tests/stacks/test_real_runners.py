@@ -180,3 +180,16 @@ def test_there_is_no_network_and_no_writing_into_dependencies(tmp_path: Path) ->
     if "no network" not in report.sandbox:
         pytest.skip(f"NOT TESTED: the sandbox here gives {report.sandbox}")
     assert {result.outcome for result in report.results} == {"passed"}
+
+
+def test_a_run_that_rewrites_its_files_is_not_believed(tmp_path: Path) -> None:
+    """Tests run file by file in one checkout: the first could weaken the second."""
+    rewriting = HEADS["node:test"] + (
+        'import fs from "node:fs";\n'
+        'const other = new URL("./two.test.js", import.meta.url);\n'
+        'fs.writeFileSync(other, fs.readFileSync(other, "utf8").replace("same(1, 2)", "same(1, 1)"));\n'
+        'it("is", () => same(1, 1));\n'
+    )
+    second = HEADS["node:test"] + 'it("is wrong", () => same(1, 2));\n'
+    report = run("node:test", tmp_path, {"tests/one.test.js": rewriting, "tests/two.test.js": second})
+    assert report.problems == ("tests/two.test.js was changed while the tests ran",)

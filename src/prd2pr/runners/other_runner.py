@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import secrets
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,7 @@ class Ordered:
     ground: Ground
     programs: tuple[tuple[Program, str], ...]  # with the secret of each
     canaries: tuple[Canary, ...]
+    written: Mapping[str, bytes]  # digest of every file of the language, as it was when the run began
 
 
 class OtherRunner:
@@ -146,18 +148,23 @@ class OtherRunner:
             arguments=self._settings.args,
         )
         programs = self._kind.programs(ground, asked) if asked or not texts else ()
-        return Ordered(request, ground, tuple((each, secrets.token_hex(16)) for each in programs), canaries)
+        secret = tuple((each, secrets.token_hex(16)) for each in programs)
+        return Ordered(request, ground, secret, canaries, self._digests(rooms.checkout))
 
     def _test_files(self, checkout: Path) -> dict[str, str]:
-        home = checkout / self.stack.root
         found: dict[str, str] = {}
-        for path in sorted(home.rglob("*")) if home.is_dir() else ():
+        for path in sorted(_files(checkout / self.stack.root)):
             name = path.relative_to(checkout).as_posix()
-            if not LEFT_OUT.isdisjoint(name.split("/")) or path.is_symlink() or not path.is_file():
-                continue
             if self._language.owns(name) and self._language.is_test_file(name):
                 found[name] = path.read_text(encoding="utf-8", errors="replace")
         return found
+
+    def _digests(self, checkout: Path) -> dict[str, bytes]:
+        return {
+            path.relative_to(checkout).as_posix(): hashlib.sha256(path.read_bytes()).digest()
+            for path in _files(checkout)
+            if self._language.owns(path.name)
+        }
 
     def _canaries(self, checkout: Path, texts: Mapping[str, str]) -> list[Canary]:
         draw = secrets.SystemRandom()
@@ -218,6 +225,12 @@ class OtherRunner:
             for program, secret in ordered.programs
         ]
 
+    def _rewritten(self, ordered: Ordered, checkout: Path) -> list[str]:
+        """Files are run one after the other: what the first of them changes, the next would not notice."""
+        now = self._digests(checkout)
+        changed = [path for path, digest in ordered.written.items() if now.get(path) != digest]
+        return [f"{path} was changed while the tests ran" for path in sorted(changed)[:3]]
+
     # --- after --------------------------------------------------------------------------------------------------------
 
     def _report(self, ordered: Ordered, rooms: Rooms, watched: Watched) -> RunReport:
@@ -225,7 +238,7 @@ class OtherRunner:
         killed = f"the run was stopped after {watched.seconds:.0f} s: it {watched.killed}" if watched.killed else ""
         run = Run(self._kind, self._language, ordered.ground, said, ordered.canaries, killed)
         found = judged(run)
-        problems = [*found.problems, *foreign]
+        problems = [*found.problems, *foreign, *self._rewritten(ordered, rooms.checkout)]
         if not ended and not killed:
             problems.append(
                 watched.complaint or f"the run ended (status {watched.exit_status}) before its programs did"
@@ -249,6 +262,16 @@ class OtherRunner:
                 )
             ),
         )
+
+
+def _files(checkout: Path) -> Iterator[Path]:
+    """Regular files, without what others have written."""
+    for directory, folders, names in os.walk(checkout):
+        folders[:] = [name for name in folders if name not in LEFT_OUT]
+        for name in names:
+            path = Path(directory, name)
+            if path.is_file() and not path.is_symlink():
+                yield path
 
 
 def _edit(path: Path, begin: int, end: int, text: str) -> None:
