@@ -141,6 +141,7 @@ class BiteRequest:
     restore: Mapping[str, str] = field(default_factory=dict)
     ways: bool = True  # whether the tests are also run in another order, twice, and at another time
     hash_seed: int = OTHER_SEED
+    stack: Stack | None = None  # None: that of the tests
 
 
 @dataclass(frozen=True)
@@ -153,6 +154,7 @@ class ParityRequest:
     partial: bool = False  # there are more tests than these
     restore: Mapping[str, str] = field(default_factory=dict)
     hash_seed: int = 0
+    stack: Stack | None = None  # None: that of the tests
 
 
 class TestRunner(Protocol):

@@ -200,6 +200,15 @@ class StackFacts(Record):
     not_checked: tuple[str, ...] = ()  # layers, by their names in `core.stacks.layers`
 
 
+class SuiteBeside(Record):
+    """The tests of another stack of the repository, before the story and now."""
+
+    stack: str
+    comparison: Comparison
+    base_run: RunSummary
+    head_run: RunSummary
+
+
 class PagePicture(Record):
     path: str  # of the page: /checkout
     file: str
@@ -251,6 +260,7 @@ class Evidence(Document):
     held_out: HeldOutEvidence | None = None  # RED and GREEN; None says "not checked", never "fine"
     pages: tuple[PagePicture, ...] = ()  # INTEGRATED: pictures in the same commit; shown, and judged by nobody
     stack: StackFacts | None = None  # None: Python, by its own way
+    beside: tuple[SuiteBeside, ...] = ()  # INTEGRATED: the suites of the other stacks
 
 
 # --- the verdict ------------------------------------------------------------------------------------------------------

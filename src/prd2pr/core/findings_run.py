@@ -81,6 +81,16 @@ _RUN: tuple[FindingKind, ...] = (
         good="every layer of the gate was asked",
         hint="nothing has to be done; who reviews the step may look at these himself.",
     ),
+    law(
+        "RUN110",
+        "reaches into another stack than the story's own",
+        "A repository may hold several stacks, each with its root, language and runner. A story is proved in one of "
+        "them: its tests are run by that stack's runner, and deliberate faults are tried on that stack's code. What it "
+        "changes in another one would be proved by nothing.",
+        bad="web/src/points.ts changed in a story whose tests are service/tests/tdd/points-1/test_points.py",
+        good="points-1 changes service/, and points-2, which depends on it, changes web/",
+        hint="take the file out of this step; make a story of its own for the other stack.",
+    ),
 )
 
 _VERIFY: tuple[FindingKind, ...] = (

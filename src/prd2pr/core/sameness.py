@@ -43,6 +43,18 @@ def differences(saved: Evidence, seen: Evidence) -> Iterator[str]:
         yield "`facts` are others"
     for name in RUNS:
         yield from run_differences(name, getattr(saved, name), getattr(seen, name))
+    yield from beside_differences(saved, seen)
+
+
+def beside_differences(saved: Evidence, seen: Evidence) -> Iterator[str]:
+    """Suites of other stacks."""
+    if [each.stack for each in saved.beside] != [each.stack for each in seen.beside]:
+        yield "`beside` is about other stacks"
+        return
+    for before, now in zip(saved.beside, seen.beside, strict=True):
+        if before.comparison != now.comparison:
+            yield f"beside, {now.stack}: `comparison` is another"
+        yield from run_differences(f"beside, {now.stack}", before.head_run, now.head_run)
 
 
 def facts_of(evidence: Evidence | HeldOutEvidence) -> list[tuple[str, str, int, str]]:

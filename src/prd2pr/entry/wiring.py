@@ -155,15 +155,16 @@ def plain_runner(git: Git, config: Config, stacks: tuple[Stack, ...], *, many: b
 
     def opened(stack: Stack) -> IdentifiedRunner:
         if is_python(stack):
-            return python_runner(git, config, many=many)
+            return python_runner(git, config, stack, many=many)
         if config.sandbox == "required":
             refuse_without_sandbox(find_sandbox(Path(sys.executable)))
         return other_runner(git.export, git.private / "cache", stack, config.test, sandboxed=config.sandbox != "off")
 
-    return opened(stacks[0]) if len(stacks) == 1 else SeveralRunners(stacks, opened)
+    alone = len(stacks) == 1 and not stacks[0].judged_inside
+    return opened(stacks[0]) if alone else SeveralRunners(stacks, opened, git.subtree)
 
 
-def python_runner(git: Git, config: Config, *, many: bool = False) -> PytestRunner:
+def python_runner(git: Git, config: Config, stack: Stack = PYTHON, *, many: bool = False) -> PytestRunner:
     if config.test.command:
         raise SetupProblem(
             "test.command is set, and this version runs pytest only",
@@ -176,7 +177,7 @@ def python_runner(git: Git, config: Config, *, many: bool = False) -> PytestRunn
             where=CONFIG_PATH,
             remedy="install what the tests need into an interpreter and name it as test.python",
         )
-    python = find_python(git.workdir, config.test.python)
+    python = find_python(git.workdir, config.test.python, within=stack.within)
     if config.sandbox == "required":
         refuse_without_sandbox(find_sandbox(python))
     return PytestRunner(git.export, python, config.test, many=many, sandboxed=config.sandbox != "off")

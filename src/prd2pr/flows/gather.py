@@ -23,6 +23,7 @@ from prd2pr.core.paths import CONVENTIONS, PathRules
 from prd2pr.core.records import UNTESTED_KINDS, HeldOutFile, Phase
 from prd2pr.core.runs import bare_id, compare, expanded, moved_id, summarise
 from prd2pr.core.slips import misspelt_imports
+from prd2pr.core.stacks.placed import rules_inside
 from prd2pr.core.stacks.stack import PYTHON, Stack, is_python
 from prd2pr.core.story_tests import (
     RedTests,
@@ -36,6 +37,7 @@ from prd2pr.core.strays import strayed
 from prd2pr.core.testfacts_model import FactContext, is_test_module
 from prd2pr.core.testpaths import outside_of
 from prd2pr.errors import CannotJudge, UsageProblem
+from prd2pr.flows.beside import OfStack, strayed_beside, suites_beside
 from prd2pr.flows.claimed_tests import changed_samples, red_tests_of
 from prd2pr.flows.codebase import LOCKED_KINDS, Pair, pair_of, put_in
 from prd2pr.flows.facts import (
@@ -52,6 +54,7 @@ from prd2pr.flows.facts import (
     signatures_of,
 )
 from prd2pr.flows.faults import MUTANTS, Trial, once_more, try_faults
+from prd2pr.flows.gather_inside import gather_inside
 from prd2pr.flows.own_tests import is_looked_at, project_in
 from prd2pr.flows.parity import holding_tests, start_comparison
 from prd2pr.flows.removals import removal_in
@@ -166,6 +169,39 @@ def gather(
         raise UsageProblem(f"{phase.value} has no gate", where="gate", remedy="name red, green, refactor or integrated")
     pair = pair_of(gathering.git, gathering.rules, base, head, with_state=with_state)
     case = _Case(gathering, phase, pair, story, base, docs, step_stack(gathering.stacks, pair, story))
+    seen = _inside(case) if case.stack.judged_inside else _of_story(case)
+    return seen if len(gathering.stacks) < 2 else _among_stacks(case, seen)
+
+
+def _inside(case: _Case) -> Evidence:
+    stack, gathering = case.stack, case.gathering
+    local = replace(
+        gathering,
+        runner=OfStack(gathering.runner, stack.inside),
+        rules=rules_inside(gathering.rules, stack.root),
+        stacks=(stack.inside,),
+    )
+
+    def from_inside(base: str, head: str, story: StoryContext | None) -> Evidence:
+        return gather(local, case.phase, base, head, story=story, docs=case.docs)
+
+    return gather_inside(stack, case.phase, case.pair, case.story, from_inside)
+
+
+def _among_stacks(case: _Case, seen: Evidence) -> Evidence:
+    """What the step does beside its own stack, and what the story did to the other stacks' tests."""
+    stacks, story = case.gathering.stacks, case.story
+    if case.phase is Phase.INTEGRATED:
+        began = story.began if story and story.began else case.pair.base.tree
+        suites = suites_beside(case.gathering.runner, case.stack, stacks, began, case.pair.head.tree)
+        return seen.model_copy(update={"beside": suites})
+    if story and story.kind in UNTESTED_KINDS:
+        return seen
+    return seen.model_copy(update={"facts": (*seen.facts, *strayed_beside(seen.changes, case.stack, stacks))})
+
+
+def _of_story(case: _Case) -> Evidence:
+    phase, story = case.phase, case.story
     if phase is Phase.GREEN and story and story.pre_implemented:
         return _gathered(case, Phase.RED).model_copy(update={"pre_implemented": True})
     if phase in (Phase.RED, Phase.GREEN) and story and story.held_out is not None:

@@ -35,6 +35,7 @@ class StoryContext:
     held_out: HeldOut | None = None
     note: str = ""
     pre_implemented: bool = False
+    began: str = ""  # the code tree that the story was begun on
 
     @classmethod
     def of(cls, prd: str, story: Story, cycle: Cycle, *, note: str = "", pre_implemented: bool = False) -> StoryContext:
@@ -51,4 +52,5 @@ class StoryContext:
             held_out=cycle.held_out,
             note=note or untested,
             pre_implemented=pre_implemented,
+            began=cycle.steps[0].code_tree if cycle.steps else "",
         )

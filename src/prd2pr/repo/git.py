@@ -324,6 +324,11 @@ class Git:
             self._code_trees[tree] = self._write_tree(kept) if len(kept) < len(lines) else tree
         return self._code_trees[tree]
 
+    def subtree(self, treeish: str, directory: str) -> str:
+        """What lies in a directory, as a tree of its own; the empty one where there is none."""
+        found = self._objects.info(f"{self.tree(treeish)}:{directory}")
+        return found.id if found and found.kind == "tree" else self.empty_tree
+
     def join_state(self, code_tree: str, state_from_tree: str) -> str:
         """The code of one tree with the `.orch-state/` of another."""
         code = [line for line in self._lines(self.tree(code_tree)) if line.name != STATE_DIRECTORY]

@@ -35,12 +35,17 @@ for place in sorted(filter(os.path.isdir, sys.path)):
 """
 
 
-def find_python(workdir: Path | None, configured: str = "", environment: Mapping[str, str] | None = None) -> Path:
-    """The interpreter that the configuration names, else the project's own, else any that has pytest."""
+def find_python(
+    workdir: Path | None, configured: str = "", environment: Mapping[str, str] | None = None, *, within: str = "."
+) -> Path:
+    """The interpreter that the configuration names, else the project's own, else any that has pytest.
+
+    `within`: a directory of the repository whose own environment comes before that of the repository.
+    """
     if configured:
         return _must_test(_configured(workdir, configured), "the one that `test.python` names")
     environment = os.environ if environment is None else environment
-    for chosen, why in _owned(workdir, environment):
+    for chosen, why in _owned(workdir, environment, within):
         if chosen.is_file():
             return _must_test(chosen, why)
     for candidate in _on_path(environment):
@@ -82,13 +87,14 @@ def _configured(workdir: Path | None, configured: str) -> Path:
     return path if path.is_absolute() or workdir is None else workdir / path
 
 
-def _owned(workdir: Path | None, environment: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
+def _owned(workdir: Path | None, environment: Mapping[str, str], within: str) -> Iterator[tuple[Path, str]]:
     """An environment of the project's own is meant to be used: without pytest it is refused, not passed over."""
     if active := environment.get("VIRTUAL_ENV"):
         yield Path(active, "bin", "python"), "the active virtual environment"
     if workdir is not None:
-        for name in (".venv", "venv"):
-            yield workdir / name / "bin" / "python", f"the project's {name}"
+        for home in dict.fromkeys((workdir / within, workdir)):
+            for name in (".venv", "venv"):
+                yield home / name / "bin" / "python", f"the project's {name}"
 
 
 def _on_path(environment: Mapping[str, str]) -> Iterator[Path]:

@@ -12,6 +12,7 @@ from prd2pr.config import TestRun
 from prd2pr.core.bite.record import Bite
 from prd2pr.core.evidence import RunReport
 from prd2pr.core.parity.record import Parity
+from prd2pr.core.stacks.placed import placed
 from prd2pr.core.stacks.stack import Stack, stack_of
 from prd2pr.core.stacks.words import ENDINGS
 from prd2pr.errors import SetupProblem
@@ -31,17 +32,28 @@ def other_runner(export: Export, cache: Path, stack: Stack, settings: TestRun, *
 
 
 class SeveralRunners:
-    """Implements `ports.TestRunner`. A runner is opened when its stack is first asked for."""
+    """Implements `ports.TestRunner`. A runner is opened when its stack is first asked for.
 
-    def __init__(self, stacks: tuple[Stack, ...], opened: Callable[[Stack], IdentifiedRunner]) -> None:
+    `subtree`: the tree of a directory. A stack that is judged inside of its root is run there; whoever names that stack
+    in his request as it is seen from inside gives the root's own tree.
+    """
+
+    def __init__(
+        self,
+        stacks: tuple[Stack, ...],
+        opened: Callable[[Stack], IdentifiedRunner],
+        subtree: Callable[[str, str], str],
+    ) -> None:
         self._stacks = stacks
         self._open = opened
+        self._subtree = subtree
         self._opened: dict[Stack, IdentifiedRunner] = {}
 
     def _runner(self, stack: Stack) -> IdentifiedRunner:
-        if stack not in self._opened:
-            self._opened[stack] = self._open(stack)
-        return self._opened[stack]
+        inside = stack.inside if stack.judged_inside else stack
+        if inside not in self._opened:
+            self._opened[inside] = self._open(inside)
+        return self._opened[inside]
 
     def identity(self) -> str:
         """A stack whose tools are not installed here does not keep the others from being run."""
@@ -61,7 +73,7 @@ class SeveralRunners:
         asked = self._asked(request)
         everything = request.stack is None and not request.paths
         found = {
-            stack: self._report(stack, replace(request, paths=paths, stack=None), everything)
+            stack: self._report(stack, replace(request, paths=paths), everything=everything)
             for stack, paths in asked.items()
         }
         reports = [report for report in found.values() if report is not None]
@@ -69,14 +81,21 @@ class SeveralRunners:
         left_out = {stack.name: "could not be run here" for stack, report in found.items() if report is None}
         return whole.model_copy(update={"tools": {**whole.tools, **left_out}}) if left_out else whole
 
-    def _report(self, stack: Stack, request: RunRequest, everything: bool) -> RunReport | None:
+    def _report(self, stack: Stack, request: RunRequest, *, everything: bool) -> RunReport | None:
         """Who asks for everything gets what can be run here; who asks for a stack is told why it cannot."""
         try:
-            return self._runner(stack).run(request)
+            return self._of_stack(stack, request)
         except SetupProblem:
             if not everything or stack == self._stacks[0]:
                 raise
             return None
+
+    def _of_stack(self, stack: Stack, request: RunRequest) -> RunReport:
+        runner = self._runner(stack)
+        if not stack.judged_inside:
+            return runner.run(replace(request, stack=None))
+        report = runner.run(_local(request, stack, self._subtree(request.code_tree, stack.root)))
+        return placed(report, stack.root).model_copy(update={"code_tree": request.code_tree})
 
     def _asked(self, request: RunRequest) -> dict[Stack, tuple[str, ...]]:
         if request.stack is not None:
@@ -90,13 +109,27 @@ class SeveralRunners:
         return found
 
     def start_bite(self, request: BiteRequest) -> Callable[[], Bite]:
-        return self._of_tests(request.tests).start_bite(request)
+        return self._of_tests(request).start_bite(request)
 
     def start_parity(self, request: ParityRequest) -> Callable[[], Parity]:
-        return self._of_tests(request.tests).start_parity(request)
+        return self._of_tests(request).start_parity(request)
 
-    def _of_tests(self, tests: tuple[str, ...]) -> IdentifiedRunner:
-        return self._runner(stack_of((test.partition("::")[0] for test in tests), self._stacks, ENDINGS))
+    def _of_tests(self, request: BiteRequest | ParityRequest) -> IdentifiedRunner:
+        files = (test.partition("::")[0] for test in request.tests)
+        return self._runner(request.stack or stack_of(files, self._stacks, ENDINGS))
+
+
+def _local(request: RunRequest, stack: Stack, tree: str) -> RunRequest:
+    """The request as it is seen from the stack's root. What lies outside of it is not there."""
+    places = (place for place in request.canary_dirs if place == stack.root or stack.holds(place))
+    return replace(
+        request,
+        code_tree=tree,
+        stack=None,
+        paths=tuple(map(stack.local, request.paths)),
+        restore={stack.local(path): blob for path, blob in request.restore.items() if stack.holds(path)},
+        canary_dirs=tuple("." if place == stack.root else stack.local(place) for place in places),
+    )
 
 
 def _together(request: RunRequest, reports: list[RunReport]) -> RunReport:

@@ -79,20 +79,21 @@ def honest_runs(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
     if head is None:
         yield finding("RUN102", "there is no test run of the head commit, so there is nothing to judge")
         return
-    yield from _honest(head, "")
+    yield from honest_run(head, "")
     if evidence.base_run is None or evidence.comparison is None:
         yield finding("RUN105", "there is no test run of the base commit to compare with")
     else:
-        yield from _honest(evidence.base_run, "at the base commit: ")
+        yield from honest_run(evidence.base_run, "at the base commit: ")
     if evidence.repeat_run is not None:
-        yield from _honest(evidence.repeat_run, "in the second run: ")
+        yield from honest_run(evidence.repeat_run, "in the second run: ")
     if lacking := complaint(head.sandbox):
         yield finding("RUN103" if policy.require_sandbox else "RUN104", lacking)
     if evidence.stack and evidence.stack.not_checked:
         yield finding("RUN109", not_checked_words(evidence.stack.runner, evidence.stack.not_checked))
+    yield from facts(evidence, "RUN")
 
 
-def _honest(run: RunSummary, where: str) -> Iterator[Finding]:
+def honest_run(run: RunSummary, where: str) -> Iterator[Finding]:
     for problem in run.problems:
         yield finding("RUN101", f"{where}{problem}")
     if not run.honest and not run.problems:

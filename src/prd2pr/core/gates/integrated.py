@@ -10,6 +10,7 @@ from prd2pr.core.gates.common import (
     about_test,
     asks_no_tests,
     finding,
+    honest_run,
     honest_runs,
     links,
     results_of,
@@ -31,6 +32,7 @@ def _findings(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
     yield from _left_behind(evidence)
     yield from _at_home(evidence)
     yield from _suite(evidence)
+    yield from _beside(evidence)
 
 
 def _moves(evidence: Evidence) -> Iterator[Finding]:
@@ -115,6 +117,20 @@ def _suite(evidence: Evidence) -> Iterator[Finding]:
     before, after = comparison.collected_before, comparison.collected_after
     if after < before and not lost:
         yield finding("INT305", f"{before} tests were collected before, {after} now")
+
+
+def _beside(evidence: Evidence) -> Iterator[Finding]:
+    """What the story did to the tests of the repository's other stacks."""
+    for suite in evidence.beside:
+        where = f"of another stack ({suite.stack}), "
+        yield from honest_run(suite.base_run, f"{suite.stack}, before the story: ")
+        yield from honest_run(suite.head_run, f"{suite.stack}: ")
+        for test in suite.comparison.regressed:
+            yield about_test("INT304", test, f"{where}passed before the story, and does not now")
+        for test in suite.comparison.vanished:
+            yield about_test("INT305", test, f"{where}passed before the story, and is not run any more")
+        for test in suite.comparison.unsteady:
+            yield about_test("RUN108", test, "passes now and then, before the story as well; it is an old failure")
 
 
 def _moved(test: str, story: str) -> str:

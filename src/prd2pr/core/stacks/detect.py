@@ -16,6 +16,7 @@ from prd2pr.core.stacks.stack import PYTHON, ROOT, Stack
 READ = ("package.json",)  # files whose text is looked at
 _PYTHON_SIGNS = frozenset({"pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "requirements.txt"})
 _CONFIGS = {"vitest": re.compile(r"vitest\.(config|workspace)\.[cm]?[jt]s$"), "jest": re.compile(r"jest\.config\.\w+$")}
+_SAMPLES = frozenset({"tests", "test", "testdata", "fixtures", "docs", "examples"})  # hold projects to look at
 _LEFT_OUT = frozenset({"node_modules", "vendor", "third_party", "dist", "build", "target"})
 # Manifests below these belong to samples, not to a part of the project.
 _SAMPLES = frozenset(
@@ -61,7 +62,8 @@ def wanted(path: str) -> bool:
 def detect(paths: Iterable[str], texts: Mapping[str, str]) -> tuple[Stack, ...]:
     """`texts`: those that `wanted` asks for. The first stack is the one at the root; without any sign, Python."""
     known = sorted(path for path in paths if not _is_left_out(path))
-    found = [*_node_stacks(known, texts), *_python_stacks(known)]
+    others = [*_node_stacks(known, texts)]
+    found = [*others, *_python_stacks(known, others=bool(others))]
     found.sort(key=lambda stack: (stack.root != ROOT, stack.root, stack.language != PYTHON.language))
     return tuple(found) or (PYTHON,)
 
@@ -73,12 +75,34 @@ def _is_left_out(path: str) -> bool:
 # --- Python -----------------------------------------------------------------------------------------------------------
 
 
-def _python_stacks(paths: list[str]) -> Iterator[Stack]:
-    """One for the whole repository: pytest itself finds its tests wherever they lie."""
-    signs = any(path.rpartition("/")[2] in _PYTHON_SIGNS for path in paths)
-    tested = any(path.endswith(".py") and classify_path(path) is PathKind.TEST for path in paths)
-    if signs or tested:  # a script or two beside another language are no project of their own
+def _python_stacks(paths: list[str], *, others: bool) -> Iterator[Stack]:
+    """One for the whole repository, where pytest itself finds its tests wherever they lie; or one for each project.
+
+    Projects below the root count by themselves where no test of Python lies outside of them: their imports begin there.
+    Several of them without another language (`others`) are packages of one project, and are tested together.
+    """
+    signs = [path for path in paths if path.rpartition("/")[2] in _PYTHON_SIGNS]
+    tests = [path for path in paths if path.endswith(".py") and classify_path(path) is PathKind.TEST]
+    apart = [home for home in _python_homes(signs, paths) if _has_python(home, paths)]
+    all_apart = all(any(path.startswith(f"{home}/") for home in apart) for path in tests)
+    if apart and all_apart and (others or len(apart) == 1):
+        yield from (replace(PYTHON, root=home) for home in apart)
+    elif signs or tests:  # a script or two beside another language are no project of their own
         yield PYTHON
+
+
+def _has_python(home: str, paths: list[str]) -> bool:
+    return any(path.startswith(f"{home}/") and path.endswith(".py") for path in paths)
+
+
+def _python_homes(signs: list[str], paths: list[str]) -> list[str]:
+    """Directories with a project of their own, the outermost; none where the root of the repository is one."""
+    known = set(paths)
+    homes = {path.rpartition("/")[0] for path in signs}
+    if "" in homes or "conftest.py" in known:
+        return []
+    plain = [home for home in homes if f"{home}/__init__.py" not in known and _SAMPLES.isdisjoint(home.split("/"))]
+    return sorted(home for home in plain if not any(home.startswith(f"{other}/") for other in plain))
 
 
 # --- JavaScript and TypeScript ----------------------------------------------------------------------------------------

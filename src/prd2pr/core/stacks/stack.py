@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from prd2pr.core.paths import TDD_ROOT
 
@@ -26,6 +26,7 @@ class Stack:
     command: tuple[str, ...] = ()  # of a runner that is any command (junit, tap)
     results: str = ""  # of junit: files that the command writes, as a glob below the root
     options: tuple[str, ...] = ()  # that the project's own script gives to its runner
+    within: str = ROOT  # of a stack as it is seen from inside: where its root lies
 
     @property
     def name(self) -> str:
@@ -43,6 +44,16 @@ class Stack:
     def local(self, path: str) -> str:
         """A path of the repository, as commands in the stack's root know it."""
         return path if self.root == ROOT else path.removeprefix(f"{self.root}/")
+
+    @property
+    def judged_inside(self) -> bool:
+        """Python below a root is looked at and run as if the root were the whole repository: imports begin there."""
+        return is_python(self) and self.root != ROOT
+
+    @property
+    def inside(self) -> Stack:
+        """The same stack, as somebody sees it who stands in its root."""
+        return replace(self, root=ROOT, manifests=tuple(map(self.local, self.manifests)), within=self.root)
 
     def test_directory(self, story: str) -> str:
         return f"{self.placed(self.story_tests)}/{story}/"
@@ -63,7 +74,7 @@ def stack_of(paths: Iterable[str], stacks: tuple[Stack, ...], owns: dict[str, tu
     """
     votes: dict[Stack, int] = {}
     for path in paths:
-        found = _of_path(path, stacks, owns)
+        found = owner_of(path, stacks, owns)
         if found is not None:
             votes[found] = votes.get(found, 0) + 1
     if votes:
@@ -71,8 +82,11 @@ def stack_of(paths: Iterable[str], stacks: tuple[Stack, ...], owns: dict[str, tu
     return stacks[0] if stacks else PYTHON
 
 
-def _of_path(path: str, stacks: tuple[Stack, ...], owns: dict[str, tuple[str, ...]]) -> Stack | None:
+def owner_of(path: str, stacks: tuple[Stack, ...], owns: dict[str, tuple[str, ...]]) -> Stack | None:
+    """The stack that a file belongs to; None where it lies in none, or several have the same claim."""
     holding = sorted((each for each in stacks if each.holds(path)), key=lambda each: -_depth(each))
+    if not holding:
+        return None
     spoken = [each for each in holding if path.endswith(owns.get(each.language, ()))]
     deepest = [each for each in holding if _depth(each) == _depth(holding[0])]
     return next(iter(spoken or (deepest if len(deepest) == 1 else [])), None)
