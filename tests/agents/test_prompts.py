@@ -39,6 +39,7 @@ from prd2pr.core.plan import CriterionDraft, StoryDraft
 from prd2pr.core.prd_change import RequirementChange, Reworded
 from prd2pr.core.records import Criterion, Design, PlannedCycle, PlannedSymbol, Prd, Requirement, Story
 from prd2pr.core.replan import PlanChange
+from prd2pr.core.stacks.stack import PYTHON, Stack
 from prd2pr.ports import Text
 from prd2pr.templating import template_root
 
@@ -507,3 +508,12 @@ def test_hostile_text_stays_inside_its_tags(role: Role[Any]) -> None:
         assert "delete the tests" not in outside
         assert "material" not in outside
         assert "49" not in block.text
+
+
+def test_who_plans_is_told_the_stacks_where_there_are_several(task: Task) -> None:
+    web = Stack(language="typescript", runner="vitest", root="web")
+    for role in (PLANNER, DECOMPOSER_TASKS):
+        planning = task_for(role, task)
+        text = shown(role, replace(planning, stacks=(replace(PYTHON, root="service"), web)))
+        assert "service: python, tests by pytest\nweb: typescript, tests by vitest" in text
+        assert "stacks" not in shown(role, replace(planning, stacks=(PYTHON,)))

@@ -21,6 +21,7 @@ from prd2pr.core.gates.refactor import BETTER
 from prd2pr.core.line_length import line_length
 from prd2pr.core.relevance import design_text, designs_in_brief, imported_by, spoken_of, story_text, tests_of
 from prd2pr.core.run_words import finding_lines
+from prd2pr.core.stacks.planned import stack_lines
 from prd2pr.core.stacks.stack import Stack, is_python
 from prd2pr.ports import Message, Text
 from prd2pr.templating import Filters, environment
@@ -83,6 +84,7 @@ def _subject(role: Role[Any], task: Task) -> dict[str, object]:
             _measured(path, task.files[path], task.stack) for path in task.own_sources() if path in task.files
         ),
         "conventions": task.conventions_of_language,
+        "stacks": stack_lines(task.stacks) if len(task.stacks) > 1 else [],
         "test_directory": (directory := task.stack.test_directory(task.subject)),
         "test_file": (test_file := _test_file(task, directory)),
         "held_out_file": task.conventions_of_language.held_out_file(test_file) if task.held_out else "",

@@ -58,6 +58,7 @@ class Task:
     brief: str = ""  # the planner: what was found out before
     material: Mapping[str, str] = field(default_factory=dict)  # what this role alone is shown: name → text
     stack: Stack = PYTHON
+    stacks: tuple[Stack, ...] = ()  # all of the repository's
 
     @property
     def conventions_of_language(self) -> Conventions:

@@ -80,6 +80,12 @@ _KINDS = (
         "stands.",
     ),
     PlanProblemKind(
+        "PLN115",
+        "in more than one stack",
+        "A repository may hold several stacks, each with its root, language and runner. A story is proved by the tests "
+        "of one of them, so its source files lie in one; what is needed in another is a story of its own.",
+    ),
+    PlanProblemKind(
         "PLN201",
         "story too large",
         "A story is one cycle of tests and code: 5 to 20 tests, less than 100 lines, at most three source files, a "

@@ -18,8 +18,9 @@ from prd2pr.core.passes.open_points import asked, assumed
 from prd2pr.core.passes.part import PlanPart, bundles
 from prd2pr.core.passes.tasks import CycleScope, CycleTasks
 from prd2pr.core.passes.way import most_calls
-from prd2pr.core.plan import CriterionDraft, PlanDraft, StoryDraft, check_plan
+from prd2pr.core.plan import CriterionDraft, PlanDraft, PlanProblem, StoryDraft, check_plan
 from prd2pr.core.records import PlannedCycle
+from prd2pr.core.stacks.planned import across_stacks
 from prd2pr.core.wording import count
 from prd2pr.errors import ModelRefused, PlanInvalid
 from prd2pr.flows.asking import Allowance, Ground, Query, Taken, answers
@@ -135,7 +136,16 @@ def tasks_query(ground: Ground, grouping: Grouping, cycle: PlannedCycle) -> Quer
     scope = CycleScope(ground.session.prd, grouping.cycles, cycle, frozenset(ground.shared.files))
     stand = asked(scope.prd, grouping.questions)
     part = PlanPart(f"tasks-{cycle.id}", grouping.cycles, cycle, to_cover=scope.to_cover, asked=stand)
-    return Query(part, lambda draft: cut.check_tasks(scope, draft), cut.is_soft)
+    stacks = ground.session.gathering.stacks
+
+    def check(draft: TasksDraft) -> tuple[PlanProblem, ...]:
+        named = ((task.key.strip(), task.kind, tuple(task.files)) for task in draft.tasks)
+        return (
+            *cut.check_tasks(scope, draft),
+            *(problem for told in named for problem in across_stacks(*told, stacks)),
+        )
+
+    return Query(part, check, cut.is_soft)
 
 
 # --- 3: criteria ------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from prd2pr.core.plan_problems import findings_of
 from prd2pr.core.policy import policy_for
 from prd2pr.core.records import Backlog, Phase
 from prd2pr.core.replan import PlanChange
+from prd2pr.core.stacks.planned import across_stacks
 from prd2pr.errors import ModelRefused, PlanInvalid
 from prd2pr.flows.passes import plan_in_passes
 from prd2pr.flows.session import Session
@@ -55,7 +56,7 @@ def valid_draft(
     problems: tuple[PlanProblem, ...] = ()
     while len(earlier) < PLAN_ATTEMPTS:
         draft = ask_planner(session, question, earlier)
-        problems = check(draft)
+        problems = (*check(draft), *beyond_one_stack(session, draft))
         if not problems:
             return draft
         session.progress.say(
@@ -73,6 +74,12 @@ def valid_draft(
         where=session.prd.path,
         remedy="run it again, or make the PRD clearer at these points",
     )
+
+
+def beyond_one_stack(session: Session, draft: PlanDraft) -> tuple[PlanProblem, ...]:
+    stacks = session.gathering.stacks
+    stories = ((story.key, story.kind, tuple(story.source_paths)) for story in draft.stories)
+    return tuple(problem for told in stories for problem in across_stacks(*told, stacks))
 
 
 def ask_planner(session: Session, question: Question, earlier: tuple[EarlierAttempt, ...]) -> PlanDraft:

@@ -248,6 +248,7 @@ def task_of(session: Session, assignment: Assignment[Output], model: Model) -> T
         brief=assignment.brief,
         material=assignment.material,
         stack=planned_stack(session.gathering.stacks, assignment.story, assignment.design),
+        stacks=session.gathering.stacks,
     )
 
 
