@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from prd2pr.config import Config
 from prd2pr.core.gates import GatePolicy
@@ -15,7 +18,10 @@ from prd2pr.flows.judge import judge
 from prd2pr.repo.git import Git
 from stacks.mono_world import BASE, GREEN_SERVICE, GREEN_WEB, RED_SERVICE, RED_WEB, MonoWorld, mono_world
 
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="NOT TESTED: node is not installed")
 
+
+@needs_node
 def test_a_prd_with_a_story_in_each_stack_is_built_and_proved_again(tmp_path: Path) -> None:
     world = mono_world(tmp_path)
     done = world.run()
@@ -81,6 +87,7 @@ def test_a_step_that_reaches_into_another_stack_is_refused(tmp_path: Path) -> No
     assert stage.codes(Phase.GREEN, red, stage.commit(red, GREEN)) == {}
 
 
+@needs_node
 def test_tests_of_another_stack_that_the_story_broke_refuse_its_integration(tmp_path: Path) -> None:
     """What the page reads of the service's folder is the service's business, and the page's tests notice."""
     reads = (
@@ -128,3 +135,21 @@ def test_everything_of_a_python_root_is_told_as_the_repository_knows_it(tmp_path
     }
     assert paths == {"service/src/shop/points.py", "service/tests/tdd/calc-1/test_calc_1_earn.py"}
     assert evidence.head_tree == stage.git.code_tree(stage.commit(red, GREEN))
+
+
+def test_a_machine_without_the_other_stacks_tools_says_what_it_could_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = shutil.which
+    monkeypatch.setattr(shutil, "which", lambda name, **more: None if name == "node" else found(name, **more))
+    stage = Stage(tmp_path)
+    moved = {
+        "service/tests/test_money.py": None,
+        "service/tests/unit/test_money.py": BASE["service/tests/test_money.py"],
+    }
+    head = stage.commit(stage.base, moved)
+    _, verdict = judge(stage.gathering, GatePolicy(), Phase.INTEGRATED, stage.base, head)
+    assert verdict.accepted
+    told = [finding.message for finding in verdict.findings if finding.code == "RUN109"]
+    assert len(told) == 1
+    assert told[0].startswith("the tests of javascript, node:test in web were not run: `node` is not installed")

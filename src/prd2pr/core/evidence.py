@@ -204,9 +204,10 @@ class SuiteBeside(Record):
     """The tests of another stack of the repository, before the story and now."""
 
     stack: str
-    comparison: Comparison
-    base_run: RunSummary
-    head_run: RunSummary
+    not_run: str = ""  # why they could not be run on this machine; then there is nothing else
+    comparison: Comparison = Comparison()
+    base_run: RunSummary | None = None
+    head_run: RunSummary | None = None
 
 
 class PagePicture(Record):

@@ -52,6 +52,8 @@ def beside_differences(saved: Evidence, seen: Evidence) -> Iterator[str]:
         yield "`beside` is about other stacks"
         return
     for before, now in zip(saved.beside, seen.beside, strict=True):
+        if before.not_run or now.not_run:
+            continue  # the machine's doing
         if before.comparison != now.comparison:
             yield f"beside, {now.stack}: `comparison` is another"
         yield from run_differences(f"beside, {now.stack}", before.head_run, now.head_run)

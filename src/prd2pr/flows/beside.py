@@ -11,6 +11,7 @@ from prd2pr.core.parity.record import Parity
 from prd2pr.core.runs import compare, summarise
 from prd2pr.core.stacks.stack import Stack, owner_of
 from prd2pr.core.stacks.words import ENDINGS
+from prd2pr.errors import SetupProblem
 from prd2pr.flows.unsteady import without_unsteady
 from prd2pr.ports import BiteRequest, ParityRequest, RunRequest, TestRunner
 
@@ -57,7 +58,11 @@ def suites_beside(
 
 
 def _suite(runner: TestRunner, stack: Stack, began: str, head: str) -> SuiteBeside:
-    before, now = runner.run(RunRequest(began)), runner.run(RunRequest(head))
+    """A machine without the tools of another stack proves what it can, and says what it could not."""
+    try:
+        before, now = runner.run(RunRequest(began)), runner.run(RunRequest(head))
+    except SetupProblem as problem:
+        return SuiteBeside(stack=stack.name, not_run=problem.what)
     comparison = compare(before, now)
     return SuiteBeside(
         stack=stack.name,

@@ -123,8 +123,13 @@ def _beside(evidence: Evidence) -> Iterator[Finding]:
     """What the story did to the tests of the repository's other stacks."""
     for suite in evidence.beside:
         where = f"of another stack ({suite.stack}), "
-        yield from honest_run(suite.base_run, f"{suite.stack}, before the story: ")
-        yield from honest_run(suite.head_run, f"{suite.stack}: ")
+        if suite.not_run:
+            yield finding("RUN109", f"the tests of {suite.stack} were not run: {suite.not_run}")
+        for run, when in ((suite.base_run, ", before the story"), (suite.head_run, "")):
+            if run is not None:
+                yield from honest_run(run, f"{suite.stack}{when}: ")
+            elif not suite.not_run:
+                yield finding("RUN102", f"there is no test run of {suite.stack}{when}")
         for test in suite.comparison.regressed:
             yield about_test("INT304", test, f"{where}passed before the story, and does not now")
         for test in suite.comparison.vanished:

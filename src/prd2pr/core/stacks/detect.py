@@ -16,7 +16,6 @@ from prd2pr.core.stacks.stack import PYTHON, ROOT, Stack
 READ = ("package.json",)  # files whose text is looked at
 _PYTHON_SIGNS = frozenset({"pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "requirements.txt"})
 _CONFIGS = {"vitest": re.compile(r"vitest\.(config|workspace)\.[cm]?[jt]s$"), "jest": re.compile(r"jest\.config\.\w+$")}
-_SAMPLES = frozenset({"tests", "test", "testdata", "fixtures", "docs", "examples"})  # hold projects to look at
 _LEFT_OUT = frozenset({"node_modules", "vendor", "third_party", "dist", "build", "target"})
 # Manifests below these belong to samples, not to a part of the project.
 _SAMPLES = frozenset(
