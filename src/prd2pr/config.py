@@ -289,7 +289,10 @@ class Config(Section):
     )
     paths: Paths = Field(default_factory=Paths, description="What is source and what is test.")
     setup: tuple[NonEmpty, ...] = Field(
-        default=(), description="Commands that make a fresh checkout ready; this version refuses this key."
+        default=(),
+        description="Commands that install what the tests need, for the stack at the repository's root; `stacks` has "
+        "them for others. They run once for each state of the manifests, in a directory that holds nothing else, "
+        "outside of the sandbox. Of Python they make `.venv`, with pytest in it.",
     )
     strategy: Literal["strict", "fused"] = Field(
         default="strict",

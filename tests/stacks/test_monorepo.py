@@ -116,7 +116,18 @@ def test_a_change_of_the_other_stacks_tests_or_settings_is_seen(tmp_path: Path) 
     found = stage.codes(Phase.GREEN, red, stage.commit(red, {**GREEN, "web/tests/title.test.js": weaker}))
     assert {"GRN201", "RUN110"} <= set(found)
     found = stage.codes(Phase.GREEN, red, stage.commit(red, {**GREEN, "web/package.json": "{}"}))
-    assert set(found) == {"GRN102"}
+    assert set(found) == {"GRN101", "GRN102"}
+
+
+def test_where_policy_lets_dependencies_change_nothing_else_of_the_manifest_may(tmp_path: Path) -> None:
+    stage, policy = Stage(tmp_path), GatePolicy(allow_manifest=True)
+    red = stage.commit(stage.base, RED)
+    package = json.loads(BASE["web/package.json"])
+    needs = {**package, "dependencies": {"tea": "1.0.0"}}
+    for manifest, codes in ((needs, set()), ({**needs, "scripts": {"test": "true"}}, {"GRN101"})):
+        head = stage.commit(red, {**GREEN, "web/package.json": json.dumps(manifest)})
+        _, verdict = judge(stage.gathering, policy, Phase.GREEN, red, head)
+        assert {finding.code for finding in verdict.errors} == codes
 
 
 def test_everything_of_a_python_root_is_told_as_the_repository_knows_it(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from prd2pr.core.stacks.stack import PYTHON, Stack, is_python
 from prd2pr.errors import ConfigInvalid, NotARepository, PrdInvalid, SetupProblem, UsageProblem
 from prd2pr.flows.gather import Gathering
 from prd2pr.flows.session import Hired, RunLog, Session
-from prd2pr.flows.stacks import stacks_in
+from prd2pr.flows.stacks import stacks_in, with_setup
 from prd2pr.flows.writers import LocalWriter
 from prd2pr.models import open_model, recorded
 from prd2pr.ports import BranchWriter, Camera, Progress
@@ -139,23 +139,30 @@ def open_runner(git: Git, config: Config, base: str, *, cached: bool, many: bool
 
     `many`: run will follow run.
     """
-    runner = plain_runner(git, config, stacks_of(git, config, base), many=many)
+    runner = plain_runner(git, config, stacks_of(git, config, base), base, many=many)
     return CachedRunner(runner, git.private / "cache" / "runs" if cached else None)
 
 
 def stacks_of(git: Git, config: Config, base: str) -> tuple[Stack, ...]:
     """What the configuration names, else what the files of the base commit show."""
-    return configured_stacks(config) or stacks_in(git, base)
+    return with_setup(git, base, configured_stacks(config) or stacks_in(git, base), config.setup)
 
 
-def plain_runner(git: Git, config: Config, stacks: tuple[Stack, ...], *, many: bool = False) -> IdentifiedRunner:
+def plain_runner(
+    git: Git, config: Config, stacks: tuple[Stack, ...], base: str, *, many: bool = False
+) -> IdentifiedRunner:
     if stacks == (PYTHON,):
         return python_runner(git, config, many=many)
-    from prd2pr.runners.several import SeveralRunners, other_runner
+    from prd2pr.runners.several import SeveralRunners, other_runner, prepared_python
 
     def opened(stack: Stack) -> IdentifiedRunner:
         if is_python(stack):
-            return python_runner(git, config, stack, many=many)
+            made = None
+            if stack.setup:
+                refuse_two_pythons(config)
+                given = ((path, git.read(base, stack.outside(path))) for path in stack.manifests)
+                made = prepared_python(git.private / "cache", stack, {path: data for path, data in given if data})
+            return python_runner(git, config, stack, made, many=many)
         if config.sandbox == "required":
             refuse_without_sandbox(find_sandbox(Path(sys.executable)))
         return other_runner(git.export, git.private / "cache", stack, config.test, sandboxed=config.sandbox != "off")
@@ -164,20 +171,26 @@ def plain_runner(git: Git, config: Config, stacks: tuple[Stack, ...], *, many: b
     return opened(stacks[0]) if alone else SeveralRunners(stacks, opened, git.subtree)
 
 
-def python_runner(git: Git, config: Config, stack: Stack = PYTHON, *, many: bool = False) -> PytestRunner:
+def refuse_two_pythons(config: Config) -> None:
+    if config.test.python:
+        raise SetupProblem(
+            "both `test.python` and `setup` name an interpreter for the tests",
+            where=CONFIG_PATH,
+            remedy="leave one of them out",
+        )
+
+
+def python_runner(
+    git: Git, config: Config, stack: Stack = PYTHON, made: Path | None = None, *, many: bool = False
+) -> PytestRunner:
+    """`made`: the interpreter that the set-up made."""
     if config.test.command:
         raise SetupProblem(
             "test.command is set, and this version runs pytest only",
             where=CONFIG_PATH,
             remedy="leave test.command out; test.python and test.args are honoured",
         )
-    if config.setup:
-        raise SetupProblem(
-            "setup commands are set, and this version does not run them",
-            where=CONFIG_PATH,
-            remedy="install what the tests need into an interpreter and name it as test.python",
-        )
-    python = find_python(git.workdir, config.test.python, within=stack.within)
+    python = made or find_python(git.workdir, config.test.python, within=stack.within)
     if config.sandbox == "required":
         refuse_without_sandbox(find_sandbox(python))
     return PytestRunner(git.export, python, config.test, many=many, sandboxed=config.sandbox != "off")
@@ -213,7 +226,7 @@ def _gathering(git: Git, runner: CachedRunner, config: Config, stacks: tuple[Sta
 def proving(git: Git, config: Config, base: str, store: Path | None, workers: int) -> list[Gathering]:
     """One for each worker. They believe what an earlier `verify` left in `store`, not what a run leaves there."""
     began, stacks = time.time_ns(), stacks_of(git, config, base)
-    plain = (plain_runner(git, config, stacks, many=True) for _ in range(workers))
+    plain = (plain_runner(git, config, stacks, base, many=True) for _ in range(workers))
     return [_gathering(git, CachedRunner(each, store, believed_until=began), config, stacks) for each in plain]
 
 

@@ -55,6 +55,7 @@ from prd2pr.flows.facts import (
 )
 from prd2pr.flows.faults import MUTANTS, Trial, once_more, try_faults
 from prd2pr.flows.gather_inside import gather_inside
+from prd2pr.flows.manifest_facts import manifest_facts
 from prd2pr.flows.own_tests import is_looked_at, project_in
 from prd2pr.flows.parity import holding_tests, start_comparison
 from prd2pr.flows.removals import removal_in
@@ -170,6 +171,8 @@ def gather(
     pair = pair_of(gathering.git, gathering.rules, base, head, with_state=with_state)
     case = _Case(gathering, phase, pair, story, base, docs, step_stack(gathering.stacks, pair, story))
     seen = _inside(case) if case.stack.judged_inside else _of_story(case)
+    if manifests := tuple(manifest_facts(pair, phase)):
+        seen = seen.model_copy(update={"facts": (*seen.facts, *manifests)})
     return seen if len(gathering.stacks) < 2 else _among_stacks(case, seen)
 
 
@@ -183,7 +186,8 @@ def _inside(case: _Case) -> Evidence:
     )
 
     def from_inside(base: str, head: str, story: StoryContext | None) -> Evidence:
-        return gather(local, case.phase, base, head, story=story, docs=case.docs)
+        pair = pair_of(local.git, local.rules, base, head, with_state=False)
+        return _of_story(_Case(local, case.phase, pair, story, base, case.docs, stack.inside))
 
     return gather_inside(stack, case.phase, case.pair, case.story, from_inside)
 

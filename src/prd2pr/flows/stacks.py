@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
+
 from prd2pr.core.evidence import Coverage, PathKind
 from prd2pr.core.held_out import named_criteria
 from prd2pr.core.records import Design, Story
 from prd2pr.core.stacks.detect import detect, wanted
-from prd2pr.core.stacks.stack import PYTHON, Stack, is_python, stack_of
+from prd2pr.core.stacks.manifests import manifests_in
+from prd2pr.core.stacks.stack import PYTHON, ROOT, Stack, is_python, stack_of
 from prd2pr.core.stacks.words import ENDINGS
+from prd2pr.errors import SetupProblem
 from prd2pr.flows.codebase import Codebase, Pair
 from prd2pr.flows.story_context import StoryContext
 from prd2pr.repo.git import Git
@@ -22,6 +27,27 @@ def stacks_in(git: Git, commit: str) -> tuple[Stack, ...]:
     blobs = git.read_blobs(entry.blob for entry in asked) if asked else {}
     texts = {entry.path: blobs[entry.blob].decode("utf-8", "replace") for entry in asked}
     return detect((entry.path for entry in entries), texts)
+
+
+def with_setup(git: Git, commit: str, stacks: tuple[Stack, ...], commands: tuple[str, ...]) -> tuple[Stack, ...]:
+    """`commands`: what the configuration has for the stack at the root. Each set-up knows the files that it reads."""
+    if commands:
+        whose = next((stack for stack in stacks if stack.root == ROOT), stacks[0] if len(stacks) == 1 else None)
+        if whose is None:
+            raise SetupProblem(
+                "`setup` is for the stack at the root of the repository, and there is none",
+                where=f"stacks: {'; '.join(stack.name for stack in stacks)}",
+                remedy="put the commands under `stacks:` in .prd2pr.yml, with the runner and root that they are for",
+            )
+        words = tuple(tuple(shlex.split(command)) for command in commands)
+        stacks = tuple(replace(each, setup=words, manifests=()) if each == whose else each for each in stacks)
+    if not any(stack.setup and not stack.manifests for stack in stacks):
+        return stacks
+    paths = [entry.path for entry in git.entries(git.code_tree(commit)) if entry.kind == "blob"]
+    return tuple(
+        replace(stack, manifests=manifests_in(paths, stack)) if stack.setup and not stack.manifests else stack
+        for stack in stacks
+    )
 
 
 def step_stack(stacks: tuple[Stack, ...], pair: Pair, story: StoryContext | None) -> Stack:

@@ -19,16 +19,32 @@ from prd2pr.errors import SetupProblem
 from prd2pr.ports import BiteRequest, ParityRequest, RunRequest
 from prd2pr.runners.cache import IdentifiedRunner
 from prd2pr.runners.dependencies import Dependencies
+from prd2pr.runners.interpreter import find_python
 from prd2pr.runners.other_runner import OtherRunner
 
 Export = Callable[[str, Path, Mapping[str, str]], None]
 
 
 def other_runner(export: Export, cache: Path, stack: Stack, settings: TestRun, *, sandboxed: bool) -> OtherRunner:
+    return OtherRunner(export, stack, dependencies_in(cache), settings, sandboxed=sandboxed)
+
+
+def dependencies_in(cache: Path) -> Dependencies:
     """`PRD2PR_DEPENDENCIES` names a directory that several clones share for what is installed."""
     shared = os.environ.get("PRD2PR_DEPENDENCIES")
-    installed = Dependencies(Path(shared) if shared else cache / "dependencies")
-    return OtherRunner(export, stack, installed, settings, sandboxed=sandboxed)
+    return Dependencies(Path(shared) if shared else cache / "dependencies")
+
+
+def prepared_python(cache: Path, stack: Stack, given: Mapping[str, bytes]) -> Path:
+    """The interpreter that the stack's set-up makes, of the manifests as the base commit has them."""
+    python = dependencies_in(cache).prepare(stack, given) / ".venv" / "bin" / "python"
+    if not python.is_file():
+        raise SetupProblem(
+            f"the set-up of {stack.name} made no `.venv`, and its tests are run by the Python in there",
+            where="; ".join(" ".join(command) for command in stack.setup),
+            remedy="begin with `python3 -m venv .venv`, and install into it: `.venv/bin/pip install …`",
+        )
+    return find_python(None, str(python))
 
 
 class SeveralRunners:

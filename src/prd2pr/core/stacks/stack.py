@@ -45,6 +45,10 @@ class Stack:
         """A path of the repository, as commands in the stack's root know it."""
         return path if self.root == ROOT else path.removeprefix(f"{self.root}/")
 
+    def outside(self, path: str) -> str:
+        """A path as somebody inside of the root knows it, as the repository does."""
+        return path if self.within == ROOT else f"{self.within}/{path}"
+
     @property
     def judged_inside(self) -> bool:
         """Python below a root is looked at and run as if the root were the whole repository: imports begin there."""
