@@ -17,15 +17,21 @@ from prd2pr.flows.codebase import Codebase, Pair
 from prd2pr.flows.story_context import StoryContext
 from prd2pr.repo.git import Git
 
+MOST_BYTES = 1_000_000  # of a manifest; a larger one was not written to be read
+_REGULAR = frozenset({"100644", "100755"})  # no link leads out of the commit
 _TELLING = frozenset({PathKind.TEST, PathKind.SOURCE, PathKind.TEST_CONFIG})
 
 
 def stacks_in(git: Git, commit: str) -> tuple[Stack, ...]:
     """As the repository's own files show them in this commit."""
     entries = git.entries(git.code_tree(commit))
-    asked = [entry for entry in entries if wanted(entry.path) and entry.kind == "blob"]
+    asked = [entry for entry in entries if wanted(entry.path) and entry.mode in _REGULAR]
     blobs = git.read_blobs(entry.blob for entry in asked) if asked else {}
-    texts = {entry.path: blobs[entry.blob].decode("utf-8", "replace") for entry in asked}
+    texts = {
+        entry.path: blobs[entry.blob].decode("utf-8", "replace")
+        for entry in asked
+        if len(blobs[entry.blob]) <= MOST_BYTES
+    }
     return detect((entry.path for entry in entries), texts)
 
 

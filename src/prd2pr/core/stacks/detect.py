@@ -60,7 +60,7 @@ def wanted(path: str) -> bool:
 
 def detect(paths: Iterable[str], texts: Mapping[str, str]) -> tuple[Stack, ...]:
     """`texts`: those that `wanted` asks for. The first stack is the one at the root; without any sign, Python."""
-    known = sorted(path for path in paths if not _is_left_out(path))
+    known = sorted(path for path in paths if not _is_left_out(path) and path.isprintable())
     others = [*_node_stacks(known, texts)]
     found = [*others, *_python_stacks(known, others=bool(others))]
     found.sort(key=lambda stack: (stack.root != ROOT, stack.root, stack.language != PYTHON.language))
@@ -137,7 +137,7 @@ def _node_stack(stack: Stack, runner: str, manifest: Mapping[str, Any], own: lis
 def _manifest(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -186,6 +186,8 @@ def _is_typescript(stack: Stack, own: list[str]) -> bool:
 
 def _loaders(script: str) -> tuple[str, ...]:
     """`--import tsx` and the like, without which node cannot read the project's files."""
+    if not script.isprintable():
+        return ()
     try:
         words = shlex.split(script)
     except ValueError:

@@ -95,3 +95,8 @@ LAYERS: tuple[Layer, ...] = (
 def not_checked(runner: str, phase: Phase) -> tuple[str, ...]:
     """Layers that a verdict of this phase has to name as missing."""
     return tuple(each.name for each in LAYERS if phase in each.phases and runner not in each.runners)
+
+
+def never_checked(runner: str) -> tuple[str, ...]:
+    """Layers that no verdict about this runner has."""
+    return tuple(each.name for each in LAYERS if runner not in each.runners)

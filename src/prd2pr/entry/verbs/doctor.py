@@ -9,14 +9,17 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 from prd2pr.config import CONFIG_PATH, Config, configured_stacks
 from prd2pr.core.isolation import missing, remedy
 from prd2pr.entry.checkup import Check, Mark, shown, total, wrong
 from prd2pr.entry.github_checks import checks_in_checkout, checks_on_github
+from prd2pr.entry.stack_checks import stack_checks, stack_views
 from prd2pr.entry.under_way import branches_with_state
 from prd2pr.entry.wiring import open_repository, open_runner, read_config, stacks_of
-from prd2pr.errors import Prd2prError, Stopped
+from prd2pr.errors import Prd2prError, SetupProblem, Stopped
 from prd2pr.flows.prd_files import prd_paths
 from prd2pr.models import open_model
 from prd2pr.ports import RunRequest
@@ -29,11 +32,23 @@ def main(options: argparse.Namespace) -> int:
     checks = list(examine(options.repo))
     marks = Counter(check.mark for check in checks)
     if options.json:
-        told = {"checks": [asdict(check) for check in checks], "wrong": marks["wrong"], "unchecked": marks["unchecked"]}
+        counts = {"wrong": marks["wrong"], "unchecked": marks["unchecked"]}
+        told = {"checks": [asdict(check) for check in checks], "stacks": stacks_told(options.repo), **counts}
         sys.stdout.write(json.dumps(told, indent=2) + "\n")
     else:
         sys.stdout.write("".join(map(shown, checks)) + total(checks))
     return 1 if marks["wrong"] else 0
+
+
+def stacks_told(repo: str) -> list[dict[str, Any]]:
+    """None where the checks say why there is nothing to tell."""
+    try:
+        with open_repository(repo) as git:
+            return [view.told() for view in stack_views(git, read_config(git, git.rev("HEAD")))]
+    except Stopped:
+        raise
+    except Prd2prError:
+        return []
 
 
 def examine(repo: str) -> Iterator[Check]:
@@ -58,6 +73,8 @@ def examine(repo: str) -> Iterator[Check]:
                 raise
             except Prd2prError as error:
                 yield wrong(look.__name__.removesuffix("_check"), error)
+            if look is stacks_check:
+                yield from checks_of_stacks(git, config)
         yield from checks_in_checkout(git, config)
         yield from checks_on_github(git, config, os.environ)
 
@@ -116,6 +133,13 @@ def stacks_check(git: Git, config: Config) -> Check:
     return Check("stacks", "ok", f"{told}, {how}")
 
 
+def checks_of_stacks(git: Git, config: Config) -> Iterator[Check]:
+    try:
+        yield from stack_checks(stack_views(git, config))
+    except SetupProblem:
+        return  # said of the stacks as a whole
+
+
 def model_check(_: Git, config: Config) -> Check:
     model = open_model(os.environ.get("PRD2PR_MODEL") or config.models.default)
     priced = config.budget.model_dump(exclude_none=True)
@@ -133,7 +157,8 @@ def sandbox_check(git: Git, config: Config) -> Check:
     """Tried, not guessed: a sandbox is set up and taken down again."""
     if config.sandbox == "off":
         return Check("sandbox", "warning", "sandbox: off is set: tests run with your rights", "set sandbox: preferred")
-    found = find_sandbox(find_python(git.workdir, config.test.python))
+    python = Path(sys.executable) if config.setup else find_python(git.workdir, config.test.python)
+    found = find_sandbox(python)
     if found.complete:
         return Check("sandbox", "ok", found.had)
     mark: Mark = "wrong" if config.sandbox == "required" else "warning"

@@ -1,0 +1,79 @@
+"""What `prd2pr doctor` shows of a project's stacks, whatever its files say."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from prd2pr.entry.stack_checks import stack_checks, stack_views
+from prd2pr.entry.wiring import read_config
+from prd2pr.repo.git import Git
+from stacks.mono_world import MonoWorld, mono_world
+
+VITEST = json.dumps({"name": "web", "scripts": {"test": "vitest run"}, "devDependencies": {"vitest": "4"}})
+
+
+def told(world: MonoWorld) -> list[str]:
+    git = Git.open(world.repo)
+    return [f"{check.mark}: {check.found}" for check in stack_checks(stack_views(git, read_config(git, "HEAD")))]
+
+
+def test_each_stack_is_shown_with_its_root_set_up_and_what_is_not_checked(tmp_path: Path) -> None:
+    files = {"web/package.json": VITEST, "web/package-lock.json": "{}", **{f"web/src/{n}.ts": "" for n in range(3)}}
+    service, web = told(mono_world(tmp_path, files=files))
+    assert service.startswith("ok: python by pytest in service/, ")
+    assert "not checked" not in service
+    assert "typescript by vitest in web/" in web
+    assert "set-up by npm: npm ci --ignore-scripts" in web
+    assert "not checked here: other answers" in web
+
+
+def test_json_has_every_stack(tmp_path: Path) -> None:
+    done = mono_world(tmp_path).program("doctor", "--json")
+    service, web = done.json["stacks"]
+    assert (service["language"], service["root"], service["not_checked"]) == ("python", "service", [])
+    assert (web["runner"], web["root"], web["story_tests"]) == ("node:test", "web", "web/tests/tdd")
+    assert "other answers" in web["not_checked"]
+
+
+def test_missing_tools_are_named_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world, found = mono_world(tmp_path), shutil.which
+    monkeypatch.setattr(shutil, "which", lambda name, **more: None if name == "node" else found(name, **more))
+    git = Git.open(world.repo)
+    _, web = stack_checks(stack_views(git, read_config(git, "HEAD")))
+    assert web.mark == "warning"
+    assert "`node` is not installed" in web.found
+    assert "install node" in web.remedy
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        "{" * 200_000,
+        '{"a":' * 100_000,
+        "not json at all",
+        "[]",
+        '"vitest"',
+        '{"scripts": ["test"], "dependencies": "vitest", "devDependencies": 3}',
+        '{"scripts": {"test": {"vitest": 1}}}',
+        '{"scripts": {"test": "node --test --import \\ud800"}}',
+        json.dumps({"name": "x" * 10_000_000}),
+    ],
+)
+def test_hostile_manifests_end_in_no_error(tmp_path: Path, manifest: str) -> None:
+    lines = told(mono_world(tmp_path, files={"web/package.json": manifest}))
+    assert lines[0].startswith("ok: python by pytest in service/")
+
+
+def test_linked_manifests_and_odd_names_are_left_out(tmp_path: Path) -> None:
+    world = mono_world(tmp_path)
+    (tmp_path / "outside.json").write_text(VITEST)
+    (world.repo / "web/package.json").unlink()
+    (world.repo / "web/package.json").symlink_to(tmp_path / "outside.json")
+    world.write({"odd\nname/package.json": VITEST, "odd\nname/a.test.js": ""})
+    world.commit("hostile")
+    (service,) = told(world)
+    assert service.startswith("ok: python by pytest in service/")
