@@ -95,13 +95,15 @@ class TestRun(Section):
     stall_seconds: PositiveCount = Field(default=60, description="A test run without news for this time is stopped.")
 
 
-RunnerName = Literal["pytest", "node:test", "vitest", "jest", "junit", "tap"]
-LanguageName = Literal["python", "javascript", "typescript", "any"]
+RunnerName = Literal["pytest", "node:test", "vitest", "jest", "go test", "cargo test", "junit", "tap"]
+LanguageName = Literal["python", "javascript", "typescript", "go", "rust", "any"]
 _LANGUAGES: dict[str, str] = {
     "pytest": "python",
     "node:test": "javascript",
     "vitest": "javascript",
     "jest": "javascript",
+    "go test": "go",
+    "cargo test": "rust",
 }
 
 

@@ -38,7 +38,6 @@ Export = Callable[[str, Path, Mapping[str, str]], None]
 Edits = Mapping[str, tuple[int, int, str]]  # path → from, to, text: a deliberate fault
 
 LAUNCHER = Path(__file__).with_name("other_launch.py")
-OURS = Path(__file__).with_name("node")
 LEFT_OUT = frozenset({"node_modules", "vendor", "target", ".git"})
 _NAMES_DRAWN = 6
 _OUTPUT_TOLD = 300
@@ -77,6 +76,11 @@ class OtherRunner:
         self._tools: Toolchain | None = None
 
     @property
+    def _ours(self) -> Path:
+        """What prd2pr brings along for this runner."""
+        return Path(__file__).with_name(self._kind.home)
+
+    @property
     def tools(self) -> Toolchain:
         if self._tools is None:
             self._tools = toolchain_of(self._kind, self.stack)
@@ -84,7 +88,9 @@ class OtherRunner:
 
     def identity(self) -> str:
         """Everything but the request that a result depends on: for whoever keeps results."""
-        ours = [path.read_text(encoding="utf-8") for path in (LAUNCHER, *sorted(OURS.iterdir())) if path.is_file()]
+        ours = [
+            path.read_text(encoding="utf-8") for path in (LAUNCHER, *sorted(self._ours.iterdir())) if path.is_file()
+        ]
         parts = [__version__, repr(self.stack), self.tools.version, *self._settings.args, self.sandbox().had, *ours]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -140,8 +146,9 @@ class OtherRunner:
             stack=self.stack,
             checkout=str(rooms.checkout),
             secret=str(rooms.secret),
-            ours=str(OURS),
+            ours=str(self._ours),
             scratch=str(rooms.scratch),
+            python=sys.executable,
             texts=texts,
             whole=not request.paths,
             backwards=request.order == "reversed",

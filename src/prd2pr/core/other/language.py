@@ -90,6 +90,10 @@ def language_of(name: str) -> Language:
         from prd2pr.core.other.javascript import LANGUAGE as JAVASCRIPT
 
         return JAVASCRIPT
+    if name == "go":
+        from prd2pr.core.other.golang import LANGUAGE as GO
+
+        return GO
     from prd2pr.core.other.unread import LANGUAGE as UNREAD
 
     return UNREAD

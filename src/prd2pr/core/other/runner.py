@@ -24,6 +24,7 @@ class Ground:
     secret: str  # a directory that nothing in the checkout leads to
     ours: str  # a directory with the programs that prd2pr brings along
     scratch: str
+    python: str  # the interpreter that runs what prd2pr brings along
     texts: Mapping[str, str]  # test files of the stack, path → text
     whole: bool = True  # the whole suite is run, and not some files of it
     backwards: bool = False
@@ -131,13 +132,15 @@ class RunnerKind:
     canary: Callable[[str, str, Sequence[str]], Canary | None]  # path, text, titles to take; None: there is no way
     classify: Classify
     status_with_failures: int | None = 1  # how a program ends whose canaries failed; None: nothing is known
+    home: str = "node"  # under runners/: what prd2pr brings along for it
 
 
 def runner_kind(name: str) -> RunnerKind:
     """Loaded when it is first asked for."""
     from prd2pr.core.other.any_runner import JUNIT, TAP
+    from prd2pr.core.other.golang.runner import GO
     from prd2pr.core.other.javascript.jest_runner import JEST
     from prd2pr.core.other.javascript.node_runner import NODE
     from prd2pr.core.other.javascript.vitest_runner import VITEST
 
-    return {kind.name: kind for kind in (NODE, VITEST, JEST, JUNIT, TAP)}[name]
+    return {kind.name: kind for kind in (NODE, VITEST, JEST, GO, JUNIT, TAP)}[name]

@@ -61,7 +61,7 @@ def wanted(path: str) -> bool:
 def detect(paths: Iterable[str], texts: Mapping[str, str]) -> tuple[Stack, ...]:
     """`texts`: those that `wanted` asks for. The first stack is the one at the root; without any sign, Python."""
     known = sorted(path for path in paths if not _is_left_out(path) and path.isprintable())
-    others = [*_node_stacks(known, texts)]
+    others = [*_node_stacks(known, texts), *_compiled_stacks(known)]
     found = [*others, *_python_stacks(known, others=bool(others))]
     found.sort(key=lambda stack: (stack.root != ROOT, stack.root, stack.language != PYTHON.language))
     return tuple(found) or (PYTHON,)
@@ -102,6 +102,23 @@ def _python_homes(signs: list[str], paths: list[str]) -> list[str]:
         return []
     plain = [home for home in homes if f"{home}/__init__.py" not in known and _SAMPLES.isdisjoint(home.split("/"))]
     return sorted(home for home in plain if not any(home.startswith(f"{other}/") for other in plain))
+
+
+# --- Go and Rust ------------------------------------------------------------------------------------------------------
+
+
+def _compiled_stacks(paths: list[str]) -> Iterator[Stack]:
+    """One for each module of Go, and for each outermost manifest of Rust: a workspace is built as a whole."""
+    for home in _homes(paths, "go.mod"):
+        yield Stack("go", "go test", home, package_manager="go")
+    crates = _homes(paths, "Cargo.toml")
+    for home in crates:
+        if not any(other != home and (other == ROOT or home.startswith(f"{other}/")) for other in crates):
+            yield Stack("rust", "cargo test", home, package_manager="cargo")
+
+
+def _homes(paths: list[str], name: str) -> list[str]:
+    return [path.rpartition("/")[0] or ROOT for path in paths if path.rpartition("/")[2] == name]
 
 
 # --- JavaScript and TypeScript ----------------------------------------------------------------------------------------

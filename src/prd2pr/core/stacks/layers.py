@@ -11,8 +11,9 @@ _CODE = (Phase.GREEN, Phase.REFACTOR)
 
 PYTHON = "python"
 JAVASCRIPT = ("node:test", "vitest", "jest")
+COMPILED = ("go test", "cargo test")
 ANY = ("junit", "tap")
-RUNNERS = ("pytest", *JAVASCRIPT, *ANY)
+RUNNERS = ("pytest", *JAVASCRIPT, *COMPILED, *ANY)
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Layer:
 
 
 _EVERY = RUNNERS
-_READ = ("pytest", *JAVASCRIPT)
+_READ = ("pytest", *JAVASCRIPT, *COMPILED)
 
 LAYERS: tuple[Layer, ...] = (
     Layer(

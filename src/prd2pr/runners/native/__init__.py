@@ -1,0 +1,1 @@
+"""Programs that build and run compiled tests, inside of the sandbox."""
