@@ -43,7 +43,7 @@ def toolchain_of(kind: RunnerKind, stack: Stack) -> Toolchain:
             where="PATH",
             remedy=f"install {name}, or set `stacks:` in .prd2pr.yml to what the project uses",
         )
-    places = _places(Path(found))
+    places = _rust_places() if name == "cargo" else _places(Path(found))
     path = os.pathsep.join([*dict.fromkeys(str(place / "bin") for place in places), SYSTEM_PATH])
     return Toolchain(name, _version(found, kind.version[1:]), path, places)
 
@@ -53,6 +53,12 @@ def _places(executable: Path) -> tuple[Path, ...]:
     system = [Path("/", name) for name in SYSTEM]
     outside = [link for link in links_of(executable) if not any(link.is_relative_to(place) for place in system)]
     return tuple(dict.fromkeys(link.parent.parent for link in outside))
+
+
+def _rust_places() -> tuple[Path, ...]:
+    """The toolchain itself: what stands on the PATH is often rustup's, beside which people keep their credentials."""
+    root = _version("rustc", ("--print", "sysroot"))
+    return (Path(root),) if root.startswith("/") else ()
 
 
 @cache

@@ -22,9 +22,12 @@ class Answer:
     line: int
 
 
-def tables_of_examples(path: str, answers: Iterable[Answer], asked: set[Example]) -> Iterator[Fact]:
+def tables_of_examples(
+    path: str, before: Iterable[Answer], after: Iterable[Answer], asked: set[Example]
+) -> Iterator[Fact]:
     """`if x == 25 { return 2 }; if x == 100 { return 10 }`, where the tests ask just that."""
-    found = {(each.given, each.answer): each.line for each in answers}
+    known = {(each.given, each.answer) for each in before}
+    found = {(each.given, each.answer): each.line for each in after if (each.given, each.answer) not in known}
     hits = sorted(pair for pair in found if pair in asked)
     if len(hits) >= _ENOUGH and len(hits) * 2 >= len(found):
         shown = ", ".join(f"{given} → {answer}" for given, answer in hits[:3])

@@ -94,6 +94,10 @@ def language_of(name: str) -> Language:
         from prd2pr.core.other.golang import LANGUAGE as GO
 
         return GO
+    if name == "rust":
+        from prd2pr.core.other.rust import LANGUAGE as RUST
+
+        return RUST
     from prd2pr.core.other.unread import LANGUAGE as UNREAD
 
     return UNREAD

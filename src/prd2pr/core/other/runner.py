@@ -142,5 +142,6 @@ def runner_kind(name: str) -> RunnerKind:
     from prd2pr.core.other.javascript.jest_runner import JEST
     from prd2pr.core.other.javascript.node_runner import NODE
     from prd2pr.core.other.javascript.vitest_runner import VITEST
+    from prd2pr.core.other.rust.runner import CARGO
 
-    return {kind.name: kind for kind in (NODE, VITEST, JEST, GO, JUNIT, TAP)}[name]
+    return {kind.name: kind for kind in (NODE, VITEST, JEST, GO, CARGO, JUNIT, TAP)}[name]

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import sys
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,7 @@ def _build(tell: Told) -> list[Program]:
             programs.append(Program(tell, fact, here))
         elif fact["reason"] == "compiler-message" and fact["message"]["level"] == "error":
             errors.setdefault(_local(fact["target"]["src_path"], here), []).append(_error(fact["message"]))
+    tell(event="crates", names=sorted({*_own_crates(facts), *_named_crate()}))
     _tell_of_errors(tell, {each.source for each in programs}, errors, ran)
     return programs
 
@@ -72,6 +74,24 @@ def _tell_of_errors(tell: Told, built: set[str], errors: dict[str, list[dict[str
         tell(event="broken", files=[], errors=other[:50], output="" if other else ran.output[-4000:])
 
 
+def _own_crates(facts: list[dict[str, Any]]) -> list[str]:
+    """Libraries that are built from the project's own files."""
+    targets = [
+        fact["target"] for fact in facts if "target" in fact and str(fact.get("package_id", "")).startswith("path+")
+    ]
+    return [each["name"].replace("-", "_") for each in targets if "lib" in each["kind"]]
+
+
+def _named_crate() -> list[str]:
+    """As the manifest calls it, also where there is no library yet."""
+    try:
+        manifest = tomllib.loads(Path("Cargo.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    names = [manifest.get(table, {}).get("name", "") for table in ("package", "lib")]
+    return [name.replace("-", "_") for name in names if name]
+
+
 def _error(message: dict[str, Any]) -> dict[str, Any]:
     primary: dict[str, Any] = next((span for span in message["spans"] if span["is_primary"]), {})
     return {
@@ -80,9 +100,15 @@ def _error(message: dict[str, Any]) -> dict[str, Any]:
         "label": primary.get("label") or "",
         "path": os.path.normpath(primary.get("file_name", "")),
         "line": primary.get("line_start", 0),
-        "text": "".join(each["text"] for each in primary.get("text", ())[:3]),
+        "word": _highlighted(primary),
         "rendered": message.get("rendered", "")[:1500],
     }
+
+
+def _highlighted(span: dict[str, Any]) -> str:
+    """The words of the source that the compiler points at."""
+    line = next(iter(span.get("text", ())), None)
+    return line["text"][line["highlight_start"] - 1 : line["highlight_end"] - 1] if line else ""
 
 
 def _local(path: str, here: str) -> str:

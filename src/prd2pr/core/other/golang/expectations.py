@@ -84,10 +84,12 @@ def _cells(row: Node, columns: list[str]) -> Iterator[Node]:
 def other_value(node: Node) -> str:
     """Of the same type; empty where none is known."""
     text = text_of(node)
-    if node.type in {"int_literal", "float_literal"}:
+    if node.type == "int_literal":
+        return f"({text} ^ 1)"  # whatever its size, it fits
+    if node.type == "float_literal":
         return f"({text} + 7)"
     if node.type == "unary_expression" and text.startswith("-") and children(node)[0].type.endswith("_literal"):
-        return f"({text} - 7)"
+        return text.lstrip("- ")
     if node.type in {"interpreted_string_literal", "raw_string_literal"}:
         return f"{text[:-1]}~{text[-1]}"
     return {"true": "false", "false": "true"}.get(node.type, "")

@@ -42,7 +42,7 @@ def source_facts(path: str, before: str, after: str, context: SourceContext) -> 
             yield Fact(code=code, path=path, line=line_of(node), message=said)
     asked = {pair for text in context.tests.values() for pair in examples_in(text)}
     expected = {literal for text in context.tests.values() for literal in literals_in(text)}
-    yield from tables_of_examples(path, answers_in(after), asked)
+    yield from tables_of_examples(path, answers_in(before) if before else (), answers_in(after), asked)
     yield from repeated_literals(path, literals_in(before) if before else (), literals_in(after), expected)
 
 

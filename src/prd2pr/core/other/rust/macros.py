@@ -1,0 +1,68 @@
+"""Calls of macros: their arguments are bare tokens for the grammar, and are parted here by their commas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from prd2pr.core.other.syntax import COMMENTS, text_of, tokens, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+LITERALS = frozenset(
+    {"integer_literal", "float_literal", "string_literal", "raw_string_literal", "char_literal", "boolean_literal"}
+)
+
+
+@dataclass(frozen=True)
+class Argument:
+    nodes: tuple[Node, ...]  # tokens, and trees of them
+
+    @property
+    def text(self) -> str:
+        """Its words, one blank between them."""
+        return " ".join(tokens(node) for node in self.nodes)
+
+    @property
+    def leaves(self) -> tuple[Node, ...]:
+        return tuple(_leaves(self.nodes))
+
+    @property
+    def names(self) -> frozenset[str]:
+        kinds = {"identifier", "type_identifier", "self", "crate", "primitive_type", "field_identifier"}
+        return frozenset(text_of(node) for node in self.leaves if node.type in kinds)
+
+    @property
+    def literals(self) -> tuple[Node, ...]:
+        return tuple(node for each in self.nodes for node in walk(each) if node.type in LITERALS)
+
+    @property
+    def is_constant(self) -> bool:
+        return bool(self.literals) and not self.names
+
+
+def _leaves(nodes: tuple[Node, ...]) -> Iterator[Node]:
+    for node in nodes:
+        for each in walk(node):
+            if not each.children and each.type not in COMMENTS:
+                yield each
+
+
+def arguments_of(macro: Node) -> tuple[Argument, ...]:
+    """Of a `macro_invocation`."""
+    tree = next((each for each in macro.children if each.type == "token_tree"), None)
+    if tree is None:
+        return ()
+    parts: list[list[Node]] = [[]]
+    for node in tree.children[1:-1]:
+        if node.type == ",":
+            parts.append([])
+        elif node.type not in COMMENTS:
+            parts[-1].append(node)
+    return tuple(Argument(tuple(each)) for each in parts if each)
+
+
+def macro_name(node: Node) -> str:
+    return text_of(node.child_by_field_name("macro")).rpartition("::")[2] if node.type == "macro_invocation" else ""
