@@ -20,6 +20,7 @@ from prd2pr.core.evidence import Severity
 from prd2pr.core.findings import FINDINGS, UNSWITCHABLE
 from prd2pr.core.plain_errors import close_match, complaint, plain_type
 from prd2pr.core.stacks.stack import PYTHON, Stack
+from prd2pr.core.stacks.words import STORY_TESTS
 from prd2pr.errors import ConfigInvalid, InputInvalid
 
 CONFIG_PATH = ".prd2pr.yml"
@@ -356,9 +357,10 @@ def configured_stacks(config: Config) -> tuple[Stack, ...]:
         return (PYTHON,)
     return tuple(
         Stack(
-            language=_LANGUAGES.get(each.runner, "any") if each.language == "auto" else each.language,
+            language=(language := _LANGUAGES.get(each.runner, "any") if each.language == "auto" else each.language),
             runner=each.runner,
             root=each.root.removeprefix("./").rstrip("/") or ".",
+            story_tests=STORY_TESTS.get(language, PYTHON.story_tests),
             command=each.command,
             results=each.results,
             setup=each.setup,

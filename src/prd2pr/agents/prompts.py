@@ -10,6 +10,7 @@ feedback, test run            this attempt
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from prd2pr.core.complexity import measure
 from prd2pr.core.context import fence, in_full, repository_map, trim
 from prd2pr.core.gates.refactor import BETTER
 from prd2pr.core.line_length import line_length
+from prd2pr.core.paths import story_place
 from prd2pr.core.relevance import design_text, designs_in_brief, imported_by, spoken_of, story_text, tests_of
 from prd2pr.core.run_words import finding_lines
 from prd2pr.core.stacks.planned import stack_lines
@@ -29,6 +31,7 @@ from prd2pr.templating import Filters, environment
 FILTERS: Filters = {"fence": fence, "trim_to": trim}
 AROUND_LIMIT = 6_000  # characters of modules that the story names or directly builds on
 HELD_LIMIT = 3_000  # characters of tests that hold the files which the story changes
+_BEGINNING = re.compile(r"([\w-]{1,60}/){0,8}tdd_\w{1,80}_", re.ASCII)  # of a test file that is named by its story
 USED_LIMIT = 4_000  # characters of modules that its own files import or its design names
 
 
@@ -151,6 +154,7 @@ def _test_file(task: Task, directory: str) -> str:
     """
     planned = task.design.test_paths if task.design else ()
     language = task.conventions_of_language
-    inside = (path for path in planned if path.startswith(directory))
-    chosen = (path for path in inside if language.is_test_file(path.removeprefix(directory)))
+    places = ((path, story_place(path, task.subject)) for path in planned)
+    inside = ((path, place) for path, place in places if place == directory or _BEGINNING.fullmatch(place))
+    chosen = (path for path, place in inside if language.is_test_file(path.removeprefix(place)))
     return next(chosen, directory + language.test_file(task.subject))

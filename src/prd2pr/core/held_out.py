@@ -14,7 +14,7 @@ from prd2pr.core.paths import TDD_ROOT, story_place
 from prd2pr.core.records import HeldOutFile, Phase
 from prd2pr.core.testfacts import criteria_named
 
-NAMES = ("test_*_held_out.py", "*_held_out.test.*", "*_held_out.spec.*")
+NAMES = ("test_*_held_out.py", "*_held_out.test.*", "*_held_out.spec.*", "*_held_out_test.go", "*_held_out.rs")
 
 
 def is_held_out(path: str, story: str) -> bool:

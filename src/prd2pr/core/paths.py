@@ -24,6 +24,9 @@ _TEST_NAMES = (
     "*.snap",
     "*.ambr",
     "*_test.go",
+    "tests.rs",
+    "*_test.rs",
+    "*_tests.rs",
     "*.test.[jt]s",
     "*.test.[jt]sx",
     "*.test.[cm][jt]s",
@@ -78,6 +81,10 @@ _RUN_PROGRAMS = (
     "jsconfig.json",
     ".mocharc*",
     ".babelrc.*",
+    "go.work",
+    "go.work.sum",
+    "rust-toolchain",
+    "rust-toolchain.toml",
 )
 _RUN_HOOKS = ("sitecustomize.py", "usercustomize.py", "*.pth")
 _HOOK_PACKAGES = frozenset({"sitecustomize", "usercustomize"})
@@ -127,6 +134,9 @@ _CI_NAMES = (
     ".flake8",
     "pylintrc",
     ".pylintrc",
+    ".golangci.*",
+    "clippy.toml",
+    ".clippy.toml",
     "pyrightconfig.json",
 )
 SCRIPT_DIRECTORIES = frozenset({"scripts", "script", "bin", "tools", "ci", "hack"})
@@ -233,6 +243,10 @@ def _configures_runs(path: str, parts: tuple[str, ...], rules: PathRules) -> boo
         return True
     if parts[-1] in _RUN_SETTINGS or _named(parts, _RUN_PROGRAMS):
         return not (in_tests and any(part in _DATA_DIRECTORIES for part in parts[:-1]))
+    if parts[-2:] in {(".cargo", "config.toml"), (".cargo", "config")}:
+        return True
+    if parts[-1] == "build.rs":  # Cargo runs it before anything is built, unless it is a module among others
+        return "src" not in parts[:-1]
     return parts[-1] == "conftest.py" and not in_tests
 
 
@@ -276,7 +290,7 @@ def _is_check_script(parts: tuple[str, ...]) -> bool:
 
 
 def _is_manifest(parts: tuple[str, ...]) -> bool:
-    return _named(parts, _MANIFEST_NAMES) or (len(parts) > 1 and parts[0] == "requirements")
+    return _named(parts, _MANIFEST_NAMES) or (len(parts) > 1 and parts[0] in {"requirements", "vendor"})
 
 
 def _source_or_docs(path: str, parts: tuple[str, ...], rules: PathRules) -> PathKind:
@@ -293,10 +307,25 @@ def _source_or_docs(path: str, parts: tuple[str, ...], rules: PathRules) -> Path
 
 
 def story_place(path: str, story: str) -> str:
-    """The story's own test directory that the path lies in, below whichever root; empty where it lies in none."""
+    """The story's own test directory that the path lies in, below whichever root; empty where it lies in none.
+
+    Where a language has no such directories, the beginning of the file's name.
+    """
     home = f"{TDD_ROOT}/{story}/"
     at = f"/{path}".find(f"/{home}")
-    return path[: at + len(home)] if at >= 0 else ""
+    return path[: at + len(home)] if at >= 0 else _named_place(path, story)
+
+
+def _named_place(path: str, story: str) -> str:
+    """Go's tests stand beside what they test, and Cargo looks into one directory: there names say whose a test is.
+
+    `points/tdd_loyalty_2_spend_test.go`, `tests/tdd_loyalty_2_spend.rs`; the place is all up to the topic.
+    """
+    name = path.rpartition("/")[2]
+    start = f"tdd_{story.replace('-', '_')}_"
+    in_tests = f"/{path}".removesuffix(name).endswith("/tests/")
+    own = name.endswith("_test.go") or (name.endswith(".rs") and in_tests)
+    return path[: len(path) - len(name) + len(start)] if own and name.startswith(start) else ""
 
 
 def promote(path: str, story: str) -> str:
@@ -304,6 +333,8 @@ def promote(path: str, story: str) -> str:
     home = story_place(path, story)
     if not home:
         return path
+    if not home.endswith("/"):
+        return path[: home.rindex("tdd_")] + path[home.rindex("tdd_") + len("tdd_") :]
     root, rest = home.removesuffix(f"{TDD_ROOT}/{story}/"), path.removeprefix(home)
     if rest.startswith("integration/") and path.endswith(".py"):
         return f"{root}tests/integration/{story}/{rest.removeprefix('integration/')}"

@@ -114,6 +114,73 @@ def _javascript(runner: str, ending: str) -> Conventions:
     )
 
 
+_GO = Conventions(
+    standard="Go's standard library",
+    tests="go test tests",
+    beside="No data files",
+    criterion="comment",
+    named="`// {id}: …` right above `func TestXxx(t *testing.T)`",
+    errors="compare the error itself (`errors.Is`, `errors.As`, or its text), not only with nil",
+    exact_error="A test of an error asks which one it is.",
+    refused="`t.Skip`, build tags, no `t.Error` or `t.Fatal`, conditions of constants alone, an assertion in a\n"
+    "  goroutine that nobody waits for, `recover` that lets panics pass, a `TestMain` of its own, replacing the "
+    "subject,\n  `math/rand`, the real clock, the network, sleeping, `os.Exit`",
+    refused_in_short="`t.Skip`, build tag, test without `t.Error` or `t.Fatal`,\n"
+    "  `TestMain`, randomness, real clock, network or sleeping",
+    imports="at the top of the file, or none where the test is in the same package",
+    symbols="by its package and its name (`Earn` of the package `points` is\n  `points.Earn`, whatever the directory)",
+    method="cart.Cart.Total",
+    file_name="<topic>_test.go",
+    held_out=("_test.go", "_held_out_test.go"),
+    pattern=r"[a-z][a-z0-9_]{0,60}_test\.go",
+    signatures="packages",
+    source="**/*.go",
+    example="""package points
+
+import "testing"
+
+// {id}: full tens earn a point each
+func TestEarnCountsFullTens(t *testing.T) {
+	if got := Earn(25); got != 2 {
+		t.Errorf("Earn(25) = %d, want 2", got)
+	}
+}
+""",
+)
+
+_RUST = Conventions(
+    standard="Rust's standard library",
+    tests="Rust integration tests",
+    beside="No data files",
+    criterion="doc comment",
+    named="`/// {id}: …` right above `#[test]`",
+    errors='compare the `Err` with the exact one (`assert_eq!(parse("x"), Err(Error::Empty))`);\n'
+    "  `#[should_panic]` only with `expected = …`",
+    exact_error="A test of an error asks which one it is.",
+    refused="`#[ignore]`, `#[cfg(…)]` on tests, no assertion, `assert!(true)` and other constants, `#[should_panic]`\n"
+    "  without `expected`, assertions that are caught or stand in threads that nobody joins, defining the subject in "
+    "the test,\n  randomness, the real clock, the network, sleeping, `process::exit`",
+    refused_in_short="`#[ignore]`, `#[cfg]` on a test, bare `#[should_panic]`, constant\n"
+    "  assertion, randomness, real clock, network or sleeping",
+    imports="by `use` at the top of the file, from the crate (`use shop::points::earn;`)",
+    symbols="by its path with dots in place of `::`, the crate's name first\n  (`shop::points::earn` is "
+    "`shop.points.earn`)",
+    method="shop.cart.Cart.total",
+    file_name="<topic>.rs",
+    held_out=(".rs", "_held_out.rs"),
+    pattern=r"[a-z][a-z0-9_]{0,60}\.rs",
+    signatures="modules",
+    source="**/*.rs",
+    example="""use shop::points::earn;
+
+/// {id}: full tens earn a point each
+#[test]
+fn full_tens_earn_a_point_each() {
+    assert_eq!(earn(25), 2);
+}
+""",
+)
+
 _ANY = Conventions(
     standard="The language's standard library",
     tests="tests",
@@ -140,4 +207,4 @@ def conventions_of(stack: Stack) -> Conventions:
         return _PYTHON
     if stack.language in {"javascript", "typescript"}:
         return _javascript(stack.runner, ".ts" if stack.language == "typescript" else ".js")
-    return _ANY
+    return {"go": _GO, "rust": _RUST}.get(stack.language, _ANY)

@@ -12,6 +12,7 @@ from typing import Any
 from prd2pr.core.evidence import PathKind
 from prd2pr.core.paths import PathRules, classify_path
 from prd2pr.core.stacks.stack import PYTHON, ROOT, Stack
+from prd2pr.core.stacks.words import STORY_TESTS
 
 READ = ("package.json",)  # files whose text is looked at
 _PYTHON_SIGNS = frozenset({"pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "requirements.txt"})
@@ -110,11 +111,11 @@ def _python_homes(signs: list[str], paths: list[str]) -> list[str]:
 def _compiled_stacks(paths: list[str]) -> Iterator[Stack]:
     """One for each module of Go, and for each outermost manifest of Rust: a workspace is built as a whole."""
     for home in _homes(paths, "go.mod"):
-        yield Stack("go", "go test", home, package_manager="go")
+        yield Stack("go", "go test", home, story_tests=STORY_TESTS["go"], package_manager="go")
     crates = _homes(paths, "Cargo.toml")
     for home in crates:
         if not any(other != home and (other == ROOT or home.startswith(f"{other}/")) for other in crates):
-            yield Stack("rust", "cargo test", home, package_manager="cargo")
+            yield Stack("rust", "cargo test", home, story_tests=STORY_TESTS["rust"], package_manager="cargo")
 
 
 def _homes(paths: list[str], name: str) -> list[str]:

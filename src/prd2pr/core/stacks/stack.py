@@ -19,7 +19,7 @@ class Stack:
     root: str = ROOT  # commands run here; paths below are relative to it
     source: tuple[str, ...] = ()  # empty: by convention
     tests: tuple[str, ...] = ()
-    story_tests: str = TDD_ROOT  # a story's tests are written below, in a directory of the story's name
+    story_tests: str = TDD_ROOT  # below, in a directory of the story's name; or as `tests/tdd_{story}_`
     package_manager: str = ""
     setup: tuple[tuple[str, ...], ...] = ()  # commands that install what the tests need
     manifests: tuple[str, ...] = ()  # from the repository's root: what `setup` reads
@@ -60,6 +60,9 @@ class Stack:
         return replace(self, root=ROOT, manifests=tuple(map(self.local, self.manifests)), within=self.root)
 
     def test_directory(self, story: str) -> str:
+        """Of a story's tests; where names say whose a test is, the beginning of such a name."""
+        if "{story}" in self.story_tests:
+            return self.placed(self.story_tests.format(story=story.replace("-", "_")))
         return f"{self.placed(self.story_tests)}/{story}/"
 
 
