@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,7 +75,7 @@ class Player:
     def other(self, name: str) -> Outcome:
         case, root = OTHERS[name], Path(self.place.name)
         if case.runner not in self.stages:
-            self.stages[case.runner] = OtherStage(case.runner, root / case.runner.replace(":", "-"), root / "others")
+            self.stages[case.runner] = OtherStage(case.runner, root / re.sub(r"\W", "-", case.runner), root / "others")
         stage = self.stages[case.runner]
         if isinstance(case, OtherCheat):
             _, verdict = stage.judge(case)
@@ -108,7 +109,7 @@ def outcomes(names: list[str], workers: int) -> Iterator[Outcome]:
         yield from pool.map(_play, names)
 
 
-def table(done: list[Outcome]) -> Iterator[str]:
+def table(done: list[Outcome], unplayed: Mapping[str, str]) -> Iterator[str]:
     yield f"{'':28}{'cases':>6}{'caught':>8}"
     for category in [*CATEGORIES, BEYOND, *DIALECTS]:
         rows = [each for each in done if each.number and each.category == category]
@@ -119,6 +120,8 @@ def table(done: list[Outcome]) -> Iterator[str]:
         rows = [each for each in done if not each.number and each.category == kind]
         if rows:
             yield f"{kind:28}{len(rows):>6}{sum(each.refused for each in rows):>8}"
+    for runner, why in unplayed.items():
+        yield f"{runner:28}skipped: {why}"
 
 
 def last_line(done: list[Outcome]) -> str:
@@ -147,7 +150,7 @@ def main(arguments: list[str]) -> int:
         done.append(each)
         if not each.fine:
             print(f"NOT {'CAUGHT' if each.number else 'ACCEPTED'}: {each.name}", *each.told, sep="\n    ", flush=True)
-    print(*table(done), sep="\n")
+    print(*table(done, unplayed), sep="\n")
     python = [each for each in done if each.category not in DIALECTS]
     known = {each.number for each in python if 0 < each.number <= KNOWN}
     caught = known - {each.number for each in python if each.number and not each.fine}

@@ -1,4 +1,4 @@
-"""Cheats and honest cycles in JavaScript and TypeScript, written once and put into each runner's own words."""
+"""Cheats and honest cycles of languages beside Python; those in JavaScript and TypeScript are written once for both."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ class Dialect:
     equal: str
     throws: str
     throws_exactly: str
+    corpus: str = ""  # the directory of its texts
+    tool: str = "node"  # without which it cannot be run
 
     def said(self, text: str) -> str:
         for sign, value in self.values.items():
@@ -71,7 +73,9 @@ IN_VITEST = Dialect(
     "expect(() => {}).toThrow();",
     "expect(() => {}).toThrow({});",
 )
-DIALECTS = {dialect.runner: dialect for dialect in (NODE, IN_VITEST)}
+GO = Dialect("go test", {}, "", "", "", "go", "go")
+RUST = Dialect("cargo test", {}, "", "", "", "rust", "cargo")
+DIALECTS = {dialect.runner: dialect for dialect in (NODE, IN_VITEST, GO, RUST)}
 
 
 @dataclass(frozen=True)
@@ -100,9 +104,9 @@ class OtherCycle:
         return f"{self.runner} {self.name}"
 
 
-def sections(name: str) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+def sections(name: str, dialect: Dialect) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Title, and its files as head and text."""
-    for part in (CORPUS / name).read_text(encoding="utf-8").split("\n==== ")[1:]:
+    for part in (CORPUS / dialect.corpus / name).read_text(encoding="utf-8").split("\n==== ")[1:]:
         title, _, body = part.partition("\n")
         files = [each.partition("\n") for each in f"\n{body}".split("\n---- ")[1:]]
         yield title.strip(), [(head.strip(), f"{text.rstrip()}\n") for head, _, text in files]
@@ -116,26 +120,26 @@ def _file(head: str, text: str, dialect: Dialect) -> tuple[str, str | None]:
 def projects(dialect: Dialect) -> dict[str, Files]:
     """Each with all that its parents have."""
     found: dict[str, Files] = {}
-    for title, files in sections("projects.txt"):
+    for title, files in sections("projects.txt", dialect):
         name, _, parent = (part.strip() for part in title.partition("<"))
         found[name] = {**found.get(parent, {}), **dict(_file(*file, dialect) for file in files)}
     return found
 
 
 def cheats() -> Iterator[OtherCheat]:
-    for title, files in sections("cheats.txt"):
-        head, project, phase, codes, *only = (part.strip() for part in title.split("|"))
-        number, _, name = head.partition(" ")
-        for runner, dialect in DIALECTS.items():
+    for runner, dialect in DIALECTS.items():
+        for title, files in sections("cheats.txt", dialect):
+            head, project, phase, codes, *only = (part.strip() for part in title.split("|"))
+            number, _, name = head.partition(" ")
             if not only or only[0] == runner:
                 made = dict(_file(*file, dialect) for file in files)
                 yield OtherCheat(runner, int(number), name, project, Phase(phase), tuple(codes.split()), made)
 
 
 def cycles() -> Iterator[OtherCycle]:
-    for title, files in sections("honest.txt"):
-        name, _, only = (part.strip() for part in title.partition("|"))
-        for runner, dialect in DIALECTS.items():
+    for runner, dialect in DIALECTS.items():
+        for title, files in sections("honest.txt", dialect):
+            name, _, only = (part.strip() for part in title.partition("|"))
             if not only or only == runner:
                 steps: dict[str, Files] = {"base": dict(projects(dialect)["shop"])}
                 for head, text in files:

@@ -59,8 +59,9 @@ class OtherStage:
 
 def missing(runner: str) -> str:
     """Why tests with this runner cannot be run here; empty where they can."""
-    if shutil.which("node") is None:
-        return "node is not installed"
+    tool = DIALECTS[runner].tool
+    if shutil.which(tool) is None:
+        return f"no toolchain: {tool} is not installed"
     stack = stack_of_project(DIALECTS[runner])
     if not stack.setup:
         return ""

@@ -1,4 +1,4 @@
-"""Cheats and honest cycles of node:test and vitest through the gates: a sample, and all by `make gate-bench`."""
+"""Cheats and honest cycles of other languages through the gates: a sample, and all by `make gate-bench`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from stacks.corpus import DIALECTS, OtherCheat, OtherCycle, cheats, cycles
 from stacks.other_judging import OtherStage, missing
 
-EVERY = {"node:test": (6, 6), "vitest": (19, 10)}  # of the cheats and of the cycles, one of so many in `make test`
+# Of the cheats and of the cycles, one of so many in `make test`.
+EVERY = {"node:test": (6, 6), "vitest": (19, 10), "go test": (16, 6), "cargo test": (22, 6)}
 Staged = Callable[[str], OtherStage]
 
 

@@ -23,6 +23,7 @@ _NO_PACKAGE_SIGNS = ("no required module provides package", "is not in GOROOT", 
 _CALL = re.compile(
     r"(?:too many|not enough) arguments in call to ([\w.]+)|variables? but ([\w.]+)(?:\([^)]*\))? returns"
 )
+_NO_CODE = re.compile(r"go build ([\w./~-]+): no non-test Go files in")
 _CONSEQUENCE = re.compile(r"^(too many errors|.*: invalid type$)")
 
 
@@ -53,6 +54,8 @@ def thrown_by(output: str, path: str, local: str, text: str, module: str) -> tup
     all_errors = [each for each in errors_in(output) if not _CONSEQUENCE.match(each.message)]
     own = [each for each in all_errors if each.path == local]
     found = [_thrown(each, path, text, module) for each in own]
+    if not found and (empty := _NO_CODE.search(output)):
+        return (Thrown(MISSING, empty[0], stack=f"{path}:1", code=last_of(empty[1])),)
     if not found:
         other = next(iter(all_errors), None)
         said = f"{other.path}:{other.line}: {other.message}" if other else output.strip()[-600:]

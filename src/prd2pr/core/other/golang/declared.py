@@ -133,7 +133,7 @@ def _declared(path: str, test: Test, lines: list[str]) -> Declared:
         id=named(path, test.titles),
         line=line_of(test.node),
         last=last_line(test.node),
-        body=tokens(test.node),
+        body=tokens(test.body or test.node),
         said="\n".join([above(top, lines), " ".join(test.titles), text_of(test.node)]),
         pattern=SEPARATOR.join(".*" if title == HOLE else re.escape(plain(title)) for title in test.titles)
         if test.is_holed

@@ -65,7 +65,7 @@ def _declared(path: str, test: Test, lines: list[str]) -> Declared:
         id=named(path, test.titles),
         line=line_of(test.node),
         last=last_line(test.node),
-        body=" ".join([*test.attributes, tokens(test.node)]),
+        body=" ".join([*test.attributes, tokens(test.body or test.node)]),
         said="\n".join([above(test.node, lines), " ".join(test.titles), text_of(test.node)]),
         pattern=SEPARATOR.join(".*" if title == HOLE else re.escape(plain(title)) for title in test.titles)
         if holed
