@@ -143,21 +143,22 @@ def _fresh_coverage(declared: Iterable[Any], criteria: tuple[str, ...], fresh: f
 def _names(step: Step, missing: set[str]) -> tuple[str, ...]:
     """The project's modules, and the public names of those that a missing symbol points into."""
     parents = {name.rpartition(".")[0] for name in missing} | missing
-    modules = {step.language.module(path): path for path in step.source_after}
-    found = set(sorted(modules)[:2000])
-    for module, path in modules.items():
-        if module in parents:
-            found |= {each.name for each in step.language.signatures(path, step.source_after[path])}
+    modules = {path: step.language.module(path) for path in step.source_after}
+    found = set(sorted(set(modules.values()))[:2000])
+    for path, module in modules.items():
+        for parent in parents:
+            if f".{parent}".endswith(f".{module}"):  # in Rust the crate's name stands before it
+                before = parent.removesuffix(module)
+                names = step.language.signatures(path, step.source_after[path])
+                found |= {f"{before}{each.name}" for each in names}
     return tuple(sorted(found))
 
 
 def _missing(report: RunReport) -> set[str]:
     """Names of the project that do not exist yet. That they are the project's own, how they are imported has shown."""
-    return {
-        result.failure.missing
-        for result in report.results
-        if result.failure and result.failure.kind is FailureKind.MISSING_SYMBOL and "." in result.failure.missing
-    }
+    failures = [result.failure for result in report.results if result.failure]
+    lacking = [each for each in failures if each.kind is FailureKind.MISSING_SYMBOL]
+    return {each.missing for each in lacking if "." in each.missing or each.stage == "collect"}
 
 
 def _repeat(case: _Case, tests: OtherTests) -> RunReport:

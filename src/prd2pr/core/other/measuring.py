@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from prd2pr.core.other.syntax import COMMENTS, last_line, line_of, parsed, text_of, walk
+from prd2pr.core.other.syntax import last_line, leaves, line_of, parsed, text_of, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -54,10 +54,7 @@ def _branches(language: Measured, node: Node) -> int:
 
 def _code_lines(root: Node, text: str) -> list[str]:
     spoken = {
-        number
-        for node in walk(root)
-        if not node.children and node.type not in COMMENTS and text_of(node).strip()
-        for number in range(line_of(node), last_line(node) + 1)
+        number for node in leaves(root) if text_of(node).strip() for number in range(line_of(node), last_line(node) + 1)
     }
     return [line.strip() for number, line in enumerate(text.splitlines(), 1) if number in spoken]
 

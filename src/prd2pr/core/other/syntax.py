@@ -91,9 +91,21 @@ def first_error(root: Node) -> int:
     return next((line_of(node) for node in walk(root) if node.is_error or node.is_missing), line_of(root))
 
 
+def leaves(node: Node) -> Iterator[Node]:
+    """The words of the program below this node, in the order of the text; what comments are made of is none."""
+    waiting = [node]
+    while waiting:
+        here = waiting.pop()
+        if here.type in COMMENTS:
+            continue
+        if not here.children:
+            yield here
+        waiting += reversed(here.children)
+
+
 def tokens(node: Node) -> str:
     """All words of the program below this node, one blank between them: no comments, no layout."""
-    return " ".join(text_of(each) for each in walk(node) if not each.children and each.type not in COMMENTS)
+    return " ".join(map(text_of, leaves(node)))
 
 
 def above(node: Node, lines: list[str]) -> str:

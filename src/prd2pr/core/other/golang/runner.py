@@ -133,8 +133,9 @@ def _judged(packages: dict[str, _Package], ground: Ground) -> tuple[list[Ended],
     problems: list[str] = []
     for directory, package in packages.items():
         files = {name: [ground.stack.placed(path) for path in paths] for name, paths in package.names.items()}
-        for ran in package.first:
-            problems += _doubts(directory, ran, files)
+        for number, ran in enumerate(package.first):
+            later = {name for other in package.first[number + 1 :] for name in other.words.begun}
+            problems += _doubts(directory, ran, files, later)
             ended += _ended(ran, files)
         for ran in package.again:
             failed, doubts = _contradicted(directory, ran)
@@ -144,8 +145,8 @@ def _judged(packages: dict[str, _Package], ground: Ground) -> tuple[list[Ended],
     return ended, list(dict.fromkeys(problems))
 
 
-def _doubts(directory: str, ran: _Ran, files: dict[str, list[str]]) -> Iterator[str]:
-    """Why this process cannot have said the truth."""
+def _doubts(directory: str, ran: _Ran, files: dict[str, list[str]], later: set[str]) -> Iterator[str]:
+    """Why this process cannot have said the truth. `later`: tests that another process had to run."""
     place, words = f"the test binary of {directory}", ran.words
     for name, times in words.times.items():
         top = name.partition("/")[0]
@@ -153,7 +154,8 @@ def _doubts(directory: str, ran: _Ran, files: dict[str, list[str]]) -> Iterator[
             yield f"{place} said {times} times how {name} ended"
     if ran.hung:
         return
-    if ran.status == 0 and (words.failed or words.unfinished or words.word != "PASS"):
+    left = later & set(ran.names)
+    if ran.status == 0 and (words.failed or words.unfinished or left or words.word != "PASS"):
         yield f"{place} ended with status 0 before its tests did, or though some failed"
     if ran.status == 1 and words.word == "FAIL" and not words.failed:
         yield f"{place} ended with status 1 and does not say what failed"

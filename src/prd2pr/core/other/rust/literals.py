@@ -42,7 +42,7 @@ def answers_in(text: str) -> Iterator[Answer]:
     for function in functions_in(root_of(text)):
         for node in walk(function.node):
             if node.type == "match_arm":
-                patterns = [each for each in walk(part(node, "pattern") or node) if each.type in VALUES]
+                patterns = list(_alternatives(part(node, "pattern")))
                 value = part(node, "value")
                 if value is not None and value.type in VALUES:
                     yield from (Answer(_value(each), _value(value), line_of(node)) for each in patterns)
@@ -52,6 +52,15 @@ def answers_in(text: str) -> Iterator[Answer]:
                 row = children(node)
                 if len(row) == 2 and all(each.type in VALUES for each in row):
                     yield Answer(_value(row[0]), _value(row[1]), line_of(node))
+
+
+def _alternatives(pattern: Node | None) -> Iterator[Node]:
+    """Single values: `25`, `25 | 26`; a range is a rule."""
+    for each in children(pattern):
+        if each.type in VALUES:
+            yield each
+        elif each.type == "or_pattern":
+            yield from _alternatives(each)
 
 
 def _of_if(node: Node) -> Iterator[Answer]:

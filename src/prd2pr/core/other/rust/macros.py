@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from prd2pr.core.other.syntax import COMMENTS, text_of, tokens, walk
+from prd2pr.core.other.syntax import COMMENTS, leaves, text_of, tokens, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -27,7 +26,7 @@ class Argument:
 
     @property
     def leaves(self) -> tuple[Node, ...]:
-        return tuple(_leaves(self.nodes))
+        return tuple(leaf for node in self.nodes for leaf in leaves(node))
 
     @property
     def names(self) -> frozenset[str]:
@@ -41,13 +40,6 @@ class Argument:
     @property
     def is_constant(self) -> bool:
         return bool(self.literals) and not self.names
-
-
-def _leaves(nodes: tuple[Node, ...]) -> Iterator[Node]:
-    for node in nodes:
-        for each in walk(node):
-            if not each.children and each.type not in COMMENTS:
-                yield each
 
 
 def arguments_of(macro: Node) -> tuple[Argument, ...]:

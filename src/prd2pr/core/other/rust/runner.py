@@ -197,7 +197,8 @@ def _doubts(source: str, ran: _Ran) -> Iterator[str]:
         yield f"{place} said more than once how {name} ended"
     if ran.hung:
         return
-    if ran.status == 0 and (ran.failed or ran.unfinished or not ran.closed):
+    left = set(ran.names) - {each["name"] for each in ran.tests}
+    if ran.status == 0 and (ran.failed or ran.unfinished or left or not ran.closed):
         yield f"{place} ended with status 0 before its tests did, or though some failed"
     if ran.status == _FAILED and ran.closed and not ran.failed:
         yield f"{place} ended with status {_FAILED} and does not say what failed"

@@ -74,7 +74,7 @@ def _of_test(path: str, id_: str, test: Test, helpers: frozenset[str], subject: 
     if not uses_subject(test.node, subject):
         yield fact("RED410", "uses nothing of the project")
     asked = [each for each in found if each.form not in PANICS]
-    if asked and all(each.form in HOLDS and _LITTLE.match(each.asked[0].text) for each in asked if each.asked):
+    if asked and all(each.form in HOLDS and each.asked and _LITTLE.match(each.asked[0].text) for each in asked):
         yield fact("RED418", "only asks whether there is an answer")
 
 
