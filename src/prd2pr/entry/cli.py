@@ -62,7 +62,7 @@ COMMANDS: tuple[Command, ...] = (
             option(
                 "--language",
                 help="of the sample; those beside Python need their own tools",
-                choices=("python", "javascript", "typescript"),
+                choices=("python", "javascript", "typescript", "go", "rust"),
                 default="python",
             ),
         ),

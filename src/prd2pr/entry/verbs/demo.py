@@ -45,6 +45,8 @@ SAMPLES: dict[str, Sample] = {
     "python": Sample("demo", "loyalty", "A small shop, a PRD for loyalty points"),
     "javascript": Sample("demos/javascript", "slugs", "A small newspaper, a PRD for addresses of articles", "node"),
     "typescript": Sample("demos/typescript", "parking", "A car park, a PRD for its fees", "node, and npm for vitest"),
+    "go": Sample("demos/go", "fares", "A small ferry, a PRD for its fares", "go"),
+    "rust": Sample("demos/rust", "readings", "A weather station, a PRD for its readings", "cargo"),
 }
 IDENTITY = ("-c", "user.name=Demo", "-c", "user.email=demo@localhost", "-c", "commit.gpgSign=false")
 

@@ -1,0 +1,3 @@
+//! Readings of a small weather station.
+
+pub mod unit;

@@ -1,0 +1,6 @@
+use station::unit::celsius;
+
+#[test]
+fn water_boils() {
+    assert_eq!(celsius(2120), 1000);
+}
