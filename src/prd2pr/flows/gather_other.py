@@ -11,7 +11,7 @@ from prd2pr.core.bite.plan import BitePlan, ranked
 from prd2pr.core.bite.record import Bite
 from prd2pr.core.evidence import Evidence, Fact, FailureKind, LockedFile, PathKind, RunReport, Signature, StackFacts
 from prd2pr.core.other.coverage import coverage_of
-from prd2pr.core.other.language import Language, SourceContext, TestContext, TestFile, language_of
+from prd2pr.core.other.language import Declared, Language, SourceContext, TestContext, TestFile, language_of
 from prd2pr.core.other.red import OtherTests, claimed_again, other_red_tests
 from prd2pr.core.records import UNTESTED_KINDS, Phase
 from prd2pr.core.runs import bare_id, compare, expanded, moved_id, summarise
@@ -108,7 +108,7 @@ def _red(case: _Case) -> Evidence:
         uncollected=tuple(test.id for test in declared if test.id not in collected and not test.pattern),
         story_tests=tests.all,
         facts=(*_test_facts(step, touched, fresh), *claimed_again(before, after, step_failing(step, base), fresh)),
-        coverage=_fresh_coverage(declared, story.criteria, fresh) if story else None,
+        coverage=_fresh_coverage(declared or _undeclared(step, fresh), story.criteria, fresh) if story else None,
         project_names=_names(step, missing),
         flat_layout=not step.source_after or any("/" not in path for path in step.source_after),
         called=tuple(sorted({name for file in after.values() for name in file.called})),
@@ -138,6 +138,13 @@ def step_failing(step: Step, base: RunReport) -> dict[str, str]:
 
 def _fresh_coverage(declared: Iterable[Any], criteria: tuple[str, ...], fresh: frozenset[str]) -> tuple[Any, ...]:
     return coverage_of([test for test in declared if test.id in fresh], criteria)
+
+
+def _undeclared(step: Step, fresh: frozenset[str]) -> list[Declared]:
+    """Tests of a language that nobody reads: known by what the run calls them, and by what their file says."""
+    texts = step.tests_after
+    files = {test: texts.get(test.partition("::")[0], "") for test in sorted(fresh)}
+    return [Declared(test, 0, 0, "", f"{test.partition('::')[2]}\n{text}") for test, text in files.items()]
 
 
 def _names(step: Step, missing: set[str]) -> tuple[str, ...]:
