@@ -28,8 +28,13 @@ FOUND = """
 
 Language, runner, roots and package manager are read from the repository's own files, at the commit from which the
 configuration is taken: `package.json` (its test script, then a configuration of a runner, then what it depends on),
-lock files, `tsconfig.json`, `pyproject.toml` and its like. `prd2pr doctor` shows what was found. A repository may have
-several stacks, each with a root; a step belongs to the stack of its paths, and the suite of that stack is run.
+lock files, `tsconfig.json`, `pyproject.toml` and its like. `prd2pr doctor` shows what was found, with tools, set-up and
+what is not checked; `prd2pr doctor --json` has it under `stacks`. [Examples](examples/README.md) show the smallest
+project of each language.
+
+A repository may have several stacks, each with a root. A step belongs to the stack of its paths, and the suite of that
+stack is run; INTEGRATED runs the others too. A story lies in one stack: across two it is refused, in the plan (PLN115)
+and in every gate (RUN110). [How that works](examples/monorepo.md).
 
 `stacks:` in `.prd2pr.yml` sets all of it:
 
@@ -55,8 +60,16 @@ A story's tests are written to `<root>/tests/tdd/<story>/` and go to `<root>/tes
 
 What the tests need is installed once for each state of manifest and lock file, outside of the sandbox and without the
 packages' own scripts, and kept in `.git/prd2pr/cache/dependencies`; `PRD2PR_DEPENDENCIES` names another directory,
-which clones may share. Each run gets a link to it and can only read there. A story that changes a manifest is refused
-(GRN102) unless `gates.allow_manifest` is set.
+which clones may share. Two runs at once install it once; what a killed run left half done is thrown away, and what
+fails is not kept, but told with command, manifest and remedy. Each run gets links to what was made and, in the sandbox,
+can only read there. What nobody needed for 30 days is forgotten.
+
+Of Python, packages come from an environment that exists, or from `setup` in `.prd2pr.yml`: commands that make `.venv`,
+in the same way, from the manifests of the base branch. `setup` under `stacks:` is the same for any other stack.
+
+A story that changes a manifest is refused (GRN102, RFC102) unless `gates.allow_manifest` is set. Even then only
+dependencies may change: whatever else stands in `package.json`, `Cargo.toml` or `go.mod` may decide how tests run
+(GRN101, RFC101).
 
 ## How a run is believed
 
