@@ -14,6 +14,7 @@ from prd2pr.core.runs import expanded
 from prd2pr.ports import BiteRequest, RunRequest
 
 Tried = Callable[[RunRequest, Mapping[str, Edit]], RunReport]
+NOT_BUILT = "build"  # how compiled languages call it
 MOST_KNOCK_OUTS = 20
 MOST_MUTANTS = 8  # each is a run of its own
 MOST_PERTURBATIONS = 8
@@ -92,8 +93,17 @@ def _outcome(report: RunReport, tests: tuple[str, ...]) -> tuple[FaultOutcome, s
         return "timeout", "", ""
     outcomes = {test: result.outcome for test, result in report.by_id().items()}
     failing = [test for test in expanded(tests, report) if outcomes.get(test) != "passed"]
-    if failing:
+    if failing and not _is_broken(report, failing):
         return "killed", failing[0], ""
+    if failing:
+        return "not_judged", "", "with this fault it cannot be built"
     if not report.honest:
         return "not_judged", "", report.problems[0]
     return "survived", "", ""
+
+
+def _is_broken(report: RunReport, failing: list[str]) -> bool:
+    """A compiler has noticed the fault, and no test was asked. What is wrong on loading is noticed by the tests."""
+    known = report.by_id()
+    failures = [known[test].failure for test in failing if test in known]
+    return bool(failures) and all(each is not None and each.exception == NOT_BUILT for each in failures)

@@ -35,7 +35,13 @@ LAYERS: tuple[Layer, ...] = (
         _ALL,
         _EVERY,
     ),
-    Layer("exact ids", "every test is known by file and title, and none may vanish", _ALL, _EVERY),
+    Layer(
+        "exact ids",
+        "every test is known by file and title, and none may vanish",
+        _ALL,
+        _EVERY,
+        (("cargo test", "tests in documentation are not run"),),
+    ),
     Layer(
         "missing symbol as RED",
         "a planned name that does not exist yet is told apart from a broken build",
@@ -47,6 +53,7 @@ LAYERS: tuple[Layer, ...] = (
         "hidden tests that must fail and pass stand in the same file or directory as the story's tests",
         _ALL,
         _READ,
+        (("cargo test", "none stand among tests in `src/`"),),
     ),
     Layer(
         "results out of reach",

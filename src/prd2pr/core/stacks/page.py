@@ -14,8 +14,8 @@ Python has a way of its own through the gates. Every other language has one and 
 its own. What that way does not look at yet is named in every verdict (`RUN109`, and `not_checked` in `prd2pr gate
 --json`), never passed over. Languages beside Python need `pip install 'prd2pr[languages]'`.
 
-`prd2pr demo --language javascript` and `--language typescript` show the whole way on a sample repository, with a
-replayed model and the real tools.
+`prd2pr demo --language LANGUAGE` (`javascript`, `typescript`, `go`, `rust`) shows the whole way on a sample repository,
+with a replayed model and the real tools.
 
 ## What is checked where
 
@@ -28,9 +28,9 @@ FOUND = """
 
 Language, runner, roots and package manager are read from the repository's own files, at the commit from which the
 configuration is taken: `package.json` (its test script, then a configuration of a runner, then what it depends on),
-lock files, `tsconfig.json`, `pyproject.toml` and its like. `prd2pr doctor` shows what was found, with tools, set-up and
-what is not checked; `prd2pr doctor --json` has it under `stacks`. [Examples](examples/README.md) show the smallest
-project of each language.
+lock files, `tsconfig.json`, `go.mod`, `Cargo.toml`, `pyproject.toml` and its like. `prd2pr doctor` shows what was
+found, with tools, set-up and what is not checked; `prd2pr doctor --json` has it under `stacks`.
+[Examples](examples/README.md) show the smallest project of each language.
 
 A repository may have several stacks, each with a root. A step belongs to the stack of its paths, and the suite of that
 stack is run; INTEGRATED runs the others too. A story lies in one stack: across two it is refused, in the plan (PLN115)
@@ -55,6 +55,10 @@ stacks:
 ```
 
 A story's tests are written to `<root>/tests/tdd/<story>/` and go to `<root>/tests/unit/<story>/` when it is integrated.
+Go wants tests beside what they test, and Cargo looks for test programs in one directory. There the name says whose a
+test is: `points/tdd_loyalty_2_spend_test.go` becomes `points/loyalty_2_spend_test.go`, and
+`tests/tdd_loyalty_2_spend.rs` becomes `tests/loyalty_2_spend.rs`. Tests in `src/` of a Rust crate are run and locked,
+but a story's own tests do not stand there.
 
 ## Dependencies
 
@@ -71,6 +75,10 @@ A story that changes a manifest is refused (GRN102, RFC102) unless `gates.allow_
 dependencies may change: whatever else stands in `package.json`, `Cargo.toml` or `go.mod` may decide how tests run
 (GRN101, RFC101).
 
+For Go and Rust nothing is fetched yet: a project needs the standard library alone, or has what it depends on in the
+repository (`go mod vendor`, `cargo vendor`). What a run builds it builds for itself, from nothing, so that no earlier
+run can have put anything into a build cache.
+
 ## How a run is believed
 
 Results leave the runner by a pipe, each line with a secret that the project's code does not know; a file of the project
@@ -78,11 +86,21 @@ cannot forge them, and ids that are missing are seen. Every test file gets hidde
 process and its imports: four must fail, each by another assertion, and one must pass. For `junit` and `tap` there is
 neither: prd2pr sees what the command wrote, and says so.
 
+A test binary of Go or Rust prints its results, and could print anything. So it is a child of a program of ours, which
+alone has the pipe, and it is run twice: once with hidden tests that must fail, and must end with a failure; once with
+nothing but what it said to pass, and must end with success. A binary that ends early, says twice how a test ended, or
+rewrites its own output is caught in one of both. Binaries are compared with their digests before each run.
+
 ## How names are written
 
 A design names what will exist by the path of its file with dots, without its ending, and the exported name: `earn` of
-`src/points.js` is `src.points.earn`. A test that fails because such a name is missing is RED; one that fails
+`src/points.js` is `src.points.earn`. In Go it is package and name (`points.Earn`), in Rust the path with dots
+(`shop.points.earn`). A test that fails because such a name is missing is RED; one that fails
 because of a misspelt import, a package that is not installed or a syntax error is not.
+
+Go and Rust say at build time that a name is missing. The test files that cannot be built are left out, and the rest of
+the package is run without them; each of their tests fails by the compiler's own words. Every error counts: a type that
+does not fit, or a variable that is not used, is a broken build and no RED, whatever else is missing beside it.
 """
 
 
@@ -106,6 +124,8 @@ _SHOWN = (
     (Stack("javascript", "node:test"), "node:test"),
     (Stack("typescript", "vitest"), "vitest"),
     (Stack("javascript", "jest"), "jest"),
+    (Stack("go", "go test"), "go test"),
+    (Stack("rust", "cargo test"), "cargo test"),
 )
 
 

@@ -6,6 +6,7 @@ from prd2pr.core.other.golang.declared import read_tests
 from prd2pr.core.other.golang.expectations import wrong_expectations
 from prd2pr.core.other.golang.files import ENDINGS, is_test_file, module_of
 from prd2pr.core.other.golang.functions import knock_outs, measure, program_of, public_signatures
+from prd2pr.core.other.golang.manifest import manifest_facts
 from prd2pr.core.other.golang.sourcefacts import source_facts
 from prd2pr.core.other.golang.testfacts import test_facts
 from prd2pr.core.other.language import Language
@@ -23,4 +24,5 @@ LANGUAGE = Language(
     measure=measure,
     tokens=program_of,
     module=module_of,
+    manifest_facts=manifest_facts,
 )

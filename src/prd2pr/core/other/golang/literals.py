@@ -94,4 +94,6 @@ def _answered(given: Node | None, body: Node | None) -> Iterator[Answer]:
 
 
 def literals_in(text: str) -> Iterator[str]:
-    return (text_of(node) for node in walk(root_of(text)) if node.type in VALUES)
+    """Without what is imported."""
+    nodes = (node for node in walk(root_of(text)) if node.type in VALUES)
+    return (text_of(node) for node in nodes if node.parent is None or node.parent.type != "import_spec")
