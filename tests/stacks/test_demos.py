@@ -35,3 +35,19 @@ def test_the_demo_in_typescript_is_proved(
     told = capfd.readouterr().out
     assert "refused GRN308 GRN416" in told, "the programmer's table of the tests' examples is refused"
     assert "all proved: 14 of 14 steps" in told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("language", "runner", "refused"),
+    [("go", "go test", "refused GRN308 GRN416"), ("rust", "cargo test", "refused GRN401")],
+)
+def test_the_demos_in_compiled_languages_are_proved(
+    language: str, runner: str, refused: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    if why := missing(runner):
+        pytest.skip(f"NOT TESTED: {why}")
+    assert shown(language, tmp_path / "demo") == 0
+    told = capfd.readouterr().out
+    assert refused in told, "the programmer plays to the tests, and has to write it anew"
+    assert "all proved: 10 of 10 steps" in told
