@@ -12,6 +12,7 @@ from prd2pr.core.other.golang.build_errors import thrown_by
 from prd2pr.core.other.golang.canary import go_canary
 from prd2pr.core.other.golang.declared import read_tests
 from prd2pr.core.other.golang.failures import classify
+from prd2pr.core.other.golang.files import is_test_file
 from prd2pr.core.other.golang.manifest import manifest_facts
 from prd2pr.core.other.golang.output import heard
 from prd2pr.core.other.golang.runner import read
@@ -148,6 +149,12 @@ def test_every_error_of_a_build_counts() -> None:
 def test_a_missing_package_is_ours_by_its_path(said: str, kind: str, missing: str) -> None:
     (thrown,) = thrown_by(f"ext/e_test.go:5:2: {said}\n", "ext/e_test.go", "ext/e_test.go", TEST, "example.com/shop")
     assert (thrown.name, thrown.code) == (kind, missing)
+
+
+def test_samples_are_no_tests() -> None:
+    assert is_test_file("a/x_test.go")
+    assert not is_test_file("a/testdata/x_test.go")
+    assert not is_test_file("_old/x_test.go")
 
 
 def test_canaries_of_two_files_do_not_share_a_name() -> None:

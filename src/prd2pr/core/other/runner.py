@@ -24,11 +24,11 @@ class Ground:
     secret: str  # a directory that nothing in the checkout leads to
     ours: str  # a directory with the programs that prd2pr brings along
     scratch: str
-    python: str  # the interpreter that runs what prd2pr brings along
     texts: Mapping[str, str]  # test files of the stack, path → text
     whole: bool = True  # the whole suite is run, and not some files of it
     backwards: bool = False
     arguments: tuple[str, ...] = ()  # `test.args` of the configuration
+    python: str = "python3"  # the interpreter that runs what prd2pr brings along
 
     def place(self, path: str) -> str:
         return f"{self.checkout}/{path}"

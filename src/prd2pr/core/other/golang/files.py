@@ -15,7 +15,9 @@ GRAMMAR = "go"
 
 
 def is_test_file(path: str) -> bool:
-    return path.endswith("_test.go") and not path.rpartition("/")[2].startswith(("_", "."))
+    """Go itself looks into no directory of samples, and at nothing that begins with a dot or an underscore."""
+    parts = path.split("/")
+    return path.endswith("_test.go") and not any(each.startswith(("_", ".")) or each == "testdata" for each in parts)
 
 
 def root_of(text: str) -> Node:
