@@ -51,6 +51,7 @@ def test_go_runs_what_can_be_built(tmp_path: Path) -> None:
             + 'func TestTwo(t *testing.T) {\n\tif Two() != 2 {\n\t\tt.Fatal("no")\n\t}\n}\n\n'
             + "func TestPanics(t *testing.T) {\n\tvar m map[int]int\n\tm[Two()] = 1\n}\n\n"
             + "func TestAfterIt(t *testing.T) {\n\tif Two() != 3 {\n\t\tt.Error(Two())\n\t}\n}\n",
+            "a/testdata/sample_test.go": "package sample, which nobody builds\n",
             "a/red_test.go": GO_TEST + "func TestThree(t *testing.T) {\n\tif Three() != 3 {\n\t\tt.Fail()\n\t}\n}\n",
         },
     )

@@ -116,15 +116,16 @@ def _javascript(runner: str, ending: str) -> Conventions:
 
 _GO = Conventions(
     standard="Go's standard library",
-    tests="go test tests",
-    beside="No data files",
+    tests="Go tests",
+    beside="Helpers, and no data files,",
     criterion="comment",
     named="`// {id}: …` right above `func TestXxx(t *testing.T)`",
     errors="compare the error itself (`errors.Is`, `errors.As`, or its text), not only with nil",
     exact_error="A test of an error asks which one it is.",
-    refused="`t.Skip`, build tags, no `t.Error` or `t.Fatal`, conditions of constants alone, an assertion in a\n"
-    "  goroutine that nobody waits for, `recover` that lets panics pass, a `TestMain` of its own, replacing the "
-    "subject,\n  `math/rand`, the real clock, the network, sleeping, `os.Exit`",
+    refused="a name that another file of the package has already, `t.Skip`, build tags, no `t.Error` or\n"
+    "  `t.Fatal`, conditions of constants alone, an assertion in a goroutine that nobody waits for, `recover` that lets "
+    "panics\n  pass, a `TestMain` of its own, replacing the subject, `math/rand`, the real clock, the network, "
+    "sleeping, `os.Exit`",
     refused_in_short="`t.Skip`, build tag, test without `t.Error` or `t.Fatal`,\n"
     "  `TestMain`, randomness, real clock, network or sleeping",
     imports="at the top of the file, or none where the test is in the same package",
@@ -151,7 +152,7 @@ func TestEarnCountsFullTens(t *testing.T) {
 _RUST = Conventions(
     standard="Rust's standard library",
     tests="Rust integration tests",
-    beside="No data files",
+    beside="Nothing",
     criterion="doc comment",
     named="`/// {id}: …` right above `#[test]`",
     errors='compare the `Err` with the exact one (`assert_eq!(parse("x"), Err(Error::Empty))`);\n'

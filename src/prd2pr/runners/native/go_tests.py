@@ -33,7 +33,7 @@ BEGUN = re.compile(r"=== RUN   ((?:Test|Example|Fuzz)[^\s/]*)$", re.MULTILINE)
 def main() -> None:
     tell = Told()
     tell(event="module", path=_module())
-    packages = [Package(tell, each) for each in tell.order["packages"]]
+    packages = [Package(tell, each) for each in tell.order["packages"] if not _is_of_another(each["directory"])]
     binaries = Binaries()
     for each in packages:
         each.build(binaries)
@@ -136,6 +136,12 @@ def _module() -> str:
     here = Path("go.mod")
     found = re.search(r"(?m)^module\s+\"?([^\s\"]+)", here.read_text(encoding="utf-8")) if here.is_file() else None
     return found[1] if found else ""
+
+
+def _is_of_another(directory: str) -> bool:
+    """Below another `go.mod`: that module has a stack of its own."""
+    places = [Path(directory), *Path(directory).parents]
+    return any((place / "go.mod").is_file() for place in places if place != Path())
 
 
 def _functions(path: str) -> list[str]:
