@@ -123,8 +123,8 @@ _GO = Conventions(
     errors="compare the error itself (`errors.Is`, `errors.As`, or its text), not only with nil",
     exact_error="A test of an error asks which one it is.",
     refused="a name that another file of the package has already, `t.Skip`, build tags, no `t.Error` or\n"
-    "  `t.Fatal`, conditions of constants alone, an assertion in a goroutine that nobody waits for, `recover` that lets "
-    "panics\n  pass, a `TestMain` of its own, replacing the subject, `math/rand`, the real clock, the network, "
+    "  `t.Fatal`, conditions of constants alone, an assertion in a goroutine that nobody waits for, `recover` that "
+    "lets panics\n  pass, a `TestMain` of its own, replacing the subject, `math/rand`, the real clock, the network, "
     "sleeping, `os.Exit`",
     refused_in_short="`t.Skip`, build tag, test without `t.Error` or `t.Fatal`,\n"
     "  `TestMain`, randomness, real clock, network or sleeping",
