@@ -13,12 +13,15 @@ from prd2pr.core.evidence import RunReport
 from prd2pr.core.runs import expanded
 from prd2pr.ports import BiteRequest, RunRequest
 
-Tried = Callable[[RunRequest, Mapping[str, Edit]], RunReport]
+Tried = Callable[[RunRequest, Mapping[str, Edit], float | None], RunReport]
 NOT_BUILT = "build"  # how compiled languages call it
 MOST_KNOCK_OUTS = 20
 MOST_MUTANTS = 8  # each is a run of its own
 MOST_PERTURBATIONS = 8
 AT_ONCE = 2
+# A loop that a fault has made endless is not waited for as a whole suite would be.
+PATIENCE = 6  # times as long as the same tests take without it
+LEAST_SECONDS = 10.0
 
 
 class Trying:
@@ -29,11 +32,13 @@ class Trying:
         self._request = request
         paths = tuple(sorted({test.partition("::")[0] for test in request.tests}))
         self._asked = RunRequest(request.code_tree, paths=paths, restore=request.restore)
+        self._most_seconds = LEAST_SECONDS
         self.bite = Bite(problems=("trying the faults could not be followed to its end",))
 
     def do(self) -> None:
         began = time.monotonic()
-        sound = self._tried(self._asked, {})
+        sound = self._tried(self._asked, {}, None)
+        self._most_seconds = _patience(sound)
         if problems := self._unsound(sound):
             self.bite = Bite(problems=problems)
             return
@@ -59,20 +64,25 @@ class Trying:
         return (f"{failing[0]} does not pass when the story's tests are run by themselves",) if failing else ()
 
     def _knocked_out(self, fault: Fault) -> Bitten:
-        bitten = self._bitten(fault, self._tried(self._asked, {fault.path: fault.edit}), self._request.tests)
+        bitten = self._bitten(fault, self._faulty(fault), self._request.tests)
         if bitten.outcome != "survived":
             return bitten
         # Perhaps another test of the project holds it.
         whole = RunRequest(self._request.code_tree, restore=self._request.restore)
-        before = {each.id for each in self._tried(whole, {}).results if each.outcome == "passed"}
-        return self._bitten(fault, self._tried(whole, {fault.path: fault.edit}), tuple(sorted(before)))
+        sound = self._tried(whole, {}, None)
+        before = {each.id for each in sound.results if each.outcome == "passed"}
+        faulty = self._tried(whole, {fault.path: fault.edit}, _patience(sound))
+        return self._bitten(fault, faulty, tuple(sorted(before)))
 
     def _mutated(self, fault: Fault) -> Bitten:
-        return self._bitten(fault, self._tried(self._asked, {fault.path: fault.edit}), self._request.tests)
+        return self._bitten(fault, self._faulty(fault), self._request.tests)
 
     def _expected_otherwise(self, fault: Fault) -> Bitten:
         own = tuple(test for test in self._request.tests if test.partition("::")[0] == fault.path)
-        return self._bitten(fault, self._tried(self._asked, {fault.path: fault.edit}), own)
+        return self._bitten(fault, self._faulty(fault), own)
+
+    def _faulty(self, fault: Fault) -> RunReport:
+        return self._tried(self._asked, {fault.path: fault.edit}, self._most_seconds)
 
     def _bitten(self, fault: Fault, report: RunReport, tests: tuple[str, ...]) -> Bitten:
         outcome, by, why = _outcome(report, tests)
@@ -86,6 +96,10 @@ class Trying:
             by=by,
             why=why,
         )
+
+
+def _patience(sound: RunReport) -> float:
+    return max(LEAST_SECONDS, PATIENCE * sound.seconds)
 
 
 def _outcome(report: RunReport, tests: tuple[str, ...]) -> tuple[FaultOutcome, str, str]:

@@ -103,14 +103,14 @@ class OtherRunner:
     def run(self, request: RunRequest) -> RunReport:
         return self.tried(request, {})
 
-    def tried(self, request: RunRequest, edits: Edits) -> RunReport:
-        """`edits`: deliberate faults, put into the checkout after everything else."""
+    def tried(self, request: RunRequest, edits: Edits, most_seconds: float | None = None) -> RunReport:
+        """`edits`: deliberate faults, put into the checkout after everything else; with them a run may not end."""
         sandbox = self.sandbox()
         rooms = make_rooms(choose_user(sandbox.door))
         try:
             ordered = self._laid_out(request, rooms, edits)
             give_to(rooms.user, (rooms.checkout.parent, rooms.secret), sandbox.door)
-            watched = self._watched(ordered, rooms, sandbox)
+            watched = self._watched(ordered, rooms, sandbox, most_seconds or self._settings.timeout_seconds)
             return self._report(ordered, rooms, watched)
         finally:
             rooms.clear()
@@ -187,7 +187,7 @@ class OtherRunner:
 
     # --- the run ------------------------------------------------------------------------------------------------------
 
-    def _watched(self, ordered: Ordered, rooms: Rooms, sandbox: Sandbox) -> Watched:
+    def _watched(self, ordered: Ordered, rooms: Rooms, sandbox: Sandbox, most_seconds: float) -> Watched:
         python = Path(sys.executable)
         readable = (*self.tools.places, *self._dependencies.places(self.stack, rooms.checkout))
         places = Places(rooms.checkout.parent, rooms.writable, rooms.home, rooms.checkout, readable)
@@ -201,7 +201,7 @@ class OtherRunner:
         started = Started(begin)
         started.send({"nonce": rooms.nonce, "programs": [*self._programs(ordered, environment)]})
         return started.follow(
-            timeout_seconds=self._settings.timeout_seconds,
+            timeout_seconds=min(most_seconds, self._settings.timeout_seconds),
             stall_seconds=self._settings.stall_seconds,
             full=DiskUse(rooms.writable).is_too_much,
         )
