@@ -15,6 +15,7 @@ def shown(language: str, place: Path) -> int:
     return demo.main(argparse.Namespace(dir=str(place), language=language))
 
 
+@pytest.mark.slow
 def test_the_demo_in_javascript_is_proved(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     if why := missing("node:test"):
         pytest.skip(f"NOT TESTED: {why}")

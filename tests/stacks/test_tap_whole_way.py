@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from stacks.node_world import PLAN, PRD, NodeWorld, story
-from stacks.test_examples import PAGES, sections
+from stacks.test_smallest_projects import PAGES, sections
 from world import Blocks, say, submit, write
 
 SHOWN = sections(PAGES[0].with_name("any.md"))
