@@ -30,7 +30,10 @@ def alone(path: Path, stack: Stack) -> Iterator[int]:
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         _wait_for(lock, path, stack)
-        yield lock
+        try:
+            yield lock
+        finally:
+            fcntl.flock(lock, fcntl.LOCK_UN)  # also for whatever was forked meanwhile and has it still
     finally:
         os.close(lock)
 
