@@ -79,7 +79,7 @@ def test_a_canary_came_neither_first_nor_last(tmp_path: Path) -> None:
     for name in ("a", "b", "c", "d"):
         (tmp_path / f"tests/test_{name}.py").write_text(f"def test_redeeming_{name}():\n    assert True\n")
     ranks, words = set(), ""
-    for _ in range(30):
+    for _ in range(120):
         canary = place_canaries(tmp_path, PytestProject(), [("tests", True)])[0]
         files = sorted((tmp_path / "tests").glob("*.py"), key=lambda file: file.stat().st_mtime_ns)
         ranks.add(files.index(tmp_path / canary.path))
