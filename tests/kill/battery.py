@@ -15,13 +15,38 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-BRANCH = "prd2pr/loyalty"
 # The state, and the documents that tell when a story was designed and how long it took.
 TIMED = (".orch-state/", "docs/DECISIONS.md", "docs/ESTIMATES.md")
-PROGRAM = [sys.executable, "-m", "prd2pr", "demo", "--dir"]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is killed: a command that goes on from where it was, in a directory of its own."""
+
+    branch: str
+    command: Callable[[Path], Sequence[str]]
+    repository: Callable[[Path], Path]
+    started_in: Callable[[Path], Path]
+    ends_with: str  # what it prints when all is done
+    prepare: Callable[[Path], None]
+
+
+def nothing_to_prepare(_directory: Path) -> None:
+    """The demo makes its directory itself."""
+
+
+DEMO = Subject(
+    branch="prd2pr/loyalty",
+    command=lambda directory: [sys.executable, "-m", "prd2pr", "demo", "--dir", str(directory)],
+    repository=lambda directory: directory,
+    started_in=lambda directory: directory.parent,
+    ends_with="all proved",
+    prepare=nothing_to_prepare,
+)
 
 
 @dataclass(frozen=True)
@@ -36,28 +61,29 @@ def git(directory: Path, *arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=directory, check=True, capture_output=True, text=True).stdout
 
 
-def ended(directory: Path) -> Ended:
-    listing = git(directory, "ls-tree", "-r", BRANCH).splitlines()
+def ended(subject: Subject, directory: Path) -> Ended:
+    repository = subject.repository(directory)
+    listing = git(repository, "ls-tree", "-r", subject.branch).splitlines()
     code = "\n".join(line for line in listing if not line.split("\t")[1].startswith(TIMED))
-    steps = git(
-        directory, "log", "--reverse", "--format=%(trailers:key=Tdd-Step,valueonly,separator=%x2C)", f"main..{BRANCH}"
-    )
+    trailers = "--format=%(trailers:key=Tdd-Step,valueonly,separator=%x2C)"
+    steps = git(repository, "log", "--reverse", trailers, f"main..{subject.branch}")
     return Ended(code, tuple(steps.split()))
 
 
-def run_to_the_end(directory: Path) -> float:
+def run_to_the_end(subject: Subject, directory: Path) -> float:
     started = time.monotonic()
-    done = subprocess.run([*PROGRAM, str(directory)], capture_output=True, text=True, check=False)
-    if done.returncode or "all proved" not in done.stdout:
-        raise SystemExit(f"the demo in {directory} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
+    place = subject.started_in(directory)
+    done = subprocess.run(subject.command(directory), cwd=place, capture_output=True, text=True, check=False)
+    if done.returncode or subject.ends_with not in done.stdout:
+        raise SystemExit(f"the run in {directory} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
     return time.monotonic() - started
 
 
-def run_and_kill(directory: Path, after: float) -> bool:
+def run_and_kill(subject: Subject, directory: Path, after: float) -> bool:
     """Whether it was still running when it was killed."""
-    process = subprocess.Popen(
-        [*PROGRAM, str(directory)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
+    quiet, place = subprocess.DEVNULL, subject.started_in(directory)
+    command = subject.command(directory)
+    process = subprocess.Popen(command, cwd=place, stdout=quiet, stderr=quiet, start_new_session=True)
     try:
         process.wait(timeout=after)
     except subprocess.TimeoutExpired:
@@ -67,21 +93,23 @@ def run_and_kill(directory: Path, after: float) -> bool:
     return False
 
 
-def battery(kills: int, per_directory: int, seed: int) -> int:
-    """How many kills really hit a running demo."""
+def battery(subject: Subject, kills: int, per_directory: int, seed: int) -> int:
+    """How many kills really hit a running program."""
     chance = random.Random(seed)
     with tempfile.TemporaryDirectory() as scratch:
         reference = Path(scratch) / "never-killed"
-        whole = run_to_the_end(reference)
-        expected = ended(reference)
+        subject.prepare(reference)
+        whole = run_to_the_end(subject, reference)
+        expected = ended(subject, reference)
         hits = tried = 0
         while hits < kills:
             directory = Path(scratch) / f"killed-{tried}"
             longest = 1.3 * whole / per_directory
             moments = [chance.uniform(0.01, longest) for _ in range(min(per_directory, kills - hits))]
-            here = sum(run_and_kill(directory, after) for after in moments)
-            run_to_the_end(directory)
-            found = ended(directory)
+            subject.prepare(directory)
+            here = sum(run_and_kill(subject, directory, after) for after in moments)
+            run_to_the_end(subject, directory)
+            found = ended(subject, directory)
             shown = ", ".join(f"{moment:.2f}" for moment in moments)
             if found != expected:
                 raise SystemExit(f"killed after {shown} s, {directory} differs:\n{expected.steps}\n{found.steps}")
@@ -96,7 +124,7 @@ def main() -> int:
     parser.add_argument("--per-directory", type=int, default=5)
     parser.add_argument("--seed", type=int, default=7)
     options = parser.parse_args()
-    battery(options.kills, options.per_directory, options.seed)
+    battery(DEMO, options.kills, options.per_directory, options.seed)
     return 0
 
 

@@ -1,12 +1,37 @@
-"""The short form of the kill battery; `make kill-battery` kills at 50 moments."""
+"""The short form of the kill battery, on two small stories; `make kill-battery` kills the demo at 50 moments."""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
-from kill.battery import battery
+from kill.battery import Subject, battery
+from world import World
+
+
+def prepared(directory: Path) -> None:
+    directory.mkdir()
+    World(directory).start().transcript()
+
+
+def command(directory: Path) -> list[str]:
+    """The program itself, in a process of its own."""
+    order = ["run", "prds/calc.md", "--model", f"replay:{directory / 'transcript.jsonl'}"]
+    return [sys.executable, "-m", "prd2pr", *order]
+
+
+STORIES = Subject(
+    branch="prd2pr/calc",
+    command=command,
+    repository=lambda directory: directory / "repo",
+    started_in=lambda directory: directory / "repo",
+    ends_with="proved 9 of 9 steps",
+    prepare=prepared,
+)
 
 
 @pytest.mark.timeout(600)
-def test_a_killed_demo_goes_on_from_where_it_was():
-    assert battery(kills=2, per_directory=2, seed=11) >= 2
+def test_a_killed_run_goes_on_from_where_it_was():
+    assert battery(STORIES, kills=3, per_directory=3, seed=11) >= 3
