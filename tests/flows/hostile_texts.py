@@ -52,7 +52,7 @@ def growing() -> dict[str, str]:
     summed = chained("a0 = 1", lambda n: f"a{n} = a{n - 1} + a{n - 1}", 60)
     listed = chained("a0 = [1, 2]", lambda n: f"a{n} = [*a{n - 1}, *a{n - 1}]", 60)
     asked = chained("a0 = os.environ['X']", lambda n: f"a{n} = a{n - 1} + a{n - 1}", 60)
-    shared = ["b = os.environ['X']", *_layers(4, 60)]
+    shared = ["b = os.environ['X']", *_layers(4, 40)]
     helpers = "def h0(x):\n    return earn(x)\n\n\n" + many(
         lambda n: f"def h{n + 1}(x):\n    return (h{n}(x), h{n}(x))\n\n\n", 40
     )

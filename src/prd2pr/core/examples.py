@@ -11,6 +11,7 @@ import builtins
 import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import TypeGuard
 
 from prd2pr.core.testfacts_model import (
@@ -215,15 +216,16 @@ class _Reader:
     def _closed(self, node: ast.expr, names: Bound) -> ast.expr:
         """With names replaced by what they stand for, as far as that is known."""
         closed: ast.expr = _Following(self, names).visit(copy.deepcopy(node))
-        parts = sum(1 for _ in ast.walk(closed))
+        parts = sum(1 for _ in islice(ast.walk(closed), LARGEST + 1))
         self._file.take(parts)
         return closed if parts <= LARGEST else node
 
     def standing_for(self, name: str, names: Bound) -> ast.expr | None:
+        """Not a copy: what was closed once is never changed again, and may be large."""
         if name in names:
-            return copy.deepcopy(names[name])
+            return names[name]
         if name in self._file.constants:
-            return copy.deepcopy(self._file.constants[name])
+            return self._file.constants[name]
         if name in self._file.imports:
             return ast.Name(self._file.imports[name], ast.Load())
         return None

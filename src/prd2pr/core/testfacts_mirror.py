@@ -17,6 +17,7 @@ from prd2pr.core.testfacts_suite import Suite
 from prd2pr.core.testfacts_unroll import number, unrolled
 
 _DEPTH = 3  # how many names, one standing for the next, are followed
+_NAMES = 500  # that are replaced in one expression
 _UNITTEST: dict[str, type[ast.cmpop]] = {"self.assertEqual": ast.Eq, "self.assertNotEqual": ast.NotEq}
 _WHERE = (ast.Assert, ast.Assign, ast.With, ast.Return, ast.For)
 
@@ -144,7 +145,7 @@ class _Reader:
     # --- one form for what is the same ---
 
     def _plain(self, node: ast.expr) -> ast.expr:
-        result: ast.expr = _Plain(self, _DEPTH).visit(copy.deepcopy(node))
+        result: ast.expr = _Plain(self, _DEPTH, _Room(_NAMES)).visit(copy.deepcopy(node))
         return result
 
     @cached_property
@@ -193,12 +194,24 @@ def _column(rows: ast.expr, names: list[str], wanted: str) -> list[ast.expr]:
     return [x.elts[place] for x in items if isinstance(x, ast.Tuple | ast.List) and len(x.elts) > place]
 
 
+@dataclass
+class _Room:
+    """How many names may still be replaced: few texts stand for more than anybody reads."""
+
+    left: int
+
+    def take(self) -> bool:
+        self.left -= 1
+        return self.left >= 0
+
+
 class _Plain(ast.NodeTransformer):
     """Full names for the subject's, values for names, lists for comprehensions over constants."""
 
-    def __init__(self, reader: _Reader, depth: int) -> None:
+    def __init__(self, reader: _Reader, depth: int, room: _Room) -> None:
         self.reader = reader
         self.depth = depth
+        self.room = room
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         return self._named(node)
@@ -209,8 +222,8 @@ class _Plain(ast.NodeTransformer):
     def _named(self, node: ast.Name | ast.Attribute) -> ast.expr:
         name, scope = dotted(node), self.reader.scope
         value = self.reader.known.get(name)
-        if value is not None and self.depth and isinstance(node, ast.Name):
-            result: ast.expr = _Plain(self.reader, self.depth - 1).visit(copy.deepcopy(value))
+        if value is not None and self.depth and isinstance(node, ast.Name) and self.room.take():
+            result: ast.expr = _Plain(self.reader, self.depth - 1, self.room).visit(copy.deepcopy(value))
             return result
         local = name.partition(".")[0] in scope.bound
         return ast.Name(name if local else resolve(name, scope.imports), ast.Load())
