@@ -145,7 +145,6 @@ HIDDEN = [
     "//tdd next",
     "/tdd/next",
     "/tddnext",
-    "/tdd-next",
     "/lgtm",
     "/usr/bin/env",
     "/stateless services",
@@ -343,3 +342,17 @@ def test_one_comment_brings_few_answers_and_the_last_says_that_the_rest_was_not_
     assert len(heard) == 5
     assert isinstance(last, BadArguments) and "from here on nothing was read" in last.problem
     assert len(parse_comment("\n\n".join(["/tdd next"] * 10))) == 10
+
+
+@pytest.mark.parametrize("line", ["/tdd-next", "/tdd_next", "/TDD-Next calc-1", "/tdd-nxt"])
+def test_words_that_are_joined_are_asked_back_about(line):
+    (asked,) = parse_comment(f"Well.\n\n{line}")
+    assert isinstance(asked, UnknownCommand) and asked.did_you_mean == "/tdd next"
+    assert not parse_comment("/tdd-kata is a repository of mine") and not parse_comment("see docs/tdd-next")
+
+
+def test_a_storys_id_may_stand_in_the_backticks_in_which_we_write_it():
+    (one,) = parse_comment("/tdd next `calc-1`")
+    (several,) = parse_comment("/approve `calc-1`, calc-2")
+    assert isinstance(one, Command) and one.stories == ("calc-1",)
+    assert isinstance(several, Command) and several.stories == ("calc-1", "calc-2")

@@ -96,3 +96,28 @@ def test_what_is_finished_is_proved_again_when_its_base_or_head_moved_and_not_be
     world.tick()
     acted = world.act()
     assert acted.summary and "1 commit on the branch has no proof" in world.status_comment().body
+
+
+def test_where_it_was_merged_and_the_branch_deleted_commands_of_before_are_not_answered_again(planned):
+    (tracking,) = [row for row in planned.repo.issues.values() if row.sub_issues]
+    planned.comment(tracking.number, "/tdd pause calc-1")
+    planned.settle()
+    planned.merge(planned.pull().number)
+    planned.delete_branch(planned.branch, by="ada")
+    planned.pending.clear()
+    before = len(planned.answers())
+    planned.comment(tracking.number, "/tdd overview")
+    assert planned.act().outputs["outcome"] != "error"
+    (answer,) = planned.answers()[before:]
+    assert "no PRD belongs to" not in answer.body and "was not carried out" not in answer.body
+
+
+def test_our_own_issues_are_no_prds(planned):
+    (tracking,) = [row for row in planned.repo.issues.values() if row.sub_issues]
+    branches = planned.bare.heads()
+    planned.label(tracking.number, "prd2pr")
+    acted = planned.act()
+    assert planned.bare.heads() == branches and "prd2pr wrote this issue itself" in acted.output
+    planned.tick()
+    planned.act()
+    assert planned.bare.heads() == branches

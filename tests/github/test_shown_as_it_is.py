@@ -53,3 +53,33 @@ def test_the_issue_of_a_story_that_was_removed_is_closed(planned):
     planned.comment(planned.pull().number, "/backlog remove calc-2")
     planned.settle()
     assert states() == {"calc-1": "open", "calc-2": "closed"}
+
+
+def test_what_people_write_around_the_description_stays(started):
+    pull = started.pull()
+    with started.fake.lock:
+        pull.body = f"Look at sums.py first.\n\n{pull.body}\n\nPart of #77.\n"
+    started.comment(pull.number, "/tdd next")
+    started.settle()
+    text = started.pull().body
+    assert text.startswith("Look at sums.py first.") and text.endswith("Part of #77.")
+    assert text.count("Check it yourself") == 1 and "2 of 2 added tests" not in text
+    assert "/tdd next" in text.partition("**Next:**")[2], "ours is written anew"
+
+
+def test_the_issue_of_a_story_that_is_begun_again_is_opened_again(started):
+    def issue():
+        return next(row for row in started.repo.issues.values() if row.title.startswith("calc-1"))
+
+    number = started.pull().number
+    started.comment(number, "/tdd run calc-1")
+    started.settle()
+    assert issue().state == "closed"
+    started.comment(number, "/tdd start calc-1")
+    started.settle()
+    assert issue().state == "open", "we closed it"
+    with started.fake.lock:
+        issue().state, issue().closed_by = "closed", "ada"
+    started.comment(number, "/tdd next calc-1")
+    started.settle()
+    assert issue().state == "closed", "a person closed it"

@@ -98,6 +98,7 @@ Parsed = Command | UnknownCommand | BadArguments
 _WORDS = "|".join(FIRST_WORDS).replace("_", "[_-]")
 _OURS = re.compile(rf"/(?:{_WORDS})(?![\w/-])", re.IGNORECASE | re.ASCII)
 _ANY = re.compile(r"^[ \t]*/([a-z][a-z_-]{3,24})(?![\w/-])", re.IGNORECASE | re.ASCII | re.MULTILINE)
+_JOINED = re.compile(rf"/({_WORDS})[_-]([a-z][a-z_-]{{1,24}})(?![\w/-])", re.IGNORECASE | re.ASCII)
 _STORY = re.compile(r"[a-z0-9][a-z0-9-]{0,60}-[0-9]{1,6}", re.IGNORECASE)
 _CODE = re.compile(r"[a-z]{2,5}[0-9]{2,4}", re.IGNORECASE)
 _CIRCUIT = re.compile(r"[a-z0-9][\w:./@+-]{0,119}", re.IGNORECASE | re.ASCII)
@@ -106,7 +107,8 @@ _CLOSES = {'"': '"”', "“": "”“\"", "„": "“”\"", "«": "»", "'": "
 
 
 def parse_comment(body: str) -> tuple[Parsed, ...]:
-    if not _OURS.search(body) and not any(_nearly(word) for word in _ANY.findall(body[:LONGEST_COMMENT])):
+    begun = _OURS.search(body) or _JOINED.search(body)
+    if not begun and not any(_nearly(word) for word in _ANY.findall(body[:LONGEST_COMMENT])):
         return ()  # most comments: no Markdown is read for them
     found: list[Parsed] = []
     for line in text_lines(body):
@@ -124,13 +126,20 @@ def parse_comment(body: str) -> tuple[Parsed, ...]:
 def parse_line(line: str) -> Parsed | None:
     """One line of plain text; None where it begins neither with one of our words nor nearly so."""
     if not _OURS.match(line):
-        return _near(line)
+        return _joined(line) or _near(line)
     words = line.split(maxsplit=2)
     names = [_folded(word) for word in words[:2]]
     for name, rest in ((" ".join(names), _after(line, 2)), (names[0], _after(line, 1))):
         if name in _BY_FOLDED:
             return _read(_BY_FOLDED[name], rest, line)
     return _unknown(words)
+
+
+def _joined(line: str) -> UnknownCommand | None:
+    """`/tdd-next`: nothing is done on a guess, but it is asked back about."""
+    found = _JOINED.match(line)
+    unknown = _unknown([f"/{found[1]}", found[2]]) if found else None
+    return replace(unknown, written=found[0]) if found and unknown and unknown.did_you_mean else None
 
 
 def _near(line: str) -> UnknownCommand | None:
@@ -216,10 +225,16 @@ def _word(rest: str) -> str:
     return rest.split(maxsplit=1)[0][:60] if rest.strip() else ""
 
 
+def _story(word: str) -> str:
+    """Its id, also in the backticks in which we write it; empty where the word is none."""
+    bare = word[1:-1] if len(word) > 2 and word[0] == word[-1] == "`" else word
+    return bare.lower() if _STORY.fullmatch(bare) else ""
+
+
 def _take_story(slot: Slot, rest: str, command: Command) -> _Taken:
     word = _word(rest)
-    if _STORY.fullmatch(word):
-        return replace(command, stories=(word.lower(),)), rest[len(word) :]
+    if story := _story(word):
+        return replace(command, stories=(story,)), rest[len(word) :]
     if slot.required:
         return _Problem(f"`{word}` is not a story's id" if word else "a story's id is missing, as in `auth-2`")
     return command, rest
@@ -228,9 +243,9 @@ def _take_story(slot: Slot, rest: str, command: Command) -> _Taken:
 def _take_stories(_: Slot, rest: str, command: Command) -> _Taken:
     words = rest.replace(",", " ").split()
     for word in words:
-        if not _STORY.fullmatch(word):
-            return _Problem(f"`{word[:60]}` is not a story's id")
-    return replace(command, stories=tuple(dict.fromkeys(word.lower() for word in words))), ""
+        if not _story(word):
+            return _Problem(f"`{word[:60].strip('`')}` is not a story's id")
+    return replace(command, stories=tuple(dict.fromkeys(map(_story, words)))), ""
 
 
 def _take_number(_: Slot, rest: str, command: Command) -> _Taken:

@@ -43,6 +43,7 @@ class Issue:
     url: str = ""
     id: int = 0  # sub-issues are named by this, not by their number
     is_pull: bool = False
+    closed_by: Actor | None = None
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,10 @@ def _kept_apart(text: str) -> str:
     return f"{before}{neutral(text)}{after}"
 
 
+class NoRoom(ValueError):
+    """Not even the shortest form fits."""
+
+
 Render = Callable[[Sequence[str], int], str]
 
 
@@ -113,5 +117,5 @@ def fit(render: Render, order: Sequence[str], rows: int, limit: int = BODY_LIMIT
             too_many = middle
     text = render(order, fits)
     if len(text) > limit:
-        raise ValueError(f"the shortest pull request body has {len(text)} characters, more than {limit}")
+        raise NoRoom(f"the shortest pull request body has {len(text)} characters, more than {limit}")
     return text

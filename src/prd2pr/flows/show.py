@@ -18,8 +18,10 @@ from prd2pr.config import Config
 from prd2pr.core.decide import Rest
 from prd2pr.core.hub import Comment, Issue, Pull, same_text
 from prd2pr.core.picture_parts import SETTLED_TONES, PullPicture
+from prd2pr.core.pr_text import BODY_LIMIT, NoRoom
 from prd2pr.core.records import Phase, Prd
 from prd2pr.core.said.answers import Failed
+from prd2pr.core.said.description import described, taken
 from prd2pr.core.said.markers import (
     checked_in,
     checked_marker,
@@ -255,19 +257,30 @@ def show_pull(showing: Showing) -> Pull | None:
     """Opened as a draft. One that somebody closed stays closed; a title that somebody changed stays changed."""
     hub, picture = showing.hub, showing.picture
     there = hub.pull_of(showing.seen.session.branch, picture.base)
-    text = body(picture, commit_url=showing.seen.commit_url, closes=showing.issue)
     done = is_done(showing)
     if there is None or (there.merged and is_of_another_round(showing, there)):
+        text = description(showing, "")
         return hub.open_pull(pull_title(picture), text, picture.head, picture.base, draft=not done)
     if there.open:
         title = pull_title(picture)
         if there.title != title and there.title in titles_given(showing):
             there = replace(there, title=title)
             hub.edit_pull(there, title=title)
+        text = description(showing, there.body)
         if not same_text(there.body, text):
             hub.edit_pull(there, body=text)
         show_readiness(showing, there, done=done)
     return there
+
+
+def description(showing: Showing, there: str) -> str:
+    """Ours, between what people wrote. Where they left us too little room, theirs stays as it is."""
+    room = BODY_LIMIT - taken(there)
+    try:
+        ours = body(showing.picture, commit_url=showing.seen.commit_url, closes=showing.issue, limit=room)
+    except NoRoom:
+        return there
+    return described(there, ours)
 
 
 def is_of_another_round(showing: Showing, merged: Pull) -> bool:

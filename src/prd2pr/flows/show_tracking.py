@@ -125,7 +125,14 @@ def show_stories(showing: Showing, parent: Issue, pull: int) -> dict[str, Issue]
         # Closed when settled. One that a person closed earlier stays closed: the board says how it really is.
         if issue.open and story_id in settled:
             showing.hub.edit_issue(issue.number, closed=True)
+        elif not issue.open and story_id not in settled and closed_by_us(showing, issue):
+            showing.hub.edit_issue(issue.number, closed=False)
     return issues
+
+
+def closed_by_us(showing: Showing, issue: Issue) -> bool:
+    """Begun again, then: nobody but us said that nothing was left to do."""
+    return issue.closed_by is not None and issue.closed_by in showing.hub.ours()
 
 
 def written_anew(

@@ -240,6 +240,8 @@ def labelled(host: Host, event: Labelled) -> Iterator[About]:
         return
     issue = host.hub.issue(event.number)
     reason = f"#{event.number} is not there any more" if issue is None else why_not_wanted(host, issue)
+    if issue is not None and prd_told_by(host, issue):
+        reason = "prd2pr wrote this issue itself, to show how far a PRD is"
     if reason or issue is None:
         yield NoPrd(f"#{event.number}", reason)
         return
@@ -272,16 +274,21 @@ def commented(host: Host, event: Commented) -> About:
         found = list(on_branch(host, pull.head)) if pull is not None and not pull.from_fork else []
         return found[0] if found else Nobodys(event.number)
     issue = host.hub.issue(event.number)
-    ours = issue.body if issue is not None and issue.author in host.hub.ours() else ""
-    prd_id = prd_of_marker(ours)
-    if STORY_MARK.match(ours):
-        return StoryIssue(event.number, prd_id)
-    prd_id = prd_id or issue_prd_id(event.number)
-    if host.remote.head(host.branch_of(prd_id)) is not None:
-        return subject_under_way(prd_id)
-    if issue is not None and not why_not_wanted(host, issue) and is_trusted(host, issue):
+    told = prd_told_by(host, issue) if issue is not None else ""
+    if told and issue is not None and STORY_MARK.match(issue.body):
+        return StoryIssue(event.number, told)
+    prd_id = told or issue_prd_id(event.number)
+    branch = host.branch_of(prd_id)
+    if host.remote.head(branch) is not None or host.hub.pull_of(branch) is not None:
+        return subject_under_way(prd_id)  # also where it was merged or closed, and the branch deleted since
+    if not told and issue is not None and not why_not_wanted(host, issue) and is_trusted(host, issue):
         return issue_subject(host, issue)  # the run that the label started was lost
     return Nobodys(event.number)
+
+
+def prd_told_by(host: Host, issue: Issue) -> str:
+    """The PRD whose tracking issue, or story's issue, this is; empty: we did not write it."""
+    return prd_of_marker(issue.body) if issue.author in host.hub.ours() else ""
 
 
 # --- what is under way ------------------------------------------------------------------------------------------------
@@ -310,8 +317,10 @@ def forgotten(host: Host) -> Iterator[About]:
             there[host.branch_of(about.id)] = ""
             yield about
     for issue in host.hub.issues_labelled(host.config.labels.trigger):
-        fresh = host.branch_of(issue_prd_id(issue.number)) not in there
-        if issue.open and not issue.is_pull and fresh and is_trusted(host, issue):
+        branch = host.branch_of(issue_prd_id(issue.number))
+        wanted = issue.open and not issue.is_pull and not prd_told_by(host, issue) and is_trusted(host, issue)
+        # One that was merged or closed, and its branch deleted since, is begun again by a new label, not by us.
+        if wanted and branch not in there and host.hub.pull_of(branch) is None:
             yield issue_subject(host, issue)
 
 

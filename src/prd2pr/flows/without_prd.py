@@ -27,8 +27,15 @@ def answer_without_prd(host: Host, number: int, event: Commented | None) -> Endi
     while (taken := inbox.next(Status())) is not None:
         if taken.ordered.command.name == "epic" and not issue.is_pull:
             return begun(host, inbox, as_meant(host, issue, event, taken), taken)
-        ending = answered(host, inbox, issue, taken)
+        if is_said_now(event, taken):
+            ending = answered(host, inbox, issue, taken)
     return Ending("refused", inbox.refused) if inbox.refused and not ending.failed else ending
+
+
+def is_said_now(event: Commented | None, taken: Taken) -> bool:
+    """Earlier commands had their runs, when a PRD may have belonged to this. Nobody waits for an answer any more."""
+    said = taken.ordered.comment
+    return event is None or said is None or said.comment == event.comment.id
 
 
 def as_meant(host: Host, issue: Issue, event: Commented | None, taken: Taken) -> Issue | None:

@@ -10,6 +10,8 @@ import re
 PREFIX = "prd2pr:"
 ISSUE_MARK = re.compile(r"<!-- prd2pr:(?:tracking|story):([A-Za-z0-9._-]+)(?:/[^\s>]+)? -->")
 STORY_MARK = re.compile(r"<!-- prd2pr:story:([^\s>]+)/([^\s/>]+) -->")
+DESCRIPTION_BEGINS = "<!-- prd2pr:description: the bot writes from here; what you write above it stays -->"
+DESCRIPTION_ENDS = "<!-- prd2pr:description: to here; what you write below it stays -->"
 
 
 def status_marker(prd: str) -> str:

@@ -50,6 +50,7 @@ def issue(found: Json) -> Issue:
         url=str(found.get("html_url") or ""),
         id=int(found["id"]),
         is_pull=found.get("pull_request") is not None,
+        closed_by=actor(found["closed_by"]) if found.get("closed_by") else None,
     )
 
 
