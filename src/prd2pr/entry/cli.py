@@ -261,6 +261,20 @@ COMMANDS: tuple[Command, ...] = (
         ),
         "prd2pr replay -e issue_comment -p event.json --dry-run",
     ),
+    Command(
+        "serve",
+        "the App's server: takes GitHub's deliveries in, has the work done, shows it; needs prd2pr[server]",
+        "serve:main",
+        "0 when asked to stop, or 1",
+        (
+            option("--config", help="settings as YAML; the environment and these options come first", metavar="FILE"),
+            option("--host", help="the address to listen on (default: 127.0.0.1)", metavar="ADDRESS"),
+            option("--port", help="the port to listen on (default: 8080)", metavar="N", type=int),
+            option("--database", help="sqlite:///FILE or postgresql://…", metavar="URL"),
+            option("--workers", help="who does the work: actions or local", choices=("actions", "local")),
+        ),
+        "prd2pr serve --port 8080",
+    ),
 )
 
 

@@ -16,6 +16,7 @@ from prd2pr.core.machines import machines_page
 from prd2pr.core.profiles import STAFF
 from prd2pr.core.stacks.page import languages_page
 from prd2pr.entry.cli import COMMANDS, Command
+from prd2pr.server.settings import reference_rows as server_rows
 
 MADE = "<!-- Made from the code by `python -m prd2pr.entry.reference`. Edits here are lost. -->\n\n"
 
@@ -28,6 +29,7 @@ def pages() -> dict[str, str]:
         "docs/roles.md": MADE + roles_page(),
         "docs/reference/commands.md": MADE + commands_page(),
         "docs/reference/config.md": MADE + config_page(),
+        "docs/reference/server.md": MADE + server_page(),
         "docs/reference/findings.md": MADE + findings_page(),
         **{f"docs/findings/{code}.md": MADE + page for code, page in finding_pages().items()},
         "docs/reference/errors.md": MADE + errors_page(),
@@ -93,6 +95,20 @@ def config_page() -> str:
     return intro + "".join(
         f"| `{key}` | {cell(kind)} | {cell(default)} | {cell(text)} |\n"
         for key, kind, default, text in reference_rows()
+    )
+
+
+def server_page() -> str:
+    intro = (
+        "# Settings of the server\n\nOf `prd2pr serve`: from the file that `--config` names, from the environment, "
+        "from options; what comes later counts.\n"
+        "Each variable also exists with `_FILE` behind it, which names a file that holds the value. Secrets come from "
+        "the environment or such a file alone.\n\n"
+        "| key | variable | default | meaning |\n|---|---|---|---|\n"
+    )
+    return intro + "".join(
+        f"| `{key}` | `{variable}` | {cell(default)} | {cell(text)} |\n"
+        for key, variable, default, text in server_rows()
     )
 
 

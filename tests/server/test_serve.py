@@ -1,0 +1,29 @@
+"""`prd2pr serve` as a process."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import httpx
+
+
+def test_it_serves_and_stops_without_a_fault_when_asked_to(tmp_path):
+    command = [sys.executable, "-m", "prd2pr", "serve", "--port", "0", "--database", f"sqlite:///{tmp_path}/s.db"]
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ)
+    try:
+        assert server.stderr is not None
+        address = next(found[0] for line in server.stderr if (found := re.search(r"http://[\d.:]+", line)))
+        assert httpx.get(f"{address}/nothing-here").status_code == 404
+    finally:
+        server.send_signal(signal.SIGTERM)
+    assert server.wait(20) == 0
+
+
+def test_without_its_libraries_it_says_how_to_install_them(tmp_path):
+    code = "import sys; sys.modules['fastapi'] = None; from prd2pr.entry.main import main; sys.exit(main(['serve']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 1 and "pip install 'prd2pr[server]'" in done.stderr
