@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from octokit_examples import examples
+from prd2pr.core import relevance as door
 from prd2pr.core.commands import parse_comment
 from prd2pr.core.events import (
     READERS,
@@ -26,7 +27,6 @@ from prd2pr.core.events import (
     read_event,
 )
 from prd2pr.core.hub import Actor, Comment
-from prd2pr.entry import door
 
 KINDS = (Pushed, Commented, Labelled, Dispatched, Scheduled, PullClosed, PullReopened, Installed, Ignored)
 ANA = {"login": "ana", "id": 7, "type": "User"}

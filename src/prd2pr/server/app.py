@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import threading
 from collections.abc import AsyncIterator
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fastapi import FastAPI
@@ -32,6 +33,10 @@ class Parts:
 
     settings: ServerSettings
     database: Database
+    news: threading.Event = field(default_factory=threading.Event)  # set when there may be something new to do
+
+    def wake(self) -> None:
+        self.news.set()
 
 
 def create_app(parts: Parts, added: tuple[str, ...] = ADDED) -> FastAPI:

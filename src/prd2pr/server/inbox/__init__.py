@@ -1,0 +1,1 @@
+"""Deliveries: checked, stored durably, and only then acknowledged."""

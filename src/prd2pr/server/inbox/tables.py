@@ -1,0 +1,41 @@
+"""The tables of the inbox."""
+
+from __future__ import annotations
+
+from prd2pr.server.database import Migration
+
+MIGRATIONS = (
+    Migration(
+        1,
+        "deliveries",
+        (
+            # state: waiting for its turn, taken by a claim, done, ignored (nothing follows), dead (given up)
+            """CREATE TABLE deliveries (
+                 id {serial},
+                 guid TEXT NOT NULL UNIQUE,
+                 event TEXT NOT NULL,
+                 lane TEXT NOT NULL,
+                 number BIGINT NOT NULL DEFAULT 0,
+                 seen TEXT NOT NULL DEFAULT '',
+                 received_at {real} NOT NULL,
+                 body {bytes},
+                 state TEXT NOT NULL,
+                 reason TEXT NOT NULL DEFAULT '',
+                 attempts INTEGER NOT NULL DEFAULT 0,
+                 not_before {real} NOT NULL DEFAULT 0,
+                 claim TEXT NOT NULL DEFAULT '',
+                 settled_at {real}
+               )""",
+            "CREATE INDEX deliveries_waiting ON deliveries (lane, not_before) WHERE state = 'waiting'",
+            "CREATE INDEX deliveries_taken ON deliveries (claim) WHERE state = 'taken'",
+            "CREATE INDEX deliveries_dead ON deliveries (received_at) WHERE state = 'dead'",
+            "CREATE INDEX deliveries_settled ON deliveries (settled_at) WHERE settled_at IS NOT NULL",
+        ),
+    ),
+    Migration(
+        2,
+        "stirred",
+        # Repositories whose branches may have moved since the projection looked. It deletes what it has read.
+        ("CREATE TABLE stirred (lane TEXT PRIMARY KEY, at {real} NOT NULL)",),
+    ),
+)

@@ -1,0 +1,96 @@
+"""`POST /webhook`: 401 unless it is signed, 202 once it is on the disk, and nothing in between is believed.
+
+It is plain ASGI: every delivery goes through here, and most of them are nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from contextlib import AbstractContextManager
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from prd2pr.server.app import Parts
+from prd2pr.server.inbox.signature import is_signed
+from prd2pr.server.inbox.writer import GroupWriter
+from prd2pr.server.settings import ServerSettings
+
+PATH = "/webhook"
+GUID = re.compile(rb"[A-Za-z0-9._-]{1,100}")
+EVENT = re.compile(rb"[a-z_]{1,64}")
+
+
+def add_to(app: FastAPI, parts: Parts) -> AbstractContextManager[Any]:
+    writer = GroupWriter(parts.database, after=parts.wake)
+    app.router.routes.append(Route(PATH, Webhook(parts.settings, writer), methods=["POST"]))
+    return writer
+
+
+class Refused(Exception):
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status, self.why = status, why
+
+
+class Webhook:
+    def __init__(self, settings: ServerSettings, writer: GroupWriter) -> None:
+        secrets = (settings.webhook_secret, settings.webhook_secret_previous)
+        self.secrets = [each.get_secret_value().encode() for each in secrets if each.get_secret_value()]
+        self.most, self.seconds = settings.max_body_bytes, settings.body_timeout_seconds
+        self.writer = writer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self.take(dict(scope["headers"]), receive)
+        except Refused as refused:
+            await answer(send, refused.status, refused.why)
+        else:
+            await answer(send, 202, "stored")
+
+    async def take(self, headers: dict[bytes, bytes], receive: Receive) -> None:
+        signature = headers.get(b"x-hub-signature-256", b"")
+        if not signature or not self.secrets:
+            raise Refused(401, "the delivery is not signed")
+        body = await self.body(headers, receive)
+        if not is_signed(body, signature, self.secrets):
+            raise Refused(401, "the signature is not that of this App's secret")
+        guid, event = headers.get(b"x-github-delivery", b""), headers.get(b"x-github-event", b"")
+        if not GUID.fullmatch(guid) or not EVENT.fullmatch(event):
+            raise Refused(400, "X-GitHub-Delivery or X-GitHub-Event is missing")
+        if not await self.writer.put(guid.decode(), event.decode(), body):
+            raise Refused(503, "the delivery cannot be stored now")
+
+    async def body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or int(length) > self.most:
+            raise Refused(413, "the delivery is too large")
+        pieces: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(self.seconds):
+                more = True
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise Refused(400, "the delivery was cut off")
+                    pieces.append(message.get("body", b""))
+                    size += len(pieces[-1])
+                    if size > self.most:
+                        raise Refused(413, "the delivery is too large")
+                    more = message.get("more_body", False)
+        except TimeoutError:
+            raise Refused(408, "the delivery took too long") from None
+        return b"".join(pieces)
+
+
+async def answer(send: Send, status: int, said: str) -> None:
+    body = said.encode() + b"\n"
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    if status in (408, 413):  # whatever still comes is not read
+        headers.append((b"connection", b"close"))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,126 @@
+"""One thread writes what all requests bring: those that come while a transaction is being written share the next one.
+
+So the disk is waited for once for many deliveries, and each request is answered only when its own is on it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from prd2pr.core.intake import take_in
+from prd2pr.server.database import Database
+from prd2pr.server.inbox.store import Delivery, store
+
+MOST_TOGETHER = 500
+MOST_BYTES_TOGETHER = 32 * 1024 * 1024
+# Beyond this GitHub is told to come again later, rather than kept waiting.
+MOST_WAITING_BYTES = 256 * 1024 * 1024
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Arrived:
+    guid: str
+    event: str
+    body: bytes
+    loop: asyncio.AbstractEventLoop
+    stored: asyncio.Future[bool]
+
+
+class GroupWriter:
+    """A context: writes while it is open, and has written everything when it is left."""
+
+    def __init__(self, database: Database, after: Callable[[], None] = lambda: None) -> None:
+        self.database = database
+        self.after = after  # called when something new was stored
+        self.waiting_bytes = 0
+        self._arrived: queue.SimpleQueue[Arrived | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._write_all, name="inbox-writer", daemon=True)
+
+    def __enter__(self) -> GroupWriter:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._arrived.put(None)
+        self._thread.join()
+
+    async def put(self, guid: str, event: str, body: bytes) -> bool:
+        """True once the delivery is durable; False where it could not be stored."""
+        if self.waiting_bytes + len(body) > MOST_WAITING_BYTES:
+            return False
+        loop = asyncio.get_running_loop()
+        arrived = Arrived(guid, event, body, loop, loop.create_future())
+        self.waiting_bytes += len(body)
+        try:
+            self._arrived.put(arrived)
+            return await arrived.stored
+        finally:
+            self.waiting_bytes -= len(body)
+
+    def _write_all(self) -> None:
+        going_on = True
+        while going_on:
+            batch, going_on = self._next()
+            if batch:
+                self._write(batch)
+
+    def _next(self) -> tuple[list[Arrived], bool]:
+        """Waits for one, then takes all that are there."""
+        first = self._arrived.get()
+        if first is None:
+            return [], False
+        batch, size = [first], len(first.body)
+        while len(batch) < MOST_TOGETHER and size < MOST_BYTES_TOGETHER:
+            try:
+                more = self._arrived.get_nowait()
+            except queue.Empty:
+                break
+            if more is None:
+                return batch, False
+            batch.append(more)
+            size += len(more.body)
+        return batch, True
+
+    def _write(self, batch: Sequence[Arrived]) -> None:
+        now = time.time()
+        try:
+            store(
+                self.database,
+                [Delivery(each.guid, each.event, each.body, now, take_in(each.event, each.body)) for each in batch],
+            )
+        except SQLAlchemyError as error:
+            log.error("%d deliveries could not be stored: %s", len(batch), getattr(error, "orig", error))  # noqa: TRY400
+            answer(batch, stored=False)
+        else:
+            answer(batch, stored=True)
+            self.after()
+
+
+def answer(batch: Sequence[Arrived], *, stored: bool) -> None:
+    """Each loop is woken once for all of its requests."""
+    loops = {id(each.loop): each.loop for each in batch}
+    for name, loop in loops.items():
+        waiting = [each.stored for each in batch if id(each.loop) == name]
+        try:
+            loop.call_soon_threadsafe(resolve, waiting, stored)
+        except RuntimeError:  # it was closed meanwhile, and nobody waits any more
+            log.info("%d requests ended before they could be answered", len(waiting))
+
+
+def resolve(waiting: Sequence[asyncio.Future[bool]], stored: bool) -> None:
+    for each in waiting:
+        if not each.done():
+            each.set_result(stored)

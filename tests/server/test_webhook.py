@@ -1,0 +1,199 @@
+"""The webhook over real HTTP: who is believed, what is stored, and what is answered."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+
+import httpx
+import pytest
+from sqlalchemy import text
+
+from prd2pr.server.database import Database, open_database
+from server.serving import SECRET, commented, deliver, headers_of, serving, signed
+
+ORDER = commented("octo/calc", 5, "/tdd next")
+BODY = json.dumps(ORDER).encode()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    place = tmp_path_factory.mktemp("webhook")
+    settings = {"webhook_secret_previous": "the old one", "max_body_bytes": 4096, "body_timeout_seconds": 0.5}
+    with serving(f"sqlite:///{place}/s.db", **settings) as server:
+        server.database = open_database(f"sqlite:///{place}/s.db")
+        yield server
+        server.database.close()
+
+
+@pytest.fixture
+def client():
+    with httpx.Client(timeout=10) as http:
+        yield http
+
+
+def rows(database: Database, guid: str) -> list[tuple[object, ...]]:
+    asked = text("SELECT event, lane, number, state, reason, body FROM deliveries WHERE guid = :guid")
+    with database.reading() as connection:
+        return [tuple(row) for row in connection.execute(asked, {"guid": guid})]
+
+
+def test_what_is_acknowledged_is_stored(served, client):
+    answer = deliver(client, served.url, "w-1", "issue_comment", ORDER)
+    assert (answer.status_code, answer.text) == (202, "stored\n")
+    event, lane, number, state, reason, body = rows(served.database, "w-1")[0]
+    assert (event, lane, number, reason) == ("issue_comment", "octo/calc", 5, "")
+    assert state in ("waiting", "taken") and body == BODY
+
+
+def test_the_secret_before_is_good_while_it_is_being_changed(served, client):
+    assert deliver(client, served.url, "w-2", "issue_comment", ORDER, secret="the old one").status_code == 202
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        None,
+        "",
+        "sha256=",
+        signed(BODY, "another"),
+        signed(BODY + b" "),
+        signed(BODY).upper(),
+        signed(BODY)[7:],
+        "sha1=00",
+    ],
+)
+def test_what_is_not_signed_is_refused_and_leaves_nothing(served, client, signature):
+    headers = headers_of(BODY, "w-refused", "issue_comment") | {"X-Hub-Signature-256": signature or ""}
+    if signature is None:
+        del headers["X-Hub-Signature-256"]
+    assert client.post(f"{served.url}/webhook", content=BODY, headers=headers).status_code == 401
+    assert rows(served.database, "w-refused") == []
+
+
+def test_what_is_not_signed_is_not_even_parsed(served, client):
+    answer = client.post(f"{served.url}/webhook", content=b"{not json", headers={"X-Hub-Signature-256": "sha256=0"})
+    assert answer.status_code == 401
+
+
+@pytest.mark.parametrize("name", ["X-GitHub-Delivery", "X-GitHub-Event"])
+@pytest.mark.parametrize("value", [None, "a b", "x" * 101])
+def test_a_delivery_says_which_and_what_it_is(served, client, name, value):
+    headers = headers_of(BODY, "w-named", "issue_comment")
+    headers.pop(name)
+    if value is not None:
+        headers[name] = value
+    assert client.post(f"{served.url}/webhook", content=BODY, headers=headers).status_code == 400
+
+
+def test_too_large_a_body_is_refused_before_it_is_read_and_while_it_is(served, client):
+    large = b"x" * 5000
+    assert (
+        client.post(f"{served.url}/webhook", content=large, headers=headers_of(large, "w-l", "push")).status_code == 413
+    )
+    chunked = client.post(
+        f"{served.url}/webhook", content=iter([large[:3000], large[:3000]]), headers=headers_of(large, "w-l", "push")
+    )
+    assert chunked.status_code == 413
+
+
+def test_a_slow_body_is_not_waited_for(served):
+    host, port = served.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as raw:
+        head = headers_of(BODY, "w-slow", "issue_comment") | {"Host": host, "Content-Length": str(len(BODY))}
+        lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
+        raw.sendall(f"POST /webhook HTTP/1.1\r\n{lines}\r\n".encode() + BODY[:10])
+        assert raw.recv(100).startswith(b"HTTP/1.1 408")
+    assert rows(served.database, "w-slow") == []
+
+
+def test_only_post_is_taken(served, client):
+    assert client.get(f"{served.url}/webhook").status_code == 405
+
+
+@pytest.mark.parametrize(
+    ("event", "payload", "reason"),
+    [
+        ("issue_comment", commented("octo/calc", 5, "thanks"), "the comment holds no command"),
+        ("star", {"repository": {"full_name": "octo/calc"}}, "the event star starts nothing"),
+        ("issue_comment", [], "the payload is not a JSON object"),
+        (
+            "issue_comment",
+            {**ORDER, "repository": {"full_name": "../.."}},
+            "the payload names no repository",
+        ),
+    ],
+)
+def test_what_starts_nothing_is_settled_at_once_with_a_reason(served, client, event, payload, reason):
+    guid = f"w-ignored-{hash(reason)}"
+    assert deliver(client, served.url, guid, event, payload).status_code == 202
+    found = rows(served.database, guid)[0]
+    assert found[3] == "ignored" and reason in found[4] and found[5] is None
+
+
+def test_a_body_that_is_no_json_is_stored_as_that(served, client):
+    answer = client.post(f"{served.url}/webhook", content=b"\xff", headers=headers_of(b"\xff", "w-j", "push"))
+    assert answer.status_code == 202 and rows(served.database, "w-j")[0][3:5] == ("ignored", "the body is not JSON")
+
+
+def test_a_repeat_is_stored_once(served, client):
+    for _ in range(3):
+        assert deliver(client, served.url, "w-again", "issue_comment", ORDER).status_code == 202
+    assert len(rows(served.database, "w-again")) == 1
+
+
+def test_a_repeat_of_what_was_given_up_is_tried_again(served, client):
+    with served.database.writing() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO deliveries (guid, event, lane, received_at, state, reason, settled_at)"
+                " VALUES ('w-dead', 'issue_comment', 'octo/calc', 1, 'dead', 'the workflow is missing', 2)"
+            )
+        )
+    assert deliver(client, served.url, "w-dead", "issue_comment", ORDER).status_code == 202
+    assert rows(served.database, "w-dead")[0][3] in ("waiting", "taken")
+
+
+def test_a_repeat_of_what_was_processed_changes_nothing(served, client):
+    with served.database.writing() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO deliveries (guid, event, lane, received_at, state, settled_at)"
+                " VALUES ('w-done', 'issue_comment', 'octo/calc', 1, 'done', 2)"
+            )
+        )
+    assert deliver(client, served.url, "w-done", "issue_comment", ORDER).status_code == 202
+    assert rows(served.database, "w-done")[0][3] == "done"
+
+
+def test_a_push_stirs_its_repository_also_one_of_a_bot(served, client):
+    user = {"login": "prd2pr[bot]", "id": 9, "type": "Bot"}
+    push = {"ref": "refs/heads/prd2pr/x", "before": "0", "after": "1", "sender": user, "commits": []}
+    deliver(client, served.url, "w-push", "push", {**push, "repository": {"full_name": "octo/stirred"}})
+    with served.database.reading() as connection:
+        assert "octo/stirred" in set(connection.execute(text("SELECT lane FROM stirred")).scalars())
+
+
+def test_without_a_secret_nothing_is_taken(tmp_path, client):
+    with serving(f"sqlite:///{tmp_path}/s.db", webhook_secret="") as server:
+        assert deliver(client, server.url, "w-1", "issue_comment", ORDER, secret="").status_code == 401
+
+
+def test_many_at_once_share_transactions_and_are_answered_in_time(served):
+    import threading
+
+    answers, began = [], time.monotonic()
+
+    def send(name: int) -> None:
+        with httpx.Client(timeout=20) as http:
+            for at in range(20):
+                answers.append(deliver(http, served.url, f"w-many-{name}-{at}", "issue_comment", ORDER).status_code)
+
+    threads = [threading.Thread(target=send, args=(name,)) for name in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert answers == [202] * 160 and time.monotonic() - began < 10
+    assert SECRET not in served.log.read_text()
