@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from octokit_examples import examples
-from prd2pr.core import relevance as door
+from prd2pr.core import doorstep as door
 from prd2pr.core.commands import parse_comment
 from prd2pr.core.events import (
     READERS,

@@ -12,8 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from prd2pr.core.doorstep import irrelevant
 from prd2pr.core.events import Commented, Event, Ignored, Installed, Labelled, read_event
-from prd2pr.core.relevance import irrelevant
 
 REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}/(?!\.{1,2}$)[A-Za-z0-9_.-]{1,100}")
 INSTALLATION_LANE = "installation:"  # a colon is in no repository's name

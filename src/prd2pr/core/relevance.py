@@ -1,88 +1,88 @@
-"""Which events are none of prd2pr's business, by their payload alone: most of those in any repository.
-
-They must cost next to nothing, so this module needs nothing but the standard library. It errs on the side of letting an
-event through. The Action's gate and the server's inbox both ask here.
-"""
+"""Which files of a repository a story is about: those it names, and those that its own files import. Pure."""
 
 from __future__ import annotations
 
-from typing import Any
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-COMMAND_WORDS = ("/tdd", "/epic", "/approve", "/sprint", "/suggest_fix", "/skip_task", "/request_changes", "/feedback",
-                 "/backlog", "/state", "/project")  # fmt: skip
-PARTS = ("added", "modified", "removed")
-PRD_ENDINGS = (".md", ".markdown", ".yml", ".yaml", ".json")
+from prd2pr.core.records import Design, Story
+from prd2pr.core.run_words import joined
+from prd2pr.core.signatures import module_name
+from prd2pr.core.testfacts_model import absolute_module, is_test_module, parse
 
-
-def irrelevant(name: str, event: dict[str, Any]) -> str:
-    """Why the event can be ignored; empty when it may matter."""
-    return REASONS[name](event) if name in REASONS else f"the event {name} starts nothing"
-
-
-def push(event: dict[str, Any]) -> str:
-    commits = event.get("commits")
-    if not isinstance(commits, list) or len(commits) >= 20:  # GitHub lists no more than 20 with their files
-        return ""
-    if not commits:  # a branch was made or deleted
-        return ""
-    lists = [commit.get(part) if isinstance(commit, dict) else None for commit in commits for part in PARTS]
-    if not all(isinstance(each, list) for each in lists):  # Actions leaves the files out
-        return ""
-    paths = [path for each in lists for path in each or ()]
-    return "" if any(str(path).endswith(PRD_ENDINGS) for path in paths) else "no PRD was pushed"
+DESIGNS_LIMIT = 1_500
+_DEFINED = re.compile(r"^(?:class|(?:async )?def) +([^\W_]\w*)", re.MULTILINE)  # parsing thousands of files takes long
 
 
-def comment(event: dict[str, Any]) -> str:
-    if event.get("action") != "created":
-        return "only new comments count, not edited or deleted ones"
-    said = event.get("comment")
-    body = said.get("body") if isinstance(said, dict) else None
-    lines = [line.lstrip() for line in (body if isinstance(body, str) else "").lower().replace("-", "_").splitlines()]
-    if any(line.startswith(COMMAND_WORDS) for line in lines):
-        return ""
-    slashed = [line for line in lines if line.startswith("/")]
-    return "" if slashed and is_ours(event) and any(map(nearly, slashed)) else "the comment holds no command"
+def spoken_of(files: Mapping[str, str], text: str) -> tuple[str, ...]:
+    """Source files whose module, classes or functions the text names, the most named first."""
+    words = frozenset(re.findall(r"\w+", text))
+    named = {path: _named_in(path, source, text, words) for path, source in files.items() if _is_source(path)}
+    return tuple(sorted((path for path in named if named[path]), key=lambda path: (-named[path], path)))
 
 
-def nearly(line: str) -> bool:
-    """`/aprove`: answered with what was meant, but not everywhere, since other bots have their commands too."""
-    from prd2pr.core.near_words import near_word
-
-    word = line[1:].split(maxsplit=1)[0] if line[1:].strip() else ""
-    return bool(near_word(word.rstrip(".,;:!?"), (known[1:] for known in COMMAND_WORDS)))
-
-
-def is_ours(event: dict[str, Any]) -> bool:
-    """A pull request or an issue that we wrote, or that carries one of our labels, names us."""
-    there = event.get("issue")
-    issue = there if isinstance(there, dict) else {}
-    labels = issue.get("labels")
-    names = [each.get("name") for each in labels if isinstance(each, dict)] if isinstance(labels, list) else []
-    return any("prd2pr" in str(text).lower() for text in (issue.get("body"), *names))
+def imported_by(files: Mapping[str, str], paths: Iterable[str]) -> tuple[str, ...]:
+    """The project's own modules that these files import directly, in the order of their first import."""
+    by_module = {module_name(path): path for path in files if path.endswith(".py")}
+    wanted = (name for path in paths if path in files for name in _imports(path, files[path]))
+    return tuple(dict.fromkeys(by_module[name] for name in wanted if name in by_module))
 
 
-def issue(event: dict[str, Any]) -> str:
-    return "" if event.get("action") == "labeled" else "no label was added"
+def tests_of(files: Mapping[str, str], paths: Iterable[str]) -> tuple[str, ...]:
+    """Tests that import these source files directly."""
+    modules = {module_name(path) for path in paths if path.endswith(".py")}
+    ends = tuple(module.rpartition(".")[2] for module in modules)
+    near = (path for path, source in files.items() if is_test_module(path) and any(end in source for end in ends))
+    return tuple(sorted(path for path in near if not modules.isdisjoint(_imports(path, files[path]))))
 
 
-def pull(event: dict[str, Any]) -> str:
-    if event.get("action") in ("closed", "reopened", "labeled"):
-        return ""
-    return "the pull request was neither closed, opened again nor given a label"
+def story_text(story: Story) -> str:
+    criteria = (text for criterion in story.criteria for text in (criterion.text, criterion.example))
+    return "\n".join([story.title, story.description, story.module, story.interface, *criteria])
 
 
-def matters(_: dict[str, Any]) -> str:
-    return ""
+def design_text(design: Design) -> str:
+    return "\n".join([design.summary, *(symbol.declared for symbol in design.symbols), *design.decisions])
 
 
-REASONS = {
-    "push": push,
-    "issue_comment": comment,
-    "issues": issue,
-    "pull_request": pull,
-    "workflow_dispatch": matters,
-    "repository_dispatch": matters,
-    "schedule": matters,
-    "installation": matters,
-    "installation_repositories": matters,
-}
+def _is_source(path: str) -> bool:
+    for_tests = path.startswith(("tests/", "test/")) or path.rpartition("/")[2] == "conftest.py" or is_test_module(path)
+    return path.endswith(".py") and not for_tests
+
+
+def _named_in(path: str, source: str, text: str, words: frozenset[str]) -> int:
+    """How many of its names stand in the text."""
+    module = module_name(path)
+    names = {name for name in _DEFINED.findall(source) if name in words and _is_meant(name, text)}
+    return len(names) + int("." in module and module in text)
+
+
+def _is_meant(name: str, text: str) -> bool:
+    """`earn` may be a mere word; `earn(`, `check_out` and `Cart` are names."""
+    return "_" in name or not name.islower() or f"{name}(" in text
+
+
+def _imports(path: str, source: str) -> Iterator[str]:
+    tree = parse(source)
+    module = module_name(path)
+    package = module if path.endswith("__init__.py") else module.rpartition(".")[0]
+    for node in ast.walk(tree) if tree else ():
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = absolute_module(node, package)
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+            yield base
+
+
+def designs_in_brief(stories: Sequence[tuple[Story, Design]], limit: int = DESIGNS_LIMIT) -> str:
+    """What was decided and made in the stories that this one builds on, the nearest first."""
+    return "\n".join(joined((line for story, design in stories for line in _brief(story, design)), limit))
+
+
+def _brief(story: Story, design: Design) -> Iterator[str]:
+    yield f"{story.id}: {story.title}"
+    yield from (f"  decided: {decision}" for decision in design.decisions)
+    if design.symbols:
+        yield f"  made: {', '.join(symbol.name for symbol in design.symbols)}"

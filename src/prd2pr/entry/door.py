@@ -1,6 +1,6 @@
 """Tells, with nothing but the standard library, that an Actions event is none of prd2pr's business.
 
-It imports neither the configuration nor the event models; the rules are those of `core/relevance.py`.
+It imports neither the configuration nor the event models; the rules are those of `core/doorstep.py`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 
-from prd2pr.core.relevance import irrelevant
+from prd2pr.core.doorstep import irrelevant
 
 
 def ignored() -> str:
