@@ -10,6 +10,7 @@ import httpx
 import pytest
 from sqlalchemy import text
 
+from prd2pr.core.intake import take_in
 from prd2pr.server.database import Database, open_database
 from server.serving import SECRET, commented, deliver, headers_of, serving, signed
 
@@ -167,12 +168,11 @@ def test_a_repeat_of_what_was_processed_changes_nothing(served, client):
     assert rows(served.database, "w-done")[0][3] == "done"
 
 
-def test_a_push_stirs_its_repository_also_one_of_a_bot(served, client):
+def test_a_push_stirs_its_repository_also_one_of_a_bot():
     user = {"login": "prd2pr[bot]", "id": 9, "type": "Bot"}
     push = {"ref": "refs/heads/prd2pr/x", "before": "0", "after": "1", "sender": user, "commits": []}
-    deliver(client, served.url, "w-push", "push", {**push, "repository": {"full_name": "octo/stirred"}})
-    with served.database.reading() as connection:
-        assert "octo/stirred" in set(connection.execute(text("SELECT lane FROM stirred")).scalars())
+    taken = take_in("push", json.dumps({**push, "repository": {"full_name": "octo/calc"}}).encode())
+    assert (taken.lane, taken.stirs, taken.ignored) == ("octo/calc", True, "prd2pr[bot] is a bot")
 
 
 def test_without_a_secret_nothing_is_taken(tmp_path, client):

@@ -35,9 +35,6 @@ class Parts:
     database: Database
     news: threading.Event = field(default_factory=threading.Event)  # set when there may be something new to do
 
-    def wake(self) -> None:
-        self.news.set()
-
 
 def create_app(parts: Parts, added: tuple[str, ...] = ADDED) -> FastAPI:
     beside: list[AbstractContextManager[Any]] = []

@@ -46,7 +46,7 @@ ROUTES = (
     *on_git.ROUTES, *on_repo.ROUTES, *on_graphql.ROUTES, *on_runs.ROUTES,
 )  # fmt: skip
 WINDOW = 3600.0
-NUMBERS = ("number", "comment_id", "reaction_id", "check_run_id", "installation_id")
+NUMBERS = ("number", "comment_id", "reaction_id", "check_run_id", "installation_id", "run_id", "delivery_id")
 
 
 def answer(fake: FakeGitHub, request: Request) -> Answer:

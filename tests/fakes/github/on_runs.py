@@ -3,6 +3,10 @@ are under way."""
 
 from __future__ import annotations
 
+import re
+
+import yaml
+
 from fakes.github import ACTIONS_BOT, shapes
 from fakes.github.asking import PAGING, Ask, Route, found
 from fakes.github.on_actions import FOLDER
@@ -32,7 +36,7 @@ def _run(ask: Ask, row: Dispatch) -> Json:
     status = "in_progress" if row.run in ask.repo.at_work else "queued"
     names = ("jobs", "logs", "cancel", "rerun", "artifacts")
     return {
-        "id": row.run, "node_id": f"WR_{row.run}", "name": row.workflow, "display_title": row.workflow,
+        "id": row.run, "node_id": f"WR_{row.run}", "name": row.workflow, "display_title": _title(ask, row),
         "head_branch": row.ref, "head_sha": head.sha, "path": FOLDER + row.workflow, "run_number": row.run,
         "run_attempt": 1, "event": "workflow_dispatch", "status": status, "conclusion": None, "workflow_id": 1,
         "url": f"{at}/runs/{row.run}", "html_url": f"{shapes.html(ask.fake, ask.repo)}/actions/runs/{row.run}",
@@ -49,7 +53,27 @@ def _run(ask: Ask, row: Dispatch) -> Json:
     }  # fmt: skip
 
 
+RUN_NAME = re.compile(r"\$\{\{ inputs\.(\w+) \}\}")
+
+
+def _title(ask: Ask, row: Dispatch) -> str:
+    """`run-name`, of which only whole inputs are understood; without it, the workflow's name."""
+    raw = ask.bare.file(ask.repo.default_branch, FOLDER + row.workflow) or b""
+    named = str((yaml.safe_load(raw) or {}).get("run-name") or "")
+    if "${{" in RUN_NAME.sub("", named):
+        raise Violation(422, f"the fake does not understand the run-name {named}")
+    return RUN_NAME.sub(lambda found: row.inputs.get(found[1], ""), named).strip() or row.workflow
+
+
+def get_run(ask: Ask) -> Answer:
+    row = next((each for each in ask.repo.dispatches if each.run == ask.number("run_id")), None)
+    if row is None:
+        raise not_found()
+    return found(_run(ask, row))
+
+
 ROUTES = (
+    Route("GET", f"{R}/actions/runs/{{run_id}}", get_run, "actions:read"),
     Route(
         "GET", f"{R}/actions/workflows/{{workflow_id}}/runs", list_runs, "actions:read",
         query=frozenset({"event", "branch", "status", "created"}) | PAGING,

@@ -3,37 +3,86 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import signal
+import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from prd2pr.errors import SetupProblem
+from prd2pr.errors import SetupProblem, UsageProblem
 from prd2pr.server.settings import ServerSettings, read_settings
 
 if TYPE_CHECKING:
     import uvicorn
     from fastapi import FastAPI
 
+LIBRARIES = ("dbos", "fastapi", "sqlalchemy", "uvicorn")
 INSTALL = "pip install 'prd2pr[server]'"
 GRACE_SECONDS = 20
 
 
 def main(options: argparse.Namespace) -> int:
     file = Path(options.config) if options.config else None
-    return serve(read_settings(vars(options), os.environ, file))
+    settings = read_settings(vars(options), os.environ, file)
+    need_libraries()
+    if options.dead:
+        return tell_dead(settings)
+    if options.replay_dead is not None:
+        return replay_dead(settings, options.replay_dead)
+    return serve(settings)
+
+
+def need_libraries() -> None:
+    """Looked for, not loaded: dbos takes longer than all others, and nobody who delivers waits for it."""
+    missing = [name for name in LIBRARIES if not is_installed(name)]
+    if missing:
+        raise SetupProblem(
+            f"the server's libraries are not installed ({missing[0]} is missing)", where="prd2pr serve", remedy=INSTALL
+        )
+
+
+def is_installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ValueError:  # somebody has forbidden it
+        return False
+
+
+def tell_dead(settings: ServerSettings) -> int:
+    from prd2pr.core.wording import plain
+    from prd2pr.server.database import open_database
+    from prd2pr.server.work.claims import dead_letters
+
+    with closing(open_database(settings.database)) as database:
+        letters = dead_letters(database)
+    for each in letters:
+        sys.stdout.write(f"{each.guid}  {each.event}  {each.lane}  {each.attempts} tries: {plain(each.reason)}\n")
+    sys.stdout.write(f"{len(letters)} given up.{' Try them again: prd2pr serve --replay-dead' if letters else ''}\n")
+    return 0
+
+
+def replay_dead(settings: ServerSettings, wanted: str) -> int:
+    from prd2pr.server.database import open_database
+    from prd2pr.server.work.claims import replay
+
+    with closing(open_database(settings.database)) as database:
+        replayed = replay(database, [wanted] if wanted else [])
+    if wanted and not replayed:
+        raise UsageProblem(
+            f"no delivery {wanted} was given up", where="--replay-dead", remedy="prd2pr serve --dead lists them"
+        )
+    sys.stdout.write(f"{len(replayed)} will be tried again by the server that runs, or by the next one.\n")
+    return 0
 
 
 def serve(settings: ServerSettings) -> int:
-    try:
-        import uvicorn
+    import uvicorn
 
-        from prd2pr.server.app import Parts, create_app
-        from prd2pr.server.database import open_database
-    except ImportError as error:
-        raise SetupProblem(
-            f"the server's libraries are not installed ({error.name} is missing)", where="prd2pr serve", remedy=INSTALL
-        ) from None
+    from prd2pr.server.app import Parts, create_app
+    from prd2pr.server.database import open_database
+
     database = open_database(settings.database)
     try:
         run(uvicorn.Server(uvicorn_config(create_app(Parts(settings, database)), settings)))

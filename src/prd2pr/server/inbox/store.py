@@ -26,10 +26,10 @@ STORE = """
 INSERT INTO deliveries (guid, event, lane, number, seen, received_at, body, state, reason, settled_at)
 VALUES ({marks})
 ON CONFLICT (guid) DO UPDATE
-SET state = 'waiting', body = excluded.body, attempts = 0, not_before = 0, claim = '', reason = '', settled_at = NULL
+SET state = 'waiting', body = excluded.body, forgiven = deliveries.attempts, not_before = 0, claim = '', reason = '',
+    settled_at = NULL
 WHERE deliveries.state = 'dead'
 """
-STIR = "INSERT INTO stirred (lane, at) VALUES ({marks}) ON CONFLICT (lane) DO UPDATE SET at = excluded.at"
 
 
 def store(database: Database, deliveries: Sequence[Delivery]) -> None:
@@ -41,10 +41,9 @@ def store(database: Database, deliveries: Sequence[Delivery]) -> None:
 def store_in(connection: Connection, deliveries: Sequence[Delivery]) -> None:
     # In the order of their ids: two replicas that store the same ones never wait for each other in a circle.
     rows = [_row(each) for each in sorted(deliveries, key=lambda each: each.guid)]
-    _many(connection, STORE, rows)
-    stirred = {each.intake.lane: each.received_at for each in deliveries if each.intake.stirs}
-    if stirred:
-        _many(connection, STIR, sorted(stirred.items()))
+    # By the driver itself: this is the way that every delivery waits for.
+    mark = "?" if connection.dialect.name == "sqlite" else "%s"
+    connection.exec_driver_sql(STORE.format(marks=", ".join([mark] * len(rows[0]))), rows)
 
 
 def _row(delivery: Delivery) -> tuple[object, ...]:
@@ -62,12 +61,6 @@ def _row(delivery: Delivery) -> tuple[object, ...]:
         intake.ignored,
         delivery.received_at if settled else None,
     )
-
-
-def _many(connection: Connection, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
-    """By the driver itself: this is the way that every delivery waits for."""
-    mark = "?" if connection.dialect.name == "sqlite" else "%s"
-    connection.exec_driver_sql(statement.format(marks=", ".join([mark] * len(rows[0]))), list(rows))
 
 
 def counts(connection: Connection) -> dict[str, int]:

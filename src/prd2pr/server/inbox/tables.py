@@ -22,6 +22,7 @@ MIGRATIONS = (
                  state TEXT NOT NULL,
                  reason TEXT NOT NULL DEFAULT '',
                  attempts INTEGER NOT NULL DEFAULT 0,
+                 forgiven INTEGER NOT NULL DEFAULT 0,
                  not_before {real} NOT NULL DEFAULT 0,
                  claim TEXT NOT NULL DEFAULT '',
                  settled_at {real}
@@ -31,11 +32,5 @@ MIGRATIONS = (
             "CREATE INDEX deliveries_dead ON deliveries (received_at) WHERE state = 'dead'",
             "CREATE INDEX deliveries_settled ON deliveries (settled_at) WHERE settled_at IS NOT NULL",
         ),
-    ),
-    Migration(
-        2,
-        "stirred",
-        # Repositories whose branches may have moved since the projection looked. It deletes what it has read.
-        ("CREATE TABLE stirred (lane TEXT PRIMARY KEY, at {real} NOT NULL)",),
     ),
 )

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 from fastapi import FastAPI
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
+from prd2pr.core.intake import Intake
 from prd2pr.server.app import Parts
 from prd2pr.server.inbox.signature import is_signed
 from prd2pr.server.inbox.writer import GroupWriter
@@ -25,9 +28,18 @@ EVENT = re.compile(rb"[a-z_]{1,64}")
 
 
 def add_to(app: FastAPI, parts: Parts) -> AbstractContextManager[Any]:
-    writer = GroupWriter(parts.database, after=parts.wake)
+    writer = GroupWriter(parts.database, after=partial(tell, app, parts))
     app.router.routes.append(Route(PATH, Webhook(parts.settings, writer), methods=["POST"]))
     return writer
+
+
+def tell(app: FastAPI, parts: Parts, stored: Sequence[Intake]) -> None:
+    """Whoever does the work is woken, and whoever shows the branches is told whose may have moved."""
+    if any(not each.ignored for each in stored):
+        parts.news.set()
+    refreshing = getattr(app.state, "refreshing", None)
+    for lane in {each.lane for each in stored if each.stirs} if refreshing is not None else ():
+        refreshing.ask(lane)
 
 
 class Refused(Exception):

@@ -16,7 +16,7 @@ from types import TracebackType
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from prd2pr.core.intake import take_in
+from prd2pr.core.intake import Intake, take_in
 from prd2pr.server.database import Database
 from prd2pr.server.inbox.store import Delivery, store
 
@@ -40,9 +40,9 @@ class Arrived:
 class GroupWriter:
     """A context: writes while it is open, and has written everything when it is left."""
 
-    def __init__(self, database: Database, after: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, database: Database, after: Callable[[Sequence[Intake]], None] = lambda _: None) -> None:
         self.database = database
-        self.after = after  # called when something new was stored
+        self.after = after  # hears of what was stored
         self.waiting_bytes = 0
         self._arrived: queue.SimpleQueue[Arrived | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write_all, name="inbox-writer", daemon=True)
@@ -96,17 +96,15 @@ class GroupWriter:
 
     def _write(self, batch: Sequence[Arrived]) -> None:
         now = time.time()
+        deliveries = [Delivery(each.guid, each.event, each.body, now, take_in(each.event, each.body)) for each in batch]
         try:
-            store(
-                self.database,
-                [Delivery(each.guid, each.event, each.body, now, take_in(each.event, each.body)) for each in batch],
-            )
+            store(self.database, deliveries)
         except SQLAlchemyError as error:
             log.error("%d deliveries could not be stored: %s", len(batch), getattr(error, "orig", error))  # noqa: TRY400
             answer(batch, stored=False)
         else:
             answer(batch, stored=True)
-            self.after()
+            self.after([each.intake for each in deliveries])
 
 
 def answer(batch: Sequence[Arrived], *, stored: bool) -> None:

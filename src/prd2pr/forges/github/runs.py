@@ -1,0 +1,40 @@
+"""Runs of a workflow that are started from outside, each found again by a mark in its title."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from prd2pr.forges.github.exchange import Answer
+from prd2pr.forges.github.wire import Wire, good, posting
+
+LOOKED_AT = 100
+# What GitHub says of an input that the workflow's file does not know, since an older prd2pr wrote it.
+UNKNOWN_INPUTS = "unexpected inputs"
+
+
+def start_run(wire: Wire, workflow: str, ref: str, inputs: Mapping[str, str], mark: str) -> int | None:
+    """The run's id; 0 where GitHub accepted it without saying which; None where the workflow's file does not know one
+    of the inputs. Where the answer is lost, the run is looked for by its mark."""
+    call = posting(
+        wire.at("actions", "workflows", workflow, "dispatches"),
+        {"ref": ref, "inputs": dict(inputs), "return_run_details": True},
+    )
+    done = wire.attempt(call, lambda: find_run(wire, workflow, mark))
+    if not isinstance(done, Answer):
+        return done
+    if done.status == 422 and UNKNOWN_INPUTS in done.message.lower():
+        return None
+    body = good(call, done).body
+    return int(body["workflow_run_id"]) if isinstance(body, dict) else 0
+
+
+def find_run(wire: Wire, workflow: str, mark: str) -> int | None:
+    """The newest run whose title holds the mark."""
+    found = wire.find(wire.at("actions", "workflows", workflow, "runs"), event="workflow_dispatch", per_page=LOOKED_AT)
+    runs: list[dict[str, Any]] = found["workflow_runs"] if found else []
+    return next((int(each["id"]) for each in runs if mark in str(each.get("display_title") or "")), None)
+
+
+def is_run(wire: Wire, run: int) -> bool:
+    return wire.find(wire.at("actions", "runs", run)) is not None

@@ -1,0 +1,106 @@
+"""The work while the server runs: claims are opened, held and taken over, beside what is being served.
+
+Nothing here delays an acknowledgement: dbos is loaded by this thread, after the server has begun to listen.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+import threading
+from contextlib import AbstractContextManager, ExitStack
+from typing import Any
+
+from fastapi import FastAPI
+from sqlalchemy.exc import SQLAlchemyError
+
+from prd2pr.errors import Prd2prError
+from prd2pr.server.app import Parts
+from prd2pr.server.work import claims
+from prd2pr.server.work.sole import only_replica
+
+log = logging.getLogger(__name__)
+LOOK_SECONDS = 1.0
+
+
+def add_to(app: FastAPI, parts: Parts) -> AbstractContextManager[Any]:
+    del app
+    return Working(parts)
+
+
+class Working:
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self.replica = f"{socket.gethostname()[:40]}-{os.getpid()}-{secrets.token_hex(4)}"
+        self._stopping = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._work, name="work", daemon=True),
+            threading.Thread(target=self._give_signs, name="work-signs", daemon=True),
+        ]
+        self._sole = ExitStack()
+
+    def __enter__(self) -> Working:
+        self._sole.enter_context(only_replica(self.parts.settings.database))
+        for each in self._threads:
+            each.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self.parts.news.set()
+        for each in self._threads:
+            each.join(timeout=15)
+        claims.let_go(self.parts.database, self.replica)
+        self._sole.close()
+
+    # --- the threads --------------------------------------------------------------------------------------------------
+
+    def _give_signs(self) -> None:
+        lease = self.parts.settings.lease_seconds
+        while not self._stopping.is_set():
+            try:
+                claims.give_signs(self.parts.database, self.replica, lease)
+            except SQLAlchemyError as error:
+                log.warning("no sign could be given: %s", getattr(error, "orig", error))
+            self._stopping.wait(lease / 3)
+
+    def _work(self) -> None:
+        from prd2pr.server.work.carrying import carrying  # dbos, which takes a while to load
+
+        settings = self.parts.settings
+        if not settings.app_id and settings.workers == "actions":
+            log.warning("no App is set (PRD2PR_APP_ID): deliveries are stored, and nothing is done about them")
+            return
+        try:
+            with carrying(self.parts, self.replica) as engine:
+                # On SQLite there is no other replica that could hold anything: what is open was left by a dead one.
+                alone = self.parts.database.is_sqlite
+                self._resume(engine, claims.take_over(self.parts.database, settings.lease_seconds, all_of_them=alone))
+                while not self._stopping.is_set():
+                    self._turn(engine)
+        except Prd2prError as problem:
+            log.error("no work is done: %s", " ".join(problem.lines()))  # noqa: TRY400 - told in full
+
+    def _turn(self, engine: Any) -> None:
+        settings, database = self.parts.settings, self.parts.database
+        self.parts.news.clear()
+        try:
+            free = settings.effects_at_once - len(engine.work.in_hand)
+            opened = claims.open_claims(database, self.replica, settings, free)
+            for each in opened:
+                engine.work.in_hand.add(each)
+                engine.start(each)
+            self._resume(engine, claims.take_over(database, settings.lease_seconds))
+        except SQLAlchemyError as error:
+            log.warning("the database does not answer: %s", getattr(error, "orig", error))
+            self._stopping.wait(LOOK_SECONDS)
+            return
+        if not opened:
+            self.parts.news.wait(LOOK_SECONDS)
+
+    def _resume(self, engine: Any, lost: list[str]) -> None:
+        for each in lost:
+            log.warning("claim %s was left by a replica that is gone: it is gone on with", each)
+            engine.resume(each)

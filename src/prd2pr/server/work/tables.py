@@ -1,0 +1,35 @@
+"""The tables of the work: who works on which repository, and which replicas there are."""
+
+from __future__ import annotations
+
+from prd2pr.server.database import Migration
+
+MIGRATIONS = (
+    Migration(
+        2,
+        "claims",
+        (
+            # All deliveries of a lane that waited, taken together by a replica. state: open, done, failed
+            """CREATE TABLE claims (
+                 id TEXT PRIMARY KEY,
+                 lane TEXT NOT NULL,
+                 replica TEXT NOT NULL,
+                 opened_at {real} NOT NULL,
+                 lease_until {real} NOT NULL,
+                 state TEXT NOT NULL,
+                 effect TEXT NOT NULL DEFAULT '',
+                 error TEXT NOT NULL DEFAULT '',
+                 closed_at {real}
+               )""",
+            # This is what lets two replicas never work on one repository at once.
+            "CREATE UNIQUE INDEX claims_open ON claims (lane) WHERE state = 'open'",
+            "CREATE INDEX claims_recent ON claims (lane, opened_at)",
+            "CREATE INDEX claims_closed ON claims (closed_at) WHERE closed_at IS NOT NULL",
+        ),
+    ),
+    Migration(
+        3,
+        "replicas",
+        ("CREATE TABLE replicas (id TEXT PRIMARY KEY, started_at {real} NOT NULL, seen_at {real} NOT NULL)",),
+    ),
+)

@@ -1,0 +1,76 @@
+"""A fake GitHub with an App that is installed on repositories, each with the workflow that the server starts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+from fakes.github import FakeGitHub
+from fakes.github.jwt import new_key_pair
+from fakes.github.state import App, Dispatch
+from prd2pr.server.database import Database
+from prd2pr.server.inbox.store import counts
+
+WORKFLOW_PATH = ".github/workflows/prd2pr.yml"
+WORKFLOW = """name: prd2pr
+run-name: ${{ inputs.delivery }}
+on:
+  workflow_dispatch:
+    inputs:
+      prd: {type: string}
+      reason: {type: string}
+      delivery: {type: string}
+      said: {type: string}
+jobs: {}
+"""
+
+keys = cache(new_key_pair)
+
+
+class AppWorld:
+    def __init__(self, place: Path, names: Sequence[str] = ("octo/calc",), workflow: str = WORKFLOW) -> None:
+        self.fake = FakeGitHub(place / "github")
+        self.private, public = keys()
+        self.app: App = self.fake.add_app("builder", "octo", public)
+        self.names = names
+        for name in names:
+            repository = self.fake.add_repository(name, {"ada": "admin"})
+            self.write(repository.full_name, {WORKFLOW_PATH: workflow})
+        self.fake.install(self.app, list(names))
+
+    def write(self, name: str, files: Mapping[str, str], branch: str = "main", at: str = "2026-01-01T00:00:00Z") -> str:
+        """One commit on the branch, which is made where it is not there."""
+        bare = self.fake.bare(self.fake.repo(name))
+        head = bare.resolve(f"refs/heads/{branch}")
+        rows = [(path, "100644", bare.write_blob(words.encode())) for path, words in files.items()]
+        who = ("Ada", "ada@example.org", at)
+        tree = bare.write_tree(head, rows)
+        sha = bare.write_commit(tree, [head] if head else [], "A change", who, who)
+        bare.git("update-ref", f"refs/heads/{branch}", sha)
+        return sha
+
+    def settings(self, url: str) -> dict[str, object]:
+        """For `start_server`."""
+        return {"app_id": self.app.id, "app_private_key": self.private, "github_api_url": url}
+
+    def dispatches(self, name: str = "octo/calc") -> list[Dispatch]:
+        return [row for row in self.fake.repo(name).dispatches if row.workflow]
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 30) -> None:
+    ends = time.monotonic() + seconds
+    while not true():
+        if time.monotonic() > ends:
+            raise TimeoutError("it did not come to this in time")
+        time.sleep(0.03)
+
+
+def states(database: Database) -> dict[str, int]:
+    with database.reading() as connection:
+        return counts(connection)
+
+
+def is_settled(database: Database) -> bool:
+    return not {"waiting", "taken"} & states(database).keys()
