@@ -78,6 +78,11 @@ kill-battery: $(STAMP)
 hub-kill-battery: $(STAMP)
 	PYTHONPATH=tests $(BIN)/python -m kill.hub_battery
 
+# 100,000 signed deliveries on servers that are killed every few seconds, SQLite and PostgreSQL; a quarter of an hour.
+.PHONY: flood
+flood: $(STAMP)
+	@PYTHONPATH=tests $(BIN)/python -m server.flood --deliveries 100000
+
 reference: $(STAMP)
 	$(BIN)/python -m prd2pr.entry.reference
 

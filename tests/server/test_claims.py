@@ -37,8 +37,8 @@ def database(request, tmp_path) -> Iterator[Database]:
     opened.close()
 
 
-def delivered(database: Database, *guids: str, lane: str = "octo/calc", number: int = 0) -> None:
-    store(database, [Delivery(guid, "push", b"{}", 1.0, Intake(lane, number=number)) for guid in guids])
+def delivered(database: Database, *guids: str, lane: str = "octo/calc", said: str = "") -> None:
+    store(database, [Delivery(guid, "push", b"{}", 1.0, Intake(lane, said=said)) for guid in guids])
 
 
 def opened(database: Database, replica: str = "one", most: int = 5, settings: ServerSettings = SETTINGS) -> list[str]:
@@ -51,12 +51,12 @@ def states(database: Database) -> dict[str, int]:
 
 
 def test_what_waits_in_a_repository_is_taken_together_and_once(database):
-    delivered(database, "b", "a", number=4)
+    delivered(database, "b", "a", said="4@x.0")
     assert opened(database) == ["a.1"]
     assert opened(database, "two") == []
     claim = claims.adopt(database, "a.1", "one", 1)
     assert claim is not None and {each.guid for each in claim.deliveries} == {"a", "b"}
-    assert claim.deliveries[0].number == 4
+    assert claim.deliveries[0].said == "4@x.0"
     delivered(database, "c")
     assert opened(database) == []  # one at a time for each repository
     assert claims.settle(database, "a.1", "run 7")

@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from fakes.github import serve
 from fakes.github.faults import Calls, DropAfter
-from prd2pr.core.intake import text_digest
+from prd2pr.core.said.text_digest import text_digest
 from prd2pr.entry.main import main
 from prd2pr.server.database import open_database
 from server.app_world import WORKFLOW, WORKFLOW_PATH, AppWorld, is_settled, states, wait_until
@@ -38,7 +38,7 @@ def test_a_command_starts_the_workflow_once_for_all_that_waited(tmp_path, client
         rows = world.dispatches()
         assert 1 <= len(rows) <= 5
         said = {each for row in rows for each in row.inputs["said"].split(",")}
-        assert said == {f"{number}@{text_digest('A title', 'A body')}" for number in (5, 6)}
+        assert said == {f"{number}@{text_digest('A title', 'A body')}.{1000 + number}" for number in (5, 6)}
         assert {(row.ref, row.by) for row in rows} == {("main", "builder[bot]")}
         # What was processed is not processed again.
         assert deliver(client, server.url, "d-1", "issue_comment", commented("octo/calc", 5, "/tdd next")).is_success

@@ -6,7 +6,8 @@ never an exception. Whether the actor may do what the event asks for is `core/pe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from pydantic import ValidationError
@@ -27,6 +28,7 @@ from prd2pr.core.hub import Actor, Comment
 # Beyond this many commits a push may not list all of them.
 MOST_LISTED_COMMITS = 20
 BRANCH_PREFIX = "refs/heads/"
+SAID = re.compile(r"(?:^|,)([1-9][0-9]{0,15})@([0-9a-f]{32})\.([0-9]{1,16})(?=,|$)")
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,24 @@ class Scheduled:
 
 
 @dataclass(frozen=True)
+class Said:
+    """Where something was said: under which issue, what text that had then, and by which comment (0: by a label)."""
+
+    number: int
+    digest: str
+    comment: int = 0
+
+
+@dataclass(frozen=True)
+class Stirred:
+    """The App's server saw something happen, and has a run look what. Nobody can order anything by it."""
+
+    said: tuple[Said, ...] = ()
+    repository: str = ""
+    default_branch: str = ""
+
+
+@dataclass(frozen=True)
 class PullClosed:
     number: int
     branch: str
@@ -136,7 +156,9 @@ class Ignored:
     reason: str
 
 
-Event = Pushed | Commented | Labelled | Dispatched | Scheduled | PullClosed | PullReopened | Installed | Ignored
+Event = (
+    Pushed | Commented | Labelled | Dispatched | Scheduled | Stirred | PullClosed | PullReopened | Installed | Ignored
+)
 
 
 def read_event(name: str, payload: object) -> Event:
@@ -246,7 +268,19 @@ def _dispatch(payload: dict[str, object]) -> Event:
     read = DispatchPayload.model_validate(payload)
     given = read.inputs if read.inputs is not None else read.client_payload
     inputs = {str(key): _input(value) for key, value in (given or {}).items() if isinstance(value, str | int | float)}
+    if inputs.get("delivery"):
+        return Stirred(tuple(read_said(inputs.get("said", ""))), **_home(read))
     return Dispatched(inputs, read.sender.actor if read.sender else None, read.ref, **_home(read))
+
+
+def read_said(text: str) -> Iterator[Said]:
+    """`12@digest.34,13@digest.0`: as the server writes it; what has another form is passed over."""
+    for found in SAID.finditer(text):
+        yield Said(int(found[1]), found[2], int(found[3]))
+
+
+def written_said(said: Iterable[Said]) -> str:
+    return ",".join(dict.fromkeys(f"{each.number}@{each.digest}.{each.comment}" for each in said))
 
 
 def _input(value: str | float) -> str:

@@ -6,14 +6,14 @@ in whatever order. So little of a delivery has to be known.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from dataclasses import dataclass
 from typing import Any
 
 from prd2pr.core.doorstep import irrelevant
-from prd2pr.core.events import Commented, Event, Ignored, Installed, Labelled, read_event
+from prd2pr.core.events import Commented, Event, Ignored, Installed, Labelled, Said, read_event, written_said
+from prd2pr.core.said.text_digest import text_digest
 
 REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}/(?!\.{1,2}$)[A-Za-z0-9_.-]{1,100}")
 INSTALLATION_LANE = "installation:"  # a colon is in no repository's name
@@ -25,8 +25,7 @@ STIRRING = frozenset({"push", "create", "delete", "pull_request", "workflow_run"
 class Intake:
     lane: str  # what is done one after the other: a repository, or an installation
     ignored: str = ""  # why nothing follows; empty where something does
-    number: int = 0  # of the issue or pull request that somebody said something under
-    seen: str = ""  # digest of the issue's text as it was then
+    said: str = ""  # where, if somebody said something: `core.events.Said`, written
     stirs: bool = False  # its branches may have moved: whoever shows them looks again
 
 
@@ -50,13 +49,13 @@ def read_payload(event: str, payload: dict[str, Any]) -> Intake:
     if not lane:
         return Intake("", "the payload names no repository")
     if isinstance(read, Commented | Labelled):
-        return Intake(lane, number=read.number, seen=text_digest(read.title, read.body), stirs=stirs)
+        return Intake(lane, said=written_said([said_by(read)]), stirs=stirs)
     return Intake(lane, stirs=stirs)
 
 
-def text_digest(title: str, body: str) -> str:
-    """Of an issue's text: whoever compares it later knows whether its author has changed it since."""
-    return hashlib.sha256(f"{title}\0{body}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+def said_by(read: Commented | Labelled) -> Said:
+    comment = read.comment.id if isinstance(read, Commented) else 0
+    return Said(read.number, text_digest(read.title, read.body), comment)
 
 
 def repository_of(payload: dict[str, Any]) -> str:

@@ -22,6 +22,7 @@ from prd2pr.core.events import (
     PullReopened,
     Pushed,
     Scheduled,
+    Stirred,
 )
 from prd2pr.core.hub import LEVELS, Actor, Comment, Level
 from prd2pr.core.said.markers import is_marked
@@ -73,7 +74,7 @@ def may_start(event: Event, level: Level, me: Actor) -> Answer:
     match event:
         case Ignored():
             return NotAllowed(event.reason)
-        case Scheduled() | Installed() | PullClosed() | PullReopened():
+        case Scheduled() | Stirred() | Installed() | PullClosed() | PullReopened():
             return Allowed()  # they reconcile, note or end; nobody can order work by them
         case Dispatched():
             return _dispatch(event, level, me)

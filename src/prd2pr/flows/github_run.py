@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from prd2pr.core.events import Commented, Dispatched, Event, Ignored, Labelled, Pushed, Scheduled
+from prd2pr.core.events import Commented, Dispatched, Event, Ignored, Labelled, Pushed, Scheduled, Stirred
 from prd2pr.core.hub import Actor, Comment
 from prd2pr.core.issue_prd import issue_prd_id
 from prd2pr.core.outcome import Ended, Ending
@@ -19,6 +19,7 @@ from prd2pr.core.said.answers import Failed, NotNow
 from prd2pr.core.two_names import in_comments
 from prd2pr.errors import Prd2prError, SpendLimit, Stopped
 from prd2pr.flows.host import Host
+from prd2pr.flows.stirring import stirred
 from prd2pr.flows.subjects import About, Nobodys, NoPrd, StoryIssue, Subject, Unreadable, subjects_of
 from prd2pr.flows.telling import complain
 from prd2pr.flows.unheeded import answer_spoken
@@ -34,7 +35,8 @@ def handle(host: Host, event: Event) -> tuple[Ending, ...]:
     if isinstance(event, Scheduled) and host.others_at_work():
         # It finds what was forgotten, and may not pay for what is being done: in which PRD, GitHub does not tell.
         return (Ending("nothing-to-do", "another run is at work; the next scheduled one looks again"),)
-    found = [attempted(host, event, about) for about in subjects_of(host, event)]
+    abouts = stirred(host, event) if isinstance(event, Stirred) else subjects_of(host, event)
+    found = [attempted(host, event, about) for about in abouts]
     for each in found:
         if isinstance(each, Exception):
             raise each  # a bug of ours, reported as one once all others had their turn
@@ -92,7 +94,7 @@ def look_into(host: Host, event: Event, about: About) -> Ending:
     if isinstance(about, StoryIssue):
         return commanded_elsewhere(host, about, spoken)
     if isinstance(about, Nobodys):
-        wanted = answer_without_prd(host, about.number, event if isinstance(event, Commented) else None)
+        wanted = answer_without_prd(host, about.number, event if isinstance(event, Commented) else None, about.meant)
         if isinstance(wanted, Ending):
             return wanted
         about = wanted

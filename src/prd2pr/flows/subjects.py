@@ -60,6 +60,7 @@ class Nobodys:
     """An issue without a PRD: only what needs none can be answered there."""
 
     number: int
+    meant: frozenset[int] = frozenset()  # comments whose authors saw the issue as it is now
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def _subjects(host: Host, event: Event) -> Iterator[About]:
         case Labelled():
             yield from labelled(host, event)
         case Commented():
-            yield commented(host, event)
+            yield said_under(host, event.number, on_pull=event.on_pull)
         case Dispatched():
             wanted = event.inputs.get("prd", "").strip()
             yield from (named(host, wanted),) if wanted else under_way(host)
@@ -268,22 +269,22 @@ def issue_subject(host: Host, issue: Issue) -> About:
     return Subject(prd.id, prd, issue=issue.number, starts=True)
 
 
-def commented(host: Host, event: Commented) -> About:
-    if event.on_pull:
-        pull = host.hub.pull(event.number)
+def said_under(host: Host, number: int, *, on_pull: bool) -> About:
+    if on_pull:
+        pull = host.hub.pull(number)
         found = list(on_branch(host, pull.head)) if pull is not None and not pull.from_fork else []
-        return found[0] if found else Nobodys(event.number)
-    issue = host.hub.issue(event.number)
+        return found[0] if found else Nobodys(number)
+    issue = host.hub.issue(number)
     told = prd_told_by(host, issue) if issue is not None else ""
     if told and issue is not None and STORY_MARK.match(issue.body):
-        return StoryIssue(event.number, told)
-    prd_id = told or issue_prd_id(event.number)
+        return StoryIssue(number, told)
+    prd_id = told or issue_prd_id(number)
     branch = host.branch_of(prd_id)
     if host.remote.head(branch) is not None or host.hub.pull_of(branch) is not None:
         return subject_under_way(prd_id)  # also where it was merged or closed, and the branch deleted since
     if not told and issue is not None and not why_not_wanted(host, issue) and is_trusted(host, issue):
         return issue_subject(host, issue)  # the run that the label started was lost
-    return Nobodys(event.number)
+    return Nobodys(number)
 
 
 def prd_told_by(host: Host, issue: Issue) -> str:

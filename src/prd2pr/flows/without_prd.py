@@ -17,7 +17,10 @@ from prd2pr.flows.onboarding import obeyed_on
 from prd2pr.flows.subjects import Subject, Unreadable, issue_subject, may_label
 
 
-def answer_without_prd(host: Host, number: int, event: Commented | None) -> Ending | Subject:
+def answer_without_prd(
+    host: Host, number: int, event: Commented | None, meant: frozenset[int] = frozenset()
+) -> Ending | Subject:
+    """`meant`: comments of which it is known that the issue was then as it is now."""
     issue = host.hub.issue(number)
     if issue is None:
         return Ending("nothing-to-do", f"#{number} is not there any more")
@@ -26,25 +29,29 @@ def answer_without_prd(host: Host, number: int, event: Commented | None) -> Endi
     ending = Ending("nothing-to-do", f"nobody commands anything under #{number}")
     while (taken := inbox.next(Status())) is not None:
         if taken.ordered.command.name == "epic" and not issue.is_pull:
-            return begun(host, inbox, as_meant(host, issue, event, taken), taken)
-        if is_said_now(event, taken):
+            return begun(host, inbox, as_meant(host, issue, event, taken, meant), taken)
+        if is_said_now(event, taken, meant):
             ending = answered(host, inbox, issue, taken)
     return Ending("refused", inbox.refused) if inbox.refused and not ending.failed else ending
 
 
-def is_said_now(event: Commented | None, taken: Taken) -> bool:
+def is_said_now(event: Commented | None, taken: Taken, meant: frozenset[int]) -> bool:
     """Earlier commands had their runs, when a PRD may have belonged to this. Nobody waits for an answer any more."""
     said = taken.ordered.comment
-    return event is None or said is None or said.comment == event.comment.id
+    now = meant | ({event.comment.id} if event else set())
+    return not now or said is None or said.comment in now
 
 
-def as_meant(host: Host, issue: Issue, event: Commented | None, taken: Taken) -> Issue | None:
+def as_meant(
+    host: Host, issue: Issue, event: Commented | None, taken: Taken, meant: frozenset[int] = frozenset()
+) -> Issue | None:
     """The issue as whoever wrote the command saw it; None where that is not known. Its author can edit it at any time,
     so a command whose own event was lost is taken only where the author could have given it himself."""
     said = taken.ordered.comment
     if event is not None and said is not None and event.comment.id == said.comment:
         return replace(issue, title=event.title, body=event.body)
-    return issue if may_label(host, issue.author) else None
+    known = said is not None and said.comment in meant
+    return issue if known or may_label(host, issue.author) else None
 
 
 def begun(host: Host, inbox: Inbox, issue: Issue | None, taken: Taken) -> Subject | Ending:

@@ -20,6 +20,7 @@ from prd2pr.core.events import (
     PullClosed,
     Pushed,
     Scheduled,
+    Stirred,
     read_event,
 )
 from prd2pr.errors import UsageProblem
@@ -73,7 +74,7 @@ def sentences(event: Event) -> Iterator[str]:
             yield from map(command, found) if found else ["nothing: the comment holds no command"]
         case Dispatched():
             yield f"go on with {event.inputs.get('prd') or 'every PRD under way'}"
-        case Scheduled():
+        case Scheduled() | Stirred():
             yield "look for what was lost: every PRD under way, and issues with the trigger label"
         case PullClosed():
             yield f"note that #{event.number} is {'merged' if event.merged else 'closed'}"

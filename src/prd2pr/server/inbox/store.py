@@ -23,7 +23,7 @@ class Delivery:
 # One that was given up and comes again, by hand or by a sweep, is tried again. Any other is there already: what was
 # processed is not processed again, and what was not is waiting.
 STORE = """
-INSERT INTO deliveries (guid, event, lane, number, seen, received_at, body, state, reason, settled_at)
+INSERT INTO deliveries (guid, event, lane, said, received_at, body, state, reason, settled_at)
 VALUES ({marks})
 ON CONFLICT (guid) DO UPDATE
 SET state = 'waiting', body = excluded.body, forgiven = deliveries.attempts, not_before = 0, claim = '', reason = '',
@@ -53,8 +53,7 @@ def _row(delivery: Delivery) -> tuple[object, ...]:
         delivery.guid,
         delivery.event,
         intake.lane,
-        intake.number,
-        intake.seen,
+        intake.said,
         delivery.received_at,
         None if settled else delivery.body,
         "ignored" if settled else "waiting",

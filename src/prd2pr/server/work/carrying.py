@@ -13,6 +13,7 @@ from prd2pr.server.work.dispatching import Dispatching
 from prd2pr.server.work.effects import Effect
 from prd2pr.server.work.engine import Engine, Labour
 from prd2pr.server.work.hubs import Hubs
+from prd2pr.server.work.local import Local
 
 
 class Nothing:
@@ -41,9 +42,16 @@ class Chosen:
         return self.installations if claim.lane.startswith(INSTALLATION_LANE) else self.repositories
 
 
+def repositories_by(parts: Parts, hubs: Hubs) -> Effect:
+    if parts.settings.workers == "local":
+        return Local(parts.settings, parts.database, hubs)
+    return Dispatching(hubs.of)
+
+
 @contextmanager
 def carrying(parts: Parts, replica: str) -> Iterator[Engine]:
     with closing(Hubs(parts.settings)) as hubs:
-        labour = Labour(parts.database, parts.settings, replica, Chosen(Dispatching(hubs.of)), changed=parts.news)
+        effects = Chosen(repositories_by(parts, hubs))
+        labour = Labour(parts.database, parts.settings, replica, effects, changed=parts.news)
         with Engine(labour) as engine:
             yield engine

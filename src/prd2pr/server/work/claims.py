@@ -26,8 +26,7 @@ class Told:
 
     guid: str
     event: str
-    number: int
-    seen: str
+    said: str
 
 
 @dataclass(frozen=True)
@@ -120,10 +119,19 @@ def read(database: Database, claim: str) -> Claim:
 def _read(connection: Connection, claim: str) -> Claim:
     lane = connection.execute(text("SELECT lane FROM claims WHERE id = :id"), {"id": claim}).scalar_one()
     told = connection.execute(
-        text("SELECT guid, event, number, seen FROM deliveries WHERE claim = :id AND state = 'taken' ORDER BY id"),
+        text("SELECT guid, event, said FROM deliveries WHERE claim = :id AND state = 'taken' ORDER BY id"),
         {"id": claim},
     )
     return Claim(claim, lane, tuple(Told(*row) for row in told))
+
+
+def payloads(database: Database, claim: str) -> list[tuple[str, bytes]]:
+    """Event and body of its deliveries, in the order in which they came."""
+    asked = text(
+        "SELECT event, body FROM deliveries WHERE claim = :id AND state = 'taken' AND body IS NOT NULL ORDER BY id"
+    )
+    with database.reading() as connection:
+        return [(str(event), bytes(body or b"")) for event, body in connection.execute(asked, {"id": claim})]
 
 
 def holds(database: Database, claim: str, replica: str) -> bool:

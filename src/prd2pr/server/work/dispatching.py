@@ -12,7 +12,7 @@ from prd2pr.server.work.claims import Claim
 WORKFLOW = "prd2pr.yml"
 # The workflow's file is older than these inputs: the run was accepted, and cannot be told from others.
 UNKNOWN = "accepted"
-MOST_NUMBERS = 500
+MOST_SAID = 500
 
 OpenHub = Callable[[str], GitHubHub]
 
@@ -47,6 +47,6 @@ def mark_of(claim: str, turn: int) -> str:
 
 
 def inputs_of(claim: Claim, mark: str) -> dict[str, str]:
-    """What was said where, for whoever finds nothing of it on the branches: `12@digest,14@digest`."""
-    said = dict.fromkeys(f"{each.number}@{each.seen}" for each in claim.deliveries if each.number)
-    return {"delivery": mark, "reason": "the App's server", "said": ",".join(list(said)[-MOST_NUMBERS:])}
+    """With where something was said, for whoever finds nothing of it on the branches."""
+    said = dict.fromkeys(each.said for each in claim.deliveries if each.said)
+    return {"delivery": mark, "reason": "the App's server", "said": ",".join(list(said)[-MOST_SAID:])}

@@ -10,7 +10,7 @@ from prd2pr.forges.github.client import AppMint
 from prd2pr.forges.github.hub import GitHubHub
 from prd2pr.forges.github.open import checked, open_hub
 from prd2pr.forges.github.retry import Patience
-from prd2pr.forges.github.tokens import AppKey, AppTokens
+from prd2pr.forges.github.tokens import AppKey, AppTokens, TokenSource
 from prd2pr.server.settings import ServerSettings
 
 KEPT = 64
@@ -32,23 +32,30 @@ def app_key(settings: ServerSettings) -> AppKey:
 class Hubs:
     def __init__(self, settings: ServerSettings) -> None:
         self.key, self.settings = app_key(settings), settings
-        self._open: OrderedDict[str, GitHubHub] = OrderedDict()
+        self._open: OrderedDict[str, tuple[GitHubHub, TokenSource]] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, repository: str) -> GitHubHub:
         """One repository is worked on by one claim at a time, so one thread uses it."""
-        with self._lock:
-            hub = self._open.pop(repository, None) or self._opened(checked(repository))
-            self._open[repository] = hub
-            while len(self._open) > KEPT:
-                self._open.popitem(last=False)[1].close()
-            return hub
+        return self._both(repository)[0]
 
-    def _opened(self, repository: str) -> GitHubHub:
-        tokens = AppTokens(AppMint(self.key, repository, self.settings.github_api_url), on_minted=lambda _: None)
-        return open_hub(repository, token=tokens, api_url=self.settings.github_api_url, patience=PATIENCE)
+    def tokens_of(self, repository: str) -> TokenSource:
+        return self._both(repository)[1]
+
+    def _both(self, repository: str) -> tuple[GitHubHub, TokenSource]:
+        with self._lock:
+            both = self._open.pop(repository, None) or self._opened(checked(repository))
+            self._open[repository] = both
+            while len(self._open) > KEPT:
+                self._open.popitem(last=False)[1][0].close()
+            return both
+
+    def _opened(self, repository: str) -> tuple[GitHubHub, TokenSource]:
+        api_url = self.settings.github_api_url
+        tokens = AppTokens(AppMint(self.key, repository, api_url), on_minted=lambda _: None)
+        return open_hub(repository, token=tokens, api_url=api_url, patience=PATIENCE), tokens
 
     def close(self) -> None:
         with self._lock:
             while self._open:
-                self._open.popitem()[1].close()
+                self._open.popitem()[1][0].close()

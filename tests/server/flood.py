@@ -1,0 +1,296 @@
+"""Signed deliveries in a flood, with repeats and out of order, on servers that are killed every few seconds.
+
+    PYTHONPATH=tests python -m server.flood --deliveries 100000     # SQLite, then PostgreSQL with two replicas
+
+What must hold at the end: every delivery that was acknowledged is settled, as what it is; every one that asked for
+something belongs to exactly one claim that is done; the desk, which is outside and was never killed, started exactly
+one run for each such claim, after the delivery was stored, and none besides. Exit 1 where it does not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import socket
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from sqlalchemy import text
+
+from prd2pr.server.database import Database, open_database
+from prd2pr.server.work.dispatching import mark_of
+from server.app_world import keys
+from server.desk import desk_beside, noted
+from server.postgres import binaries, postgres
+from server.serving import Served, commented, headers_of, start_server
+
+CONNECTIONS = 24
+WANTED, REPEATED = 0.15, 0.1
+WINDOW = 2_000  # deliveries that may change places
+
+
+@dataclass(frozen=True)
+class Sent:
+    guid: str
+    event: str
+    body: bytes
+    wanted: bool
+
+
+@dataclass
+class Told:
+    """What came of a flood."""
+
+    deliveries: int
+    requests: int = 0
+    kills: int = 0
+    seconds: float = 0.0
+    acknowledged: dict[str, int] = field(default_factory=dict)  # how often
+    waits: list[float] = field(default_factory=list)
+    unanswered: int = 0
+    refused: int = 0
+    runs: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+    def line(self, name: str) -> str:
+        waits = sorted(self.waits)
+        p99 = waits[int(len(waits) * 0.99)] if waits else float("nan")
+        return (
+            f"{name}: {len(self.acknowledged):,} of {self.deliveries:,} acknowledged in {self.seconds:.0f} s "
+            f"({len(self.waits) / self.seconds:,.0f} a second over {self.kills} kills; p99 {p99 * 1000:.0f} ms; "
+            f"{self.requests:,} requests, {self.unanswered:,} cut off, {self.refused:,} put off), {self.runs:,} runs; "
+            + ("all as it must be" if not self.wrong else f"WRONG: {len(self.wrong)}")
+        )
+
+
+def planned(number: int, seed: int, repositories: int) -> list[Sent]:
+    """With repeats, and out of order within a window."""
+    draw = random.Random(seed)
+    rows = [one(at, draw, repositories) for at in range(number)]
+    rows += draw.sample(rows, int(number * REPEATED))
+    keyed = sorted(((at % number + draw.random() * WINDOW, at) for at in range(len(rows))), key=lambda pair: pair[0])
+    return [rows[at] for _, at in keyed]
+
+
+def one(at: int, draw: random.Random, repositories: int) -> Sent:
+    wanted = draw.random() < WANTED
+    payload = commented(
+        f"octo/r{draw.randrange(repositories)}", 1 + at % 50, "/tdd next" if wanted else "thanks", body="x" * 4000
+    )
+    return Sent(f"{at:08x}-{draw.getrandbits(64):016x}", "issue_comment", json.dumps(payload).encode(), wanted)
+
+
+# --- sending ----------------------------------------------------------------------------------------------------------
+
+
+class Sender:
+    """One connection, by hand: the senders must not be slower than the server."""
+
+    def __init__(self, ports: list[int], told: Told) -> None:
+        self.ports, self.told = ports, told
+
+    async def send_all(self, waiting: asyncio.Queue[Sent]) -> None:
+        turn = id(self)
+        while True:
+            try:
+                sent = waiting.get_nowait()
+            except asyncio.QueueEmpty:
+                return
+            done = False
+            while not done:
+                turn += 1
+                try:
+                    reader, writer = await asyncio.open_connection("127.0.0.1", self.ports[turn % len(self.ports)])
+                except OSError:
+                    await asyncio.sleep(0.05)
+                    continue
+                try:
+                    while await self.send(sent, reader, writer):
+                        done = False
+                        sent = waiting.get_nowait()
+                except asyncio.QueueEmpty:
+                    return
+                except (OSError, asyncio.IncompleteReadError):
+                    self.told.unanswered += 1
+                finally:
+                    writer.close()
+                await asyncio.sleep(0.02)
+
+    async def send(self, sent: Sent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """Whether it was acknowledged. One that was not is sent again, as a sweep would have it sent."""
+        head = headers_of(sent.body, sent.guid, sent.event) | {"Host": "x", "Content-Length": str(len(sent.body))}
+        lines = "".join(f"{name}: {words}\r\n" for name, words in head.items())
+        began = time.perf_counter()
+        self.told.requests += 1
+        writer.write(f"POST /webhook HTTP/1.1\r\n{lines}\r\n".encode() + sent.body)
+        answer = await reader.readuntil(b"\r\n\r\n")
+        length = int(answer.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+        await reader.readexactly(length)
+        status = int(answer[9:12])
+        if status == 202:
+            self.told.waits.append(time.perf_counter() - began)
+            self.told.acknowledged[sent.guid] = self.told.acknowledged.get(sent.guid, 0) + 1
+            return True
+        if status != 503:
+            self.told.wrong.append(f"{sent.guid} was answered with {status}")
+            return True
+        self.told.refused += 1
+        raise OSError("put off")
+
+
+# --- the servers ------------------------------------------------------------------------------------------------------
+
+
+def free_port() -> int:
+    with socket.socket() as each:
+        each.bind(("127.0.0.1", 0))
+        return int(each.getsockname()[1])
+
+
+class Replicas:
+    def __init__(self, database: str, number: int, desk: str) -> None:
+        self.database = database
+        self.ports = [free_port() for _ in range(number)]
+        self.settings = {
+            "app_id": "1", "app_private_key": keys()[0], "github_api_url": desk, "lease_seconds": 2,
+            "rate_per_minute": 1_000_000, "effects_at_once": 8, "sweep_minutes": 1_000,
+        }  # fmt: skip
+        self.up: list[Served] = [self.started(port) for port in self.ports]
+
+    def started(self, port: int) -> Served:
+        return start_server(self.database, port=port, **self.settings)
+
+    def kill_one(self, at: int) -> None:
+        self.up[at].kill()
+        self.up[at].log.unlink()
+        self.up[at] = self.started(self.ports[at])
+
+    def stop(self) -> None:
+        for each in self.up:
+            each.kill()
+            each.log.unlink()
+
+
+async def flooded(sent: list[Sent], replicas: Replicas, told: Told, kills: float | list[float], seed: int) -> None:
+    """`kills`: every so many seconds, or when these parts of all were acknowledged."""
+    waiting: asyncio.Queue[Sent] = asyncio.Queue()
+    for each in sent:
+        waiting.put_nowait(each)
+    draw = random.Random(seed)
+    senders = asyncio.gather(*(Sender(replicas.ports, told).send_all(waiting) for _ in range(CONNECTIONS)))
+    began = time.perf_counter()
+    marks = [len(sent) * part for part in kills] if isinstance(kills, list) else None
+    next_kill = time.perf_counter() + (0 if isinstance(kills, list) else kills)
+    while not senders.done():
+        await asyncio.sleep(0.01)
+        due = len(told.waits) >= marks[0] if marks else marks is None and time.perf_counter() >= next_kill
+        if due:
+            at = draw.randrange(len(replicas.up))
+            await asyncio.to_thread(replicas.kill_one, at)
+            told.kills += 1
+            if marks:
+                marks.pop(0)
+            elif not isinstance(kills, list):
+                next_kill = time.perf_counter() + kills * draw.uniform(0.5, 1.5)
+    await senders
+    told.seconds = time.perf_counter() - began
+
+
+def drained(database: Database, seconds: float) -> None:
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        with database.reading() as connection:
+            if not connection.execute(text("SELECT 1 FROM deliveries WHERE state IN ('waiting', 'taken')")).first():
+                return
+        time.sleep(0.1)
+
+
+def judge(database: Database, desk: str, sent: list[Sent], told: Told) -> None:
+    expected = {each.guid: "done" if each.wanted else "ignored" for each in sent}
+    with database.reading() as connection:
+        rows = connection.execute(text("SELECT guid, state, claim, received_at, reason FROM deliveries")).all()
+        claims = {row.id: row for row in connection.execute(text("SELECT id, lane, state, error FROM claims"))}
+    found = {row.guid: row for row in rows}
+    wrong = told.wrong
+    wrong += [f"{guid} was acknowledged and is not there" for guid in told.acknowledged if guid not in found]
+    wrong += [f"{guid} was never sent" for guid in found if guid not in expected]
+    wrong += [
+        f"{row.guid} is {row.state}, not {expected[row.guid]}: {row.reason}"
+        for row in rows
+        if row.guid in expected and row.state != expected[row.guid]
+    ]
+    at_desk = noted(desk)
+    wrong += [f"the desk was asked for {each}" for each in at_desk["strange"]]
+    runs: dict[str, list[float]] = {}
+    for row in (row for listed in at_desk["runs"].values() for row in listed):
+        runs.setdefault(row["display_title"], []).append(row["at"])
+    told.runs = sum(map(len, runs.values()))
+    marks = {mark_of(name, 1): name for name in claims}
+    wrong += [
+        f"claim {marks.get(mark, mark)} started {len(times)} runs" for mark, times in runs.items() if len(times) > 1
+    ]
+    wrong += [f"a run {mark} belongs to no claim" for mark in runs if mark not in marks]
+    wrong += [f"claim {name} is {row.state}: {row.error}" for name, row in claims.items() if row.state != "done"]
+    for row in rows:
+        if row.state == "done":
+            times = runs.get(mark_of(row.claim, 1), [])
+            if row.claim not in claims or not times:
+                wrong.append(f"{row.guid} is done, and nothing was started for it")
+            elif max(times) < row.received_at:
+                wrong.append(f"{row.guid} came after the run that it is said to be part of")
+
+
+def flood(
+    url: str, *, deliveries: int, kills: float | list[float], replicas: int, repositories: int, seed: int
+) -> Told:
+    told, sent = Told(deliveries), planned(deliveries, seed, repositories)
+    with desk_beside() as desk:
+        servers = Replicas(url, replicas, desk)
+        database = open_database(url)
+        try:
+            asyncio.run(flooded(sent, servers, told, kills, seed))
+            drained(database, seconds=60 + deliveries / 100)
+            judge(database, desk, sent, told)
+        finally:
+            servers.stop()
+            database.close()
+    return told
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--deliveries", type=int, default=100_000)
+    parser.add_argument("--kill-every", type=float, default=4.0)
+    parser.add_argument("--repositories", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
+    parser.add_argument("--only", choices=("sqlite", "postgresql"))
+    options = parser.parse_args()
+    print(f"seed {options.seed}", flush=True)
+    wrong = 0
+    for name, replicas in (("sqlite", 1), ("postgresql", 2)):
+        if options.only not in (None, name):
+            continue
+        if name == "postgresql" and binaries() is None:
+            print("NOT TESTED: PostgreSQL's binaries (initdb) are not on this machine")
+            continue
+        with ExitStack() as open_:
+            place = open_.enter_context(tempfile.TemporaryDirectory())
+            url = f"sqlite:///{place}/flood.db" if name == "sqlite" else open_.enter_context(postgres())
+            told = flood(
+                url, deliveries=options.deliveries, kills=options.kill_every, replicas=replicas,
+                repositories=options.repositories, seed=options.seed,
+            )  # fmt: skip
+        print(told.line(f"{name}, {replicas} replica{'s' if replicas > 1 else ''}"), flush=True)
+        for each in told.wrong[:20]:
+            print(f"  {each}")
+        wrong += len(told.wrong)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
