@@ -9,7 +9,7 @@ COMPILE := $(BIN)/python -m compileall -q src
 
 .PHONY: demo test test-all check bench lint types imports clean
 
-# What users install; enough for the demo and the benchmarks.
+# What users install; enough for the demo.
 $(BASE): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Setting up $(VENV) (once) …"
@@ -49,9 +49,15 @@ types: $(STAMP)
 imports: $(STAMP)
 	$(BIN)/lint-imports --no-cache
 
-bench: $(BASE)
+bench: $(STAMP)
 	@$(COMPILE)
 	@$(BIN)/python bench/run.py
+
+# The webhook beside a bare ASGI app and beside probot, which npm fetches into a cache of its own.
+.PHONY: bench-webhook
+bench-webhook: $(STAMP)
+	@$(COMPILE)
+	@$(BIN)/python bench/webhook.py
 
 clean:
 	rm -rf $(VENV) demo

@@ -11,7 +11,7 @@ from typing import Any
 
 from fakes.github import FakeGitHub
 from fakes.github.answering import answer
-from fakes.github.state import App, Installation
+from fakes.github.state import App, Delivery, Installation
 from fakes.github.wire import Request
 
 R = "/repos/octo/calc"
@@ -168,6 +168,7 @@ def _actions(fake: FakeGitHub, job: Say, ada: Say) -> None:
     run = newer("POST", f"{R}/actions/workflows/prd2pr.yml/dispatches", asked)["workflow_run_id"]
     assert [row.run for row in fake.repo("octo/calc").dispatches][1] == run
     assert job("GET", f"{R}/actions/workflows/prd2pr.yml/runs?event=workflow_dispatch")["total_count"] == 2
+    assert job("GET", f"{R}/actions/runs/{run}")["display_title"] == "prd2pr.yml"
     job("POST", f"{R}/dispatches", {"event_type": "go-on", "client_payload": {"prd": "calc"}})
     assert job("GET", f"{R}/actions/workflows")["total_count"] == 1
     assert job("GET", f"{R}/actions/workflows/prd2pr.yml")["name"] == "prd2pr"
@@ -187,6 +188,15 @@ def _apps(fake: FakeGitHub, keys: tuple[str, str]) -> None:
     assert bot("GET", "/installation/repositories")["total_count"] == 1
     assert bot("POST", f"{R}/issues", {"title": "By the App"})["user"]["login"] == "proof[bot]"
     bot("DELETE", "/installation/token")
+    for at in range(3):
+        fake.state.deliveries.append(
+            Delivery(fake.new_id(), f"guid-{at}", "push", b"{}", fake.now(), 200 if at else 502)
+        )
+    first, second = own("GET", "/app/hook/deliveries?per_page=2")
+    assert (first["guid"], second["status_code"]) == ("guid-2", 200)
+    lost = own("GET", f"/app/hook/deliveries?per_page=2&cursor=v1_{second['id']}")[0]
+    own("POST", f"/app/hook/deliveries/{lost['id']}/attempts")
+    assert fake.state.redeliver == [lost["id"]]
 
 
 def installed(fake: FakeGitHub, public_key: str) -> tuple[App, Installation]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from fakes.github import shapes
 from fakes.github.asking import PAGING, Ask, Route, found, made
-from fakes.github.state import App, Installation
+from fakes.github.state import App, Delivery, Installation
 from fakes.github.wire import Answer, Json, Refusal, Violation, no_scope, not_found
 
 
@@ -108,7 +108,44 @@ def revoke_token(ask: Ask) -> Answer:
     return Answer(204)
 
 
+def list_deliveries(ask: Ask) -> Answer:
+    """By cursor, the newest first."""
+    _app(ask)
+    query, size = ask.request.query, int(ask.request.query.get("per_page", 30))
+    cursor = query.get("cursor", "")
+    if cursor and not cursor.removeprefix("v1_").isdigit():
+        raise Violation(422, f"the cursor is {cursor!r}")
+    rows = [
+        row for row in reversed(ask.fake.state.deliveries) if not cursor or row.id < int(cursor.removeprefix("v1_"))
+    ]
+    headers = {}
+    if len(rows) > size:
+        at = f"{ask.fake.api_url}/app/hook/deliveries?per_page={size}&cursor=v1_{rows[size - 1].id}"
+        headers["link"] = f'<{at}>; rel="next"'
+    return found([_delivery(ask, row) for row in rows[:size]], headers)
+
+
+def _delivery(ask: Ask, row: Delivery) -> Json:
+    good = 200 <= row.status_code < 300
+    return {
+        "id": row.id, "guid": row.guid, "delivered_at": ask.fake.stamp(row.at), "redelivery": row.redelivery,
+        "duration": 0.27, "status": "OK" if good else "failed to connect to host", "status_code": row.status_code,
+        "event": row.event, "action": row.action, "installation_id": None, "repository_id": None,
+        "throttled_at": None,
+    }  # fmt: skip
+
+
+def redeliver(ask: Ask) -> Answer:
+    _app(ask)
+    if not any(row.id == ask.number("delivery_id") for row in ask.fake.state.deliveries):
+        raise not_found()
+    ask.fake.state.redeliver.append(ask.number("delivery_id"))
+    return Answer(202, {})
+
+
 ROUTES = (
+    Route("GET", "/app/hook/deliveries", list_deliveries, "app", query=frozenset({"per_page", "cursor"})),
+    Route("POST", "/app/hook/deliveries/{delivery_id}/attempts", redeliver, "app"),
     Route("GET", "/app", get_app, "app"),
     Route("GET", "/app/installations", list_installations, "app", query=PAGING),
     Route("GET", "/app/installations/{installation_id}", get_installation, "app"),

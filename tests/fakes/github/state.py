@@ -195,10 +195,26 @@ class App:
 
 
 @dataclass
+class Delivery:
+    """One attempt to deliver an event to an App. Nobody has to answer it: the test sends it, and notes what came."""
+
+    id: int
+    guid: str
+    event: str
+    payload: bytes
+    at: float
+    status_code: int
+    redelivery: bool = False
+    action: str | None = None
+
+
+@dataclass
 class State:
     users: dict[str, User] = field(default_factory=dict)  # by login in lower case
     repositories: dict[str, Repository] = field(default_factory=dict)  # by owner/name in lower case
     tokens: dict[str, Token] = field(default_factory=dict)
     apps: dict[int, App] = field(default_factory=dict)
     installations: dict[int, Installation] = field(default_factory=dict)
+    deliveries: list[Delivery] = field(default_factory=list)  # of the App's webhook, the oldest first
+    redeliver: list[int] = field(default_factory=list)  # attempts that were asked for again, and not made yet
     last_id: int = 1000

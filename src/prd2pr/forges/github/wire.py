@@ -42,9 +42,9 @@ class Wire:
         answer = self._read(call)
         return None if answer.status in {404, 410} else good(call, answer).body
 
-    def answer(self, address: str) -> Answer:
-        """Whatever it is, for callers to whom a refusal says something."""
-        return self._read(Call("GET", address))
+    def answer(self, address: str, **params: str | int) -> Answer:
+        """Whatever it is, for callers to whom a refusal, or what is not in the body, says something."""
+        return self._read(Call("GET", address, params))
 
     def pages(self, address: str, key: str = "", **params: str | int) -> Iterator[dict[str, Any]]:
         """Every item. `key` is where the items are, in answers that are not a plain list.

@@ -14,6 +14,7 @@ from prd2pr.server.work.effects import Effect
 from prd2pr.server.work.engine import Engine, Labour
 from prd2pr.server.work.hubs import Hubs
 from prd2pr.server.work.local import Local
+from prd2pr.server.work.sweeping import Sweeping
 
 
 class Nothing:
@@ -42,6 +43,12 @@ class Chosen:
         return self.installations if claim.lane.startswith(INSTALLATION_LANE) else self.repositories
 
 
+@dataclass(frozen=True)
+class Crew:
+    engine: Engine
+    sweeping: Sweeping
+
+
 def repositories_by(parts: Parts, hubs: Hubs) -> Effect:
     if parts.settings.workers == "local":
         return Local(parts.settings, parts.database, hubs)
@@ -49,9 +56,9 @@ def repositories_by(parts: Parts, hubs: Hubs) -> Effect:
 
 
 @contextmanager
-def carrying(parts: Parts, replica: str) -> Iterator[Engine]:
+def carrying(parts: Parts, replica: str) -> Iterator[Crew]:
     with closing(Hubs(parts.settings)) as hubs:
         effects = Chosen(repositories_by(parts, hubs))
         labour = Labour(parts.database, parts.settings, replica, effects, changed=parts.news)
         with Engine(labour) as engine:
-            yield engine
+            yield Crew(engine, Sweeping(parts, hubs))

@@ -11,7 +11,7 @@ import secrets
 import socket
 import threading
 from contextlib import AbstractContextManager, ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from sqlalchemy.exc import SQLAlchemyError
@@ -20,6 +20,10 @@ from prd2pr.errors import Prd2prError
 from prd2pr.server.app import Parts
 from prd2pr.server.work import claims
 from prd2pr.server.work.sole import only_replica
+
+if TYPE_CHECKING:
+    from prd2pr.server.work.engine import Engine
+    from prd2pr.server.work.sweeping import Sweeping
 
 log = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0
@@ -74,16 +78,20 @@ class Working:
             log.warning("no App is set (PRD2PR_APP_ID): deliveries are stored, and nothing is done about them")
             return
         try:
-            with carrying(self.parts, self.replica) as engine:
+            with carrying(self.parts, self.replica) as crew:
+                engine = crew.engine
+                sweeper = threading.Thread(target=self._sweep, args=(crew.sweeping,), name="work-sweep", daemon=True)
+                sweeper.start()
                 # On SQLite there is no other replica that could hold anything: what is open was left by a dead one.
                 alone = self.parts.database.is_sqlite
                 self._resume(engine, claims.take_over(self.parts.database, settings.lease_seconds, all_of_them=alone))
                 while not self._stopping.is_set():
                     self._turn(engine)
+                sweeper.join(timeout=10)
         except Prd2prError as problem:
             log.error("no work is done: %s", " ".join(problem.lines()))  # noqa: TRY400 - told in full
 
-    def _turn(self, engine: Any) -> None:
+    def _turn(self, engine: Engine) -> None:
         settings, database = self.parts.settings, self.parts.database
         self.parts.news.clear()
         try:
@@ -100,7 +108,15 @@ class Working:
         if not opened:
             self.parts.news.wait(LOOK_SECONDS)
 
-    def _resume(self, engine: Any, lost: list[str]) -> None:
+    def _sweep(self, sweeping: Sweeping) -> None:
+        while not self._stopping.is_set():
+            try:
+                sweeping.sweep_if_due()
+            except (SQLAlchemyError, Prd2prError) as error:
+                log.warning("the sweep was cut short: %s", error)
+            self._stopping.wait(min(30.0, self.parts.settings.sweep_minutes * 15))
+
+    def _resume(self, engine: Engine, lost: list[str]) -> None:
         for each in lost:
             log.warning("claim %s was left by a replica that is gone: it is gone on with", each)
             engine.resume(each)

@@ -6,6 +6,11 @@ from prd2pr.server.database import Migration
 
 MIGRATIONS = (
     Migration(
+        4,
+        "sweeps",
+        ("CREATE TABLE sweeps (name TEXT PRIMARY KEY, next_at {real} NOT NULL, swept_at {real} NOT NULL)",),
+    ),
+    Migration(
         2,
         "claims",
         (
