@@ -37,7 +37,7 @@ class AppLog:
         """The newest first, down to `since`."""
         cursor = ""
         while True:
-            params = {"per_page": PAGE, **({"cursor": cursor} if cursor else {})}
+            params: dict[str, str | int] = {"per_page": PAGE, **({"cursor": cursor} if cursor else {})}
             answer = self._wire.answer(path("app", "hook", "deliveries"), **params)
             rows = good(Call("GET", "/app/hook/deliveries"), answer).body
             for row in rows:
