@@ -1,11 +1,15 @@
 """What pages and API read from, and nothing else: one Protocol, whoever answers it.
 
-The projection answers from the server's database; a directory of repositories on disk answers for the static site and
-the demo. Values are those of `core.board`. A reading never changes anything, and may be asked from several threads.
+The projection answers from the server's database; repositories on disk answer for the static site and the demo. Values
+are those of `core.board`. A reading never changes anything, and may be asked from several threads.
+
+`repos`: only these count, since a token may be for some repositories alone; None: all that there are. Sums (costs,
+metrics, workers) are made of what is asked for, so that nobody reads in them what he may not see.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Protocol
 
 from prd2pr.core.board.view import (
@@ -19,9 +23,11 @@ from prd2pr.core.board.view import (
     WorkerView,
 )
 
+Repos = Collection[str] | None
+
 
 class Reading(Protocol):
-    def projects(self) -> tuple[ProjectView, ...]:
+    def projects(self, repos: Repos = None) -> tuple[ProjectView, ...]:
         """Every repository with state, by name."""
         ...
 
@@ -33,16 +39,16 @@ class Reading(Protocol):
         """`key`: the story's id inside of its repository."""
         ...
 
-    def circuits(self) -> tuple[CircuitView, ...]:
+    def circuits(self, repos: Repos = None) -> tuple[CircuitView, ...]:
         """Of every PRD: the system, then its workers, then the stages; closed ones too."""
         ...
 
-    def workers(self) -> tuple[WorkerView, ...]: ...
+    def workers(self, repos: Repos = None) -> tuple[WorkerView, ...]: ...
 
-    def runs(self) -> tuple[RunView, ...]:
+    def runs(self, repos: Repos = None) -> tuple[RunView, ...]:
         """The newest first."""
         ...
 
-    def costs(self) -> CostView: ...
+    def costs(self, repos: Repos = None) -> CostView: ...
 
-    def metrics(self) -> MetricsView: ...
+    def metrics(self, repos: Repos = None) -> MetricsView: ...

@@ -98,13 +98,16 @@ class StoryCard:
         return task_key(self.repo, self.id)
 
 
+FaultWord = Literal["noticed", "not noticed", "not judged"]
+
+
 @dataclass(frozen=True)
 class FaultView:
     """A deliberate fault, and what the story's tests made of it."""
 
     change: str  # `cents // 100` → `cents * 100`
     place: str
-    outcome: Literal["noticed", "not noticed", "not judged"]
+    outcome: FaultWord
     by: str = ""  # the test that noticed
     why: str = ""  # why it could not be judged
 
@@ -250,7 +253,7 @@ class WorkerView:
     """Who does the work. Branches tell which models did, a server also which of its own are at it now."""
 
     name: str
-    kind: Literal["model", "pool", "actions", "plugin"]
+    kind: Literal["model", "recording", "pool", "actions", "plugin"]
     state: Literal["working", "idle", "gone", "not known"] = "not known"
     working_on: str = ""  # a task's key, or what else there is to say of it
     repos: tuple[str, ...] = ()
@@ -284,18 +287,6 @@ class RunView:
 
 
 # --- money and measures -----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class CostPoint:
-    """What one run spent. Sums of these are all that was spent, whatever it was spent for."""
-
-    at: str
-    repo: str
-    prd: str
-    model: str
-    spend: Spend
-    roles: tuple[RoleSpend, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,113 @@
+"""A PRD's board and its story pages, read from a branch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from prd2pr.core.approval import ApprovalMode
+from prd2pr.core.board.source import PrdSource
+from prd2pr.core.breakers.records import Circuits
+from prd2pr.core.budget import Limits
+from prd2pr.core.codec import decode
+from prd2pr.core.commit_message import read_step
+from prd2pr.core.evidence import Proof
+from prd2pr.core.paths import CONVENTIONS, PathRules
+from prd2pr.core.picture_facts import BranchFacts, Key
+from prd2pr.core.picture_parts import CommitFacts, SpendLimits
+from prd2pr.core.records import Cycle, RunRecord
+from prd2pr.flows.consulting import role_records
+from prd2pr.flows.containment import circuits_now
+from prd2pr.flows.peoples_work import unjudged
+from prd2pr.flows.publish import commit_facts, commits_of, pictures_of, planning_cost
+from prd2pr.flows.start import start_of
+from prd2pr.repo.git import Git
+from prd2pr.repo.journal import Journal
+from prd2pr.repo.store import BranchState, StateStore
+
+NOTHING_MADE: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class BoardReader:
+    """Of one repository. One thread at a time may ask.
+
+    `local`: the work is done in this very repository, so that its journal knows of trouble that no commit has yet.
+    """
+
+    git: Git
+    repo: str
+    limits: Limits = field(default_factory=Limits)
+    rules: PathRules = CONVENTIONS
+    mode: ApprovalMode = "given"
+    local: bool = False
+    living_docs: frozenset[str] = NOTHING_MADE
+    _proofs: dict[str, Proof] = field(default_factory=dict, repr=False)  # by blob: what is committed does not change
+
+    def source(self, branch: str, prd: str) -> PrdSource | None:
+        """All but the diffs; None where the branch has no plan for it."""
+        state = StateStore(self.git, prd, branch).load(branch)
+        if state.prd is None:
+            return None
+        base = start_of(self.git, state.commit).commit
+        cycles = {story: cycle for story in state.cycle_ids if (cycle := state.cycle(story)) is not None}
+        proofs = self._proofs_of(state, cycles.values())
+        commits, strangers = commits_of(self.git, base, state.commit, prd, patches=False)
+        return PrdSource(
+            repo=self.repo,
+            branch=branch,
+            head=state.commit,
+            base=state.project.base_branch or base[:10],
+            facts=BranchFacts(state.prd, state.backlog, state.status, cycles, proofs, commits),
+            runs=runs_of(state),
+            circuits=self._circuits(state),
+            planning=planning_cost(state, cycles),
+            limits=SpendLimits.of(self.limits),
+            strangers=strangers,
+            unjudged=len(unjudged(self.git, state.commit, self.rules)),
+            sprint=state.sprint(state.status.sprint) if state.status.sprint else None,
+            roles=tuple(role_records(state)),
+            mode=self.mode,
+        )
+
+    def circuits(self, branch: str, prd: str) -> Circuits:
+        """As they are now: what a machine's journal holds changes between two commits."""
+        return self._circuits(StateStore(self.git, prd, branch).load(branch))
+
+    def with_evidence(self, source: PrdSource, story: str) -> PrdSource:
+        """With the diffs and pictures of one story."""
+        facts = source.facts
+        own = {key: self._with_patch(commit) for key, commit in facts.commits.items() if key[0] == story}
+        proofs = {key: proof for key, proof in facts.proofs.items() if key[0] == story}
+        state = StateStore(self.git, facts.prd.id, source.branch).load(source.head)
+        files = pictures_of(state, proofs)
+        return replace(source, facts=replace(facts, commits={**facts.commits, **own}, files=files))
+
+    def _with_patch(self, bare: CommitFacts) -> CommitFacts:
+        commit = self.git.commit_info(bare.sha)
+        before = commit.parents[0] if commit.parents else self.git.empty_tree
+        read = commit_facts(self.git, before, commit, read_step(commit.trailers), self.living_docs)
+        return replace(bare, patch=read.patch, files=read.files)
+
+    def _circuits(self, state: BranchState) -> Circuits:
+        journal = Journal(self.git.private, state.store.prd_id)
+        return circuits_now(state, journal.since(state.commit) if self.local else ())
+
+    def _proofs_of(self, state: BranchState, cycles: Iterable[Cycle]) -> dict[Key, Proof]:
+        """All at once: a plan of a thousand stories has some thousand files of evidence."""
+        blobs = {entry.path: entry.blob for entry in self.git.entries(state.commit, state.paths.evidence_root)}
+        wanted: dict[Key, tuple[str, str]] = {}
+        for cycle in cycles:
+            for step in cycle.steps:
+                path = state.paths.evidence(cycle.story, step.n, step.phase)
+                if path in blobs:
+                    wanted[cycle.story, step.n] = (path, blobs[path])
+        unread = {blob: path for path, blob in wanted.values() if blob not in self._proofs}
+        for blob, data in self.git.read_blobs(unread).items():
+            self._proofs[blob] = decode(Proof, data, unread[blob])
+        return {key: self._proofs[blob] for key, (_, blob) in wanted.items()}
+
+
+def runs_of(state: BranchState) -> tuple[RunRecord, ...]:
+    """In the order in which they began."""
+    return tuple(run for run_id in state.run_ids() if (run := state.run(run_id)) is not None)
