@@ -335,6 +335,16 @@ def test_a_story_with_nothing_but_a_refusal_is_in_progress() -> None:
 # --- the trace --------------------------------------------------------------------------------------------------------
 
 
+def test_a_test_that_had_no_cases_yet_when_it_failed_has_them_once_it_passes() -> None:
+    branch = only("loyalty-1")
+    to_green(branch, "loyalty-1", 2)
+    one, two = ids_of("loyalty-1", 2)
+    cases = (f"{one}[1]", f"{one}[2]", two)
+    branch.proofs["loyalty-1", 3] = proof(Phase.GREEN, head=run(cases, "passed"))
+    branch.update("loyalty-1", tests=(one, two))
+    assert branch.picture().board[0].tests == "3 of 3 pass"
+
+
 def test_the_trace_follows_tests_to_their_permanent_place() -> None:
     row = sample().picture().trace[0]
     assert (row.requirements, row.story, row.criterion, row.verdict) == (

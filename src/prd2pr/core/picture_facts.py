@@ -13,6 +13,7 @@ from prd2pr.core.deeds import standing_steps
 from prd2pr.core.evidence import Proof, RunSummary, TestResult
 from prd2pr.core.picture_parts import CommitFacts, Tone, TracedTest
 from prd2pr.core.records import UNTESTED_KINDS, Backlog, Cycle, CycleState, Phase, Prd, Status, Step, Story
+from prd2pr.core.runs import bare_id
 from prd2pr.core.wording import visible
 
 Key = tuple[str, int]  # story and number of the step, as in the trailer Tdd-Step
@@ -179,7 +180,8 @@ class BranchFacts:
         phase, run = found
         later = {result.id: result for result in (self.latest_run.others_not_passed if self.latest_run else ())}
         seen = {result.id: result for result in run.story}
-        return tuple(_traced(test, later.get(test) or seen.get(test), phase) for test in cycle.tests)
+        tests = _with_cases(cycle.tests, seen)
+        return tuple(_traced(test, later.get(test) or seen.get(test), phase) for test in tests)
 
     def promoted(self, story: str, test: str) -> str:
         """A test's id after its file moved to its permanent place."""
@@ -188,6 +190,16 @@ class BranchFacts:
             if file.path == path and file.promoted_to:
                 return f"{file.promoted_to}{mark}{rest}"
         return test
+
+
+def _with_cases(tests: tuple[str, ...], seen: Mapping[str, TestResult]) -> tuple[str, ...]:
+    """RED names a function whose module cannot be imported yet by its bare name; later each of its cases has an id."""
+    if all(test in seen for test in tests):
+        return tests
+    cases: dict[str, list[str]] = {}
+    for test in seen:
+        cases.setdefault(bare_id(test), []).append(test)
+    return tuple(each for test in tests for each in ([test] if test in seen else cases.get(test, [test])))
 
 
 def _traced(test: str, result: TestResult | None, phase: Phase) -> TracedTest:

@@ -44,9 +44,9 @@ class BoardReader:
     living_docs: frozenset[str] = NOTHING_MADE
     _proofs: dict[str, Proof] = field(default_factory=dict, repr=False)  # by blob: what is committed does not change
 
-    def source(self, branch: str, prd: str) -> PrdSource | None:
-        """All but the diffs; None where the branch has no plan for it."""
-        state = StateStore(self.git, prd, branch).load(branch)
+    def source(self, branch: str, prd: str, head: str = "") -> PrdSource | None:
+        """All but the diffs; None where there is no plan for it. `head`: a commit, where the branch is not here."""
+        state = StateStore(self.git, prd, branch).load(head or branch)
         if state.prd is None:
             return None
         base = start_of(self.git, state.commit).commit
@@ -70,9 +70,9 @@ class BoardReader:
             mode=self.mode,
         )
 
-    def circuits(self, branch: str, prd: str) -> Circuits:
+    def circuits(self, prd: str, head: str) -> Circuits:
         """As they are now: what a machine's journal holds changes between two commits."""
-        return self._circuits(StateStore(self.git, prd, branch).load(branch))
+        return self._circuits(StateStore(self.git, prd).load(head))
 
     def with_evidence(self, source: PrdSource, story: str) -> PrdSource:
         """With the diffs and pictures of one story."""

@@ -156,10 +156,10 @@ class Git:
         found = self._objects.info(f"refs/remotes/origin/{branch}^{{commit}}")
         return found.id if found else None
 
-    def branches(self, prefix: str) -> list[str]:
-        """Local branches whose name begins with `prefix`."""
-        raw = self._repository.out("for-each-ref", "--format=%(refname)", "refs/heads/").text
-        names = (line.removeprefix("refs/heads/") for line in raw.splitlines())
+    def branches(self, prefix: str, root: str = "refs/heads/") -> list[str]:
+        """Local branches whose name begins with `prefix`; or, below `root`, those of a remote as they were fetched."""
+        raw = self._repository.out("for-each-ref", "--format=%(refname)", root).text
+        names = (line.removeprefix(root) for line in raw.splitlines())
         return [name for name in names if name.startswith(prefix)]
 
     def tree(self, commit: str) -> str:
