@@ -14,7 +14,7 @@ HEIGHT = 220.0
 LEFT, RIGHT, TOP, BOTTOM = 56.0, 12.0, 12.0, 28.0
 MOST_LABELS = 7
 WIDEST_BAR = 48.0
-STEPS = (1, 2, 2.5, 5, 10)
+STEPS = (1, 2, 3, 4, 5, 6, 8, 10)
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Bar:
 class Tick:
     at: float
     label: str
+    anchor: str = "middle"  # which end of the label stands there
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,8 @@ def lines_to(top: float, unit: str) -> tuple[Tick, ...]:
 
 def thinned_labels(places: Sequence[float], labels: Sequence[str]) -> tuple[Tick, ...]:
     stride = max(1, math.ceil(len(labels) / MOST_LABELS))
-    return tuple(Tick(r(at), label) for at, label in list(zip(places, labels, strict=True))[::stride])
+    chosen = list(zip(places, labels, strict=True))[::stride]
+    return tuple(Tick(r(at), label, "end" if at > WIDTH - RIGHT - 30 else "middle") for at, label in chosen)
 
 
 def nice_top(highest: float, *, whole: bool) -> float:

@@ -42,10 +42,11 @@ class ServerLinks:
 
     root: str = ""
     version: str = ""  # of the static files: a new one is never shown with an old style sheet
+    has_events: bool = True
 
     @property
     def events(self) -> str:
-        return f"{self.root}/events"
+        return f"{self.root}/events" if self.has_events else ""
 
     def section(self, name: str) -> str:
         return f"{self.root}{ROOT}" if name == "projects" else f"{self.root}{ROOT}/{name}"

@@ -193,6 +193,11 @@ def problem_page(links: Links, page: Page, title: str, what: str) -> str:
     return render("problem", links, replace(page, title=title, section="", is_section=False), what=what)
 
 
+def again_page(here: str) -> str:
+    """Loads itself once more, so that it is a page of ours that asks."""
+    return environment(FILTERS).get_template("dashboard/again.html.j2").render(here=here)
+
+
 # --- numbers with their denominators ----------------------------------------------------------------------------------
 
 

@@ -1,0 +1,201 @@
+"""Boards without a repository: the branch of `pull_sample` with runs and circuits, and a reading over several."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import Any
+
+from fakes.pull_sample import Branch, plan, sample, spend, to_green
+from prd2pr.core.board.circuits import circuit_views
+from prd2pr.core.board.costs import cost_view
+from prd2pr.core.board.metrics import added_metrics
+from prd2pr.core.board.prds import board_view, newest_first, prd_board, project_view
+from prd2pr.core.board.source import PrdSource
+from prd2pr.core.board.stories import story_page
+from prd2pr.core.board.view import (
+    BoardView,
+    CircuitView,
+    CostView,
+    MetricsView,
+    PrdBoard,
+    ProjectView,
+    RunView,
+    StoryView,
+    WorkerView,
+)
+from prd2pr.core.board.workers import worker_views
+from prd2pr.core.breakers.records import Circuit, Circuits
+from prd2pr.core.picture_facts import BranchFacts
+from prd2pr.core.picture_parts import PlanningCost, SpendLimits
+from prd2pr.core.records import Backlog, Criterion, Cycle, CycleState, RoleSpend, RunRecord, Sprint, Story
+
+NOW = "2026-11-16T12:00:00Z"
+SONNET = "anthropic:claude-sonnet-5-5"
+
+
+def source_of(branch: Branch, repo: str = "acme/shop", **changes: Any) -> PrdSource:
+    facts = BranchFacts(branch.prd, branch.backlog, branch.status, branch.cycles, branch.proofs, branch.commits)
+    fields: dict[str, Any] = {
+        "repo": repo,
+        "branch": f"prd2pr/{branch.prd.id}",
+        "head": "c0ffee" * 6 + "c0ff",
+        "base": "main",
+        "facts": facts,
+        "runs": (run_on("2026-11-14", 0.04), run_on("2026-11-16", 0.1)),
+        "planning": PlanningCost(spend(6000, 0.03), 9.0),
+        "limits": SpendLimits(usd=5.0),
+    }
+    return PrdSource(**(fields | changes))
+
+
+def run_on(day: str, usd: float | None, **changes: Any) -> RunRecord:
+    fields: dict[str, Any] = {
+        "id": f"{day.replace('-', '')}T090000Z-abcdef",
+        "started_at": f"{day}T09:00:00Z",
+        "ended_at": f"{day}T09:14:00Z",
+        "model": SONNET,
+        "steps": ("plan/1", "loyalty-1/1", "loyalty-1/2"),
+        "spend": spend(9000, usd),
+        "roles": (RoleSpend(role="tester", spend=spend(3000, usd)), RoleSpend(role="builder", spend=spend(6000, 0.0))),
+    }
+    return RunRecord(**(fields | changes))
+
+
+def broken() -> Circuits:
+    """GREEN is open, the model half-open, and pushing flaps."""
+    return Circuits(
+        circuits=(
+            Circuit(name="green", level="stage", failures=3, since="2026-11-16T11:50:00Z", last="2026-11-16T11:58:00Z",
+                    why="the model cannot be reached", opened_at="2026-11-16T11:58:00Z",
+                    openings=("2026-11-16T11:58:00Z",)),
+            Circuit(name=SONNET, level="worker", failures=3, since="2026-11-16T11:40:00Z", last="2026-11-16T11:50:00Z",
+                    why="529 overloaded", opened_at="2026-11-16T11:50:00Z", openings=("2026-11-16T11:50:00Z",)),
+            Circuit(name="push", level="stage", failures=9, since="2026-11-16T08:00:00Z", last="2026-11-16T11:59:00Z",
+                    why="remote rejected", opened_at="2026-11-16T11:59:00Z", by_hand=True,
+                    openings=("2026-11-16T08:00:00Z", "2026-11-16T09:00:00Z", "2026-11-16T11:59:00Z")),
+        )
+    )  # fmt: skip
+
+
+def mixed() -> Branch:
+    """The sample with a story in every column: 1 to 3 complete, 4 in progress, 5 waits, 6 passes, 7 is blocked."""
+    branch = sample()
+    model = branch.backlog.stories[0]
+    more = tuple(
+        model.model_copy(update={"id": f"loyalty-{n}", "title": title, "status": status, "depends_on": ("loyalty-1",)})
+        for n, title, status in ((6, "Tell customers what they have", "in_progress"), (7, "Merge accounts", "blocked"))
+    )
+    branch.backlog = branch.backlog.model_copy(update={"stories": (*branch.backlog.stories, *more)})
+    to_green(branch, "loyalty-6", 4)
+    to_green(branch, "loyalty-7", 2)
+    branch.update("loyalty-6", state=CycleState.REFACTOR)
+    branch.update("loyalty-7", blocked="4 of 4 attempts at INTEGRATED were refused: INT201", state=CycleState.REFACTOR)
+    return branch
+
+
+def hostile(text: str) -> Branch:
+    """Everything that somebody else may write says `text`."""
+    branch = mixed()
+    stories = tuple(
+        story.model_copy(
+            update={
+                "title": text,
+                "description": text,
+                "criteria": tuple(Criterion(id=each.id, text=text, example=text) for each in story.criteria),
+                "requirements": tuple(story.requirements),
+            }
+        )
+        for story in branch.backlog.stories
+    )
+    branch.backlog = Backlog(stories=stories, questions=(text,), assumptions=(text,))
+    requirements = tuple(each.model_copy(update={"text": text}) for each in branch.prd.requirements)
+    branch.prd = branch.prd.model_copy(update={"title": text, "summary": text, "requirements": requirements})
+    for story, cycle in list(branch.cycles.items()):
+        refused = tuple(each.model_copy(update={"summary": text}) for each in cycle.refused)
+        steps = tuple(step.model_copy(update={"note": text}) for step in cycle.steps)
+        design = cycle.design.model_copy(update={"summary": text, "decisions": (text,)}) if cycle.design else None
+        blocked = text if cycle.blocked else ""
+        branch.update(story, refused=refused, steps=steps, design=design, blocked=blocked)
+    patch = f"diff --git a/src/{text[:40]} b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@ {text}\n-{text}\n+{text}\n"
+    branch.commits = {key: replace(each, subject=text, patch=patch) for key, each in branch.commits.items()}
+    return branch
+
+
+def thousand(number: int = 1000) -> Branch:
+    """A plan of so many stories; the first hundred are begun, and the rest waits."""
+    branch = plan()
+    model = branch.backlog.stories[0]
+    done = sample()
+    stories: list[Story] = []
+    for n in range(1, number + 1):
+        key = f"loyalty-{n}"
+        update: dict[str, Any] = {
+            "id": key,
+            "title": f"{model.title}, variant {n}",
+            "requirements": (f"FR-{n % 5 + 1}",),
+        }
+        if n <= number // 10:
+            twin = "loyalty-2" if n % 2 else "loyalty-4"
+            cycle = done.cycles[twin]
+            branch.cycles[key] = Cycle.model_validate({**cycle.model_dump(), "story": key})
+            update["status"] = "done" if n % 2 else "in_progress"
+            for step in cycle.steps:
+                if (twin, step.n) in done.proofs:
+                    branch.proofs[key, step.n] = done.proofs[twin, step.n]
+                if (twin, step.n) in done.commits:
+                    branch.commits[key, step.n] = done.commits[twin, step.n]
+        stories.append(model.model_copy(update=update))
+    branch.backlog = Backlog(stories=tuple(stories))
+    return branch
+
+
+def sprint_of(branch: Branch) -> Sprint:
+    stories = tuple(story.id for story in branch.backlog.stories)
+    return Sprint(id="sprint-1", goal="all", stories=stories, status="active", started_at="2026-11-16T09:00:00Z")
+
+
+class StillReading:
+    """Answers `server.reading.Reading` from sources that a test may exchange at any time."""
+
+    def __init__(self, *sources: PrdSource, problems: tuple[str, ...] = ()) -> None:
+        self._lock = threading.Lock()
+        self._problems = problems
+        self.show(*sources)
+
+    def show(self, *sources: PrdSource) -> None:
+        boards = {(each.repo, each.facts.prd.id): (each, prd_board(each)) for each in sources}
+        with self._lock:
+            self._kept = boards
+
+    def _boards(self, repos: Any = None) -> list[PrdBoard]:
+        with self._lock:
+            return [board for (repo, _), (_, board) in self._kept.items() if repos is None or repo in repos]
+
+    def projects(self, repos: Any = None) -> tuple[ProjectView, ...]:
+        names = sorted({board.view.repo for board in self._boards(repos)})
+        return tuple(project_view(name, self._boards({name}), self._problems) for name in names)
+
+    def project(self, repo: str) -> BoardView | None:
+        boards = self._boards({repo})
+        return board_view(repo, boards, self._problems) if boards else None
+
+    def story(self, repo: str, key: str) -> StoryView | None:
+        with self._lock:
+            sources = [source for (name, _), (source, _) in self._kept.items() if name == repo]
+        return next((found for source in sources if (found := story_page(source, key))), None)
+
+    def circuits(self, repos: Any = None) -> tuple[CircuitView, ...]:
+        return tuple(each for board in self._boards(repos) for each in circuit_views(board, NOW))
+
+    def workers(self, repos: Any = None) -> tuple[WorkerView, ...]:
+        return worker_views(self.runs(repos), self.circuits(repos))
+
+    def runs(self, repos: Any = None) -> tuple[RunView, ...]:
+        return newest_first(self._boards(repos))
+
+    def costs(self, repos: Any = None) -> CostView:
+        return cost_view(self.runs(repos))
+
+    def metrics(self, repos: Any = None) -> MetricsView:
+        return added_metrics(board.metrics for board in self._boards(repos))
