@@ -239,6 +239,7 @@ COMMANDS: tuple[Command, ...] = (
             ),
             option("--check", help="change nothing; exit 1 if any is stale", action="store_true"),
             option("--out", help="write them into this directory instead", metavar="DIR"),
+            option("--site", help="write the dashboard of all PRDs as a static site, for GitHub Pages", metavar="DIR"),
             REPO,
             JSON,
         ),

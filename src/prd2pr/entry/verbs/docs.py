@@ -16,8 +16,12 @@ from prd2pr.repo.git import Git
 
 
 def main(options: argparse.Namespace) -> int:
-    if sum(map(bool, (options.write, options.check, options.out))) > 1:
-        raise UsageProblem("--write, --check and --out exclude each other", where="docs", remedy="give one of them")
+    if sum(map(bool, (options.write, options.check, options.out, options.site))) > 1:
+        raise UsageProblem(
+            "--write, --check, --out and --site exclude each other", where="docs", remedy="give one of them"
+        )
+    if options.site:
+        return site(options)
     with open_repository(options.repo) as git:
         config = read_config(git, git.rev("HEAD"))
         if not config.docs.enabled and not options.out:
@@ -35,6 +39,28 @@ def main(options: argparse.Namespace) -> int:
     if options.out:
         write_out(Path(options.out), rendered)
     return told(options, rendered)
+
+
+def site(options: argparse.Namespace) -> int:
+    """The dashboard as files. Of the server's packages only those are loaded that need none of its libraries."""
+    from prd2pr.entry.github_checks import origin_of
+    from prd2pr.server.disk import DiskReading
+    from prd2pr.server.site import write_site
+
+    with open_repository(options.repo) as git:
+        place = git.workdir or git.common_dir
+        name = origin_of(git, os.environ) or place.resolve().name
+    with DiskReading({name: place}) as reading:
+        pages = write_site(reading, Path(options.site))
+        problems = [problem for project in reading.projects() for problem in project.problems]
+    if options.json:
+        facts = {"site": options.site, "repository": name, "pages": pages, "problems": problems}
+        sys.stdout.write(json.dumps(facts, indent=2) + "\n")
+    else:
+        told = "".join(f"problem: {plain(problem)}\n" for problem in problems)
+        first = Path(options.site) / "index.html"
+        sys.stdout.write(f"{told}{count(pages, 'page')} of {name}; begin with {first}\n")
+    return 0
 
 
 def without_ignored(git: Git, rendered: Rendered) -> Rendered:

@@ -1,0 +1,94 @@
+"""The dashboard in an app of its own, with real server-sent events, and tokens that everybody knows."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import threading
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+
+import uvicorn
+from fastapi import FastAPI, Request
+from fastapi.responses import Response, StreamingResponse
+
+from fakes.board_sample import NOW, StillReading
+from prd2pr.core.board.source import PrdSource
+from prd2pr.core.board.view import CircuitView
+from prd2pr.server.pages.access import COOKIE, Visitor, everywhere, nowhere
+from prd2pr.server.pages.router import Desk, dashboard
+
+OWNER, READER, OF_ONE = "token-of-the-owner", "token-of-a-reader", "token-for-acme-shop"
+VISITORS = {
+    OWNER: Visitor("owner", everywhere, everywhere, sees_all=True),
+    READER: Visitor("reader", everywhere, nowhere, sees_all=True),
+    OF_ONE: Visitor("one", lambda repo: repo == "acme/shop", lambda repo: repo == "acme/shop"),
+}
+
+
+@dataclass
+class Events:
+    """Kept for good, so that whoever was away is told what he missed."""
+
+    told: list[tuple[str, str]] = field(default_factory=list)
+
+    def tell(self, kind: str, repo: str) -> None:
+        self.told.append((kind, json.dumps({"at": NOW, "repo": repo, "data": {}})))
+
+    async def stream(self, after: int) -> AsyncIterator[str]:
+        yield "retry: 200\n\n"
+        while True:
+            for number, (kind, data) in enumerate(self.told[after:], after + 1):
+                yield f"id: {number}\nevent: {kind}\ndata: {data}\n\n"
+                after = number
+            await asyncio.sleep(0.02)
+
+
+class Shown:
+    """What the pages show; a test may change all of it while they are looked at."""
+
+    def __init__(self, *sources: PrdSource) -> None:
+        self.reading = StillReading(*sources)
+        self.events = Events()
+        self.asked: list[tuple[str, str]] = []
+        self.guest: Visitor | None = None
+
+    def visitor(self, token: str) -> Visitor | None:
+        return VISITORS.get(token)
+
+    def reset(self, token: str, circuit: CircuitView) -> str:
+        self.asked.append((VISITORS[token].name, circuit.id))
+        return f"`{circuit.name}` will be reset by a command on the branch."
+
+
+def dashboard_app(shown: Shown) -> FastAPI:
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    desk = Desk(reading=lambda: shown.reading, access=shown, reset=lambda: shown.reset, clock=lambda: NOW)
+    app.include_router(dashboard(desk))
+
+    @app.get("/events")
+    async def events(request: Request) -> Response:
+        if shown.guest is None and request.cookies.get(COOKIE) not in VISITORS:
+            return Response(status_code=401)
+        after = int(request.headers.get("last-event-id") or len(shown.events.told))
+        return StreamingResponse(shown.events.stream(after), media_type="text/event-stream")
+
+    return app
+
+
+@contextlib.contextmanager
+def served(shown: Shown) -> Iterator[str]:
+    """On a free port of this machine, until the block ends."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(dashboard_app(shown), log_level="warning", timeout_graceful_shutdown=1, lifespan="off")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        listening.close()

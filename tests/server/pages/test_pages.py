@@ -1,0 +1,314 @@
+"""Pages over HTTP: who sees what, which forms are taken, and which headers go with everything."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from html.parser import HTMLParser
+
+import pytest
+from dashboard_app import OF_ONE, OWNER, READER, Shown
+from starlette.testclient import TestClient
+
+from fakes.board_sample import hostile, source_of, thousand
+from prd2pr.server.pages.access import COOKIE, form_mark, is_place
+from prd2pr.server.pages.access import READER as EVERYBODY
+
+PAGES = (
+    "/dashboard",
+    "/dashboard/projects/acme/shop",
+    "/dashboard/projects/acme/shop/stories/loyalty-2",
+    "/dashboard/projects/acme/shop/stories/loyalty-5",
+    "/dashboard/runs",
+    "/dashboard/workers",
+    "/dashboard/circuits",
+    "/dashboard/metrics",
+    "/dashboard/costs",
+)
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'"
+)
+HOSTILE = (
+    "<script>document.title='owned'</script>",
+    '"><img src=x onerror="document.title=1">',
+    "' onmouseover=alert(1) x='",
+    "{{ 7*7 }} {% raw %} ${7*7} <%= 7 %>",
+    "\u202eevil\u202d \u05d0\u05d1\u05d2 \u0627\u0644\u0639\u0631\u0628\u064a\u0629",
+    "</title></style></textarea><svg onload=alert(1)>",
+    "x" * 10_000,
+    "javascript:alert(1)",
+)
+
+
+class Checked(HTMLParser):
+    """What a page holds, as a browser's parser takes it: every element that is opened, and every attribute."""
+
+    VOID = frozenset({"meta", "link", "input", "br", "img", "hr"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str]] = []
+        self.wrong: list[str] = []
+        self.ids: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+        self.ids += [value or "" for name, value in attrs if name == "id"]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(tag)
+
+
+def sign_in(client: TestClient, token: str = OWNER) -> None:
+    client.cookies.set(COOKIE, token)
+
+
+def checked(text: str) -> Checked:
+    found = Checked(text)
+    assert found.wrong == [] and found.open == []
+    assert len(found.ids) == len(set(found.ids))
+    return found
+
+
+# --- who sees what ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_without_a_token_every_page_leads_to_the_log_in(client: TestClient, path: str) -> None:
+    answer = client.get(path)
+    assert answer.status_code == 303
+    assert answer.headers["location"] == f"/dashboard/log-in?next={path}"
+    assert answer.text == ""
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_is_sound_html_with_landmarks(client: TestClient, path: str) -> None:
+    sign_in(client)
+    answer = client.get(path)
+    assert answer.status_code == 200
+    found = checked(answer.text)
+    for landmark in ("header", "nav", "main", "footer", "h1"):
+        assert landmark in found.tags, landmark
+    assert found.tags.count("h1") == found.tags.count("main") == 1
+    assert not [name for name, _ in found.attributes if name == "style" or name.startswith("on")]
+    assert "style" not in found.tags
+    assert found.tags.count("script") == 1
+
+
+@pytest.mark.parametrize(
+    "path", [*PAGES, "/dashboard/log-in", "/dashboard/projects/no/such", "/dashboard/static/live.js"]
+)
+def test_the_strict_policy_goes_with_everything(client: TestClient, path: str) -> None:
+    for token in ("", OWNER):
+        client.cookies.clear()
+        if token:
+            sign_in(client, token)
+        answer = client.get(path)
+        assert answer.headers["content-security-policy"] == POLICY
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cache-control"] == (
+            "no-store" if "static" not in path else "public, max-age=31536000, immutable"
+        )
+
+
+def test_a_token_for_one_repository_sees_nothing_of_another(client: TestClient, shown: Shown) -> None:
+    sign_in(client, OF_ONE)
+    for path in PAGES:
+        assert "acme/other" not in client.get(path).text, path
+    assert client.get("/dashboard/projects/acme/other").status_code == 404
+    assert client.get("/dashboard/projects/acme/other/stories/loyalty-1").status_code == 404
+    assert "7 stories" not in client.get("/dashboard").text or "of 7" in client.get("/dashboard").text
+    assert "2 of 7" in unescape(client.get("/dashboard/metrics").text)
+    sign_in(client, OWNER)
+    assert "4 of 14" in unescape(client.get("/dashboard/metrics").text)
+
+
+def test_what_may_not_be_seen_is_answered_as_what_is_not_there(client: TestClient) -> None:
+    sign_in(client, OF_ONE)
+    hidden, absent = (client.get(f"/dashboard/projects/acme/{name}") for name in ("other", "nothing"))
+    assert (hidden.status_code, hidden.text) == (absent.status_code, absent.text)
+
+
+def test_a_guest_looks_without_a_token_and_resets_nothing(client: TestClient, shown: Shown) -> None:
+    shown.guest = EVERYBODY
+    assert client.get("/dashboard").status_code == 200
+    assert "<button" not in client.get("/dashboard/circuits").text
+    sent = client.post("/dashboard/circuits/reset", data={"circuit": "acme/shop:loyalty:green", "csrf": form_mark("x")})
+    assert sent.status_code == 403
+    assert shown.asked == []
+
+
+# --- logging in -------------------------------------------------------------------------------------------------------
+
+
+def test_logging_in_and_out(client: TestClient) -> None:
+    sent = client.post("/dashboard/log-in", data={"token": OWNER, "next": "/dashboard/costs"})
+    assert (sent.status_code, sent.headers["location"]) == (303, "/dashboard/costs")
+    cookie = sent.headers["set-cookie"]
+    assert "HttpOnly" in cookie and "SameSite=strict" in cookie and "Path=/" in cookie
+    page = client.get("/dashboard/costs")
+    assert page.status_code == 200
+    assert OWNER not in page.text
+    mark = re.search(r'name="csrf" value="([0-9a-f]+)"', page.text)
+    assert mark
+    assert client.post("/dashboard/log-out", data={"csrf": "0" * 64}).status_code == 403
+    assert client.post("/dashboard/log-out", data={"csrf": mark[1]}).status_code == 303
+    assert client.get("/dashboard/costs").status_code == 303
+
+
+def test_by_https_the_cookie_never_goes_by_http(shown: Shown) -> None:
+    from dashboard_app import dashboard_app
+
+    with TestClient(dashboard_app(shown), base_url="https://dashboard.test", follow_redirects=False) as client:
+        assert "Secure" in client.post("/dashboard/log-in", data={"token": OWNER}).headers["set-cookie"]
+
+
+@pytest.mark.parametrize("token", ["", "wrong", "x" * 600, "token\u0000", "tökén"])
+def test_a_token_that_does_not_hold_is_said_so(client: TestClient, token: str) -> None:
+    sent = client.post("/dashboard/log-in", data={"token": token})
+    assert sent.status_code == 401
+    assert "does not hold" in sent.text
+    assert "set-cookie" not in sent.headers
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        "https://evil.test/",
+        "//evil.test",
+        "/dashboard//evil.test",
+        "/dashboard\\..\\evil",
+        "/webhook",
+        "javascript:alert(1)",
+    ],
+)
+def test_after_logging_in_nobody_is_led_elsewhere(client: TestClient, wanted: str) -> None:
+    sent = client.post("/dashboard/log-in", data={"token": OWNER, "next": wanted})
+    assert sent.headers["location"] == "/dashboard"
+    assert not is_place(wanted, "/dashboard")
+
+
+def test_who_follows_a_link_from_elsewhere_is_asked_once_more_by_ourselves(client: TestClient) -> None:
+    answer = client.get("/dashboard/costs", headers={"Sec-Fetch-Site": "cross-site"})
+    assert answer.status_code == 200
+    assert 'http-equiv="refresh" content="0"' in answer.text
+    assert client.get("/dashboard/costs", headers={"Sec-Fetch-Site": "same-origin"}).status_code == 303
+
+
+# --- resetting --------------------------------------------------------------------------------------------------------
+
+GREEN = "acme/shop:loyalty:green"
+
+
+def test_a_reset_is_handed_on_with_whose_it_is(client: TestClient, shown: Shown) -> None:
+    sign_in(client)
+    sent = client.post("/dashboard/circuits/reset", data={"circuit": GREEN, "csrf": form_mark(OWNER)})
+    assert sent.status_code == 200
+    assert shown.asked == [("owner", GREEN)]
+    assert "will be reset by a command on the branch" in sent.text
+
+
+@pytest.mark.parametrize(
+    ("token", "mark", "headers", "status"),
+    [
+        (OWNER, "", {}, 403),
+        (OWNER, form_mark(READER), {}, 403),
+        (OWNER, form_mark(OWNER), {"Origin": "https://evil.test"}, 403),
+        (OWNER, form_mark(OWNER), {"Origin": "null"}, 403),
+        (OWNER, form_mark(OWNER), {"Sec-Fetch-Site": "cross-site"}, 403),
+        (OWNER, form_mark(OWNER), {"Sec-Fetch-Site": "same-site"}, 403),
+        (READER, form_mark(READER), {}, 403),
+        ("", form_mark(OWNER), {}, 403),
+        (OWNER, form_mark(OWNER), {"Origin": "http://dashboard.test", "Sec-Fetch-Site": "same-origin"}, 200),
+    ],
+)
+def test_only_our_own_form_of_who_may_is_taken(
+    client: TestClient, shown: Shown, token: str, mark: str, headers: dict[str, str], status: int
+) -> None:
+    if token:
+        sign_in(client, token)
+    sent = client.post("/dashboard/circuits/reset", data={"circuit": GREEN, "csrf": mark}, headers=headers)
+    assert sent.status_code == status
+    assert bool(shown.asked) is (status == 200)
+
+
+def test_a_circuit_of_a_repository_that_is_not_seen_cannot_be_reset(client: TestClient, shown: Shown) -> None:
+    sign_in(client, OF_ONE)
+    sent = client.post(
+        "/dashboard/circuits/reset", data={"circuit": "acme/other:loyalty:green", "csrf": form_mark(OF_ONE)}
+    )
+    assert (sent.status_code, shown.asked) == (404, [])
+
+
+def test_buttons_stand_only_where_they_would_be_taken(client: TestClient) -> None:
+    sign_in(client)
+    assert client.get("/dashboard/circuits").text.count(">Reset<") == 3
+    sign_in(client, READER)
+    assert client.get("/dashboard/circuits").text.count(">Reset<") == 0
+
+
+def test_a_huge_form_is_refused(client: TestClient) -> None:
+    assert client.post("/dashboard/log-in", data={"token": "x" * 40_000}).status_code == 413
+
+
+# --- hostile text -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:12])
+def test_hostile_text_is_text(client: TestClient, shown: Shown, text: str) -> None:
+    sign_in(client)
+    plain = {path: checked(client.get(path).text) for path in PAGES}
+    shown.reading.show(source_of(hostile(text)))
+    for path in PAGES:
+        answer = client.get(path)
+        assert answer.status_code == 200
+        found = checked(answer.text)
+        assert set(found.tags) <= set(plain[path].tags) | {"code", "bdi", "p", "ul", "details", "summary"}
+        assert found.tags.count("script") == 1 and "img" not in found.tags
+        assert not [name for name, _ in found.attributes if name.startswith("on") or name == "style"]
+        assert not [value for name, value in found.attributes if name in ("href", "src", "action") and ":" in value]
+        assert "49" not in re.sub(r"\d{2,}:\d\d|\w*\d\w*", lambda m: m[0] if m[0] == "49" else "", answer.text)
+        assert "\u202e" not in answer.text
+
+
+def test_a_thousand_stories_are_one_page_of_bearable_size(client: TestClient, shown: Shown) -> None:
+    sign_in(client)
+    shown.reading.show(source_of(thousand()))
+    text = client.get("/dashboard/projects/acme/shop").text
+    assert text.count('class="card"') <= 5 * 24
+    assert text.count("data-key") == 1000
+    assert len(text) < 500_000
+    assert "and 876 more" in text
+
+
+# --- small things -----------------------------------------------------------------------------------------------------
+
+
+def test_static_files_are_these_and_no_others(client: TestClient) -> None:
+    assert client.get("/dashboard/static/style.css").headers["content-type"] == "text/css; charset=utf-8"
+    assert client.get("/dashboard/static/..%2flayout.html.j2").status_code == 404
+    assert client.get("/dashboard/static/layout.html.j2").status_code == 404
+
+
+def test_below_a_proxys_path_all_links_stay_there(shown: Shown) -> None:
+    from dashboard_app import dashboard_app
+
+    with TestClient(dashboard_app(shown), root_path="/tools", cookies={COOKIE: OWNER}) as client:
+        found = checked(client.get("/dashboard/projects/acme/shop").text)
+    links = [value for name, value in found.attributes if name in ("href", "src", "action", "data-events")]
+    assert [value for value in links if not value.startswith(("/tools/", "#"))] == []
+
+
+def test_pages_say_which_events_they_wait_for(client: TestClient) -> None:
+    sign_in(client)
+    text = client.get("/dashboard/projects/acme/shop").text
+    assert 'data-events="/events" data-kinds="task_status_changed run_completed" data-repo="acme/shop"' in text
