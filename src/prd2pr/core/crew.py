@@ -23,4 +23,6 @@ class Crew:
 def worker_name(spec: str) -> str:
     """A model as people may read of it: a program with its arguments, or a file's path, is nobody's business."""
     kind, _, name = spec.partition(":")
+    if name and kind == "plugin":
+        return f"{kind}:{name.partition(':')[0].strip()}"  # what follows its name is its own
     return spec if name and kind in ("anthropic", "openai") else kind

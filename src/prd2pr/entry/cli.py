@@ -46,7 +46,9 @@ def option(*names: str, help: str, **settings: Any) -> Option:  # noqa: A002 - a
 JSON = option("--json", help="print JSON for programs", action="store_true")
 REPO = option("--repo", help="the repository (default: the one around this directory)", metavar="DIR", default=".")
 MODEL = option(
-    "--model", help="who does the work: anthropic:ID, openai:ID, command:PROGRAM, human, replay:FILE", metavar="SPEC"
+    "--model",
+    help="who does the work: anthropic:ID, openai:ID, command:PROGRAM, plugin:NAME, human, replay:FILE",
+    metavar="SPEC",
 )
 RECORD = option("--record", help="write the model's answers to a transcript that replay: reads", metavar="FILE")
 STORY = option("--story", help="only this story", metavar="ID")

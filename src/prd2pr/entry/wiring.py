@@ -34,7 +34,7 @@ from prd2pr.flows.gather import Gathering
 from prd2pr.flows.session import Hired, RunLog, Session
 from prd2pr.flows.stacks import stacks_in, with_setup
 from prd2pr.flows.writers import LocalWriter
-from prd2pr.models import open_model, recorded
+from prd2pr.models import edits_itself, open_model, recorded
 from prd2pr.ports import BranchWriter, Camera, Progress
 from prd2pr.repo.git import Git
 from prd2pr.repo.journal import Journal
@@ -44,8 +44,6 @@ from prd2pr.runners.camera import SandboxCamera
 from prd2pr.runners.interpreter import find_python
 from prd2pr.runners.pytest_runner import PytestRunner
 from prd2pr.runners.sandbox import Sandbox, find_sandbox
-
-EDIT_THEMSELVES = ("human", "command:")
 
 
 class SystemClock:
@@ -247,7 +245,8 @@ def hiring(
             prices=config.prices,
             on_retry=lambda retry: progress.say("retry", why=retry.why, seconds=retry.seconds),
         )
-        if record and spec.startswith(EDIT_THEMSELVES):
+        alone = edits_itself(spec, opened)
+        if record and alone:
             raise UsageProblem(
                 f"{spec} works on files by itself, which a transcript cannot hold",
                 where="--record",
@@ -257,7 +256,7 @@ def hiring(
             opened = recorded(opened, Path(record))
         # A transcript must hold every answer, and one that is read costs nothing.
         remembers = not record and not spec.startswith("replay:")
-        return Hired(opened, edits_itself=spec.startswith(EDIT_THEMSELVES), remembers=remembers)
+        return Hired(opened, edits_itself=alone, remembers=remembers)
 
     def hired(role: str, strong: bool) -> Hired:
         with one_at_a_time:

@@ -17,8 +17,9 @@ from prd2pr.models.retry import OnRetry, Retry, RetryRule, ignore_retry
 from prd2pr.models.usage import Prices, estimate_of
 from prd2pr.ports import Model
 
-__all__ = ["Prices", "Retry", "estimate_of", "open_model", "recorded"]
+__all__ = ["Prices", "Retry", "edits_itself", "estimate_of", "open_model", "recorded"]
 
+EDIT_THEMSELVES = ("human", "command:")
 BARE_PREFIX = "claude-"  # a name without a kind: `claude-sonnet-5-5`
 
 
@@ -57,6 +58,11 @@ def open_model(
         stdout=stdout or sys.stdout,
     )
     return KINDS[kind].open(rest, surroundings)
+
+
+def edits_itself(spec: str, model: Model) -> bool:
+    """Whether it changes the files of its workspace without our tools: a person, a program, a plugin that says so."""
+    return spec.strip().startswith(EDIT_THEMSELVES) or bool(getattr(model, "edits_itself", False))
 
 
 def recorded(model: Model, path: Path, *, title: str = "") -> Model:
@@ -98,6 +104,12 @@ def _open_replay(file: str, around: Surroundings) -> Model:
     return ReplayModel(around.cwd / file)
 
 
+def _open_plugin(name: str, around: Surroundings) -> Model:
+    from prd2pr.models.plugins import open_plugin
+
+    return open_plugin(name, env=around.env, cwd=around.cwd)
+
+
 @dataclass(frozen=True)
 class Kind:
     form: str  # how it is written
@@ -111,6 +123,7 @@ KINDS: dict[str, Kind] = {
     "command": Kind("command:PROGRAM ARGS", _open_command),
     "human": Kind("human", _open_human, alone=True),
     "replay": Kind("replay:FILE", _open_replay),
+    "plugin": Kind("plugin:NAME", _open_plugin),
 }
 FORMS = ", ".join(f"`{kind.form}`" for kind in KINDS.values())
 
