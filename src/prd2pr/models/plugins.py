@@ -67,7 +67,9 @@ class PluginModel:
         except Prd2prError:
             raise
         except Exception as error:
-            raise ModelProblem(f"the worker cannot say what a call costs: {_words(error)}", where=self._plugin) from error
+            raise ModelProblem(
+                f"the worker cannot say what a call costs: {_words(error)}", where=self._plugin
+            ) from error
 
 
 def open_plugin(spec: str, *, env: Mapping[str, str], cwd: Path) -> Model:
