@@ -17,7 +17,7 @@ import yaml
 
 from prd2pr.config import Config, load_config
 from prd2pr.core.statement import TEST_RESULT
-from prd2pr.entry.workflow import VERIFY_PATH, WORKFLOW_PATH, workflow_text
+from prd2pr.flows.workflow_file import VERIFY_PATH, WORKFLOW_PATH, workflow_text
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent

@@ -26,7 +26,7 @@ import yaml
 
 from fakes.github.events import Event
 from fakes.github.fake import FakeGitHub
-from prd2pr.entry.built_from import built_from
+from prd2pr.flows.built_from import built_from
 
 ROOT = Path(__file__).parents[2]
 STAND_INS = Path(__file__).parent / "stand_ins"

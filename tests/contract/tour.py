@@ -11,6 +11,7 @@ from typing import Any
 
 from fakes.github import FakeGitHub
 from fakes.github.answering import answer
+from fakes.github.manifests import create_app
 from fakes.github.state import App, Delivery, Installation
 from fakes.github.wire import Request
 
@@ -45,6 +46,17 @@ def sayer(fake: FakeGitHub, token: str, **headers: str) -> Say:
         outcome = answer(fake, Request.of(method, target, words, raw))
         assert outcome.status < 400, (method, target, outcome.body)
         return json.loads(outcome.body) if outcome.body else None
+
+    return say
+
+
+def anybody(fake: FakeGitHub) -> Say:
+    """Without a token."""
+
+    def say(method: str, target: str) -> Any:
+        outcome = answer(fake, Request.of(method, target, {"user-agent": "tour"}, b""))
+        assert outcome.status < 400, (method, target, outcome.body)
+        return json.loads(outcome.body)
 
     return say
 
@@ -197,6 +209,8 @@ def _apps(fake: FakeGitHub, keys: tuple[str, str]) -> None:
     lost = own("GET", f"/app/hook/deliveries?per_page=2&cursor=v1_{second['id']}")[0]
     own("POST", f"/app/hook/deliveries/{lost['id']}/attempts")
     assert fake.state.redeliver == [lost["id"]]
+    code = create_app(fake, {"name": "Made", "url": "https://example.org", "default_permissions": {}}, "octo")
+    assert anybody(fake)("POST", f"/app-manifests/{code}/conversions")["slug"] == "made"
 
 
 def installed(fake: FakeGitHub, public_key: str) -> tuple[App, Installation]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from prd2pr import __version__
-from prd2pr.entry.built_from import built_from
+from prd2pr.flows.built_from import built_from
 
 COMMIT = "c" * 40
 

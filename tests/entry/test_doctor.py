@@ -13,8 +13,8 @@ from fakes.github.server import serve
 from prd2pr.config import Config, load_config
 from prd2pr.entry.checkup import Check, total
 from prd2pr.entry.github_checks import ORIGIN, checks_on_github
-from prd2pr.entry.workflow import WORKFLOW_PATH, workflow_text
 from prd2pr.entry.workflow_check import branch_check, workflow_checks
+from prd2pr.flows.workflow_file import WORKFLOW_PATH, workflow_text
 from prd2pr.repo.git import Git
 from world import World
 

@@ -293,7 +293,7 @@ class ShowVersion(argparse.Action):
     """Asks for the commit only when it is called for."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from prd2pr.entry.built_from import built_from
+        from prd2pr.flows.built_from import built_from
 
         sys.stdout.write(f"prd2pr {__version__} ({built_from() or 'commit unknown'})\n")
         parser.exit()

@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 import yaml
 
 from prd2pr.config import Config
-from prd2pr.entry.built_from import built_from
 from prd2pr.entry.checkup import Check, not_checked, wrong
-from prd2pr.entry.workflow import WORKFLOW_PATH, secret_names
 from prd2pr.entry.workflow_check import branch_check, workflow_checks
 from prd2pr.errors import HubProblem, NotFoundThere, Prd2prError, ScopeMissing, TokenMissing
+from prd2pr.flows.built_from import built_from
+from prd2pr.flows.workflow_file import WORKFLOW_PATH, secret_names
 from prd2pr.forges.github.exchange import path
 from prd2pr.forges.github.open import API_URL, open_hub, token_source
 from prd2pr.forges.github.problems import PULLS_SETTING

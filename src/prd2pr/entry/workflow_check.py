@@ -10,7 +10,7 @@ import yaml
 
 from prd2pr.config import Config
 from prd2pr.entry.checkup import Check
-from prd2pr.entry.workflow import NOTIFY_URLS, WORKFLOW_PATH, key_names, push_paths
+from prd2pr.flows.workflow_file import NOTIFY_URLS, WORKFLOW_PATH, key_names, push_paths
 
 OURS = re.compile(r"uses:\s*[\"']?([\w.-]+/prd2pr)@([\w./-]+)")
 EVENTS = ("push", "issues", "issue_comment", "workflow_dispatch", "schedule")

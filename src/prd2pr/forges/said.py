@@ -113,6 +113,11 @@ def onboarding_text(files: Sequence[str], repository: str) -> str:
     return within(text_of("onboarding", files=files, repository=repository))
 
 
+def offer_text(files: Sequence[str], repository: str, *, secrets: Sequence[str], app_url: str) -> str:
+    """`app_url`: the page of the installation; empty where it is not known."""
+    return within(text_of("offer", files=files, repository=repository, secrets=secrets, app_url=app_url))
+
+
 def check_text(view: CheckView) -> str:
     return within(text_of("check", it=view))
 

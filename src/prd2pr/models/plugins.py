@@ -1,7 +1,7 @@
 """`plugin:NAME`: a worker that another package brings, by an entry point of the group `prd2pr.workers`.
 
-The entry point names a function that takes an `Opening` and gives a `ports.Model`. What a plugin does wrong is told as the
-plugin's, by its name and its package: nobody should take it for a fault of prd2pr, or of their PRD.
+The entry point names a function that takes an `Opening` and gives a `ports.Model`. What a plugin does wrong is told as
+the plugin's, by its name and its package: nobody should take it for a fault of prd2pr, or of their PRD.
 """
 
 from __future__ import annotations

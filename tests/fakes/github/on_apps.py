@@ -93,6 +93,16 @@ def _check_granted(row: Installation, wanted: Any) -> None:
             raise Refusal(422, "The permissions requested are not granted to this installation.")
 
 
+def convert_manifest(ask: Ask) -> Answer:
+    """Once, within the hour, and without any token: the code is the secret."""
+    code = ask.params["code"]
+    made_of = ask.fake.state.conversions.pop(code, None)
+    if made_of is None or made_of.ends < ask.fake.now():
+        raise not_found()
+    app = ask.fake.state.apps[made_of.app]
+    return made({**shapes.app(ask.fake, app), **made_of.secrets})
+
+
 def list_repositories(ask: Ask) -> Answer:
     if ask.token is None or ask.token.kind == "user":
         raise Refusal(403, "You must authenticate with an installation access token in order to list repositories.")
@@ -146,6 +156,7 @@ def redeliver(ask: Ask) -> Answer:
 ROUTES = (
     Route("GET", "/app/hook/deliveries", list_deliveries, "app", query=frozenset({"per_page", "cursor"})),
     Route("POST", "/app/hook/deliveries/{delivery_id}/attempts", redeliver, "app"),
+    Route("POST", "/app-manifests/{code}/conversions", convert_manifest, ""),
     Route("GET", "/app", get_app, "app"),
     Route("GET", "/app/installations", list_installations, "app", query=PAGING),
     Route("GET", "/app/installations/{installation_id}", get_installation, "app"),

@@ -182,7 +182,7 @@ def app(fake: FakeGitHub, row: App) -> Json:
         "id": row.id, "slug": row.slug, "client_id": row.client_id, "node_id": f"A_{row.id}",
         "owner": user(fake, row.owner), "name": row.slug, "description": None, "external_url": fake.server_url,
         "html_url": f"{fake.server_url}/apps/{row.slug}", "created_at": EPOCH, "updated_at": EPOCH,
-        "permissions": {"metadata": "read"}, "events": ["push"],
+        "permissions": row.permissions, "events": row.events,
     }  # fmt: skip
 
 

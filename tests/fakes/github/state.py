@@ -192,6 +192,18 @@ class App:
     owner: str
     public_key: str  # PEM
     client_id: str = ""
+    permissions: dict[str, str] = field(default_factory=lambda: {"metadata": "read"})
+    events: list[str] = field(default_factory=lambda: ["push"])
+    webhook: str = ""  # where its deliveries go
+
+
+@dataclass
+class Conversion:
+    """An App that was made from a manifest, and what is given for its code, once."""
+
+    app: int
+    ends: float
+    secrets: dict[str, str]
 
 
 @dataclass
@@ -217,4 +229,5 @@ class State:
     installations: dict[int, Installation] = field(default_factory=dict)
     deliveries: list[Delivery] = field(default_factory=list)  # of the App's webhook, the oldest first
     redeliver: list[int] = field(default_factory=list)  # attempts that were asked for again, and not made yet
+    conversions: dict[str, Conversion] = field(default_factory=dict)  # by code, until it is used
     last_id: int = 1000

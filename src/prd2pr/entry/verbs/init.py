@@ -9,7 +9,10 @@ from functools import partial
 from pathlib import Path
 
 from prd2pr.config import CONFIG_PATH, load_config
-from prd2pr.entry.workflow import (
+from prd2pr.errors import NotARepository
+from prd2pr.flows.onboarding import TEMPLATE_PATH, starting_files
+from prd2pr.flows.start import USUAL_BASES
+from prd2pr.flows.workflow_file import (
     VERIFY_PATH,
     WORKFLOW_PATH,
     key_names,
@@ -17,9 +20,6 @@ from prd2pr.entry.workflow import (
     verify_workflow_text,
     workflow_text,
 )
-from prd2pr.errors import NotARepository
-from prd2pr.flows.onboarding import TEMPLATE_PATH, starting_files
-from prd2pr.flows.start import USUAL_BASES
 from prd2pr.repo.git import Git
 
 NEXT = """Next:

@@ -7,8 +7,8 @@ import re
 from prd2pr import __version__
 from prd2pr.config import Config, Notify
 from prd2pr.core.layout import PRDS
-from prd2pr.entry.built_from import ACTION, built_from
 from prd2pr.errors import SetupProblem, UsageProblem
+from prd2pr.flows.built_from import ACTION, built_from
 from prd2pr.templating import render
 
 WORKFLOW_PATH = ".github/workflows/prd2pr.yml"
