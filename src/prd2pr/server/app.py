@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,7 +36,8 @@ class Parts:
     news: threading.Event = field(default_factory=threading.Event)  # set when there may be something new to do
 
 
-def create_app(parts: Parts, added: tuple[str, ...] = ADDED) -> FastAPI:
+def create_app(parts: Parts, added: tuple[str, ...] = ADDED, state: Mapping[str, object] | None = None) -> FastAPI:
+    """`state`: what is in `app.state` before the parts are added."""
     beside: list[AbstractContextManager[Any]] = []
 
     @asynccontextmanager
@@ -48,6 +49,8 @@ def create_app(parts: Parts, added: tuple[str, ...] = ADDED) -> FastAPI:
 
     app = FastAPI(title="prd2pr", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.parts = parts
+    for name, value in (state or {}).items():
+        setattr(app.state, name, value)
     for name in added:
         context = importlib.import_module(name).add_to(app, parts) if is_there(name) else None
         if context is not None:

@@ -98,6 +98,12 @@ class ServerSettings(BaseModel):
     stuck_minutes: float = Field(
         default=60.0, gt=0, description="A branch with work to do and no run for this long is continued."
     )
+    drain_seconds: float = Field(
+        default=1.0,
+        ge=0,
+        le=300,
+        description="After SIGTERM: how long requests are still taken, with `/health/ready` at 503, before none is.",
+    )
     keep_days: float = Field(
         default=30.0, ge=4, description="How long settled deliveries are kept. GitHub delivers again within 3 days."
     )

@@ -7,10 +7,12 @@ import importlib.util
 import os
 import signal
 import sys
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prd2pr.entry.serving.ways import way
 from prd2pr.errors import SetupProblem, UsageProblem
 from prd2pr.server.settings import ServerSettings, read_settings
 
@@ -31,7 +33,7 @@ def main(options: argparse.Namespace) -> int:
         return tell_dead(settings)
     if options.replay_dead is not None:
         return replay_dead(settings, options.replay_dead)
-    return serve(settings)
+    return (way(options) or serve)(settings)
 
 
 def need_libraries() -> None:
@@ -78,14 +80,15 @@ def replay_dead(settings: ServerSettings, wanted: str) -> int:
 
 
 def serve(settings: ServerSettings) -> int:
-    import uvicorn
-
     from prd2pr.server.app import Parts, create_app
     from prd2pr.server.database import open_database
+    from prd2pr.server.stopping import Draining, tell_readiness
 
     database = open_database(settings.database)
     try:
-        run(uvicorn.Server(uvicorn_config(create_app(Parts(settings, database)), settings)))
+        app, stopping = create_app(Parts(settings, database)), threading.Event()
+        tell_readiness(app, stopping)
+        run(Draining(uvicorn_config(app, settings), stopping, settings.drain_seconds))
     finally:
         database.close()
     return 0

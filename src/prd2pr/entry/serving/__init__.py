@@ -1,0 +1,1 @@
+"""The ways of `prd2pr serve` beside serving: set-up, demo, backup."""

@@ -1,0 +1,134 @@
+"""Backup while somebody writes, restore, and what is refused: SQLite for real, PostgreSQL by words."""
+
+from __future__ import annotations
+
+import fcntl
+import sqlite3
+import stat
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from prd2pr.errors import SetupProblem, StateNewer, UsageProblem
+from prd2pr.server.backup import back_up, restore
+from prd2pr.server.database import Database, Migration, open_database
+
+FIRST = Migration(40, "notes", ("CREATE TABLE notes (id {serial}, body TEXT NOT NULL)",))
+SECOND = Migration(41, "notes have an author", ("ALTER TABLE notes ADD COLUMN author TEXT NOT NULL DEFAULT 'nobody'",))
+
+
+def opened(path: Path, *migrations: Migration) -> Database:
+    return open_database(f"sqlite:///{path}", migrations=migrations or (FIRST,))
+
+
+def write(database: Database, body: str) -> None:
+    with database.writing() as connection:
+        connection.execute(text("INSERT INTO notes (body) VALUES (:body)"), {"body": body})
+
+
+def notes(path: Path) -> list[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return [row[0] for row in connection.execute("SELECT body FROM notes ORDER BY id")]
+
+
+def test_a_backup_is_whole_while_the_server_writes(tmp_path: Path) -> None:
+    place, target = tmp_path / "s.db", tmp_path / "backup.db"
+    database = opened(place)
+    write(database, "before")
+    done = threading.Event()
+
+    def write_on() -> None:
+        number = 0
+        while not done.is_set():
+            write(database, f"{number}")
+            number += 1
+
+    writer = threading.Thread(target=write_on)
+    writer.start()
+    try:
+        size = back_up(f"sqlite:///{place}", target)
+    finally:
+        done.set()
+        writer.join()
+    database.close()
+    copied = notes(target)
+    assert copied == notes(place)[: len(copied)] and copied[0] == "before"
+    assert size == target.stat().st_size and stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert sorted(path.name for path in tmp_path.iterdir() if "backup" in path.name) == ["backup.db"]
+    with pytest.raises(UsageProblem, match="there already"):
+        back_up(f"sqlite:///{place}", target)
+
+
+def test_a_restore_puts_the_backup_into_its_place_and_keeps_what_was_there(tmp_path: Path) -> None:
+    place, target = tmp_path / "s.db", tmp_path / "backup.db"
+    database = opened(place)
+    write(database, "kept")
+    back_up(f"sqlite:///{place}", target)
+    write(database, "lost")
+    database.engine.dispose()
+    aside = restore(f"sqlite:///{place}", target, (FIRST,))
+    assert notes(place) == ["kept"] and aside is not None and notes(aside) == ["kept", "lost"]
+    assert restore(f"sqlite:///{tmp_path}/new/s.db", target, (FIRST,)) is None
+    assert notes(tmp_path / "new/s.db") == ["kept"]
+
+
+def test_an_older_backup_is_migrated_and_a_newer_one_refused(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.db", tmp_path / "new.db"
+    database = opened(old)
+    write(database, "from before the upgrade")
+    back_up(f"sqlite:///{old}", tmp_path / "old.backup")
+    database.close()
+    assert restore(f"sqlite:///{new}", tmp_path / "old.backup", (FIRST, SECOND)) is None
+    upgraded = opened(new, FIRST, SECOND)
+    with upgraded.reading() as connection:
+        assert connection.execute(text("SELECT body, author FROM notes")).all() == [
+            ("from before the upgrade", "nobody")
+        ]
+    back_up(f"sqlite:///{new}", tmp_path / "new.backup")
+    upgraded.close()
+    with pytest.raises(StateNewer, match="newer prd2pr"):
+        restore(f"sqlite:///{old}", tmp_path / "new.backup", (FIRST,))
+    with pytest.raises(StateNewer, match="newer prd2pr"):
+        opened(new)
+    assert notes(old) == ["from before the upgrade"], "what is refused changes nothing"
+
+
+def test_what_is_no_backup_replaces_nothing(tmp_path: Path) -> None:
+    place = tmp_path / "s.db"
+    database = opened(place)
+    write(database, "mine")
+    database.close()
+    torn = tmp_path / "torn.db"
+    torn.write_bytes(b"SQLite format 3\0" + b"x" * 5000)
+    other = tmp_path / "other.db"
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("CREATE TABLE t (x)")
+        connection.commit()
+    for source in (torn, other):
+        with pytest.raises(SetupProblem, match="no sound database of prd2pr"):
+            restore(f"sqlite:///{place}", source, (FIRST,))
+    with pytest.raises(UsageProblem, match="no such backup"):
+        restore(f"sqlite:///{place}", tmp_path / "nowhere", (FIRST,))
+    assert notes(place) == ["mine"]
+
+
+def test_nothing_is_restored_under_a_running_server(tmp_path: Path) -> None:
+    place, target = tmp_path / "s.db", tmp_path / "backup.db"
+    opened(place).close()
+    back_up(f"sqlite:///{place}", target)
+    with Path(f"{place}.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(SetupProblem, match="a server uses this database"):
+            restore(f"sqlite:///{place}", target, (FIRST,))
+
+
+def test_postgresql_is_told_of_its_own_tools() -> None:
+    with pytest.raises(UsageProblem) as caught:
+        back_up("postgresql://ada:s3cret@db/prd2pr", Path("backup"))
+    assert "pg_dump" in caught.value.remedy and "s3cret" not in " ".join(caught.value.lines())
+    with pytest.raises(UsageProblem) as caught:
+        restore("postgresql://db/prd2pr", Path("backup"))
+    assert "pg_restore" in caught.value.remedy

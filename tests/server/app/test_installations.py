@@ -1,0 +1,130 @@
+"""Tokens of installations: least permissions, only the repositories needed, minted once for whoever asks at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from fakes.github import FakeGitHub, transport
+from fakes.github.jwt import new_key_pair
+from prd2pr.core import app_needs
+from prd2pr.core.events import READERS
+from prd2pr.errors import HubProblem, TokenMissing, UsageProblem
+from prd2pr.forges.github.app_api import AppApi
+from prd2pr.forges.github.tokens import AppKey
+from prd2pr.server.installations import KEPT, Installations, open_installations
+from prd2pr.server.settings import ServerSettings
+
+
+class Mint:
+    """Counts; slow enough that two at once would be seen."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, tuple[str, ...], dict[str, str]]] = []
+        self.now = 1_000_000.0
+        self.gate: threading.Event | None = None
+
+    def mint(self, installation: int, repositories: tuple[str, ...], permissions: Mapping[str, str]) -> dict[str, Any]:
+        self.asked.append((installation, repositories, dict(permissions)))
+        if self.gate is not None:
+            assert self.gate.wait(10)
+        ends = datetime.fromtimestamp(self.now + 3600, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {"token": f"t{len(self.asked)}", "expires_at": ends}
+
+    def about(self) -> dict[str, Any]:
+        return {"slug": "builder"}
+
+
+def test_a_token_is_minted_for_one_job_kept_and_renewed_before_it_ends() -> None:
+    mint, heard = Mint(), list[str]()
+    installations = Installations(mint, heard.append, lambda: mint.now)
+    read = installations.token(7, ["octo/calc"], app_needs.READING)
+    assert installations.token(7, ["octo/calc"], dict(reversed(app_needs.READING.items()))) == read
+    assert installations.token(7, ["octo/calc"], app_needs.DISPATCHING) != read
+    assert installations.token(7, ["octo/shop", "octo/calc"], app_needs.READING) != read
+    assert mint.asked[0] == (7, ("calc",), {"contents": "read", "metadata": "read"})
+    assert mint.asked[2][1] == ("calc", "shop")
+    mint.now += 3001
+    assert installations.token(7, ["octo/calc"], app_needs.READING) == "t4" and heard == ["t1", "t2", "t3", "t4"]
+    installations.forget(7)
+    assert installations.token(7, ["octo/calc"], app_needs.READING) == "t5"
+    assert installations.source(7, ["octo/calc"], app_needs.READING).login() == "builder[bot]"
+
+
+def test_whoever_asks_at_once_waits_for_one_token() -> None:
+    mint = Mint()
+    mint.gate = threading.Event()
+    installations = Installations(mint, now=lambda: mint.now)
+    got: list[str] = []
+    threads = [
+        threading.Thread(target=lambda: got.append(installations.token(7, ["octo/calc"], app_needs.READING)))
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    # Another repository does not wait for the one that is being minted.
+    other = threading.Thread(target=installations.token, args=(7, ["octo/shop"], app_needs.READING))
+    other.start()
+    mint.gate.set()
+    for thread in (*threads, other):
+        thread.join(10)
+    assert got == [got[0]] * 8 and len(mint.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("repositories", "permissions"),
+    [([], app_needs.READING), (["octo/calc"], {}), (["octo/calc", "evil/calc"], app_needs.READING)],
+)
+def test_a_token_for_everything_cannot_be_asked_for(repositories: list[str], permissions: dict[str, str]) -> None:
+    mint = Mint()
+    with pytest.raises(UsageProblem):
+        Installations(mint).token(7, repositories, permissions)
+    with pytest.raises(UsageProblem):
+        Installations(mint).token(7, ["octo/../app"], app_needs.READING)
+    assert not mint.asked
+
+
+def test_what_is_kept_is_bounded() -> None:
+    mint = Mint()
+    installations = Installations(mint, now=lambda: mint.now)
+    for number in range(KEPT + 5):
+        installations.source(number, ["octo/calc"], app_needs.READING)
+    assert len(installations._sources) == KEPT
+
+
+def test_github_gives_what_was_asked_for_and_nothing_more(tmp_path: Path) -> None:
+    fake = FakeGitHub(tmp_path)
+    private, public = new_key_pair()
+    for name in ("octo/calc", "octo/shop"):
+        fake.add_repository(name)
+    app = fake.add_app("builder", "octo", public)
+    installed = fake.install(app, ["octo/calc", "octo/shop"], app_needs.asked_permissions())
+    installations = Installations(AppApi(AppKey(str(app.id), private), transport=transport(fake)), now=fake.now)
+    for part in (app_needs.READING, app_needs.DISPATCHING, app_needs.ONBOARDING, app_needs.WORKING):
+        token = fake.state.tokens[installations.token(installed.id, ["octo/calc"], part)]
+        assert (token.repositories, token.permissions) == (["octo/calc"], dict(part))
+    with pytest.raises(HubProblem):
+        installations.token(installed.id, ["octo/other"], app_needs.READING)
+    assert installations.slug() == "builder" and fake.violations == []
+
+
+def test_a_server_without_an_app_is_told_how_to_get_one() -> None:
+    with pytest.raises(TokenMissing) as caught:
+        open_installations(ServerSettings(app_private_key=SecretStr("x")))
+    assert "--setup" in caught.value.remedy
+
+
+def test_every_part_is_within_what_the_app_asks_for_and_every_event_is_read() -> None:
+    for part in (app_needs.READING, app_needs.DISPATCHING, app_needs.ONBOARDING, app_needs.WORKING):
+        assert not {
+            name for name, access in part.items() if app_needs.asked_permissions()[name] not in (access, "write")
+        }
+    assert set(app_needs.asked_events()) <= set(READERS)
+    used = set().union(app_needs.READING, app_needs.DISPATCHING, app_needs.ONBOARDING, app_needs.WORKING)
+    assert used == set(app_needs.asked_permissions()), "nothing is asked for that no job is given"

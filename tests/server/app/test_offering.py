@@ -1,0 +1,163 @@
+"""The pull request that sets a repository up: offered once, by the App's own token, on the fake GitHub."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fakes.github import FakeGitHub, serve
+from fakes.github.jwt import new_key_pair
+from prd2pr.config import Config
+from prd2pr.core.app_needs import ONBOARDING, asked_permissions
+from prd2pr.core.events import Installed, read_event
+from prd2pr.errors import HubProblem, WorkflowFilesLocked
+from prd2pr.flows.offering import OFFER_BRANCH, Offered, offer
+from prd2pr.flows.workflow_file import WORKFLOW_PATH, workflow_text
+from prd2pr.forges.github.app_api import AppApi
+from prd2pr.forges.github.open import open_hub
+from prd2pr.forges.github.setup_branch import SetupBranch
+from prd2pr.forges.github.tokens import AppKey
+from prd2pr.server.installations import Installations
+from prd2pr.server.settings import ServerSettings
+from prd2pr.server.setup.onboarding import offering_on_github, onboard
+
+REPOSITORY = "octo/calc"
+ACTION = f"octo/prd2pr@{'a' * 40}"
+WHO = ("Ada", "ada@example.com", "2026-01-01T00:00:00Z")
+
+
+def pinned(config: Config, branch: str) -> str:
+    return workflow_text(config, branch, ACTION)
+
+
+class World:
+    def __init__(self, fake: FakeGitHub, url: str, permissions: dict[str, str]) -> None:
+        self.fake = fake
+        self.settings = ServerSettings(github_api_url=url, github_url=url)
+        private, public = new_key_pair()
+        app = fake.add_app("builder", "octo", public)
+        self.installation = fake.install(app, [REPOSITORY], permissions)
+        self.installations = Installations(AppApi(AppKey(str(app.id), private), url))
+
+    def push(self, files: dict[str, str], branch: str = "main") -> None:
+        bare = self.fake.bare(self.fake.repo(REPOSITORY))
+        old = bare.git("for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}")
+        entries = [(name, "100644", bare.write_blob(text.encode())) for name, text in files.items()]
+        tree = bare.write_tree(bare.git("rev-parse", f"{old}^{{tree}}") if old else None, entries)
+        bare.git("update-ref", f"refs/heads/{branch}", bare.write_commit(tree, [old] if old else [], "x\n", WHO, WHO))
+
+    def offer(self) -> Offered:
+        source = self.installations.source(self.installation.id, [REPOSITORY], ONBOARDING)
+        with open_hub(REPOSITORY, token=source, api_url=self.settings.github_api_url) as hub:
+            return offer(SetupBranch(hub), app_url="https://example.org/installations/7", workflow=pinned)
+
+    def pulls(self) -> list:
+        return [issue for issue in self.fake.repo(REPOSITORY).issues.values() if issue.pull]
+
+    def added(self) -> list[str]:
+        bare = self.fake.bare(self.fake.repo(REPOSITORY))
+        return bare.git("diff", "--name-status", f"main...{OFFER_BRANCH}").split("\n")
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> FakeGitHub:
+    made = FakeGitHub(tmp_path)
+    made.add_repository(REPOSITORY, {"ada": "admin"})
+    return made
+
+
+@pytest.fixture
+def world(fake: FakeGitHub) -> Iterator[World]:
+    with serve(fake) as url:
+        made = World(fake, url, asked_permissions())
+        made.push({"README.md": "Calc\n"})
+        yield made
+    assert fake.violations == []
+
+
+def test_one_pull_request_adds_what_is_missing_and_says_what_it_does(world: World) -> None:
+    assert world.offer() == Offered(REPOSITORY, "opened", 1)
+    assert world.offer() == Offered(REPOSITORY, "open already", 1)
+    [pull] = world.pulls()
+    assert pull.author == "builder[bot]"
+    assert sorted(world.added()) == [f"A\t{name}" for name in (WORKFLOW_PATH, ".prd2pr.yml", "prds/_template.md")]
+    for words in (WORKFLOW_PATH, "`ANTHROPIC_API_KEY`", "never merges", "not be opened again", "installations/7"):
+        assert words in pull.body
+    pull.state = "closed"
+    assert world.offer() == Offered(REPOSITORY, "declined", 1)
+    assert len(world.pulls()) == 1
+
+
+def test_the_workflow_follows_the_settings_that_are_there(world: World) -> None:
+    world.push({".prd2pr.yml": "models: {default: 'openai:gpt-x', strong: 'openai:gpt-x'}\n"})
+    assert world.offer().outcome == "opened"
+    assert "A\t.prd2pr.yml" not in world.added()
+    assert "`OPENAI_API_KEY`" in world.pulls()[0].body and "ANTHROPIC" not in world.pulls()[0].body
+
+
+def test_where_the_workflow_is_nothing_is_opened(world: World) -> None:
+    world.push({WORKFLOW_PATH: "on: push\n"})
+    assert world.offer().outcome == "set up already"
+    world.fake.repo(REPOSITORY).archived = True
+    assert world.offer().outcome == "archived"
+    assert not world.pulls()
+
+
+def test_what_a_run_that_was_cut_off_left_is_gone_on_with(world: World) -> None:
+    world.push({WORKFLOW_PATH: pinned(Config(), "main")}, OFFER_BRANCH)
+    assert world.offer().outcome == "opened"
+
+
+def test_somebody_elses_branch_of_that_name_is_left_alone(world: World) -> None:
+    world.push({"mine.txt": "mine\n"}, OFFER_BRANCH)
+    assert world.offer().outcome == "branch taken"
+    assert not world.pulls()
+
+
+def test_an_app_that_may_not_write_workflows_is_told_which_permission(fake: FakeGitHub) -> None:
+    with serve(fake) as url:
+        world = World(fake, url, {**asked_permissions(), "workflows": "read"})
+        world.push({"README.md": "Calc\n"})
+        source = world.installations.source(
+            world.installation.id, [REPOSITORY], {"contents": "write", "pull_requests": "write"}
+        )
+        with (
+            open_hub(REPOSITORY, token=source, api_url=url) as hub,
+            pytest.raises(WorkflowFilesLocked, match="may not write workflow files"),
+        ):
+            offer(SetupBranch(hub), workflow=pinned)
+
+
+def installed(action: str, *names: str) -> Installed:
+    key = "repositories" if action == "created" else "repositories_added"
+    event = read_event(
+        "installation",
+        {"action": action, "installation": {"id": 7}, key: [{"full_name": name} for name in names]},
+    )
+    assert isinstance(event, Installed)
+    return event
+
+
+def test_each_repository_of_the_event_is_offered_it_and_trouble_stays_with_one(world: World) -> None:
+    def offering(installation: int, repository: str) -> Offered:
+        if repository == "octo/b":
+            raise HubProblem("it rains")
+        return Offered(repository, "opened", installation)
+
+    event = installed("created", "octo/a", "octo/b", "octo/c", "octo/d")
+    done = onboard(event, world.installations, offering, most=3)
+    assert [each.repository for each in done.offered] == ["octo/a", "octo/c"]
+    assert [name for name, _ in done.problems] == ["octo/b"] and done.left_out == ("octo/d",)
+    assert onboard(installed("added", "octo/a"), world.installations, offering).offered[0].pull == 7
+    for action in ("deleted", "suspend", "new_permissions_accepted"):
+        assert not onboard(installed(action, "octo/a"), world.installations, offering).offered
+
+
+def test_an_empty_repository_is_left_alone_by_the_real_offering(fake: FakeGitHub) -> None:
+    with serve(fake) as url:
+        world = World(fake, url, asked_permissions())
+        offering = offering_on_github(world.settings, world.installations)
+        assert offering(world.installation.id, REPOSITORY).outcome == "empty"
+    assert fake.violations == []
