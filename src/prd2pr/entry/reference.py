@@ -9,6 +9,7 @@ from typing import Any
 
 from prd2pr.agents.roles import ROLES, Role
 from prd2pr.config import json_schema, reference_rows
+from prd2pr.core.app_needs import app_page
 from prd2pr.core.command_help import comment_commands_page
 from prd2pr.core.error_kinds import errors_page
 from prd2pr.core.findings import finding_pages, findings_page
@@ -30,6 +31,7 @@ def pages() -> dict[str, str]:
         "docs/reference/commands.md": MADE + commands_page(),
         "docs/reference/config.md": MADE + config_page(),
         "docs/reference/server.md": MADE + server_page(),
+        "docs/reference/app.md": MADE + app_page(),
         "docs/reference/findings.md": MADE + findings_page(),
         **{f"docs/findings/{code}.md": MADE + page for code, page in finding_pages().items()},
         "docs/reference/errors.md": MADE + errors_page(),

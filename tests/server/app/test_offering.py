@@ -43,7 +43,9 @@ class World:
 
     def push(self, files: dict[str, str], branch: str = "main") -> None:
         bare = self.fake.bare(self.fake.repo(REPOSITORY))
-        old = bare.git("for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}")
+        """A new branch begins at main."""
+        heads = [bare.git("for-each-ref", "--format=%(objectname)", f"refs/heads/{name}") for name in (branch, "main")]
+        old = next(filter(None, heads), "")
         entries = [(name, "100644", bare.write_blob(text.encode())) for name, text in files.items()]
         tree = bare.write_tree(bare.git("rev-parse", f"{old}^{{tree}}") if old else None, entries)
         bare.git("update-ref", f"refs/heads/{branch}", bare.write_commit(tree, [old] if old else [], "x\n", WHO, WHO))
@@ -81,7 +83,7 @@ def test_one_pull_request_adds_what_is_missing_and_says_what_it_does(world: Worl
     assert world.offer() == Offered(REPOSITORY, "opened", 1)
     assert world.offer() == Offered(REPOSITORY, "open already", 1)
     [pull] = world.pulls()
-    assert pull.author == "builder[bot]"
+    assert pull.user == "builder[bot]"
     assert sorted(world.added()) == [f"A\t{name}" for name in (WORKFLOW_PATH, ".prd2pr.yml", "prds/_template.md")]
     for words in (WORKFLOW_PATH, "`ANTHROPIC_API_KEY`", "never merges", "not be opened again", "installations/7"):
         assert words in pull.body

@@ -46,7 +46,7 @@ def quiet_server(app: FastAPI) -> uvicorn.Server:
 
 
 def serve_until_stopped(server: uvicorn.Server, listening: socket.socket) -> None:
-    """Ctrl-C is how it is meant to end: uvicorn hands the signal on once it has shut down, and then it is no failure."""
+    """Ctrl-C is how it is meant to end: uvicorn hands the signal on after it has shut down, and that is no failure."""
     before = {sent: signal.signal(sent, lambda *_: None) for sent in (signal.SIGINT, signal.SIGTERM)}
     try:
         server.run(sockets=[listening])
