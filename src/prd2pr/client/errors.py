@@ -1,0 +1,87 @@
+"""What may go wrong with a call, in words.
+
+ApiError                     the server could not be asked, or did not do it
+├── Unreachable              no answer: connection refused, cut or timed out
+├── NotUnderstood            an answer that is not one of this API: a proxy's page, another program
+└── Refused                  an answer that says no; `problem` is all of it
+    ├── NotSignedIn          401  no token, or one that does not hold (any more)
+    ├── NotAllowed           403  the token may read this, and may not do that
+    ├── NotFound             404  it is not there, or this token may not see it
+    ├── Conflict             409  as things stand, there is nothing to do
+    ├── Invalid              413, 422  the request itself is wrong
+    ├── TooMany              429  `retry_after` says when
+    └── ServerTrouble        5xx
+"""
+
+from __future__ import annotations
+
+from prd2pr.client.models import Problem
+
+
+class ApiError(Exception):
+    pass
+
+
+class Unreachable(ApiError):
+    pass
+
+
+class NotUnderstood(ApiError):
+    pass
+
+
+class Refused(ApiError):
+    def __init__(self, problem: Problem, retry_after: float | None = None) -> None:
+        parts = (problem.detail or problem.title, *(f"{each.where}: {each.what}" for each in problem.errors))
+        remedy = f" ({problem.remedy})" if problem.remedy else ""
+        super().__init__("; ".join(parts) + remedy)
+        self.problem = problem
+        self.retry_after = retry_after
+
+    @property
+    def status(self) -> int:
+        return self.problem.status
+
+
+class NotSignedIn(Refused):
+    pass
+
+
+class NotAllowed(Refused):
+    pass
+
+
+class NotFound(Refused):
+    pass
+
+
+class Conflict(Refused):
+    pass
+
+
+class Invalid(Refused):
+    pass
+
+
+class TooMany(Refused):
+    pass
+
+
+class ServerTrouble(Refused):
+    pass
+
+
+BY_STATUS: dict[int, type[Refused]] = {
+    401: NotSignedIn,
+    403: NotAllowed,
+    404: NotFound,
+    409: Conflict,
+    413: Invalid,
+    422: Invalid,
+    429: TooMany,
+}
+
+
+def refused(problem: Problem, retry_after: float | None = None) -> Refused:
+    kind = BY_STATUS.get(problem.status, ServerTrouble if problem.status >= 500 else Refused)
+    return kind(problem, retry_after)
