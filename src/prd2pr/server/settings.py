@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
 from prd2pr.core import strict_yaml
 from prd2pr.core.plain_errors import complaint, plain_type
@@ -23,13 +23,40 @@ FROM_FILE = "_FILE"
 URL_PATTERN = r"^https?://[^\s/]+(/[^\s]*)?$"
 DATABASE_PATTERN = r"^(sqlite:///\S+|postgres(ql)?(\+psycopg)?://\S+)$"
 APP_ID_PATTERN = r"^([A-Za-z0-9._-]{1,100})?$"
+REPO_PATTERN = r"^[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}$"
+SOURCE_NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,59}$"
+VARIABLE_PATTERN = r"^([A-Za-z_][A-Za-z0-9_]{0,99})?$"
 PATTERN_WORDS = {
+    REPO_PATTERN: "Write owner/name.",
+    SOURCE_NAME_PATTERN: "Write a short name, such as `team-a`.",
+    VARIABLE_PATTERN: "Write the name of an environment variable, not the token itself.",
     URL_PATTERN: "Write an address, as in https://prd2pr.example.org.",
     DATABASE_PATTERN: "Write sqlite:///FILE or postgresql://USER:PASSWORD@HOST/NAME.",
     APP_ID_PATTERN: "Write the App's id or client id, as the App's page shows it.",
 }
 # GitHub sends nothing larger.
 LARGEST_DELIVERY = 25 * 1024 * 1024
+
+
+RepoName = Annotated[str, Field(pattern=REPO_PATTERN)]
+
+
+class SourceSetting(BaseModel):
+    """Another server that is read too."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    name: str = Field(pattern=SOURCE_NAME_PATTERN)
+    url: str = Field(pattern=URL_PATTERN)
+    token_env: str = Field(default="", pattern=VARIABLE_PATTERN)
+
+
+def named_paths(given: object) -> object:
+    """owner/name=path,owner/name=path, as an environment variable has it."""
+    if not isinstance(given, str):
+        return given
+    pairs = (part.partition("=") for part in given.split(",") if part.strip())
+    return {name.strip(): path.strip() for name, _, path in pairs}
 
 
 class ServerSettings(BaseModel):
@@ -103,6 +130,28 @@ class ServerSettings(BaseModel):
         ge=0,
         le=300,
         description="After SIGTERM: how long requests are still taken, with `/health/ready` at 503, before none is.",
+    )
+    repositories: Annotated[dict[RepoName, str], BeforeValidator(named_paths)] = Field(
+        default={},
+        description="Repositories on this machine that are shown: owner/name and the path of each. In the environment: "
+        "owner/name=path, separated by commas.",
+    )
+    mirrors_directory: str = Field(
+        default="prd2pr-mirrors", min_length=1, description="Where copies of hosted repositories are kept for reading."
+    )
+    refresh_seconds: float = Field(
+        default=60.0, ge=1, description="How often hosted repositories are looked at, also where no event came."
+    )
+    sources: tuple[SourceSetting, ...] = Field(
+        default=(),
+        description="Other servers whose projects are shown too: `name`, `url`, and in `token_env` the variable that "
+        "holds the token for it. Only in the file.",
+    )
+    api_rate_per_minute: int = Field(
+        default=1200, ge=1, description="Requests to the API with one token in a minute; beyond that it answers 429."
+    )
+    event_connections: int = Field(
+        default=500, ge=1, description="Connections that listen to events at once; one token has a tenth of these."
     )
     keep_days: float = Field(
         default=30.0, ge=4, description="How long settled deliveries are kept. GitHub delivers again within 3 days."
