@@ -1,0 +1,123 @@
+"""The server's application over loopback, in a thread of the test: real HTTP, its own database, its own ports."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+from fastapi import FastAPI
+from sqlalchemy import Connection
+
+from prd2pr.client import Client
+from prd2pr.core.access import Scope
+from prd2pr.server.announcing import Kind, announce
+from prd2pr.server.api.tokens import issue
+from prd2pr.server.app import Parts, create_app
+from prd2pr.server.database import Database, open_database
+from prd2pr.server.ordering import Order
+from prd2pr.server.projection.running import Refreshing
+from prd2pr.server.settings import ServerSettings
+
+ADDED = ("prd2pr.server.projection.running", "prd2pr.server.api.routes")
+
+
+@dataclass
+class KeptOrders:
+    """Stands in for `server.work`: what was handed on, and nothing is done."""
+
+    placed: list[Order] = field(default_factory=list)
+
+    def place(self, _: Connection, order: Order) -> None:
+        self.placed.append(order)
+
+
+@dataclass
+class ApiServer:
+    url: str
+    app: FastAPI
+    database: Database
+    orders: KeptOrders
+    server: uvicorn.Server
+
+    def token(
+        self, scope: str = "read", repos: Sequence[str] = ("*",), *, days: float | None = None, name: str = "a test"
+    ) -> str:
+        now = datetime.now(UTC)
+        return issue(self.database, name, Scope(scope), tuple(repos), days=days, now=now).token
+
+    def expired(self) -> str:
+        past = datetime.now(UTC) - timedelta(days=2)
+        return issue(self.database, "old", Scope.ADMIN, ("*",), days=1, now=past).token
+
+    def client(self, token: str = "", **more: Any) -> Client:
+        return Client(self.url, token, **more)
+
+    def get(self, path: str, token: str = "", **more: Any) -> httpx.Response:
+        return self.ask("GET", path, token, **more)
+
+    def ask(self, method: str, path: str, token: str = "", **more: Any) -> httpx.Response:
+        headers = {**({"Authorization": f"Bearer {token}"} if token else {}), **more.pop("headers", {})}
+        return httpx.request(method, f"{self.url}{path}", headers=headers, timeout=10, **more)
+
+    def happen(self, kind: Kind, repo: str, **data: Any) -> None:
+        with self.database.writing() as connection:
+            announce(connection, kind, repo, data)
+
+    def refresh(self) -> None:
+        """At once, and not by the thread."""
+        refreshing: Refreshing = self.app.state.refreshing
+        refreshing.once()
+
+
+def until(true: Callable[[], object], seconds: float = 10) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not come to that in time"
+        time.sleep(0.02)
+
+
+@contextmanager
+def api_server(
+    place: Path,
+    repositories: Mapping[str, Path] | None = None,
+    *,
+    database: str = "",
+    prepare: Callable[[FastAPI], None] = lambda _: None,
+    added: tuple[str, ...] = ADDED,
+    **settings: Any,
+) -> Iterator[ApiServer]:
+    given = ServerSettings(
+        database=database or f"sqlite:///{place}/server.db",
+        repositories={name: str(path) for name, path in (repositories or {}).items()},
+        mirrors_directory=str(place / "mirrors"),
+        **settings,
+    )
+    opened = open_database(given.database)
+    app = create_app(Parts(given, opened), added)
+    orders = KeptOrders()
+    app.state.orders = orders
+    prepare(app)
+    config = uvicorn.Config(app, port=0, log_level="warning", access_log=False, timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    try:
+        until(lambda: server.started or not thread.is_alive())
+        assert server.started, "the server did not start"
+        port = server.servers[0].sockets[0].getsockname()[1]
+        made = ApiServer(f"http://127.0.0.1:{port}", app, opened, orders, server)
+        if repositories:
+            until(lambda: {each.repo for each in app.state.reading.projects()} >= set(repositories))
+        yield made
+    finally:
+        server.should_exit = True
+        thread.join(timeout=10)
+        opened.close()
