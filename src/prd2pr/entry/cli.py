@@ -270,6 +270,27 @@ COMMANDS: tuple[Command, ...] = (
         "serve:main",
         "0 when asked to stop, or 1",
         (
+            option(
+                "words",
+                help="nothing to serve; or `token create`, `token list`, `token revoke ID`",
+                metavar="WORD",
+                nargs="*",
+            ),
+            option("--name", help="of a token: goes on record with what is asked for by it", metavar="NAME"),
+            option("--scope", help="of a token: what it may do", choices=("read", "operate", "admin")),
+            option(
+                "--repo",
+                help="of a token: owner/name, 'owner/*' or '*'; may be given several times",
+                metavar="REPO",
+                action="append",
+                dest="token_repos",
+            ),
+            option("--days", help="of a token: until it expires (default: 90; 0: never)", metavar="N", type=float),
+            option(
+                "--rebuild",
+                help="forget all that was read from branches, so that the server reads it again",
+                action="store_true",
+            ),
             option("--config", help="settings as YAML; the environment and these options come first", metavar="FILE"),
             option("--host", help="the address to listen on (default: 127.0.0.1)", metavar="ADDRESS"),
             option("--port", help="the port to listen on (default: 8080)", metavar="N", type=int),

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, TextIO
+from urllib.parse import urlsplit
 
 from prd2pr.core.said.leaks import REDACTED, Secrets
+from prd2pr.server.settings import SECRETS, ServerSettings
 
 # Known by their form, wherever they come from: our tokens, GitHub's, and whatever stands in such a header or address.
 FORMS = re.compile(
@@ -21,6 +25,14 @@ FORMS = re.compile(
 # What every record has; the rest is what was said along with it.
 OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
 LONGEST = 20_000  # characters of one line
+
+
+def secrets_in(settings: ServerSettings) -> Iterator[str]:
+    """Whatever is set and must not be read in a log."""
+    for name in SECRETS:
+        yield getattr(settings, name).get_secret_value()
+    yield urlsplit(settings.database).password or ""
+    yield from (os.environ.get(source.token_env, "") for source in settings.sources if source.token_env)
 
 
 class JsonLines(logging.Formatter):

@@ -12,6 +12,10 @@ Way = Callable[[ServerSettings], int]
 
 
 def way(options: argparse.Namespace) -> Way | None:
+    if options.words or options.rebuild:
+        from prd2pr.entry.serving.tokens import keeping_way
+
+        return keeping_way(options)
     if options.setup is not None:
         from prd2pr.entry.serving.setup import set_up
 

@@ -80,11 +80,14 @@ def replay_dead(settings: ServerSettings, wanted: str) -> int:
 
 
 def serve(settings: ServerSettings) -> int:
+    from prd2pr.core.said.leaks import Secrets
     from prd2pr.server.app import Parts, create_app
     from prd2pr.server.database import open_database
+    from prd2pr.server.logs import secrets_in, write_logs
     from prd2pr.server.stopping import Draining, tell_readiness
 
     database = open_database(settings.database)
+    write_logs(Secrets.of(secrets_in(settings)))
     try:
         app, stopping = create_app(Parts(settings, database)), threading.Event()
         tell_readiness(app, stopping)
@@ -105,6 +108,7 @@ def uvicorn_config(app: FastAPI, settings: ServerSettings) -> uvicorn.Config:
         server_header=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
         log_level="info",
+        log_config=None,  # as JSON lines, like everything else
     )
 
 

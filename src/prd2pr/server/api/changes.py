@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import Depends, Header, Path, Request
+from fastapi import Depends, FastAPI, Header, Path, Request
 
 from prd2pr.client import models as said
-from prd2pr.core.board.view import split_key
+from prd2pr.core.access import Scope
+from prd2pr.core.board.view import CircuitView, split_key
 from prd2pr.server.api.asking import asked, must_operate, reset_wish, retry_wish, why_of
-from prd2pr.server.api.door import ForOperating, door_of
+from prd2pr.server.api.door import Door, ForOperating, door_of
+from prd2pr.server.api.problems import Denied
 from prd2pr.server.api.reads import TaskKey, not_there, reading_of, visible
 
 Reason = Annotated[str, Depends(why_of)]
@@ -47,6 +49,21 @@ def retry(
     wish = retry_wish(bearer, card, why)
     orders = getattr(state, "orders", None)
     return asked(state.parts.database, orders, bearer, wish, key=idempotency_key, now=door_of(request).clock())
+
+
+def reset_by(app: FastAPI, token: str, circuit: CircuitView) -> str:
+    """For the dashboard's form: the same, in a sentence."""
+    door: Door = app.state.door
+    bearer = door.bearer(token)
+    if bearer is None or not bearer.may(Scope.OPERATE, circuit.repo):
+        return "This token may not ask for that."
+    try:
+        wish, orders = reset_wish(bearer, circuit, ""), getattr(app.state, "orders", None)
+        made = asked(app.state.parts.database, orders, bearer, wish, key=None, now=door.clock())
+    except Denied as denied:
+        return denied.detail
+    again = "was asked for already" if made.repeated else "is asked for"
+    return f"A reset of {circuit.name} {again}: the branch says what becomes of it."
 
 
 def reset(

@@ -13,7 +13,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from prd2pr.core.access import Bearer, Scope
+from prd2pr.core.access import EVERYWHERE, Bearer, Scope
 from prd2pr.server.api.problems import Denied
 from prd2pr.server.api.tokens import bearer_of
 from prd2pr.server.database import Database
@@ -88,10 +88,20 @@ def signed_in(request: Request, presented: Presented) -> Bearer:
     return bearer
 
 
+GUEST = Bearer("guest", "everybody", Scope.READ, (EVERYWHERE,))
+
+
 def seated(request: Request) -> Bearer | None:
-    """Who has signed in to the dashboard may read here as well, as its pages do. Nothing is changed by a cookie."""
-    of_session: Callable[[Request], Bearer | None] | None = getattr(request.app.state, "session_bearer", None)
-    return of_session(request) if of_session and request.method == "GET" else None
+    """Who has signed in to the dashboard may read here as well, as its pages do. Nothing is changed by a cookie.
+
+    `app.state.guest` is set where everybody may look, as in the demo.
+    """
+    if request.method != "GET":
+        return None
+    state = request.app.state
+    of_session: Callable[[Request], Bearer | None] | None = getattr(state, "session_bearer", None)
+    bearer = of_session(request) if of_session else None
+    return bearer or (GUEST if getattr(state, "guest", None) is not None else None)
 
 
 def needs(scope: Scope, *, everywhere: bool = False) -> Callable[[Bearer], Bearer]:

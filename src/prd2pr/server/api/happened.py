@@ -11,7 +11,7 @@ import json
 import logging
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -48,8 +48,12 @@ class Kept:
 class Announcements:
     """Entered while the server runs. Methods that read may be called from any thread."""
 
-    def __init__(self, database: Database, *, every: float = LOOKED_EVERY) -> None:
+    def __init__(
+        self, database: Database, *, every: float = LOOKED_EVERY, is_ending: Callable[[], bool] = lambda: False
+    ) -> None:
+        """`is_ending`: the server was told to stop, and waits for those who listen."""
         self._database = database
+        self._is_ending = is_ending
         self._every = every
         self._recent: deque[Happened] = deque(maxlen=IN_MEMORY)
         self._newest = 0
@@ -71,7 +75,7 @@ class Announcements:
 
     @property
     def stopping(self) -> bool:
-        return self._stopping.is_set()
+        return self._stopping.is_set() or self._is_ending()
 
     def listen(self) -> asyncio.Event:
         """Set whenever something is new; whoever listens clears it before reading."""
@@ -114,6 +118,8 @@ class Announcements:
     def _look(self) -> None:
         tidied = self._newest
         while not self._stopping.wait(self._every):
+            if self._is_ending():
+                self._wake()
             try:
                 self._take(self.stored(self._newest))
                 if self._newest - tidied >= TIDIED_EVERY:

@@ -12,7 +12,7 @@ from prd2pr.core.access import Bearer
 from prd2pr.core.board.view import RunView, StoryCard, split_key
 from prd2pr.server.api import answers
 from prd2pr.server.api.asking import record
-from prd2pr.server.api.door import ForAdmin, ForReading, ForReadingAll, door_of
+from prd2pr.server.api.door import ForAdmin, ForReading, ForReadingAll, door_of, seated
 from prd2pr.server.api.listing import page_of
 from prd2pr.server.api.measures import CONTENT_TYPE_LATEST
 from prd2pr.server.api.problems import Denied
@@ -207,5 +207,5 @@ def still_valid_of(request: Request) -> Any:
     door = door_of(request)
     scheme, _, presented = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer":
-        return lambda: True
+        return lambda: seated(request) is not None
     return lambda: door.bearer(presented.strip()) is not None

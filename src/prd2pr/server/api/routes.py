@@ -86,7 +86,7 @@ def add_to(app: FastAPI, parts: Parts) -> Announcements:
     settings = parts.settings
     register_url_convertor("taskkey", TaskKeyConvertor())
     app.state.door = Door(parts.database, Pace(settings.api_rate_per_minute))
-    app.state.announcements = announcements = Announcements(parts.database)
+    app.state.announcements = announcements = Announcements(parts.database, is_ending=lambda: is_ending(app))
     app.state.seats = Seats(settings.event_connections, max(1, settings.event_connections // 10))
     app.state.heartbeat = HEARTBEAT
     app.state.measures = measures = Measures(app.state.reading, announcements)
@@ -95,7 +95,14 @@ def add_to(app: FastAPI, parts: Parts) -> Announcements:
     app.include_router(router("v1"), prefix=PREFIX)
     app.include_router(router("short"))
     describe_problems(app)
+    app.state.reset_circuit = lambda token, circuit: changes.reset_by(app, token, circuit)
     return announcements
+
+
+def is_ending(app: FastAPI) -> bool:
+    """Whoever runs the server sets `app.state.stopping` when it was told to stop."""
+    stopping = getattr(app.state, "stopping", None)
+    return stopping is not None and bool(stopping.is_set())
 
 
 def router(kind: str) -> APIRouter:
