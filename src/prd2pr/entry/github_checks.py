@@ -5,21 +5,24 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any
 from urllib.parse import urlsplit
 
 import yaml
 
 from prd2pr.config import Config
+from prd2pr.core.app_needs import WORKING, lacking_events, lacking_permissions
 from prd2pr.entry.checkup import Check, not_checked, wrong
 from prd2pr.entry.workflow_check import branch_check, workflow_checks
 from prd2pr.errors import HubProblem, NotFoundThere, Prd2prError, ScopeMissing, TokenMissing
 from prd2pr.flows.built_from import built_from
 from prd2pr.flows.workflow_file import WORKFLOW_PATH, secret_names
+from prd2pr.forges.github.app_api import AppApi
 from prd2pr.forges.github.exchange import path
 from prd2pr.forges.github.open import API_URL, open_hub, token_source
 from prd2pr.forges.github.problems import PULLS_SETTING
+from prd2pr.forges.github.tokens import AppKey, configured
 from prd2pr.forges.github.wire import Wire
 from prd2pr.repo.git import Git
 
@@ -54,12 +57,37 @@ def checks_on_github(git: Git, config: Config, env: Mapping[str, str]) -> Iterat
     api_url = env.get("GITHUB_API_URL") or API_URL
     try:
         token = token_source(env, name, api_url=api_url, on_minted=lambda _: None)
+        yield from app_checks(env, api_url)
         with open_hub(name, token=token, api_url=api_url) as hub:
             yield from settings_checks(hub.wire, config, git)
     except TokenMissing as missing:
         yield not_checked("github", missing.what, WITH_TOKEN)
     except HubProblem as problem:
         yield wrong("github", problem)
+
+
+def app_checks(env: Mapping[str, str], api_url: str) -> Iterator[Check]:
+    """Of an App of one's own, against the table that `serve --setup` creates one from."""
+    key = configured(env)
+    if isinstance(key, AppKey):
+        with closing(AppApi(key, api_url)) as api:
+            yield app_check(api.about())
+
+
+def app_check(about: Mapping[str, Any]) -> Check:
+    lacking = lacking_permissions(about.get("permissions") or {})
+    needed = [f"{each.title} ({each.access}): {each.why}" for each in lacking if each.name in WORKING]
+    if needed:
+        return Check(
+            "app",
+            "wrong",
+            f"the App {about.get('slug')} lacks {'; '.join(needed)}",
+            "the App's page → Permissions & events, then accept it in the installation",
+        )
+    more = [f"{each.title} ({each.access})" for each in lacking]
+    more += [f"the event {each.event}" for each in lacking_events(about.get("events") or [])]
+    enough = f"enough for the Action; `prd2pr serve` also needs {', '.join(more)}" if more else "has all that is needed"
+    return Check("app", "ok", f"{about.get('slug')}: {enough}")
 
 
 def origin_of(git: Git, env: Mapping[str, str]) -> str:

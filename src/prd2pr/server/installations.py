@@ -34,6 +34,10 @@ class Minting(Protocol):
 
     def about(self) -> Mapping[str, Any]: ...
 
+    def installation_of(self, owner: str, name: str) -> int: ...
+
+    def close(self) -> None: ...
+
 
 @dataclass(frozen=True)
 class Scope:
@@ -53,6 +57,7 @@ class Installations:
         self._now = now
         self._lock = threading.Lock()
         self._sources: OrderedDict[Scope, OneAtATime] = OrderedDict()
+        self._known: dict[str, int] = {}  # installations by repository
         self._slug = ""
 
     def token(self, installation: int, repositories: Iterable[str], permissions: Mapping[str, str]) -> str:
@@ -72,6 +77,20 @@ class Installations:
             self._sources.move_to_end(scope)
         return found
 
+    def source_for(self, repository: str, permissions: Mapping[str, str]) -> TokenSource:
+        """The same where nobody knows the installation yet: GitHub is asked with the first token."""
+        return LookedUp(self, checked(repository), permissions)
+
+    def installation_of(self, repository: str) -> int:
+        with self._lock:
+            known = self._known.get(repository.lower())
+        if known is None:
+            owner, _, name = repository.partition("/")
+            known = self._api.installation_of(owner, name)
+            with self._lock:
+                self._known[repository.lower()] = known
+        return known
+
     def slug(self) -> str:
         """Of the App; what it writes is by `slug[bot]`."""
         self._slug = self._slug or str(self._api.about()["slug"])
@@ -82,9 +101,18 @@ class Installations:
         with self._lock:
             for scope in [each for each in self._sources if each.installation == installation]:
                 del self._sources[scope]
+            for name in [each for each, known in self._known.items() if known == installation]:
+                del self._known[name]
+
+    def close(self) -> None:
+        self._api.close()
 
 
 def open_installations(settings: ServerSettings, on_minted: Callable[[str], None] = lambda _: None) -> Installations:
+    return Installations(AppApi(app_key(settings), settings.github_api_url), on_minted)
+
+
+def app_key(settings: ServerSettings) -> AppKey:
     key = settings.app_private_key.get_secret_value().replace("\\n", "\n").strip()
     if not settings.app_id or not key:
         raise TokenMissing(
@@ -92,7 +120,7 @@ def open_installations(settings: ServerSettings, on_minted: Callable[[str], None
             where="PRD2PR_APP_ID, PRD2PR_APP_PRIVATE_KEY",
             remedy="prd2pr serve --setup creates the App, and says what to set",
         )
-    return Installations(AppApi(AppKey(settings.app_id, key), settings.github_api_url), on_minted)
+    return AppKey(settings.app_id, key)
 
 
 def scope_of(installation: int, repositories: Iterable[str], permissions: Mapping[str, str]) -> Scope:
@@ -141,3 +169,25 @@ class OneAtATime:
     def login(self) -> str:
         with self._lock:
             return self._tokens.login()
+
+
+@dataclass(frozen=True)
+class LookedUp:
+    """A `TokenSource` of one repository, whose installation is looked up when a token is asked for."""
+
+    installations: Installations
+    repository: str
+    permissions: Mapping[str, str]
+
+    def token(self) -> str:
+        return self._source().token()
+
+    def refused(self, token: str) -> bool:
+        return self._source().refused(token)
+
+    def login(self) -> str:
+        return self._source().login()
+
+    def _source(self) -> TokenSource:
+        installation = self.installations.installation_of(self.repository)
+        return self.installations.source(installation, [self.repository], self.permissions)

@@ -40,6 +40,13 @@ class Mint:
     def about(self) -> dict[str, Any]:
         return {"slug": "builder"}
 
+    def installation_of(self, owner: str, name: str) -> int:
+        self.looked_up = [*getattr(self, "looked_up", []), f"{owner}/{name}"]
+        return 7
+
+    def close(self) -> None:
+        pass
+
 
 def test_a_token_is_minted_for_one_job_kept_and_renewed_before_it_ends() -> None:
     mint, heard = Mint(), list[str]()
@@ -55,6 +62,8 @@ def test_a_token_is_minted_for_one_job_kept_and_renewed_before_it_ends() -> None
     installations.forget(7)
     assert installations.token(7, ["octo/calc"], app_needs.READING) == "t5"
     assert installations.source(7, ["octo/calc"], app_needs.READING).login() == "builder[bot]"
+    assert [installations.source_for("octo/calc", app_needs.READING).token() for _ in range(2)] == ["t5", "t5"]
+    assert mint.looked_up == ["octo/calc"], "it is looked up once"
 
 
 def test_whoever_asks_at_once_waits_for_one_token() -> None:
@@ -111,6 +120,8 @@ def test_github_gives_what_was_asked_for_and_nothing_more(tmp_path: Path) -> Non
         assert (token.repositories, token.permissions) == (["octo/calc"], dict(part))
     with pytest.raises(HubProblem):
         installations.token(installed.id, ["octo/other"], app_needs.READING)
+    found = installations.source_for("octo/shop", app_needs.READING)
+    assert fake.state.tokens[found.token()].repositories == ["octo/shop"]
     assert installations.slug() == "builder" and fake.violations == []
 
 

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from fakes.github import FakeGitHub, serve
 from fakes.github.jwt import new_key_pair
 from prd2pr.config import Config
 from prd2pr.core.app_needs import ONBOARDING, asked_permissions
 from prd2pr.core.events import Installed, read_event
-from prd2pr.errors import HubProblem, WorkflowFilesLocked
+from prd2pr.errors import HubProblem, NotFoundThere, WorkflowFilesLocked
 from prd2pr.flows.offering import OFFER_BRANCH, Offered, offer
 from prd2pr.flows.workflow_file import WORKFLOW_PATH, workflow_text
 from prd2pr.forges.github.app_api import AppApi
 from prd2pr.forges.github.open import open_hub
 from prd2pr.forges.github.setup_branch import SetupBranch
 from prd2pr.forges.github.tokens import AppKey
+from prd2pr.server.database import open_database
 from prd2pr.server.installations import Installations
 from prd2pr.server.settings import ServerSettings
+from prd2pr.server.setup.effect import Onboarding
 from prd2pr.server.setup.onboarding import offering_on_github, onboard
+from prd2pr.server.work.claims import Claim, Told
 
 REPOSITORY = "octo/calc"
 ACTION = f"octo/prd2pr@{'a' * 40}"
@@ -155,6 +160,35 @@ def test_each_repository_of_the_event_is_offered_it_and_trouble_stays_with_one(w
     assert onboard(installed("added", "octo/a"), world.installations, offering).offered[0].pull == 7
     for action in ("deleted", "suspend", "new_permissions_accepted"):
         assert not onboard(installed(action, "octo/a"), world.installations, offering).offered
+
+
+def test_a_claim_on_an_installation_is_carried_out_from_the_inbox(world: World, tmp_path: Path) -> None:
+    database = open_database(f"sqlite:///{tmp_path}/s.db")
+    body = {"action": "created", "installation": {"id": 7}, "repositories": [{"full_name": REPOSITORY}]}
+    with database.writing() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO deliveries (guid, event, lane, received_at, body, state) "
+                "VALUES ('g-1', 'installation', 'installation:7', 0, :body, 'taken')"
+            ),
+            {"body": json.dumps(body).encode()},
+        )
+
+    def failing(problem: HubProblem) -> Callable[[int, str], Offered]:
+        def offering(_: int, repository: str) -> Offered:
+            raise problem
+
+        return offering
+
+    claim = Claim("c-1", "installation:7", (Told("g-1", "installation", 0, ""), Told("g-0", "installation", 0, "")))
+    effect = Onboarding(database, world.installations, lambda *_: world.offer())
+    assert effect.begin(claim, 1) == f"{REPOSITORY}: opened #1"
+    assert effect.begin(claim, 1) == f"{REPOSITORY}: open already #1" and effect.has_begun(claim, "")
+    gone = Onboarding(database, world.installations, failing(NotFoundThere("it is gone")))
+    assert gone.begin(claim, 1) == "nothing to offer"
+    with pytest.raises(HubProblem, match="it rains"):
+        Onboarding(database, world.installations, failing(HubProblem("it rains"))).begin(claim, 1)
+    database.close()
 
 
 def test_an_empty_repository_is_left_alone_by_the_real_offering(fake: FakeGitHub) -> None:

@@ -17,7 +17,8 @@ from starlette.testclient import TestClient
 from fakes.github import FakeGitHub, transport
 from fakes.github.manifests import check_manifest, create_app
 from fakes.github.wire import Violation
-from prd2pr.core.app_needs import asked_permissions, lacking_events, lacking_permissions
+from prd2pr.core.app_needs import asked_events, asked_permissions, lacking_events, lacking_permissions
+from prd2pr.entry.github_checks import app_check
 from prd2pr.errors import HubProblem, SetupProblem, UsageProblem
 from prd2pr.forges.github.app_api import AppApi, convert_manifest
 from prd2pr.forges.github.tokens import AppKey
@@ -167,3 +168,12 @@ def test_the_fake_is_as_strict_about_manifests_as_github() -> None:
     for bad in ({**good, "colour": "red"}, {**good, "url": ""}, {**good, "default_permissions": without}):
         with pytest.raises(Violation):
             check_manifest(bad)
+
+
+def test_doctor_compares_an_app_with_the_same_table() -> None:
+    whole = {"slug": "mine", "permissions": asked_permissions(), "events": asked_events()}
+    assert (app_check(whole).mark, "all that is needed" in app_check(whole).found) == ("ok", True)
+    action = {**whole, "permissions": {**asked_permissions(), "workflows": "read"}, "events": ["push"]}
+    assert app_check(action).mark == "ok" and "Workflows (write), the event issue_comment" in app_check(action).found
+    poor = app_check({"slug": "mine", "permissions": {**asked_permissions(), "checks": "read"}})
+    assert poor.mark == "wrong" and "Checks (write): a check for each proven commit" in poor.found

@@ -34,6 +34,9 @@ class AppApi:
         """`slug`, `permissions`, `events` …"""
         return self._ask(Call("GET", path("app")))
 
+    def installation_of(self, owner: str, name: str) -> int:
+        return int(self._ask(Call("GET", path("repos", owner, name, "installation")))["id"])
+
     def mint(
         self, installation: int, repositories: tuple[str, ...], permissions: Mapping[str, str]
     ) -> Mapping[str, Any]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from prd2pr.core.intake import INSTALLATION_LANE
 from prd2pr.server.app import Parts
+from prd2pr.server.setup.effect import Onboarding
+from prd2pr.server.setup.onboarding import offering_on_github
 from prd2pr.server.work.claims import Claim
 from prd2pr.server.work.dispatching import Dispatching
 from prd2pr.server.work.effects import Effect
@@ -17,27 +19,12 @@ from prd2pr.server.work.local import Local
 from prd2pr.server.work.sweeping import Sweeping
 
 
-class Nothing:
-    """For what nobody has anything to do about."""
-
-    def __init__(self, why: str) -> None:
-        self.why = why
-
-    def begin(self, claim: Claim, turn: int) -> str:
-        del claim, turn
-        return self.why
-
-    def has_begun(self, claim: Claim, mark: str) -> bool:
-        del claim, mark
-        return True
-
-
 @dataclass(frozen=True)
 class Chosen:
     """By what the lane is."""
 
     repositories: Effect
-    installations: Effect = field(default_factory=lambda: Nothing("installations are looked up when they are needed"))
+    installations: Effect
 
     def of(self, claim: Claim) -> Effect:
         return self.installations if claim.lane.startswith(INSTALLATION_LANE) else self.repositories
@@ -58,7 +45,9 @@ def repositories_by(parts: Parts, hubs: Hubs) -> Effect:
 @contextmanager
 def carrying(parts: Parts, replica: str) -> Iterator[Crew]:
     with closing(Hubs(parts.settings)) as hubs:
-        effects = Chosen(repositories_by(parts, hubs))
+        offering = offering_on_github(parts.settings, hubs.installations)
+        onboarding = Onboarding(parts.database, hubs.installations, offering)
+        effects = Chosen(repositories_by(parts, hubs), onboarding)
         labour = Labour(parts.database, parts.settings, replica, effects, changed=parts.news)
         with Engine(labour) as engine:
             yield Crew(engine, Sweeping(parts, hubs))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 
-from prd2pr.errors import TokenMissing
-from prd2pr.forges.github.client import AppMint
+from prd2pr.core.app_needs import DISPATCHING, WORKING
 from prd2pr.forges.github.hub import GitHubHub
 from prd2pr.forges.github.open import checked, open_hub
 from prd2pr.forges.github.retry import Patience
-from prd2pr.forges.github.tokens import AppKey, AppTokens, TokenSource
+from prd2pr.forges.github.tokens import TokenSource
+from prd2pr.server.installations import app_key, open_installations
 from prd2pr.server.settings import ServerSettings
 
 KEPT = 64
@@ -18,20 +18,12 @@ KEPT = 64
 PATIENCE = Patience(tries=3, first_wait=0.3, longest_wait=5.0, longest_limit=10.0)
 
 
-def app_key(settings: ServerSettings) -> AppKey:
-    key = settings.app_private_key.get_secret_value().replace("\\n", "\n").strip()
-    if not settings.app_id or not key:
-        raise TokenMissing(
-            "the server does not know its App",
-            where="PRD2PR_APP_ID, PRD2PR_APP_PRIVATE_KEY",
-            remedy="set both; the App's page on GitHub has them",
-        )
-    return AppKey(settings.app_id, key)
-
-
 class Hubs:
     def __init__(self, settings: ServerSettings) -> None:
         self.key, self.settings = app_key(settings), settings
+        self.installations = open_installations(settings)
+        # The local pool does what a workflow's job does; else the workflow has a token of its own.
+        self._permissions = WORKING if settings.workers == "local" else DISPATCHING
         self._open: OrderedDict[str, tuple[GitHubHub, TokenSource]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -52,10 +44,11 @@ class Hubs:
 
     def _opened(self, repository: str) -> tuple[GitHubHub, TokenSource]:
         api_url = self.settings.github_api_url
-        tokens = AppTokens(AppMint(self.key, repository, api_url), on_minted=lambda _: None)
+        tokens = self.installations.source_for(repository, self._permissions)
         return open_hub(repository, token=tokens, api_url=api_url, patience=PATIENCE), tokens
 
     def close(self) -> None:
         with self._lock:
             while self._open:
                 self._open.popitem()[1][0].close()
+        self.installations.close()
