@@ -1,0 +1,102 @@
+"""`prd2pr serve --demo`: one command to a dashboard, on this machine alone, that ends cleanly on Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from prd2pr.entry.serving import demo
+from prd2pr.entry.serving.demo import show_demo
+from prd2pr.errors import SetupProblem, UsageProblem
+from prd2pr.server.settings import ServerSettings
+from world import World
+
+# Everything but the playing, which takes longer than a test may: a repository that was driven already stands in for it.
+PLAYED = """
+import sys
+from prd2pr.entry.serving import demo
+from prd2pr.entry.main import main
+demo.play = lambda directory: 0
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+class Shown:
+    def __init__(self, log: Path, *command: str) -> None:
+        self.log = log
+        with log.open("wb") as out:
+            self.process = subprocess.Popen([sys.executable, *command], stdout=out, stderr=out, env=os.environ)
+
+    def address(self, seconds: float) -> str:
+        ends = time.monotonic() + seconds
+        while time.monotonic() < ends and self.process.poll() is None:
+            found = re.search(r"The dashboard: +(http://[\d.]+:\d+/)", self.log.read_text())
+            if found:
+                return found[1]
+            time.sleep(0.05)
+        raise AssertionError(self.log.read_text())
+
+    def interrupt(self) -> int:
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(60)
+
+    def end(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+
+def look(address: str, story: str) -> None:
+    with httpx.Client(base_url=address, follow_redirects=True, timeout=60) as browser:
+        first = browser.get("/")
+        assert first.status_code == 200 and demo.REPOSITORY in first.text
+        board = browser.get(f"/dashboard/projects/{demo.REPOSITORY}")
+        assert board.status_code == 200 and story in board.text
+        assert browser.get("/", headers={"host": "evil.example"}).status_code == 400
+        assert browser.post("/webhook", content=b"{}").status_code in (404, 405)
+
+
+def test_it_shows_the_board_and_ends_on_ctrl_c(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.start()
+    planned = world.next()
+    assert planned.status == 0, planned.err
+    shown = Shown(tmp_path / "log", "-c", PLAYED, "serve", "--demo", str(world.repo), "--port", "0")
+    try:
+        look(shown.address(120), "calc-1")
+        assert shown.interrupt() == 0
+        assert "replayed transcript" in shown.log.read_text() and "error:" not in shown.log.read_text()
+    finally:
+        shown.end()
+
+
+@pytest.mark.slow
+def test_from_nothing_to_the_dashboard_by_one_command(tmp_path: Path) -> None:
+    shown = Shown(tmp_path / "log", "-m", "prd2pr", "serve", "--demo", str(tmp_path / "demo"), "--port", "0")
+    try:
+        look(shown.address(280), "loyalty-1")
+        assert shown.interrupt() == 0
+    finally:
+        shown.end()
+
+
+def test_it_is_not_shown_to_others(tmp_path: Path) -> None:
+    with pytest.raises(UsageProblem, match="this machine alone"):
+        show_demo(ServerSettings(host="0.0.0.0"), tmp_path / "demo")
+    assert not (tmp_path / "demo").exists()
+
+
+def test_a_port_that_is_taken_is_said_before_anything_is_played(tmp_path: Path) -> None:
+    taken = socket.create_server(("127.0.0.1", 0))
+    with taken, pytest.raises(SetupProblem, match="cannot be listened on"):
+        show_demo(ServerSettings(port=taken.getsockname()[1]), tmp_path / "demo")
+    assert not (tmp_path / "demo").exists()
