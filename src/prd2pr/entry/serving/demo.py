@@ -1,32 +1,41 @@
-"""`prd2pr serve --demo`: the demo played into a directory, and the server that shows it, on this machine alone.
+"""`prd2pr serve --demo`: the demo, played beside a server that shows it live, on this machine alone.
 
 Only the model's words are replayed. Nothing is asked for: no token, no key, no GitHub.
 """
 
 from __future__ import annotations
 
+import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
+from fastapi import FastAPI
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from prd2pr.entry.serving.listening import LOOPBACK, address_of, bound, quiet_server, serve_until_stopped
-from prd2pr.entry.verbs import demo, run
+from prd2pr.entry.verbs import demo
 from prd2pr.errors import UsageProblem
 from prd2pr.server.app import Parts, create_app
 from prd2pr.server.database import open_database
-from prd2pr.server.disk import DiskReading
 from prd2pr.server.pages.access import READER
 from prd2pr.server.settings import ServerSettings
 
 REPOSITORY = "demo/shop"
 # Neither webhook nor work: nothing can be sent to the demo, and it has nothing to do.
 PARTS = ("prd2pr.server.projection.running", "prd2pr.server.api.routes", "prd2pr.server.pages.routes")
+ENDING_SECONDS = 20  # for what is being played: it stops at its last proven phase
 
-READY = """
+OPEN = """\
 The dashboard:  {address}/
-It shows {directory}, whose model was a replayed transcript.
-Everybody on this machine can look, and nobody can change anything. Ctrl-C ends it; the same command shows it again.
+It shows {directory} while the demo is played there, below: a replayed transcript stands in for the model.
+Everybody on this machine can look, and nobody can change anything. Ctrl-C ends it; the same command goes on.
+
+"""
+PLAYED = """
+The demo has ended{how}. The dashboard goes on showing it:  {address}/
 """
 
 
@@ -38,29 +47,58 @@ def show_demo(settings: ServerSettings, directory: Path) -> int:
             remedy="leave --host out",
         )
     with bound(settings) as listening:
-        played = play(directory)
-        if played:
-            return played
+        demo.prepare(directory, demo.SAMPLES["python"])
+        private = directory / ".git" / "prd2pr"
+        private.mkdir(exist_ok=True)
         address = address_of(listening)
-        told = settings.model_copy(update={"public_url": address})
-        database = open_database(f"sqlite:///{directory / '.git' / 'prd2pr' / 'server.db'}")
-        try:
-            with DiskReading({REPOSITORY: directory}) as reading:
-                app = create_app(Parts(told, database), PARTS, {"reading": reading, "guest": READER})
-                # A page elsewhere must not reach it by a name of its own that leads here.
-                app.add_middleware(TrustedHostMiddleware, allowed_hosts=sorted(LOOPBACK | {"[::1]"}))
-                sys.stdout.write(READY.format(address=address, directory=directory))
-                sys.stdout.flush()
+        told = settings_of(settings, directory, private, address)
+        with closing(open_database(told.database)) as database:
+            app = guarded(create_app(Parts(told, database), PARTS, {"guest": READER}))
+            sys.stdout.write(OPEN.format(address=address, directory=directory))
+            sys.stdout.flush()
+            with playing(directory, address):
                 serve_until_stopped(quiet_server(app), listening)
-        finally:
-            database.close()
     return 0
 
 
-def play(directory: Path) -> int:
-    """To its end, or on from where it was left."""
-    sample = demo.SAMPLES["python"]
-    sys.stdout.write(demo.INTRODUCTION.format(about=sample.about))
-    sys.stdout.flush()
-    demo.prepare(directory, sample)
-    return run.main(demo.run_options(directory, sample))
+def settings_of(settings: ServerSettings, directory: Path, private: Path, address: str) -> ServerSettings:
+    """Whatever else is set belongs to another server."""
+    return ServerSettings(
+        host=settings.host,
+        port=settings.port,
+        public_url=address,
+        database=f"sqlite:///{private / 'server.db'}",
+        repositories={REPOSITORY: str(directory)},
+        mirrors_directory=str(private / "mirrors"),
+    )
+
+
+def guarded(app: FastAPI) -> FastAPI:
+    """A page elsewhere must not reach it by a name of its own that leads here."""
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=sorted(LOOPBACK | {"[::1]"}))
+    return app
+
+
+@contextmanager
+def playing(directory: Path, address: str) -> Iterator[None]:
+    """A process of its own, as always: the server runs neither a model nor tests. Ctrl-C reaches both."""
+    player = subprocess.Popen([sys.executable, "-m", "prd2pr", "demo", "--dir", directory])
+    stopping = threading.Event()
+
+    def tell() -> None:
+        status = player.wait()
+        if not stopping.is_set():
+            how = "" if status == 0 else f" with status {status}"
+            sys.stdout.write(PLAYED.format(how=how, address=address))
+            sys.stdout.flush()
+
+    watching = threading.Thread(target=tell, name="demo", daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        player.terminate()
+        watching.join(ENDING_SECONDS)
+        player.kill()
+        watching.join()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import signal
 import socket
+import threading
 
 import uvicorn
 from fastapi import FastAPI
 
 from prd2pr.errors import SetupProblem
 from prd2pr.server.settings import ServerSettings
+from prd2pr.server.stopping import Draining, tell_readiness
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 GRACE_SECONDS = 5
@@ -38,11 +40,13 @@ def address_of(made: socket.socket) -> str:
 
 
 def quiet_server(app: FastAPI) -> uvicorn.Server:
-    return uvicorn.Server(
-        uvicorn.Config(
-            app, access_log=False, server_header=False, log_level="warning", timeout_graceful_shutdown=GRACE_SECONDS
-        )
+    """Whoever listens to events is let go when it stops, and is not waited for."""
+    stopping = threading.Event()
+    tell_readiness(app, stopping)
+    config = uvicorn.Config(
+        app, access_log=False, server_header=False, log_level="warning", timeout_graceful_shutdown=GRACE_SECONDS
     )
+    return Draining(config, stopping, drain_seconds=0)
 
 
 def serve_until_stopped(server: uvicorn.Server, listening: socket.socket) -> None:
