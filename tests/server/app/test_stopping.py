@@ -9,9 +9,17 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
+import pytest
+
+from prd2pr.core.access import Scope
+from prd2pr.entry.verbs.serve import GRACE_SECONDS
+from prd2pr.server.api.tokens import issue
+from prd2pr.server.database import open_database
 
 SERVER = """
 import signal, sys, threading, time
@@ -49,11 +57,10 @@ print("ended", flush=True)
 
 
 class Served:
-    def __init__(self, tmp_path: Path, drain: float) -> None:
+    def __init__(self, tmp_path: Path, *command: str) -> None:
         self.log = tmp_path / "log"
         with self.log.open("wb") as out:
-            command = [sys.executable, "-c", SERVER, str(drain)]
-            self.process = subprocess.Popen(command, stdout=out, stderr=out, env=os.environ)
+            self.process = subprocess.Popen([sys.executable, *command], stdout=out, stderr=out, env=os.environ)
         self.url = self.said(r"running on (http://[\d.]+:\d+)")
 
     def said(self, pattern: str) -> str:
@@ -72,7 +79,7 @@ class Served:
 
 
 def test_it_says_not_ready_finishes_what_is_in_flight_and_lets_go(tmp_path: Path) -> None:
-    served = Served(tmp_path, 2.0)
+    served = Served(tmp_path, "-c", SERVER, "2")
     try:
         got: list[httpx.Response] = []
         asking = threading.Thread(target=lambda: got.append(httpx.get(f"{served.url}/slow", timeout=60)))
@@ -90,8 +97,31 @@ def test_it_says_not_ready_finishes_what_is_in_flight_and_lets_go(tmp_path: Path
         served.end()
 
 
+def test_the_whole_server_lets_those_go_who_listen_to_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"sqlite:///{tmp_path}/s.db"
+    with closing(open_database(url)) as database:
+        token = issue(database, "a test", Scope.READ, ("*",), days=1, now=datetime.now(UTC)).token
+    monkeypatch.setenv("PRD2PR_DRAIN_SECONDS", "1")
+    monkeypatch.chdir(tmp_path)
+    served = Served(tmp_path, "-m", "prd2pr", "serve", "--port", "0", "--database", url)
+    try:
+        assert httpx.get(f"{served.url}/health/ready", timeout=60).status_code == 200
+        bearer = {"Authorization": f"Bearer {token}"}
+        with httpx.stream("GET", f"{served.url}/events", headers=bearer, timeout=60) as stream:
+            lines = stream.iter_lines()
+            assert next(lines).startswith("retry:")
+            served.process.send_signal(signal.SIGTERM)
+            began = time.monotonic()
+            assert httpx.get(f"{served.url}/health/ready", timeout=60).status_code == 503
+            assert list(lines) is not None, "the stream is ended, and not cut off"
+        assert served.process.wait(60) == 0
+        assert time.monotonic() - began < GRACE_SECONDS, "nobody waited for a listener"
+    finally:
+        served.end()
+
+
 def test_ctrl_c_does_not_wait(tmp_path: Path) -> None:
-    served = Served(tmp_path, 300.0)
+    served = Served(tmp_path, "-c", SERVER, "300")
     try:
         served.process.send_signal(signal.SIGINT)
         assert served.process.wait(60) == 0
