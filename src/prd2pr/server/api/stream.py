@@ -96,7 +96,7 @@ class EventStream(Response):
     ) -> None:
         self.status_code = 200
         self.background = None
-        self.body = b""
+        # No `body` is set: with one, the headers would say that nothing follows.
         self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no", "Connection": "close"})
         self._announcements, self._listener, self._seats = announcements, listener, seats
         self._last_event_id, self._heartbeat, self._slowest = last_event_id, heartbeat, slowest
