@@ -5,18 +5,18 @@ PostgreSQL has tools of its own, and is told of them.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 
 from sqlalchemy.engine import make_url
 
 from prd2pr.errors import SetupProblem, StateNewer, UsageProblem
 from prd2pr.server.database import Migration, all_migrations
+from prd2pr.server.work.sole import only_replica
 
 PAGES_AT_ONCE = 1_000  # between them the server may write
 
@@ -52,7 +52,7 @@ def restore(url: str, source: Path, migrations: Iterable[Migration] | None = Non
     _refuse_newer(_sound(source), source, all_migrations() if migrations is None else migrations)
     place.parent.mkdir(parents=True, exist_ok=True)
     unfinished = place.with_name(f".{place.name}.unfinished")
-    with held(place):
+    with only_replica(url):
         try:
             _copy(source, unfinished)
             kept = _put_aside(place)
@@ -74,19 +74,6 @@ def sqlite_file(url: str, instead: str) -> Path:
     if not read.database or read.database == ":memory:":
         raise UsageProblem("this database is in memory alone", where=url)
     return Path(read.database)
-
-
-@contextmanager
-def held(place: Path) -> Iterator[None]:
-    """The lock that a running server holds on its database."""
-    with Path(f"{place}.lock").open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SetupProblem(
-                "a server uses this database", where=str(place), remedy="stop it, then restore again"
-            ) from None
-        yield
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
+from prd2pr.entry.main import main
 from prd2pr.errors import SetupProblem, StateNewer, UsageProblem
 from prd2pr.server.backup import back_up, restore
 from prd2pr.server.database import Database, Migration, open_database
@@ -96,6 +97,24 @@ def test_an_older_backup_is_migrated_and_a_newer_one_refused(tmp_path: Path) -> 
     assert notes(old) == ["from before the upgrade"], "what is refused changes nothing"
 
 
+def test_the_commands_do_it_and_a_server_refuses_a_newer_database(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place, target = tmp_path / "s.db", tmp_path / "backup.db"
+    url = f"sqlite:///{place}"
+    open_database(url).close()
+    assert main(["serve", "--database", url, "--backup", str(target)]) == 0
+    assert main(["serve", "--database", url, "--restore", str(target)]) == 0
+    said = capsys.readouterr().out
+    assert f"wrote    {target}" in said and "before-restore-" in said
+    with closing(sqlite3.connect(place)) as connection:
+        connection.execute("INSERT INTO migrations (number, name, at) VALUES (9999, 'of tomorrow', 0)")
+        connection.commit()
+    assert main(["serve", "--database", url]) == 1
+    said = capsys.readouterr().err
+    assert "newer prd2pr (migration 9999)" in said and "restore the backup" in said
+
+
 def test_what_is_no_backup_replaces_nothing(tmp_path: Path) -> None:
     place = tmp_path / "s.db"
     database = opened(place)
@@ -121,7 +140,7 @@ def test_nothing_is_restored_under_a_running_server(tmp_path: Path) -> None:
     back_up(f"sqlite:///{place}", target)
     with Path(f"{place}.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(SetupProblem, match="a server uses this database"):
+        with pytest.raises(SetupProblem, match="server uses this database"):
             restore(f"sqlite:///{place}", target, (FIRST,))
 
 
