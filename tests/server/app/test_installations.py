@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from fakes.github import FakeGitHub, transport
+from fakes.github import FakeGitHub, serve, transport
 from fakes.github.jwt import new_key_pair
 from prd2pr.core import app_needs
 from prd2pr.core.events import READERS
@@ -20,6 +21,7 @@ from prd2pr.forges.github.app_api import AppApi
 from prd2pr.forges.github.tokens import AppKey
 from prd2pr.server.installations import KEPT, Installations, open_installations
 from prd2pr.server.settings import ServerSettings
+from prd2pr.server.work.hubs import Hubs
 
 
 class Mint:
@@ -123,6 +125,27 @@ def test_github_gives_what_was_asked_for_and_nothing_more(tmp_path: Path) -> Non
     found = installations.source_for("octo/shop", app_needs.READING)
     assert fake.state.tokens[found.token()].repositories == ["octo/shop"]
     assert installations.slug() == "builder" and fake.violations == []
+
+
+@pytest.mark.parametrize(("workers", "part"), [("actions", app_needs.DISPATCHING), ("local", app_needs.WORKING)])
+def test_the_servers_work_has_a_token_for_its_repository_alone(
+    tmp_path: Path, workers: str, part: Mapping[str, str]
+) -> None:
+    fake = FakeGitHub(tmp_path)
+    private, public = new_key_pair()
+    fake.add_repository("octo/calc")
+    fake.add_repository("octo/shop")
+    app = fake.add_app("builder", "octo", public)
+    fake.install(app, ["octo/calc", "octo/shop"], app_needs.asked_permissions())
+    with serve(fake) as url:
+        settings = ServerSettings(
+            app_id=str(app.id), app_private_key=SecretStr(private), github_api_url=url, workers=workers
+        )
+        with closing(Hubs(settings)) as hubs:
+            assert hubs.of("octo/calc").default_branch() == "main"
+            token = fake.state.tokens[hubs.tokens_of("octo/calc").token()]
+    assert (token.repositories, token.permissions) == (["octo/calc"], dict(part))
+    assert len(fake.asked("POST */access_tokens")) == 1 and fake.violations == []
 
 
 def test_a_server_without_an_app_is_told_how_to_get_one() -> None:
