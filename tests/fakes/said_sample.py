@@ -69,6 +69,7 @@ from prd2pr.forges.said import (
     check_text,
     halted_text,
     needed_text,
+    offer_text,
     over_text,
     status_text,
     story_issue_text,
@@ -365,6 +366,14 @@ def views() -> dict[str, str]:
         )
         for name, (status, rest) in rests.items()
     }
+    installation = "https://github.com/settings/installations/7"
+    made["offer"] = offer_text(
+        (".prd2pr.yml", ".github/workflows/prd2pr.yml"),
+        "acme/shop",
+        secrets=("ANTHROPIC_API_KEY",),
+        app_url=installation,
+    )
+    made["offer_without_secret"] = offer_text((".github/workflows/prd2pr.yml",), "acme/shop", secrets=(), app_url="")
     return {**made, **stopped_views(links), **check_views(picture), **tracking_views(picture)}
 
 

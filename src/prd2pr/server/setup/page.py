@@ -94,7 +94,15 @@ def setup_app(setup: Setup) -> FastAPI:
             events=EVENTS,
             owner=setup.organization or "your own account",
         )
-        page.set_cookie(COOKIE, state, max_age=int(HOUR), path="/setup", httponly=True, samesite="lax")
+        page.set_cookie(
+            COOKIE,
+            state,
+            max_age=int(HOUR),
+            path="/setup",
+            httponly=True,
+            samesite="lax",
+            secure=base.startswith("https:"),
+        )
         return page
 
     @app.get(CALLBACK)
