@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from prd2pr.forges.github.tokens import AppKey
 from prd2pr.server.installations import KEPT, Installations, open_installations
 from prd2pr.server.settings import ServerSettings
 from prd2pr.server.work.hubs import Hubs
+
+keys = cache(new_key_pair)
 
 
 class Mint:
@@ -111,7 +114,7 @@ def test_what_is_kept_is_bounded() -> None:
 
 def test_github_gives_what_was_asked_for_and_nothing_more(tmp_path: Path) -> None:
     fake = FakeGitHub(tmp_path)
-    private, public = new_key_pair()
+    private, public = keys()
     for name in ("octo/calc", "octo/shop"):
         fake.add_repository(name)
     app = fake.add_app("builder", "octo", public)
@@ -132,7 +135,7 @@ def test_the_servers_work_has_a_token_for_its_repository_alone(
     tmp_path: Path, workers: str, part: Mapping[str, str]
 ) -> None:
     fake = FakeGitHub(tmp_path)
-    private, public = new_key_pair()
+    private, public = keys()
     fake.add_repository("octo/calc")
     fake.add_repository("octo/shop")
     app = fake.add_app("builder", "octo", public)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ from prd2pr.server.setup.effect import Onboarding
 from prd2pr.server.setup.onboarding import offering_on_github, onboard
 from prd2pr.server.work.claims import Claim, Told
 
+keys = cache(new_key_pair)
 REPOSITORY = "octo/calc"
 ACTION = f"octo/prd2pr@{'a' * 40}"
 WHO = ("Ada", "ada@example.com", "2026-01-01T00:00:00Z")
@@ -41,7 +43,7 @@ class World:
     def __init__(self, fake: FakeGitHub, url: str, permissions: dict[str, str]) -> None:
         self.fake = fake
         self.settings = ServerSettings(github_api_url=url, github_url=url)
-        private, public = new_key_pair()
+        private, public = keys()
         app = fake.add_app("builder", "octo", public)
         self.installation = fake.install(app, [REPOSITORY], permissions)
         self.installations = Installations(AppApi(AppKey(str(app.id), private), url))
