@@ -99,10 +99,10 @@ class Shelf:
         return replace(known[1], circuits=self.reader.circuits(place.prd, place.head))
 
     def story(self, story: str) -> StoryView | None:
-        for place in self.places():
-            board = self.board(place)
-            if board and any(card.id == story for card in board.cards):
-                source, _ = self.kept[place.prd]
+        boards, _ = self.boards()
+        for board in boards:
+            if any(card.id == story for card in board.cards):
+                source, _ = self.kept[board.view.id]
                 return story_page(self.reader.with_evidence(source, story), story)
         return None
 

@@ -126,7 +126,6 @@ def test_a_token_for_one_repository_sees_nothing_of_another(client: TestClient, 
         assert "acme/other" not in client.get(path).text, path
     assert client.get("/dashboard/projects/acme/other").status_code == 404
     assert client.get("/dashboard/projects/acme/other/stories/loyalty-1").status_code == 404
-    assert "7 stories" not in client.get("/dashboard").text or "of 7" in client.get("/dashboard").text
     assert "2 of 7" in unescape(client.get("/dashboard/metrics").text)
     sign_in(client, OWNER)
     assert "4 of 14" in unescape(client.get("/dashboard/metrics").text)
@@ -276,8 +275,14 @@ def test_hostile_text_is_text(client: TestClient, shown: Shown, text: str) -> No
         assert found.tags.count("script") == 1 and "img" not in found.tags
         assert not [name for name, _ in found.attributes if name.startswith("on") or name == "style"]
         assert not [value for name, value in found.attributes if name in ("href", "src", "action") and ":" in value]
-        assert "49" not in re.sub(r"\d{2,}:\d\d|\w*\d\w*", lambda m: m[0] if m[0] == "49" else "", answer.text)
         assert "\u202e" not in answer.text
+
+
+def test_what_looks_like_a_template_is_shown_as_it_was_written(client: TestClient, shown: Shown) -> None:
+    sign_in(client)
+    shown.reading.show(source_of(hostile("{{ 7*7 }} {% raw %} ${7*7}")))
+    for path in PAGES[:3]:
+        assert "{{ 7*7 }} {% raw %} ${7*7}" in unescape(client.get(path).text), path
 
 
 def test_a_thousand_stories_are_one_page_of_bearable_size(client: TestClient, shown: Shown) -> None:

@@ -75,7 +75,8 @@ def is_our_own(headers: Headers, public_host: str) -> bool:
     if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         return False
     origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc.lower() in {headers.get("host", "").lower(), public_host.lower()}
+    ours = {headers.get("host", "").lower(), public_host.lower()} - {""}
+    return origin is None or urlsplit(origin).netloc.lower() in ours
 
 
 def is_place(path: str, root: str) -> bool:
