@@ -51,6 +51,8 @@ def write_branch(
 def _steps(store: StateStore, head: str, branch: Branch, cycle: Cycle) -> str:
     git, paths = store.git, store.paths
     for number, step in enumerate(cycle.steps, 1):
+        if (cycle.story, step.n) not in branch.commits:
+            continue  # a refactoring with nothing to do made none
         known = cycle if number == len(cycle.steps) else cycle.model_copy(update={"steps": cycle.steps[:number]})
         change = StateChange().with_doc(paths.cycle(cycle.story), known)
         if (proof := branch.proofs.get((cycle.story, step.n))) is not None:

@@ -33,13 +33,16 @@ class Events:
     """Kept for good, so that whoever was away is told what he missed."""
 
     told: list[tuple[str, str]] = field(default_factory=list)
+    cuts: int = 0  # how often all connections were cut
+    resumed: bool = False  # somebody came back and said how far he had heard
 
     def tell(self, kind: str, repo: str) -> None:
         self.told.append((kind, json.dumps({"at": NOW, "repo": repo, "data": {}})))
 
     async def stream(self, after: int) -> AsyncIterator[str]:
         yield "retry: 200\n\n"
-        while True:
+        cuts = self.cuts
+        while cuts == self.cuts:
             for number, (kind, data) in enumerate(self.told[after:], after + 1):
                 yield f"id: {number}\nevent: {kind}\ndata: {data}\n\n"
                 after = number
@@ -54,6 +57,10 @@ class Shown:
         self.events = Events()
         self.asked: list[tuple[str, str]] = []
         self.guest: Visitor | None = None
+
+    def cut(self) -> None:
+        """Every connection that listens."""
+        self.events.cuts += 1
 
     def visitor(self, token: str) -> Visitor | None:
         return VISITORS.get(token)
@@ -72,7 +79,9 @@ def dashboard_app(shown: Shown) -> FastAPI:
     async def events(request: Request) -> Response:
         if shown.guest is None and request.cookies.get(COOKIE) not in VISITORS:
             return Response(status_code=401)
-        after = int(request.headers.get("last-event-id") or len(shown.events.told))
+        last = request.headers.get("last-event-id", "")
+        shown.events.resumed |= bool(last)
+        after = int(last or len(shown.events.told))
         return StreamingResponse(shown.events.stream(after), media_type="text/event-stream")
 
     return app

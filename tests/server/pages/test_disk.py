@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -16,11 +17,16 @@ from prd2pr.repo.journal import Journal
 from prd2pr.server.disk import DiskReading
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    place = repository(tmp_path / "shop")
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = repository(tmp_path_factory.mktemp("made") / "shop")
     write_branch(place, mixed(), runs=(run_on("2026-11-16", 0.1),), circuits=broken())
     return place
+
+
+@pytest.fixture
+def place(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "shop"))
 
 
 def reading_of(place: Path) -> DiskReading:
