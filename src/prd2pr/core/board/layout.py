@@ -10,7 +10,7 @@ from prd2pr.core.board.view import BoardView, Column, ColumnCount, Notebook, Sto
 from prd2pr.core.picture_parts import Refusal
 from prd2pr.core.wording import count
 
-SHOWN_CARDS = 24  # of a column
+SHOWN_CARDS = 15  # of a column
 MOST_ROWS = 2000  # behind them, folded; the branch has the rest
 
 # Its tone, and what is said where nothing is in it.
