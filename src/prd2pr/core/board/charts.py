@@ -132,7 +132,7 @@ def lines_to(top: float, unit: str) -> tuple[Tick, ...]:
     found = []
     for share in (0.0, 0.5, 1.0):
         at = HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share
-        found.append(Tick(r(at), f"{unit}{short(top * share)}"))
+        found.append(Tick(r(at), f"{unit}{short(top * share, money=bool(unit))}"))
     return tuple(found)
 
 
@@ -151,12 +151,12 @@ def nice_top(highest: float, *, whole: bool) -> float:
     return max(2, math.ceil(top / 2) * 2) if whole else top
 
 
-def short(number: float) -> str:
+def short(number: float, *, money: bool = False) -> str:
     if number >= 1_000_000:
         return f"{number / 1_000_000:g}M"
     if number >= 1000:
         return f"{number / 1000:g}k"
-    return f"{number:.4g}"
+    return f"{number:.2f}" if money and (number >= 0.02 or not number) else f"{number:.4g}"
 
 
 def r(number: float) -> float:

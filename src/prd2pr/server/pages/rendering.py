@@ -216,12 +216,13 @@ def overall(projects: tuple[ProjectView, ...]) -> tuple[Figure, ...]:
 def measured(metrics: MetricsView) -> tuple[Figure, ...]:
     crossed = sum(each.crossed for each in metrics.phases)
     at_first = sum(each.at_first for each in metrics.phases)
-    return (
+    found = (
         Figure(f"{metrics.proven:,} of {metrics.stories:,}", f"{named(metrics.stories, 'story')} proven"),
         Figure(f"{metrics.tests:,} of {metrics.tests_in_all:,}", f"added {named(metrics.tests_in_all, 'test')} pass"),
         Figure(f"{metrics.faults:,} of {metrics.faults_in_all:,}", "deliberate faults noticed"),
         Figure(f"{at_first:,} of {crossed:,}", "phases crossed at the first attempt"),
     )
+    return tuple(each for each in found if not each.value.endswith(" of 0"))
 
 
 def spent(costs: CostView) -> tuple[Figure, ...]:
