@@ -97,16 +97,30 @@ def test_a_claim_without_signs_is_taken_over_and_its_first_holder_may_not_go_on(
     delivered(database, "a")
     opened(database)
     claims.adopt(database, "a.1", "one", 60)
-    claims.give_signs(database, "one", 60)
-    assert claims.holds(database, "a.1", "one") and claims.take_over(database, 60) == []
-    with database.writing() as connection:  # time passes
-        connection.execute(text("UPDATE claims SET lease_until = 1"))
-    claims.give_signs(database, "one", 60)  # too late
-    assert not claims.holds(database, "a.1", "one")
+    claims.give_signs(database, "one", 60, ["a.1"])
+    assert claims.holds(database, "a.1", "one", 60) and claims.take_over(database, 60) == []
+    hour_passes(database)
+    assert claims.take_over(database, 60, held=["a.1"]) == []  # one's own is not taken from oneself
+    claims.give_signs(database, "one", 60, [])  # of this one there are none
     assert claims.take_over(database, 60) == ["a.1"]
+    claims.give_signs(database, "one", 60, ["a.1"])  # too late
+    assert not claims.holds(database, "a.1", "one", 60)
     assert claims.take_over(database, 60) == []
     assert claims.adopt(database, "a.1", "two", 60) is not None
-    assert claims.holds(database, "a.1", "two") and not claims.holds(database, "a.1", "one")
+    assert claims.holds(database, "a.1", "two", 60) and not claims.holds(database, "a.1", "one", 60)
+
+
+def test_who_is_slow_keeps_what_nobody_has_taken(database):
+    delivered(database, "a")
+    opened(database)
+    hour_passes(database)
+    assert claims.holds(database, "a.1", "one", 60)
+    assert claims.take_over(database, 60) == []
+
+
+def hour_passes(database: Database) -> None:
+    with database.writing() as connection:
+        connection.execute(text("UPDATE claims SET lease_until = 1"))
 
 
 def test_what_a_replica_lets_go_is_taken_over_at_once(database):

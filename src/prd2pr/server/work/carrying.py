@@ -36,6 +36,16 @@ class Crew:
     sweeping: Sweeping
 
 
+@contextmanager
+def stopping(effect: Effect) -> Iterator[None]:
+    """Whoever has processes of his own stops them before the engine ends."""
+    try:
+        yield
+    finally:
+        if isinstance(effect, Local):
+            effect.stop()
+
+
 def repositories_by(parts: Parts, hubs: Hubs) -> Effect:
     if parts.settings.workers == "local":
         return Local(parts.settings, parts.database, hubs)
@@ -43,11 +53,11 @@ def repositories_by(parts: Parts, hubs: Hubs) -> Effect:
 
 
 @contextmanager
-def carrying(parts: Parts, replica: str) -> Iterator[Crew]:
+def carrying(parts: Parts, replica: str, in_hand: set[str]) -> Iterator[Crew]:
     with closing(Hubs(parts.settings)) as hubs:
-        offering = offering_on_github(parts.settings, hubs.installations)
-        onboarding = Onboarding(parts.database, hubs.installations, offering)
-        effects = Chosen(repositories_by(parts, hubs), onboarding)
-        labour = Labour(parts.database, parts.settings, replica, effects, changed=parts.news)
-        with Engine(labour) as engine:
+        by = repositories_by(parts, hubs)
+        onboarding = Onboarding(parts.database, hubs.installations, offering_on_github(parts.settings, hubs.installations))
+        effects = Chosen(by, onboarding)
+        labour = Labour(parts.database, parts.settings, replica, effects, in_hand, changed=parts.news)
+        with Engine(labour) as engine, stopping(by):
             yield Crew(engine, Sweeping(parts, hubs))

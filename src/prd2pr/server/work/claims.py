@@ -7,7 +7,7 @@ on with it finds what was done already; and it is closed once, whoever believes 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
@@ -99,6 +99,9 @@ def _open(connection: Connection, lane: str, oldest: int, replica: str, *, now: 
 # --- holding ----------------------------------------------------------------------------------------------------------
 
 
+GIVE = text("UPDATE claims SET lease_until = :until WHERE id = :id AND replica = :me AND state = 'open'")
+
+
 def adopt(database: Database, claim: str, replica: str, lease: float) -> Claim | None:
     """From now on this replica holds the claim; None where it is closed already."""
     with database.writing() as connection:
@@ -134,25 +137,25 @@ def payloads(database: Database, claim: str) -> list[tuple[str, bytes]]:
         return [(str(event), bytes(body or b"")) for event, body in connection.execute(asked, {"id": claim})]
 
 
-def holds(database: Database, claim: str, replica: str) -> bool:
-    """Asked right before anything is done: who slept through its lease may not go on."""
-    with database.reading() as connection:
-        asked = text("SELECT lease_until FROM claims WHERE id = :id AND replica = :me AND state = 'open'")
-        until = connection.execute(asked, {"id": claim, "me": replica}).scalar()
-        return until is not None and float(until) > now_of(connection)
+def holds(database: Database, claim: str, replica: str, lease: float) -> bool:
+    """Asked right before anything is done: who slept, and whose claim was taken over, may not go on."""
+    with database.writing() as connection:
+        given = {"until": now_of(connection) + lease, "id": claim, "me": replica}
+        return connection.execute(GIVE, given).rowcount == 1
 
 
-GIVE = text("UPDATE claims SET lease_until = :until WHERE replica = :me AND state = 'open' AND lease_until > :now")
 SEEN = text(
     """INSERT INTO replicas (id, started_at, seen_at) VALUES (:me, :now, :now)
        ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at"""
 )
 
 
-def give_signs(database: Database, replica: str, lease: float) -> None:
+def give_signs(database: Database, replica: str, lease: float, held: Collection[str]) -> None:
+    """For the claims that are really being worked on: one that this replica has lost sight of becomes another's."""
     with database.writing() as connection:
         now = now_of(connection)
-        connection.execute(GIVE, {"until": now + lease, "me": replica, "now": now})
+        for claim in held:
+            connection.execute(GIVE, {"until": now + lease, "id": claim, "me": replica})
         connection.execute(SEEN, {"me": replica, "now": now})
         connection.execute(text("DELETE FROM replicas WHERE seen_at < :old"), {"old": now - 10 * max(lease, MINUTE)})
 
@@ -161,7 +164,8 @@ def let_go(database: Database, replica: str) -> None:
     """At a stop that was asked for: nobody has to wait until the signs stop."""
     with database.writing() as connection:
         connection.execute(
-            text("UPDATE claims SET lease_until = 0 WHERE replica = :me AND state = 'open'"), {"me": replica}
+            text("UPDATE claims SET replica = '', lease_until = 0 WHERE replica = :me AND state = 'open'"),
+            {"me": replica},
         )
         connection.execute(text("DELETE FROM replicas WHERE id = :me"), {"me": replica})
 
@@ -173,11 +177,12 @@ TAKE_OVER = text(
 )
 
 
-def take_over(database: Database, lease: float, *, all_of_them: bool = False) -> list[str]:
-    """Claims whose holder gives no signs any more. They are nobody's for another lease: who resumes one adopts it."""
+def take_over(database: Database, lease: float, held: Collection[str] = (), *, all_of_them: bool = False) -> list[str]:
+    """Claims whose holder gives no signs any more. They are nobody's for another lease: who resumes one adopts it.
+    `held`: those that this very replica works on, however slow it is."""
     with database.reading() as connection:
         given = {"now": now_of(connection), "all": int(all_of_them)}
-        left = [str(each) for each in connection.execute(LEFT, given).scalars()]
+        left = [str(each) for each in connection.execute(LEFT, given).scalars() if each not in held]
     if not left:
         return []
     with database.writing() as connection:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import threading
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Protocol
 
 from dbos import DBOS, DBOSConfig, SetWorkflowID
@@ -65,11 +66,10 @@ def labour() -> Labour:
 @DBOS.workflow(name="carry_out")
 def carry_out(name: str) -> str:
     work = labour()
-    claim = claims.adopt(work.database, name, work.replica, work.settings.lease_seconds)
-    if claim is None:
-        return "closed already"
     work.in_hand.add(name)
     try:
+        if claims.adopt(work.database, name, work.replica, work.settings.lease_seconds) is None:
+            return "closed already"
         mark = begun(name)
     except LeaseLost:
         return "taken over"
@@ -123,7 +123,7 @@ def has_begun(name: str, mark: str) -> bool:
 def still_ours(name: str) -> None:
     """Outside of the steps: what one replica sees of this is no part of the record."""
     work = labour()
-    if not claims.holds(work.database, name, work.replica):
+    if not claims.holds(work.database, name, work.replica, work.settings.lease_seconds):
         raise LeaseLost(f"{name} is not ours any more")
 
 
@@ -154,8 +154,13 @@ class Engine:
         _labour.pop()
 
     def start(self, claim: str) -> None:
-        with SetWorkflowID(claim):
-            DBOS.start_workflow(carry_out, claim)
+        self.work.in_hand.add(claim)
+        try:
+            with SetWorkflowID(claim):
+                DBOS.start_workflow(carry_out, claim)
+        except BaseException:
+            self.work.in_hand.discard(claim)
+            raise
 
     def resume(self, claim: str) -> None:
         """Whose replica is gone. It goes on after the last step that is on record."""
@@ -166,6 +171,14 @@ class Engine:
             claims.fail(self.work.database, claim, "the work ended without an answer", self.work.settings)
         else:
             DBOS.resume_workflow(claim)
+
+    def forget(self, before: float) -> None:
+        """Records of workflows that ended long ago."""
+        ended = datetime.fromtimestamp(before, UTC).isoformat()
+        while old := DBOS.list_workflows(
+            status=["SUCCESS", "ERROR"], end_time=ended, limit=500, load_input=False, load_output=False
+        ):
+            DBOS.delete_workflows([each.workflow_id for each in old])
 
 
 def beside(url: str) -> str:

@@ -40,6 +40,7 @@ if os.getppid() != int(sys.argv[1]):
 os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
 """
 MARGIN_MINUTES = 10
+GRACE_SECONDS = 30
 
 
 class LocalRunFailed(Prd2prError):
@@ -50,6 +51,12 @@ class Local:
     def __init__(self, settings: ServerSettings, database: Database, hubs: Hubs) -> None:
         self.settings, self.database, self.hubs = settings, database, hubs
         self._places = threading.BoundedSemaphore(settings.local_workers)
+        self._processes: set[subprocess.Popen[bytes]] = set()
+
+    def stop(self) -> None:
+        """What they have proved is pushed already; the rest is gone on with by whoever takes the claim up."""
+        for each in tuple(self._processes):
+            each.send_signal(signal.SIGTERM)
 
     def begin(self, claim: Claim, turn: int) -> str:
         """The whole work: it has ended when this returns."""
@@ -65,6 +72,25 @@ class Local:
     def has_begun(self, claim: Claim, mark: str) -> bool:
         del claim, mark
         return True
+
+    def _tied(self, env: Mapping[str, str], place: Path, said: Path) -> int:
+        """Exit status. The process gets SIGTERM when its time is up, and is killed where that does not help."""
+        command = [sys.executable, "-c", TIED, str(os.getpid()), "-m", "prd2pr", "action"]
+        with said.open("wb") as out:
+            process = subprocess.Popen(
+                command, env=env, cwd=place, stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True
+            )
+        self._processes.add(process)
+        try:
+            return process.wait(self.settings.local_minutes * 60)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGTERM)
+            return process.wait(GRACE_SECONDS)
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+            self._processes.discard(process)
 
     def _room(self) -> Path:
         room = Path(self.settings.local_directory).absolute()
@@ -88,8 +114,7 @@ class Local:
             "PRD2PR_MAX_MINUTES": str(max(1.0, self.settings.local_minutes - MARGIN_MINUTES)),
         }
         said = place / "said.txt"
-        status = run_tied([sys.executable, "-m", "prd2pr", "action"], clean_environment(os.environ) | given, place,
-                          said, self.settings.local_minutes * 60)  # fmt: skip
+        status = self._tied(clean_environment(os.environ) | given, place, said)
         outcomes = ended_as(report)
         if status not in (0, 1) or not outcomes or UNFINISHED & set(outcomes):
             raise LocalRunFailed(
@@ -119,28 +144,6 @@ def clone(path: Path, url: str, base: str, tokens: TokenSource) -> None:
         repository.set_branch(base, head)
     command = [git, "-c", "core.hooksPath=/dev/null", "-C", str(path), "reset", "-q", "--hard", head]
     subprocess.run(command, check=True, capture_output=True)
-
-
-def run_tied(command: list[str], env: Mapping[str, str], cwd: Path, said: Path, seconds: float) -> int:
-    """Exit status. The process gets SIGTERM when its time is up, and is killed where that does not help."""
-    with said.open("wb") as out:
-        process = subprocess.Popen(
-            [sys.executable, "-c", TIED, str(os.getpid()), *command[1:]], env=env, cwd=cwd, stdout=out, stderr=out,
-            stdin=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
-    try:
-        return process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGTERM)
-        try:
-            return process.wait(30)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            return process.wait()
-    finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
 
 
 def ended_as(report: Path) -> list[str]:

@@ -10,6 +10,7 @@ import os
 import secrets
 import socket
 import threading
+import time
 from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +23,13 @@ from prd2pr.server.work import claims
 from prd2pr.server.work.sole import only_replica
 
 if TYPE_CHECKING:
+    from prd2pr.server.work.carrying import Crew
     from prd2pr.server.work.engine import Engine
-    from prd2pr.server.work.sweeping import Sweeping
 
 log = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0
+DAY = 86_400.0
+FINISHING_SECONDS = 10.0
 
 
 def add_to(app: FastAPI, parts: Parts) -> AbstractContextManager[Any]:
@@ -38,6 +41,7 @@ class Working:
     def __init__(self, parts: Parts) -> None:
         self.parts = parts
         self.replica = f"{socket.gethostname()[:40]}-{os.getpid()}-{secrets.token_hex(4)}"
+        self.in_hand: set[str] = set()  # claims that threads of this process work on
         self._stopping = threading.Event()
         self._threads = [
             threading.Thread(target=self._work, name="work", daemon=True),
@@ -55,7 +59,7 @@ class Working:
         self._stopping.set()
         self.parts.news.set()
         for each in self._threads:
-            each.join(timeout=15)
+            each.join(timeout=15 + FINISHING_SECONDS)
         claims.let_go(self.parts.database, self.replica)
         self._sole.close()
 
@@ -65,7 +69,7 @@ class Working:
         lease = self.parts.settings.lease_seconds
         while not self._stopping.is_set():
             try:
-                claims.give_signs(self.parts.database, self.replica, lease)
+                claims.give_signs(self.parts.database, self.replica, lease, tuple(self.in_hand))
             except SQLAlchemyError as error:
                 log.warning("no sign could be given: %s", getattr(error, "orig", error))
             self._stopping.wait(lease / 3)
@@ -78,15 +82,18 @@ class Working:
             log.warning("no App is set (PRD2PR_APP_ID): deliveries are stored, and nothing is done about them")
             return
         try:
-            with carrying(self.parts, self.replica) as crew:
+            with carrying(self.parts, self.replica, self.in_hand) as crew:
                 engine = crew.engine
-                sweeper = threading.Thread(target=self._sweep, args=(crew.sweeping,), name="work-sweep", daemon=True)
+                sweeper = threading.Thread(target=self._sweep, args=(crew,), name="work-sweep", daemon=True)
                 sweeper.start()
                 # On SQLite there is no other replica that could hold anything: what is open was left by a dead one.
                 alone = self.parts.database.is_sqlite
                 self._resume(engine, claims.take_over(self.parts.database, settings.lease_seconds, all_of_them=alone))
                 while not self._stopping.is_set():
                     self._turn(engine)
+                ends = time.monotonic() + FINISHING_SECONDS
+                while self.in_hand and time.monotonic() < ends:
+                    time.sleep(0.05)
                 sweeper.join(timeout=10)
         except Prd2prError as problem:
             log.error("no work is done: %s", " ".join(problem.lines()))  # noqa: TRY400 - told in full
@@ -95,12 +102,11 @@ class Working:
         settings, database = self.parts.settings, self.parts.database
         self.parts.news.clear()
         try:
-            free = settings.effects_at_once - len(engine.work.in_hand)
+            free = settings.effects_at_once - len(self.in_hand)
             opened = claims.open_claims(database, self.replica, settings, free)
             for each in opened:
-                engine.work.in_hand.add(each)
                 engine.start(each)
-            self._resume(engine, claims.take_over(database, settings.lease_seconds))
+            self._resume(engine, claims.take_over(database, settings.lease_seconds, tuple(self.in_hand)))
         except SQLAlchemyError as error:
             log.warning("the database does not answer: %s", getattr(error, "orig", error))
             self._stopping.wait(LOOK_SECONDS)
@@ -108,10 +114,11 @@ class Working:
         if not opened:
             self.parts.news.wait(LOOK_SECONDS)
 
-    def _sweep(self, sweeping: Sweeping) -> None:
+    def _sweep(self, crew: Crew) -> None:
         while not self._stopping.is_set():
             try:
-                sweeping.sweep_if_due()
+                if crew.sweeping.sweep_if_due():
+                    crew.engine.forget(time.time() - self.parts.settings.keep_days * DAY)
             except (SQLAlchemyError, Prd2prError) as error:
                 log.warning("the sweep was cut short: %s", error)
             self._stopping.wait(min(30.0, self.parts.settings.sweep_minutes * 15))
