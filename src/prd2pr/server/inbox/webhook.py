@@ -38,8 +38,9 @@ def tell(app: FastAPI, parts: Parts, stored: Sequence[Intake]) -> None:
     if any(not each.ignored for each in stored):
         parts.news.set()
     refreshing = getattr(app.state, "refreshing", None)
-    for lane in {each.lane for each in stored if each.stirs} if refreshing is not None else ():
-        refreshing.ask(lane)
+    if refreshing is not None:
+        for lane in {each.lane for each in stored if each.stirs}:
+            refreshing.ask(lane)
 
 
 class Refused(Exception):
