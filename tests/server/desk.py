@@ -47,6 +47,8 @@ class Desk:
             ("GET", f"{REPOSITORY}/actions/workflows/prd2pr.yml/runs", self.list_runs),
             ("POST", f"{REPOSITORY}/actions/workflows/prd2pr.yml/dispatches", self.dispatch),
             ("GET", f"{REPOSITORY}/actions/runs/([0-9]+)", self.get_run),
+            ("GET", "/app/hook/deliveries", lambda _: (200, [])),
+            ("GET", "/app/installations", lambda _: (200, [])),
             ("GET", "/desk", lambda _: (200, {"runs": self.runs, "strange": self.strange})),
         ]
 
