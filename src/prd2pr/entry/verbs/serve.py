@@ -117,3 +117,5 @@ def run(server: uvicorn.Server) -> None:
     for sent in (signal.SIGINT, signal.SIGTERM):
         signal.signal(sent, lambda *_: None)
     server.run()
+    if not server.started:
+        raise SetupProblem("the server could not start", where="prd2pr serve", remedy="the lines above say why")

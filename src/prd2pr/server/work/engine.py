@@ -146,7 +146,11 @@ class Engine:
         }
         DBOS(config=config)
         _labour.append(self.work)
-        DBOS.launch()
+        try:
+            DBOS.launch()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:

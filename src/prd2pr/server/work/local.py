@@ -67,7 +67,7 @@ class Local:
             clone(place / "work", f"{self.settings.github_url.rstrip('/')}/{claim.lane}.git", base, tokens)
             told = claims.payloads(self.database, claim.id)
             ended = [self._run(place, claim.lane, tokens, event, body) for event, body in told]
-        return f"{len(ended)} processes: {', '.join(dict.fromkeys(ended))}"
+        return f"{len(ended)} run here: {', '.join(dict.fromkeys(ended))}"
 
     def has_begun(self, claim: Claim, mark: str) -> bool:
         del claim, mark

@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0
 DAY = 86_400.0
 FINISHING_SECONDS = 10.0
+AGAIN_SECONDS = 5.0
 
 
 def add_to(app: FastAPI, parts: Parts) -> AbstractContextManager[Any]:
@@ -81,22 +82,37 @@ class Working:
         if not settings.app_id and settings.workers == "actions":
             log.warning("no App is set (PRD2PR_APP_ID): deliveries are stored, and nothing is done about them")
             return
+        while not self._stopping.is_set():
+            try:
+                with carrying(self.parts, self.replica, self.in_hand) as crew:
+                    self._work_with(crew)
+            except Prd2prError as problem:  # a key that cannot be used: nothing changes before the next start
+                log.error("no work is done: %s", " ".join(problem.lines()))  # noqa: TRY400 - told in full
+                return
+            except Exception:  # the thread's edge: deliveries are taken in all the while, and wait
+                log.exception("the work was interrupted, and begins again")
+                self._stopping.wait(AGAIN_SECONDS)
+
+    def _work_with(self, crew: Crew) -> None:
+        ended = threading.Event()
+        sweeper = threading.Thread(target=self._sweep, args=(crew, ended), name="work-sweep", daemon=True)
+        sweeper.start()
         try:
-            with carrying(self.parts, self.replica, self.in_hand) as crew:
-                engine = crew.engine
-                sweeper = threading.Thread(target=self._sweep, args=(crew,), name="work-sweep", daemon=True)
-                sweeper.start()
-                # On SQLite there is no other replica that could hold anything: what is open was left by a dead one.
-                alone = self.parts.database.is_sqlite
-                self._resume(engine, claims.take_over(self.parts.database, settings.lease_seconds, all_of_them=alone))
-                while not self._stopping.is_set():
-                    self._turn(engine)
-                ends = time.monotonic() + FINISHING_SECONDS
-                while self.in_hand and time.monotonic() < ends:
-                    time.sleep(0.05)
-                sweeper.join(timeout=10)
-        except Prd2prError as problem:
-            log.error("no work is done: %s", " ".join(problem.lines()))  # noqa: TRY400 - told in full
+            self._turns(crew.engine)
+        finally:
+            ended.set()
+            sweeper.join(timeout=10)
+
+    def _turns(self, engine: Engine) -> None:
+        database, settings = self.parts.database, self.parts.settings
+        # On SQLite there is no other replica that could hold anything: what is open was left by a dead one.
+        left = claims.take_over(database, settings.lease_seconds, tuple(self.in_hand), all_of_them=database.is_sqlite)
+        self._resume(engine, left)
+        while not self._stopping.is_set():
+            self._turn(engine)
+        ends = time.monotonic() + FINISHING_SECONDS
+        while self.in_hand and time.monotonic() < ends:
+            time.sleep(0.05)
 
     def _turn(self, engine: Engine) -> None:
         settings, database = self.parts.settings, self.parts.database
@@ -114,14 +130,14 @@ class Working:
         if not opened:
             self.parts.news.wait(LOOK_SECONDS)
 
-    def _sweep(self, crew: Crew) -> None:
-        while not self._stopping.is_set():
+    def _sweep(self, crew: Crew, ended: threading.Event) -> None:
+        while not ended.is_set():
             try:
                 if crew.sweeping.sweep_if_due():
                     crew.engine.forget(time.time() - self.parts.settings.keep_days * DAY)
             except (SQLAlchemyError, Prd2prError) as error:
                 log.warning("the sweep was cut short: %s", error)
-            self._stopping.wait(min(30.0, self.parts.settings.sweep_minutes * 15))
+            ended.wait(min(30.0, self.parts.settings.sweep_minutes * 15))
 
     def _resume(self, engine: Engine, lost: list[str]) -> None:
         for each in lost:

@@ -1,0 +1,55 @@
+"""`workers: local`: the work is done by processes of this machine, each in a fresh clone, and not by the server."""
+
+from __future__ import annotations
+
+import os
+
+import httpx
+from sqlalchemy import text
+
+from github_world import GitHubWorld
+from prd2pr.server.database import open_database
+from prd2pr.server.work.local import clean_environment, ended_as
+from server.app_world import is_settled, keys, states, wait_until
+from server.serving import deliver, serving
+from world import PRD
+
+
+def test_a_pushed_prd_is_planned_by_a_process_of_this_machine(tmp_path, monkeypatch):
+    url = f"sqlite:///{tmp_path}/s.db"
+    with GitHubWorld(tmp_path) as world, httpx.Client(timeout=20) as client:
+        private, public = keys()
+        app = world.fake.add_app("builder", "octo", public)
+        world.fake.install(app, [world.name])
+        event = world.push_prd("prds/calc.md", PRD)
+        monkeypatch.setenv("PRD2PR_MODEL", f"replay:{world.transcript()}")
+        settings = {
+            "app_id": app.id, "app_private_key": private, "github_api_url": world.url, "github_url": world.url,
+            "workers": "local", "local_directory": tmp_path / "clones", "model": os.environ["PRD2PR_MODEL"],
+        }  # fmt: skip
+        with serving(url, **settings) as server:
+            database = open_database(url)
+            assert deliver(client, server.url, "d-1", event.name, event.payload).status_code == 202
+            wait_until(lambda: is_settled(database), seconds=200)
+            with database.reading() as connection:
+                found = connection.execute(text("SELECT state, reason FROM deliveries")).one()
+            assert tuple(found) == ("done", "1 run here: waiting"), server.log.read_text()
+            assert states(database) == {"done": 1}
+            database.close()
+        assert world.phases() == ["plan(calc)"]
+        assert list((tmp_path / "clones").iterdir()) == []
+        assert world.fake.violations == []
+
+
+def test_a_process_gets_none_of_the_servers_secrets():
+    given = {"PRD2PR_WEBHOOK_SECRET": "a", "PRD2PR_APP_PRIVATE_KEY_FILE": "b", "PRD2PR_DATABASE": "c"}
+    assert clean_environment({**given, "PRD2PR_MODEL": "m", "ANTHROPIC_API_KEY": "k"}) == {
+        "PRD2PR_MODEL": "m",
+        "ANTHROPIC_API_KEY": "k",
+    }
+
+
+def test_a_report_that_is_not_there_is_no_end(tmp_path):
+    assert ended_as(tmp_path / "none.json") == []
+    (tmp_path / "r.json").write_text('[{"outcome": "done"}]')
+    assert ended_as(tmp_path / "r.json") == ["done"]
