@@ -77,7 +77,7 @@ class ApiServer:
         refreshing.once()
 
 
-def until(true: Callable[[], object], seconds: float = 10) -> None:
+def until(true: Callable[[], object], seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end, "it did not come to that in time"

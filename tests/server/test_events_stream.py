@@ -1,0 +1,203 @@
+"""Events over real connections: cut and taken up again, none is lost and none comes twice."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import httpx
+import pytest
+from api_server import ApiServer, api_server, until
+
+from prd2pr.client import Event
+from prd2pr.server.api import happened
+from prd2pr.server.api.happened import Kept
+from prd2pr.server.api.stream import begin_after
+from prd2pr.server.api.tokens import revoke
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory) -> Iterator[ApiServer]:
+    def quick(app) -> None:
+        app.state.heartbeat = 0.3
+
+    with api_server(tmp_path_factory.mktemp("events"), prepare=quick, event_connections=20) as server:
+        yield server
+
+
+class Cutting(httpx.HTTPTransport):
+    """A line that breaks after so many bytes, in the middle of whatever is said then."""
+
+    def __init__(self, after: int) -> None:
+        super().__init__()
+        self.after = after
+        self.cuts = 0
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        response = super().handle_request(request)
+        inner, transport = response.stream, self
+
+        class Cut(httpx.SyncByteStream):
+            def __iter__(self) -> Iterator[bytes]:
+                left = transport.after
+                for piece in inner:
+                    if len(piece) >= left:
+                        yield piece[:left]
+                        transport.cuts += 1
+                        raise httpx.ReadError("cut by the test")
+                    left -= len(piece)
+                    yield piece
+
+            def close(self) -> None:
+                inner.close()
+
+        return httpx.Response(response.status_code, headers=response.headers, stream=Cut())
+
+
+def heard(client, wanted: int, **more) -> list[Event]:
+    found: list[Event] = []
+    for event in client.events(**more):
+        found.append(event)
+        if len(found) == wanted:
+            return found
+    raise AssertionError("the stream ended")
+
+
+def test_over_cut_connections_nothing_is_lost_or_doubled(served):
+    token = served.token()
+    with served.client(token) as client:
+        start = heard_first_id(client, served)
+    transport = Cutting(after=1500)
+    speaking = threading.Thread(target=speak, args=(served, 60))
+    speaking.start()
+    with served.client(token, transport=transport, sleep=lambda _: None) as client:
+        found = heard(client, 60, after=start)
+    speaking.join()
+    assert [event.data["n"] for event in found] == list(range(60))
+    assert [int(event.id) for event in found] == sorted({int(event.id) for event in found})
+    assert transport.cuts >= 4, "the line was never cut, so nothing was shown"
+
+
+def heard_first_id(client, served) -> str:
+    """Where the stream stands now: an event of ours, and its id."""
+    got: list[str] = []
+    thread = threading.Thread(target=lambda: got.append(heard(client, 1)[0].id))
+    thread.start()
+    until(lambda: served.app.state.announcements.listeners)
+    while thread.is_alive():
+        served.happen("worker_heartbeat", "octo/shop", worker="w")
+        thread.join(0.3)
+    return str(served.app.state.announcements.kept().newest)
+
+
+def speak(served: ApiServer, count: int) -> None:
+    for n in range(count):
+        served.happen("task_status_changed", "octo/shop", n=n, title="x" * 100)
+        time.sleep(0.005)
+
+
+def test_an_event_arrives_within_a_second_with_kind_and_repository(served):
+    got: list[tuple[Event, float]] = []
+
+    def listen() -> None:
+        with served.client(served.token("read", ["octo/shop"])) as client:
+            got.append((heard(client, 1)[0], time.monotonic()))
+
+    before = served.app.state.announcements.listeners
+    thread = threading.Thread(target=listen)
+    thread.start()
+    until(lambda: served.app.state.announcements.listeners > before)
+    time.sleep(0.3)  # it has said where it begins
+    said = time.monotonic()
+    served.happen("circuit_state_changed", "octo/other", name="not for this one")
+    served.happen("worker_heartbeat", "", worker="of no repository")
+    served.happen("circuit_state_changed", "octo/shop", name="green", after="open")
+    thread.join(20)
+    event, at = got[0]
+    assert (event.kind, event.repo, event.data) == (
+        "circuit_state_changed",
+        "octo/shop",
+        {"name": "green", "after": "open"},
+    )
+    assert at - said < 5, "a second, on a machine that has nothing else to do"
+
+
+def test_what_is_older_than_memory_comes_from_the_database(served, monkeypatch):
+    monkeypatch.setattr(happened, "AT_ONCE", 7)
+    start = served.app.state.announcements.kept().newest
+    speak(served, 30)
+    until(lambda: served.app.state.announcements.recent(start + 29) is not None)
+    served.app.state.announcements._recent.clear()
+    served.app.state.announcements._from = start + 30
+    with served.client(served.token()) as client:
+        assert [event.data["n"] for event in heard(client, 30, after=str(start))] == list(range(30))
+
+
+@pytest.mark.parametrize(
+    ("last", "kept", "begins"),
+    [
+        ("", Kept(1, 9), (9, False)),
+        ("", Kept(0, 0), (0, False)),
+        ("4", Kept(1, 9), (4, False)),
+        ("9", Kept(1, 9), (9, False)),
+        ("4", Kept(5, 9), (4, False)),
+        ("3", Kept(5, 9), (4, True)),  # 4 is gone
+        ("12", Kept(1, 9), (9, True)),  # of a database that is no more
+        ("soon", Kept(1, 9), (9, True)),
+        ("٣", Kept(1, 9), (9, True)),
+    ],
+)
+def test_where_a_listener_begins(last, kept, begins):
+    assert begin_after(last, kept) == begins
+
+
+def test_whoever_missed_something_is_told_so(served):
+    with served.client(served.token()) as client:
+        assert heard(client, 1, after="99999999")[0].kind == "missed"
+
+
+def test_a_token_that_is_revoked_hears_no_more(served):
+    token = served.token()
+    with httpx.stream("GET", f"{served.url}/events", headers={"Authorization": f"Bearer {token}"}, timeout=30) as open_:
+        lines = open_.iter_lines()
+        assert next(lines).startswith("retry:")
+        revoke(served.database, token.split("_")[1], datetime.now(UTC))
+        assert list(lines)[-1] == ""  # to the end, which comes
+    assert served.get("/events", token).status_code == 401
+
+
+def test_only_so_many_may_listen_with_one_token(served):
+    token = served.token()
+    url, headers = f"{served.url}/events", {"Authorization": f"Bearer {token}"}
+    with httpx.stream("GET", url, headers=headers), httpx.stream("GET", url, headers=headers):
+        refused = served.get("/events", token)
+    assert refused.status_code == 429 and refused.headers["Retry-After"] == "30"
+    until(lambda: not served.app.state.seats.taken)  # those who left have given theirs back
+    with httpx.stream("GET", url, headers=headers) as again:
+        assert again.status_code == 200
+
+
+def test_a_reader_that_does_not_read_is_let_go(served, monkeypatch):
+    from prd2pr.server.api import reads
+    from prd2pr.server.api.stream import EventStream
+
+    monkeypatch.setattr(reads, "EventStream", lambda *given, **more: EventStream(*given, **more, slowest=0.5))
+    until(lambda: not served.app.state.seats.taken)
+    host, port = served.url.removeprefix("http://").split(":")
+    slow = socket.socket()
+    slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    slow.connect((host, int(port)))
+    request = f"GET /events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {served.token()}\r\n\r\n"
+    slow.sendall(request.encode())
+    until(lambda: served.app.state.announcements.listeners)
+    with served.database.writing() as connection:
+        from prd2pr.server.announcing import announce
+
+        for n in range(8000):
+            announce(connection, "task_status_changed", "octo/shop", {"n": n, "title": "x" * 400, "more": "y" * 400})
+    until(lambda: not served.app.state.announcements.listeners)
+    assert not served.app.state.seats.taken
+    slow.close()

@@ -1,0 +1,71 @@
+"""Logs are lines of JSON, and no secret is in them, whatever was logged."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+
+import pytest
+
+from prd2pr.core.said.leaks import Secrets
+from prd2pr.server.logs import JsonLines, secrets_in
+from prd2pr.server.settings import ServerSettings
+
+TOKEN = f"prd2pr_{'a1' * 6}_{'Zz0-' * 10}abc"
+
+
+@pytest.fixture
+def log():
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonLines(Secrets.of(["a webhook's secret"])))
+    logger = logging.getLogger("prd2pr.test_logs")
+    logger.addHandler(handler)
+    logger.propagate = False
+    yield logger, stream
+    logger.removeHandler(handler)
+
+
+def test_a_record_is_one_line_with_what_was_said_along(log):
+    logger, stream = log
+    logger.warning("two\nlines of %s", "text", extra={"repo": "octo/shop", "tries": 3})
+    (line,) = stream.getvalue().splitlines()
+    told = json.loads(line)
+    assert told["message"] == "two\nlines of text"
+    assert (told["level"], told["repo"], told["tries"]) == ("warning", "octo/shop", 3)
+
+
+@pytest.mark.parametrize(
+    "leak",
+    [
+        TOKEN,
+        f"Authorization: Bearer {TOKEN}",
+        "authorization: bearer abcdefghijkl",
+        "ghs_" + "x1" * 18,
+        "postgresql://prd2pr:hunter22@db/prd2pr",
+        "a webhook's secret",
+        "YSB3ZWJob29rJ3Mgc2VjcmV0",  # the same in base64
+    ],
+)
+def test_secrets_are_taken_out_of_everything(log, leak):
+    logger, stream = log
+    logger.error("it says %s", leak, extra={"header": leak})
+    try:
+        raise ValueError(leak)
+    except ValueError:
+        logger.exception("it broke")
+    said = stream.getvalue()
+    for part in ("Zz0-", "abcdefghijkl", "x1x1", "hunter22", "webhook's", "YSB3"):
+        assert part not in said.replace("import", "")
+    assert said.count("[redacted]") >= 3
+
+
+def test_what_the_settings_hold_is_known(monkeypatch):
+    monkeypatch.setenv("TEAM_A", "the token of team a")
+    settings = ServerSettings(
+        webhook_secret="hush-hush",
+        database="postgresql://prd2pr:hunter22@db/prd2pr",
+        sources=[{"name": "a", "url": "https://a.example", "token_env": "TEAM_A"}],
+    )
+    assert {"hush-hush", "hunter22", "the token of team a"} <= set(secrets_in(settings))

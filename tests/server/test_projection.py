@@ -1,0 +1,174 @@
+"""The projection says what the branches say, reads only what changed, and can be thrown away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+from state_repo import OPEN, StateRepo, run
+
+from prd2pr.core.board.view import Column
+from prd2pr.server.database import Database, open_database
+from prd2pr.server.disk import DiskReading
+from prd2pr.server.projection import forms
+from prd2pr.server.projection.filling import Filling
+from prd2pr.server.projection.mirrors import mirror_path
+from prd2pr.server.projection.reading import Projection
+from prd2pr.server.projection.running import Refreshing, rebuild
+
+AT = "2026-11-17T12:00:00Z"
+
+
+@pytest.fixture
+def database(tmp_path) -> Iterator[Database]:
+    opened = open_database(f"sqlite:///{tmp_path}/s.db")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def shop(tmp_path) -> StateRepo:
+    made = StateRepo(tmp_path / "shop")
+    made.put("shop", {"shop-1": "done", "shop-2": "in_progress", "shop-3": "backlog"}, runs=[run("r1", ended=False)])
+    return made
+
+
+def refreshing(database: Database, **repos: StateRepo) -> Refreshing:
+    local = {f"octo/{name}": repo.path for name, repo in repos.items()}
+    return Refreshing(database, local, Path("nowhere"))
+
+
+def projection(database: Database) -> Projection:
+    return Projection(database, lambda: AT)
+
+
+def announced(database: Database) -> list[tuple[str, str]]:
+    with database.reading() as connection:
+        rows = connection.execute(text("SELECT kind, data FROM events ORDER BY id"))
+        return [(row.kind, row.data) for row in rows]
+
+
+def answers(reading: Any) -> tuple[Any, ...]:
+    """All that a reading can be asked for."""
+    projects = reading.projects()
+    boards = tuple(reading.project(each.repo) for each in projects)
+    stories = tuple(reading.story(board.project.repo, card.id) for board in boards for card in board.cards)
+    figures = (reading.circuits(), reading.workers(), reading.runs(), reading.costs(), reading.metrics())
+    return projects, boards, stories, figures
+
+
+def test_it_says_what_the_repository_itself_says(database, shop):
+    shop.put("other", {"other-1": "blocked"}, circuits=[OPEN])
+    refreshing(database, shop=shop).once()
+    with DiskReading({"octo/shop": shop.path}, lambda: AT) as disk:
+        assert answers(projection(database)) == answers(disk)
+
+
+def test_only_what_changed_is_read_and_told(database, shop, monkeypatch):
+    shop.put("other", {"other-1": "in_progress"})
+    look = refreshing(database, shop=shop)
+    look.once()
+    assert announced(database) == []  # what was there before is no news
+    read: list[str] = []
+    original = Filling._read
+    monkeypatch.setattr(Filling, "_read", lambda self, shelf, place, **more: (
+        read.append(place.prd), original(self, shelf, place, **more)
+    ))  # fmt: skip
+    look.once()
+    assert read == []
+    shop.put("shop", {"shop-1": "done", "shop-2": "blocked", "shop-3": "backlog"}, circuits=[OPEN], runs=[run("r1")])
+    look.once()
+    assert read == ["shop"]
+    kinds = [kind for kind, _ in announced(database)]
+    assert kinds == ["task_status_changed", "circuit_state_changed", "run_completed"]
+    told = announced(database)[0][1]
+    assert '"octo/shop:shop-2"' in told and '"before": "IN PROGRESS"' in told and '"after": "BLOCKED"' in told
+
+
+def test_it_is_dropped_and_made_again_the_same(database, shop):
+    look = refreshing(database, shop=shop)
+    look.once()
+    before = answers(projection(database))
+    rebuild(database)
+    assert projection(database).projects() == ()
+    look.once()
+    assert answers(projection(database)) == before
+    assert announced(database) == []
+
+
+def test_a_branch_that_is_gone_is_gone(database, shop):
+    shop.put("other", {"other-1": "backlog"})
+    look = refreshing(database, shop=shop)
+    look.once()
+    shop.delete("other")
+    look.once()
+    assert [prd.id for prd in projection(database).projects()[0].prds] == ["shop"]
+    assert projection(database).story("octo/shop", "other-1") is None
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        ({".orch-state/prds/bad/backlog.json": b"{nonsense"}, "cannot be read"),
+        ({".orch-state/prds/bad/status.json": b'{"schema_version": 99}'}, "newer prd2pr"),
+        ({".orch-state/prds/bad/tdd/cycles/bad-1.json": b"\xff\xfe"}, "cannot be read"),
+    ],
+)
+def test_broken_or_newer_state_is_shown_as_such_and_breaks_nothing_else(database, shop, damage, words):
+    shop.put("bad", {"bad-1": "in_progress"}, files=damage)
+    look = refreshing(database, shop=shop)
+    look.once()
+    (project,) = projection(database).projects()
+    assert [prd.id for prd in project.prds] == ["shop"]
+    assert len(project.problems) == 1 and "prd2pr/bad" in project.problems[0] and words in project.problems[0]
+    shop.put("bad", {"bad-1": "in_progress"})
+    look.once()
+    (project,) = projection(database).projects()
+    assert project.problems == () and [prd.id for prd in project.prds] == ["bad", "shop"]
+
+
+def test_a_repository_that_cannot_be_opened_says_so_beside_the_others(database, shop, tmp_path):
+    look = Refreshing(database, {"octo/shop": shop.path, "octo/gone": tmp_path / "gone"}, Path("nowhere"))
+    look.once()
+    gone, there = projection(database).projects()
+    assert gone.repo == "octo/gone" and "not a directory" in gone.problems[0]
+    assert there.stories == 3 and there.problems == ()
+
+
+def test_rows_of_another_version_are_made_again(database, shop, monkeypatch):
+    look = refreshing(database, shop=shop)
+    look.once()
+    forms.form.cache_clear()
+    monkeypatch.setattr(forms, "adapter", lambda kind, known=forms.adapter: known(int))
+    other = forms.form()
+    monkeypatch.undo()
+    forms.form.cache_clear()
+    assert other != forms.form()
+    with database.writing() as connection:
+        connection.execute(
+            text("UPDATE projected_branches SET form = :form, board = :junk"), {"form": other, "junk": b"x"}
+        )
+    assert projection(database).projects()[0].prds == ()
+    look.once()
+    assert projection(database).projects()[0].stories == 3
+
+
+def test_hostile_titles_come_out_as_text(database, tmp_path):
+    repo = StateRepo(tmp_path / "r")
+    title = "<script>alert(1)</script>\u202e\x00 ' OR 1=1; --"
+    repo.put("p", {"p-1": "backlog"}, titles={"p-1": title})
+    refreshing(database, r=repo).once()
+    board = projection(database).project("octo/r")
+    assert board is not None and "\x00" not in board.cards[0].title and "<script>" in board.cards[0].title
+    assert board.cards[0].column is Column.PENDING
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "a/..", "../b", "a/b/c", "a", "a/b\n", "/a"])
+def test_no_name_leads_out_of_the_mirrors(tmp_path, name):
+    from prd2pr.errors import InputInvalid
+
+    with pytest.raises(InputInvalid):
+        mirror_path(tmp_path, name)
