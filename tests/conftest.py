@@ -1,25 +1,23 @@
-"""Puts this directory on the path, so that tests can import `fakes`; and the suite's Python first on the PATH.
+"""Puts this directory on the path, so that tests can import `fakes`; and the suite's own tools first on the PATH.
 
-Without that, whatever `python3` happens to be there would run the tests of the projects that prd2pr works on. What
-tests prove is kept apart from what the user has proved.
+What tests prove is kept apart from what the user has proved.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
-from pathlib import Path
 
 import pytest
 
+import own_tools
 import warm_starts
 
 # Who starts the suite in the background may have it ignore Ctrl-C, and what it starts would ignore it too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+own_tools.put_first()
 
 
 @pytest.fixture(scope="session", autouse=True)

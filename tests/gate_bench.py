@@ -21,6 +21,7 @@ sys.path[:0] = [str(HERE), str(HERE / "honest")]
 
 from honest_judging import KINDS, play  # noqa: E402
 
+import own_tools  # noqa: E402
 from cheats.battery import BEYOND, CATEGORIES, cheats  # noqa: E402
 from cheats.judging import Judge, judging, stage_at  # noqa: E402
 from prd2pr.core.evidence import Finding  # noqa: E402
@@ -138,6 +139,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("names", nargs="*", help="only cases whose name contains one of these words")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args(arguments)
+    own_tools.put_first()
     unplayed = {runner: why for runner in DIALECTS if (why := missing(runner))}
     for runner, why in unplayed.items():
         print(f"NOT PLAYED: {runner}: {why}", flush=True)

@@ -15,17 +15,18 @@ from prd2pr.ports import RunRequest
 from prd2pr.repo.git import Git
 from prd2pr.runners.dependencies import Dependencies
 from prd2pr.runners.other_runner import OtherRunner
+from stacks.other_judging import INSTALLED
 
 
-def run(place: Path, files: dict[str, str], *paths: str) -> RunReport:
-    (stack,) = detect(files, {})
+def run(place: Path, files: dict[str, str], *paths: str, root: str = "") -> RunReport:
+    (stack,) = [each for each in detect(files, {}) if not root or each.root == root]
     tool = {"go": "go", "rust": "cargo"}[stack.language]
     if shutil.which(tool) is None:
         pytest.skip(f"NOT TESTED: {tool} is not installed")
     subprocess.run(["git", "init", "-q", str(place)], check=True)
     git = Git.open(place)
     tree = git.edit_tree(git.empty_tree, {path: text.encode() for path, text in files.items()})
-    runner = OtherRunner(git.export, stack, Dependencies(place / "kept"), TestRun())
+    runner = OtherRunner(git.export, stack, Dependencies(INSTALLED), TestRun())
     return runner.run(RunRequest(tree, paths=paths))
 
 
@@ -64,6 +65,38 @@ def test_go_runs_what_can_be_built(tmp_path: Path) -> None:
     }
 
 
+def test_go_finds_modules_beside_it(tmp_path: Path) -> None:
+    """By `go.work` and by `replace`; each module is a stack of its own."""
+    module = "module example.com/{}\n\ngo 1.19\n"
+    required = "\nrequire example.com/c v0.0.0\n\nreplace example.com/c => ../c\n"
+    files = {
+        "go.work": "go 1.19\n\nuse (\n\t./a\n\t./b\n)\n",
+        "a/go.mod": module.format("a") + required,
+        "a/a_test.go": (
+            'package a\n\nimport (\n\t"testing"\n\n\t"example.com/b"\n\t"example.com/c"\n)\n\n'
+            "func TestBoth(t *testing.T) {\n\tif b.One()+c.One() != 2 {\n\t\tt.Fail()\n\t}\n}\n"
+        ),
+        "b/go.mod": module.format("b"),
+        "b/b.go": "package b\n\nfunc One() int { return 1 }\n",
+        "c/go.mod": module.format("c"),
+        "c/c.go": "package c\n\nfunc One() int { return 1 }\n",
+    }
+    report = run(tmp_path, files, root="a")
+    assert report.honest, report.problems
+    assert told(report) == {"a/a_test.go::TestBoth": "passed"}
+
+
+# As `cargo vendor` lays it out.
+VENDORED = {
+    "service/.cargo/config.toml": (
+        '[source.crates-io]\nreplace-with = "vendored-sources"\n\n[source.vendored-sources]\ndirectory = "vendor"\n'
+    ),
+    "service/vendor/kept/Cargo.toml": '[package]\nname = "kept"\nversion = "0.1.0"\nedition = "2021"\n',
+    "service/vendor/kept/src/lib.rs": "pub fn kept() -> i64 { 1 }\n",
+    "service/vendor/kept/.cargo-checksum.json": '{"files": {}, "package": "' + "0" * 64 + '"}',
+}
+
+
 def test_cargo_runs_what_can_be_built(tmp_path: Path) -> None:
     package = '[package]\nname = "{}"\nversion = "0.1.0"\nedition = "2021"\n'
     report = run(
@@ -72,8 +105,10 @@ def test_cargo_runs_what_can_be_built(tmp_path: Path) -> None:
             "service/Cargo.toml": '[workspace]\nmembers = ["one", "two"]\nresolver = "2"\n',
             "service/one/Cargo.toml": package.format("one"),
             "service/one/src/lib.rs": "pub fn one() -> i64 { 1 }\n",
-            "service/two/Cargo.toml": package.format("two-fold") + '\n[dependencies]\none = { path = "../one" }\n',
-            "service/two/src/lib.rs": "pub mod deep;\npub fn two() -> i64 { 2 * one::one() }\n",
+            "service/two/Cargo.toml": package.format("two-fold")
+            + '\n[dependencies]\none = { path = "../one" }\nkept = "0.1"\n',
+            **VENDORED,
+            "service/two/src/lib.rs": "pub mod deep;\npub fn two() -> i64 { one::one() + kept::kept() }\n",
             "service/two/src/deep.rs": (
                 "#[cfg(test)]\nmod tests {\n    #[test]\n    fn inner() { assert_eq!(crate::two(), 2); }\n}\n"
             ),

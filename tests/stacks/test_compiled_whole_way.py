@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from stacks.compiled_worlds import compiled_world
+from stacks.other_judging import INSTALLED
 
 TOOLS = {"go": "go", "rust": "cargo"}
 MOVED = {"go": "points/calc_1_earn_test.go", "rust": "tests/calc_1_earn.rs"}
@@ -16,9 +17,10 @@ HELD_OUT = {"go": "points/calc_1_earn_held_out_test.go", "rust": "tests/calc_1_e
 
 
 @pytest.mark.parametrize("language", ["go", "rust"])
-def test_a_prd_is_built_and_proved_again(language: str, tmp_path: Path) -> None:
+def test_a_prd_is_built_and_proved_again(language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if shutil.which(TOOLS[language]) is None:
         pytest.skip(f"NOT TESTED in {language}: {TOOLS[language]} is not installed")
+    monkeypatch.setenv("PRD2PR_DEPENDENCIES", str(INSTALLED))
     world = compiled_world(language, tmp_path)
     done = world.run()
     assert done.status == 0, done.out + done.err

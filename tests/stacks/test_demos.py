@@ -44,10 +44,16 @@ def test_the_demo_in_typescript_is_proved(
     [("go", "go test", "refused GRN308 GRN416"), ("rust", "cargo test", "refused GRN401")],
 )
 def test_the_demos_in_compiled_languages_are_proved(
-    language: str, runner: str, refused: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    language: str,
+    runner: str,
+    refused: str,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if why := missing(runner):
         pytest.skip(f"NOT TESTED: {why}")
+    monkeypatch.setenv("PRD2PR_DEPENDENCIES", str(INSTALLED))
     assert shown(language, tmp_path / "demo") == 0
     told = capfd.readouterr().out
     assert refused in told, "the programmer plays to the tests, and has to write it anew"

@@ -24,7 +24,7 @@ class Dependencies:
     """Kept in the project's private cache. A run gets links to them, and can only read what they lead to."""
 
     def __init__(self, directory: Path) -> None:
-        self._directory = directory
+        self.directory = directory
 
     def link(self, stack: Stack, checkout: Path) -> None:
         """Into a fresh checkout. `node_modules` takes the place of whatever is committed there."""
@@ -47,10 +47,10 @@ class Dependencies:
         Two runs at once install it once. What a killed run left half done is thrown away, and what fails is not kept.
         """
         key = _key(stack, given)
-        place = self._directory / key
+        place = self.directory / key
         if not _is_whole(place):
-            self._directory.mkdir(parents=True, exist_ok=True)
-            with alone(self._directory / f".{key}.lock", stack) as lock:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            with alone(self.directory / f".{key}.lock", stack) as lock:
                 if not _is_whole(place):
                     install(stack, given, place, lock)
                     (place / COMPLETE).write_bytes(b"")
@@ -60,7 +60,7 @@ class Dependencies:
 
     def _forget_old(self) -> None:
         oldest = time.time() - KEPT_DAYS * 24 * 3600
-        for mark in self._directory.glob(f"*/{COMPLETE}"):
+        for mark in self.directory.glob(f"*/{COMPLETE}"):
             if mark.stat().st_mtime < oldest:
                 mark.unlink(missing_ok=True)
                 shutil.rmtree(mark.parent, ignore_errors=True)

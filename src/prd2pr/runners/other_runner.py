@@ -27,6 +27,7 @@ from prd2pr.runners.canary_words import ASPECTS, SUBJECTS
 from prd2pr.runners.child import Child, Ends
 from prd2pr.runners.dependencies import Dependencies
 from prd2pr.runners.disk import DiskUse
+from prd2pr.runners.go_standard import standard_in
 from prd2pr.runners.links import cut_links
 from prd2pr.runners.other_biting import Trying
 from prd2pr.runners.sandbox import NO_SANDBOX, Places, Sandbox, choose_user, find_sandbox, give_to, start
@@ -153,10 +154,17 @@ class OtherRunner:
             whole=not request.paths,
             backwards=request.order == "reversed",
             arguments=self._settings.args,
+            built=str(self._built(rooms.checkout) or ""),
         )
         programs = self._kind.programs(ground, asked) if asked or not texts else ()
         secret = tuple((each, secrets.token_hex(16)) for each in programs)
         return Ordered(request, ground, secret, canaries, self._digests(rooms.checkout))
+
+    def _built(self, checkout: Path) -> Path | None:
+        """Of the language itself, where it is not installed as it is used."""
+        if self._kind.executable != "go":
+            return None
+        return standard_in(checkout, self._dependencies.directory, self.tools, self.stack)
 
     def _test_files(self, checkout: Path) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -189,7 +197,8 @@ class OtherRunner:
 
     def _watched(self, ordered: Ordered, rooms: Rooms, sandbox: Sandbox, most_seconds: float) -> Watched:
         python = Path(sys.executable)
-        readable = (*self.tools.places, *self._dependencies.places(self.stack, rooms.checkout))
+        built = (Path(ordered.ground.built),) if ordered.ground.built else ()
+        readable = (*self.tools.places, *self._dependencies.places(self.stack, rooms.checkout), *built)
         places = Places(rooms.checkout.parent, rooms.writable, rooms.home, rooms.checkout, readable)
         command = [str(python), "-I", "-S", "-B", str(LAUNCHER)]
         environment = self._environment(rooms)

@@ -27,6 +27,7 @@ class Toolchain:
     path: str  # PATH inside the sandbox
     places: tuple[Path, ...] = ()  # that must be seen, beside the system's own
     environment: Mapping[str, str] = field(default_factory=dict)
+    root: Path = Path("/")  # of Go: where its standard library lies
 
     @property
     def told(self) -> dict[str, str]:
@@ -43,16 +44,29 @@ def toolchain_of(kind: RunnerKind, stack: Stack) -> Toolchain:
             where="PATH",
             remedy=f"install {name}, or set `stacks:` in .prd2pr.yml to what the project uses",
         )
-    places = _rust_places() if name == "cargo" else _places(Path(found))
-    path = os.pathsep.join([*dict.fromkeys(str(place / "bin") for place in places), SYSTEM_PATH])
-    return Toolchain(name, _version(found, kind.version[1:]), path, places)
+    root = _go_root(found) if name == "go" else Path("/")
+    executable = root / "bin" / "go" if name == "go" else Path(found)
+    places = _rust_places() if name == "cargo" else _places(executable)
+    bins = [*(place / "bin" for place in places), *([executable.parent] if _is_of_the_system(executable) else [])]
+    path = os.pathsep.join(dict.fromkeys([*map(str, bins), *SYSTEM_PATH.split(os.pathsep)]))
+    return Toolchain(name, _version(str(executable), kind.version[1:]), path, places, root=root)
+
+
+def _is_of_the_system(path: Path) -> bool:
+    """`/usr/local/go/bin` too: it is seen in the sandbox, but not on everybody's PATH."""
+    return any(path.is_relative_to(Path("/", name)) for name in SYSTEM)
 
 
 def _places(executable: Path) -> tuple[Path, ...]:
     """The prefix of an installation outside of the system's directories: nvm, asdf, a tool cache."""
-    system = [Path("/", name) for name in SYSTEM]
-    outside = [link for link in links_of(executable) if not any(link.is_relative_to(place) for place in system)]
+    outside = [link for link in links_of(executable) if not _is_of_the_system(link)]
     return tuple(dict.fromkeys(link.parent.parent for link in outside))
+
+
+def _go_root(found: str) -> Path:
+    """By Go's own word: what stands on the PATH may be a script of pip or asdf that leads to it."""
+    root = _version(found, ("env", "GOROOT"))
+    return Path(root) if Path(root, "bin", "go").is_file() else Path(found).resolve().parent.parent
 
 
 def _rust_places() -> tuple[Path, ...]:

@@ -29,6 +29,7 @@ class Ground:
     backwards: bool = False
     arguments: tuple[str, ...] = ()  # `test.args` of the configuration
     python: str = "python3"  # the interpreter that runs what prd2pr brings along
+    built: str = ""  # a directory with what was built of the language itself, read-only
 
     def place(self, path: str) -> str:
         return f"{self.checkout}/{path}"

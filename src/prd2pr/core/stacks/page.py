@@ -76,8 +76,11 @@ dependencies may change: whatever else stands in `package.json`, `Cargo.toml` or
 (GRN101, RFC101).
 
 For Go and Rust nothing is fetched yet: a project needs the standard library alone, or has what it depends on in the
-repository (`go mod vendor`, `cargo vendor`). What a run builds it builds for itself, from nothing, so that no earlier
-run can have put anything into a build cache.
+repository: `vendor/` as `go mod vendor` and `cargo vendor` write it (for Cargo with its `.cargo/config.toml`), another
+module that `replace` or `go.work` names, another crate that `path` names. What a run builds it builds for itself, from
+nothing, so that no earlier run can have put anything into a build cache. Only Go's own standard library, which Go 1.20
+and later do not bring along built, is built once for each Go: outside of the sandbox, from Go's source alone, kept
+beside the other dependencies, and read-only for every run.
 
 ## How a run is believed
 

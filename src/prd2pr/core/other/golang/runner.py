@@ -22,6 +22,8 @@ _OUTCOMES: dict[str, Literal["passed", "failed", "skipped"]] = {
     "": "failed",
 }
 _CODE: Why = "code"
+# Nothing is fetched, and nothing of the user's settings is read.
+NOTHING_OF_OTHERS = {"GOENV": "off", "GOFLAGS": "", "GOPROXY": "off", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
 
 
 def programs(ground: Ground, files: tuple[str, ...]) -> tuple[Program, ...]:
@@ -44,6 +46,7 @@ def programs(ground: Ground, files: tuple[str, ...]) -> tuple[Program, ...]:
             for number, (directory, asked) in enumerate(sorted(packages.items()))
         ],
         "scratch": ground.scratch,
+        "built": ground.built,
         "whole": ground.whole,
         "backwards": ground.backwards,
         "arguments": list(ground.arguments),
@@ -59,15 +62,8 @@ def programs(ground: Ground, files: tuple[str, ...]) -> tuple[Program, ...]:
 
 
 def environment(ground: Ground) -> dict[str, str]:
-    """Nothing is fetched, nothing of the user's settings is read, and what is built is built for this run alone."""
-    return {
-        "GOCACHE": f"{ground.scratch}/go-build",
-        "GOENV": "off",
-        "GOFLAGS": "",
-        "GOPROXY": "off",
-        "GOTOOLCHAIN": "local",
-        "CGO_ENABLED": "0",
-    }
+    """What is built of the project is built for this run alone."""
+    return {**NOTHING_OF_OTHERS, "GOCACHE": f"{ground.scratch}/go-build"}
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
