@@ -15,12 +15,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 NOT_DUMPABLE = (4, 0, 0, 0, 0)  # PR_SET_DUMPABLE: nobody of the same user may look into this process
 CHUNK = 1 << 16
 HEAD, TAIL = 600_000, 300_000  # bytes of an output that are kept
+BEAT = 10.0  # seconds between two words of a build that goes on
 LEFT_OPEN = 1.0  # seconds for which an output is read on after its program has ended
 
 
@@ -33,6 +35,9 @@ class Told:
         self._pipe, self._secret = int(given["pipe"]), str(given["secret"])
         os.set_inheritable(self._pipe, False)  # noqa: FBT003 the call has no other way
         self.order: dict[str, Any] = json.loads(given["order"])
+
+    def building(self) -> None:
+        self(event="building")
 
     def __call__(self, **facts: Any) -> None:
         data = f"{self._secret} {json.dumps(facts)}\n".encode()
@@ -48,9 +53,20 @@ class Ran:
         return {"status": self.status, "output": self.output, "seconds": round(self.seconds, 4), "hung": self.hung}
 
 
-def run(argv: list[str], directory: str, environment: dict[str, str], *, quiet: float, head: int = HEAD) -> Ran:
-    """Both of its outputs as one. It is stopped when it prints nothing for `quiet` seconds."""
-    began = heard = time.monotonic()
+def run(
+    argv: list[str],
+    directory: str,
+    environment: dict[str, str],
+    *,
+    quiet: float,
+    head: int = HEAD,
+    still: Callable[[], None] | None = None,
+) -> Ran:
+    """Both of its outputs as one. It is stopped when it prints nothing for `quiet` seconds.
+
+    `still`: said now and then of a compiler, which works long and says nothing, to whoever waits for news.
+    """
+    began = heard = told = time.monotonic()
     hung = False
     pieces = _Pieces(head)
     with (
@@ -79,6 +95,9 @@ def run(argv: list[str], directory: str, environment: dict[str, str], *, quiet: 
             now = time.monotonic()
             if not selector.get_map():
                 break
+            if still is not None and now - told > BEAT:
+                told = now
+                still()
             if process.poll() is not None:
                 ended = ended or now
                 if now - ended > LEFT_OPEN:

@@ -48,7 +48,7 @@ def _build(tell: Told) -> list[Program]:
     argv += ["--tests"] if order["whole"] else [word for name in order["targets"] for word in ("--test", name)]
     if order["workspace"]:
         argv.append("--workspace")
-    ran = run(argv, here, dict(os.environ), quiet=BUILDING, head=BUILD_OUTPUT)
+    ran = run(argv, here, dict(os.environ), quiet=BUILDING, head=BUILD_OUTPUT, still=tell.building)
     facts = [json.loads(line) for line in ran.output.splitlines() if line.startswith('{"reason":')]
     programs, errors = [], dict[str, list[dict[str, Any]]]()
     for fact in facts:

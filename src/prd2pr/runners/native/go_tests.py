@@ -83,7 +83,7 @@ class Package:
         overlay.write_text(json.dumps({"Replace": {str(here / path): "" for path in left_out}}))
         argv = ["go", "test", "-c", "-vet=off", "-gcflags=-e", f"-overlay={overlay}", *self._order["arguments"]]
         argv += ["-o", self._binary, "./" + self._directory]
-        return run(argv, str(here), dict(os.environ), quiet=BUILDING)
+        return run(argv, str(here), dict(os.environ), quiet=BUILDING, still=self._tell.building)
 
     def _wrong(self, output: str, left_out: list[str]) -> list[str]:
         """Test files that cannot be built, where nothing else is wrong."""
