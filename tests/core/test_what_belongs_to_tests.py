@@ -11,7 +11,9 @@ from prd2pr.core.evidence import Failure, FailureKind, RunReport, TestResult
 from prd2pr.core.oracles import compared_with
 from prd2pr.core.paths import CONVENTIONS
 from prd2pr.core.strays import strayed
-from prd2pr.core.testpaths import configured_testpaths, outside_of, with_testpaths
+from prd2pr.core.test_naming import USUAL, TestNaming, naming_of
+from prd2pr.core.testfacts import declared_tests
+from prd2pr.core.testpaths import configured_testpaths, outside_of, with_named_files, with_testpaths
 
 SHOP = frozenset({"shop"})
 
@@ -53,6 +55,49 @@ def test_files_that_plain_pytest_passes_over() -> None:
     new = ["spec/test_b.py", "tests/tdd/story-1/test_c.py", "tests/test_d.py"]
     assert [fact.path for fact in outside_of(("spec",), new, known)] == ["tests/test_d.py"]
     assert list(outside_of(("other",), new, known)) == []
+
+
+OWN = TestNaming(("*_spec.py", "tests.py"), ("it_*", "should"), ("Describe",))
+
+
+def test_names_are_read_as_pytest_reads_them() -> None:
+    read = naming_of({"python_files": "*_spec.py tests.py", "python_functions": ["it_*", "should"]})
+    assert (read.files, read.functions, read.classes) == (OWN.files, OWN.functions, USUAL.classes)
+    assert naming_of({}) == USUAL
+    assert [OWN.is_module(path) for path in ("a/b_spec.py", "tests.py", "test_a.py", "my_tests.py")] == [
+        True, True, False, False,
+    ]  # fmt: skip
+    assert [OWN.is_function(name) for name in ("it_is", "shouldBe", "test_it", "its")] == [True, True, False, False]
+    assert TestNaming(("tests/**/*.py",)).is_module("src/tests/unit/a.py")
+    assert not TestNaming(("*.py",)).is_module("tests/conftest.py")
+
+
+def test_what_a_project_with_names_of_its_own_declares() -> None:
+    text = dedent("""
+        import unittest
+        def it_adds(): ...
+        def test_adds(): ...
+        class DescribeCart:
+            def should_be_empty(self): ...
+            def helper(self): ...
+        class TestCart:
+            def it_is_not_collected(self): ...
+        class Cart(unittest.TestCase):
+            def test_is_unittests(self): ...
+            def it_is_not(self): ...
+    """)
+    names = ["it_adds", "DescribeCart::should_be_empty", "Cart::test_is_unittests"]
+    assert declared_tests("shop/cart_spec.py", text, OWN) == tuple(f"shop/cart_spec.py::{name}" for name in names)
+    assert declared_tests("shop/test_cart.py", text, OWN) == ()
+
+
+def test_files_by_a_projects_own_names_are_tests_beside_the_code_too() -> None:
+    checks = TestNaming(("check_*.py", "*.py"), ("check",))
+    held = {"shop/check_cart.py": "def check_total(): ...\n"}
+    assert with_named_files(CONVENTIONS, checks, held).tests == ("**/check_*.py",)
+    code = {**held, "shop/check_digits.py": "def digits(text): ...\n"}
+    assert with_named_files(CONVENTIONS, checks, code).tests == ()
+    assert with_named_files(CONVENTIONS, USUAL, held) == CONVENTIONS
 
 
 ORACLE = """

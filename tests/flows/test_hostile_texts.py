@@ -19,8 +19,9 @@ from prd2pr.core.bite.record import Bite
 from prd2pr.core.evidence import Failure, FailureKind, RunReport, TestResult
 from prd2pr.core.parity.record import Parity
 from prd2pr.core.records import Phase
+from prd2pr.core.test_naming import USUAL
 from prd2pr.core.testfacts import declared_tests
-from prd2pr.core.testfacts_model import is_test_module, parse
+from prd2pr.core.testfacts_model import parse
 from prd2pr.flows.gather import Gathering, gather
 from prd2pr.ports import BiteRequest, ParityRequest, RunRequest
 from prd2pr.repo.git import Git
@@ -58,7 +59,7 @@ class MadeUpRuns:
         self._git, self._base, self._failing = git, base, failing
 
     def run(self, request: RunRequest) -> RunReport:
-        entries = [entry for entry in self._git.entries(request.code_tree) if is_test_module(entry.path)]
+        entries = [entry for entry in self._git.entries(request.code_tree) if USUAL.is_module(entry.path)]
         wanted = [entry for entry in entries if not request.paths or entry.path in request.paths]
         texts = self._git.read_blobs(entry.blob for entry in wanted)
         at_base = request.code_tree == self._base

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from prd2pr.core.testfacts_model import FunctionNode, is_fixture
+from prd2pr.core.test_naming import USUAL, TestNaming
+from prd2pr.core.testfacts_model import FunctionNode, is_fixture, is_test_case
 
 Value = str | ast.expr | FunctionNode  # where an import leads, what is assigned, or a function
 
@@ -18,10 +19,10 @@ class Definition:
     value: Value
 
 
-def definitions(body: Sequence[ast.stmt], prefix: str = "") -> dict[str, list[Definition]]:
+def definitions(body: Sequence[ast.stmt], naming: TestNaming = USUAL) -> dict[str, list[Definition]]:
     """Name -> all that is bound to it, in order. Members of a class have the class before their name."""
     found: dict[str, list[Definition]] = {}
-    for each in _bound(body, prefix):
+    for each in _bound(body, "", naming):
         found.setdefault(each.name, []).append(each)
     return found
 
@@ -36,21 +37,25 @@ def statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
                     yield from statements(inner.body if isinstance(inner, ast.ExceptHandler) else [inner])
 
 
-def _bound(body: Sequence[ast.stmt], prefix: str) -> Iterator[Definition]:
+def _bound(body: Sequence[ast.stmt], prefix: str, naming: TestNaming) -> Iterator[Definition]:
     for node in statements(body):
         if isinstance(node, FunctionNode):
-            if not node.name.startswith("test") or is_fixture(node):
+            if not naming.is_function(node.name) or is_fixture(node):
                 yield Definition(prefix + node.name, node.lineno, node)
         elif isinstance(node, ast.ClassDef):
             header = ast.Call(ast.Name(node.name), [*node.bases, *node.decorator_list], node.keywords)
             yield Definition(prefix + node.name, node.lineno, header)
-            yield from _bound(node.body, f"{prefix}{node.name}.")
+            yield from _bound(node.body, f"{prefix}{node.name}.", _inside(node, naming))
         elif isinstance(node, ast.Import | ast.ImportFrom):
             yield from (Definition(prefix + name, node.lineno, where) for name, where in _imported(node))
         elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             names = [inner.id for target in targets for inner in ast.walk(target) if isinstance(inner, ast.Name)]
             yield from (Definition(prefix + name, node.lineno, node.value) for name in names)
+
+
+def _inside(node: ast.ClassDef, naming: TestNaming) -> TestNaming:
+    return USUAL if is_test_case(node, {}) else naming
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:

@@ -9,9 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from prd2pr.core.evidence import Fact, RunReport
 from prd2pr.core.examples import Example, examples_in
 from prd2pr.core.runs import bare_id
+from prd2pr.core.test_naming import USUAL, TestNaming
 
 
-def disagreements(tests: Mapping[str, str], fresh: Iterable[str], project: frozenset[str]) -> Iterator[Fact]:
+def disagreements(
+    tests: Mapping[str, str], fresh: Iterable[str], project: frozenset[str], naming: TestNaming = USUAL
+) -> Iterator[Fact]:
     """`tests`: all test files at head. No code can give two answers to one call, whoever asks.
 
     A function may remember: `hit("page")` is 1, then 2. So only what two tests ask first is compared, or what
@@ -20,7 +23,8 @@ def disagreements(tests: Mapping[str, str], fresh: Iterable[str], project: froze
     if any("autouse" in text for path, text in tests.items() if path.endswith("conftest.py")):
         return
     new = {bare_id(test) for test in fresh}
-    known = [each for path, text in sorted(tests.items()) for each in examples_in(path, text) if _is_of(each, project)]
+    given = (each for path, text in sorted(tests.items()) for each in examples_in(path, text, naming))
+    known = [each for each in given if _is_of(each, project)]
     told: set[str] = set()
     for group in _by_call(known).values():
         for each in group:
@@ -35,21 +39,25 @@ def disagreements(tests: Mapping[str, str], fresh: Iterable[str], project: froze
 
 
 def failed_before(
-    before: Mapping[str, str], after: Mapping[str, str], base: RunReport, fresh: Iterable[str]
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    base: RunReport,
+    fresh: Iterable[str],
+    naming: TestNaming = USUAL,
 ) -> Iterator[Fact]:
     """New tests that ask for nothing but what a test asks for which failed before: an old failure in another form."""
     failing = {bare_id(result.id) for result in base.results if result.outcome in {"failed", "error"}}
     old = {
         (each.call, each.expected): each.test
         for path in {test.partition("::")[0] for test in failing}
-        for each in examples_in(path, before.get(path, ""))
+        for each in examples_in(path, before.get(path, ""), naming)
         if each.test in failing
     }
     if not old:
         return
     asked: dict[str, list[Example]] = defaultdict(list)
     for path, text in after.items():
-        for each in examples_in(path, text):
+        for each in examples_in(path, text, naming):
             asked[each.test].append(each)
     for test in sorted({bare_id(each) for each in fresh}):
         again = [old.get((each.call, each.expected), "") for each in asked.get(test, ())]

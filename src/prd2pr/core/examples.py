@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TypeGuard
 
+from prd2pr.core.test_naming import USUAL, TestNaming
 from prd2pr.core.testfacts_model import (
     DeclaredTest,
     FunctionNode,
     TestModule,
     dotted,
     imports_of,
-    is_test_module,
     parse_tests,
 )
 
@@ -54,9 +54,9 @@ class _TooMuch(Exception):
     """What a short text stands for is longer than anybody can read."""
 
 
-def examples_in(path: str, text: str) -> tuple[Example, ...]:
+def examples_in(path: str, text: str, naming: TestNaming = USUAL) -> tuple[Example, ...]:
     """None where a text is nested deeper than anybody writes by hand, and no more once a file takes too long."""
-    module = parse_tests(path, text) if is_test_module(path) else None
+    module = parse_tests(path, text, naming) if naming.is_module(path) else None
     found: list[Example] = []
     try:
         if module is not None:

@@ -11,46 +11,49 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 from prd2pr.core.definitions import definitions, has_only_grown
-from prd2pr.core.testfacts_model import is_test_module, parse, parse_tests
+from prd2pr.core.test_naming import USUAL, TestNaming
+from prd2pr.core.testfacts_model import parse, parse_tests
 
 _PLAIN = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.USub, ast.Load)
 
 
-def leaning_tests(before: Mapping[str, str], after: Mapping[str, str], samples: Iterable[str]) -> frozenset[str]:
+def leaning_tests(
+    before: Mapping[str, str], after: Mapping[str, str], samples: Iterable[str], naming: TestNaming = USUAL
+) -> frozenset[str]:
     """Ids, without parameters, of tests that a changed sample or a changed value reaches.
 
     `before` and `after`: all Python files of the tests, path -> text. `samples`: changed files that are no Python.
     """
-    values = {name for path in after if path in before for name in changed_values(before[path], after[path])}
+    values = {name for path in after if path in before for name in changed_values(before[path], after[path], naming)}
     words = {word for path in samples for word in _words_for(path)}
-    shared = [text for path, text in after.items() if not is_test_module(path)]
+    shared = [text for path, text in after.items() if not naming.is_module(path)]
     everywhere = any(_mentions(text, words) for text in shared)
     found: set[str] = set()
     for path, text in after.items():
-        if is_test_module(path) and (words or values):
+        if naming.is_module(path) and (words or values):
             reached = everywhere or _mentions(text, words)
-            found |= {test for test, names in _tests(path, text) if reached or names & values}
+            found |= {test for test, names in _tests(path, text, naming) if reached or names & values}
     return frozenset(found)
 
 
-def changed_values(before: str, after: str) -> Iterator[str]:
+def changed_values(before: str, after: str, naming: TestNaming = USUAL) -> Iterator[str]:
     """Names that stood for a plain value and stand for another one."""
     old, new = parse(before), parse(after)
     if old is None or new is None or before == after:
         return
-    later = definitions(new.body)
-    for name, was in definitions(old.body).items():
+    later = definitions(new.body, naming)
+    for name, was in definitions(old.body, naming).items():
         now = later.get(name, [])
         plain = len(was) == len(now) == 1 and _is_plain(was[0].value) and _is_plain(now[0].value)
         if plain and not has_only_grown(was[0].value, now[0].value):
             yield name
 
 
-def users(texts: Mapping[str, str], name: str) -> frozenset[str] | None:
+def users(texts: Mapping[str, str], name: str, naming: TestNaming = USUAL) -> frozenset[str] | None:
     """Tests that use the name themselves; None where something else does as well, and nobody can tell for whom."""
     found: set[str] = set()
     for path, text in texts.items():
-        module = parse_tests(path, text)
+        module = parse_tests(path, text, naming)
         if module is None:
             continue
         inside = {id(inner): test.id for test in module.tests for inner in ast.walk(test.node)}
@@ -82,9 +85,9 @@ def _mentions(text: str, words: set[str]) -> bool:
     return any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", string) for word in words if word for string in strings)
 
 
-def _tests(path: str, text: str) -> Iterator[tuple[str, set[str]]]:
+def _tests(path: str, text: str, naming: TestNaming) -> Iterator[tuple[str, set[str]]]:
     """Ids with the names that each test mentions."""
-    module = parse_tests(path, text)
+    module = parse_tests(path, text, naming)
     for test in module.tests if module else ():
         nodes = list(ast.walk(test.node))
         yield (

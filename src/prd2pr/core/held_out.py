@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from prd2pr.core.evidence import Change, Coverage, Evidence, HeldOutEvidence, PathKind, RunSummary, TestResult
 from prd2pr.core.paths import TDD_ROOT, story_place
 from prd2pr.core.records import HeldOutFile, Phase
+from prd2pr.core.test_naming import USUAL, TestNaming
 from prd2pr.core.testfacts import criteria_named
 
 NAMES = ("test_*_held_out.py", "*_held_out.test.*", "*_held_out.spec.*", "*_held_out_test.go", "*_held_out.rs")
@@ -33,11 +34,13 @@ def placed(waiting: str, story: str) -> str:
     return waiting if story_place(waiting, story) else f"{TDD_ROOT}/{story}/{waiting}"
 
 
-def named_criteria(texts: Mapping[str, str], paths: Iterable[str], criteria: tuple[str, ...]) -> tuple[Coverage, ...]:
+def named_criteria(
+    texts: Mapping[str, str], paths: Iterable[str], criteria: tuple[str, ...], naming: TestNaming = USUAL
+) -> tuple[Coverage, ...]:
     """Which held-out examples are about which criterion; those that have none are left out."""
     named: dict[str, list[str]] = {criterion: [] for criterion in criteria}
     for path in sorted(paths):
-        for criterion, tests in criteria_named(path, texts.get(path, ""), criteria).items():
+        for criterion, tests in criteria_named(path, texts.get(path, ""), criteria, naming).items():
             named[criterion] += tests
     return tuple(Coverage(criterion=criterion, tests=tuple(tests)) for criterion, tests in named.items() if tests)
 

@@ -9,9 +9,11 @@ from pathlib import PurePosixPath
 from prd2pr.core.definitions import Definition, definitions, has_only_grown, statements
 from prd2pr.core.evidence import Fact
 from prd2pr.core.expectations import changed_values, users
-from prd2pr.core.testfacts_model import FunctionNode, dotted, is_fixture, is_test_module, parse, parse_tests
+from prd2pr.core.test_naming import USUAL, TestNaming
+from prd2pr.core.testfacts_model import FunctionNode, dotted, is_fixture, parse, parse_tests
 
 CODE = "RED508"
+Defined = Mapping[str, list[Definition]]
 _SET_UP = frozenset(
     {"setup", "setup_module", "setup_function", "setup_class", "setup_method"}
     | {"setUp", "setUpClass", "setUpModule", "asyncSetUp"}
@@ -22,29 +24,34 @@ _COMPARING = frozenset({"__eq__", "__ne__", "__bool__", "__contains__", "__getat
 
 
 def changed_support(
-    before: Mapping[str, str], after: Mapping[str, str], fresh: frozenset[str], turned: frozenset[str] = frozenset()
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    fresh: frozenset[str],
+    turned: frozenset[str] = frozenset(),
+    naming: TestNaming = USUAL,
 ) -> Iterator[Fact]:
     """`before` and `after`: all Python files of the tests, path -> text. `fresh`: tests that are new or edited.
 
     `turned`: old tests that fail now, as what they compare with has changed. A plain value may change if it turns every
     test that uses it; then nothing is bent under a test that goes on as if nothing had happened.
     """
-    used = _used(before, fresh)
+    used = _used(before, fresh, naming)
     for path, text in sorted(after.items()):
         if path in before and before[path] != text:
-            excused = {name for name in changed_values(before[path], text) if _turns_all(name, after, fresh | turned)}
-            yield from _changed(path, before[path], text, used - excused)
+            values = changed_values(before[path], text, naming)
+            excused = {name for name in values if _turns_all(users(after, name, naming), fresh | turned)}
+            yield from _changed(path, _defined(before[path], naming), _defined(text, naming), used - excused)
+            yield from _loose(path, before[path], text)
         if before.get(path) != text:
-            yield from _reaching(path, before, text, used)
+            yield from _reaching(path, before, text, used, naming)
         if path not in before:
-            yield from _shadowing(path, before)
+            yield from _shadowing(path, before, naming)
     for path in sorted(before.keys() - after.keys()):
-        if not is_test_module(path) and PurePosixPath(path).stem in used:
+        if not naming.is_module(path) and PurePosixPath(path).stem in used:
             yield _fact(path, 0, "was deleted, and old tests lean on it")
 
 
-def _turns_all(name: str, texts: Mapping[str, str], turned: frozenset[str]) -> bool:
-    found = users(texts, name)
+def _turns_all(found: frozenset[str] | None, turned: frozenset[str]) -> bool:
     return bool(found) and found is not None and found <= turned
 
 
@@ -52,11 +59,11 @@ def _fact(path: str, line: int, message: str) -> Fact:
     return Fact(code=CODE, path=path, line=line, message=message)
 
 
-def _used(texts: Mapping[str, str], fresh: frozenset[str]) -> frozenset[str]:
+def _used(texts: Mapping[str, str], fresh: frozenset[str], naming: TestNaming) -> frozenset[str]:
     """Every name that anything but the edited tests mentions."""
     names: set[str] = set()
     for path, text in texts.items():
-        module = parse_tests(path, text)
+        module = parse_tests(path, text, naming)
         if module is None:
             continue
         left_out = {id(inner) for test in module.tests if test.id in fresh for inner in ast.walk(test.node)}
@@ -80,8 +87,7 @@ def _mentioned(node: ast.AST) -> Iterator[str]:
         yield node.value  # usefixtures("shop")
 
 
-def _changed(path: str, old: str, new: str, used: frozenset[str]) -> Iterator[Fact]:
-    before, after = _defined(old), _defined(new)
+def _changed(path: str, before: Defined, after: Defined, used: frozenset[str]) -> Iterator[Fact]:
     for name, earlier in before.items():
         own = name.rpartition(".")[2]
         later = after.get(name, [])
@@ -96,12 +102,11 @@ def _changed(path: str, old: str, new: str, used: frozenset[str]) -> Iterator[Fa
         owner, _, own = name.rpartition(".")
         if name not in before and owner in before and own in _COMPARING:
             yield _fact(path, later[0].line, f"`{owner}`, which old tests use, now has a `{own}` of its own")
-    yield from _loose(path, old, new)
 
 
-def _defined(text: str) -> dict[str, list[Definition]]:
+def _defined(text: str, naming: TestNaming) -> Defined:
     tree = parse(text)
-    return definitions(tree.body) if tree else {}
+    return definitions(tree.body, naming) if tree else {}
 
 
 def _loose(path: str, old: str, new: str) -> Iterator[Fact]:
@@ -126,12 +131,14 @@ def _replaces(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and any(_is_replacement(inner) for inner in ast.walk(node))
 
 
-def _reaching(path: str, before: Mapping[str, str], text: str, used: frozenset[str]) -> Iterator[Fact]:
+def _reaching(
+    path: str, before: Mapping[str, str], text: str, used: frozenset[str], naming: TestNaming
+) -> Iterator[Fact]:
     """New set-up that reaches old tests: fixtures that nobody has to ask for, and those that take another's place."""
-    if path not in before and not _is_above(path, before):
+    if path not in before and not _is_above(path, before, naming):
         return
-    known, fixtures = _defined(before.get(path, "")), _fixtures(before)
-    for name, later in _defined(text).items():
+    known, fixtures = _defined(before.get(path, ""), naming), _fixtures(before, naming)
+    for name, later in _defined(text, naming).items():
         value = later[-1].value
         if name in known or not isinstance(value, FunctionNode):
             continue
@@ -141,17 +148,17 @@ def _reaching(path: str, before: Mapping[str, str], text: str, used: frozenset[s
             yield _fact(path, later[-1].line, f"`{name}` takes the place of the fixture that old tests were given")
 
 
-def _is_above(path: str, before: Mapping[str, str]) -> bool:
+def _is_above(path: str, before: Mapping[str, str], naming: TestNaming) -> bool:
     directory, _, name = path.rpartition("/")
     below = f"{directory}/" if directory else ""
-    return name == "conftest.py" and any(is_test_module(other) and other.startswith(below) for other in before)
+    return name == "conftest.py" and any(naming.is_module(other) and other.startswith(below) for other in before)
 
 
-def _fixtures(texts: Mapping[str, str]) -> set[str]:
+def _fixtures(texts: Mapping[str, str], naming: TestNaming) -> set[str]:
     return {
         each.value.name
         for text in texts.values()
-        for found in _defined(text).values()
+        for found in _defined(text, naming).values()
         for each in found
         if isinstance(each.value, FunctionNode) and is_fixture(each.value)
     }
@@ -176,8 +183,8 @@ def _is_replacement(node: ast.AST) -> bool:
     return False
 
 
-def _shadowing(path: str, before: Mapping[str, str]) -> Iterator[Fact]:
+def _shadowing(path: str, before: Mapping[str, str], naming: TestNaming) -> Iterator[Fact]:
     """A package beside a module of the same name is what an import finds."""
     twin = path.removesuffix("/__init__.py") + ".py" if path.endswith("/__init__.py") else ""
-    if twin in before and not is_test_module(twin):
+    if twin in before and not naming.is_module(twin):
         yield _fact(path, 0, f"is found in place of {twin}, which old tests lean on")

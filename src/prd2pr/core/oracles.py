@@ -10,11 +10,16 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
-from prd2pr.core.testfacts_model import FunctionNode, dotted, imports_of, is_test_module, parse
+from prd2pr.core.test_naming import USUAL, TestNaming
+from prd2pr.core.testfacts_model import FunctionNode, dotted, imports_of, parse
 
 
 def compared_with(
-    paths: Iterable[str], tests: Mapping[str, str], sources: Iterable[str], project: frozenset[str]
+    paths: Iterable[str],
+    tests: Mapping[str, str],
+    sources: Iterable[str],
+    project: frozenset[str],
+    naming: TestNaming = USUAL,
 ) -> tuple[str, ...]:
     """Of these data files, the ones that tests compare the project's answers with."""
     wanted = {path: PurePosixPath(path).name for path in paths}
@@ -26,20 +31,23 @@ def compared_with(
         name
         for path, text in tests.items()
         if any(name in text for name in free.values())
-        for name in _used_as_oracle(path, text, set(free.values()), project)
+        for name in _used_as_oracle(path, text, set(free.values()), project, naming)
     }
     return tuple(sorted(path for path, name in free.items() if name in used))
 
 
-def _used_as_oracle(path: str, text: str, names: set[str], project: frozenset[str]) -> Iterator[str]:
+def _used_as_oracle(
+    path: str, text: str, names: set[str], project: frozenset[str], naming: TestNaming
+) -> Iterator[str]:
     tree = parse(text)
     if tree is None:
         return
     ours = {name for name, full in imports_of(tree.body).items() if full.partition(".")[0] in project}
     for part in _parts(tree):
         found = {name for each in _texts(part) for name in names if _names(each, name)}
-        test = isinstance(part, FunctionNode) and part.name.startswith("test") and is_test_module(path)
-        if found and (_uses(part, ours) if test else ours or not is_test_module(path)):
+        known = isinstance(part, FunctionNode) and (naming.is_function(part.name) or USUAL.is_function(part.name))
+        module = naming.is_module(path)
+        if found and (_uses(part, ours) if known and module else ours or not module):
             yield from found
 
 

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from prd2pr.core.records import Design, Story
 from prd2pr.core.run_words import joined
 from prd2pr.core.signatures import module_name
-from prd2pr.core.testfacts_model import absolute_module, is_test_module, parse
+from prd2pr.core.test_naming import USUAL
+from prd2pr.core.testfacts_model import absolute_module, parse
 
 DESIGNS_LIMIT = 1_500
 _DEFINED = re.compile(r"^(?:class|(?:async )?def) +([^\W_]\w*)", re.MULTILINE)  # parsing thousands of files takes long
@@ -33,7 +34,7 @@ def tests_of(files: Mapping[str, str], paths: Iterable[str]) -> tuple[str, ...]:
     """Tests that import these source files directly."""
     modules = {module_name(path) for path in paths if path.endswith(".py")}
     ends = tuple(module.rpartition(".")[2] for module in modules)
-    near = (path for path, source in files.items() if is_test_module(path) and any(end in source for end in ends))
+    near = (path for path, source in files.items() if USUAL.is_module(path) and any(end in source for end in ends))
     return tuple(sorted(path for path in near if not modules.isdisjoint(_imports(path, files[path]))))
 
 
@@ -47,7 +48,9 @@ def design_text(design: Design) -> str:
 
 
 def _is_source(path: str) -> bool:
-    for_tests = path.startswith(("tests/", "test/")) or path.rpartition("/")[2] == "conftest.py" or is_test_module(path)
+    for_tests = (
+        path.startswith(("tests/", "test/")) or path.rpartition("/")[2] == "conftest.py" or USUAL.is_module(path)
+    )
     return path.endswith(".py") and not for_tests
 
 

@@ -72,7 +72,7 @@ def source_facts(
         found.extend(refactor_sightings(old or "", new, path, context.sources, context.previous))
     else:
         found.extend(literal_sightings(old or "", new, context.test_sources))
-        found.extend(table_sightings(old or "", new, context.test_sources))
+        found.extend(table_sightings(old or "", new, context.test_sources, context.naming))
     facts = (Fact(code=each.code, path=path, line=each.line, message=each.message) for each in found)
     return tuple(sorted(facts, key=lambda fact: (fact.line, fact.code)))
 

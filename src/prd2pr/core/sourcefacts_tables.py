@@ -14,6 +14,7 @@ from typing import Any
 
 from prd2pr.core.examples import Example, examples_in
 from prd2pr.core.sourcefacts_subject import Sighting
+from prd2pr.core.test_naming import USUAL, TestNaming
 from prd2pr.core.testfacts_model import FunctionNode, dotted, parse
 
 ENOUGH = 3  # points, from which on a line through them is no chance
@@ -21,12 +22,12 @@ SHORTEST = 4  # letters of a text that another one is made of
 Case = tuple[tuple[Any, ...], Any]  # arguments and answer
 
 
-def table_sightings(old: str, new: str, tests: Mapping[str, str]) -> Iterator[Sighting]:
+def table_sightings(old: str, new: str, tests: Mapping[str, str], naming: TestNaming = USUAL) -> Iterator[Sighting]:
     tree, before = parse(new), parse(old)
     if tree is None:
         return
     known = {ast.dump(node) for node in before.body} if before else set()
-    examples = [each for path, text in tests.items() for each in examples_in(path, text) if each.function]
+    examples = [each for path, text in tests.items() for each in examples_in(path, text, naming) if each.function]
     constants = {
         node.targets[0].id: node.value
         for node in tree.body

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from prd2pr.core.evidence import Fact, FailureKind, TestResult
 from prd2pr.core.runs import bare_id
 from prd2pr.core.signatures import module_name
+from prd2pr.core.test_naming import USUAL, TestNaming
 from prd2pr.core.testfacts_model import DeclaredTest, parse, parse_tests
 
 MARK = "__stand_in_"
@@ -58,6 +59,7 @@ def stand_ins(
     support: str,
     *,
     ways: Iterable[int] = range(COPIES),
+    naming: TestNaming = USUAL,
 ) -> StandIns:
     """`own`: top-level names that are the project's, there or not. `missing`: dotted names that tests failed for.
 
@@ -68,15 +70,16 @@ def stand_ins(
     _methods(files, sources, missing)
     raised = sorted({name for text in tests.values() for name in _raised(text)})
     files[f"{SUPPORT}.py"] = support + f"\n\nRAISED = frozenset({raised!r})\n"
-    copies = {_copy(path, way): (path, way) for path in tests for way in ways}
+    copies = {_copy(path, way, naming): (path, way) for path in tests for way in ways}
     return StandIns({**files, **{copy: tests[path] for copy, (path, _) in copies.items()}}, copies)
 
 
-def _copy(path: str, way: int) -> str:
-    """Collected by the same rules as the file that it is a copy of."""
+def _copy(path: str, way: int, naming: TestNaming) -> str:
+    """Collected by the same rules as the file that it is a copy of, unless these allow for no other name."""
     stem = path.removesuffix(".py")
-    ending = "_test" if stem.endswith("_test") else ""
-    return f"{stem.removesuffix(ending)}{MARK}{way}{ending}.py"
+    head, _, ending = stem.rpartition("_")
+    names = [f"{stem}{MARK}{way}.py", f"{head}{MARK}{way}_{ending}.py"]
+    return next((name for name in names if naming.is_module(name)), names[0])
 
 
 # --- what is put there ------------------------------------------------------------------------------------------------
@@ -166,13 +169,19 @@ def undecided(
 
 
 def indifferent(
-    tests: Mapping[str, str], asked: frozenset[str], copies: Copies, outcomes: Mapping[str, str], own: frozenset[str]
+    tests: Mapping[str, str],
+    asked: frozenset[str],
+    copies: Copies,
+    outcomes: Mapping[str, str],
+    own: frozenset[str],
+    *,
+    naming: TestNaming = USUAL,
 ) -> tuple[Fact, ...]:
     """`asked`: tests without parameters that failed for a missing name. `outcomes`: of the copies' tests."""
     passed = _passed(copies, outcomes)
     found = []
     for path, text in sorted(tests.items()):
-        module = parse_tests(path, text)
+        module = parse_tests(path, text, naming)
         for declared in module.tests if module else ():
             kinds = [kind for kind, ways in KINDS.items() if _all(passed.get(declared.id, {}), ways)]
             if declared.id in asked and kinds:
@@ -198,6 +207,8 @@ def masked(
     copies: Copies,
     results: Iterable[TestResult],
     not_ours: Callable[[str], str],
+    *,
+    naming: TestNaming = USUAL,
 ) -> tuple[Fact, ...]:
     """`not_ours`: why a module that is missing too can be no part of the project; empty where it can.
 
@@ -207,7 +218,7 @@ def masked(
     lines = {
         test.id: test.node.lineno
         for path, text in tests.items()
-        if (module := parse_tests(path, text))
+        if (module := parse_tests(path, text, naming))
         for test in module.tests
     }
     return tuple(

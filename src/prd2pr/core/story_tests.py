@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from prd2pr.core.definitions import has_only_grown
 from prd2pr.core.evidence import Comparison, Fact, FailureKind, RunReport
 from prd2pr.core.runs import bare_id
+from prd2pr.core.test_naming import USUAL, TestNaming
 from prd2pr.core.testfacts_model import FunctionNode, decorator_name, parse, parse_tests
 
 
@@ -30,6 +31,8 @@ def red_tests(
     base: RunReport,
     head: RunReport,
     leaning: Container[str] = frozenset(),
+    *,
+    naming: TestNaming = USUAL,
 ) -> RedTests:
     """`before` and `after` hold the test modules that changed, path -> text.
 
@@ -38,8 +41,8 @@ def red_tests(
     now: what they compare with has changed, and that is as good as if they had.
     """
     known = {bare_id(test) for test in base.by_id()}
-    edited = _edited(before, after)
-    extended = edited & _extended(before, after)
+    edited = _edited(before, after, naming)
+    extended = edited & _extended(before, after, naming)
     fresh = [test for test in head.by_id() if bare_id(test) not in known or bare_id(test) in edited - extended]
     fresh += [test for test in head.by_id() if test not in base.by_id() and _new_parameters(test, base)]
     fresh += [test for test in head.by_id() if bare_id(test) in extended and not _holds_still(test, base, head)]
@@ -69,10 +72,12 @@ def red_comparison(
     texts: tuple[Mapping[str, str], Mapping[str, str]],
     base: RunReport,
     head: RunReport,
+    *,
+    naming: TestNaming = USUAL,
 ) -> Comparison:
     """Without what RED may do to old tests. `texts`: the changed test modules before and after, path -> text."""
     replaced = replaced_examples(comparison.vanished, base, head)
-    stopped = stopped_examples(comparison.vanished, *texts, head)
+    stopped = stopped_examples(comparison.vanished, *texts, head, naming)
     unseen = len(stopped) - len(set(map(bare_id, stopped)))  # one stands for all its examples
     update = {
         "regressed": tuple(test for test in comparison.regressed if test not in tests.carried),
@@ -94,10 +99,14 @@ def replaced_examples(vanished: Iterable[str], base: RunReport, head: RunReport)
 
 
 def stopped_examples(
-    vanished: Iterable[str], before: Mapping[str, str], after: Mapping[str, str], head: RunReport
+    vanished: Iterable[str],
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    head: RunReport,
+    naming: TestNaming = USUAL,
 ) -> frozenset[str]:
     """Examples of old tests whose file cannot be imported yet, so that nobody can count them. They are all written."""
-    old, new = dict(_parametrised(before)), dict(_parametrised(after))
+    old, new = dict(_parametrised(before, naming)), dict(_parametrised(after, naming))
     return frozenset(
         test
         for test in vanished
@@ -106,9 +115,9 @@ def stopped_examples(
     )
 
 
-def _parametrised(texts: Mapping[str, str]) -> Iterable[tuple[str, list[ast.Call]]]:
+def _parametrised(texts: Mapping[str, str], naming: TestNaming) -> Iterable[tuple[str, list[ast.Call]]]:
     for path, text in texts.items():
-        module = parse_tests(path, text)
+        module = parse_tests(path, text, naming)
         for test in module.tests if module else ():
             marks = [*test.node.decorator_list, *(mark for owner in test.owners for mark in owner.decorator_list)]
             calls = [mark for mark in marks if isinstance(mark, ast.Call)]
@@ -133,15 +142,15 @@ def _stopped_by_import(test: str, head: RunReport) -> bool:
     return failure is not None and failure.stage == "collect" and failure.kind == FailureKind.MISSING_SYMBOL
 
 
-def _edited(before: Mapping[str, str], after: Mapping[str, str]) -> set[str]:
-    old, new = dict(_all_bodies(before)), dict(_all_bodies(after))
+def _edited(before: Mapping[str, str], after: Mapping[str, str], naming: TestNaming) -> set[str]:
+    old, new = dict(_all_bodies(before, naming)), dict(_all_bodies(after, naming))
     return {test for test, body in new.items() if test in old and old[test] != body}
 
 
-def _extended(before: Mapping[str, str], after: Mapping[str, str]) -> set[str]:
+def _extended(before: Mapping[str, str], after: Mapping[str, str], naming: TestNaming) -> set[str]:
     """Tests that do what they did, with other examples: only their `parametrize` differs."""
-    old = {test: body for path, text in before.items() for test, body in _bodies(path, text, examples=False)}
-    new = {test: body for path, text in after.items() for test, body in _bodies(path, text, examples=False)}
+    old = {test: body for path, text in before.items() for test, body in _bodies(path, text, naming, examples=False)}
+    new = {test: body for path, text in after.items() for test, body in _bodies(path, text, naming, examples=False)}
     return {test for test, body in new.items() if old.get(test) == body}
 
 
@@ -151,9 +160,9 @@ def _holds_still(test: str, base: RunReport, head: RunReport) -> bool:
     return old is not None and old.outcome == new.outcome == "passed"
 
 
-def _bodies(path: str, text: str, *, examples: bool = True) -> Iterable[tuple[str, str]]:
+def _bodies(path: str, text: str, naming: TestNaming, *, examples: bool = True) -> Iterable[tuple[str, str]]:
     """What a test does: decorators and statements, without its docstring."""
-    module = parse_tests(path, text)
+    module = parse_tests(path, text, naming)
     for test in module.tests if module else ():
         documented = ast.get_docstring(test.node) is not None
         statements = test.node.body[1:] if documented else test.node.body
@@ -172,13 +181,20 @@ class Unproved:
     doubtful: tuple[str, ...]  # only a run of the commit before can tell whether they failed before
 
 
-def unproved_tests(base: RunReport, before: Mapping[str, str], after: Mapping[str, str], *, more: bool) -> Unproved:
+def unproved_tests(
+    base: RunReport,
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    *,
+    more: bool,
+    naming: TestNaming = USUAL,
+) -> Unproved:
     """`before` and `after`: the test modules that the base commit changed. `more`: what tests lean on has changed too.
 
     Where no such test fails, it is whatever does.
     """
     failing = [result for result in base.results if result.outcome not in {"passed", "skipped", "xfailed"}]
-    old, new = dict(_all_bodies(before)), dict(_all_bodies(after))
+    old, new = dict(_all_bodies(before, naming)), dict(_all_bodies(after, naming))
     claimed, doubtful = [], []
     for result in failing:
         test, path = bare_id(result.id), result.id.partition("::")[0]
@@ -198,26 +214,30 @@ def not_failing(tests: Iterable[str], earlier: RunReport) -> tuple[str, ...]:
     return tuple(test for test in tests if test not in then or then[test].outcome == "passed")
 
 
-def _all_bodies(texts: Mapping[str, str]) -> Iterable[tuple[str, str]]:
-    return (pair for path, text in texts.items() for pair in _bodies(path, text))
+def _all_bodies(texts: Mapping[str, str], naming: TestNaming) -> Iterable[tuple[str, str]]:
+    return (pair for path, text in texts.items() for pair in _bodies(path, text, naming))
 
 
 def claimed_again(
-    before: Mapping[str, str], after: Mapping[str, str], base: RunReport, fresh: Iterable[str]
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    base: RunReport,
+    fresh: Iterable[str],
+    naming: TestNaming = USUAL,
 ) -> tuple[Fact, ...]:
     """New tests that do word for word what a test did which failed before: it was renamed or moved."""
     failing = {bare_id(result.id) for result in base.results if result.outcome in {"failed", "error"}}
     old = {
         body: test
         for path in {test.partition("::")[0] for test in failing}
-        for test, body in _bodies(path, before.get(path, ""))
+        for test, body in _bodies(path, before.get(path, ""), naming)
         if test in failing
     }
     wanted = {bare_id(test) for test in fresh}
     return tuple(
         Fact(code="RED502", path=path, test=test, message=f"`{old[body]}` failed before, and this is the same test")
         for path, text in after.items()
-        for test, body in _bodies(path, text)
+        for test, body in _bodies(path, text, naming)
         if test in wanted and body in old and test != old[body]
     )
 

@@ -13,19 +13,26 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from prd2pr.core.evidence import Fact, Failure, FailureKind, RunReport
+from prd2pr.core.test_naming import USUAL, TestNaming
 from prd2pr.core.testfacts_model import FunctionNode, imports_of, parse
 
 _RAISING = frozenset({FailureKind.EXCEPTION})
 
 
-def strayed(tests: Mapping[str, str], head: RunReport, fresh: Iterable[str], project: frozenset[str]) -> Iterator[Fact]:
+def strayed(
+    tests: Mapping[str, str],
+    head: RunReport,
+    fresh: Iterable[str],
+    project: frozenset[str],
+    naming: TestNaming = USUAL,
+) -> Iterator[Fact]:
     """`tests`: changed test modules, path -> text; `project`: top-level names that may be the subject's."""
     wanted = set(fresh)
     for result in head.results:
         failure = result.failure
         if failure is None or result.id not in wanted or failure.path not in tests or not _is_asked(failure):
             continue
-        place = _place(tests[failure.path], failure.span)
+        place = _place(tests[failure.path], failure.span, naming)
         if place is not None and place.is_the_tests_own(project, failure.exception):
             said = f"`{ast.unparse(place.node)[:80]}` fails, which is the test's own: {failure.exception}"
             yield Fact(code="RED307", path=failure.path, line=failure.line, test=result.id, message=said)
@@ -145,10 +152,10 @@ def _bound(scope: ast.AST) -> dict[str, list[ast.expr | None]]:
     return found
 
 
-def _place(text: str, span: tuple[int, ...]) -> _Place | None:
+def _place(text: str, span: tuple[int, ...], naming: TestNaming) -> _Place | None:
     tree = parse(text)
     for function in ast.walk(tree) if tree else ():
-        if not isinstance(function, FunctionNode) or not _holds(function, span):
+        if not isinstance(function, FunctionNode) or not _holds(function, span, naming):
             continue
         for statement in function.body:
             node = next((x for x in ast.walk(statement) if isinstance(x, ast.expr) and _span(x) == span), None)
@@ -157,8 +164,9 @@ def _place(text: str, span: tuple[int, ...]) -> _Place | None:
     return None
 
 
-def _holds(function: FunctionNode, span: tuple[int, ...]) -> bool:
-    return function.name.startswith("test") and function.lineno <= span[0] <= (function.end_lineno or 0)
+def _holds(function: FunctionNode, span: tuple[int, ...], naming: TestNaming) -> bool:
+    named = naming.is_function(function.name) or USUAL.is_function(function.name)  # of a class of unittest's
+    return named and function.lineno <= span[0] <= (function.end_lineno or 0)
 
 
 def _span(node: ast.expr) -> tuple[int, ...]:

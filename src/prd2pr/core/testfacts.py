@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable
 
 from prd2pr.core.endings import ending_facts
 from prd2pr.core.evidence import Fact
+from prd2pr.core.test_naming import USUAL, TestNaming
 from prd2pr.core.testfacts_hooks import hook_facts
 from prd2pr.core.testfacts_impossible import impossible_facts
 from prd2pr.core.testfacts_marks import mark_facts
 from prd2pr.core.testfacts_mirror import mirror_facts
 from prd2pr.core.testfacts_mocks import mock_facts
-from prd2pr.core.testfacts_model import DeclaredTest, FactContext, is_test_module, is_too_deep, parse_tests
+from prd2pr.core.testfacts_model import DeclaredTest, FactContext, is_too_deep, parse_tests
 from prd2pr.core.testfacts_moments import chance_facts
 from prd2pr.core.testfacts_oracle import oracle_facts
 from prd2pr.core.testfacts_suite import Suite
@@ -34,17 +35,17 @@ _RULES: tuple[Callable[[Suite], Iterable[Fact]], ...] = (
 )
 
 
-def declared_tests(path: str, source: str) -> tuple[str, ...]:
+def declared_tests(path: str, source: str, naming: TestNaming = USUAL) -> tuple[str, ...]:
     """Node ids without parameters. A name that is declared twice stands here twice: pytest would run only the last."""
-    if not is_test_module(path):
+    if not naming.is_module(path):
         return ()
-    module = parse_tests(path, source)
+    module = parse_tests(path, source, naming)
     return tuple(test.id for test in module.tests) if module else ()
 
 
 def test_facts(path: str, source: str, context: FactContext) -> tuple[Fact, ...]:
     """Facts about a test module, a conftest or a helper module under the tests."""
-    module = parse_tests(path, source)
+    module = parse_tests(path, source, context.naming)
     if module is None:
         deep = Fact(code="RED211", path=path, message="is nested too deeply to be read")
         return (deep,) if is_too_deep(source) else ()
@@ -53,9 +54,11 @@ def test_facts(path: str, source: str, context: FactContext) -> tuple[Fact, ...]
     return tuple(sorted(facts, key=lambda fact: (fact.line, fact.code)))
 
 
-def criteria_named(path: str, source: str, criteria_ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
+def criteria_named(
+    path: str, source: str, criteria_ids: Iterable[str], naming: TestNaming = USUAL
+) -> dict[str, tuple[str, ...]]:
     """Which tests name which criterion: by its id in docstring, marker or comment, or by `c2` in the test's name."""
-    module = parse_tests(path, source) if is_test_module(path) else None
+    module = parse_tests(path, source, naming) if naming.is_module(path) else None
     tests = module.tests if module else ()
     lines = source.splitlines()
     return {

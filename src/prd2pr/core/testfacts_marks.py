@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from prd2pr.core.evidence import Fact
+from prd2pr.core.test_naming import TestNaming
 from prd2pr.core.testfacts_model import (
     DeclaredTest,
     FunctionNode,
@@ -17,7 +18,6 @@ from prd2pr.core.testfacts_model import (
     imports_of,
     is_fixture,
     is_test_case,
-    is_test_module,
     judged_tests,
     resolve,
 )
@@ -101,25 +101,26 @@ def _passed_over(module: TestModule) -> Iterator[Fact]:
     for node in classes.values():
         constructor = constructor_of(node, classes)
         if (
-            node.name.startswith("Test")
+            module.naming.is_class(node.name)
             and constructor
             and not is_test_case(node, classes)
-            and _test_functions(node.body)
+            and _test_functions(node.body, module.naming)
         ):
             why = f"class `{node.name}` has `{constructor.name}`, so pytest does not collect its tests"
             yield _fact("RED202", module, node, why)
-    if not is_test_module(module.path) and module.path.rpartition("/")[2] != "conftest.py":
-        for function in _test_functions(module.tree.body):
+    if not module.naming.is_module(module.path) and module.path.rpartition("/")[2] != "conftest.py":
+        for function in _test_functions(module.tree.body, module.naming):
             if any(isinstance(inner, ast.Assert) for inner in ast.walk(function)):
-                why = f"`{function.name}` is in a file that pytest does not collect (call it `test_….py`)"
+                called = module.naming.files[0].replace("*", "…")
+                why = f"`{function.name}` is in a file that pytest does not collect (call it `{called}`)"
                 yield _fact("RED202", module, function, why)
 
 
-def _test_functions(body: list[ast.stmt]) -> list[FunctionNode]:
+def _test_functions(body: list[ast.stmt], naming: TestNaming) -> list[FunctionNode]:
     return [
         node
         for node in body
-        if isinstance(node, FunctionNode) and node.name.startswith("test") and not is_fixture(node)
+        if isinstance(node, FunctionNode) and naming.is_function(node.name) and not is_fixture(node)
     ]
 
 

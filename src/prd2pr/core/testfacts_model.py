@@ -6,9 +6,9 @@ import ast
 import builtins
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import lru_cache
-from pathlib import PurePosixPath
+
+from prd2pr.core.test_naming import USUAL, TestNaming
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 # Bases that make no class a test case.
@@ -33,6 +33,7 @@ class FactContext:
     new_tests: frozenset[str] | None = None  # ids without parameters; None: all that the file declares
     test_sources: Mapping[str, str] = field(default_factory=dict)  # the story's tests, read by source facts
     sources: Mapping[str, str] = field(default_factory=dict)  # all source files at head, read by source facts
+    naming: TestNaming = USUAL  # what the project calls its tests
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,7 @@ class TestModule:
     source: str
     tree: ast.Module
     tests: tuple[DeclaredTest, ...]
-
-
-def is_test_module(path: str) -> bool:
-    name = PurePosixPath(path).name
-    return any(fnmatchcase(name, pattern) for pattern in ("test_*.py", "*_test.py"))
+    naming: TestNaming = USUAL
 
 
 @lru_cache(maxsize=512)
@@ -98,14 +95,14 @@ def _is_endless(node: ast.AST) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value.bit_length() > MAX_BITS
 
 
-def parse_tests(path: str, source: str) -> TestModule | None:
+def parse_tests(path: str, source: str, naming: TestNaming = USUAL) -> TestModule | None:
     """None when the text is not Python: the run itself says so better than a fact could."""
     tree = parse(source)
     if tree is None:
         return None
     opted_out = _opts_out(tree.body)
-    tests = () if opted_out else tuple(_declared(tree.body, path, (), _classes(tree)))
-    return TestModule(path, source, tree, tests)
+    tests = () if opted_out else tuple(_declared(tree.body, path, (), _classes(tree), naming))
+    return TestModule(path, source, tree, tests, naming)
 
 
 def _classes(tree: ast.Module) -> dict[str, ast.ClassDef]:
@@ -113,21 +110,30 @@ def _classes(tree: ast.Module) -> dict[str, ast.ClassDef]:
 
 
 def _declared(
-    body: list[ast.stmt], prefix: str, owners: tuple[ast.ClassDef, ...], classes: Mapping[str, ast.ClassDef]
+    body: list[ast.stmt],
+    prefix: str,
+    owners: tuple[ast.ClassDef, ...],
+    classes: Mapping[str, ast.ClassDef],
+    naming: TestNaming,
 ) -> Iterator[DeclaredTest]:
+    known = USUAL if owners and _is_unittest(owners[-1], classes, naming) else naming
     for node in body:
-        if isinstance(node, FunctionNode) and node.name.startswith("test") and not is_fixture(node):
+        if isinstance(node, FunctionNode) and known.is_function(node.name) and not is_fixture(node):
             yield DeclaredTest(f"{prefix}::{node.name}", node, owners)
-        elif isinstance(node, ast.ClassDef) and is_collected(node, classes):
-            yield from _declared(node.body, f"{prefix}::{node.name}", (*owners, node), classes)
+        elif isinstance(node, ast.ClassDef) and is_collected(node, classes, naming):
+            yield from _declared(node.body, f"{prefix}::{node.name}", (*owners, node), classes, naming)
 
 
-def is_collected(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> bool:
+def is_collected(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef], naming: TestNaming) -> bool:
     if _opts_out(node.body):
         return False
-    if is_test_case(node, classes) or _may_be_test_case(node, classes):
+    if _is_unittest(node, classes, naming):
         return True
-    return node.name.startswith("Test") and constructor_of(node, classes) is None
+    return naming.is_class(node.name) and constructor_of(node, classes) is None
+
+
+def _is_unittest(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef], naming: TestNaming) -> bool:
+    return is_test_case(node, classes) or _may_be_test_case(node, classes, naming)
 
 
 def constructor_of(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> FunctionNode | None:
@@ -145,20 +151,20 @@ def is_test_case(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> boo
     return any(dotted(base).endswith("TestCase") for base in bases)
 
 
-def _may_be_test_case(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> bool:
+def _may_be_test_case(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef], naming: TestNaming) -> bool:
     """A base from another module, such as one of the tests' own, may be a test case. Only collecting it can tell."""
-    if node.name.startswith("Test"):
+    if naming.is_class(node.name):
         return False  # it is collected anyway, unless it has a constructor
     bases = {dotted(base) for family in _lineage(node, classes) for base in family.bases}
     return any(base and base.partition(".")[0] not in _NO_TEST_CASES and base not in classes for base in bases)
 
 
-def certain_tests(path: str, source: str) -> tuple[str, ...]:
+def certain_tests(path: str, source: str, naming: TestNaming = USUAL) -> tuple[str, ...]:
     """Of the declared tests, those that are collected whatever other modules hold."""
-    module = parse_tests(path, source) if is_test_module(path) else None
+    module = parse_tests(path, source, naming) if naming.is_module(path) else None
     classes = _classes(module.tree) if module else {}
     tests = module.tests if module else ()
-    return tuple(test.id for test in tests if not any(_may_be_test_case(each, classes) for each in test.owners))
+    return tuple(test.id for test in tests if not any(_may_be_test_case(each, classes, naming) for each in test.owners))
 
 
 def _lineage(node: ast.ClassDef, classes: Mapping[str, ast.ClassDef]) -> list[ast.ClassDef]:
@@ -229,6 +235,6 @@ def resolve(name: str, imports: Mapping[str, str]) -> str:
 
 def judged_tests(module: TestModule, context: FactContext) -> tuple[DeclaredTest, ...]:
     """The tests that the gate is about; none in a file that pytest does not collect."""
-    if not is_test_module(module.path):
+    if not module.naming.is_module(module.path):
         return ()
     return tuple(test for test in module.tests if context.new_tests is None or test.id in context.new_tests)

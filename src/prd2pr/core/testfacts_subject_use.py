@@ -10,7 +10,6 @@ from prd2pr.core.testfacts_model import (
     FactContext,
     absolute_module,
     dotted,
-    is_test_module,
     judged_tests,
     parse_tests,
     resolve,
@@ -47,7 +46,8 @@ def called_names(path: str, source: str) -> tuple[str, ...]:
 
 def subject_lines(path: str, source: str, context: FactContext) -> tuple[int, ...]:
     """Lines of the new tests on which the subject, or a value that came from it, is at work."""
-    module = parse_tests(path, source) if is_test_module(path) else None
+    naming = context.naming
+    module = parse_tests(path, source, naming) if naming.is_module(path) else None
     if module is None:
         return ()
     lines: set[int] = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prd2pr.core.evidence import RunReport
 from prd2pr.core.paths import PathRules
 from prd2pr.core.story_tests import not_failing, unproved_tests
-from prd2pr.core.testfacts_model import is_test_module
+from prd2pr.core.test_naming import USUAL
 from prd2pr.errors import UnknownRevision
 from prd2pr.flows.codebase import LOCKED_KINDS, Codebase, Pair, pair_of
 from prd2pr.ports import RunRequest, TestRunner
@@ -19,11 +19,12 @@ def red_tests_of(git: Git, rules: PathRules, runner: TestRunner, commit: str, re
     the commit before is asked; its run is mostly known, as what RED was compared with.
     """
     pair = _step(git, rules, commit)
-    modules = [change.path for change in pair.changed(*LOCKED_KINDS) if is_test_module(change.path)] if pair else []
+    modules = [path for path in _changed(pair) if pair.naming.is_module(path)] if pair else []
     before = {path: text for path, text in pair.base.test_texts.items() if path in modules} if pair else {}
     after = {path: text for path, text in pair.head.test_texts.items() if path in modules} if pair else {}
     more = pair is not None and bool(changed_samples(pair) or _changed_helpers(pair))
-    found = unproved_tests(report, before, after, more=more)
+    naming = pair.naming if pair else USUAL
+    found = unproved_tests(report, before, after, more=more, naming=naming)
     if not found.doubtful or pair is None:
         return found.claimed
     kept = not_failing(found.doubtful, runner.run(RunRequest(pair.base.tree)))
@@ -37,7 +38,11 @@ def changed_samples(pair: Pair) -> tuple[str, ...]:
 
 
 def _changed_helpers(pair: Pair) -> list[str]:
-    return [change.path for change in pair.changed(*LOCKED_KINDS) if not is_test_module(change.path)]
+    return [path for path in _changed(pair) if not pair.naming.is_module(path)]
+
+
+def _changed(pair: Pair) -> list[str]:
+    return [change.path for change in pair.changed(*LOCKED_KINDS)]
 
 
 def _step(git: Git, rules: PathRules, commit: str) -> Pair | None:

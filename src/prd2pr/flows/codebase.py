@@ -10,12 +10,13 @@ from typing import Literal
 from prd2pr.core.difference import first_difference
 from prd2pr.core.evidence import Change, LockedFile, PathKind
 from prd2pr.core.oracles import compared_with
-from prd2pr.core.paths import STATE_ROOT, PathRules, classify_path
-from prd2pr.core.pytest_settings import CONFIGURED_IN
+from prd2pr.core.paths import STATE_ROOT, PathRules, classify_path, matches_any
+from prd2pr.core.pytest_settings import CONFIGURED_IN, pytest_settings
 from prd2pr.core.records import HeldOutFile
 from prd2pr.core.signatures import import_names
-from prd2pr.core.testfacts_model import is_test_module
-from prd2pr.core.testpaths import configured_testpaths, with_testpaths
+from prd2pr.core.test_naming import USUAL, TestNaming, naming_of
+from prd2pr.core.testfacts_model import parse_tests
+from prd2pr.core.testpaths import configured_testpaths, with_named_files, with_testpaths
 from prd2pr.repo.git import BlobRef, Entry, Git, RawChange
 
 LOCKED_KINDS = frozenset({PathKind.TEST, PathKind.TEST_CONFIG})
@@ -34,6 +35,7 @@ class Codebase:
     git: Git
     tree: str
     rules: PathRules
+    naming: TestNaming = USUAL
 
     @cached_property
     def entries(self) -> dict[str, Entry]:
@@ -59,12 +61,27 @@ class Codebase:
     @cached_property
     def support_texts(self) -> dict[str, str]:
         """What tests lean on: conftest and helper modules."""
-        return {path: text for path, text in self.test_texts.items() if not is_test_module(path)}
+        return {path: text for path, text in self.test_texts.items() if self._is_shared(path, text)}
+
+    def _is_shared(self, path: str, text: str) -> bool:
+        if not self.naming.is_module(path):
+            return True
+        module = parse_tests(path, text, self.naming) if self.naming.takes_any_file else None
+        return module is not None and not module.tests
 
     @cached_property
     def testpaths(self) -> tuple[str, ...]:
         """Where the project says that its tests are."""
-        return configured_testpaths(self.texts(lambda path: path in CONFIGURED_IN))
+        return configured_testpaths(self._configuration)
+
+    @cached_property
+    def own_naming(self) -> TestNaming:
+        """What this very tree says; a step is judged by `naming`, which is that of the tree before it."""
+        return naming_of(pytest_settings(self._configuration))
+
+    @cached_property
+    def _configuration(self) -> dict[str, str]:
+        return self.texts(lambda path: path in CONFIGURED_IN)
 
     @cached_property
     def locked(self) -> dict[str, str]:
@@ -92,6 +109,11 @@ class Pair:
     base: Codebase
     head: Codebase
     state_changes: tuple[Change, ...] = ()
+
+    @property
+    def naming(self) -> TestNaming:
+        """What the project calls its tests."""
+        return self.base.naming
 
     @cached_property
     def changes(self) -> tuple[Change, ...]:
@@ -139,7 +161,7 @@ class Pair:
         ]
         sources = [*self.base.source_texts.values(), *self.head.source_texts.values()]
         project = self.base.top_level | self.head.top_level
-        found = compared_with([change.path for change in data], self.base.test_texts, sources, project)
+        found = compared_with([change.path for change in data], self.base.test_texts, sources, project, self.naming)
         return {change.path: change.old_blob for change in data if change.path in found}
 
     def moved(self) -> dict[str, str]:
@@ -159,7 +181,7 @@ class Pair:
 def put_in(code: Codebase, files: Iterable[HeldOutFile], *, over: bool = False) -> Codebase:
     """With these files, where nothing stands in their place; `over`: whatever stands there."""
     missing = {file.path: BlobRef(file.blob, "100644") for file in files if over or file.path not in code.entries}
-    return Codebase(code.git, code.git.edit_tree(code.tree, missing), code.rules) if missing else code
+    return Codebase(code.git, code.git.edit_tree(code.tree, missing), code.rules, code.naming) if missing else code
 
 
 def change_of(raw: RawChange, rules: PathRules) -> Change:
@@ -176,21 +198,25 @@ def change_of(raw: RawChange, rules: PathRules) -> Change:
 
 
 def pair_of(git: Git, rules: PathRules, base: str, head: str, *, with_state: bool) -> Pair:
-    rules = _as_configured(git, rules, base, head)
+    before, after = (Codebase(git, git.code_tree(each), rules) for each in (base, head))
+    rules = _as_configured(before, after)
+    naming = before.own_naming
     state: Iterable[RawChange] = ()
     if with_state:
         state = (raw for raw in git.diff(base, head) if raw.path.startswith(f"{STATE_ROOT}/"))
     return Pair(
-        Codebase(git, git.code_tree(base), rules),
-        Codebase(git, git.code_tree(head), rules),
+        Codebase(git, before.tree, rules, naming),
+        Codebase(git, after.tree, rules, naming),
         tuple(change_of(raw, rules) for raw in state),
     )
 
 
-def _as_configured(git: Git, rules: PathRules, base: str, head: str) -> PathRules:
-    """With the places that the project names for its tests, as it named them before the step."""
-    before, after = (Codebase(git, git.code_tree(each), rules) for each in (base, head))
-    return with_testpaths(rules, before.testpaths, {*before.entries, *after.entries}) if before.testpaths else rules
+def _as_configured(before: Codebase, after: Codebase) -> PathRules:
+    """With the places and names that the project has for its tests, as it had them before the step."""
+    rules, naming = before.rules, before.own_naming
+    if before.testpaths:
+        rules = with_testpaths(rules, before.testpaths, {*before.entries, *after.entries}, naming)
+    return with_named_files(rules, naming, before.texts(lambda path: matches_any(path, naming.places)))
 
 
 def _likeness(old: str, new: str) -> int:

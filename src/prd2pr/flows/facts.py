@@ -20,12 +20,12 @@ MODULES_NAMED = 2000  # of a larger project, the names would outweigh the eviden
 
 def declared_in(pair: Pair, modules: Iterable[str]) -> tuple[str, ...]:
     texts = pair.head.test_texts
-    return tuple(test for path in modules if path in texts for test in declared_tests(path, texts[path]))
+    return tuple(test for path in modules if path in texts for test in declared_tests(path, texts[path], pair.naming))
 
 
 def certain_in(pair: Pair, modules: Iterable[str]) -> tuple[str, ...]:
     texts = pair.head.test_texts
-    return tuple(test for path in modules if path in texts for test in certain_tests(path, texts[path]))
+    return tuple(test for path in modules if path in texts for test in certain_tests(path, texts[path], pair.naming))
 
 
 def facts_of_tests(pair: Pair, touched: Iterable[str], context: FactContext) -> tuple[Fact, ...]:
@@ -57,6 +57,7 @@ def context_of_tests(
         support=pair.head.support_texts,
         previous=pair.base.test_texts,
         new_tests=fresh,
+        naming=pair.naming,
     )
 
 
@@ -71,7 +72,7 @@ def coverage_of(
     texts = pair.head.test_texts
     named: dict[str, list[str]] = {criterion: [] for criterion in criteria}
     for path in modules:
-        for criterion, tests in criteria_named(path, texts.get(path, ""), criteria).items():
+        for criterion, tests in criteria_named(path, texts.get(path, ""), criteria, pair.naming).items():
             named[criterion] += [test for test in tests if test in fresh]
     return tuple(Coverage(criterion=criterion, tests=tuple(tests)) for criterion, tests in named.items())
 
@@ -96,6 +97,7 @@ def facts_of_source(pair: Pair, test_files: Iterable[str], phase: Phase) -> tupl
         test_sources={path: text for path, text in tests.items() if path in own},
         sources=pair.head.source_texts,
         previous={change.path: old[change.path] for change in pair.changes if change.path in old},
+        naming=pair.naming,
     )
     new = pair.head.source_texts
     changed = [change.path for change in pair.changed(PathKind.SOURCE) if change.path in new]

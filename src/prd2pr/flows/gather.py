@@ -34,7 +34,7 @@ from prd2pr.core.story_tests import (
     red_tests,
 )
 from prd2pr.core.strays import strayed
-from prd2pr.core.testfacts_model import FactContext, is_test_module
+from prd2pr.core.testfacts_model import FactContext
 from prd2pr.core.testpaths import outside_of
 from prd2pr.errors import CannotJudge, UsageProblem
 from prd2pr.flows.beside import OfStack, strayed_beside, suites_beside
@@ -252,12 +252,12 @@ class _New:
 def _red(case: _Case) -> Evidence:
     pair, base = case.pair, case.base_report
     touched = tuple(change.path for change in pair.changed(*LOCKED_KINDS))
-    modules = tuple(path for path in touched if is_test_module(path))
+    modules = tuple(path for path in touched if pair.naming.is_module(path))
     head = case.head_report(_parents(modules), followed_by=(OTHER_SEED,))
-    moved = leaning_tests(pair.base.test_texts, pair.head.test_texts, changed_samples(pair))
+    moved = leaning_tests(pair.base.test_texts, pair.head.test_texts, changed_samples(pair), pair.naming)
     before, after = _texts(pair.base.test_texts, modules), _texts(pair.head.test_texts, modules)
-    tests = red_tests(before, after, base, head, moved)
-    comparison = red_comparison(compare(base, head), tests, (before, after), base, head)
+    tests = red_tests(before, after, base, head, moved, naming=pair.naming)
+    comparison = red_comparison(compare(base, head), tests, (before, after), base, head, naming=pair.naming)
     fresh = frozenset(bare_id(test) for test in tests.fresh)
     context = context_of_tests(pair, fresh, case.story.planned if case.story else None, head)
     collected = {bare_id(result.id) for result in head.results}
@@ -281,17 +281,16 @@ def _red(case: _Case) -> Evidence:
 
 def _facts_of_red(case: _Case, new: _New) -> Iterator[Fact]:
     pair, base, head, fresh = case.pair, case.base_report, new.head, new.tests.fresh
-    before, after = pair.base.test_texts, pair.head.test_texts
+    before, after, naming = pair.base.test_texts, pair.head.test_texts, pair.naming
     changed, project = _texts(after, new.modules), new.context.project_modules
     yield from facts_of_tests(pair, new.touched, new.context)
-    yield from changed_support(
-        before, after, frozenset(map(bare_id, fresh)), frozenset(map(bare_id, new.tests.carried))
-    )
-    yield from claimed_again(before, changed, base, fresh)
-    yield from failed_before(before, changed, base, fresh)
-    yield from outside_of(pair.base.testpaths, _added(pair, new.modules), pair.base.entries)
-    yield from strayed(changed, head, fresh, project)
-    yield from disagreements(after, fresh, project)
+    carried = frozenset(map(bare_id, new.tests.carried))
+    yield from changed_support(before, after, frozenset(map(bare_id, fresh)), carried, naming)
+    yield from claimed_again(before, changed, base, fresh, naming)
+    yield from failed_before(before, changed, base, fresh, naming)
+    yield from outside_of(pair.base.testpaths, _added(pair, new.modules), pair.base.entries, naming)
+    yield from strayed(changed, head, fresh, project, naming)
+    yield from disagreements(after, fresh, project, naming)
     yield from edge_examples(base, head, fresh)
     yield from failing_setups(changed, head, fresh)
     yield from misspelt_imports(

@@ -21,6 +21,7 @@ def removal_in(pair: Pair, kept: Collection[str]) -> Removal | None:
             pair.base.test_texts,
             pair.head.test_texts,
             pair.head.texts(lambda path: path.endswith(_NAMING)),
+            pair.naming,
         )
     )
     if found is None or not (own := sorted({*found.files} & {*kept})):

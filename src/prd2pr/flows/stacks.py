@@ -74,7 +74,7 @@ def planned_stack(stacks: tuple[Stack, ...], story: Story | None, design: Design
 def named_in(side: Codebase, stack: Stack, paths: tuple[str, ...], criteria: tuple[str, ...]) -> tuple[Coverage, ...]:
     """Which tests of these files are about which criterion; those that have none are left out."""
     if is_python(stack):
-        return named_criteria(side.test_texts, paths, criteria)
+        return named_criteria(side.test_texts, paths, criteria, side.naming)
     from prd2pr.core.other.coverage import coverage_of
     from prd2pr.core.other.language import language_of
 

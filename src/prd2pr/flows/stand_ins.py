@@ -33,7 +33,7 @@ class _Trial:
         """The files of some tests."""
         head, wanted = self.pair.head, _files(tests)
         support = Path(standing_in.__file__).read_text(encoding="utf-8")
-        made = stand_ins(self.texts, head.source_texts, self.own, self.missing, support, ways=ways)
+        made = stand_ins(self.texts, head.source_texts, self.own, self.missing, support, ways=ways, naming=head.naming)
         tree = head.git.edit_tree(head.tree, {path: text.encode() for path, text in made.files.items()})
         request = RunRequest(
             tree,
@@ -68,9 +68,10 @@ def indifferent_facts(
     if not rest.honest:
         return ()
     copies, results = {**made.copies, **more.copies}, (*first.results, *rest.results)
+    outcomes = {result.id: result.outcome for result in results}
     return (
-        *indifferent(texts, open_ones, copies, {result.id: result.outcome for result in results}, own),
-        *masked(texts, open_ones, copies, results, foreign),
+        *indifferent(texts, open_ones, copies, outcomes, own, naming=pair.naming),
+        *masked(texts, open_ones, copies, results, foreign, naming=pair.naming),
     )
 
 

@@ -62,7 +62,7 @@ def _directory(path: str) -> str:
 
 def _is_walked(project: PytestProject, path: str) -> bool:
     inside = not project.testpaths or any(path.startswith(f"{root}/") or root == "." for root in project.testpaths)
-    return inside and project.is_test_module(path) and not project.ignored(path)
+    return inside and project.naming.is_module(path) and not project.ignored(path)
 
 
 def place_canaries(checkout: Path, project: PytestProject, directories: Iterable[tuple[str, bool]]) -> list[Canary]:
@@ -87,7 +87,7 @@ def _place(
     requested: bool,
 ) -> Canary:
     beside = [path for path in (checkout / directory).glob("*.py") if path.is_file() and not path.is_symlink()]
-    tests = [path for path in beside if project.is_test_module(path.name)]
+    tests = [path for path in beside if project.naming.is_module(path.name)]
     words = _words_of(draw.sample(tests, min(len(tests), MOST_READ)))
     words += [word for word in draw.sample(_SUBJECTS, min(len(_SUBJECTS), len(words) + 20)) if word not in words]
     name = _file_name(draw, project, taken, words)
@@ -120,7 +120,7 @@ def _put_among(draw: secrets.SystemRandom, place: Path, text: str, beside: list[
 
 def _file_name(draw: secrets.SystemRandom, project: PytestProject, taken: set[str], subjects: list[str]) -> str:
     """Module names must be unique over the whole checkout: without packages, pytest imports by base name."""
-    pattern = next((pattern for pattern in project.python_files if "*" in pattern), "test_*.py").rpartition("/")[2]
+    pattern = next((pattern for pattern in project.naming.files if "*" in pattern), "test_*.py").rpartition("/")[2]
     while True:
         aspect = draw.choice([[], [draw.choice(_ASPECTS)]])
         words = "_".join([*draw.sample(subjects, draw.choice([1, 1, 2])), *aspect])
@@ -135,6 +135,6 @@ def _fill(pattern: str, words: str) -> str:
 
 
 def _function_names(draw: secrets.SystemRandom, project: PytestProject, subjects: list[str], count: int) -> list[str]:
-    pattern = project.python_functions[0]
+    pattern = project.naming.functions[0]
     words = [f"{subject}_{draw.choice(_ASPECTS)}" for subject in draw.sample(subjects, count)]
     return [_fill(pattern if "*" in pattern else f"{pattern.rstrip('_')}_*", text) for text in words]

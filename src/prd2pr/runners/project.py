@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from prd2pr.core.pytest_settings import CONFIGURED_IN, ini_sections, pytest_settings, toml_tables, words
+from prd2pr.core.test_naming import USUAL, TestNaming, naming_of
 
-# pytest's own defaults
-PYTHON_FILES = ("test_*.py", "*_test.py")
-PYTHON_FUNCTIONS = ("test",)
+# pytest's own default
 NORECURSE = ("*.egg", ".*", "_darcs", "build", "CVS", "dist", "node_modules", "venv", "{arch}")
 
 MOST_MARKERS = 8  # of an expression that are tried in all combinations
@@ -25,16 +24,11 @@ _QUOTED = re.compile(r"""["']([A-Za-z0-9][A-Za-z0-9._-]*)[^"'\n]*["']""")
 
 @dataclass(frozen=True)
 class PytestProject:
-    python_files: tuple[str, ...] = PYTHON_FILES
-    python_functions: tuple[str, ...] = PYTHON_FUNCTIONS
+    naming: TestNaming = USUAL
     norecursedirs: tuple[str, ...] = NORECURSE
     testpaths: tuple[str, ...] = ()
     addopts: tuple[str, ...] = ()
     named: tuple[str, ...] = ()  # distributions, normalised: a pytest plugin among them is switched on
-
-    def is_test_module(self, path: str) -> bool:
-        name = path.rpartition("/")[2]
-        return any(fnmatchcase(path if "/" in pattern else name, pattern) for pattern in self.python_files)
 
     def ignored(self, path: str) -> bool:
         """Whether pytest, as configured, does not walk into this place."""
@@ -92,8 +86,7 @@ def read_project(root: Path) -> PytestProject:
 def project_of(settings: dict[str, Any]) -> PytestProject:
     """All but what it names."""
     return PytestProject(
-        python_files=words(settings.get("python_files", "")) or PYTHON_FILES,
-        python_functions=words(settings.get("python_functions", "")) or PYTHON_FUNCTIONS,
+        naming=naming_of(settings),
         norecursedirs=words(settings.get("norecursedirs", "")) or NORECURSE,
         testpaths=tuple(path.rstrip("/") for path in words(settings.get("testpaths", ""))),
         addopts=words(settings.get("addopts", "")),

@@ -14,6 +14,7 @@ from prd2pr.config import TestRun
 from prd2pr.core.bite.record import Bite
 from prd2pr.core.evidence import RunReport
 from prd2pr.core.parity.record import Parity
+from prd2pr.core.test_naming import TestNaming
 from prd2pr.ports import BiteRequest, ParityRequest, RunRequest
 from prd2pr.runners.bite_events import read_bite
 from prd2pr.runners.bite_order import QUICK, order_of
@@ -46,6 +47,7 @@ class Ground:
 
     modules: dict[str, str]  # test modules, path -> text
     before: Exported
+    naming: TestNaming
 
 
 class PytestRunner:
@@ -102,7 +104,7 @@ class PytestRunner:
             spare.hand_over()
             before = exported(rooms.checkout, project)
             watched = self._watch(request, spare, project, canaries, before)
-            return self._report(request, rooms, watched, canaries, Ground(modules, before))
+            return self._report(request, rooms, watched, canaries, Ground(modules, before, project.naming))
 
     def start_bite(self, request: BiteRequest) -> Callable[[], Bite]:
         """The faults are tried while other runs go on; the answer waits for the end."""
@@ -195,15 +197,15 @@ class PytestRunner:
             "only": [*request.paths, *(canary.path for canary in canaries)] if request.paths else [],
             "reverse": request.order == "reversed",
             "args": [
-                *self._arguments(project, canaries),
+                *self._arguments(project, [*(canary.path for canary in canaries), *request.paths]),
                 *self._placed_arguments(rooms, project),
                 *_roots(project, canaries),
             ],
         }
 
-    def _arguments(self, project: PytestProject, canaries: list[Canary]) -> list[str]:
+    def _arguments(self, project: PytestProject, asked: list[str]) -> list[str]:
         """The project's own addopts come before these and stay in force, but for what would cut the run short."""
-        stray = [canary.path for canary in canaries if not project.is_test_module(canary.path)]
+        stray = [path for path in asked if path.endswith(".py") and not project.naming.is_module(path)]
         return [
             *self._settings.args,
             "--maxfail=0",
@@ -211,7 +213,7 @@ class PytestRunner:
             "--color=no",
             "--tb=short",
             "--verbosity=2",  # a failed assert tells its values in full
-            *([f"--override-ini=python_files={' '.join([*project.python_files, *stray])}"] if stray else []),
+            *([f"--override-ini=python_files={' '.join([*project.naming.files, *stray])}"] if stray else []),
         ]
 
     def _placed_arguments(self, rooms: Rooms, project: PytestProject) -> list[str]:
@@ -232,7 +234,7 @@ class PytestRunner:
     ) -> RunReport:
         seen = read_events(watched.events, rooms.nonce)
         seen.problems += changes_since(ground.before, seen.collected or ())
-        results = results_of(seen, Place(ground.modules, rooms.all), killed=bool(watched.killed))
+        results = results_of(seen, Place(ground.modules, rooms.all, ground.naming), killed=bool(watched.killed))
         by_id = {result.id: result for result in results.tests}
         testimony = Testimony(
             seen=seen,
@@ -299,7 +301,7 @@ def _test_modules(checkout: Path, project: PytestProject) -> dict[str, str]:
     found = {}
     for path in sorted(checkout.rglob("*.py")):
         name = path.relative_to(checkout).as_posix()
-        if project.is_test_module(name) and path.is_file() and not path.is_symlink():
+        if project.naming.is_module(name) and path.is_file() and not path.is_symlink():
             found[name] = path.read_text(encoding="utf-8", errors="replace")
     return found
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from prd2pr.core.evidence import Failure, FailureKind, Outcome, TestResult
+from prd2pr.core.test_naming import USUAL, TestNaming
 from prd2pr.core.testfacts import declared_tests
 from prd2pr.runners.classify import Raised, Stage, classify, tidy
 from prd2pr.runners.events import Report, Seen, Uncollected
@@ -20,6 +21,7 @@ class Place:
 
     modules: Mapping[str, str]  # test modules of the checkout, path -> text
     hidden: tuple[str, ...]  # directories of this machine, which no message may name
+    naming: TestNaming = USUAL
 
 
 @dataclass(frozen=True)
@@ -103,11 +105,15 @@ def _declared_under(node: str, place: Place) -> list[str]:
     """Ids that a file, a class of it, or a directory would have brought."""
     path = node.partition("::")[0]
     if path in place.modules:
-        declared = declared_tests(path, place.modules[path])
+        declared = declared_tests(path, place.modules[path], place.naming)
         return [test for test in dict.fromkeys(declared) if node in (test, path) or test.startswith(f"{node}::")]
     root = f"{path}/" if path not in {"", "."} else ""
     files = [name for name in place.modules if name.startswith(root)]
-    return [test for name in sorted(files) for test in dict.fromkeys(declared_tests(name, place.modules[name]))]
+    return [
+        test
+        for name in sorted(files)
+        for test in dict.fromkeys(declared_tests(name, place.modules[name], place.naming))
+    ]
 
 
 def _unfinished(seen: Seen, place: Place, *, killed: bool) -> list[TestResult]:

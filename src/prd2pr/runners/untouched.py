@@ -60,7 +60,7 @@ def exported(checkout: Path, project: PytestProject) -> Exported:
 
 def _is_locked(path: str, project: PytestProject) -> bool:
     name = path.rpartition("/")[2]
-    kept = classify_path(path) in LOCKED or project.is_test_module(path) or name == "conftest.py"
+    kept = classify_path(path) in LOCKED or project.naming.is_module(path) or name == "conftest.py"
     return kept and not any(name.endswith(suffix) for suffix in WRITTEN)
 
 

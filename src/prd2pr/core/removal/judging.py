@@ -11,7 +11,8 @@ from prd2pr.core.removal.record import Removal
 from prd2pr.core.removal.statements import Loss, bound, loss
 from prd2pr.core.removal.uses import Uses, uses_of
 from prd2pr.core.signatures import module_name
-from prd2pr.core.testfacts_model import FunctionNode, decorator_name, is_test_module, parse
+from prd2pr.core.test_naming import USUAL, TestNaming
+from prd2pr.core.testfacts_model import FunctionNode, decorator_name, is_test_case, parse
 
 Texts = Mapping[str, str]
 # Decorators that tell nobody of the function: all others may have registered it.
@@ -27,6 +28,7 @@ class Sides:
     tests: Texts
     tests_now: Texts
     others: Texts
+    naming: TestNaming = USUAL
 
 
 def removal_of(sides: Sides) -> Removal | None:
@@ -36,7 +38,7 @@ def removal_of(sides: Sides) -> Removal | None:
     symbols = tuple(sorted(f"{module_name(each.path)}.{name}" for each in lost for name in each.names))
     if not symbols:
         return None
-    tests = tuple(test for each in lost_tests for test in _tests(each))
+    tests = tuple(test for each in lost_tests for test in _tests(each, sides.naming))
     objections = [
         *_other_changes(sides, [*lost, *lost_tests]),
         *_registered(lost),
@@ -61,12 +63,13 @@ def _loss(path: str, before: Texts, after: Texts) -> Loss:
     return loss(path, before[path], after.get(path)) if path in before else Loss(path, only=False)
 
 
-def _tests(each: Loss) -> Iterator[str]:
+def _tests(each: Loss, naming: TestNaming) -> Iterator[str]:
     for node in each.statements:
-        if isinstance(node, FunctionNode) and node.name.startswith("test"):
+        if isinstance(node, FunctionNode) and naming.is_function(node.name):
             yield f"{each.path}::{node.name}"
         elif isinstance(node, ast.ClassDef):
-            inner = (item for item in node.body if isinstance(item, FunctionNode) and item.name.startswith("test"))
+            known = USUAL if is_test_case(node, {}) else naming
+            inner = (item for item in node.body if isinstance(item, FunctionNode) and known.is_function(item.name))
             yield from (f"{each.path}::{node.name}::{item.name}" for item in inner)
 
 
@@ -79,7 +82,7 @@ def _other_changes(sides: Sides, lost: Iterable[Loss]) -> Iterator[str]:
             yield f"{each.path} does not only lose whole definitions"
         elif any(not bound(node) for node in each.statements):
             yield f"{each.path} loses something that is done on import"
-        if each.path in sides.tests and not is_test_module(each.path):
+        if each.path in sides.tests and not sides.naming.is_module(each.path):
             yield f"{each.path} is not a test module: other tests may lean on it"
 
 
@@ -113,7 +116,7 @@ def _about_others(symbols: Iterable[str], lost: Iterable[Loss], sides: Sides) ->
     for each in lost:
         tree = parse(sides.tests.get(each.path, ""))
         for node in each.statements if tree else ():
-            if not any(name.lower().startswith("test") for name in bound(node)):
+            if not any(_is_test(name, sides.naming) for name in bound(node)):
                 continue
             names = {name for name in _used_by(node, each.path, sides) if name.partition(".")[0] in own}
             about = {name for name in names if any(name == s or name.startswith(f"{s}.") for s in gone)}
@@ -122,6 +125,10 @@ def _about_others(symbols: Iterable[str], lost: Iterable[Loss], sides: Sides) ->
                 yield f"{each.path}::{bound(node)[0]} is also about `{others[0]}`, which is left"
             elif not about:
                 yield f"{each.path}::{bound(node)[0]} is not about anything that was removed"
+
+
+def _is_test(name: str, naming: TestNaming) -> bool:
+    return name.lower().startswith("test") or naming.is_function(name) or naming.is_class(name)
 
 
 def _is_module(name: str, sources: Texts) -> bool:

@@ -11,13 +11,13 @@ from typing import Any
 from prd2pr.core.complexity import measure
 from prd2pr.core.paths import classify_path
 from prd2pr.core.signatures import module_name
+from prd2pr.core.test_naming import USUAL
 from prd2pr.core.testfacts_model import (
     DeclaredTest,
     FunctionNode,
     absolute_module,
     dotted,
     imports_of,
-    is_test_module,
     parse,
     parse_tests,
     resolve,
@@ -94,7 +94,7 @@ def dependencies(path: str, module: str, tree: ast.Module) -> Iterator[dict[str,
 
 
 def tests(path: str, text: str) -> Iterator[dict[str, Any]]:
-    module = parse_tests(path, text) if is_test_module(path) else None
+    module = parse_tests(path, text) if USUAL.is_module(path) else None
     if module is None:
         return
     imports = imports_of(module.tree.body)
