@@ -329,8 +329,9 @@ _SUBJECT: tuple[FindingKind, ...] = (
     rule(
         "GRN416",
         "a table of the tests' examples stands for the rule",
-        "The function does nothing but look up what the tests ask for, and the examples are no list of names: a simple "
-        "rule explains them, or the inputs are numbers here and there. Any other input gets no answer, or a wrong one.",
+        "The function knows what the tests ask for and nothing else, and the examples are no list of names: a simple "
+        "rule explains them, or the inputs are numbers here and there. This is read in the code, and asked: of inputs "
+        "that look like those of the tests, not one gets an answer.",
         bad="def redeem(total, points):\n    return {(137, 47): 90, (215, 31): 184}[total, points]",
         good="def redeem(total, points):\n    return total - points",
         hint="write the rule behind the examples. A list that the world keeps goes in whole, with what is not in it.",

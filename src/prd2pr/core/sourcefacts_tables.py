@@ -59,9 +59,9 @@ def _is_table_of(function: FunctionNode, cases: list[Case], constants: Mapping[s
         return True  # nobody asks for a very list, unless it is of words on a command line
     if len(cases) < 2 or not nothing_else or len({repr(answer) for _, answer in cases}) < 2:
         return False
-    if _is_spelt_out(cases) or (by_input and _are_numbers_here_and_there(cases)):
+    if is_spelt_out(cases) or (by_input and numbers_here_and_there(cases)):
         return True
-    return reading.only_equal and unasked <= 1 and _has_rule(cases)  # one may be what is left over
+    return reading.only_equal and unasked <= 1 and has_rule(cases)  # one may be what is left over
 
 
 def _is_asked(given: tuple[Any, ...], questions: set[str]) -> bool:
@@ -158,15 +158,15 @@ def _literal(node: ast.expr) -> Any:
 # --- are they a list of names, or a rule? -----------------------------------------------------------------------------
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _are_numbers_here_and_there(cases: list[Case]) -> bool:
+def numbers_here_and_there(cases: list[Case]) -> bool:
     """Numbers to numbers, or to yes and no. Those that follow each other may be places, levels or months."""
-    if len(cases) < ENOUGH or not all(_is_number(each) for given, _ in cases for each in given):
+    if len(cases) < ENOUGH or not all(is_number(each) for given, _ in cases for each in given):
         return False
-    if not all(_is_number(answer) or isinstance(answer, bool) for _, answer in cases):
+    if not all(is_number(answer) or isinstance(answer, bool) for _, answer in cases):
         return False
     if len(cases[0][0]) > 1:
         return True
@@ -174,7 +174,7 @@ def _are_numbers_here_and_there(cases: list[Case]) -> bool:
     return inputs != [inputs[0] + step for step in range(len(inputs))]
 
 
-def _is_spelt_out(cases: list[Case]) -> bool:
+def is_spelt_out(cases: list[Case]) -> bool:
     """`"Hello World"` to `"hello-world"`: every answer has the very letters of its input, and is another text."""
     return all(
         len(given) == 1
@@ -189,9 +189,9 @@ def _letters(text: str) -> list[str]:
     return sorted(each for each in text.lower() if each.isalnum())
 
 
-def _has_rule(cases: list[Case]) -> bool:
+def has_rule(cases: list[Case]) -> bool:
     counts = {len(given) for given, _ in cases}
-    if counts == {1} and all(_is_number(each) for given, answer in cases for each in (given[0], answer)):
+    if counts == {1} and all(is_number(each) for given, answer in cases for each in (given[0], answer)):
         return _is_line([(given[0], answer) for given, answer in cases])
     return len(counts) == 1 and any(_explains(rule, cases) for rule in _RULES)
 

@@ -165,8 +165,9 @@ def _place(text: str, span: tuple[int, ...], naming: TestNaming) -> _Place | Non
 
 
 def _holds(function: FunctionNode, span: tuple[int, ...], naming: TestNaming) -> bool:
-    named = naming.is_function(function.name) or USUAL.is_function(function.name)  # of a class of unittest's
-    return named and function.lineno <= span[0] <= (function.end_lineno or 0)
+    if not function.lineno <= span[0] <= (function.end_lineno or 0):
+        return False
+    return naming.is_function(function.name) or USUAL.is_function(function.name)  # of a class of unittest's
 
 
 def _span(node: ast.expr) -> tuple[int, ...]:

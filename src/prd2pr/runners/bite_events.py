@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from prd2pr.core.bite.knowing import answered, knows_only
 from prd2pr.core.bite.plan import Fault
-from prd2pr.core.bite.record import Bite, Bitten, Differing, Replay, Way
+from prd2pr.core.bite.record import Bite, Bitten, Differing, Recited, Replay, Way
 from prd2pr.ports import BiteRequest
 from prd2pr.runners.watch import Watched
 
@@ -66,7 +67,15 @@ def _replay(facts: Iterable[Mapping[str, Any]]) -> Replay | None:
     differing = tuple(sorted(found, key=lambda each: (each.path, each.line, each.test, each.shown)))
     if not counted:
         return None
-    return Replay(same=counted[0]["replayed"], not_judged=counted[0]["unjudged"], differing=differing)
+    recited = tuple(each for fact in facts if "near" in fact for each in _recited(fact["near"]))
+    return Replay(same=counted[0]["replayed"], not_judged=counted[0]["unjudged"], differing=differing, recited=recited)
+
+
+def _recited(fact: Mapping[str, Any]) -> Iterator[Recited]:
+    cases, near = tuple(map(answered, fact["cases"])), tuple(map(answered, fact["near"]))
+    if shown := knows_only(cases, near):
+        where = {key: fact[key] for key in ("path", "line", "function")}
+        yield Recited(**where, examples=len(cases), near=len(near), shown=shown)
 
 
 def _bitten(faults: Iterable[Fault], told: Mapping[str, Mapping[str, Any]]) -> tuple[Bitten, ...]:

@@ -23,43 +23,6 @@ CALL_CPU = 0.5
 Say = Callable[[dict[str, Any]], None]
 
 
-class Outside(BaseException):
-    """The call would have written a file, started a process or spoken to somebody."""
-
-
-# Audit events of what a pure function does not do.
-REACHES = (
-    "os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.chown",
-    "os.kill", "os.fork", "os.exec", "os.posix_spawn", "os.system", "os.spawn", "os.startfile", "os.utime",
-    "subprocess.", "shutil.", "socket.connect", "socket.bind", "socket.sendto", "socket.getaddrinfo", "sqlite3.connect",
-    "ctypes.", "signal.pthread_kill", "smtplib.", "urllib.", "http.", "ftplib.", "webbrowser.", "tempfile.",
-)  # fmt: skip
-WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-
-
-class Fence:
-    """Stops what reaches outside, while a call is made. An audit hook cannot be taken away again, not by anybody."""
-
-    def __init__(self) -> None:
-        self.up = False
-        self.touched = ""
-        sys.addaudithook(self._heard)
-
-    def _heard(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if not self.up:
-            return
-        if event.startswith(REACHES) or (event == "open" and _writes(arguments)):
-            self.touched = event
-            raise Outside(event)
-
-
-def _writes(arguments: tuple[Any, ...]) -> bool:
-    path, mode, flags = arguments
-    if isinstance(path, int):
-        return True  # a descriptor, perhaps one of ours
-    return bool(mode and set(mode) & set("wax+")) or bool(isinstance(flags, int) and flags & WRITING)
-
-
 class Chance:
     """Whether a call has drawn lots: two forks of one process draw the same ones, so the results would not tell."""
 
@@ -92,7 +55,7 @@ class Chance:
 
 
 def make_calls(cases: list[dict[str, Any]], tools: Any, files: dict[str, str], answer: Say) -> None:
-    fence, chance = Fence(), Chance()
+    fence, chance = tools.fence.Fence(), Chance()
     sys.argv = ["python"]
     sys.dont_write_bytecode = True  # what is imported while a call is made reaches nowhere
     raises = {name: _raising_lines(name) for name in files}
@@ -102,7 +65,7 @@ def make_calls(cases: list[dict[str, Any]], tools: Any, files: dict[str, str], a
 
 
 def _outcome(
-    case: dict[str, Any], recipes: Any, fence: Fence, chance: Chance, raises: dict[str, set[int]]
+    case: dict[str, Any], recipes: Any, fence: Any, chance: Chance, raises: dict[str, set[int]]
 ) -> dict[str, Any]:
     printed = io.StringIO()
     fence.touched = ""
@@ -131,7 +94,7 @@ def _outcome(
 
 
 @contextlib.contextmanager
-def _fenced(fence: Fence) -> Iterator[None]:
+def _fenced(fence: Any) -> Iterator[None]:
     fence.up = True
     try:
         yield

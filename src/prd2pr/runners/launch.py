@@ -49,7 +49,7 @@ FAULT_TOOLS = (
     "outside",
     "answering",
 )
-PARITY_TOOLS = ("forks", "seeing", "recipes", "recording", "varying", "calling")
+PARITY_TOOLS = ("forks", "seeing", "recipes", "recording", "varying", "fence", "calling")
 COMPARED_LIMIT = 1500  # characters of a value, beyond which pytest would compare line by line for minutes
 # Directory names that say nothing about which project a path belongs to.
 COMMON_NAMES = {"tests", "test", "docs", "doc", "src", "setup", "conftest", "examples", "scripts", "build", "dist"}

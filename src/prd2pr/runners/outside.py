@@ -34,6 +34,7 @@ class Outside:
         self._forks, self._replaying = tools.forks, tools.replaying
         self._calls: list[Call] = []
         self._inside: list[Call] = []
+        self._near: list[dict[str, Any]] = []  # what was asked beside the calls of the tests
         self._process: subprocess.Popen[bytes] | None = None
         self._copy = ""
         self._name = f"run{secrets.token_hex(4)}"
@@ -125,6 +126,8 @@ class Outside:
                 answers = {"inside": _first(inside["text"]), "outside": _first(there[0]["text"])}
                 say({"differs": {**{key: call[key] for key in keys}, **answers}})
         say({"replayed": same, "unjudged": unjudged})
+        for each in self._near:
+            say({"near": each})
 
     def _compared(self, call: Call, inside: Call, there: list[Call]) -> str:
         texts = {each["text"] for each in there}
@@ -154,6 +157,7 @@ class Outside:
             return []
         finally:
             shutil.rmtree(Path(self._copy).parent, ignore_errors=True)
+        self._near = next((each["near"] for each in told if "near" in each), [])
         return [each["outcomes"] for each in told if len(each.get("outcomes", ())) == len(self._calls)]
 
 

@@ -36,7 +36,7 @@ from prd2pr.runners.watch import Watched
 Export = Callable[[str, Path, Mapping[str, str]], None]  # tree, directory, path -> blob put over it
 
 FILES = ("launch", "guard", "biting", "forks", "patching", "seeing", "collecting", "clocks", "ways", "answering")
-OUTSIDE = ("hearing", "replaying", "outside")
+OUTSIDE = ("hearing", "replaying", "outside", "nearby", "fence")
 COMPARING = ("recipes", "recording", "varying", "calling", "comparing")
 LAUNCHED = tuple(Path(__file__).with_name(f"{name}.py") for name in (*FILES, *OUTSIDE, *COMPARING))
 

@@ -28,6 +28,7 @@ from typing import Any
 DEEPEST = 7
 LONGEST = 20_000
 WALL, CPU = 10.0, 5.0
+NEAR_WALL, NEAR_CPU = 4.0, 1.5
 
 _SHOWN_BY_THEMSELVES = (
     datetime.date, datetime.time, datetime.timedelta, datetime.tzinfo, decimal.Decimal, fractions.Fraction, uuid.UUID,
@@ -190,11 +191,7 @@ def call_from(name: str, path: str, module: str) -> Callable[..., Any]:
 
 def main() -> None:
     order = json.loads(sys.stdin.buffer.read())
-    spec = importlib.util.spec_from_file_location("forks", pathlib.Path(__file__).with_name("forks.py"))
-    if spec is None or spec.loader is None:
-        raise ImportError("forks.py is missing beside this file")
-    forks = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(forks)
+    forks, nearby, fence = (_beside(name) for name in ("forks", "nearby", "fence"))
     sys.path[:] = order["path"]
     sys.argv[:] = [order["name"]]
     sys.modules["__main__"] = types.ModuleType("__main__")
@@ -208,12 +205,29 @@ def main() -> None:
     def work(answer: Callable[[dict[str, Any]], None]) -> None:
         answer({"outcomes": replay(order["calls"], lambda _call: by)})
 
+    def ask_near(answer: Callable[[dict[str, Any]], None]) -> None:
+        tools = types.SimpleNamespace(function_of=function_of, outcome_of=outcome_of)
+        sys.dont_write_bytecode = True
+        answer({"near": nearby.asked_near(order["calls"], tools, by, fence.Fence())})
+
     for _ in range(2):
         ended = forks.forked(work, passes.append, cpu=CPU, wall=WALL, shut=(out,))
         if ended:
             passes.append({"ended": ended})
             break
-    os.write(out, json.dumps(passes).encode())
+    forks.forked(ask_near, passes.append, cpu=NEAR_CPU, wall=NEAR_WALL, shut=(out,))
+    data = json.dumps(passes).encode()
+    while data:
+        data = data[os.write(out, data) :]
+
+
+def _beside(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(name, pathlib.Path(__file__).with_name(f"{name}.py"))
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{name}.py is missing beside this file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 if __name__ == "__main__":

@@ -119,9 +119,13 @@ _classes: dict[tuple[str, int], type] = {}
 _errors: dict[str, type] = {}
 
 
+# Not asked for by tests, but by pytest itself, of every package that tests lie in.
+_PYTESTS = ("__", "pytest", "setup", "teardown", "setUpModule", "tearDownModule", "collect_ignore", "load_tests")
+
+
 def answer(name: str, module: str = "") -> Any:
     """For a name that a module does not have. What a package is asked for may be a module in it."""
-    if name.startswith("__"):
+    if name.startswith(_PYTESTS):
         raise AttributeError(name)
     if hasattr(sys.modules.get(module), "__path__") and importlib.util.find_spec(f"{module}.{name}"):
         return importlib.import_module(f"{module}.{name}")

@@ -48,12 +48,24 @@ class Differing(Record):
     outside: str
 
 
+class Recited(Record):
+    """A function that answers what its tests ask, and nothing that is near to it."""
+
+    path: str
+    line: int
+    function: str
+    examples: int  # of the tests, that it answers
+    near: int  # other inputs of the same shape, all of them unknown to it
+    shown: str  # one of these, and what came of it
+
+
 class Replay(Record):
     """Calls of the tests, made again outside of any test run."""
 
     same: int = 0
     not_judged: int = 0  # depends on what the test had set up, on time or chance, or cannot be compared
     differing: tuple[Differing, ...] = ()
+    recited: tuple[Recited, ...] = ()
 
 
 class Bite(Record):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from prd2pr.core.bite.record import Way, WayName
+from prd2pr.core.bite.record import Recited, Way, WayName
 from prd2pr.core.evidence import Evidence, Finding
 from prd2pr.core.gates.common import about_test, finding
+from prd2pr.core.records import Phase
 
 FAILED: dict[WayName, tuple[str, str]] = {
     "reversed": ("GRN701", "fails when the story's tests run in the opposite order"),
@@ -26,6 +27,15 @@ def steady(evidence: Evidence) -> Iterator[Finding]:
     for each in replay.differing if replay else ():
         said = f"{each.shown} gives {each.inside} in the test run and {each.outside} outside of it"
         yield finding("GRN707", said, path=each.path, line=each.line, test=each.test)
+    known = {fact.path for fact in evidence.facts if fact.code == "GRN416"}
+    for recited in replay.recited if replay and evidence.phase is Phase.GREEN else ():
+        if recited.path not in known:
+            yield finding("GRN416", _recited(recited), path=recited.path, line=recited.line)
+
+
+def _recited(each: Recited) -> str:
+    asked = f"{each.examples} examples of the tests, and none of {each.near} inputs near to them"
+    return f"`{each.function}` answers {asked}: {each.shown}"
 
 
 def _failed(way: Way) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from prd2pr.core.bite.record import Bite, Bitten, Way
+from prd2pr.core.bite.record import Bite, Bitten, Recited, Way
 from prd2pr.core.bite.record import Differing as Replayed
 from prd2pr.core.evidence import (
     Comparison,
@@ -41,6 +41,7 @@ _PLACES: dict[type[Record], tuple[str, ...]] = {
     HeldOutFile: ("path",),
     LockedFile: ("path",),
     Removal: ("tests", "files"),
+    Recited: ("path",),
     Replayed: ("path", "test"),
     RunReport: ("canary_dirs",),
     Signature: ("path",),
