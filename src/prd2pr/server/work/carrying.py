@@ -56,7 +56,8 @@ def repositories_by(parts: Parts, hubs: Hubs) -> Effect:
 def carrying(parts: Parts, replica: str, in_hand: set[str]) -> Iterator[Crew]:
     with closing(Hubs(parts.settings)) as hubs:
         by = repositories_by(parts, hubs)
-        onboarding = Onboarding(parts.database, hubs.installations, offering_on_github(parts.settings, hubs.installations))
+        offering = offering_on_github(parts.settings, hubs.installations)
+        onboarding = Onboarding(parts.database, hubs.installations, offering)
         effects = Chosen(by, onboarding)
         labour = Labour(parts.database, parts.settings, replica, effects, in_hand, changed=parts.news)
         with Engine(labour) as engine, stopping(by):
