@@ -72,7 +72,7 @@ def test_a_fifth_of_all_deliveries_is_dropped_and_the_sweep_brings_all_to_their_
             hook.follow()
             return sum(states(database).values()) >= 100 and is_settled(database)
 
-        wait_until(all_there, seconds=120)
+        wait_until(all_there, seconds=240)
         assert 10 < dropped < 30
         assert states(database) == {"done": 25, "ignored": 75}
         said = {part.partition("@")[0] for name in NAMES for row in world.dispatches(name)

@@ -1,0 +1,72 @@
+"""The flood's judge notices what it is there for: each planted fault is told, and nothing is told without one."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import text
+
+from prd2pr.core.intake import Intake
+from prd2pr.server.database import open_database
+from prd2pr.server.inbox.store import Delivery, store
+from prd2pr.server.settings import ServerSettings
+from prd2pr.server.work import claims
+from prd2pr.server.work.dispatching import mark_of
+from server import flood
+from server.flood import Sent, Told, judge
+
+SENT = [Sent("a", "issue_comment", b"", wanted=True), Sent("b", "issue_comment", b"", wanted=False)]
+
+
+@pytest.fixture
+def settled(tmp_path, monkeypatch):
+    """As it must be: one delivery done by a claim with one run, one ignored, both acknowledged."""
+    database = open_database(f"sqlite:///{tmp_path}/s.db")
+    store(database, [Delivery("a", "issue_comment", b"{}", 10.0, Intake("octo/r")),
+                     Delivery("b", "issue_comment", b"{}", 10.0, Intake("octo/r", "no command"))])  # fmt: skip
+    (claim,) = claims.open_claims(database, "one", ServerSettings(), 1)
+    claims.settle(database, claim, "7")
+    noted = {"strange": [], "runs": {"octo/r": [{"id": 7, "display_title": mark_of(claim, 1), "at": 20.0}]}}
+    monkeypatch.setattr(flood, "noted", lambda _: noted)
+    yield database, noted
+    database.close()
+
+
+def judged(database) -> list[str]:
+    told = Told(2, acknowledged={"a": 1, "b": 2})
+    judge(database, "", SENT, told)
+    return told.wrong
+
+
+def test_what_is_right_is_not_complained_about(settled):
+    assert judged(settled[0]) == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("DELETE FROM deliveries WHERE guid = 'a'", "a was acknowledged and is not there"),
+        ("UPDATE deliveries SET state = 'waiting' WHERE guid = 'a'", "a is waiting, not done"),
+        ("UPDATE deliveries SET state = 'done', claim = 'a.1' WHERE guid = 'b'", "b is done, not ignored"),
+        ("UPDATE deliveries SET guid = 'x' WHERE guid = 'b'", "x was never sent"),
+        ("UPDATE deliveries SET claim = 'other' WHERE guid = 'a'", "a is done, and nothing was started for it"),
+        ("UPDATE deliveries SET received_at = 30 WHERE guid = 'a'", "a came after the run"),
+        ("UPDATE claims SET state = 'open'", "claim a.1 is open"),
+        ("DELETE FROM claims", "belongs to no claim"),
+    ],
+)
+def test_a_fault_in_the_database_is_told(settled, statement, told):
+    database, _ = settled
+    with database.writing() as connection:
+        connection.execute(text(statement))
+    assert any(told in each for each in judged(database)), judged(database)
+
+
+def test_a_second_run_none_at_all_and_a_strange_call_are_told(settled):
+    database, noted = settled
+    runs = noted["runs"]["octo/r"]
+    runs.append(dict(runs[0], id=8))
+    assert judged(database) == ["claim a.1 started 2 runs"]
+    runs.clear()
+    assert judged(database) == ["a is done, and nothing was started for it"]
+    noted["strange"].append("GET /user")
+    assert "the desk was asked for GET /user" in judged(database)
