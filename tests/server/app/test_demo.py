@@ -48,7 +48,7 @@ class Shown:
 
     def interrupt(self) -> int:
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(60)
+        return self.process.wait(120)
 
     def end(self) -> None:
         if self.process.poll() is None:
@@ -57,7 +57,7 @@ class Shown:
 
 
 def look(address: str, story: str, seconds: float = 60) -> None:
-    with httpx.Client(base_url=address, follow_redirects=True, timeout=60) as browser:
+    with httpx.Client(base_url=address, follow_redirects=True, timeout=120) as browser:
         assert browser.get("/").status_code == 200
         ends = time.monotonic() + seconds
         while story not in (board := browser.get(f"/dashboard/projects/{demo.REPOSITORY}")).text:
@@ -78,7 +78,7 @@ def test_it_shows_the_board_and_ends_on_ctrl_c(tmp_path: Path) -> None:
     assert planned.status == 0, planned.err
     shown = Shown(tmp_path / "log", "-c", PLAYED, "serve", "--demo", str(world.repo), "--port", "0")
     try:
-        look(shown.address(120), "calc-1")
+        look(shown.address(250), "calc-1")
         assert shown.interrupt() == 0
         assert "replayed transcript" in shown.log.read_text() and "error:" not in shown.log.read_text()
     finally:
