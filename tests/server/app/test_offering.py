@@ -27,7 +27,7 @@ from prd2pr.server.installations import Installations
 from prd2pr.server.settings import ServerSettings
 from prd2pr.server.setup.effect import Onboarding
 from prd2pr.server.setup.onboarding import offering_on_github, onboard
-from prd2pr.server.work.claims import Claim, Told
+from prd2pr.server.work.claims import Claim
 
 keys = cache(new_key_pair)
 REPOSITORY = "octo/calc"
@@ -170,8 +170,8 @@ def test_a_claim_on_an_installation_is_carried_out_from_the_inbox(world: World, 
     with database.writing() as connection:
         connection.execute(
             text(
-                "INSERT INTO deliveries (guid, event, lane, received_at, body, state) "
-                "VALUES ('g-1', 'installation', 'installation:7', 0, :body, 'taken')"
+                "INSERT INTO deliveries (guid, event, lane, received_at, body, state, claim) "
+                "VALUES ('g-1', 'installation', 'installation:7', 0, :body, 'taken', 'c-1')"
             ),
             {"body": json.dumps(body).encode()},
         )
@@ -182,7 +182,7 @@ def test_a_claim_on_an_installation_is_carried_out_from_the_inbox(world: World, 
 
         return offering
 
-    claim = Claim("c-1", "installation:7", (Told("g-1", "installation", 0, ""), Told("g-0", "installation", 0, "")))
+    claim = Claim("c-1", "installation:7", ())
     effect = Onboarding(database, world.installations, lambda *_: world.offer())
     assert effect.begin(claim, 1) == f"{REPOSITORY}: opened #1"
     assert effect.begin(claim, 1) == f"{REPOSITORY}: open already #1" and effect.has_begun(claim, "")

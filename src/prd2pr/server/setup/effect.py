@@ -6,17 +6,14 @@ import json
 import logging
 from collections.abc import Iterator
 
-from sqlalchemy import text
-
 from prd2pr.core.events import Installed, read_event
 from prd2pr.errors import NotFoundThere, RepositoryArchived
 from prd2pr.server.database import Database
 from prd2pr.server.installations import Installations
 from prd2pr.server.setup.onboarding import Offer, Onboarded, onboard
-from prd2pr.server.work.claims import Claim
+from prd2pr.server.work.claims import Claim, payloads
 
 log = logging.getLogger(__name__)
-BODY = text("SELECT event, body FROM deliveries WHERE guid = :guid")
 # The repository, or the whole installation, went away meanwhile: there is nobody left to offer anything to.
 OVER = (NotFoundThere, RepositoryArchived)
 
@@ -47,10 +44,8 @@ class Onboarding:
         return True
 
     def _events(self, claim: Claim) -> Iterator[Installed]:
-        with self._database.reading() as connection:
-            rows = [connection.execute(BODY, {"guid": each.guid}).one_or_none() for each in claim.deliveries]
-        for row in rows:
-            event = read_event(row.event, json.loads(row.body)) if row is not None and row.body else None
+        for name, body in payloads(self._database, claim.id):
+            event = read_event(name, json.loads(body))
             if isinstance(event, Installed):
                 yield event
 
