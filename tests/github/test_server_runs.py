@@ -42,9 +42,10 @@ def test_a_command_on_a_branch_is_found(planned):
 
 def test_an_outsiders_issue_with_the_label_is_begun_as_it_was_seen(new):
     world = new(answers_of_model=answers_for("issue-1"), branch="prd2pr/issue-1")
-    world.open_issue(TITLE, BODY, by="nobody")
+    body = f"{BODY}\n- **FR-2** A number can be doubled."
+    world.open_issue(TITLE, body, by="nobody")
     world.label(1, "prd2pr", by="wendy")
-    acted = server_looks(world, Said(1, text_digest(TITLE, BODY)))
+    acted = server_looks(world, Said(1, text_digest(TITLE, body)))
     assert acted.status == 0, acted.output
     assert world.phases() == ["plan(issue-1)"]
 

@@ -199,6 +199,9 @@ async def flooded(sent: list[Sent], replicas: Replicas, told: Told, kills: float
                 next_kill = time.perf_counter() + kills * draw.uniform(0.5, 1.5)
     await senders
     told.seconds = time.perf_counter() - began
+    for _ in marks or ():  # all was sent sooner than the last of them: what follows from it is under way
+        await asyncio.to_thread(replicas.kill_one, draw.randrange(len(replicas.up)))
+        told.kills += 1
 
 
 def drained(database: Database, seconds: float) -> None:
