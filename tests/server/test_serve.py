@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 
@@ -27,3 +28,13 @@ def test_without_its_libraries_it_says_how_to_install_them(tmp_path):
     code = "import sys; sys.modules['fastapi'] = None; from prd2pr.entry.main import main; sys.exit(main(['serve']))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 1 and "pip install 'prd2pr[server]'" in done.stderr
+
+
+def test_a_port_that_is_taken_is_told_and_is_no_bug(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        command = [sys.executable, "-m", "prd2pr", "serve", "--port", port, "--database", f"sqlite:///{tmp_path}/s.db"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "address already in use" in done.stderr and "could not start" in done.stderr

@@ -116,6 +116,9 @@ def run(server: uvicorn.Server) -> None:
     """uvicorn hands the signal on once it has shut down, and a stop that was asked for is no failure."""
     for sent in (signal.SIGINT, signal.SIGTERM):
         signal.signal(sent, lambda *_: None)
-    server.run()
-    if not server.started:
-        raise SetupProblem("the server could not start", where="prd2pr serve", remedy="the lines above say why")
+    try:
+        server.run()
+    except SystemExit:  # uvicorn has said why, and has exit statuses of its own
+        raise SetupProblem(
+            "the server could not start", where="prd2pr serve", remedy="the lines above say why; mend that"
+        ) from None

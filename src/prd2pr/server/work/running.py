@@ -49,9 +49,10 @@ class Working:
             threading.Thread(target=self._give_signs, name="work-signs", daemon=True),
         ]
         self._sole = ExitStack()
+        # Before anything is served, so that it is told as what it is.
+        self._sole.enter_context(only_replica(parts.settings.database))
 
     def __enter__(self) -> Working:
-        self._sole.enter_context(only_replica(self.parts.settings.database))
         for each in self._threads:
             each.start()
         return self
