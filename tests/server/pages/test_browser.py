@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from browser import PHONE, WIDE, Tab, chromium, needs_browser, tab
 from dashboard_app import OWNER, Shown, served
-from test_pages import HOSTILE, PAGES
+from test_dashboard_pages import HOSTILE, PAGES
 
 from fakes.board_sample import broken, hostile, mixed, source_of, sprint_of, thousand
 from fakes.pull_sample import Branch, to_green

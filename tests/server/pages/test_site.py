@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from test_pages import Checked, checked
+from test_dashboard_pages import Checked, checked
 
 from fakes.board_sample import NOW, StillReading, broken, hostile, mixed, source_of
 from prd2pr.errors import UsageProblem
