@@ -28,6 +28,7 @@ CHANGE = (401, 401, 401, 401, 403, 202, 403, 202, 404)
 # Pages are for browsers, which bring the token in a cookie.
 PAGE = (303, 303, 303, 303, 200, 200, 200, 200, 200)
 PAGE_OF_ONE = (303, 303, 303, 303, 200, 200, 200, 200, 404)
+LOGGING_IN = (200, 200, 200, 200, 303, 303, 303, 303, 303)
 FORM = (403,) * 9  # without the mark that the page has
 
 API: dict[tuple[str, str], tuple[str, tuple[int, ...]]] = {
@@ -61,11 +62,11 @@ OTHERS: dict[tuple[str, str], tuple[str, tuple[int, ...]]] = {
     ("GET", "/dashboard/circuits"): ("/dashboard/circuits", PAGE),
     ("GET", "/dashboard/metrics"): ("/dashboard/metrics", PAGE),
     ("GET", "/dashboard/costs"): ("/dashboard/costs", PAGE),
-    ("GET", "/dashboard/log-in"): ("/dashboard/log-in", PUBLIC),
-    ("POST", "/dashboard/log-in"): ("/dashboard/log-in", FORM),
+    ("GET", "/dashboard/log-in"): ("/dashboard/log-in", LOGGING_IN),
+    ("POST", "/dashboard/log-in"): ("/dashboard/log-in", (401,) * 9),
     ("POST", "/dashboard/log-out"): ("/dashboard/log-out", FORM),
     ("POST", "/dashboard/circuits/reset"): ("/dashboard/circuits/reset", FORM),
-    ("GET", "/dashboard/static/{name}"): ("/dashboard/static/dashboard.css", PUBLIC),
+    ("GET", "/dashboard/static/{name}"): ("/dashboard/static/style.css", PUBLIC),
 }
 MATRIX = {
     **OTHERS,
