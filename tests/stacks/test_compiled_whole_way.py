@@ -16,6 +16,7 @@ MOVED = {"go": "points/calc_1_earn_test.go", "rust": "tests/calc_1_earn.rs"}
 HELD_OUT = {"go": "points/calc_1_earn_held_out_test.go", "rust": "tests/calc_1_earn_held_out.rs"}
 
 
+@pytest.mark.slow  # `make test` plays a cycle of each with the gates alone
 @pytest.mark.parametrize("language", ["go", "rust"])
 def test_a_prd_is_built_and_proved_again(language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if shutil.which(TOOLS[language]) is None:

@@ -21,6 +21,7 @@ from stacks.other_judging import INSTALLED
 
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "examples").glob("*.md"))
 NEEDED = {"javascript": "node", "typescript": "npm", "monorepo": "node", "go": "go", "rust": "cargo"}
+LONG = {"typescript"}  # vitest: its gates are played elsewhere
 COMPILED = ("go", "rust")
 FILE = re.compile(r"^`([^`\s]+)`\n\n```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -37,7 +38,14 @@ def commit(git: Git, parent: str, files: dict[str, str]) -> str:
     return git.commit(tree, [parent] if parent else [], "A step")
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.stem != "README"], ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, id=page.stem, marks=[pytest.mark.slow] if page.stem in LONG else [])
+        for page in PAGES
+        if page.stem != "README"
+    ],
+)
 def test_what_the_page_shows_is_accepted(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = NEEDED.get(page.stem, "git")
     if shutil.which(tool) is None:
