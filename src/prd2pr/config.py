@@ -96,8 +96,8 @@ class TestRun(Section):
     stall_seconds: PositiveCount = Field(default=60, description="A test run without news for this time is stopped.")
 
 
-RunnerName = Literal["pytest", "node:test", "vitest", "jest", "go test", "cargo test", "junit", "tap"]
-LanguageName = Literal["python", "javascript", "typescript", "go", "rust", "any"]
+RunnerName = Literal["pytest", "node:test", "vitest", "jest", "go test", "cargo test", "surefire", "junit", "tap"]
+LanguageName = Literal["python", "javascript", "typescript", "go", "rust", "java", "any"]
 _LANGUAGES: dict[str, str] = {
     "pytest": "python",
     "node:test": "javascript",
@@ -105,6 +105,7 @@ _LANGUAGES: dict[str, str] = {
     "jest": "javascript",
     "go test": "go",
     "cargo test": "rust",
+    "surefire": "java",
 }
 
 
@@ -118,14 +119,14 @@ class StackSettings(Section):
     )
     command: tuple[NonEmpty, ...] = Field(
         default=(),
-        description="Program and arguments, for the runners junit and tap: junit writes JUnit XML to the file that "
-        "`{results}` stands for, tap writes TAP to its output. With `{file}` in it, the command is run for each test "
-        "file; tap needs it, since TAP does not say where a test stands.",
+        description="Program and arguments, for the runners surefire, junit and tap: junit writes JUnit XML to the "
+        "file that `{results}` stands for, tap writes TAP to its output. With `{file}` in it, the command is run for "
+        "each test file; tap needs it, since TAP does not say where a test stands.",
     )
     results: str = Field(
         default="",
-        description="Of the runner junit: files that the command writes by itself, as a glob below the root, such as "
-        "target/surefire-reports/*.xml; empty: `{results}` is in the command.",
+        description="Of the runners surefire and junit: files that the command writes by itself, as a glob below the "
+        "root, such as target/surefire-reports/*.xml; empty: `{results}` is in the command.",
     )
     setup: tuple[tuple[NonEmpty, ...], ...] = Field(
         default=(),

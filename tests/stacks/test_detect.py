@@ -78,6 +78,28 @@ def test_set_up_follows_the_lock_file() -> None:
     assert "--ignore-scripts" in locked.setup[0]
 
 
+def test_members_of_a_workspace_are_installed_at_its_root() -> None:
+    root = manifest(workspaces=["packages/*", "!packages/old"], devDependencies={"vitest": "4"})
+    texts = {"package.json": root, "packages/web/package.json": manifest(name="web"),
+             "packages/lib/package.json": manifest(name="lib", scripts={"test": "node --test"}),
+             "packages/old/package.json": manifest(name="old", scripts={"test": "node --test"})}  # fmt: skip
+    paths = [*texts, "package-lock.json", "packages/web/a.js", "packages/lib/a.js", "packages/old/a.js"]
+    found = {stack.root: stack for stack in detect(paths, texts)}
+    assert {root: stack.runner for root, stack in found.items()} == {
+        "packages/lib": "node:test", "packages/web": "vitest", "packages/old": "node:test",
+    }  # fmt: skip
+    read = ("packages/lib/package.json", "packages/web/package.json", "package.json", "package-lock.json")
+    assert found["packages/web"].manifests == found["packages/lib"].manifests == read
+    assert found["packages/web"].setup[0][:2] == ("npm", "ci")
+    assert found["packages/old"].setup == ()
+
+
+def test_pnpm_names_its_members_elsewhere() -> None:
+    texts = {"package.json": manifest(private=True), "web/package.json": manifest(devDependencies={"jest": "30"})}
+    (web,) = detect([*texts, "pnpm-workspace.yaml", "pnpm-lock.yaml", "web/a.js"], texts)
+    assert (web.root, web.manifests[-1], web.setup[0][0]) == ("web", "pnpm-lock.yaml", "pnpm")
+
+
 def test_loaders_of_the_script_are_kept() -> None:
     script = "node --import tsx --test"
     (stack,) = detect(["package.json", "a.ts"], {"package.json": manifest(scripts={"test": script})})

@@ -65,6 +65,13 @@ _RUN_SETTINGS = frozenset(
         ".babelrc",
         ".swcrc",
         "jest-preset.js",
+        "pom.xml",
+        "build.gradle",
+        "build.gradle.kts",
+        "settings.gradle",
+        "settings.gradle.kts",
+        "gradle.properties",
+        "junit-platform.properties",
     }
 )
 # A runner's configuration in JavaScript is a program; a compiler's decides what of the tests is built at all.
@@ -317,14 +324,16 @@ def story_place(path: str, story: str) -> str:
 
 
 def _named_place(path: str, story: str) -> str:
-    """Go's tests stand beside what they test, and Cargo looks into one directory: there names say whose a test is.
+    """Go's tests stand beside what they test, Java's in their package, and Cargo looks into one directory: there names
+    say whose a test is.
 
     `points/tdd_loyalty_2_spend_test.go`, `tests/tdd_loyalty_2_spend.rs`; the place is all up to the topic.
     """
     name = path.rpartition("/")[2]
     start = f"tdd_{story.replace('-', '_')}_"
     in_tests = f"/{path}".removesuffix(name).endswith("/tests/")
-    own = name.endswith("_test.go") or (name.endswith(".rs") and in_tests)
+    of_java = name.endswith(".java") and "/src/test/" in f"/{path}"
+    own = name.endswith("_test.go") or (name.endswith(".rs") and in_tests) or of_java
     return path[: len(path) - len(name) + len(start)] if own and name.startswith(start) else ""
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from prd2pr.config import Config
+from prd2pr.config import Config, configured_stacks
+from prd2pr.core.stacks.detect import as_setting, not_by_itself
 from prd2pr.core.stacks.layers import never_checked
 from prd2pr.core.stacks.stack import PYTHON, ROOT, Stack, is_python
 from prd2pr.entry.checkup import Check
@@ -73,6 +74,16 @@ def _tools(git: Git, config: Config, stack: Stack) -> str:
     language_of(stack.language).tests("", "")  # its grammar is loaded
     found = toolchain_of(runner_kind(stack.runner), stack)
     return " ".join(filter(None, (found.name, found.version)))
+
+
+def unset_checks(git: Git, config: Config) -> Iterator[Check]:
+    """Projects of which doctor knows what to set, and which nothing runs until it is set."""
+    if configured_stacks(config):
+        return
+    for stack in not_by_itself(entry.path for entry in git.entries(git.code_tree(git.rev("HEAD")))):
+        place = "the root" if stack.root == ROOT else f"{stack.root}/"
+        found = f"{stack.package_manager} in {place}: its tests are not run"
+        yield Check("stack", "warning", found, f"in .prd2pr.yml, with all other stacks: {as_setting(stack)}")
 
 
 def stack_checks(views: tuple[StackView, ...]) -> Iterator[Check]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from prd2pr.core.evidence import Coverage, PathKind
 from prd2pr.core.held_out import named_criteria
 from prd2pr.core.records import Design, Story
-from prd2pr.core.stacks.detect import detect, wanted
+from prd2pr.core.stacks.detect import as_setting, detect, not_by_itself, wanted
 from prd2pr.core.stacks.manifests import manifests_in
 from prd2pr.core.stacks.stack import PYTHON, ROOT, Stack, is_python, stack_of
 from prd2pr.core.stacks.words import ENDINGS
@@ -32,7 +32,21 @@ def stacks_in(git: Git, commit: str) -> tuple[Stack, ...]:
         for entry in asked
         if len(blobs[entry.blob]) <= MOST_BYTES
     }
-    return detect((entry.path for entry in entries), texts)
+    paths = [entry.path for entry in entries]
+    found = detect(paths, texts)
+    if found == (PYTHON,) and not any(path.endswith(".py") for path in paths):
+        _refuse_unset(paths)
+    return found
+
+
+def _refuse_unset(paths: list[str]) -> None:
+    """A project of which only the build tool is known is not taken for one in Python."""
+    for stack in not_by_itself(paths):
+        raise SetupProblem(
+            f"this is a project of {stack.package_manager}, whose tests are run where the configuration says how",
+            where=stack.placed(min(path for path in paths if path.endswith(("pom.xml", ".gradle", ".gradle.kts")))),
+            remedy=f"write into .prd2pr.yml, with your own command: {as_setting(stack)}",
+        )
 
 
 def with_setup(git: Git, commit: str, stacks: tuple[Stack, ...], commands: tuple[str, ...]) -> tuple[Stack, ...]:

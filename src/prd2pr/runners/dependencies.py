@@ -33,6 +33,8 @@ class Dependencies:
         given = _given(stack, checkout)
         installed, home = self.prepare(stack, given), checkout / _home(stack)
         _clear(home / MODULES)
+        if members := _members(given):
+            lay_out(installed.resolve(), home, members)
         for made in sorted(_made(installed, given)):
             if not os.path.lexists(home / made.name):
                 (home / made.name).symlink_to(made)
@@ -64,6 +66,38 @@ class Dependencies:
             if mark.stat().st_mtime < oldest:
                 mark.unlink(missing_ok=True)
                 shutil.rmtree(mark.parent, ignore_errors=True)
+
+
+def _members(given: Mapping[str, bytes]) -> list[str]:
+    """Directories of packages that are installed together with the one at home."""
+    return [name.rpartition("/")[0] for name in given if name.endswith("/package.json")]
+
+
+def lay_out(installed: Path, home: Path, members: list[str]) -> None:
+    """What a workspace has, link by link: a member that another one uses is the checkout's own, not the bare manifest
+    that it was installed by. Each member finds everything in its own directory too, as its commands name it."""
+    (home / MODULES).mkdir()
+    _link_all(installed / MODULES, home / MODULES, installed, home)
+    for member in members:
+        if (home / member).is_dir():
+            modules = home / member / MODULES
+            _clear(modules)
+            modules.mkdir()
+            for source in (installed / MODULES, installed / member / MODULES):
+                _link_all(source, modules, installed, home)
+
+
+def _link_all(source: Path, target: Path, installed: Path, home: Path) -> None:
+    for entry in sorted(source.iterdir()) if source.is_dir() else ():
+        link = target / entry.name
+        if entry.name.startswith("@") and entry.is_dir() and not entry.is_symlink():
+            link.mkdir(exist_ok=True)
+            _link_all(entry, link, installed, home)
+            continue
+        real = entry.resolve()
+        inside = real.relative_to(installed) if real.is_relative_to(installed) else Path(MODULES)
+        _clear(link)
+        link.symlink_to(entry if MODULES in inside.parts else home / inside)
 
 
 def _is_whole(place: Path) -> bool:

@@ -98,6 +98,10 @@ def language_of(name: str) -> Language:
         from prd2pr.core.other.rust import LANGUAGE as RUST
 
         return RUST
+    if name == "java":
+        from prd2pr.core.other.java import LANGUAGE as JAVA
+
+        return JAVA
     from prd2pr.core.other.unread import LANGUAGE as UNREAD
 
     return UNREAD

@@ -140,9 +140,10 @@ def runner_kind(name: str) -> RunnerKind:
     """Loaded when it is first asked for."""
     from prd2pr.core.other.any_runner import JUNIT, TAP
     from prd2pr.core.other.golang.runner import GO
+    from prd2pr.core.other.java.runner import SUREFIRE
     from prd2pr.core.other.javascript.jest_runner import JEST
     from prd2pr.core.other.javascript.node_runner import NODE
     from prd2pr.core.other.javascript.vitest_runner import VITEST
     from prd2pr.core.other.rust.runner import CARGO
 
-    return {kind.name: kind for kind in (NODE, VITEST, JEST, GO, CARGO, JUNIT, TAP)}[name]
+    return {kind.name: kind for kind in (NODE, VITEST, JEST, GO, CARGO, SUREFIRE, JUNIT, TAP)}[name]

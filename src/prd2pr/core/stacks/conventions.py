@@ -28,6 +28,8 @@ class Conventions:
     signatures: str  # of which files the map of the repository shows signatures
     source: str  # glob of the source, for workers that edit by themselves
     example: str = ""
+    lacking: str = "the failing import"  # what a name that is still missing leads to
+    apart: str = "imports"  # what a test file and the one that is held out do not do with each other
 
     def test_file(self, story: str) -> str:
         return self.file_name.format(story=story.replace("-", "_") if "_" in self.file_name else story)
@@ -128,7 +130,7 @@ _GO = Conventions(
     "sleeping, `os.Exit`",
     refused_in_short="`t.Skip`, build tag, test without `t.Error` or `t.Fatal`,\n"
     "  `TestMain`, randomness, real clock, network or sleeping",
-    imports="at the top of the file, or none where the test is in the same package",
+    imports="at the top of the file by the path in `go.mod`, or not at all where the test is in the same package",
     symbols="by its package and its name (`Earn` of the package `points` is\n  `points.Earn`, whatever the directory)",
     method="cart.Cart.Total",
     file_name="<topic>_test.go",
@@ -136,6 +138,8 @@ _GO = Conventions(
     pattern=r"[a-z][a-z0-9_]{0,60}_test\.go",
     signatures="packages",
     source="**/*.go",
+    lacking="the build that fails for want of them",
+    apart="uses, or declares once more, a name of",
     example="""package points
 
 import "testing"
@@ -172,12 +176,50 @@ _RUST = Conventions(
     pattern=r"[a-z][a-z0-9_]{0,60}\.rs",
     signatures="modules",
     source="**/*.rs",
+    lacking="the build that fails for want of them",
     example="""use shop::points::earn;
 
 /// {id}: full tens earn a point each
 #[test]
 fn full_tens_earn_a_point_each() {
     assert_eq!(earn(25), 2);
+}
+""",
+)
+
+_JAVA = Conventions(
+    standard="Java's standard library",
+    tests="JUnit tests",
+    beside="Helpers and data files",
+    criterion="comment",
+    named="`// {id}: …` right above `@Test`",
+    errors="`assertThrows(TheExactError.class, () -> …)` around the one call, never `Exception`",
+    exact_error="`assertThrows` takes the exact error and holds the one call.",
+    refused="a class that another file of the package has already, `@Disabled`, no assertion, constants, mocks of the\n"
+    "  subject, assertions that are caught, randomness, the real clock, the network, sleeping, `System.exit`",
+    refused_in_short="`@Disabled`, mock of the subject, randomness, real clock, network or sleeping",
+    imports="at the top of the file; the class is not public, since its file is not called like it",
+    symbols="by package, class and name (`earn` of the class `Points` in the\n  package `shop` is `shop.Points.earn`)",
+    method="shop.Cart.total",
+    file_name="<Topic>Test.java",
+    held_out=("Test.java", "HeldOutTest.java"),
+    pattern=r"[A-Z]\w{0,60}Test\.java",
+    signatures="classes",
+    source="**/*.java",
+    lacking="the build that fails for want of them",
+    apart="uses, or declares once more, a name of",
+    example="""package shop;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import org.junit.jupiter.api.Test;
+
+class EarnTest {
+    // {id}: full tens earn a point each
+    @Test
+    void fullTensEarnAPointEach() {
+        assertEquals(2, Points.earn(25));
+    }
 }
 """,
 )
@@ -208,4 +250,4 @@ def conventions_of(stack: Stack) -> Conventions:
         return _PYTHON
     if stack.language in {"javascript", "typescript"}:
         return _javascript(stack.runner, ".ts" if stack.language == "typescript" else ".js")
-    return {"go": _GO, "rust": _RUST}.get(stack.language, _ANY)
+    return {"go": _GO, "rust": _RUST, "java": _JAVA}.get(stack.language, _ANY)

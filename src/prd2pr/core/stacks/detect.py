@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import Any
 
 from prd2pr.core.evidence import PathKind
@@ -118,6 +119,39 @@ def _compiled_stacks(paths: list[str]) -> Iterator[Stack]:
             yield Stack("rust", "cargo test", home, story_tests=STORY_TESTS["rust"], package_manager="cargo")
 
 
+# --- Java -------------------------------------------------------------------------------------------------------------
+
+_BUILDS: dict[str, tuple[str, tuple[str, ...], str]] = {  # manifest → tool, command, results
+    "pom.xml": ("maven", ("mvn", "-B", "-o", "-q", "test"), "target/surefire-reports/*.xml"),
+    "build.gradle": ("gradle", ("gradle", "--offline", "--no-daemon", "test"), "build/test-results/test/*.xml"),
+    "build.gradle.kts": ("gradle", ("gradle", "--offline", "--no-daemon", "test"), "build/test-results/test/*.xml"),
+}
+
+
+def not_by_itself(paths: Iterable[str]) -> tuple[Stack, ...]:
+    """Projects of Maven and Gradle, the outermost. They are used where `stacks:` sets them: which command finds what it
+    has fetched without a network, only the project knows."""
+    known = sorted(path for path in paths if not _is_left_out(path) and path.isprintable())
+    found: dict[str, Stack] = {}
+    for name, (tool, command, results) in _BUILDS.items():
+        for home in _homes(known, name):
+            plain = home == ROOT or _SAMPLES.isdisjoint(home.split("/"))
+            if plain and home not in found:
+                found[home] = Stack("java", "surefire", home, package_manager=tool, command=command, results=results)
+    return tuple(
+        stack
+        for home, stack in sorted(found.items())
+        if not any(home != other and (other == ROOT or home.startswith(f"{other}/")) for other in found)
+    )
+
+
+def as_setting(stack: Stack) -> str:
+    """As it is written into `.prd2pr.yml`."""
+    root = "" if stack.root == ROOT else f"root: {stack.root}, "
+    words = ", ".join(stack.command)
+    return f'stacks: [{{runner: {stack.runner}, {root}command: [{words}], results: "{stack.results}"}}]'
+
+
 def _homes(paths: list[str], name: str) -> list[str]:
     return [path.rpartition("/")[0] or ROOT for path in paths if path.rpartition("/")[2] == name]
 
@@ -132,24 +166,82 @@ def _node_stacks(paths: list[str], texts: Mapping[str, str]) -> Iterator[Stack]:
         inner = [other for other in homes if other != home and stack.holds(f"{other}/")]
         own = [path for path in paths if stack.holds(path) and not any(path.startswith(f"{each}/") for each in inner)]
         manifest = _manifest(text)
-        runner = _node_runner(manifest, [stack.local(path) for path in own])
+        around = workspace_of(home, homes, paths)
+        shared = _manifest(homes[around]) if around else {}
+        runner = _node_runner(manifest, [stack.local(path) for path in own], _depended_on(shared))
+        if around == home and not any(path.endswith((*_TYPESCRIPT, *_JAVASCRIPT)) for path in own):
+            continue  # holds its members together, and has no code of its own
         if runner:
-            yield _node_stack(stack, runner, manifest, own, paths)
+            members = _members(around, homes, paths) if around else (home,)
+            yield _node_stack(stack, runner, manifest, own, paths, members, around or home)
 
 
-def _node_stack(stack: Stack, runner: str, manifest: Mapping[str, Any], own: list[str], paths: list[str]) -> Stack:
-    lock, manager = _lock(stack, set(paths))
-    depends = any(manifest.get(key) for key in ("dependencies", "devDependencies", "optionalDependencies"))
+def _node_stack(  # noqa: PLR0917 a stack and what lies around it
+    stack: Stack, runner: str, manifest: Mapping[str, Any], own: list[str], paths: list[str],
+    members: tuple[str, ...], installed_in: str,
+) -> Stack:  # fmt: skip
+    """`members`: packages that are installed together, by the manifest and the lock file in `installed_in`."""
+    home = replace(stack, root=installed_in)
+    lock, manager = _lock(home, set(paths))
+    together = len(members) > 1
+    depends = together or any(manifest.get(key) for key in ("dependencies", "devDependencies", "optionalDependencies"))
     setup = (_SETUPS.get(manager, _UNLOCKED) if lock else _UNLOCKED,) if depends else ()
+    # The last one says where it is installed.
+    others = [replace(stack, root=each).placed("package.json") for each in sorted(members) if each != installed_in]
+    read = (*others, home.placed("package.json"), *([lock] if lock else []))
     return replace(
         stack,
         language="typescript" if _is_typescript(stack, own) else "javascript",
         runner=runner,
         package_manager=manager,
         setup=setup,
-        manifests=(stack.placed("package.json"), *([lock] if lock else [])) if depends else (),
+        manifests=read if depends else (),
         options=_loaders(str(_scripts(manifest).get("test", ""))),
     )
+
+
+def workspace_of(home: str, homes: Mapping[str, str], paths: list[str]) -> str:
+    """The directory with which a package is installed together, as npm, pnpm and yarn have it; empty: by itself."""
+    for root, text in homes.items():
+        outer = Stack(root=root)
+        if root == home:
+            inside = [outer.local(each) for each in homes if each != home and outer.holds(f"{each}/")]
+        else:
+            inside = [outer.local(home)] if outer.holds(f"{home}/") else []
+        if any(
+            _is_member(each, _manifest(text), of_pnpm=outer.placed("pnpm-workspace.yaml") in paths) for each in inside
+        ):
+            return root
+    return ""
+
+
+def _members(root: str, homes: Mapping[str, str], paths: list[str]) -> tuple[str, ...]:
+    """Whatever the package manager asks for, samples among them too."""
+    outer, manifest = Stack(root=root), _manifest(homes[root])
+    of_pnpm = outer.placed("pnpm-workspace.yaml") in paths
+    below = [home for home in _homes(paths, "package.json") if home != root and outer.holds(f"{home}/")]
+    return (root, *(home for home in below if _is_member(outer.local(home), manifest, of_pnpm=of_pnpm)))
+
+
+def _is_member(path: str, manifest: Mapping[str, Any], *, of_pnpm: bool) -> bool:
+    """pnpm's list stands in a file of its own, which is not read: whatever lies below is taken for a member."""
+    globs = manifest.get("workspaces")
+    if isinstance(globs, dict):
+        globs = globs.get("packages")
+    patterns = (
+        [each.removeprefix("./").rstrip("/") for each in globs if isinstance(each, str)]
+        if isinstance(globs, list)
+        else []
+    )
+    left_out = any(fnmatchcase(path, each.removeprefix("!")) for each in patterns if each.startswith("!"))
+    return of_pnpm or (not left_out and any(_matches(path, each) for each in patterns))
+
+
+def _matches(path: str, pattern: str) -> bool:
+    """`packages/*` holds what lies in `packages`, and nothing further down; `packages/**` all of it."""
+    if "**" in pattern:
+        return fnmatchcase(path, pattern)
+    return path.count("/") == pattern.count("/") and fnmatchcase(path, pattern)
 
 
 def _manifest(text: str) -> dict[str, Any]:
@@ -165,14 +257,16 @@ def _scripts(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return scripts if isinstance(scripts, dict) else {}
 
 
-def _node_runner(manifest: Mapping[str, Any], own: list[str]) -> str:
-    """By what the test script calls, then by a configuration, then by what is depended on; else by node's own."""
+def _node_runner(manifest: Mapping[str, Any], own: list[str], shared: set[str]) -> str:
+    """By what the test script calls, then by a configuration, then by what is depended on; else by node's own.
+
+    `shared`: what a workspace has for all of its members."""
     script = str(_scripts(manifest).get("test", ""))
     for name, sign in (("vitest", r"\bvitest\b"), ("jest", r"\bjest\b"), ("node:test", r"\bnode\b.*--test\b")):
         if re.search(sign, script):
             return name
     for name, pattern in _CONFIGS.items():
-        if any(pattern.fullmatch(path) for path in own) or name in _depended_on(manifest):
+        if any(pattern.fullmatch(path) for path in own) or name in _depended_on(manifest) | shared:
             return name
     code = [path for path in own if path.endswith(_JAVASCRIPT)]
     return "node:test" if code and not script else ""
@@ -184,11 +278,10 @@ def _depended_on(manifest: Mapping[str, Any]) -> set[str]:
 
 
 def _lock(stack: Stack, paths: set[str]) -> tuple[str, str]:
-    """The lock file beside the manifest, else the one of a workspace at the root of the repository."""
-    for place in (stack.placed, str):
-        for name, manager in _LOCKS.items():
-            if place(name) in paths:
-                return place(name), manager
+    """The lock file beside the manifest that is installed by."""
+    for name, manager in _LOCKS.items():
+        if stack.placed(name) in paths:
+            return stack.placed(name), manager
     return "", "npm"
 
 

@@ -12,8 +12,9 @@ _CODE = (Phase.GREEN, Phase.REFACTOR)
 PYTHON = "python"
 JAVASCRIPT = ("node:test", "vitest", "jest")
 COMPILED = ("go test", "cargo test")
+JAVA = "surefire"
 ANY = ("junit", "tap")
-RUNNERS = ("pytest", *JAVASCRIPT, *COMPILED, *ANY)
+RUNNERS = ("pytest", *JAVASCRIPT, *COMPILED, JAVA, *ANY)
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ LAYERS: tuple[Layer, ...] = (
         "missing symbol as RED",
         "a planned name that does not exist yet is told apart from a broken build",
         (Phase.RED,),
-        _READ,
+        (*_READ, JAVA),
     ),
     Layer(
         "canaries",

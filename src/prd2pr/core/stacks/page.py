@@ -45,20 +45,34 @@ stacks:
     root: web
     setup: [[npm, ci, --ignore-scripts]]
     manifests: [web/package.json, web/package-lock.json]
-  - runner: junit            # any command that writes JUnit XML
+  - runner: surefire         # Java by Maven or Gradle
     root: service
-    command: [mvn, -o, -q, test]
+    command: [mvn, -B, -o, -q, -Dmaven.repo.local=.m2, test]
     results: target/surefire-reports/*.xml
+  - runner: junit            # any command that writes JUnit XML
+    root: other
+    command: [node, --test-reporter=junit, "--test-reporter-destination={results}", "{file}"]
   - runner: tap              # any command that writes TAP
     root: tools
     command: [prove, --verbose, "{file}"]
 ```
 
+**Python's unittest** needs no setting: pytest runs its test cases, also where a project has no word of pytest, from the
+repository's root as `python -m unittest` does. Files are found by pytest's names (`test_*.py`, `*_test.py`);
+`python_files` of pytest's configuration adds others, such as `tests.py`.
+
+**Java.** `pom.xml` and `build.gradle` are seen, and `prd2pr doctor` names the setting; nothing is run before it is
+made, since only the project knows which command finds without a network what Maven or Gradle has fetched. It has to lie
+below the root (`setup` can put it there) or in one of the system's directories: a run does not see `~/.m2`. A file that
+javac cannot build is left out and the rest is run without it, as with Go; a missing class or method of the test's own
+package, or of one that begins like it, is RED.
+
 A story's tests are written to `<root>/tests/tdd/<story>/` and go to `<root>/tests/unit/<story>/` when it is integrated.
 Go wants tests beside what they test, and Cargo looks for test programs in one directory. There the name says whose a
 test is: `points/tdd_loyalty_2_spend_test.go` becomes `points/loyalty_2_spend_test.go`, and
-`tests/tdd_loyalty_2_spend.rs` becomes `tests/loyalty_2_spend.rs`. Tests in `src/` of a Rust crate are run and locked,
-but a story's own tests do not stand there.
+`tests/tdd_loyalty_2_spend.rs` becomes `tests/loyalty_2_spend.rs`. In Java only the file's name says it
+(`src/test/java/shop/tdd_loyalty_2_SpendTest.java` with the class `SpendTest`). Tests in `src/` of a Rust crate are run
+and locked, but a story's own tests do not stand there.
 
 ## Dependencies
 
@@ -67,6 +81,10 @@ packages' own scripts, and kept in `.git/prd2pr/cache/dependencies`; `PRD2PR_DEP
 which clones may share. Two runs at once install it once; what a killed run left half done is thrown away, and what
 fails is not kept, but told with command, manifest and remedy. Each run gets links to what was made and, in the sandbox,
 can only read there. What nobody needed for 30 days is forgotten.
+
+Packages of a workspace (`workspaces` in `package.json`, `pnpm-workspace.yaml`) are installed together at its root, by
+the lock file there, and each is a stack whose tests run in its own directory. What one of them uses of another is the
+checkout's own code. A root that only holds them together is no stack.
 
 Of Python, packages come from an environment that exists, or from `setup` in `.prd2pr.yml`: commands that make `.venv`,
 in the same way, from the manifests of the base branch. `setup` under `stacks:` is the same for any other stack.
@@ -129,6 +147,7 @@ _SHOWN = (
     (Stack("javascript", "jest"), "jest"),
     (Stack("go", "go test"), "go test"),
     (Stack("rust", "cargo test"), "cargo test"),
+    (Stack("java", "surefire"), "surefire (JUnit)"),
 )
 
 

@@ -16,7 +16,7 @@ from prd2pr.config import CONFIG_PATH, Config, configured_stacks
 from prd2pr.core.isolation import missing, remedy
 from prd2pr.entry.checkup import Check, Mark, shown, total, wrong
 from prd2pr.entry.github_checks import checks_in_checkout, checks_on_github
-from prd2pr.entry.stack_checks import stack_checks, stack_views
+from prd2pr.entry.stack_checks import stack_checks, stack_views, unset_checks
 from prd2pr.entry.under_way import branches_with_state
 from prd2pr.entry.wiring import open_repository, open_runner, read_config, stacks_of
 from prd2pr.errors import Prd2prError, SetupProblem, Stopped
@@ -136,6 +136,7 @@ def stacks_check(git: Git, config: Config) -> Check:
 def checks_of_stacks(git: Git, config: Config) -> Iterator[Check]:
     try:
         yield from stack_checks(stack_views(git, config))
+        yield from unset_checks(git, config)
     except SetupProblem:
         return  # said of the stacks as a whole
 

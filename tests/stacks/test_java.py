@@ -1,0 +1,193 @@
+"""Java by its build tool: what javac says, recorded and real, and what is run when a file cannot be built."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from prd2pr.config import TestRun, configured_stacks, load_config
+from prd2pr.core.evidence import FailureKind
+from prd2pr.core.other.java.build_errors import classify, thrown_by
+from prd2pr.core.other.java.declared import read_tests
+from prd2pr.core.other.language import TestFile
+from prd2pr.core.other.runner import Ground
+from prd2pr.core.paths import promote, story_place
+from prd2pr.core.stacks.detect import as_setting, not_by_itself
+from prd2pr.core.stacks.stack import Stack
+from prd2pr.entry.stack_checks import unset_checks
+from prd2pr.entry.wiring import read_config, stacks_of
+from prd2pr.errors import SetupProblem
+from prd2pr.ports import RunRequest
+from prd2pr.repo.git import Git
+from prd2pr.runners.dependencies import Dependencies
+from prd2pr.runners.other_runner import OtherRunner
+
+RECORDED = Path(__file__).with_name("recorded")
+PATH = "src/test/java/shop/tdd_calc_1_EarnTest.java"
+TEXT = """package shop;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import org.junit.jupiter.api.Test;
+import shop.points.Points;
+
+class EarnTest {
+    // calc-1.c1: full tens
+    @Test
+    void fullTens() {
+        assertEquals(2, Points.earn(25));
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void each(int euros) {
+        assertEquals("}", Points.name(euros));
+    }
+    /* @Test
+    void gone() {} */
+}
+"""
+
+
+def test_missing_names_are_told_apart_from_broken_builds() -> None:
+    """As javac 17 wrote it where JUnit was missing too: what is missing of others comes first."""
+    found = thrown_by((RECORDED / "javac-17.txt").read_text(), PATH, TEXT)
+    assert [each.name for each in found[:3]] == ["import", "import", "undefined"]
+    assert {each.code for each in found if each.name == "undefined"} == {
+        "shop.points.Points",
+        "org.junit.jupiter.api.Test",
+        "shop.Money.tens",
+        "shop.Money.rounded",
+        "expected",
+        "shop.Cart",
+    }
+
+
+def test_maven_says_it_in_its_own_way_and_twice() -> None:
+    below = "  symbol:   method earn(int)\n  location: class shop.Points\n"
+    error = f"[ERROR] /checkout/{PATH}:[9,31] cannot find symbol\n{below}"
+    (found,) = thrown_by(f"[ERROR] COMPILATION ERROR : \n{error}[INFO] 1 error\n{error}", PATH, TEXT)
+    ground = Ground(Stack("java", "surefire"), "/checkout", "/s", "/o", "/t", {})
+    failure = classify(found, "collect", PATH, TestFile(), ground)
+    assert (failure.kind, failure.missing, failure.line) == (FailureKind.MISSING_SYMBOL, "shop.Points.earn", 9)
+
+
+def test_tests_are_declared_by_class_and_method() -> None:
+    plain, several = read_tests(PATH, TEXT).tests
+    assert (plain.id, several.id) == (f"{PATH}::EarnTest > fullTens", f"{PATH}::EarnTest > each")
+    assert "calc-1.c1" in plain.said
+    assert "Points.earn(25)" in plain.body and "Points.name" not in plain.body
+    assert several.pattern
+
+
+def test_a_story_owns_a_test_by_the_name_of_its_file() -> None:
+    assert story_place(PATH, "calc-1") == "src/test/java/shop/tdd_calc_1_"
+    assert promote(PATH, "calc-1") == "src/test/java/shop/calc_1_EarnTest.java"
+
+
+def test_a_build_tool_is_seen_and_its_setting_can_be_used_as_it_is() -> None:
+    paths = ["service/pom.xml", "service/core/pom.xml", "web/build.gradle.kts", "docs/pom.xml"]
+    maven, gradle = not_by_itself(paths)
+    assert (maven.root, gradle.root) == ("service", "web")
+    (found,) = configured_stacks(load_config(as_setting(maven)))
+    assert (found.language, found.runner, found.root) == ("java", "surefire", "service")
+    assert (found.command, found.results) == (maven.command, maven.results)
+
+
+def test_it_is_not_taken_for_a_project_in_python(tmp_path: Path) -> None:
+    git, head = repository(tmp_path, {"pom.xml": "<project/>", "src/main/java/shop/Money.java": "class Money {}"})
+    with pytest.raises(SetupProblem) as problem:
+        stacks_of(git, read_config(git, head), head)
+    assert "maven" in problem.value.what
+    assert "runner: surefire" in problem.value.remedy
+    subprocess.run(["git", "-C", str(tmp_path), "update-ref", "refs/heads/main", head], check=True)
+    (check,) = unset_checks(git, read_config(git, head))
+    assert (check.mark, "runner: surefire" in check.remedy) == ("warning", True)
+
+
+# --- a real run with the real javac ----------------------------------------------------------------------------------
+
+# In the place of Maven, which would have to fetch its plugins: it compiles everything, runs every `@Test`, and writes
+# what surefire writes.
+BUILD = """set -e
+mkdir -p out target/surefire-reports
+javac -d out $(find src build -name '*.java')
+java -cp out Runner $(cd src/test/java && grep -l '@Test' -r . | xargs sed -n 's/^class \\([A-Za-z]*\\).*/shop.\\1/p')
+"""
+RUNNER = """import java.io.*;
+public class Runner {
+  public static void main(String[] names) throws Exception {
+    for (String name : names) {
+      Class<?> of = Class.forName(name);
+      try (PrintWriter out = new PrintWriter("target/surefire-reports/TEST-" + name + ".xml")) {
+        out.println("<testsuite>");
+        for (var test : of.getDeclaredMethods()) {
+          if (!test.isAnnotationPresent(shop.Test.class)) continue;
+          out.print("<testcase classname='" + name + "' name='" + test.getName() + "'>");
+          var made = of.getDeclaredConstructor();
+          made.setAccessible(true);
+          test.setAccessible(true);
+          try { test.invoke(made.newInstance()); }
+          catch (java.lang.reflect.InvocationTargetException wrong) {
+            out.print("<failure type='AssertionError' message='" + wrong.getCause().getMessage() + "'/>");
+          }
+          out.println("</testcase>");
+        }
+        out.println("</testsuite>");
+      }
+    }
+  }
+}
+"""
+TEST = """package shop;
+
+class {name} {{
+    @Test
+    void {method}() {{
+        if ({found} != 2) throw new AssertionError("no");
+    }}
+}}
+"""
+MARK = """package shop;
+
+@java.lang.annotation.Retention(java.lang.annotation.RetentionPolicy.RUNTIME)
+public @interface Test {}
+"""
+FILES = {
+    "build.sh": BUILD,
+    "build/Runner.java": RUNNER,
+    "src/main/java/shop/Money.java": "package shop;\npublic class Money { public static int two() { return 2; } }\n",
+    "src/main/java/shop/Test.java": MARK,
+    "src/test/java/shop/MoneyTest.java": TEST.format(name="MoneyTest", method="two", found="Money.two()"),
+    "src/test/java/shop/LostTest.java": TEST.format(name="LostTest", method="three", found="1 + Money.two()"),
+    PATH: TEST.format(name="EarnTest", method="earns", found="Points.earn(25)"),
+    "src/test/java/shop/TypoTest.java": TEST.format(name="TypoTest", method="typo", found='"a" - Money.two()'),
+}
+
+
+def repository(place: Path, files: dict[str, str]) -> tuple[Git, str]:
+    subprocess.run(["git", "init", "-q", "-b", "main", str(place)], check=True)
+    git = Git.open(place)
+    tree = git.edit_tree(git.empty_tree, {path: text.encode() for path, text in files.items()})
+    return git, git.commit(tree, [], "A project")
+
+
+@pytest.mark.skipif(shutil.which("javac") is None, reason="NOT TESTED: javac is not installed")
+def test_what_can_be_built_is_run(tmp_path: Path) -> None:
+    git, head = repository(tmp_path, FILES)
+    stack = Stack("java", "surefire", command=("sh", "build.sh"), results="target/surefire-reports/*.xml")
+    report = OtherRunner(git.export, stack, Dependencies(tmp_path / "kept"), TestRun()).run(RunRequest(git.tree(head)))
+    assert report.honest, report.problems
+    told = {
+        each.id.rpartition("/")[2]: (each.outcome, each.failure.kind.value if each.failure else "")
+        for each in report.results
+    }
+    assert told == {
+        "MoneyTest.java::MoneyTest > two": ("passed", ""),
+        "LostTest.java::LostTest > three": ("failed", "assertion"),
+        "tdd_calc_1_EarnTest.java::EarnTest > earns": ("error", "missing_symbol"),
+        "TypoTest.java::TypoTest > typo": ("error", "collection"),
+    }
