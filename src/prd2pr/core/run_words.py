@@ -45,9 +45,15 @@ def _line(result: TestResult) -> str:
     return f" (line {failure.line})" if own else f" (at {failure.path}:{failure.line})"
 
 
+# What a compiler says bears no class of an error; these are our words for its kinds.
+_COMPILERS = frozenset({"undefined", "import", "build"})
+
+
 def _words(failure: Failure | None) -> str:
     if failure is None:
         return ""
+    if failure.exception in _COMPILERS:
+        return f"cannot be built: {failure.message}"
     stage = "" if failure.stage == "call" else f"in {failure.stage}, "
     return f"{stage}{failure.exception or failure.kind}: {failure.message}"
 
