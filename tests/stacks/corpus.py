@@ -1,4 +1,4 @@
-"""Cheats and honest cycles of languages beside Python; those in JavaScript and TypeScript are written once for both."""
+"""Cheats and honest cycles of languages beside Python; those in JavaScript and TypeScript are written once for all."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from prd2pr.core.stacks.stack import Stack
 
 CORPUS = Path(__file__).with_name("corpus")
 VITEST = "4.1.0"
+JEST = "30.5.0"
 Files = dict[str, str | None]
 
 
@@ -68,14 +69,32 @@ IN_VITEST = Dialect(
         "{from}": "",
         "{package}": _package("vitest run", devDependencies={"vitest": VITEST}),
         "{tests}": 'import { beforeEach, describe, expect, it, test } from "vitest";',
+        "{snapshot}": "// Vitest Snapshot v1, https://vitest.dev/guide/snapshot.html",
+        "{number}": ": number",
     },
     "expect({}).toBe({});",
     "expect(() => {}).toThrow();",
     "expect(() => {}).toThrow({});",
 )
+IN_JEST = Dialect(
+    "jest",
+    {
+        "{js}": ".js",
+        "{from}": ".js",
+        "{package}": _package(
+            "node --experimental-vm-modules node_modules/jest/bin/jest.js", devDependencies={"jest": JEST}
+        ),
+        "{tests}": "// jest brings along what tests are written with",
+        "{snapshot}": "// Jest Snapshot v1, https://jestjs.io/docs/snapshot-testing",
+        "{number}": "",
+    },
+    IN_VITEST.equal,
+    IN_VITEST.throws,
+    IN_VITEST.throws_exactly,
+)
 GO = Dialect("go test", {}, "", "", "", "go", "go")
 RUST = Dialect("cargo test", {}, "", "", "", "rust", "cargo")
-DIALECTS = {dialect.runner: dialect for dialect in (NODE, IN_VITEST, GO, RUST)}
+DIALECTS = {dialect.runner: dialect for dialect in (NODE, IN_VITEST, IN_JEST, GO, RUST)}
 
 
 @dataclass(frozen=True)
@@ -131,7 +150,7 @@ def cheats() -> Iterator[OtherCheat]:
         for title, files in sections("cheats.txt", dialect):
             head, project, phase, codes, *only = (part.strip() for part in title.split("|"))
             number, _, name = head.partition(" ")
-            if not only or only[0] == runner:
+            if not only or runner in only[0].split(", "):
                 made = dict(_file(*file, dialect) for file in files)
                 yield OtherCheat(runner, int(number), name, project, Phase(phase), tuple(codes.split()), made)
 
@@ -140,7 +159,7 @@ def cycles() -> Iterator[OtherCycle]:
     for runner, dialect in DIALECTS.items():
         for title, files in sections("honest.txt", dialect):
             name, _, only = (part.strip() for part in title.partition("|"))
-            if not only or only == runner:
+            if not only or runner in only.split(", "):
                 steps: dict[str, Files] = {"base": dict(projects(dialect)["shop"])}
                 for head, text in files:
                     step, _, path = head.partition(" ")

@@ -76,6 +76,8 @@ def test_test_files_are_known_by_name(path: str, is_test: bool) -> None:
         ('test("x", () => { return; assert.equal(earn(1), 2); });', "RED416"),
         ('test("x", () => { assert.throws(() => earn(1), Error); });', "RED406"),
         ("assert.equal = () => {};", "RED107"),
+        ('jest.unstable_mockModule("../src/points.js", () => ({}));', "RED405"),
+        ('runner.mock("../src/cart.js");\nconst { total } = await import("../src/cart.js");', "RED405"),
         ('process.on("exit", () => {});', "RED107"),
     ],
 )
@@ -87,6 +89,7 @@ def test_what_speaks_against_a_test(body: str, code: str) -> None:
     "body",
     [
         'test("x", () => { assert.equal(earn(1), 2); });',
+        'jest.mock("../src/clock.js");\ntest("x", () => { assert.equal(earn(1), 2); });',
         'test("x", async () => { await earn(2).then((found) => { assert.equal(found, 2); }); });',
         'test("x", () => { assert.throws(() => earn(-1), RangeError); });',
         'test("x", () => { assert.throws(() => earn(-1), { message: /negative/ }); });',

@@ -15,10 +15,9 @@ from prd2pr.ports import RunRequest
 from prd2pr.repo.git import Git
 from prd2pr.runners.dependencies import Dependencies
 from prd2pr.runners.other_runner import OtherRunner
-from stacks.corpus import VITEST
+from stacks.corpus import JEST, VITEST
 from stacks.other_judging import INSTALLED, missing
 
-JEST = "30.5.0"
 SOURCE = {"node:test": "export const other = (x) => x;\n", "vitest": "export const other = (x) => x;\n"}
 HEADS = {
     "node:test": (

@@ -263,11 +263,15 @@ def _hooks(chain: Chain) -> Iterator[Node]:
                 yield node
 
 
+# Of vitest and jest, by whatever name those are imported.
+_REPLACING = frozenset({"mock", "doMock", "setMock", "unstable_mockModule", "mockModule"})
+
 # --- the whole file ---------------------------------------------------------------------------------------------------
 
 
 def _of_file(path: str, root: Node, names: Asserting) -> Iterator[Fact]:
     own = {own_module(path, each.source) for each in imports_in(root) if each.is_own}
+    own |= {own_module(path, source) for source in _loaded_later(root) if is_own(source)}
     for node in walk(root):
         if node.type == "call_expression":
             yield from _of_call(path, node, own)
@@ -275,6 +279,15 @@ def _of_file(path: str, root: Node, names: Asserting) -> Iterator[Fact]:
             left = text_of(part(node, "left"))
             if (left.partition(".")[0] in names.asserts and "." in left) or left.startswith("process.exitCode"):
                 yield _reaches(path, node, f"sets `{left}`")
+
+
+def _loaded_later(root: Node) -> Iterator[str]:
+    """By `await import("…")`, as it is done where a module is to be replaced before."""
+    for node in walk(root):
+        if node.type == "call_expression" and text_of(part(node, "function")) in {"import", "require"}:
+            given = children(part(node, "arguments"))
+            if given and (source := string_of(given[0])):
+                yield source
 
 
 def _of_call(path: str, node: Node, own: set[str]) -> Iterator[Fact]:
@@ -285,8 +298,8 @@ def _of_call(path: str, node: Node, own: set[str]) -> Iterator[Fact]:
         yield Fact(code="RED304", path=path, line=line_of(node), message=f"`{callee}` ends the whole run")
     elif text_of(node).startswith(_REACHING) or callee.endswith("syncBuiltinESMExports"):
         yield _reaches(path, node, f"`{callee}`")
-    elif callee in {"vi.mock", "jest.mock", "vi.doMock", "jest.doMock", "mock.module"} and is_own(first):
-        if own_module(path, first) in own:
+    elif callee.rpartition(".")[2] in _REPLACING or callee == "mock.module":
+        if is_own(first) and own_module(path, first) in own:
             said = f"`{callee}` replaces the module that is tested"
             yield Fact(code="RED405", path=path, line=line_of(node), message=said)
     elif callee == "Math.random":
