@@ -16,13 +16,14 @@ from prd2pr.flows.commits import commit_block, commit_crossing, commit_plan, com
 from prd2pr.flows.containment import held_back, note_stuck, watched
 from prd2pr.flows.continuity import holds_so_far
 from prd2pr.flows.hand_edits import refuse_hand_edits
+from prd2pr.flows.other_runs import another_run_works, planned_elsewhere
 from prd2pr.flows.outlook import outlook, reset_command, standing_outlook
 from prd2pr.flows.peoples_step import take_up
 from prd2pr.flows.peoples_work import step_of
 from prd2pr.flows.phases import Crossing, Phased, cross, withheld_green
 from prd2pr.flows.pipeline.whole_plan import whole_plan
 from prd2pr.flows.readiness import carried_out_elsewhere, ready_head
-from prd2pr.flows.replan import outdated, prd_changed, prd_gone, replan
+from prd2pr.flows.replan import outdated, prd_changed, prd_gone, replan, up_to_date
 from prd2pr.flows.session import Session
 from prd2pr.flows.twins import refuse_twins
 from prd2pr.flows.workbench import sweep
@@ -40,6 +41,7 @@ class Driven:
     head: str
     steps: int
     rest: Rest
+    session: Session  # with the PRD as it was read last
 
 
 def drive(session: Session, max_steps: int | None = None) -> Driven:
@@ -54,37 +56,35 @@ def drive(session: Session, max_steps: int | None = None) -> Driven:
         while max_steps is None or steps < max_steps:
             refuse_hand_edits(session)
             before = head_of(session)
+            session = up_to_date(session, session.store.load(before))
             try:
                 stepped = step(session)
             except BranchMoved:
                 races += 1
                 refuse_lost_steps(session, session.log.landed)
                 session.journal.follow(before, head_of(session))  # what was spent counts, wherever the branch is now
-                if another_run_works(session, before):
-                    return Driven(head_of(session), steps, Rest("nothing", "another run is at work on it"))
+                if another_run_works(session, before, head_of(session)):
+                    return ended(session, steps, Rest("nothing", "another run is at work on it"))
                 if races >= RACES:
                     raise
                 refuse_hand_edits(session, moved=True)
                 session.progress.say("note", text="the branch moved meanwhile; reading it again")
                 if carried_out_elsewhere(session, head_of(session)):
-                    return Driven(head_of(session), steps, Rest("nothing", "another run has carried it out meanwhile"))
+                    return ended(session, steps, Rest("nothing", "another run has carried it out meanwhile"))
+                session, was = up_to_date(session, session.store.load(head_of(session))), session
+                if planned_elsewhere(session, was, before, head_of(session)):
+                    session.progress.say("note", text="another run has planned what the PRD says now")
+                    break
                 continue
             races = 0
             if isinstance(stepped, Rest):
-                return Driven(head_of(session), steps, stepped)
+                return ended(session, steps, stepped)
             steps += 1
-        return Driven(head_of(session), steps, what_is_next(session))
+        return ended(session, steps, what_is_next(session))
 
 
-def another_run_works(session: Session, before: str) -> bool:
-    """It made a step meanwhile, and follows the order that stands: this one would only pay for the same phases again.
-
-    A comment that is being carried out is not left to it: whose it is, the cursor says.
-    """
-    if session.log.pending is not None or session.store.load(head_of(session)).status.order != "run":
-        return False
-    made = map(step_of, session.git.log(f"{before}..{head_of(session)}"))
-    return any(step is not None and step.prd == session.prd.id and step.phase is not Phase.NOTE for step in made)
+def ended(session: Session, steps: int, rest: Rest) -> Driven:
+    return Driven(head_of(session), steps, rest, session)
 
 
 def refuse_lost_steps(session: Session, last: str) -> None:

@@ -27,7 +27,7 @@ from prd2pr.flows.host import Host
 from prd2pr.flows.onboarding import obeyed_on
 from prd2pr.flows.prd_told import listen, tell
 from prd2pr.flows.readiness import ready_head
-from prd2pr.flows.replan import prd_changed
+from prd2pr.flows.replan import prd_changed, up_to_date
 from prd2pr.flows.session import Session
 from prd2pr.flows.show import Links
 
@@ -88,8 +88,8 @@ def carry_on(run: PrdRun) -> Rest:
 
 def begin(run: PrdRun) -> Rest | None:
     """A PRD that has no plan gets one; of one that has changed since, the plan is changed."""
-    session = run.session
-    state = session.store.load(head_of(session))
+    state = run.session.store.load(head_of(run.session))
+    session = run.session = up_to_date(run.session, state)
     if state.planned and state.prd is not None and state.prd.blob == session.prd.blob:
         if unasked(run):
             tell(run, None)  # the run that planned it was cut off: the plan is to be seen before anything is built
@@ -121,7 +121,9 @@ def plan_resumed(run: PrdRun, rest: Rest | None) -> Rest | None:
     session = run.session
     if not run.changed or session.outdated is not None:
         return rest
-    if not prd_changed(session, session.store.load(head_of(session))):
+    state = session.store.load(head_of(session))
+    session = run.session = up_to_date(session, state)
+    if not prd_changed(session, state):
         return rest
     before = run.steps
     stopped = phases(run, session, 1)
@@ -264,6 +266,7 @@ def phases(run: PrdRun, session: Session, steps: int | None) -> Rest:
         raise
     run.host.deadline.took(session.clock.monotonic() - started)
     run.steps += driven.steps
+    run.session = replace(run.session, prd=driven.session.prd, base_commit=driven.session.base_commit)
     if driven.steps:
         tell(run, None if unasked(run) else driven.rest)
     return driven.rest

@@ -20,6 +20,12 @@ from prd2pr.flows.twins import refuse_twins
 from prd2pr.repo.store import BranchState, StateChange
 
 
+def up_to_date(session: Session, state: BranchState) -> Session:
+    """Before a plan is changed, the PRD is read again: another run may have planned a later text than the one here."""
+    differs = state.prd is not None and state.prd.blob != session.prd.blob
+    return session.taken_anew(session) if differs else session
+
+
 def prd_changed(session: Session, state: BranchState) -> bool:
     """A PRD that was only renamed says what it said, so its plan stands. While all is paused, nobody is asked."""
     if state.prd is None or state.prd.blob == session.prd.blob:

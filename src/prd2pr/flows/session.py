@@ -116,3 +116,4 @@ class Session:
     carried_out: Callable[[Cursor], None] = lambda _: None  # told right before the commit that carries a comment out
     rewritten: Refuted | None = None  # steps that are not what they were proved as: nothing is built on them
     waits_for_money: Callable[[], bool] = lambda: False  # whether the last run ended for its budget and asked a person
+    taken_anew: Callable[[Session], Session] = lambda held: held  # with what the PRD says by now, where it comes from

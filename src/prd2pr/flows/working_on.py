@@ -7,7 +7,6 @@ from dataclasses import replace
 from prd2pr.core.decide import Rest
 from prd2pr.core.hub import Comment
 from prd2pr.core.outcome import Ending
-from prd2pr.core.records import Prd
 from prd2pr.core.said.answers import Answer, Failed, NotNow
 from prd2pr.core.said.status import Refuted
 from prd2pr.errors import BranchMoved, HubProblem, Prd2prError, StateByHand, StepsLost, Stopped
@@ -16,14 +15,13 @@ from prd2pr.flows.drive import head_of
 from prd2pr.flows.host import Host
 from prd2pr.flows.obey.order import Ordered
 from prd2pr.flows.over_already import OnHost, left_alone, not_wanted, on_host, over_already
+from prd2pr.flows.prd_anew import session_now
 from prd2pr.flows.prd_run import PrdRun, carry_on, is_ordered, status_of, waits_for_money
 from prd2pr.flows.prd_told import ending_of, proved_as_it_is, summarise, tell, tell_cancelled
-from prd2pr.flows.relabelled import labelled_anew
 from prd2pr.flows.rewritten import rewritten
-from prd2pr.flows.session import Outdated, Session
 from prd2pr.flows.settling import settle_up
 from prd2pr.flows.show_proof import PUT_BACK
-from prd2pr.flows.subjects import Subject, file_subject, with_id
+from prd2pr.flows.subjects import Subject
 from prd2pr.flows.telling import complain
 from prd2pr.flows.unheeded import answer_spoken, looked_up
 
@@ -142,32 +140,6 @@ def tell_unseen(run: PrdRun) -> None:
     """Without a pull request there is only the issue that asked for it to say so."""
     if run.links.pull is None and run.links.notes and run.session.issue is not None:
         complain(run.host.hub, run.session.issue, run.session.prd.id, run.links.notes[0])
-
-
-def session_now(found: OnHost) -> Session:
-    anew = labelled_anew(found)
-    prd = anew if isinstance(anew, Prd) else prd_now(found)
-    session = found.host.open_session(prd, found.subject.issue)
-    return replace(session, outdated=Outdated(prd.blob, anew)) if isinstance(anew, Rest) else session
-
-
-def prd_now(found: OnHost) -> Prd:
-    """What was pushed or labelled; else the file as the base branch has it; else what the branch was planned from.
-
-    An issue can be edited by whoever wrote it, so once it is planned only a new label brings its new text in.
-    """
-    host, subject = found.host, found.subject
-    if subject.prd is not None:
-        return subject.prd
-    assert found.head is not None, "a PRD without a branch is begun by its text"
-    planned = found.state(found.head).prd
-    assert planned is not None, "over_already has looked"
-    if subject.issue is not None:
-        return planned
-    here = host.git.read(host.base_commit, planned.path) is not None
-    there = file_subject(host, planned.path) if here else with_id(host, subject.id)
-    same = isinstance(there, Subject) and there.id == subject.id
-    return there.prd if same and isinstance(there, Subject) and there.prd else planned
 
 
 def tell_problem(run: PrdRun, problem: Prd2prError, *, answered: bool) -> None:
