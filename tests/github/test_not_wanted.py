@@ -43,6 +43,27 @@ def test_an_issue_that_was_unlabelled_half_way_waits_until_it_is_labelled_again(
     assert len(world.phases()) > len(before)
 
 
+def test_a_label_that_was_taken_away_is_not_given_back_by_who_may_not_order_work(new):
+    world = of_an_issue(new)
+    world.label(1, "prd2pr")
+    world.act()
+    world.comment(world.pull().number, "/approve")
+    world.act(env={"PRD2PR_MAX_MINUTES": "0.001"})  # one phase, then its time was up
+    world.unlabel(1, "prd2pr")
+    world.pending.clear()
+    before = world.phases()
+    event = world.label(1, "prd2pr", by="tria")
+    assert world.act(event).outputs["outcome"] == "refused"
+    world.pending.clear()
+    world.tick()
+    acted = world.act()
+    assert world.phases() == before and acted.status == 0, acted.output
+    told = world.status_comment().body
+    assert "tria, who gave it again, may not order work by it" in told, told
+    assert "1 and give it again; or close the pull request" in told
+    assert "@tria" not in told
+
+
 def test_an_issue_that_is_closed_half_way_waits_until_somebody_says_that_it_goes_on(new):
     world = of_an_issue(new)
     world.label(1, "prd2pr")

@@ -52,6 +52,7 @@ class Given:
 
     by: Actor
     at: str
+    again: bool = False  # it was there before, and was taken away
 
 
 @dataclass(frozen=True)

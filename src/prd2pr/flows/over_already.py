@@ -23,7 +23,7 @@ from prd2pr.flows.rewritten import rewritten
 from prd2pr.flows.session import Session
 from prd2pr.flows.show_over import show_halted, show_over, way_on
 from prd2pr.flows.start import begun_after_merge
-from prd2pr.flows.subjects import Subject, why_not_wanted
+from prd2pr.flows.subjects import Subject, has_label, why_not_wanted
 from prd2pr.flows.telling import tell_once
 from prd2pr.flows.unheeded import answer_spoken, last_refused, looked_up
 from prd2pr.repo.store import BranchState, StateStore
@@ -167,7 +167,10 @@ def not_wanted(found: OnHost) -> Ending | None:
     label = host.config.labels.trigger
     if issue is None or not reason or (issue.open and host.hub.label_given(issue.number, label) is None):
         return None
-    remedy = f"give #{issue.number} the label `{label}`" if issue.open else f"open #{issue.number} again"
+    give = f"give #{issue.number} the label `{label}`"
+    if has_label(host, issue):
+        give = f"take the label `{label}` off #{issue.number} and give it again"
+    remedy = give if issue.open else f"open #{issue.number} again"
     return Ending("waiting", f"{reason} (#{issue.number})", f"To go on, {remedy}; or close the pull request.")
 
 

@@ -250,12 +250,23 @@ def labelled(host: Host, event: Labelled) -> Iterator[About]:
 
 
 def why_not_wanted(host: Host, issue: Issue) -> str:
-    """The label may be taken away, and the issue closed, before the run that the label started; empty: it is wanted."""
+    """The label may be taken away, and the issue closed, before the run that the label started; empty: it is wanted.
+
+    What one person took away is not given back by somebody who could not have given it.
+    """
     if not issue.open:
         return "the issue was closed meanwhile"
     label = host.config.labels.trigger
-    there = label.casefold() in (name.casefold() for name in issue.labels)
-    return "" if there else f"the label `{label}` was taken away meanwhile"
+    if not has_label(host, issue):
+        return f"the label `{label}` was taken away meanwhile"
+    given = host.hub.label_given(issue.number, label)
+    if given is None or not given.again or may_label(host, given.by):
+        return ""
+    return f"the label `{label}` was taken away, and {given.by.login}, who gave it again, may not order work by it"
+
+
+def has_label(host: Host, issue: Issue) -> bool:
+    return host.config.labels.trigger.casefold() in (name.casefold() for name in issue.labels)
 
 
 def issue_subject(host: Host, issue: Issue) -> About:

@@ -31,7 +31,7 @@ def label_given(wire: Wire, number: int, label: str) -> Given | None:
     ]
     if not given or not given[-1].get("actor"):
         return None
-    return Given(reading.actor(given[-1]["actor"]), str(given[-1].get("created_at") or ""))
+    return Given(reading.actor(given[-1]["actor"]), str(given[-1].get("created_at") or ""), again=len(given) > 1)
 
 
 def _name(label: dict[str, Any] | None) -> str:
