@@ -289,3 +289,20 @@ def test_one_comment_brings_few_answers_and_alike_ones_once_in_later_runs_too(st
         started.tick()
         started.act()
     assert started.phases() == START
+
+
+def test_an_order_that_was_answered_is_not_carried_out_when_somebody_deletes_the_answer(started):
+    number = started.pull().number
+    order = started.comment(number, "/tdd next", by="wendy")
+    started.act(env={"PRD2PR_MODEL": "anthropic:claude-sonnet-5-5"})  # without a key
+    (answer,) = started.answers(number)
+    order.reactions.clear()  # a run that was killed right after the answer
+    started.tick()
+    started.act()
+    assert started.reactions(order.id) == ["confused"], "what is missing is done by the next run"
+    before = started.phases()
+    started.delete_comment(answer.id, by="ada")
+    started.pending.clear()
+    started.tick()
+    acted = started.act()
+    assert (started.phases(), started.answers(number)) == (before, []), acted.output

@@ -9,6 +9,7 @@ Level = Literal["none", "read", "triage", "write", "maintain", "admin"]
 LEVELS: tuple[Level, ...] = get_args(Level)  # from the least to the most
 Conclusion = Literal["success", "failure", "neutral", "action_required"]
 Reaction = Literal["eyes", "rocket", "+1", "-1", "confused"]
+ENDS: tuple[Reaction, ...] = ("confused", "rocket")  # set when a command is done with
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Comment:
     created_at: str = ""
     edited: bool = False
     url: str = ""
+    reactions: frozenset[str] = frozenset()  # whoever's, of the kinds that tell how a command ended
 
 
 @dataclass(frozen=True)

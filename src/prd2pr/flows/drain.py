@@ -1,6 +1,7 @@
 """Commands that wait: read from the code host, not from the event, so that none is lost with it and none is doubled.
 
-A comment is done when the cursor on the branch has passed it, or when our answer to it stands below it.
+A comment is done when the cursor on the branch has passed it, or when our answer to it stands below it. Answers can be
+deleted: the reaction that is set after one says as well that the comment is done with.
 """
 
 from __future__ import annotations
@@ -47,6 +48,10 @@ class Waiting:
     @property
     def marker(self) -> str:
         return answer_marker(self.comment.id, self.index)
+
+    @property
+    def reads(self) -> bool:
+        return isinstance(self.parsed, Command) and self.parsed.reads
 
     def is_alike(self, other: Waiting) -> bool:
         """The same command, however it was written."""
@@ -203,6 +208,10 @@ class Inbox:
             return True
         if self.hub.comment_marked(waiting.comment.number, waiting.marker) is not None:
             answered.append(waiting)  # by a run that was killed before the cursor moved
+            if not waiting.comment.reactions:
+                self._react(waiting.comment.id, "rocket" if obeyed and waiting.reads else "confused")
+            return True
+        if self._was_answered(waiting):
             return True
         alike = [each for each in answered if each.is_alike(waiting)]
         if obeyed and isinstance(waiting.parsed, Command):
@@ -211,15 +220,21 @@ class Inbox:
             answered[answered.index(alike[-1])] = waiting
         return bool(alike)
 
+    def _was_answered(self, waiting: Waiting) -> bool:
+        """And somebody deleted the answer. `rocket` is set before the commit of what changes something, and says
+        nothing of it; nor does any reaction say which of several commands it is about."""
+        ends: tuple[Reaction, ...] = ("confused", "rocket") if waiting.reads else ("confused",)
+        there = [each for each in ends if each in waiting.comment.reactions] if waiting.of == 1 else []
+        return any(self.hub.reacted(waiting.comment.id, each) for each in there)
+
     def _post(self, waiting: Waiting, answer: Answer, reaction: Reaction = "confused", *, commit_url: str = "") -> None:
         answered = self._answered.setdefault(waiting.comment.id, [])
         if len(answered) == MOST_ANSWERS:
             answer, reaction = too_many(waiting.parsed), "confused"
-        asks = isinstance(waiting.parsed, Command) and waiting.parsed.reads
-        if refuses(answer) or asks:  # else there is a commit, and it may be said twice
+        if refuses(answer) or waiting.reads:  # else there is a commit, and it may be said twice
             answered.append(waiting)
-        self._react(waiting.comment.id, reaction)
         tell_once(self.hub, waiting.comment.number, answer, waiting.marker, commit_url=commit_url)
+        self._react(waiting.comment.id, reaction)  # never before the answer: a killed run has answered by then
 
     def _react(self, comment: int, reaction: Reaction) -> None:
         """Once. It is an ornament: work that is done is not lost for want of it, and the next call meets the same."""

@@ -91,6 +91,9 @@ class GuardedHub:
     def ours(self) -> Ours:
         return self.hub.ours()
 
+    def reacted(self, comment: int, reaction: Reaction) -> bool:
+        return self.hub.reacted(comment, reaction)
+
     def permission(self, login: str) -> Level:
         return self.hub.permission(login)
 

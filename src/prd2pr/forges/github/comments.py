@@ -76,6 +76,11 @@ def edit(wire: Wire, me: Actor, comment: int, body: str) -> bool:
     return True
 
 
+def reacted(wire: Wire, ours: Ours, address: str, reaction: Reaction) -> bool:
+    names = {actor.id for actor in ours}
+    return any(reading.actor(each.get("user")).id in names for each in wire.pages(address, content=reaction))
+
+
 def react(wire: Wire, me: Actor, address: str, reaction: Reaction) -> None:
     """`address`: of the comment or the issue. One that is gone meanwhile needs no reaction."""
 

@@ -138,6 +138,11 @@ class GitHubHub:
                 "GitHub does not let us edit what was written under our earlier name: a new comment takes its place"
             )
 
+    def reacted(self, comment: int, reaction: Reaction) -> bool:
+        return comments.reacted(
+            self.wire, self.ours(), self.wire.at("issues", "comments", comment, "reactions"), reaction
+        )
+
     def react(self, comment: int, reaction: Reaction) -> None:
         comments.react(self.wire, self.me(), self.wire.at("issues", "comments", comment, "reactions"), reaction)
 

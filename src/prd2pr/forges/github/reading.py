@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from prd2pr.core.hub import LEVELS, Actor, Comment, Issue, Level, Pull
+from prd2pr.core.hub import ENDS, LEVELS, Actor, Comment, Issue, Level, Pull
 
 Json = Mapping[str, Any]
 
@@ -36,6 +36,7 @@ def comment(found: Json, number: int) -> Comment:
         created_at=str(found.get("created_at") or ""),
         edited=found.get("updated_at") != found.get("created_at"),
         url=str(found.get("html_url") or ""),
+        reactions=frozenset(name for name in ENDS if (found.get("reactions") or {}).get(name)),
     )
 
 
