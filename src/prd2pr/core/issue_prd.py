@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+from prd2pr.core.as_seen import as_seen, with_shape
 from prd2pr.errors import InputInvalid
 
 PREFIX = "issue-"
@@ -27,18 +28,21 @@ def issue_prd_path(number: int) -> str:
 
 
 def issue_prd_text(number: int, title: str, body: str) -> str:
-    """Front matter of ours, whatever the issue begins with: the id decides on the branch, and is not the author's."""
-    return f"{_head(number, title)}{body.strip()}\n"
+    """Front matter of ours, whatever the issue begins with: the id decides on the branch, and is not the author's.
+
+    What whoever gave the label could not see is left out: nobody has read it.
+    """
+    return f"{_head(number, title)}{as_seen(body).strip()}\n"
 
 
 def _head(number: int, title: str) -> str:
-    plain = " ".join(title.split()) or issue_prd_id(number)
+    plain = " ".join(with_shape(title).split()) or issue_prd_id(number)
     return f"---\nid: {issue_prd_id(number)}\ntitle: {json.dumps(plain)}\n---\n\n# {plain}\n\n"
 
 
 def told_of_issue(problem: InputInvalid, number: int, body: str) -> InputInvalid:
     """A problem of the file in the words of the issue: nobody has that file, and its lines are not the issue's."""
-    path, text = issue_prd_path(number), "the issue's text"
+    path, text, body = issue_prd_path(number), "the issue's text", as_seen(body)
     ours = _head(number, "").count("\n") - body[: len(body) - len(body.lstrip())].count("\n")
 
     def counted(words: str) -> str:
