@@ -78,6 +78,47 @@ def test_what_is_no_record_is_named(path, data, kind, words):
     assert caught.value.where == path
 
 
+def estimate_with(**numbers: str) -> bytes:
+    """As somebody's hand may have left it: the numbers are written as they are given."""
+    told = json.loads(memory_file(estimate("e-1", 3, 5))[1])
+    for name, number in numbers.items():
+        told[name] = f"@{number}@"
+    return json.dumps(told).replace('"@', "").replace('@"', "").encode()
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity", "-1", "1e300"])
+@pytest.mark.parametrize("name", ["actual_minutes", "estimated_minutes", "usd"])
+def test_numbers_without_end_are_no_record(name, number):
+    path = ".orch-state/memory/estimates/e-1.json"
+    seen = read_all({path: estimate_with(**{name: number}), **dict([memory_file(failure())])})
+    assert [(each.path, each.code) for each in seen.problems] == [(path, "ERR401")]
+    assert name in seen.problems[0].what
+    assert seen.records == (failure(),), "what else was learnt still counts"
+
+
+def test_measures_and_lessons_hold_numbers_too():
+    for number in ("1e999", "NaN"):
+        files = {
+            ".orch-state/memory/complexity_snapshots/c-1.json": (
+                '{"schema_version": 1, "id": "c-1", "prd": "shop", "at": "2026-11-01T12:00:00Z", "files": [{"path":'
+                ' "a.py", "lines": 1, "functions": 1, "dependencies": 0, "complexity": ' + number + "}]}"
+            ).encode(),
+            ".orch-state/memory/retrospectives/r-1.json": (
+                '{"schema_version": 1, "id": "r-1", "prd": "shop", "at": "2026-11-01T12:00:00Z", "feature": "x",'
+                f' "variance": {number}}}'
+            ).encode(),
+        }
+        assert len(read_all(files).problems) == 2
+
+
+@pytest.mark.parametrize("at", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_a_moment_outside_of_all_years_is_no_moment(at):
+    record = note("fastapi", "0.115.0", AT, AT)
+    told = {**json.loads(memory_file(record)[1]), "at": at, "expires_at": at}
+    with pytest.raises(StateCorrupted, match="out of range"):
+        read_record(memory_file(record)[0], json.dumps(told).encode())
+
+
 def test_a_bad_file_is_reported_and_the_rest_is_still_known():
     files = dict(map(memory_file, one_of_each()))
     files[".orch-state/memory/failures/bad.json"] = b"not json"

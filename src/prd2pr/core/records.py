@@ -14,7 +14,8 @@ SCHEMA_VERSION = 1
 
 
 class Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    # Numbers without end cannot be written again as JSON, so they are not read either: the file is damaged.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, allow_inf_nan=False)
 
 
 class Document(Record):

@@ -35,20 +35,23 @@ class Failure(Memory):
     codes: tuple[str, ...] = ()
 
 
+MOST = 10**9  # of minutes, sessions, lines: no story has more, and sums and quotients of such stay numbers
+
+
 class EstimateRecord(Memory):
     """What a story was thought to take, and what it took. A session is one attempt at one phase."""
 
     kind: ClassVar[str] = "estimates"
     feature: str
-    estimated_minutes: float = Field(ge=0)
-    actual_minutes: float = Field(ge=0)
-    estimated_sessions: int = Field(ge=0)
-    actual_sessions: int = Field(ge=0)
+    estimated_minutes: float = Field(ge=0, le=MOST)
+    actual_minutes: float = Field(ge=0, le=MOST)
+    estimated_sessions: int = Field(ge=0, le=MOST)
+    actual_sessions: int = Field(ge=0, le=MOST)
     complexity: int = Field(ge=1, le=10)
     files_created: int = 0
     files_modified: int = 0
     tokens: int = 0
-    usd: float | None = None
+    usd: float | None = Field(default=None, ge=0, le=MOST)
     notes: str = ""
 
 
@@ -74,7 +77,7 @@ class SpikeRecord(Memory):
     result: str
     viable: bool
     lessons: str = ""
-    minutes: float = Field(default=0, ge=0)
+    minutes: float = Field(default=0, ge=0, le=MOST)
     branch: str = ""
 
 
@@ -91,10 +94,10 @@ class LibraryNote(Memory):
 
 class FileMeasure(Record):
     path: str
-    lines: int
-    functions: int
-    dependencies: int
-    complexity: float
+    lines: int = Field(ge=0, le=MOST)
+    functions: int = Field(ge=0, le=MOST)
+    dependencies: int = Field(ge=0, le=MOST)
+    complexity: float = Field(ge=0, le=MOST)
 
 
 class ComplexitySnapshot(Memory):
