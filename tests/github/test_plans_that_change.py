@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from world import PRD
@@ -58,6 +60,19 @@ def test_a_requirement_that_is_removed_before_the_sprint_starts_is_asked_about(p
     do(planned, "/sprint plan")
     (said,) = asked_about_fr2(planned)
     assert "Nobody has begun calc-2" in said and said.rstrip().endswith("`/sprint start`"), said
+
+
+def test_a_requirement_that_is_put_back_is_built_by_the_story_that_it_had(planned, verify):
+    for text in (NO_FR2, PRD):
+        planned.push_prd("prds/calc.md", text)
+        acted = planned.act()  # where the planner is asked, there is no answer
+        assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
+    assert planned.phases() == ["plan(calc)"] * 3
+    backlog = json.loads(planned.show(".orch-state/prds/calc/backlog.json"))
+    assert [story["id"] for story in backlog["stories"]] == ["calc-1", "calc-2"]
+    assert not backlog.get("dropping") and not backlog.get("questions")
+    assert "no longer in the PRD" not in planned.pull().body + planned.status_comment().body
+    assert verify(planned)["all_proved"]
 
 
 @pytest.mark.slow

@@ -8,8 +8,9 @@ branch has that no such answer could have made of it; the flow uses the first tw
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from prd2pr.core.advance import happened, settled
 from prd2pr.core.backlog_ids import last_number
@@ -25,6 +26,7 @@ from prd2pr.core.plan import (
     story_of,
 )
 from prd2pr.core.prd_change import RequirementChange, compare
+from prd2pr.core.put_back import GONE, asks_about_gone, begins, with_put_back
 from prd2pr.core.records import SETTLED, Backlog, Epic, Prd, Requirement, Status, Story
 from prd2pr.core.requirement_ids import by_key, key_of, mentions
 from prd2pr.core.said.plans import PlanDiff, planned_story
@@ -38,6 +40,7 @@ class PlanChange:
     open_again: tuple[Story, ...] = ()  # nobody has begun them, and they are planned anew under their ids
     unwanted: tuple[Story, ...] = ()  # nobody has begun them, and all that they were for is gone from the PRD
     asked: tuple[str, ...] = ()
+    wanted_again: tuple[str, ...] = ()  # of `kept`: what they were for was gone, and is back as it was
     wish: bool = False  # the PRD is as it was: what is new was asked for by a command
 
     @property
@@ -45,9 +48,16 @@ class PlanChange:
         return bool(self.requirements.fresh or self.open_again)
 
 
-def plan_change(before: Prd, backlog: Backlog, after: Prd, begun: frozenset[str]) -> PlanChange:
-    """`begun`: ids of stories that have steps, whatever became of them."""
-    change = compare(before, after)
+def plan_change(
+    before: Prd,
+    backlog: Backlog,
+    after: Prd,
+    begun: frozenset[str],
+    earlier: Mapping[str, Requirement] = MappingProxyType({}),
+) -> PlanChange:
+    """`begun`: ids of stories that have steps, whatever became of them. `earlier`: by key, what requirements said last
+    that are in `after` and not in `before`."""
+    change, wanted_again = with_put_back(compare(before, after), backlog, begun, earlier)
     outdated, removed = change.outdated(), {key_of(each.id) for each in change.removed}
     kept, old, again, unwanted = [], [], [], []
     for story in backlog.stories:
@@ -65,6 +75,7 @@ def plan_change(before: Prd, backlog: Backlog, after: Prd, begun: frozenset[str]
         outdated=tuple(old),
         open_again=tuple(again),
         unwanted=tuple(unwanted),
+        wanted_again=tuple(name for name in wanted_again if name in {story.id for story in kept}),
         asked=tuple(questions(change.removed, [*old, *unwanted], {story.id for story in unwanted})),
     )
 
@@ -82,8 +93,7 @@ def questions(removed: Iterable[Requirement], stories: list[Story], unwanted: se
         there = [story for story in stories if key in map(key_of, story.requirements)]
         built = [story.id for story in there if story.id not in unwanted and story.status != "skipped"]
         waiting = [story.id for story in there if story.id in unwanted]
-        first = requirement.text.splitlines()[0][:80] if requirement.text else ""
-        gone = f"{requirement.id} ({first}) is no longer in the PRD."
+        gone = f"{requirement.id} ({begins(requirement)}) {GONE}"
         if built:
             yield f"{gone} {', '.join(built)} was begun for it and stays: should what it built be taken out?"
         if waiting:
@@ -133,10 +143,15 @@ def assumptions_left(backlog: Backlog, change: PlanChange) -> tuple[str, ...]:
     return tuple(each for each in backlog.assumptions if not outdated.intersection(map(key_of, mentions(each))))
 
 
-def questions_left(backlog: Backlog, not_covered: tuple[str, ...]) -> tuple[str, ...]:
-    """What is planned now, or gone from the PRD, need not be asked about as not covered any more."""
+def questions_left(prd: Prd, backlog: Backlog, not_covered: tuple[str, ...]) -> tuple[str, ...]:
+    """What is planned now, or gone from the PRD, need not be asked about as not covered any more; what the PRD has,
+    not as gone."""
     settled = set(backlog.not_covered) - set(not_covered)
-    return tuple(each for each in backlog.questions if not any(asks_about_uncovered(each, name) for name in settled))
+    return tuple(
+        each
+        for each in backlog.questions
+        if not asks_about_gone(each, prd) and not any(asks_about_uncovered(each, name) for name in settled)
+    )
 
 
 def with_epic(story: StoryDraft, backlog: Backlog) -> StoryDraft:
@@ -166,13 +181,13 @@ def replanned(prd: Prd, backlog: Backlog, change: PlanChange, answer: PlanDraft 
     ]
     stories = {story.id: story for story in (*change.kept, *change.unwanted, *skipped, *made.values())}
     not_covered = remaining(prd, backlog, change).not_covered
-    waiting = (*backlog.dropping, *(() if drop else (story.id for story in change.unwanted)))
+    left = questions_left(prd, backlog, not_covered)
+    before = (name for name in backlog.dropping if name not in change.wanted_again)
+    waiting = (*before, *(() if drop else (story.id for story in change.unwanted)))
     return Backlog(
         epics=epics_after(prd, backlog, answer, made.values()),
         stories=in_working_order(backlog, stories),
-        questions=tuple(
-            dict.fromkeys((*questions_left(backlog, not_covered), *change.asked, *(answer.questions if answer else ())))
-        ),
+        questions=tuple(dict.fromkeys((*left, *change.asked, *(answer.questions if answer else ())))),
         assumptions=(*assumptions_left(backlog, change), *(answer.assumptions if answer else ())),
         dropping=tuple(dict.fromkeys(name for name in waiting if stories[name].status not in SETTLED)),
         not_covered=not_covered,
@@ -275,9 +290,13 @@ def wrong_whole(prd: Prd, before: Backlog, change: PlanChange, after: Backlog) -
     missing = set(change.asked) - set(after.questions)
     if missing:
         yield f"the question is missing: {min(missing)}"
-    waiting = {s.id for s in after.stories if s.id in {*before.dropping, *(u.id for u in change.unwanted)}}
+    unwanted = {*before.dropping, *(story.id for story in change.unwanted)} - set(change.wanted_again)
+    waiting = {s.id for s in after.stories if s.id in unwanted}
     if set(after.dropping) != {s.id for s in after.stories if s.id in waiting and s.status not in SETTLED}:
         yield "what waits to be dropped is not what the PRD no longer asks for"
+    stale = [question for question in after.questions if asks_about_gone(question, prd)]
+    if stale:
+        yield f"the PRD has what is asked about as gone: {min(stale)}"
 
 
 def without(story: Story, names: set[str]) -> Story:

@@ -22,11 +22,12 @@ from prd2pr.core.plan import check_plan, draft_of
 from prd2pr.core.prd import decode_prd, parse_prd
 from prd2pr.core.progress_text import progress_text
 from prd2pr.core.records import SETTLED, Backlog, Cycle, CycleState, Phase, Prd, ProjectState, Status, Step, Story
-from prd2pr.core.replan import plan_change, status_after, wrong_with
+from prd2pr.core.replan import status_after, wrong_with
 from prd2pr.errors import PrdInvalid
 from prd2pr.flows.decided_claims import circuit_findings, decision_findings, decision_of, field_findings
 from prd2pr.flows.kept_claims import is_kept, kept_findings, may_be_forgotten
 from prd2pr.flows.peoples_work import LastStep, last_step
+from prd2pr.flows.plan_changes import change_to
 from prd2pr.flows.story_files import story_entries
 from prd2pr.flows.undoing import Undoing, undoing
 from prd2pr.repo.git import CommitInfo
@@ -177,7 +178,7 @@ def replan_findings(claim: Claim, prd: Prd) -> Iterator[Finding]:
     if parent.prd is None or (parent.prd.id, parent.prd.blob) == (prd.id, prd.blob):
         yield error("VER104", "there is a plan for this PRD already")
         return
-    change = plan_change(parent.prd, parent.backlog, prd, parent.begun)
+    change = change_to(parent, prd)
     for what in wrong_with(prd, parent.backlog, change, state.backlog):
         yield error("VER106", what, paths.backlog)
     at = state.status.transitions[-1].at if state.status.transitions else ""

@@ -8,11 +8,12 @@ from prd2pr.core.evidence import Evidence
 from prd2pr.core.layout import PLAN_STORY
 from prd2pr.core.progress_text import progress_text
 from prd2pr.core.records import Backlog, Phase, Prd, ProjectState, Sprint
-from prd2pr.core.replan import PlanChange, check_answer, plan_change, plan_diff, replanned, status_after
+from prd2pr.core.replan import PlanChange, check_answer, plan_diff, replanned, status_after
 from prd2pr.errors import InputInvalid
 from prd2pr.flows.commits import Landing, land, proof_bytes, tree_with_prd
 from prd2pr.flows.ledger import spent
 from prd2pr.flows.peoples_work import since_last_step
+from prd2pr.flows.plan_changes import change_to
 from prd2pr.flows.planning import Question, valid_draft
 from prd2pr.flows.prd_files import id_at, read_at
 from prd2pr.flows.session import Session
@@ -45,8 +46,7 @@ def replan(session: Session, head: str) -> str:
     started = session.clock.monotonic()
     state = session.store.load(head)
     refuse_twins(session, state)
-    assert state.prd is not None, "prd_changed has looked"
-    change = plan_change(state.prd, state.backlog, session.prd, state.begun)
+    change = change_to(state, session.prd)
     session.progress.say("note", text=f"{session.prd.path} has changed since it was planned; planning what changed")
     return commit_replan(session, state, change, new_backlog(session, state, change), started)
 

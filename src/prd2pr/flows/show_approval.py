@@ -12,10 +12,11 @@ from prd2pr.core.estimate import estimate
 from prd2pr.core.layout import PLAN_STORY
 from prd2pr.core.picture_parts import NextStep, SpendLimits
 from prd2pr.core.records import SETTLED, Phase, ProjectState, Story
-from prd2pr.core.replan import plan_change, plan_diff
+from prd2pr.core.replan import plan_diff
 from prd2pr.core.said.answers import PlanShown
 from prd2pr.core.said.markers import plan_marker, waiting_marker
 from prd2pr.core.said.plans import PlanDiff, PlanView, plan_view
+from prd2pr.flows.plan_changes import change_to
 from prd2pr.flows.start import start_of
 from prd2pr.flows.telling import tell_once
 from prd2pr.forges.said import render_answer
@@ -117,5 +118,4 @@ def last_change(showing: Showing) -> PlanDiff | None:
     before, after = store.load(made[-1].parents[0]), store.load(made[-1].sha)
     if before.prd is None or after.prd is None:
         return None
-    asked = plan_change(before.prd, before.backlog, after.prd, before.begun).asked
-    return plan_diff(before.backlog, after.backlog, asked)
+    return plan_diff(before.backlog, after.backlog, change_to(before, after.prd).asked)
