@@ -94,6 +94,7 @@ def _issues(hub: Listened) -> None:
     assert hub.comment_marked(parent.number, "<!-- m -->").id == said.id
     assert [row.id for row in hub.comments(parent.number, 0)] == [said.id]
     hub.react(said.id, "eyes")
+    hub.reacted(said.id, "eyes")
     hub.react_to_issue(parent.number, "rocket")
     hub.set_labels(parent.number, (Label("prd2pr: red", "aa0000", "Tests fail"),), ("prd2pr", "prd2pr: red"))
 

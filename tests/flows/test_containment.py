@@ -158,10 +158,16 @@ def test_a_run_whose_disk_is_thrown_away_leaves_its_trouble_on_the_branch(stage:
     assert stage.wrong() == []
 
 
+def test_a_model_without_a_usable_answer_blocks_the_story_and_holds_nobody_else_back(stage: Stage) -> None:
+    failing(stage, ModelRefused("gave no usable answer"))
+    ended = tried(stage)
+    assert isinstance(ended, Driven) and ended.rest.outcome == "blocked"
+    assert "gave no usable answer (4 of 4 times)" in ended.rest.reason
+
+
 @pytest.mark.parametrize(
     ("problem", "stages"),
     [
-        (ModelRefused("gave no usable answer"), {"red", "replay", "system"}),
         (CannotJudge("the tests cannot be run"), {"red"}),
         (HubUnreachable("GitHub does not answer"), {"push"}),
         (SpendLimit("the budget is used up"), set()),

@@ -12,13 +12,18 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import urllib.error
+import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from world import World, script
 
 MODEL = "anthropic:claude-sonnet-5-5"  # a name that the client knows; who answers is the server
 MINUTES = 10
+ANSWER = 400  # tokens that it may answer with
 CONFIG = f"""profile: {{profile}}
 attempts: 2
 budget:
@@ -41,11 +46,39 @@ def serve() -> None:
     (weights,) = Path(holds_weights.origin).parent.glob("*.gguf")
     params.model.path = str(weights)
     params.hostnames, params.port = ["127.0.0.1"], 0
-    params.n_ctx, params.n_predict, params.n_parallel = 8192, 400, 1
+    params.n_ctx, params.n_parallel = 8192, 1
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = min(2, os.cpu_count() or 1)
     server = xllamacpp.Server(params)
-    print(server.listening_address, flush=True)
+    brief = ThreadingHTTPServer(("127.0.0.1", 0), brief_answers(server.listening_address))
+    threading.Thread(target=brief.serve_forever, daemon=True).start()
+    print(f"http://127.0.0.1:{brief.server_port}", flush=True)
     sys.stdin.read()  # until the other end is closed
+
+
+def brief_answers(address: str) -> type[BaseHTTPRequestHandler]:
+    """Passes requests on, and asks for short answers: left alone, it talks until it has no room left."""
+
+    class Brief(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            asked["max_tokens"] = min(ANSWER, asked.get("max_tokens", ANSWER))
+            kind = {"content-type": "application/json"}
+            request = urllib.request.Request(address + self.path, json.dumps(asked).encode(), kind)
+            try:
+                with urllib.request.urlopen(request) as answered:
+                    status, content, body = answered.status, answered.headers["content-type"], answered.read()
+            except urllib.error.HTTPError as refused:
+                status, content, body = refused.code, refused.headers["content-type"], refused.read()
+            self.send_response(status)
+            self.send_header("content-type", content)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Not every call is worth a line."""
+
+    return Brief
 
 
 def weak_world(root: Path, config: str) -> World:

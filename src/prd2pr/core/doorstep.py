@@ -38,7 +38,7 @@ def comment(event: dict[str, Any]) -> str:
     said = event.get("comment")
     body = said.get("body") if isinstance(said, dict) else None
     lines = [line.lstrip() for line in (body if isinstance(body, str) else "").lower().replace("-", "_").splitlines()]
-    if any(line.startswith(COMMAND_WORDS) and "/" not in line[1:].split(maxsplit=1)[0] for line in lines):
+    if any(line.startswith(COMMAND_WORDS) for line in lines):
         return ""
     slashed = [line for line in lines if line.startswith("/")]
     return "" if slashed and is_ours(event) and any(map(nearly, slashed)) else "the comment holds no command"

@@ -6,25 +6,10 @@ import json
 import re
 
 from prd2pr.core.as_seen import as_seen, with_shape
+from prd2pr.core.issue_ids import issue_prd_id, issue_prd_path
 from prd2pr.errors import InputInvalid
 
-PREFIX = "issue-"
-DIRECTORY = "prds"
 _LINES = re.compile(r"\blines? \d+(?: and \d+)?")
-_ID = re.compile(rf"{PREFIX}([1-9][0-9]{{0,9}})")
-
-
-def issue_prd_id(number: int) -> str:
-    return f"{PREFIX}{number}"
-
-
-def issue_number(prd_id: str) -> int | None:
-    match = _ID.fullmatch(prd_id)
-    return int(match[1]) if match else None
-
-
-def issue_prd_path(number: int) -> str:
-    return f"{DIRECTORY}/{issue_prd_id(number)}.md"
 
 
 def issue_prd_text(number: int, title: str, body: str) -> str:

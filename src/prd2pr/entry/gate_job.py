@@ -18,7 +18,7 @@ if __name__ == "__main__":  # -I leaves neither the directory of the script nor 
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from prd2pr.core.hub import LEVELS
-from prd2pr.core.issue_prd import issue_prd_id
+from prd2pr.core.issue_ids import issue_prd_id
 from prd2pr.core.said.markers import prd_of_marker
 from prd2pr.entry.door import ignored
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from prd2pr.config import Config, Labels
 from prd2pr.core.cursors import with_cursor
 from prd2pr.core.events import Commented, Event, Labelled
-from prd2pr.core.issue_prd import issue_prd_id
+from prd2pr.core.issue_ids import issue_prd_id
 from prd2pr.core.layout import ID
 from prd2pr.core.permission import NotAllowed, may_start
 from prd2pr.core.records import Cursor, Status

@@ -10,7 +10,7 @@ from prd2pr.core.decide import Rest
 from prd2pr.core.evidence import Finding, Verdict
 from prd2pr.core.next_step import ended_by_count
 from prd2pr.core.records import Cycle, CycleState, Phase, Spend, Story
-from prd2pr.errors import BranchInUse, BranchMoved, SecretFound, StateCorrupted, StepsLost
+from prd2pr.errors import BranchInUse, BranchMoved, ModelRefused, SecretFound, StateCorrupted, StepsLost
 from prd2pr.flows.attempts import Judged, Position, Stuck, note_refusal
 from prd2pr.flows.commits import commit_block, commit_crossing, commit_plan, commit_retry
 from prd2pr.flows.containment import held_back, note_stuck, watched
@@ -201,12 +201,24 @@ def phase_step(session: Session, position: Position, phase: Phase) -> str | Rest
         for hash_seed in (0, OTHER_SEED) if phase is Phase.GREEN else (0,):
             session.runner.expect(hash_seed)
     position, taken_up = take_up(session, position, phase)
-    crossed = landed(session, position, taken_up or cross(session, position, phase), started)
+    crossed = landed(session, position, taken_up or answered(session, position, phase), started)
     if isinstance(crossed, Stuck):
         return block(session, position, phase, crossed)
     if crossed.crossing.withheld:
         return fused_green(session, crossed.head, position, crossed.crossing)
     return crossed.head
+
+
+def answered(session: Session, position: Position, phase: Phase) -> Phased:
+    """Crossed, or refused by the gate. A model of whom no usable answer is to be had, however often it is asked, is a
+    person's business: the story is blocked with what it said, and waits for neither a better day nor more money."""
+    for attempt in range(1, session.config.attempts + 1):
+        try:
+            return cross(session, position, phase)
+        except ModelRefused as problem:
+            told = f"{problem.what} ({attempt} of {session.config.attempts} times)"
+            session.progress.say("note", text=told)
+    return Stuck(told)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from prd2pr.core.events import Commented, Dispatched, Event, Ignored, Labelled, Pushed, Scheduled, Stirred
 from prd2pr.core.hub import Actor, Comment
-from prd2pr.core.issue_prd import issue_prd_id
+from prd2pr.core.issue_ids import issue_prd_id
 from prd2pr.core.outcome import Ended, Ending
 from prd2pr.core.permission import NotAllowed, may_start
 from prd2pr.core.picture_parts import NextStep

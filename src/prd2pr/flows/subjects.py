@@ -8,7 +8,8 @@ from functools import partial
 
 from prd2pr.core.events import Commented, Dispatched, Event, Labelled, PullClosed, PullReopened, Pushed, Scheduled
 from prd2pr.core.hub import Actor, Issue
-from prd2pr.core.issue_prd import issue_number, issue_prd_id, issue_prd_path, issue_prd_text, told_of_issue
+from prd2pr.core.issue_ids import issue_number, issue_prd_id, issue_prd_path
+from prd2pr.core.issue_prd import issue_prd_text, told_of_issue
 from prd2pr.core.layout import ID, PRDS
 from prd2pr.core.permission import LABEL_NEEDS, reaches
 from prd2pr.core.prd import decode_prd, parse_prd

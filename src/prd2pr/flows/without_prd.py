@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from prd2pr.core.events import Commented
 from prd2pr.core.hub import Issue
-from prd2pr.core.issue_prd import issue_prd_id, issue_prd_path
+from prd2pr.core.issue_ids import issue_prd_id, issue_prd_path
 from prd2pr.core.outcome import Ending
 from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import Prd, Status
