@@ -1,0 +1,62 @@
+"""The repositories that the App is installed in, read with tokens that can do nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from pydantic import SecretStr
+
+from fakes.github import FakeGitHub, serve
+from fakes.github.jwt import new_key_pair
+from prd2pr.core.app_needs import READING, asked_permissions
+from prd2pr.errors import HubProblem
+from prd2pr.repo.git import Git
+from prd2pr.server.app import Parts
+from prd2pr.server.database import open_database
+from prd2pr.server.projection.mirrors import mirrored
+from prd2pr.server.settings import ServerSettings
+from prd2pr.server.setup.routes import LISTED_SECONDS, HostedRepositories, add_to
+
+WHO = ("Ada", "ada@example.com", "2026-01-01T00:00:00Z")
+
+
+def test_each_is_listed_and_can_be_read_with_a_token_of_its_own(tmp_path: Path) -> None:
+    fake = FakeGitHub(tmp_path / "github")
+    private, public = new_key_pair()
+    for name in ("octo/calc", "octo/shop"):
+        bare = fake.bare(fake.add_repository(name))
+        tree = bare.write_tree(None, [("README.md", "100644", bare.write_blob(name.encode()))])
+        bare.git("update-ref", "refs/heads/main", bare.write_commit(tree, [], "x\n", WHO, WHO))
+    app = fake.add_app("builder", "octo", public)
+    fake.install(app, ["octo/calc", "octo/shop"], asked_permissions())
+    moment = [0.0]
+    with serve(fake) as url:
+        settings = ServerSettings(
+            app_id=str(app.id), app_private_key=SecretStr(private), github_api_url=url, github_url=url
+        )
+        with HostedRepositories(settings, lambda: moment[0]) as hosted:
+            found = {each.name: each for each in hosted()}
+            assert list(found) == ["octo/calc", "octo/shop"] and found["octo/calc"].default_branch == "main"
+            token = fake.state.tokens[found["octo/calc"].token()]
+            assert (token.repositories, token.permissions) == (["octo/calc"], dict(READING))
+            with Git.open(mirrored(found["octo/shop"], tmp_path / "mirrors", "prd2pr/")) as git:
+                assert git.read("main", "README.md") == b"octo/shop"
+            asked = len(fake.calls)
+            hosted()
+            assert len(fake.calls) == asked, "GitHub counts"
+            moment[0] += LISTED_SECONDS
+            fake.state.installations.clear()
+            assert hosted() == ()
+            fake.state.apps.clear()
+            moment[0] += LISTED_SECONDS
+            with pytest.raises(HubProblem):
+                hosted()
+    assert fake.violations == []
+
+
+def test_a_server_without_an_app_lists_nothing(tmp_path: Path) -> None:
+    app, database = FastAPI(), open_database(f"sqlite:///{tmp_path}/s.db")
+    assert add_to(app, Parts(ServerSettings(), database)) is None and not hasattr(app.state, "hosted")
+    database.close()
