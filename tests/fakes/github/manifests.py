@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from fakes.github.fake import FakeGitHub
@@ -23,7 +24,7 @@ def create_app(fake: FakeGitHub, manifest: Any, owner: str, slug: str = "") -> s
     """As a person who confirms the page does; the code."""
     check_manifest(manifest)
     private, public = new_key_pair()
-    app = fake.add_app(slug or manifest.get("name", "made").lower().replace(" ", "-"), owner, public)
+    app = fake.add_app(slug or re.sub(r"[^a-z0-9]+", "-", manifest.get("name", "made").lower()), owner, public)
     app.permissions = {"metadata": "read", **manifest.get("default_permissions", {})}
     app.events = list(manifest.get("default_events", []))
     app.webhook = manifest.get("hook_attributes", {}).get("url", "")

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import stat
+import subprocess
+import sys
 from collections.abc import Mapping
 from html import unescape
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import httpx
 import pytest
 from starlette.testclient import TestClient
 
-from fakes.github import FakeGitHub, transport
+from fakes.github import FakeGitHub, serve, transport
 from fakes.github.manifests import check_manifest, create_app
 from fakes.github.wire import Violation
 from prd2pr.core.app_needs import asked_events, asked_permissions, lacking_events, lacking_permissions
@@ -70,7 +74,8 @@ def test_the_whole_way_from_the_page_to_a_key_that_works(tmp_path: Path) -> None
     back = urlsplit(asked["redirect_url"])
     assert back.netloc == "127.0.0.1:8080"
     done = flow.browser.get(back.path, params={"code": code, "state": state})
-    assert done.status_code == 200 and "/apps/prd2pr-prd2pr.example.org" not in done.text
+    assert done.status_code == 200
+    assert "https://github.com/apps/prd2pr-prd2pr-example-org/installations/new" in done.text
     assert [app.slug for app in flow.kept] == [next(iter(flow.fake.state.apps.values())).slug]
     for file in flow.place.iterdir():
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -168,6 +173,31 @@ def test_the_fake_is_as_strict_about_manifests_as_github() -> None:
     for bad in ({**good, "colour": "red"}, {**good, "url": ""}, {**good, "default_permissions": without}):
         with pytest.raises(Violation):
             check_manifest(bad)
+
+
+def test_the_command_ends_by_itself_once_the_app_is_there(tmp_path: Path) -> None:
+    fake = FakeGitHub(tmp_path / "github")
+    fake.add_user("ada")
+    with serve(fake) as url:
+        env = {**os.environ, "PRD2PR_GITHUB_API_URL": url, "PRD2PR_GITHUB_URL": url, "PRD2PR_PUBLIC_URL": PUBLIC}
+        command = [sys.executable, "-m", "prd2pr", "serve", "--port", "0", "--setup", str(tmp_path / "app")]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
+        try:
+            page = next(line.strip() for line in process.stdout if "/setup?word=" in line)
+            with httpx.Client(timeout=120) as browser:
+                shown = browser.get(page).text
+                asked = json.loads(unescape(re.search(r'name="manifest" value="([^"]+)"', shown)[1]))
+                state = re.search(r"/settings/apps/new\?state=([^\"]+)", shown)[1]
+                with fake.lock:
+                    code = create_app(fake, asked, "ada")
+                done = browser.get(asked["redirect_url"], params={"code": code, "state": state})
+            assert done.status_code == 200, done.text
+            said = process.stdout.read()
+            assert process.wait(60) == 0 and "prd2pr.env; set +a; prd2pr serve" in said and "installations/new" in said
+        finally:
+            process.kill()
+            process.wait()
+    assert (tmp_path / "app" / KEY).read_text().startswith("-----BEGIN") and fake.violations == []
 
 
 def test_doctor_compares_an_app_with_the_same_table() -> None:
