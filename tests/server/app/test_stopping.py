@@ -61,7 +61,11 @@ class Served:
         self.log = tmp_path / "log"
         with self.log.open("wb") as out:
             self.process = subprocess.Popen([sys.executable, *command], stdout=out, stderr=out, env=os.environ)
-        self.url = self.said(r"running on (http://[\d.]+:\d+)")
+        try:
+            self.url = self.said(r"running on (http://[\d.]+:\d+)")
+        except AssertionError:
+            self.end()
+            raise
 
     def said(self, pattern: str) -> str:
         ends = time.monotonic() + 250
