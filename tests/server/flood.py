@@ -160,6 +160,7 @@ class Replicas:
             "app_id": "1", "app_private_key": keys()[0], "github_api_url": desk, "lease_seconds": 2,
             "rate_per_minute": 1_000_000, "effects_at_once": 8, "sweep_minutes": 1_000,
         }  # fmt: skip
+        self.logs: list[str] = []
         self.up: list[Served] = [self.started(port) for port in self.ports]
 
     def started(self, port: int) -> Served:
@@ -173,6 +174,7 @@ class Replicas:
     def stop(self) -> None:
         for each in self.up:
             each.kill()
+            self.logs.append(each.log.read_text()[-20_000:])
             each.log.unlink()
 
 
@@ -205,11 +207,14 @@ async def flooded(sent: list[Sent], replicas: Replicas, told: Told, kills: float
 
 
 def drained(database: Database, seconds: float) -> None:
-    ends = time.monotonic() + seconds
-    while time.monotonic() < ends:
+    """Until nothing is left, or nothing has been settled for so long."""
+    left, ends = -1, 0.0
+    while left != 0 and (left < 0 or time.monotonic() < ends):
         with database.reading() as connection:
-            if not connection.execute(text("SELECT 1 FROM deliveries WHERE state IN ('waiting', 'taken')")).first():
-                return
+            asked = text("SELECT count(*) FROM deliveries WHERE state IN ('waiting', 'taken')")
+            now_left = int(connection.execute(asked).scalar_one())
+        if now_left != left:
+            left, ends = now_left, time.monotonic() + seconds
         time.sleep(0.1)
 
 
@@ -257,11 +262,13 @@ def flood(
         database = open_database(url)
         try:
             asyncio.run(flooded(sent, servers, told, kills, seed))
-            drained(database, seconds=60 + deliveries / 100)
+            drained(database, seconds=120)
             judge(database, desk, sent, told)
         finally:
             servers.stop()
             database.close()
+            if told.wrong:
+                sys.stderr.write("".join(servers.logs))
     return told
 
 

@@ -17,6 +17,8 @@ from prd2pr.server.settings import ServerSettings
 
 LOOKED_AT = 50
 LONGEST_BACKOFF = 600.0
+# Until a claim that was taken over is adopted. Resuming it again meanwhile would interrupt who is about to adopt it.
+RESUMED_SECONDS = 30.0
 MINUTE = 60.0
 
 
@@ -51,6 +53,7 @@ NEXT = text(
          AND NOT EXISTS (SELECT 1 FROM claims WHERE claims.lane = deliveries.lane AND claims.state = 'open')
        GROUP BY lane ORDER BY oldest LIMIT :most"""
 )
+UNADOPTED = text("SELECT count(*) FROM claims WHERE state = 'open' AND replica = ''")
 RECENT = text("SELECT count(*) FROM claims WHERE lane = :lane AND opened_at > :since")
 OPEN = text(
     """INSERT INTO claims (id, lane, replica, opened_at, lease_until, state)
@@ -69,6 +72,7 @@ def open_claims(database: Database, replica: str, settings: ServerSettings, most
             return []
     with database.writing() as connection:
         now = now_of(connection)
+        most -= int(connection.execute(UNADOPTED).scalar_one())
         lanes = connection.execute(NEXT, {"now": now, "most": LOOKED_AT}).all()
         opened: list[str] = []
         for lane, oldest in lanes:
@@ -178,7 +182,7 @@ TAKE_OVER = text(
 
 
 def take_over(database: Database, lease: float, held: Collection[str] = (), *, all_of_them: bool = False) -> list[str]:
-    """Claims whose holder gives no signs any more. They are nobody's for another lease: who resumes one adopts it.
+    """Claims whose holder gives no signs any more. They are nobody's for a while: who resumes one adopts it.
     `held`: those that this very replica works on, however slow it is."""
     with database.reading() as connection:
         given = {"now": now_of(connection), "all": int(all_of_them)}
@@ -187,7 +191,7 @@ def take_over(database: Database, lease: float, held: Collection[str] = (), *, a
         return []
     with database.writing() as connection:
         given = {"now": now_of(connection), "all": int(all_of_them)}
-        until = float(given["now"]) + lease
+        until = float(given["now"]) + max(lease, RESUMED_SECONDS)
         return [each for each in left if connection.execute(TAKE_OVER, {**given, "id": each, "until": until}).rowcount]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 
+import httpx
+
 from prd2pr.core.app_needs import DISPATCHING, WORKING
 from prd2pr.forges.github.hub import GitHubHub
 from prd2pr.forges.github.open import checked, open_hub
@@ -13,9 +15,25 @@ from prd2pr.forges.github.tokens import TokenSource
 from prd2pr.server.installations import app_key, open_installations
 from prd2pr.server.settings import ServerSettings
 
-KEPT = 64
+KEPT = 256
 # The claim itself is tried again, later and longer.
 PATIENCE = Patience(tries=3, first_wait=0.3, longest_wait=5.0, longest_limit=10.0)
+
+
+class Shared(httpx.BaseTransport):
+    """One pool of connections and one TLS context for all repositories: making a context takes longer than a call."""
+
+    def __init__(self) -> None:
+        self._inner = httpx.HTTPTransport()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        return self._inner.handle_request(request)
+
+    def close(self) -> None:
+        """Whoever is done with his client closes it; the others go on."""
+
+    def shut(self) -> None:
+        self._inner.close()
 
 
 class Hubs:
@@ -24,6 +42,7 @@ class Hubs:
         self.installations = open_installations(settings)
         # The local pool does what a workflow's job does; else the workflow has a token of its own.
         self._permissions = WORKING if settings.workers == "local" else DISPATCHING
+        self._transport = Shared()
         self._open: OrderedDict[str, tuple[GitHubHub, TokenSource]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -45,10 +64,12 @@ class Hubs:
     def _opened(self, repository: str) -> tuple[GitHubHub, TokenSource]:
         api_url = self.settings.github_api_url
         tokens = self.installations.source_for(repository, self._permissions)
-        return open_hub(repository, token=tokens, api_url=api_url, patience=PATIENCE), tokens
+        hub = open_hub(repository, token=tokens, api_url=api_url, patience=PATIENCE, transport=self._transport)
+        return hub, tokens
 
     def close(self) -> None:
         with self._lock:
             while self._open:
                 self._open.popitem()[1][0].close()
+            self._transport.shut()
         self.installations.close()
