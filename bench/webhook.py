@@ -109,8 +109,8 @@ def running(command: list[str], port: int, cwd: Path, **env: str) -> Iterator[in
             time.sleep(0.05)
         yield port
     finally:
-        process.terminate()
-        process.wait(30)
+        process.kill()
+        process.wait()
 
 
 def ours(scratch: Path, port: int) -> tuple[list[str], dict[str, str]]:

@@ -77,12 +77,12 @@ class Working:
             self._stopping.wait(lease / 3)
 
     def _work(self) -> None:
-        from prd2pr.server.work.carrying import carrying  # dbos, which takes a while to load
-
         settings = self.parts.settings
         if not settings.app_id and settings.workers == "actions":
             log.warning("no App is set (PRD2PR_APP_ID): deliveries are stored, and nothing is done about them")
             return
+        from prd2pr.server.work.carrying import carrying  # dbos, which takes a while to load
+
         while not self._stopping.is_set():
             try:
                 with carrying(self.parts, self.replica, self.in_hand) as crew:
