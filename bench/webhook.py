@@ -31,6 +31,7 @@ PROBOT = "probot@14"
 SECRET = "a secret of the bench"  # noqa: S105
 DELIVERIES, CONNECTIONS, ROUNDS = 3_000, 32, 3
 BYTES = 8_000
+START_SECONDS = 300
 Payload = tuple[str, bytes]
 
 
@@ -95,17 +96,20 @@ def free_port() -> int:
         return int(each.getsockname()[1])
 
 
+def is_listening(port: int) -> bool:
+    with socket.socket() as asked:
+        return asked.connect_ex(("127.0.0.1", port)) == 0
+
+
 @contextmanager
 def running(command: list[str], port: int, cwd: Path, **env: str) -> Iterator[int]:
     with (cwd / "said.txt").open("ab") as said:
         process = subprocess.Popen(command, cwd=cwd, env={**os.environ, **env}, stdout=said, stderr=said)
     try:
-        for _ in range(1200):
-            if process.poll() is not None:
-                raise SystemExit(f"{command}: {(cwd / 'said.txt').read_text()[-2000:]}")
-            with socket.socket() as asked:
-                if asked.connect_ex(("127.0.0.1", port)) == 0:
-                    break
+        ends = time.monotonic() + START_SECONDS
+        while not is_listening(port):
+            if process.poll() is not None or time.monotonic() > ends:
+                raise SystemExit(f"{command} did not start: {(cwd / 'said.txt').read_text()[-2000:]}")
             time.sleep(0.05)
         yield port
     finally:
