@@ -112,10 +112,7 @@ def test_a_thousand_stories_are_quick_and_can_be_found(opened: Tab, site: tuple[
     shown, _ = site
     shown.reading.show(source_of(thousand()))
     page = opened.page
-    began = time.monotonic()
-    opened.open(BOARD)
-    took = time.monotonic() - began
-    assert took < 5
+    assert quickest(lambda: opened.open(BOARD), lambda: None) < 2
     assert page.locator("#pending h3 .number").inner_text() == "900"
     page.fill("#filter", "variant 777")
     assert page.locator("#filtered").inner_text() == "1 of 1000"
@@ -262,7 +259,7 @@ def quickest(there: Callable[[], None], back: Callable[[], None]) -> float:
         began = time.monotonic()
         there()
         took.append(time.monotonic() - began)
-        if took[-1] < 1.0 or left == 1:
+        if took[-1] < 1 or left == 1:
             break
         back()
     return min(took)
@@ -298,7 +295,7 @@ def test_a_card_moves_within_a_second_and_keeps_the_focus(opened: Tab, site: tup
         page.locator("#in-progress [data-key='acme/shop:loyalty-4']").wait_for(timeout=5000)
         page.wait_for_timeout(400)
 
-    assert quickest(there, back) < 1.0
+    assert quickest(there, back) < 1
     assert page.evaluate("window.same") is True
     assert page.locator("#passing h3 .number").inner_text() == "2"
     assert page.locator("#in-progress h3 .number").inner_text() == "0"
@@ -357,4 +354,4 @@ def test_many_stories_are_updated_within_a_second_too(opened: Tab, site: tuple[S
         shown.events.tell("task_status_changed", "acme/shop")
         card.wait_for(state="detached", timeout=5000)
 
-    assert quickest(there, back) < 1.0
+    assert quickest(there, back) < 1
