@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 
@@ -144,6 +145,17 @@ def test_a_guest_looks_without_a_token_and_resets_nothing(client: TestClient, sh
     sent = client.post("/dashboard/circuits/reset", data={"circuit": "acme/shop:loyalty:green", "csrf": form_mark("x")})
     assert sent.status_code == 403
     assert shown.asked == []
+
+
+def test_another_servers_projects_are_shown_without_links_to_boards_that_are_not_here(
+    client: TestClient, shown: Shown, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sign_in(client)
+    (first, *_) = shown.reading.projects()
+    monkeypatch.setattr(shown.reading, "projects", lambda repos=None: (replace(first, server="prd2pr.example.org"),))
+    text = client.get("/dashboard").text
+    assert "on prd2pr.example.org" in text and "acme/other" in text
+    assert "/dashboard/projects/" not in text
 
 
 # --- logging in -------------------------------------------------------------------------------------------------------

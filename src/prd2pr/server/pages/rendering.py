@@ -165,7 +165,8 @@ def metrics_page(links: Links, page: Page, metrics: MetricsView, projects: tuple
         f"Stories settled by day: {layout.stories_told(metrics.stories, metrics.proven)}",
         whole=True,
     )
-    burning = tuple(burn for project in projects for prd in project.prds if (burn := burning_of(prd)))
+    own = (project for project in projects if not project.server)
+    burning = tuple(burn for project in own for prd in project.prds if (burn := burning_of(prd)))
     total = measured(metrics)
     return render("metrics", links, page, metrics=metrics, settled=settled, burning=burning, total=total)
 
