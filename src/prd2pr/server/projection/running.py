@@ -20,6 +20,7 @@ from prd2pr.server.disk import Shelf
 from prd2pr.server.federation import Federated, Federation
 from prd2pr.server.projection import rows
 from prd2pr.server.projection.filling import Filling
+from prd2pr.server.projection.hosted import hosted_repositories
 from prd2pr.server.projection.mirrors import Hosted, mirrored
 from prd2pr.server.projection.reading import Projection
 
@@ -51,6 +52,7 @@ class Refreshing:
         self._local, self._mirrors, self._hosted = local, mirrors, hosted
         self._every, self._hosted_every = every, hosted_every
         self._shelves: dict[str, Shelf] = {}
+        self._found: dict[str, Hosted] = {}  # when all were listed last
         self._asked: set[str] = set()
         self._lock = threading.Lock()
         self._woken, self._stopping = threading.Event(), threading.Event()
@@ -121,7 +123,13 @@ class Refreshing:
 
     def _look_hosted(self, asked: set[str] | None) -> None:
         """`asked`: only these; None: all, and those that are gone are forgotten."""
-        found = {each.name: each for each in self._hosted()}
+        if asked is None or not asked <= self._found.keys():
+            try:
+                self._found = {each.name: each for each in self._hosted()}
+            except Prd2prError as problem:  # the code host does not answer: what is known stays, and is not looked at
+                LOG.warning("the installations cannot be listed", extra={"problem": " ".join(problem.lines())})
+                return
+        found = self._found
         for each in found.values():
             if self._stopping.is_set():
                 return
@@ -161,16 +169,11 @@ def add_to(app: FastAPI, parts: Parts) -> AbstractContextManager[None] | None:
     federation = Federation(settings.sources)
     projection = Projection(parts.database)
 
-    def hosted() -> Iterable[Hosted]:
-        """Asked each time: who knows the installations is added after this."""
-        known: ListHosted = getattr(app.state, "hosted", no_hosted)
-        return known()
-
     refreshing = Refreshing(
         parts.database,
         {repo: Path(path) for repo, path in settings.repositories.items()},
         Path(settings.mirrors_directory),
-        hosted=hosted,
+        hosted=lambda: hosted_repositories(settings),
         hosted_every=settings.refresh_seconds,
     )
     app.state.federation, app.state.refreshing = federation, refreshing

@@ -1,0 +1,56 @@
+"""Repositories of the App's installations, read through mirrors of a fake GitHub over real HTTP and git."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from app_world import AppWorld
+from state_repo import StateRepo
+
+from prd2pr.repo.git import Git
+from prd2pr.server.database import open_database
+from prd2pr.server.projection.hosted import hosted_repositories
+from prd2pr.server.projection.reading import Projection
+from prd2pr.server.projection.running import Refreshing
+from prd2pr.server.settings import ServerSettings
+
+
+def pushed(world: AppWorld, name: str, repo: StateRepo) -> None:
+    """Both branches, straight into the bare repository that the fake serves."""
+    bare = world.fake.bare(world.fake.repo(name))
+    for branch in ("main", "prd2pr/shop"):
+        bare.git("fetch", "-q", str(repo.path), f"+refs/heads/{branch}:refs/heads/{branch}")
+
+
+def test_installed_repositories_are_mirrored_and_followed(tmp_path):
+    world = AppWorld(tmp_path, ("octo/calc", "octo/empty"))
+    repo = StateRepo(tmp_path / "r")
+    repo.put("shop", {"shop-1": "in_progress"})
+    pushed(world, "octo/calc", repo)
+    with world.fake.serve() as url:
+        settings = ServerSettings(**world.settings(url), github_url=world.fake.server_url)
+        database = open_database(f"sqlite:///{tmp_path}/s.db")
+        look = Refreshing(database, {}, tmp_path / "mirrors", hosted=lambda: hosted_repositories(settings))
+        reading = Projection(database)
+        look.once()
+        found = {each.repo: each for each in reading.projects()}
+        assert set(found) == {"octo/calc", "octo/empty"}
+        assert found["octo/calc"].problems == () and found["octo/calc"].stories == 1
+        assert found["octo/empty"].prds == ()
+        repo.put("shop", {"shop-1": "blocked", "shop-2": "backlog"})
+        pushed(world, "octo/calc", repo)
+        look.once()
+        board = reading.project("octo/calc")
+        assert board is not None
+        assert [(card.id, card.column.value) for card in board.cards] == [("shop-1", "BLOCKED"), ("shop-2", "PENDING")]
+        mirror = Path(tmp_path / "mirrors" / "octo" / "calc.git")
+        with Git.open(mirror) as git:
+            assert set(git.branches("")) == {"main", "prd2pr/shop"}
+        assert "x-access-token" not in (mirror / "config").read_text()
+    look.once()  # the code host is away: what was read stays
+    assert {each.repo for each in reading.projects()} == {"octo/calc", "octo/empty"}
+    database.close()
+
+
+def test_without_an_app_nothing_is_asked():
+    assert list(hosted_repositories(ServerSettings())) == []
