@@ -7,6 +7,7 @@ from pathlib import Path
 from app_world import AppWorld
 from state_repo import StateRepo
 
+from fakes.github.server import serve
 from prd2pr.repo.git import Git
 from prd2pr.server.database import open_database
 from prd2pr.server.projection.hosted import hosted_repositories
@@ -27,8 +28,9 @@ def test_installed_repositories_are_mirrored_and_followed(tmp_path):
     repo = StateRepo(tmp_path / "r")
     repo.put("shop", {"shop-1": "in_progress"})
     pushed(world, "octo/calc", repo)
-    with world.fake.serve() as url:
-        settings = ServerSettings(**world.settings(url), github_url=world.fake.server_url)
+    with serve(world.fake) as url:
+        given = {**world.settings(url), "app_id": str(world.app.id), "github_url": url}
+        settings = ServerSettings.model_validate(given)
         database = open_database(f"sqlite:///{tmp_path}/s.db")
         look = Refreshing(database, {}, tmp_path / "mirrors", hosted=lambda: hosted_repositories(settings))
         reading = Projection(database)
