@@ -9,7 +9,7 @@ import logging
 import pytest
 
 from prd2pr.core.said.leaks import Secrets
-from prd2pr.server.logs import JsonLines, secrets_in
+from prd2pr.server.logs import JsonLines, secrets_in, write_logs
 from prd2pr.server.settings import ServerSettings
 
 TOKEN = f"prd2pr_{'a1' * 6}_{'Zz0-' * 10}abc"
@@ -69,3 +69,19 @@ def test_what_the_settings_hold_is_known(monkeypatch):
         sources=[{"name": "a", "url": "https://a.example", "token_env": "TEAM_A"}],
     )
     assert {"hush-hush", "hunter22", "the token of team a"} <= set(secrets_in(settings))
+
+
+def test_libraries_write_through_the_same_lines():
+    root, dbos = logging.getLogger(), logging.getLogger("dbos")
+    before = (root.handlers[:], root.level, dbos.handlers[:], dbos.propagate)
+    stream = io.StringIO()
+    try:
+        write_logs(Secrets.of(["hush-hush"]), stream)
+        assert dbos.handlers, "dbos would add one of its own"
+        dbos.error("it says hush-hush")
+        logging.getLogger("uvicorn.error").info("running on %s", "http://127.0.0.1:1")
+    finally:
+        root.handlers[:], dbos.handlers[:], dbos.propagate = before[0], before[2], before[3]
+        root.setLevel(before[1])
+    lines = [json.loads(line)["message"] for line in stream.getvalue().splitlines()]
+    assert lines == ["it says [redacted]", "running on http://127.0.0.1:1"]

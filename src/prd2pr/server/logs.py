@@ -68,7 +68,7 @@ def write_logs(secrets: Secrets, stream: TextIO | None = None, level: int = logg
     root.setLevel(level)
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "dbos"):
         logger = logging.getLogger(name)
-        logger.handlers.clear()
+        logger.handlers[:] = [logging.NullHandler()]  # dbos adds one of its own where there is none
         logger.propagate = True
     for name in ("httpx", "httpcore", "sqlalchemy.engine"):  # every request and every statement
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from prd2pr.entry.hiding import hide_process
 from prd2pr.entry.serving.ways import way
 from prd2pr.errors import SetupProblem, UsageProblem
 from prd2pr.server.settings import ServerSettings, read_settings
@@ -86,6 +87,7 @@ def serve(settings: ServerSettings) -> int:
     from prd2pr.server.logs import secrets_in, write_logs
     from prd2pr.server.stopping import Draining, tell_readiness
 
+    hide_process()
     database = open_database(settings.database)
     write_logs(Secrets.of(secrets_in(settings)))
     try:
