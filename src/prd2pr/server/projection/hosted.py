@@ -9,9 +9,10 @@ from prd2pr.forges.github.app_log import open_app_log
 from prd2pr.forges.github.exchange import path
 from prd2pr.forges.github.open import open_hub
 from prd2pr.forges.github.tokens import GivenToken
+from prd2pr.server.installations import app_key
 from prd2pr.server.projection.mirrors import Hosted
 from prd2pr.server.settings import ServerSettings
-from prd2pr.server.work.hubs import PATIENCE, app_key
+from prd2pr.server.work.hubs import PATIENCE
 
 
 def hosted_repositories(settings: ServerSettings) -> Iterator[Hosted]:
