@@ -28,9 +28,9 @@ CHANGING = (401, 403, 404, 409, 413, 422, 429, 503)
 
 
 class TaskKeyConvertor(Convertor[str]):
-    """With exactly one slash, so that what follows a key is not taken for a part of it."""
+    """owner/repo:story, with nothing after it: neither what follows a key nor what has not its form is taken for one."""
 
-    regex = "[^/]+/[^/]+"
+    regex = "[^/]+/[^/:]+:[^/]+"
 
     def convert(self, value: str) -> str:
         return value
