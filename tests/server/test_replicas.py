@@ -1,0 +1,80 @@
+"""Two replicas on one PostgreSQL: what happened is told once, and in the order of its ids."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from postgres import binaries, postgres
+from sqlalchemy import text
+from state_repo import OPEN, StateRepo
+
+from prd2pr.server.announcing import announce
+from prd2pr.server.database import Database, open_database
+from prd2pr.server.projection.reading import Projection
+from prd2pr.server.projection.running import Refreshing, rebuild
+
+
+@pytest.fixture
+def replicas() -> Iterator[tuple[Database, Database]]:
+    if binaries() is None:
+        pytest.skip("PostgreSQL is not on this machine")
+    with postgres(durable=False) as url:
+        both = (open_database(url), open_database(url))
+        yield both
+        for each in both:
+            each.close()
+
+
+def at_once(*tasks: object) -> None:
+    threads = [threading.Thread(target=task) for task in tasks]  # type: ignore[arg-type]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+
+
+def test_both_read_and_one_tells(replicas, tmp_path):
+    repo = StateRepo(tmp_path / "r")
+    repo.put("shop", {"shop-1": "in_progress"})
+    looks = [Refreshing(each, {"octo/shop": repo.path}, Path("nowhere")) for each in replicas]
+    looks[0].once()
+    repo.put("shop", {"shop-1": "blocked"}, circuits=[OPEN])
+    at_once(*(look.once for look in looks))
+    with replicas[0].reading() as connection:
+        kinds = connection.execute(text("SELECT kind FROM events ORDER BY id")).scalars().all()
+    assert kinds == ["task_status_changed", "circuit_state_changed"]
+    first, second = (Projection(each, lambda: "2026-11-17T12:00:00Z") for each in replicas)
+    assert first.projects() == second.projects() and first.story("octo/shop", "shop-1") is not None
+    rebuild(replicas[1])
+    assert first.projects() == ()
+
+
+def test_whoever_has_seen_an_id_has_seen_all_before_it(replicas):
+    seen: list[int] = []
+    writing = [True]
+
+    def write(database: Database) -> None:
+        for _ in range(60):
+            with database.writing() as connection:
+                announce(connection, "worker_heartbeat", "", {})
+
+    def look() -> None:
+        while True:
+            last_look = not writing[0]
+            with replicas[0].reading() as connection:
+                after = {"after": seen[-1] if seen else 0}
+                seen.extend(
+                    connection.execute(text("SELECT id FROM events WHERE id > :after ORDER BY id"), after).scalars()
+                )
+            if last_look:
+                return
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    at_once(*(lambda each=each: write(each) for each in (*replicas, *replicas)))
+    writing[0] = False
+    looking.join()
+    assert len(seen) == 240
