@@ -12,8 +12,10 @@ from prd2pr.core.estimate import (
     estimate,
     model_id,
     price_of,
+    stories_text,
 )
 from prd2pr.core.records import Backlog, Spend, Story
+from prd2pr.core.said.plans import estimate_text
 
 CREW = Crew("anthropic:small", "anthropic:large")
 SMALL, LARGE = Price(input=1, output=10, cache_read=0.1), Price(input=5, output=50)
@@ -61,6 +63,19 @@ def test_the_strong_model_raises_the_high_end_only() -> None:
     assert cheap.usd_high is not None
     assert costly.usd_high is not None
     assert cheap.usd_high < costly.usd_high
+
+
+def test_what_earlier_stories_taught_stands_in_the_estimate() -> None:
+    plan = backlog(
+        story(1, estimate_minutes=20, guessed_minutes=10),
+        story(2, estimate_minutes=10, guessed_minutes=5.4),
+        story(3, status="done", estimate_minutes=99, guessed_minutes=99),
+    )
+    guess = estimate(plan, PRICES, CREW, learnt="times 2.00, learnt from 3 stories")
+    assert stories_text(guess) == "stories 30 min (15 times 2.00, learnt from 3 stories)"
+    assert estimate_text(guess).endswith(f"tokens · {stories_text(guess)}"), "as the pull request has it"
+    unlearnt = estimate(backlog(story(1, estimate_minutes=20)), PRICES, CREW, learnt="no factor is known yet")
+    assert (stories_text(unlearnt), unlearnt.learnt) == ("", "")
 
 
 def test_done_stories_take_nothing() -> None:

@@ -287,10 +287,6 @@ def test_the_living_docs_read_what_the_role_answers() -> None:
 # --- Estimator --------------------------------------------------------------------------------------------------------
 
 
-def test_a_factor_that_tells_of_a_mistake_is_bounded() -> None:
-    assert [estimating.bounded(each) for each in (0, 1.5, 5_000)] == [0.01, 1.5, 100]
-
-
 def test_three_estimates_in_whatever_order_and_the_factor() -> None:
     assert estimating.three_point(10, 20, 60) == estimating.three_point(60, 10, 20) == 25
     given = estimating.EstimateAnswer.model_validate(

@@ -272,6 +272,9 @@ def test_estimates_with_and_without_a_price() -> None:
     guess = Estimate(tokens_low=40_000, tokens_high=100_000, minutes_low=20, minutes_high=35, usd_low=1.1, usd_high=2.4)
     sizes = {"stories": 1, "criteria": 1, "questions": 0}
     assert "est. $1.10–2.40, 20–35 min" in log(("plan", {**sizes, "estimate": guess}))[0]
+    taught = {"stories_guessed": 15, "stories_minutes": 30, "learnt": "times 2.00, learnt from 3 stories"}
+    corrected = log(("plan", {**sizes, "estimate": guess.model_copy(update=taught)}))
+    assert "stories 30 min (15 times 2.00, learnt from 3 stories)" in " ".join(corrected)
     unpriced = guess.model_copy(update={"usd_low": None, "usd_high": None, "unpriced": ("sonnet",)})
     (line,) = log(("plan", {**sizes, "estimate": unpriced}))
     assert line.startswith("Plan     1 story, 1 criterion, 0 questions")

@@ -213,11 +213,14 @@ def test_three_estimates_are_corrected_by_what_was_learnt(full: World) -> None:
             "actual_sessions": 5, "complexity": 3,
         }  # fmt: skip
         full.write({f"{MEMORY}/estimates/old-{n}.4.json": json.dumps(learnt)})
-    full.write({f"{MEMORY}/estimates/torn.json": '{"schema_version": 1, "id":'})
+    endless = json.dumps({**learnt, "id": "endless", "actual_minutes": "@"}).replace('"@"', "1e999")
+    full.write(
+        {f"{MEMORY}/estimates/torn.json": '{"schema_version": 1, "id":', f"{MEMORY}/estimates/endless.json": endless}
+    )
     full.commit("learnt before")
     assert full.next().status == 0
     assert [each["estimate_minutes"] for each in backlog(full)["stories"]] == [18, 18]
-    assert record(full, "estimator")["verdict"] == "times 3.00"
+    assert record(full, "estimator")["verdict"] == "times 3.00, learnt from 2 stories"
     full.git("branch", "-D", full.branch)
     in_profile(full, "standard")
     assert full.next().status == 0

@@ -154,7 +154,7 @@ def test_what_was_learnt_changes_the_next_plan(tmp_path: Path) -> None:
     assert [story.estimate_minutes for story in state.backlog.stories] == [10, 10]
     estimator = state.role("estimator")
     assert estimator is not None
-    assert (estimator.verdict, estimator.model) == ("times 2.00", "by code")
+    assert (estimator.verdict, estimator.model) == ("times 2.00, learnt from 1 story", "by code")
 
 
 def test_however_much_was_learnt_a_role_is_told_no_more_than_the_cap(tmp_path: Path) -> None:

@@ -6,10 +6,13 @@ import pytest
 
 from living_tree import LivingTree, done, prd
 from mermaid_check import check_diagrams
+from prd2pr.core.codec import encode
 from prd2pr.core.living.documents import DOCUMENTS, living_paths
+from prd2pr.core.memory.queries import correction_factor
 from prd2pr.core.memory.records import Decision, EstimateRecord, Failure, Lesson, Pattern, PatternUsage, SpikeRecord
 from prd2pr.core.paths import PathRules
-from prd2pr.core.records import Design, Phase, RefusedAttempt
+from prd2pr.core.records import REPLAY_OF, Design, Phase, RefusedAttempt, RunRecord
+from prd2pr.repo.memory_index import MemoryIndex
 
 AT = "2026-11-16T09:00:00Z"
 SHOP = {
@@ -113,11 +116,37 @@ def test_stories_are_told(tree: LivingTree) -> None:
     assert "**No story builds:** FR-2." in docs["TRACE"]
 
 
+TOOK = tuple(
+    EstimateRecord(
+        id=f"{story}-4", prd="shop", story=story, at=at, feature="Sell", estimated_minutes=10, actual_minutes=minutes,
+        estimated_sessions=4, actual_sessions=3, complexity=3,
+    )
+    for story, minutes, at in (("shop-1", 30, "2026-01-01T00:00:00Z"), ("shop-2", 20, AT))
+)  # fmt: skip
+
+
 def test_only_the_last_ninety_days_make_the_correction_factor(tree: LivingTree) -> None:
-    text = worked(tree).docs()["ESTIMATES"]
+    text = worked(tree).remember(*TOOK).docs()["ESTIMATES"]
     assert "**Correction factor: 2.00 by minutes, 0.75 by sessions.** That is" in text and "over 1 story:" in text
     assert "  bar [10.00, 10.00]\n  line [30.00, 20.00]" in text
     assert check_diagrams(text) == 1
+
+
+def test_the_document_and_the_query_have_one_factor(tree: LivingTree) -> None:
+    """With a replayed PRD, a story that was done twice, and one absurd record among them."""
+    run = RunRecord(id="r-1", started_at=AT, model=f"{REPLAY_OF}demo")
+    again = TOOK[1].model_copy(update={"id": "shop-2-9", "actual_minutes": 15, "at": "2026-11-16T10:00:00Z"})
+    absurd = TOOK[1].model_copy(update={"id": "absurd", "story": "shop-3", "actual_minutes": 5e5, "actual_sessions": 4})
+    fast = TOOK[1].model_copy(update={"id": "fast", "prd": "demo", "story": "demo-1", "actual_minutes": 0.5})
+    tree.remember(*TOOK, again, absurd, fast).work(prd("demo"), done("demo-1"))
+    tree.put({".orch-state/prds/demo/runs/r-1.json": encode(run)})
+    text = worked(tree).docs()["ESTIMATES"]
+    with MemoryIndex.open(tree.git, tree.tree, code=False) as index:
+        found = correction_factor(index, "2026-11-16T10:00:00Z")
+    assert (found.minutes, found.sessions, found.estimates, found.timed) == (1.5, 0.833, 3, 1)
+    assert (
+        "**Correction factor: 1.50 by minutes, 0.83 by sessions.**" in text and "over 3 stories (minutes: 1):" in text
+    )
 
 
 def test_a_released_story_is_not_told_again(tree: LivingTree) -> None:

@@ -148,4 +148,6 @@ def test_a_retrospective_tells_what_took_longer_and_what_to_change():
     assert made.would_change == (failure().lesson,)
     assert made.variance == 0.625
     assert retrospective_of(prd, [], [], at=AT).variance is None
+    tiny = estimate("e-3", 4, 4).model_copy(update={"estimated_minutes": 1e-308, "actual_minutes": 1e9})
+    assert retrospective_of(prd, [tiny], [], at=AT).variance is None, "a quotient that JSON has no number for"
     assert memory_file(made)

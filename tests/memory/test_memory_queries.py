@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from memories import NOW, Library, estimate, failure, note, pattern, usage
+from memories import AT, NOW, Library, estimate, failure, note, pattern, usage
 from prd2pr.core.codec import encode
 from prd2pr.core.decision import Decision
 from prd2pr.core.evidence import Evidence, Proof, Verdict
@@ -23,7 +23,19 @@ from prd2pr.core.memory.queries import (
 from prd2pr.core.memory.records import ComplexitySnapshot, FileMeasure
 from prd2pr.core.memory.retention import Keeping
 from prd2pr.core.memory.words import stem, telling_words, tokens_of
-from prd2pr.core.records import Backlog, Cycle, Phase, Prd, ProjectState, RunRecord, Status, Step, Story, Transition
+from prd2pr.core.records import (
+    REPLAY_OF,
+    Backlog,
+    Cycle,
+    Phase,
+    Prd,
+    ProjectState,
+    RunRecord,
+    Status,
+    Step,
+    Story,
+    Transition,
+)
 
 PAYMENTS = failure(
     "f-2",
@@ -130,17 +142,47 @@ def test_patterns_are_found_by_what_they_are_about(library):
 def test_the_correction_factor_is_the_mean_of_the_last_ninety_days(library):
     library.add(
         estimate("e-1", 3, 5),
-        estimate("e-2", 4, 4),
-        estimate("nothing-planned", 0, 9),
-        estimate("old", 1, 100, at="2026-08-01T00:00:00Z"),
-        estimate("later", 1, 100, at="2026-12-01T00:00:00Z"),
+        estimate("e-2", 4, 4, story="shop-2"),
+        estimate("nothing-planned", 0, 9, story="shop-3"),
+        estimate("old", 1, 100, story="shop-4", at="2026-08-01T00:00:00Z"),
+        estimate("later", 1, 100, story="shop-5", at="2026-12-01T00:00:00Z"),
     )
     with library.index() as index:
         found = correction_factor(index, NOW)
         assert found.sessions == round((5 / 3 + 1) / 2, 3)
         assert found.minutes == round((25 / 30 + 20 / 40) / 2, 3)
-        assert (found.estimates, found.days) == (3, 90)
+        assert (found.estimates, found.timed, found.days) == (2, 2, 90)
         assert correction_factor(index, "2027-06-01T00:00:00Z").sessions is None
+
+
+def test_one_absurd_record_teaches_nothing(library):
+    library.add(
+        estimate("e-1", 4, 4),
+        estimate("minute", 4, 4, story="shop-2", estimated_minutes=1e-300, actual_minutes=1e9),
+        estimate("year", 4, 4000, story="shop-3", estimated_minutes=1, actual_minutes=500_000),
+        estimate("nothing", 4, 0, story="shop-4", actual_minutes=0),
+    )
+    with library.index() as index:
+        found = correction_factor(index, NOW)
+    assert (found.sessions, found.minutes) == (1.0, 0.5)
+    assert (found.estimates, found.timed) == (2, 1)
+
+
+def test_of_a_story_that_was_done_twice_the_last_record_counts(library):
+    library.add(estimate("first", 4, 40, at="2026-10-30T00:00:00Z"), estimate("again", 4, 8))
+    with library.index() as index:
+        found = correction_factor(index, NOW)
+    assert (found.sessions, found.minutes, found.estimates) == (2.0, 1.0, 1)
+
+
+def test_minutes_of_a_replayed_model_teach_nothing_but_its_sessions_do(library):
+    run = RunRecord(id="r-1", started_at=AT, model=f"{REPLAY_OF}demo")
+    library.put({".orch-state/prds/demo/runs/r-1.json": encode(run)})
+    library.add(estimate("real", 4, 4), estimate("fast", 4, 12, prd="demo", story="demo-1", actual_minutes=1))
+    with library.index() as index:
+        found = correction_factor(index, NOW)
+    assert (found.sessions, found.minutes) == (2.0, 0.5)
+    assert (found.estimates, found.timed) == (2, 1)
 
 
 def prd_files(prd: str, stories: int, steps: int, *, added: int = 0, ended: str = "") -> dict[str, bytes | None]:

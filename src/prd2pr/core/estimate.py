@@ -14,6 +14,7 @@ from pydantic import Field
 from prd2pr.core.crew import Crew
 from prd2pr.core.profiles import STRONG, Profile, asks
 from prd2pr.core.records import SETTLED, UNTESTED_KINDS, Backlog, Record, Spend, Story
+from prd2pr.core.wording import clip, plain
 
 PER_MILLION = 1_000_000
 
@@ -90,6 +91,10 @@ class Estimate(Record):
     models: tuple[str, ...] = ()  # that will do the work, unless it comes to a last attempt
     unpriced: tuple[str, ...] = ()  # models whose price is not known: dollars are then not guessed
     roles: tuple[RoleEstimate, ...] = ()  # in the order of their work
+    # Minutes that the stories were thought to take, and what earlier ones make of that; 0: nothing was learnt.
+    stories_guessed: int = 0
+    stories_minutes: int = 0
+    learnt: str = ""  # by which factor, and from how many stories
 
 
 def estimate(
@@ -99,9 +104,12 @@ def estimate(
     *,
     profile: Profile = "standard",
     fused: bool = False,
+    learnt: str = "",
 ) -> Estimate:
-    """For the stories that are still to be done. `fused`: tests and code in one call, as always in `quick`."""
+    """For the stories that are still to be done. `fused`: tests and code in one call, as always in `quick`. `learnt`:
+    the Estimator's verdict."""
     stories = to_do(backlog)
+    was_learnt = any(story.guessed_minutes is not None for story in stories)
     staff = _Staff(profile, fused=fused or profile == "quick")
     low = _by_role(stories, staff)
     high = {role: _scaled(spend, HIGH_FACTOR) for role, spend in low.items()}
@@ -132,12 +140,28 @@ def estimate(
             )
             for role, spend in low.items()
         ),
+        stories_guessed=round(sum(map(guessed_minutes, stories))) if was_learnt else 0,
+        stories_minutes=sum(story.estimate_minutes for story in stories) if was_learnt else 0,
+        learnt=learnt if was_learnt else "",
     )
 
 
 def to_do(backlog: Backlog) -> tuple[Story, ...]:
     """Neither settled nor waiting to be dropped."""
     return tuple(s for s in backlog.stories if s.status not in SETTLED and s.id not in backlog.dropping)
+
+
+def guessed_minutes(story: Story) -> float:
+    """Before what earlier stories taught."""
+    return story.estimate_minutes if story.guessed_minutes is None else story.guessed_minutes
+
+
+def stories_text(guess: Estimate) -> str:
+    """stories 30 min (15 times 2.00, learnt from 3 stories); empty where nothing was learnt."""
+    if not guess.stories_minutes:
+        return ""
+    how = clip(plain(guess.learnt), 80) or "before what was learnt"
+    return f"stories {guess.stories_minutes} min ({guess.stories_guessed} {how})"
 
 
 def cost(price: Price, spend: Spend) -> float:

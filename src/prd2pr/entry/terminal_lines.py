@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from prd2pr.core.blocked import Blocked
-from prd2pr.core.estimate import Estimate
+from prd2pr.core.estimate import Estimate, stories_text
 from prd2pr.core.evidence import Evidence, Finding, RunSummary, Verdict
 from prd2pr.core.isolation import is_none, missing
 from prd2pr.core.wording import count, dollars, duration, models_text, plain, tokens, visible
@@ -55,7 +55,8 @@ def plan(facts: Facts, width: int) -> list[Text]:
     estimate = estimate_text(guess) if isinstance(guess, Estimate) else text(facts, "estimate")
     names = facts.get("models")
     models = models_text(names if isinstance(names, tuple) else ())
-    parts = [part for part in (sizes, f"est. {estimate}" if estimate else "", models) if part]
+    learnt = stories_text(guess) if isinstance(guess, Estimate) else ""
+    parts = [part for part in (sizes, f"est. {estimate}" if estimate else "", learnt, models) if part]
     return [Text.assemble(("Plan     ", STRONG), *spread(parts, width - 9))]
 
 

@@ -29,7 +29,6 @@ from prd2pr.repo.store import BranchState
 D = TypeVar("D", bound=Document)
 
 MOST_STORIES = 2000  # of one PRD; the records of more are not read for documents
-LAST_RUNS = 20
 TOLD_KINDS = ("failures", "estimates", "retrospectives", "spikes", "decisions", "patterns", "pattern_usage")
 _SECURITY = re.compile(rf"{re.escape(PRDS)}/([^/]+)/pipeline/(?:([^/]+)/)?security\.json")
 
@@ -115,11 +114,14 @@ class StateReader:
         return {key: proof for key, proof in found.items() if proof is not None}
 
     def _replayed(self, root: str) -> bool:
-        """Whether one of the last runs had its model's words from a recording."""
-        paths = sorted(path for path in self._paths if path.startswith(f"{root}/runs/"))[-LAST_RUNS:]
-        contents = self.git.read_blobs(self._paths[path] for path in paths)
-        runs = (self._decoded(RunRecord, contents[self._paths[path]], path) for path in paths)
-        return any(run is not None and run.replayed for run in runs)
+        """Whether one of the runs had its model's words from a recording."""
+        runs = {self._paths[path]: path for path in sorted(self._paths) if path.startswith(f"{root}/runs/")}
+        unknown = [blob for blob in runs if self.cache.get(f"replayed:{blob}") is None]
+        for blob, data in self.git.read_blobs(unknown).items():
+            run = self._decoded(RunRecord, data, runs[blob])
+            if run is not None:  # one that cannot be read is named each time
+                self.cache.put(f"replayed:{blob}", str(int(run.replayed)))
+        return any(self.cache.get(f"replayed:{blob}") == "1" for blob in runs)
 
     def _security(self, name: str) -> Iterator[tuple[Any, str]]:
         """Each record of the Security role, with what it is about."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from prd2pr.agents.roles import ESTIMATOR
 from prd2pr.core.approval import approved_stories, pending, plan_digest
 from prd2pr.core.commit_message import read_step
 from prd2pr.core.decide import Rest
@@ -17,6 +18,7 @@ from prd2pr.core.said.answers import PlanShown
 from prd2pr.core.said.markers import plan_marker, waiting_marker
 from prd2pr.core.said.plans import PlanDiff, PlanView, plan_view
 from prd2pr.flows.plan_changes import change_to
+from prd2pr.flows.consulting import role_records
 from prd2pr.flows.start import start_of
 from prd2pr.flows.telling import tell_once
 from prd2pr.forges.said import render_answer
@@ -87,7 +89,8 @@ def shown_plan(showing: Showing, command: str, approved: frozenset[str] | None) 
     session, backlog = showing.seen.session, showing.state.backlog
     ahead = any(story.status not in SETTLED for story in backlog.stories)
     config = showing.config
-    guess = estimate(backlog, config.prices, session.crew, profile=config.profile, fused=config.fused)
+    learnt = "".join(each.verdict for each in role_records(showing.state) if each.role == ESTIMATOR.name)
+    guess = estimate(backlog, config.prices, session.crew, profile=config.profile, fused=config.fused, learnt=learnt)
     return plan_view(
         showing.prd,
         backlog,

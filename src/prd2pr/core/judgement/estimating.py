@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from prd2pr.core.memory.factor import CorrectionFactor
 from prd2pr.core.records import Backlog, Record, Story
-
-LEAST, MOST = 0.01, 100.0  # a factor beyond these tells of a mistake, not of a lesson
+from prd2pr.core.wording import count
 
 
 class StoryEstimate(Record):
@@ -30,8 +30,9 @@ def three_point(optimistic: float, likely: float, pessimistic: float) -> float:
     return (low + 4 * middle + high) / 6
 
 
-def bounded(factor: float) -> float:
-    return min(MOST, max(LEAST, factor))
+def verdict(learnt: CorrectionFactor) -> str:
+    """What becomes of the minutes; it stands behind them wherever a plan is shown."""
+    return f"times {learnt.minutes:.2f}, learnt from {count(learnt.timed, 'story')}"
 
 
 def corrected(backlog: Backlog, answer: EstimateAnswer | None, factor: float | None) -> Backlog:

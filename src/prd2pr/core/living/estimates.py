@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from prd2pr.core.estimate import guessed_minutes
 from prd2pr.core.living.mermaid import bars
 from prd2pr.core.living.worked import LivingFacts, StoryDone
-from prd2pr.core.memory.makers import guessed_minutes, planned_sessions, sessions_taken
+from prd2pr.core.memory.factor import CorrectionFactor, Taken, factor_of, measured
+from prd2pr.core.memory.makers import planned_sessions, sessions_taken
 from prd2pr.core.memory.records import EstimateRecord
 
 CHARTED = 12
 LISTED = 200
-WINDOW = timedelta(days=90)
-
-
-class Taken(NamedTuple):
-    """Thought to take, and took."""
-
-    estimated: float
-    actual: float
-
-    @property
-    def ratio(self) -> float | None:
-        return self.actual / self.estimated if self.estimated > 0 else None
 
 
 class EstimateRow(NamedTuple):
@@ -40,36 +29,32 @@ class EstimatesView(NamedTuple):
     rows: tuple[EstimateRow, ...]
     more: int
     chart: tuple[str, ...]
-    minutes: float | None  # what an estimate is to be multiplied with; None: nothing says it
-    sessions: float | None
-    counted: int  # stories that the factors are made from
-    replayed: bool  # a recorded model took part, which answers at once: minutes say nothing
+    factor: CorrectionFactor
+    replayed: bool  # a recorded model took part, which answers at once: minutes of its PRDs say nothing
 
 
 def estimates(facts: LivingFacts) -> EstimatesView:
     rows = sorted(rows_of(facts), key=lambda row: (row.at, row.story))
-    recent = within_window(rows)
-    replayed = any(worked.replayed for worked in facts.prds)
+    replayed = frozenset(worked.prd.id for worked in facts.prds if worked.replayed)
     return EstimatesView(
         rows=tuple(reversed(rows[-LISTED:])),
         more=max(0, len(rows) - LISTED),
         chart=chart(rows[-CHARTED:], "sessions" if replayed else "minutes"),
-        minutes=None if replayed else mean_ratio(recent, lambda row: row.minutes),
-        sessions=mean_ratio(recent, lambda row: row.sessions),
-        counted=len(recent),
-        replayed=replayed,
+        factor=factor_by_memory(facts, replayed),
+        replayed=bool(replayed),
     )
+
+
+def factor_by_memory(facts: LivingFacts, replayed: frozenset[str]) -> CorrectionFactor:
+    """As `query correction-factor` has it, but counted back from the newest story: a document has no other clock."""
+    stories = [measured(record) for record in facts.memory.estimates]
+    return factor_of(stories, replayed, until=max((each.at for each in stories), default=0))
 
 
 def chart(rows: Sequence[EstimateRow], unit: str) -> tuple[str, ...]:
     taken = [row.sessions if unit == "sessions" else row.minutes for row in rows]
     series = [each.estimated for each in taken], [each.actual for each in taken]
     return bars("Bars: estimated. Line: taken.", unit, [row.story for row in rows], series)
-
-
-def mean_ratio(rows: Sequence[EstimateRow], taken: Callable[[EstimateRow], Taken]) -> float | None:
-    ratios = [ratio for row in rows if (ratio := taken(row).ratio) is not None]
-    return sum(ratios) / len(ratios) if ratios else None
 
 
 def rows_of(facts: LivingFacts) -> Iterator[EstimateRow]:
@@ -103,19 +88,3 @@ def recorded(each: StoryDone) -> EstimateRow:
         Taken(guessed_minutes(each.story), each.minutes),
         Taken(planned_sessions(each.story), sessions_taken(each.cycle)),
     )
-
-
-def within_window(rows: list[EstimateRow]) -> list[EstimateRow]:
-    """The last 90 days, counted back from the newest story: a document has no other clock."""
-    moments = [(row, moment_of(row.at)) for row in rows]
-    newest = max((moment for _, moment in moments if moment), default=None)
-    if newest is None:
-        return rows
-    return [row for row, moment in moments if moment is not None and newest - moment <= WINDOW]
-
-
-def moment_of(at: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(at)
-    except ValueError:
-        return None

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from prd2pr.core.complexity import measure
 from prd2pr.core.deeds import standing_steps
-from prd2pr.core.estimate import ROLES_OF_TESTED_STORY, ROLES_OF_UNTESTED_STORY
+from prd2pr.core.estimate import ROLES_OF_TESTED_STORY, ROLES_OF_UNTESTED_STORY, guessed_minutes
 from prd2pr.core.findings import FINDINGS
+from prd2pr.core.memory.factor import Taken
 from prd2pr.core.memory.files import record_id
 from prd2pr.core.memory.records import ComplexitySnapshot, Decision, EstimateRecord, Failure, FileMeasure, Lesson
 from prd2pr.core.records import (
@@ -143,11 +144,6 @@ def estimate_of(
     )
 
 
-def guessed_minutes(story: Story) -> float:
-    """Before what earlier stories taught."""
-    return story.estimate_minutes if story.guessed_minutes is None else story.guessed_minutes
-
-
 def sessions_taken(cycle: Cycle) -> int:
     """Every attempt at a phase that a role works on: those that crossed, those refused, and a look that changed
     nothing."""
@@ -232,7 +228,7 @@ def retrospective_of(
         f"{each.story} took {each.actual_sessions} sessions, planned {each.estimated_sessions}" for each in over
     ]
     surprises += [f"{each.story}: {clip(each.why_failed, 200)}" for each in failures]
-    planned = sum(each.estimated_minutes for each in estimates)
+    minutes = Taken(sum(each.estimated_minutes for each in estimates), sum(each.actual_minutes for each in estimates))
     return Lesson(
         id=record_id([prd.id, "done", at.replace(":", "")]),
         prd=prd.id,
@@ -241,5 +237,5 @@ def retrospective_of(
         surprises=tuple(surprises),
         would_change=tuple(dict.fromkeys(each.lesson for each in failures)),
         new_patterns=tuple(new_patterns),
-        variance=round(sum(each.actual_minutes for each in estimates) / planned, 3) if planned else None,
+        variance=None if minutes.quotient is None else round(minutes.quotient, 3),
     )

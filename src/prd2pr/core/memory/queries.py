@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from prd2pr.core.memory.factor import DAYS, CorrectionFactor, Measured, Taken, factor_of
 from prd2pr.core.memory.retention import KEEPING, Keeping
 from prd2pr.core.memory.similar import (
     Index,
@@ -24,6 +25,7 @@ from prd2pr.core.memory.similar import (
 )
 from prd2pr.core.memory.times import days_before, epoch
 from prd2pr.core.memory.tracing import TraceLine, trace
+from prd2pr.core.records import REPLAY_OF
 
 __all__ = [
     "AgentTime", "CorrectionFactor", "Index", "Pipeline", "Relevant", "SimilarFailure", "SimilarPattern", "StaleDoc",
@@ -39,29 +41,23 @@ TREND_SNAPSHOTS = 5
 # --- planned and done -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class CorrectionFactor:
-    """What estimates are to be multiplied by. None: nothing was measured yet."""
-
-    sessions: float | None
-    minutes: float | None
-    estimates: int  # that it was learnt from
-    days: int
-
-
-def correction_factor(index: Index, now: str, days: int = 90) -> CorrectionFactor:
-    """The mean of actual ÷ estimated over the stories that were finished in these days."""
-    ((sessions, minutes, number),) = index.rows(
-        "SELECT avg(CAST(actual_sessions AS REAL) / nullif(estimated_sessions, 0)),"
-        " avg(actual_minutes / nullif(estimated_minutes, 0)), count(*)"
+def correction_factor(index: Index, now: str, days: int = DAYS) -> CorrectionFactor:
+    rows = index.rows(
+        "SELECT completed_at, id, prd, story, estimated_minutes, actual_minutes, estimated_sessions, actual_sessions"
         " FROM estimates WHERE completed_at > ? AND completed_at <= ?",
         (days_before(now, days), epoch(now)),
     )
-    return CorrectionFactor(rounded(sessions), rounded(minutes), number, days)
+    stories = [
+        Measured(at, name, prd, story, Taken(*numbers[:2]), Taken(*numbers[2:]))
+        for at, name, prd, story, *numbers in rows
+    ]
+    return factor_of(stories, replayed_prds(index), epoch(now), days)
 
 
-def rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 3)
+def replayed_prds(index: Index) -> frozenset[str]:
+    """Those that a recorded model took part in."""
+    rows = index.rows("SELECT DISTINCT prd FROM sessions WHERE substr(model, 1, ?) = ?", (len(REPLAY_OF), REPLAY_OF))
+    return frozenset(prd for (prd,) in rows)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from prd2pr.core.approval import next_to_approve
-from prd2pr.core.estimate import Estimate
+from prd2pr.core.estimate import Estimate, stories_text
 from prd2pr.core.picture_parts import NO_LIMITS, SpendLimits
 from prd2pr.core.records import Backlog, Prd, Story
 from prd2pr.core.wording import clip, dollars, duration, plain, token_count, tokens
@@ -72,7 +72,8 @@ def estimate_text(guess: Estimate) -> str:
     """$1.10 to $2.40, 20 to 35 min, 60k to 150k tokens"""
     usd = "no price known" if guess.usd_low is None or guess.usd_high is None else _range(guess.usd_low, guess.usd_high)
     minutes = _span(str(guess.minutes_low), str(guess.minutes_high))
-    return f"{usd}, {minutes} min, {_span(tokens(guess.tokens_low), tokens(guess.tokens_high))} tokens"
+    spent = f"{usd}, {minutes} min, {_span(tokens(guess.tokens_low), tokens(guess.tokens_high))} tokens"
+    return " · ".join(filter(None, (spent, stories_text(guess))))
 
 
 def _range(low: float, high: float) -> str:

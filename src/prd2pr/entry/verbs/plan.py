@@ -6,12 +6,14 @@ import argparse
 import json
 import sys
 
+from prd2pr.agents.roles import ESTIMATOR
 from prd2pr.core.estimate import Estimate, estimate
 from prd2pr.core.records import Backlog
 from prd2pr.core.role_costs import RoleRow, cost_lines, cost_table, role_costs, roles_json
 from prd2pr.core.wording import dollars, plain, tokens
 from prd2pr.entry.terminal import Terminal
 from prd2pr.entry.wiring import open_session
+from prd2pr.flows.consulting import last_kept
 from prd2pr.flows.pipeline.whole_plan import whole_plan
 from prd2pr.flows.planning import planning_way
 from prd2pr.flows.session import Session
@@ -43,7 +45,9 @@ def main(options: argparse.Namespace) -> int:
 
 def estimate_of(session: Session, backlog: Backlog) -> Estimate:
     config = session.config
-    return estimate(backlog, config.prices, session.crew, profile=config.profile, fused=config.fused)
+    kept = last_kept(session, session.base_commit, session.prd.id, ESTIMATOR.name)
+    learnt = kept.verdict if kept else ""
+    return estimate(backlog, config.prices, session.crew, profile=config.profile, fused=config.fused, learnt=learnt)
 
 
 def costs_text(guess: Estimate) -> str:

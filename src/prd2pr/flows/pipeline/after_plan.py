@@ -122,16 +122,15 @@ def with_question(backlog: Backlog, *questions: str) -> Backlog:
 def estimated(session: Session, ground: Standpoint, backlog: Backlog) -> Backlog:
     """Where nothing was learnt and no model is asked, the planner's estimates stand, and nothing is recorded."""
     learnt = factor_learnt(session, ground.head)
-    factor = estimating.bounded(learnt.minutes) if learnt and learnt.minutes is not None else None
-    verdict = "no factor is known yet" if factor is None else f"times {factor:.2f}"
+    factor = learnt.minutes if learnt else None
+    verdict = "no factor is known yet" if learnt is None else estimating.verdict(learnt)
     answer: EstimateAnswer | None = None
     if asks(ESTIMATOR.name, session.config.profile):
         question = replace(question_of(session, ground, ESTIMATOR, backlog), judge=lambda _: verdict)
         answer = consult(session, question)
-    elif factor is not None:
-        record = RoleRecord(
-            role=ESTIMATOR.name, at=session.clock.now(), verdict=verdict, output={"factor": round(factor, 4)}
-        )
+    elif learnt is not None:
+        output = {"factor": learnt.minutes, "stories": learnt.timed}
+        record = RoleRecord(role=ESTIMATOR.name, at=session.clock.now(), verdict=verdict, output=output)
         keep(session, ground.head, record, session.prd.id)
     return estimating.corrected(backlog, answer, factor)
 
