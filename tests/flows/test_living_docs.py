@@ -131,6 +131,14 @@ def test_they_can_be_written_elsewhere_and_never_over_what_git_ignores(world: Wo
     told = world.program("docs", "--write")
     assert told.status == 0 and "docs/ROUTING.md is left as it is: git ignores it" in told.out
     assert (world.repo / "docs/ROUTING.md").read_text() == "mine\n"
+    assert world.program("docs", "--check").status == 1, "one that is left as it is may say anything"
+    world.write({".gitignore": ""})
+    assert world.program("docs", "--write").status == 0
+    falsified = (world.repo / "docs/RUNBOOK.md").read_text().replace("<!-- prd2pr:end RUNBOOK -->", "false")
+    world.write({"docs/RUNBOOK.md": falsified})
+    checked = world.program("docs", "--check")
+    assert checked.status == 1 and "docs/RUNBOOK.md is left as it is" in checked.out
+    assert "Not known to be current: 1 of 14 documents" in checked.out and "Current:" not in checked.out
     assert world.program("docs", "--write", "--check").status == 2
 
 

@@ -234,12 +234,16 @@ COMMANDS: tuple[Command, ...] = (
         "docs",
         "say which living docs would change; write them into the checkout, or check that they are current",
         "docs:main",
-        "0, or 1 where --check finds stale ones",
+        "0, or 1 where --check finds stale ones, or some that it cannot hold",
         (
             option(
                 "--write", help="write them into the checkout; text outside of their marks is kept", action="store_true"
             ),
-            option("--check", help="change nothing; exit 1 if any is stale", action="store_true"),
+            option(
+                "--check",
+                help="change nothing; exit 1 if any is stale or cannot be brought up to date",
+                action="store_true",
+            ),
             option("--out", help="write them into this directory instead", metavar="DIR"),
             option("--site", help="write the dashboard of all PRDs as a static site, for GitHub Pages", metavar="DIR"),
             REPO,

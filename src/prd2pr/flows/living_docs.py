@@ -114,6 +114,11 @@ class Rendered:
         made = {each.path: each.content for each in self.documents if each.changes and each.content is not None}
         return {**made, self.merging: MERGING_TEXT} if made and self.merging else made
 
+    @property
+    def unchecked(self) -> tuple[DocumentState, ...]:
+        """Left as they are, whatever they say."""
+        return tuple(each for each in self.documents if each.problem)
+
     def left_alone(self, why: Mapping[str, str]) -> Rendered:
         """Without the documents at these paths, each for its own reason."""
         states = (
