@@ -284,6 +284,18 @@ def test_the_living_docs_read_what_the_role_answers() -> None:
     assert note.required_test == "Only numbers are added."
 
 
+def test_a_failure_or_a_pattern_that_is_named_twice_counts_once() -> None:
+    twice = [{"id": "f-1", "same_approach": True}] * 2
+    answer = why.WhyAnswer.model_validate({"purpose": "p", "reasoning": "r", "failures": twice})
+    assert why.ruled(answer).verdict == "simplify"
+    both = [*twice, {"id": "f-2", "same_approach": True}]
+    ruling = why.ruled(answer.model_validate({"purpose": "p", "reasoning": "r", "failures": both}))
+    assert (ruling.verdict, ruling.reason) == ("reject", "the same way has failed before: f-1; f-2")
+    judged = [{"pattern": "p-1", "followed": "wholly"}, *[{"pattern": "p-2", "followed": "not"}] * 3]
+    found = patterns.known_only(patterns.PatternAnswer.model_validate({"patterns": judged}), ["p-1", "p-2"])
+    assert patterns.compliance(found.patterns) == 50
+
+
 # --- Estimator --------------------------------------------------------------------------------------------------------
 
 

@@ -42,8 +42,12 @@ def convention_rules(texts: Mapping[str, str]) -> dict[str, str]:
 
 
 def known_only(answer: PatternAnswer, patterns: Iterable[str]) -> PatternAnswer:
-    known = frozenset(patterns)
-    return answer.model_copy(update={"patterns": tuple(each for each in answer.patterns if each.pattern in known)})
+    """What is said of a pattern and a file a second time does not count again."""
+    known, seen = frozenset(patterns), dict[tuple[str, str], PatternJudged]()
+    for each in answer.patterns:
+        if each.pattern in known:
+            seen.setdefault((each.pattern, each.path), each)
+    return answer.model_copy(update={"patterns": tuple(seen.values())})
 
 
 def compliance(judged: Iterable[PatternJudged]) -> float | None:

@@ -114,7 +114,9 @@ def _breaks_a_decision(answer: WhyAnswer) -> str:
 
 
 def _same(answer: WhyAnswer) -> list[PastFailure]:
-    return [each for each in answer.failures if each.same_approach and not each.difference.strip()]
+    """Each failure once, however often the answer names it."""
+    same = (each for each in answer.failures if each.same_approach and not each.difference.strip())
+    return list({each.id: each for each in same}.values())
 
 
 def _failed_before(answer: WhyAnswer) -> str:
