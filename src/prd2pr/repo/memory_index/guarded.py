@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from prd2pr.errors import UsageProblem
 from prd2pr.repo.memory_index.schema import TEXTS
 
-MOST_LENGTH = 1_000_000  # bytes of one value
+# The clock is looked at between two steps of SQLite's machine, and a function is one step: what some functions take is
+# the product of their arguments' lengths, so these are kept short.
+MOST_LENGTH = 400_000  # bytes of one value; a record has 256 KiB at most
+MOST_PATTERN = 200  # of LIKE and GLOB
+MOST_TRIMMED = 100  # characters that trim(X, Y) looks for
 MOST_SQL = 20_000
 MOST_SHOWN = 4_000_000  # characters of all values together
 STEPS = 10_000  # of SQLite's machine between two looks at the clock
@@ -19,6 +25,9 @@ FORBIDDEN_FUNCTIONS = frozenset({"load_extension", "fts3_tokenizer", "readfile",
 LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: MOST_LENGTH,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: MOST_SQL,
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: MOST_PATTERN,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 200,
+    sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 50,
     sqlite3.SQLITE_LIMIT_ATTACHED: 0,
     sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
@@ -27,6 +36,18 @@ MADE_KNOWN = (
     *("json_each('[]')", "json_tree('[]')"),
     *(f"{table}_{ending}" for table in TEXTS for ending in ("text", "words")),
 )
+
+
+TRIMS: dict[str, Callable[[str, str], str]] = {"trim": str.strip, "ltrim": str.lstrip, "rtrim": str.rstrip}
+
+
+def trimmed(strip: Callable[[str, str], str], text: object, characters: object) -> str | None:
+    """As SQLite's own, but for how long it may look for."""
+    if text is None or characters is None:
+        return None
+    if len(str(characters)) > MOST_TRIMMED:
+        raise ValueError(f"trim looks for {MOST_TRIMMED} characters at most")
+    return strip(str(text), str(characters))
 
 
 @dataclass(frozen=True)
@@ -40,6 +61,8 @@ def ask(connection: sqlite3.Connection, sql: str, *, most: int, seconds: float) 
     """UsageProblem for what is no question, and for one that takes too long."""
     for table in MADE_KNOWN:
         connection.execute(f"SELECT 1 FROM {table} LIMIT 0")  # noqa: S608 - names of ours
+    for name, strip in TRIMS.items():
+        connection.create_function(name, 2, partial(trimmed, strip), deterministic=True)
     deadline = time.monotonic() + seconds
     before = {limit: connection.setlimit(limit, value) for limit, value in LIMITS.items()}
     connection.set_authorizer(only_reading)

@@ -12,12 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from prd2pr.errors import UsageProblem
 from prd2pr.repo.git import Git
 from prd2pr.repo.memory_index.filling import Scope, create, fill, is_current, is_ours, kept, tree_seen
 from prd2pr.repo.memory_index.guarded import Answer, ask
 from prd2pr.repo.memory_index.minilm import Embedder, find_embedder
 from prd2pr.repo.memory_index.nearness import nearest
-from prd2pr.repo.memory_index.place import Place, is_passing
+from prd2pr.repo.memory_index.place import Place, is_damage, is_passing
 from prd2pr.repo.memory_index.schema import TABLES, TEXTS, VIEWS, columns_of
 
 NAME = "index.db"
@@ -76,6 +77,12 @@ class MemoryIndex:
 
     def select(self, sql: str, *, most: int, seconds: float) -> Answer:
         """Somebody's own question, which can read and do nothing else."""
+        try:
+            return ask(self._open, sql, most=most, seconds=seconds)
+        except (UsageProblem, sqlite3.DatabaseError) as problem:
+            if self._in_memory or not (is_damage(problem) or is_damage(problem.__cause__)):
+                raise
+        self.rebuild()
         return ask(self._open, sql, most=most, seconds=seconds)
 
     def texts_with(self, table: str, word: str) -> int:

@@ -64,6 +64,11 @@ class Place:
         )
 
 
+def is_damage(error: BaseException | None) -> bool:
+    """The file holds something else than SQLite has written."""
+    return str(getattr(error, "sqlite_errorname", "")).startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
+
+
 def is_passing(error: sqlite3.Error) -> bool:
     name = getattr(error, "sqlite_errorname", "")
     return any(name.startswith(f"SQLITE_{each}") for each in PASSING)
