@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from prd2pr.flows.workbench import KEPT_DAYS, forget_kept
 from world import GREEN_ADD, RED_ADD, World, write
 
 
@@ -90,6 +91,22 @@ def test_what_a_person_wrote_is_kept_when_it_is_broken_off(world):
     (kept,) = (world.repo / ".git/prd2pr/kept").glob("*/repository/mine.txt")
     assert kept.read_text() == "an hour of work"
     assert "kept in" in out
+
+
+def test_who_may_write_nothing_leaves_nothing_behind(world):
+    """A planner that works by itself is given a copy of the repository; there is nothing of its own in it."""
+    failed = world.program("plan", "prds/calc.md", "--model", "command:false")
+    assert failed.status != 0
+    assert not (world.repo / ".git/prd2pr/kept").exists(), failed.out
+
+
+def test_kept_work_is_forgotten_after_its_days(tmp_path):
+    for name, days in (("calc-old", KEPT_DAYS + 1), ("calc-new", KEPT_DAYS - 1)):
+        (tmp_path / name / "repository").mkdir(parents=True)
+        os.utime(tmp_path / name, (0, 1e9 - days * 86_400))
+    forget_kept(tmp_path, 1e9)
+    assert [each.name for each in tmp_path.iterdir()] == ["calc-new"]
+    forget_kept(tmp_path / "none", 1e9)
 
 
 # A machine whose kernel refuses them: prd2pr itself is run under the filter that its sandbox puts on tests.

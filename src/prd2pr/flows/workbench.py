@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -36,6 +38,7 @@ from prd2pr.ports import Model, Purpose, Reply, Request, RunRequest
 from prd2pr.repo.store import BranchState
 
 PRECIOUS = "by-hand-"
+KEPT_DAYS = 30
 MAX_FILES = 3000
 MAX_FILE_BYTES = 60_000
 MAX_FOUNDATIONS = 12
@@ -105,7 +108,7 @@ def do_work(session: Session, assignment: Assignment[Output]) -> Work[Output]:
     tell(session, assignment, hired)
     if not assignment.role.tools and not hired.edits_itself:
         return Work(asked(session, assignment, hired, task), assignment.code_tree)
-    with fresh_directory(session, precious=hired.edits_itself) as directory:
+    with fresh_directory(session, precious=hired.edits_itself and assignment.role.writes) as directory:
         session.git.export(assignment.code_tree, directory)
         workspace = Workspace(directory, assignment.policy, session.rules, source=task.conventions_of_language.source)
         desk = Desk(
@@ -205,13 +208,23 @@ def sweep(session: Session) -> None:
     for directory in root.glob(f"{PRECIOUS}*"):
         keep(session, directory)
     shutil.rmtree(root, ignore_errors=True)
+    forget_kept(session.git.private / "kept", time.time())
+
+
+def forget_kept(root: Path, now: float) -> None:
+    """Work that was broken off and that nobody came back for."""
+    for place in root.iterdir() if root.is_dir() else ():
+        if place.stat().st_mtime < now - KEPT_DAYS * 86_400:
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def keep(session: Session, directory: Path) -> None:
     place = session.git.private / "kept" / f"{session.prd.id}-{directory.name.removeprefix(PRECIOUS)}"
     place.parent.mkdir(exist_ok=True)
     directory.rename(place)
-    session.progress.say("note", text=f"broken off; what was written is kept in {place / 'repository'}")
+    os.utime(place)  # its days are counted from now
+    text = f"broken off; what was written is kept in {place / 'repository'}, for {KEPT_DAYS} days"
+    session.progress.say("note", text=text)
 
 
 def try_tests(session: Session, assignment: Assignment[Output], directory: Path, paths: tuple[str, ...]) -> RunReport:
