@@ -54,6 +54,17 @@ def test_every_query_is_answered(learnt, name):
     assert learnt.program("query", name, "--json").json["query"] == name
 
 
+@pytest.mark.parametrize(("name", "text"), [("trace", "nonsense"), ("complexity-trend", "no/such/file.py")])
+def test_what_nobody_knows_is_named(learnt, name, text):
+    done = learnt.program("query", name, text)
+    assert done.status == 0 and done.out.startswith(f"{text} ") and "yet" not in done.out
+    assert learnt.program("query", name, text, "--json").json["rows"] == []
+
+
+def test_numbers_without_end_stay_json(learnt):
+    assert learnt.program("query", "--sql", "SELECT 9e999, 1", "--json").json["rows"] == [["inf", 1]]
+
+
 def test_queries_over_records(world):
     remember(
         world,

@@ -53,6 +53,13 @@ def test_status_of_a_repository_without_prds(world):
     assert world.program("status", "nothing").status == 2
 
 
+def test_logs_are_read_from_head_where_no_branch_of_a_prd_is(begun, tmp_path):
+    begun.git("clone", "-q", str(begun.repo), str(tmp_path / "clone"))
+    begun.git("-C", str(tmp_path / "clone"), "switch", "-q", "-c", "mine", f"origin/{begun.branch}")
+    told = begun.program("logs", "--repo", str(tmp_path / "clone"))
+    assert told.status == 0 and told.out == begun.program("logs").out
+
+
 def test_logs_tell_calls_and_crossings(begun):
     done = begun.program("logs")
     assert "call" in done.out and "calc-1/design/architect/1/1" in done.out

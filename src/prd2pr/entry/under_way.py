@@ -15,6 +15,7 @@ from prd2pr.entry.wiring import SystemClock, read_config
 from prd2pr.errors import UsageProblem
 from prd2pr.flows.containment import circuits_now
 from prd2pr.flows.decisions import found_in
+from prd2pr.flows.start import prd_ids
 from prd2pr.repo.git import Git
 from prd2pr.repo.journal import Journal
 from prd2pr.repo.store import BranchState, StateStore
@@ -72,9 +73,18 @@ def prd_under_way(git: Git) -> Prd:
     raise UsageProblem(f"{len(open_ones)} PRDs are under way: {names}", remedy=example)
 
 
-def chosen(git: Git, name: str | None) -> list[UnderWay]:
-    """All, or the one whose id or file is named."""
-    found = list(branches_with_state(git))
+def recorded_in_head(git: Git) -> Iterator[UnderWay]:
+    """What was merged, or lies in a clone that has no branch of a PRD."""
+    head = git.rev("HEAD")
+    for prd_id in prd_ids(git, head):
+        state = StateStore(git, prd_id).load(head)
+        if state.prd is not None:
+            yield UnderWay("HEAD", state.prd, state)
+
+
+def chosen(git: Git, name: str | None, *, else_in_head: bool = False) -> list[UnderWay]:
+    """All, or the one whose id or file is named. `else_in_head`: where no branch holds any, HEAD is read."""
+    found = list(branches_with_state(git)) or (list(recorded_in_head(git)) if else_in_head else [])
     if name is None:
         return found
     named = [each for each in found if name in (each.prd.id, each.prd.path) or each.prd.path.endswith(f"/{name}")]

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from prd2pr.core.picture_facts import BranchFacts
 from prd2pr.core.picture_trace import requirement_rows, trace_rows
 
+SHORT_SHA = 7
+
 
 @dataclass(frozen=True)
 class TraceLine:
@@ -23,7 +25,9 @@ class TraceLine:
     verdict: str
 
     def is_about(self, name: str) -> bool:
-        return name in (self.prd, self.story, self.criterion, self.commit, *self.requirements, *self.tests)
+        """A commit may be named by its beginning, as the table shows it."""
+        by_commit = len(name) >= SHORT_SHA and self.commit.startswith(name)
+        return by_commit or name in (self.prd, self.story, self.criterion, *self.requirements, *self.tests)
 
 
 def trace(branches: Iterable[BranchFacts], about: str = "") -> tuple[TraceLine, ...]:

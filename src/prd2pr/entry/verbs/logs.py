@@ -14,7 +14,7 @@ from prd2pr.entry.wiring import open_repository
 
 def main(options: argparse.Namespace) -> int:
     with open_repository(options.repo) as git:
-        lines = [line for each in chosen(git, options.prd) for line in lines_of(each, options.story)]
+        lines = [line for each in chosen(git, options.prd, else_in_head=True) for line in lines_of(each, options.story)]
     if options.json:
         sys.stdout.write(json.dumps({"lines": lines}, indent=2) + "\n")
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -47,6 +48,7 @@ class Query:
     takes: str = ""  # what TEXT is, for those that take one
     needs: bool = False
     nothing: str = "Nothing is recorded yet."
+    unknown: str = ""  # where a text was given, and nothing is about it
     code: bool = False  # it asks about the code itself
 
 
@@ -87,12 +89,14 @@ QUERIES: dict[str, Query] = {
         ("path", "snapshots", "before", "now", "growth", "flagged"),
         takes="a file",
         nothing="No file was measured twice yet.",
+        unknown="{text} was not measured twice: it is no file that two stories have changed.",
     ),
     "trace": Query(
         "requirement → story → criterion → test → commit → verdict",
         lambda asked: queries.trace(facts_of(asked), asked.text),
         ("requirements", "story", "criterion", "tests", "commit", "verdict"),
         takes="a PRD, requirement, story, criterion, test or commit",
+        unknown="{text} is no PRD, requirement, story, criterion, test or commit that is recorded.",
     ),
 }
 
@@ -155,7 +159,8 @@ def by_name(query: Query, asked: Asked, options: argparse.Namespace, limit: int)
     if options.json:
         return json.dumps({"query": options.name, "rows": rows}, indent=2) + "\n"
     if not rows:
-        return f"{query.nothing}\n"
+        given = clip(quiet_commands(plain(asked.text)), WIDEST)
+        return (query.unknown.replace("{text}", given) if given and query.unknown else query.nothing) + "\n"
     return table(query.columns, [[shown(name, row[name]) for name in query.columns] for row in rows])
 
 
@@ -164,11 +169,18 @@ def by_sql(index: MemoryIndex, options: argparse.Namespace, limit: int) -> str:
         raise UsageProblem("a query by name, or one by --sql: not both", where=options.name)
     answer = index.select(options.sql, most=limit, seconds=SQL_SECONDS)
     if options.json:
-        rows = [[value.hex() if isinstance(value, bytes) else value for value in row] for row in answer.rows]
+        rows = [[as_json(value) for value in row] for row in answer.rows]
         facts = {"query": "sql", "columns": answer.columns, "rows": rows, "cut": answer.cut}
         return json.dumps(facts, indent=2) + "\n"
     more = f"There is more; --limit shows up to {MOST_ROWS} rows.\n" if answer.cut else ""
     return table(answer.columns, [[shown("", value) for value in row] for row in answer.rows]) + more
+
+
+def as_json(value: Any) -> Any:
+    """JSON has neither bytes nor numbers without end."""
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def tell_problems(index: MemoryIndex) -> None:
