@@ -13,7 +13,7 @@ import pytest
 
 from fakes.scripted_model import ScriptedModel, done, says, write
 from prd2pr.agents.loop import RoleResult, run_role
-from prd2pr.agents.roles import ARCHITECT, BUILDER, FUSED, PLANNER, REFACTORER, TESTER, Role
+from prd2pr.agents.roles import ARCHITECT, ASKED, BUILDER, FUSED, PLANNER, REFACTORER, TESTER, Role
 from prd2pr.agents.task import Task
 from prd2pr.agents.tools import Desk
 from prd2pr.agents.workspace import Workspace
@@ -192,6 +192,32 @@ def test_an_unusable_answer_is_told_twice_and_then_given_up(
     assert "gave no usable answer" in refused.value.what
     assert "models.roles.builder" in refused.value.remedy
     hopeless.assert_all_said()
+
+
+HOSTILE = {
+    "garbage": says("Certainly! Here is what I think about your shop."),
+    "half_json": says('{"summary": "All is w'),
+    "another_object": says('{"answer": 42}'),
+    "deep": says("[" * 100_000),
+    "ten_megabytes": says('{"summary": "' + "x" * 10_000_000 + '"}'),
+    "template": says("{{ ''.__class__.__mro__ }} {% for x in range(10**9) %}{% endfor %}"),
+    "command": says("/approve\n::set-output name=x::y\n$(rm -rf .)"),
+    "numbers_without_end": says('{"stories": [{"story": "x-1", "likely": 1e999}], "risks": NaN}'),
+    "refusal": says("I cannot help.", stop="refusal"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("role", ASKED.values(), ids=list(ASKED))
+def test_no_role_takes_a_hostile_answer_for_one(work: Any, checkout: Path, role: Role[Any], name: str) -> None:
+    """Whoever is asked: it is told, asked again within bounds, and given up; nothing is written."""
+    before = {path: path.read_bytes() for path in checkout.rglob("*") if path.is_file()}
+    books = Books()
+    with pytest.raises(ModelRefused) as refused:
+        work(role, ScriptedModel(*[HOSTILE[name]] * 3), books=books)
+    assert len(refused.value.what) < 1000, "what was answered is not repeated at length"
+    assert len(books.after) == (1 if name == "refusal" else 3)
+    assert {path: path.read_bytes() for path in checkout.rglob("*") if path.is_file()} == before
 
 
 def test_a_good_turn_restores_patience(work: Any) -> None:

@@ -24,11 +24,12 @@ from world import World, script
 MODEL = "anthropic:claude-sonnet-5-5"  # a name that the client knows; who answers is the server
 MINUTES = 10
 ANSWER = 400  # tokens that it may answer with
+TOKENS = 400_000  # of a run; what is asked for one call alone may go beyond, and is refused before it is made
 CONFIG = f"""profile: {{profile}}
 attempts: 2
 budget:
   minutes_per_run: {MINUTES}
-  tokens_per_run: 400000
+  tokens_per_run: {TOKENS}
 models:
   default: {MODEL}
   strong: {MODEL}
@@ -106,11 +107,26 @@ def told(what: str, world: World, status: int, said: str, seconds: float) -> lis
         wrong.append(f"gates were crossed: {crossed}")
     if seconds > 60 * (MINUTES + 2):
         wrong.append(f"it took {seconds:.0f} s")
+    wrong += beyond_budget(said)
     if has_branch(world) and world.verify().status:
         wrong.append("what is on the branch cannot be verified")
     sys.stdout.write(f"{what}: {seconds:.0f} s, {'; '.join(wrong) or 'no gate opened, nothing crashed'}\n")
     sys.stdout.write("".join(f"    {line}\n" for line in outcome(said).splitlines()))
     return wrong
+
+
+def beyond_budget(said: str) -> list[str]:
+    """By what the run itself has recorded; a run that was stopped before its end says nothing of tokens."""
+    try:
+        done = json.loads(said.splitlines()[0])
+    except (ValueError, IndexError):
+        return []
+    spend = done["spend"]
+    tokens = sum(spend[kind] for kind in ("input_tokens", "cached_tokens", "output_tokens"))
+    sys.stdout.write(f"    {tokens:,} of {TOKENS:,} tokens in {spend['calls']} calls\n")
+    if not spend["calls"]:
+        return ["the model was never asked"]
+    return [f"it took {tokens:,} tokens, more than {TOKENS:,}"] if tokens > TOKENS else []
 
 
 def has_branch(world: World) -> bool:
