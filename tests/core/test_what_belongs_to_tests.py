@@ -7,9 +7,11 @@ from textwrap import dedent
 import pytest
 
 from prd2pr.core.datafacts import data_facts
+from prd2pr.core.doc_examples import changed_examples
 from prd2pr.core.evidence import Failure, FailureKind, RunReport, TestResult
 from prd2pr.core.oracles import compared_with
 from prd2pr.core.paths import CONVENTIONS
+from prd2pr.core.records import Phase
 from prd2pr.core.strays import strayed
 from prd2pr.core.test_naming import USUAL, TestNaming, naming_of
 from prd2pr.core.testfacts import declared_tests
@@ -171,3 +173,34 @@ def test_what_failed_may_be_the_subjects() -> None:
     assert not stray(HEAD + "def test_a():\n    assert [row['a'] for row in tax(1)] == 5", "row['a']")
     assert not stray(HEAD + "def test_a():\n    tax(1)\n    assert tax(int(os.environ['X'])) == 5", "os.environ['X']")
     assert not stray(HEAD + "def test_a(tmp):\n    assert tax(1) == tmp['x']", "tmp['x']")
+
+
+DOCUMENTED = '''def add(a, b):
+    """Add.
+
+    >>> add(1, 2)
+    3
+    >>> add(0, -1)
+    -1
+    """
+    return a + b
+'''
+
+
+@pytest.mark.parametrize(
+    ("new", "found"),
+    [
+        (DOCUMENTED.replace("a + b", "b + a"), 0),
+        (DOCUMENTED.replace("Add.", "Add two numbers."), 0),
+        (DOCUMENTED.replace("\n    -1\n", "\n    0\n"), 1),
+        (DOCUMENTED.replace("    >>> add(0, -1)\n    -1\n", ""), 1),
+        ("", 0),
+    ],
+)
+def test_examples_of_docstrings_that_were_run(new: str, found: int) -> None:
+    result = TestResult(id="grid.py::grid.add", outcome="passed")
+    ran = RunReport(code_tree="t", command=(), tools={}, results=(result,))
+    facts = list(changed_examples({"grid.py": DOCUMENTED}, {"grid.py": new}, ran, Phase.REFACTOR))
+    assert [fact.code for fact in facts] == ["RFC204"] * found
+    unrun = ran.model_copy(update={"results": ()})
+    assert list(changed_examples({"grid.py": DOCUMENTED}, {"grid.py": new}, unrun, Phase.REFACTOR)) == []

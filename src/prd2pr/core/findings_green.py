@@ -99,6 +99,15 @@ _LOCKED: tuple[FindingKind, ...] = (
         good="prd2pr gate green --base RED --head GREEN, with tests in the commit RED",
         hint="judge against the commit that holds the tests.",
     ),
+    advice(
+        "GRN204",
+        "an example in the documentation was changed",
+        "The project's pytest runs the examples of docstrings. They stand in the source and are not locked. Where a "
+        "story changes what is documented, its example changes too; elsewhere it was bent to what the code does now.",
+        bad='    """\n    >>> earn(10)\n    7\n    """   # was: 1',
+        good='    """\n    >>> earn(10)\n    1\n    """',
+        hint="say in the story why the documented answer is another one, or put it back.",
+    ),
 )
 
 _RESULTS: tuple[FindingKind, ...] = (

@@ -86,6 +86,14 @@ _REFACTOR: tuple[FindingKind, ...] = (
         good="prd2pr gate refactor --base GREEN --head REFACTOR, with tests in the commit GREEN",
         hint="judge against the GREEN commit.",
     ),
+    rule(
+        "RFC204",
+        "an example in the documentation was changed",
+        "The project's pytest runs the examples of docstrings: they are tests. A refactoring leaves them as they are.",
+        bad='    """\n    >>> redeem(137, 47)\n    91\n    """   # was: 90',
+        good='    """\n    >>> redeem(137, 47)\n    90\n    """',
+        hint="put the example back; a function that is removed takes its examples with it.",
+    ),
     law(
         "RFC302",
         "a test of the story does not pass",

@@ -14,6 +14,7 @@ from prd2pr import __version__
 from prd2pr.core.bite.registering import without_registered
 from prd2pr.core.complexity import improvement
 from prd2pr.core.disagreements import disagreements, failed_before
+from prd2pr.core.doc_examples import changed_examples
 from prd2pr.core.evidence import Comparison, Evidence, Fact, LockedFile, PathKind, RunReport
 from prd2pr.core.expectations import leaning_tests
 from prd2pr.core.held_out import opened, set_apart
@@ -349,6 +350,7 @@ def _locked(case: _Case) -> Evidence:
             *facts_of_source(pair, read, case.phase),
             *facts_of_data(pair, case.phase),
             *shadowing_modules(pair, base),
+            *changed_examples(pair.base.source_texts, pair.head.source_texts, base, case.phase),
         ),
         comparison=compared,
         base_run=summarise(base, expanded(claimed, base)),
