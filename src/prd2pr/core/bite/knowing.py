@@ -13,6 +13,7 @@ from typing import Any
 
 from prd2pr.core.sourcefacts_tables import ENOUGH, has_rule, is_number, is_spelt_out, numbers_here_and_there
 
+FEW_LETTERS = 4  # of which several texts are made
 MANY = 8  # questions near to the examples: fewer say nothing
 # What looking something up in vain comes to. Who refuses an input raises something else.
 _NOT_FOUND = frozenset({"KeyError", "IndexError", "StopIteration", "UnboundLocalError", "NotImplementedError"})
@@ -108,10 +109,12 @@ def _are_written(cases: list[tuple[tuple[Any, ...], Any]]) -> bool:
 
 
 def _are_put_together(cases: list[tuple[tuple[Any, ...], Any]]) -> bool:
-    """`"IX"` of `"I"` and `"X"`, `"FizzBuzz"`: one text for a number is made of those for others."""
+    """`"FizzBuzz"` of `"Fizz"` and `"Buzz"`, `"XIX"` and `"VII"` of three letters: texts for numbers that have parts."""
     texts = {answer for given, answer in cases if isinstance(answer, str) and answer and is_number(given[0])}
     pairs = {one + other for one in texts for other in texts if one != other}
-    return len(texts) >= ENOUGH and bool(texts & pairs)
+    letters = "".join(texts)
+    few = len(set(letters)) <= FEW_LETTERS and len(letters) >= 2 * FEW_LETTERS
+    return len(texts) >= ENOUGH and (few or bool(texts & pairs))
 
 
 def _digits(text: str) -> str:
