@@ -109,7 +109,7 @@ def _are_written(cases: list[tuple[tuple[Any, ...], Any]]) -> bool:
 
 
 def _are_put_together(cases: list[tuple[tuple[Any, ...], Any]]) -> bool:
-    """`"FizzBuzz"` of `"Fizz"` and `"Buzz"`, `"XIX"` and `"VII"` of three letters: texts for numbers that have parts."""
+    """`"FizzBuzz"` of `"Fizz"` and `"Buzz"`, `"XIX"` and `"VII"` of three letters: texts that have parts."""
     texts = {answer for given, answer in cases if isinstance(answer, str) and answer and is_number(given[0])}
     pairs = {one + other for one in texts for other in texts if one != other}
     letters = "".join(texts)
