@@ -49,6 +49,7 @@ def test_one_answer_of_its_own_is_enough() -> None:
 def test_who_refuses_an_input_knows_what_it_takes() -> None:
     assert knows_only(SLUGS, missed("ValueError")) == ""
     assert knows_only(SPLITS, missed("ValueError")) != ""  # of numbers, nobody refuses all that are near
+    assert knows_only(TIMES, missed("ValueError")) != ""
     assert knows_only(SPLITS, missed("NotEnough")) == ""
 
 

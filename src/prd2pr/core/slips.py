@@ -117,7 +117,22 @@ def _meant(name: str, places: Mapping[str, str], sources: Mapping[str, str], mod
         known = {each.name for each in public_signatures(path, sources[path])} if path else set()
         known |= {each for each in modules if each.rpartition(".")[0] == parent}
         beside = sorted(each for each in known if each.rpartition(".")[0] == parent)
-        return next((each for each in beside if is_slip(parts[end - 1], each.rpartition(".")[2])), "")
+        slips = [each for each in beside if is_slip(parts[end - 1], each.rpartition(".")[2])]
+        there = [each for each in beside if each in places]
+        return slips[0] if slips else _holding_it(parts[end - 1 :], there, places, sources)
+    return ""
+
+
+def _holding_it(rest: list[str], beside: list[str], places: Mapping[str, str], sources: Mapping[str, str]) -> str:
+    """`shop.date.parse`, where `shop.dates` is there and has that very `parse`."""
+    if len(rest) != 2:
+        return ""
+    for each in beside:
+        written, there = rest[0], each.rpartition(".")[2]
+        near = written != there and min(len(written), len(there)) >= 3 and distance(written, there) == 1
+        names = {one.name for one in public_signatures(places[each], sources[places[each]])} if near else set()
+        if f"{each}.{rest[1]}" in names:
+            return f"{each}.{rest[1]}"
     return ""
 
 

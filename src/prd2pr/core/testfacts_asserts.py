@@ -25,6 +25,9 @@ from prd2pr.core.testfacts_swallow import (
 from prd2pr.core.testfacts_truth import is_empty
 from prd2pr.core.testfacts_unroll import UNKNOWN, number
 
+MANY_ERRORS = 3  # unlike each other, of which a test is content with any
+_ANYBODYS = frozenset({"TypeError", "AttributeError", "NameError"})  # come of slips anywhere
+_USUAL_ERRORS = _ANYBODYS | {"ValueError", "KeyError", "IndexError", "LookupError", "RuntimeError", "OSError"}
 _THREADS = frozenset({"Thread", "Timer", "Process", "start_new_thread"})
 _MAX_PLACES = 30
 _CHECKING = ("check", "verify", "expect", "should", "raise_for_status")
@@ -253,7 +256,7 @@ class _Walk:
         self, node: ast.With | ast.AsyncWith, item: ast.withitem, call: ast.Call, place: _Place
     ) -> Iterator[Assertion]:
         asserts = any(isinstance(inner, ast.Assert) for statement in node.body for inner in ast.walk(statement))
-        broad = self._caught(call) & (BROAD if asserts else BROAD - {"AssertionError"})
+        broad = self._caught(call) & (BROAD if asserts else BROAD - {"AssertionError"}) or self._any_of_many(call)
         told = any(keyword.arg in {"match", "check"} for keyword in call.keywords) or self._used_after(
             item.optional_vars, node
         )
@@ -306,11 +309,16 @@ class _Walk:
     def _raised_by_call(self, call: ast.Call, place: _Place) -> _Place:
         """`raises(Exception, earn, None)`, with nobody looking at what was raised."""
         alone = any(isinstance(x, ast.Expr) and x.value is call for home in self.visited for x in ast.walk(home))
-        broad = self._caught(call) & (BROAD - {"AssertionError"})
+        broad = self._caught(call) & (BROAD - {"AssertionError"}) or self._any_of_many(call)
         told = any(keyword.arg in {"match", "check"} for keyword in call.keywords)
         if not broad or not alone or told:
             return place
         return place.spoilt("RED406", f"`raises({min(broad)})` is content with any failure at all")
+
+    def _any_of_many(self, call: ast.Call) -> set[str]:
+        """`raises((ValueError, TypeError, KeyError))`: whatever goes wrong, one of these is it."""
+        usual = self._caught(call) & _USUAL_ERRORS
+        return {", ".join(sorted(usual))} if len(usual) >= MANY_ERRORS and usual & _ANYBODYS else set()
 
     def _caught(self, call: ast.Call) -> set[str]:
         """With `Problem = Exception` at the top of the module seen through."""

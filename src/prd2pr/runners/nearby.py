@@ -112,10 +112,18 @@ def varied(value: Any, draw: random.Random) -> list[Any]:
 
 def _texts(text: str, draw: random.Random) -> list[str]:
     replaced = ["".join(_replaced(each, draw, digits=any(map(str.isdigit, text))) for each in text) for _ in range(6)]
+    places = [at for at, each in enumerate(text) if each in "0123456789"]
+    stepped = [_stepped(text, at) for at in draw.sample(places, min(8, len(places)))]
     words = text.split(" ")
     shorter = [text[:at] + text[at + 1 :] for at in draw.sample(range(len(text)), min(4, len(text)))]
     moved = [" ".join(words[::-1]), text[::-1], " ".join([*words, words[0]]), text + text[-1:], text + text]
-    return [each for each in (*replaced, *shorter, *moved) if each]
+    return [each for each in (*stepped, *replaced, *shorter, *moved) if each]
+
+
+def _stepped(text: str, at: int) -> str:
+    """With one digit changed by one: a time or a date mostly stays one."""
+    digit = int(text[at])
+    return f"{text[:at]}{digit + 1 if digit < 9 else 8}{text[at + 1 :]}"
 
 
 def _replaced(letter: str, draw: random.Random, *, digits: bool) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from prd2pr import __version__
 from prd2pr.config import TestRun
+from prd2pr.core.bite import knowing
 from prd2pr.core.bite.record import Bite
 from prd2pr.core.evidence import RunReport
 from prd2pr.core.parity.record import Parity
@@ -39,6 +40,7 @@ FILES = ("launch", "guard", "biting", "forks", "patching", "seeing", "collecting
 OUTSIDE = ("hearing", "replaying", "outside", "nearby", "fence")
 COMPARING = ("recipes", "recording", "varying", "calling", "comparing")
 LAUNCHED = tuple(Path(__file__).with_name(f"{name}.py") for name in (*FILES, *OUTSIDE, *COMPARING))
+JUDGING = Path(knowing.__file__)  # what is kept of a run is its word on it
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class PytestRunner:
     def identity(self) -> str:
         """Everything but the request that a result depends on: for whoever keeps results."""
         if not self._identity:
-            launched = [path.read_text(encoding="utf-8") for path in LAUNCHED]
+            launched = [path.read_text(encoding="utf-8") for path in (*LAUNCHED, JUDGING)]
             command = [__version__, str(self._python), *self._settings.args, self.sandbox(), *launched]
             self._identity = tools_digest(self._python, command)
         return self._identity

@@ -17,7 +17,8 @@ FEW_LETTERS = 4  # of which several texts are made
 MANY = 8  # questions near to the examples: fewer say nothing
 # What looking something up in vain comes to. Who refuses an input raises something else.
 _NOT_FOUND = frozenset({"KeyError", "IndexError", "StopIteration", "UnboundLocalError", "NotImplementedError"})
-_REFUSED = frozenset({"ValueError", "LookupError"})  # of numbers: nobody refuses all that lie near to one that is taken
+# Of numbers, and of texts that are read for one: nobody refuses all that lie near to what is taken.
+_REFUSED = frozenset({"ValueError", "LookupError"})
 _NOTHING = frozenset({"None", "0", "''", "False", "[]", "()", "{}", "0.0"})
 _OPEN = object()
 
@@ -46,7 +47,8 @@ def knows_only(cases: tuple[Answered, ...], near: tuple[Answered, ...]) -> str:
     if len(near) < MANY or len({each.answer for each in telling}) < 2 or not _ask_for_a_rule(telling):
         return ""
     numbers = all(is_number(value) for each in telling for value in each.arguments)
-    missed = _NOT_FOUND | _REFUSED if numbers else _NOT_FOUND
+    read_off = _are_read_off([(each.arguments, _literal(each.answer)) for each in telling])
+    missed = _NOT_FOUND | _REFUSED if numbers or read_off else _NOT_FOUND
     if any(not each.answer and each.raised not in missed for each in near):
         return ""
     told = {each.answer for each in near if each.answer}
