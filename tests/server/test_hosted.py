@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 
 from app_world import AppWorld
@@ -10,7 +11,7 @@ from state_repo import StateRepo
 from fakes.github.server import serve
 from prd2pr.repo.git import Git
 from prd2pr.server.database import open_database
-from prd2pr.server.projection.hosted import hosted_repositories
+from prd2pr.server.projection.hosted import HostedRepositories
 from prd2pr.server.projection.reading import Projection
 from prd2pr.server.projection.running import Refreshing
 from prd2pr.server.settings import ServerSettings
@@ -32,7 +33,9 @@ def test_installed_repositories_are_mirrored_and_followed(tmp_path):
         given = {**world.settings(url), "app_id": str(world.app.id), "github_url": url}
         settings = ServerSettings.model_validate(given)
         database = open_database(f"sqlite:///{tmp_path}/s.db")
-        look = Refreshing(database, {}, tmp_path / "mirrors", hosted=lambda: hosted_repositories(settings))
+        look = Refreshing(
+            database, {}, tmp_path / "mirrors", hosted=HostedRepositories(settings, count(0, 3600).__next__)
+        )
         reading = Projection(database)
         look.once()
         found = {each.repo: each for each in reading.projects()}
@@ -55,4 +58,4 @@ def test_installed_repositories_are_mirrored_and_followed(tmp_path):
 
 
 def test_without_an_app_nothing_is_asked():
-    assert list(hosted_repositories(ServerSettings())) == []
+    assert HostedRepositories(ServerSettings())() == ()

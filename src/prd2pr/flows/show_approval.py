@@ -17,8 +17,8 @@ from prd2pr.core.replan import plan_diff
 from prd2pr.core.said.answers import PlanShown
 from prd2pr.core.said.markers import plan_marker, waiting_marker
 from prd2pr.core.said.plans import PlanDiff, PlanView, plan_view
-from prd2pr.flows.plan_changes import change_to
 from prd2pr.flows.consulting import role_records
+from prd2pr.flows.plan_changes import change_to
 from prd2pr.flows.start import start_of
 from prd2pr.flows.telling import tell_once
 from prd2pr.forges.said import render_answer

@@ -23,7 +23,6 @@ ADDED = (
     "prd2pr.server.projection.running",
     "prd2pr.server.api.routes",
     "prd2pr.server.pages.routes",
-    "prd2pr.server.setup.routes",
 )
 
 

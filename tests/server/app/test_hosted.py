@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fastapi import FastAPI
 from pydantic import SecretStr
 
 from fakes.github import FakeGitHub, serve
@@ -13,11 +12,9 @@ from fakes.github.jwt import new_key_pair
 from prd2pr.core.app_needs import READING, asked_permissions
 from prd2pr.errors import HubProblem
 from prd2pr.repo.git import Git
-from prd2pr.server.app import Parts
-from prd2pr.server.database import open_database
+from prd2pr.server.projection.hosted import LISTED_SECONDS, HostedRepositories
 from prd2pr.server.projection.mirrors import mirrored
 from prd2pr.server.settings import ServerSettings
-from prd2pr.server.setup.routes import LISTED_SECONDS, HostedRepositories, add_to
 
 WHO = ("Ada", "ada@example.com", "2026-01-01T00:00:00Z")
 
@@ -54,9 +51,3 @@ def test_each_is_listed_and_can_be_read_with_a_token_of_its_own(tmp_path: Path) 
             with pytest.raises(HubProblem):
                 hosted()
     assert fake.violations == []
-
-
-def test_a_server_without_an_app_lists_nothing(tmp_path: Path) -> None:
-    app, database = FastAPI(), open_database(f"sqlite:///{tmp_path}/s.db")
-    assert add_to(app, Parts(ServerSettings(), database)) is None and not hasattr(app.state, "hosted")
-    database.close()

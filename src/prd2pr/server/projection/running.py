@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -20,7 +20,7 @@ from prd2pr.server.disk import Shelf
 from prd2pr.server.federation import Federated, Federation
 from prd2pr.server.projection import rows
 from prd2pr.server.projection.filling import Filling
-from prd2pr.server.projection.hosted import hosted_repositories
+from prd2pr.server.projection.hosted import HostedRepositories
 from prd2pr.server.projection.mirrors import Hosted, mirrored
 from prd2pr.server.projection.reading import Projection
 
@@ -169,19 +169,22 @@ def add_to(app: FastAPI, parts: Parts) -> AbstractContextManager[None] | None:
     federation = Federation(settings.sources)
     projection = Projection(parts.database)
 
+    hosted = HostedRepositories(settings)
     refreshing = Refreshing(
         parts.database,
         {repo: Path(path) for repo, path in settings.repositories.items()},
         Path(settings.mirrors_directory),
-        hosted=lambda: hosted_repositories(settings),
+        hosted=hosted,
         hosted_every=settings.refresh_seconds,
     )
     app.state.federation, app.state.refreshing = federation, refreshing
     app.state.reading = Federated(projection, federation) if settings.sources else projection
-    return both(refreshing, federation)
+    return all_of(federation, hosted, refreshing)
 
 
 @contextmanager
-def both(refreshing: Refreshing, federation: Federation) -> Iterator[None]:
-    with federation, refreshing:
+def all_of(*parts: AbstractContextManager[object]) -> Iterator[None]:
+    with ExitStack() as running:
+        for each in parts:
+            running.enter_context(each)
         yield
