@@ -56,7 +56,7 @@ def test_what_waits_in_a_repository_is_taken_together_and_once(database):
     assert opened(database, "two") == []
     claim = claims.adopt(database, "a.1", "one", 1)
     assert claim is not None and {each.guid for each in claim.deliveries} == {"a", "b"}
-    assert claim.deliveries[0].said == "4@x.0"
+    assert claim.deliveries[0].said == "4@x.0" and not claim.resumed
     delivered(database, "c")
     assert opened(database) == []  # one at a time for each repository
     assert claims.settle(database, "a.1", "run 7")
@@ -106,7 +106,8 @@ def test_a_claim_without_signs_is_taken_over_and_its_first_holder_may_not_go_on(
     claims.give_signs(database, "one", 60, ["a.1"])  # too late
     assert not claims.holds(database, "a.1", "one", 60)
     assert claims.take_over(database, 60) == []
-    assert claims.adopt(database, "a.1", "two", 60) is not None
+    adopted = claims.adopt(database, "a.1", "two", 60)
+    assert adopted is not None and adopted.resumed
     assert claims.holds(database, "a.1", "two", 60) and not claims.holds(database, "a.1", "one", 60)
 
 

@@ -36,6 +36,7 @@ class Claim:
     id: str
     lane: str
     deliveries: tuple[Told, ...]
+    resumed: bool = False  # somebody else had it before, and may have done something for it a moment ago
 
 
 def now_of(connection: Connection) -> float:
@@ -124,12 +125,12 @@ def read(database: Database, claim: str) -> Claim:
 
 
 def _read(connection: Connection, claim: str) -> Claim:
-    lane = connection.execute(text("SELECT lane FROM claims WHERE id = :id"), {"id": claim}).scalar_one()
+    row = connection.execute(text("SELECT lane, resumed FROM claims WHERE id = :id"), {"id": claim}).one()
     told = connection.execute(
         text("SELECT guid, event, said FROM deliveries WHERE claim = :id AND state = 'taken' ORDER BY id"),
         {"id": claim},
     )
-    return Claim(claim, lane, tuple(Told(*row) for row in told))
+    return Claim(claim, row.lane, tuple(Told(*each) for each in told), resumed=row.resumed > 0)
 
 
 def payloads(database: Database, claim: str) -> list[tuple[str, bytes]]:
@@ -176,7 +177,7 @@ def let_go(database: Database, replica: str) -> None:
 
 LEFT = text("SELECT id FROM claims WHERE state = 'open' AND (lease_until < :now OR :all = 1) ORDER BY opened_at")
 TAKE_OVER = text(
-    """UPDATE claims SET replica = '', lease_until = :until
+    """UPDATE claims SET replica = '', lease_until = :until, resumed = resumed + 1
        WHERE id = :id AND state = 'open' AND (lease_until < :now OR :all = 1)"""
 )
 

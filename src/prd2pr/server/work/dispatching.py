@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable
 
 from prd2pr.forges.github.hub import GitHubHub
@@ -13,6 +14,7 @@ WORKFLOW = "prd2pr.yml"
 # The workflow's file is older than these inputs: the run was accepted, and cannot be told from others.
 UNKNOWN = "accepted"
 MOST_SAID = 500
+LOOK_AGAIN_SECONDS = 3.0
 
 OpenHub = Callable[[str], GitHubHub]
 
@@ -25,6 +27,10 @@ class Dispatching:
         """A claim that was begun before the server was killed has its run already."""
         hub, mark = self.hub_of(claim.lane), mark_of(claim.id, turn)
         run = find_run(hub.wire, WORKFLOW, mark)
+        if run is None and claim.resumed:
+            # Who had the claim may have dispatched a moment ago, and GitHub may not show it yet: it is looked for twice.
+            time.sleep(LOOK_AGAIN_SECONDS)
+            run = find_run(hub.wire, WORKFLOW, mark)
         if run is None:
             base = hub.default_branch()
             run = start_run(hub.wire, WORKFLOW, base, inputs_of(claim, mark), mark)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from prd2pr.server.database import Migration
 
 MIGRATIONS = (
+    Migration(5, "claims resumed", ("ALTER TABLE claims ADD COLUMN resumed INTEGER NOT NULL DEFAULT 0",)),
     Migration(
         4,
         "sweeps",
