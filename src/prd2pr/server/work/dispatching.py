@@ -28,7 +28,7 @@ class Dispatching:
         hub, mark = self.hub_of(claim.lane), mark_of(claim.id, turn)
         run = find_run(hub.wire, WORKFLOW, mark)
         if run is None and claim.resumed:
-            # Who had the claim may have dispatched a moment ago, and GitHub may not show it yet: it is looked for twice.
+            # Who had it may have dispatched a moment ago, and GitHub may not show it yet: it is looked for twice.
             time.sleep(LOOK_AGAIN_SECONDS)
             run = find_run(hub.wire, WORKFLOW, mark)
         if run is None:
