@@ -71,7 +71,10 @@ def test_what_the_settings_hold_is_known(monkeypatch):
     assert {"hush-hush", "hunter22", "the token of team a"} <= set(secrets_in(settings))
 
 
-def test_libraries_write_through_the_same_lines():
+def test_libraries_write_through_the_same_lines(monkeypatch):
+    for name in ("uvicorn", "uvicorn.error"):  # as they are in a process that has served nothing yet
+        for what, value in (("disabled", False), ("propagate", True), ("level", logging.NOTSET)):
+            monkeypatch.setattr(logging.getLogger(name), what, value)
     root, dbos = logging.getLogger(), logging.getLogger("dbos")
     before = (root.handlers[:], root.level, dbos.handlers[:], dbos.propagate)
     stream = io.StringIO()

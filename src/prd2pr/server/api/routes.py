@@ -28,7 +28,7 @@ CHANGING = (401, 403, 404, 409, 413, 422, 429, 503)
 
 
 class TaskKeyConvertor(Convertor[str]):
-    """owner/repo:story, with nothing after it: neither what follows a key nor what has not its form is taken for one."""
+    """owner/repo:story, with nothing after it: what has not this form is not taken for one."""
 
     regex = "[^/]+/[^/:]+:[^/]+"
 
