@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import json
 import random
+import shutil
 import socket
 import sys
 import tempfile
@@ -168,14 +169,14 @@ class Replicas:
 
     def kill_one(self, at: int) -> None:
         self.up[at].kill()
-        self.up[at].log.unlink()
+        shutil.rmtree(self.up[at].log.parent)
         self.up[at] = self.started(self.ports[at])
 
     def stop(self) -> None:
         for each in self.up:
             each.kill()
             self.logs.append(each.log.read_text()[-20_000:])
-            each.log.unlink()
+            shutil.rmtree(each.log.parent)
 
 
 async def flooded(sent: list[Sent], replicas: Replicas, told: Told, kills: float | list[float], seed: int) -> None:

@@ -8,6 +8,7 @@ import hmac
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -39,10 +40,11 @@ class Served:
 
 def start_server(database: str, *, port: int = 0, **settings: object) -> Served:
     """`prd2pr serve` on a free port. The settings go by the environment."""
-    given = {"webhook_secret": SECRET, "database": database, **settings}
+    place = Path(tempfile.mkdtemp(prefix="prd2pr-serve-"))
+    given = {"webhook_secret": SECRET, "database": database, "mirrors_directory": place / "mirrors", **settings}
     env = {name: words for name, words in os.environ.items() if not name.startswith("PRD2PR_")}
     env |= {f"PRD2PR_{name.upper()}": str(words) for name, words in given.items()}
-    log = Path(tempfile.mkstemp(suffix=".log", prefix="prd2pr-serve-")[1])
+    log = place / "log"
     with log.open("wb") as out:
         process = subprocess.Popen(
             [sys.executable, "-m", "prd2pr", "serve", "--port", str(port)], stdout=out, stderr=out, env=env
@@ -69,7 +71,7 @@ def serving(database: str, **settings: object) -> Iterator[Served]:
     finally:
         if served.process.poll() is None:
             served.kill()
-        served.log.unlink()
+        shutil.rmtree(served.log.parent)
 
 
 def signed(body: bytes, secret: str = SECRET) -> str:
