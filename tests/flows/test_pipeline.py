@@ -227,7 +227,7 @@ def test_three_estimates_are_corrected_by_what_was_learnt(full: World) -> None:
     assert [each["estimate_minutes"] for each in backlog(full)["stories"]] == [15, 15], "by code alone"
     assert kept(full) == {
         "pipeline/estimator.json",
-        *(f"memory/estimates/{name}.json" for name in ("old-1.4", "old-2.4", "torn")),
+        *(f"memory/estimates/{name}.json" for name in ("old-1.4", "old-2.4", "torn", "endless")),
     }
 
 

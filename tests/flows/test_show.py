@@ -121,7 +121,7 @@ def test_a_plan_becomes_a_draft_that_asks_for_approval(stage: Stage) -> None:
     assert links.notes == ()
     pull = stage.pull()
     assert (pull.title, pull.pull.draft, pull.labels) == ("A small calculator", True, ["prd2pr:waiting"])
-    assert pull.body.startswith("**A small calculator** · from `prds/calc.md`")
+    assert pull.body.splitlines()[1] == "**A small calculator** · from `prds/calc.md`", "after our mark"
     assert "### Waiting for you: A small calculator" in stage.status()
     assert "**Next:** 2 stories wait for approval. Comment `/approve`" in stage.status()
     (plan,) = [text for text in stage.said(pull.number) if "prd2pr:plan:" in text]
