@@ -93,7 +93,7 @@ UNFELT = [
     ("60-reads-what-is-expected", "perturbations replay"),  # where there are no tests, it finds nothing to read
     ("71-feature-in-green", "knock_outs"),
     ("75-arithmetic-that-nobody-asks-for", "mutants"),
-    ("67-until-next-year", "ways"),
+    ("67-order-of-a-set", "ways"),
     ("61-looks-where-it-is", "replay"),
     ("16-wrong-code-behind-idle-tests", "indifferent"),
 ]
