@@ -134,7 +134,7 @@ def main() -> int:
         ignored = ignored_event_vs_python(scratch)
         state = state_10k_vs_10(scratch)
         memory = memory_times(sample_repository(scratch / "short"), sample_repository(scratch / "long"))
-        webhook, acknowledged = webhook_ratios(scratch)
+        webhook, acknowledged = webhook_ratios(scratch / "webhook")
     ratios = {
         "cycle_vs_bare": round(cycle["cycle"] / cycle["bare"], 3),
         "cycle_vs_fewer_runs": round(cycle["cycle"] / cycle["fewer_runs"], 3),

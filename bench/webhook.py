@@ -155,7 +155,7 @@ def measured(scratch: Path, who: dict[str, Who], rounds: int) -> dict[str, dict[
         for name, make in who.items():
             port = free_port()
             place = scratch / f"{name}-{at}"
-            place.mkdir()
+            place.mkdir(parents=True)
             command, env = make(place, port)
             with running(command, port, place, **env):
                 asyncio.run(loaded(port, payloads(200, "warm")))
