@@ -10,24 +10,13 @@ from pathlib import Path
 from typing import Self
 
 from prd2pr.config import CONFIG_PATH, Config, load_config
-from prd2pr.core.board.circuits import circuit_views
-from prd2pr.core.board.costs import cost_view
-from prd2pr.core.board.metrics import added_metrics
-from prd2pr.core.board.prds import board_view, newest_first, prd_board, project_view
+from prd2pr.core.board.prds import prd_board
 from prd2pr.core.board.source import PrdSource
 from prd2pr.core.board.stories import story_page
 from prd2pr.core.board.view import (
-    BoardView,
-    CircuitView,
-    CostView,
-    MetricsView,
     PrdBoard,
-    ProjectView,
-    RunView,
     StoryView,
-    WorkerView,
 )
-from prd2pr.core.board.workers import worker_views
 from prd2pr.core.budget import Limits
 from prd2pr.core.layout import ID, PrdLayout
 from prd2pr.core.living.documents import living_paths
@@ -37,6 +26,7 @@ from prd2pr.errors import Prd2prError
 from prd2pr.flows.board import BoardReader
 from prd2pr.flows.start import prd_ids
 from prd2pr.repo.git import Git
+from prd2pr.server.from_boards import FromBoards, ReadRepo
 from prd2pr.server.reading import Repos
 
 FETCHED = "refs/remotes/origin/"
@@ -132,7 +122,7 @@ def read_config(git: Git) -> Config:
     return load_config(None if data is None else data.decode("utf-8", "replace"))
 
 
-class DiskReading:
+class DiskReading(FromBoards):
     """Answers `server.reading.Reading`. Whoever asks waits for whoever is reading: git is asked by one at a time."""
 
     def __init__(self, repos: Mapping[str, Path], clock: Callable[[], str] = now) -> None:
@@ -150,12 +140,6 @@ class DiskReading:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def projects(self, repos: Repos = None) -> tuple[ProjectView, ...]:
-        return tuple(project_view(repo, boards, problems) for repo, boards, problems in self._read(repos))
-
-    def project(self, repo: str) -> BoardView | None:
-        return next((board_view(name, boards, problems) for name, boards, problems in self._read({repo})), None)
-
     def story(self, repo: str, key: str) -> StoryView | None:
         shelf = self._shelves.get(repo)
         if shelf is None:
@@ -163,26 +147,7 @@ class DiskReading:
         with self._lock:
             return shelf.story(key)
 
-    def circuits(self, repos: Repos = None) -> tuple[CircuitView, ...]:
-        at = self._clock()
-        return tuple(each for board in self._boards(repos) for each in circuit_views(board, at))
-
-    def workers(self, repos: Repos = None) -> tuple[WorkerView, ...]:
-        return worker_views(self.runs(repos), self.circuits(repos))
-
-    def runs(self, repos: Repos = None) -> tuple[RunView, ...]:
-        return newest_first(self._boards(repos))
-
-    def costs(self, repos: Repos = None) -> CostView:
-        return cost_view(self.runs(repos))
-
-    def metrics(self, repos: Repos = None) -> MetricsView:
-        return added_metrics(board.metrics for board in self._boards(repos))
-
-    def _boards(self, repos: Repos) -> tuple[PrdBoard, ...]:
-        return tuple(board for _, boards, _ in self._read(repos) for board in boards)
-
-    def _read(self, repos: Repos) -> tuple[tuple[str, tuple[PrdBoard, ...], tuple[str, ...]], ...]:
+    def _read(self, repos: Repos) -> tuple[ReadRepo, ...]:
         asked = [repo for repo in self._shelves if repos is None or repo in repos]
         with self._lock:
             return tuple((repo, *self._shelves[repo].boards()) for repo in asked)

@@ -6,33 +6,21 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 
-from prd2pr.core.board.circuits import circuit_views
-from prd2pr.core.board.costs import cost_view
-from prd2pr.core.board.metrics import added_metrics
-from prd2pr.core.board.prds import board_view, newest_first, project_view
 from prd2pr.core.board.view import (
-    BoardView,
-    CircuitView,
-    CostView,
-    MetricsView,
     PrdBoard,
-    ProjectView,
-    RunView,
     StoryView,
-    WorkerView,
 )
-from prd2pr.core.board.workers import worker_views
 from prd2pr.server.database import Database
 from prd2pr.server.disk import now
+from prd2pr.server.from_boards import FromBoards, ReadRepo
 from prd2pr.server.projection import rows
 from prd2pr.server.projection.forms import form, unpacked
 from prd2pr.server.reading import Repos
 
 IN_MEMORY = 2000  # boards
-ReadRepo = tuple[str, tuple[PrdBoard, ...], tuple[str, ...]]
 
 
-class Projection:
+class Projection(FromBoards):
     """May be asked from several threads. A board is unpacked once for each of its stamps."""
 
     def __init__(self, database: Database, clock: Callable[[], str] = now) -> None:
@@ -41,35 +29,10 @@ class Projection:
         self._unpacked: OrderedDict[tuple[str, str], tuple[str, PrdBoard]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def projects(self, repos: Repos = None) -> tuple[ProjectView, ...]:
-        return tuple(project_view(repo, boards, problems) for repo, boards, problems in self._read(repos))
-
-    def project(self, repo: str) -> BoardView | None:
-        return next((board_view(name, boards, problems) for name, boards, problems in self._read((repo,))), None)
-
     def story(self, repo: str, key: str) -> StoryView | None:
         with self._database.reading() as connection:
             page = rows.story_page_bytes(connection, repo, key)
         return unpacked(StoryView, page) if page is not None else None
-
-    def circuits(self, repos: Repos = None) -> tuple[CircuitView, ...]:
-        at = self._clock()
-        return tuple(each for board in self._boards(repos) for each in circuit_views(board, at))
-
-    def workers(self, repos: Repos = None) -> tuple[WorkerView, ...]:
-        return worker_views(self.runs(repos), self.circuits(repos))
-
-    def runs(self, repos: Repos = None) -> tuple[RunView, ...]:
-        return newest_first(self._boards(repos))
-
-    def costs(self, repos: Repos = None) -> CostView:
-        return cost_view(self.runs(repos))
-
-    def metrics(self, repos: Repos = None) -> MetricsView:
-        return added_metrics(board.metrics for board in self._boards(repos))
-
-    def _boards(self, repos: Repos) -> tuple[PrdBoard, ...]:
-        return tuple(board for _, boards, _ in self._read(repos) for board in boards)
 
     def _read(self, repos: Repos) -> tuple[ReadRepo, ...]:
         with self._database.reading() as connection:
