@@ -9,7 +9,7 @@ from prd2pr.core.intake import Intake
 from prd2pr.server.database import open_database
 from prd2pr.server.inbox.store import Delivery, store
 from prd2pr.server.settings import ServerSettings
-from prd2pr.server.work import claims
+from prd2pr.server.work import claims, holding
 from prd2pr.server.work.dispatching import mark_of
 from server import flood
 from server.flood import Sent, Told, judge
@@ -23,9 +23,9 @@ def settled(tmp_path, monkeypatch):
     database = open_database(f"sqlite:///{tmp_path}/s.db")
     store(database, [Delivery("a", "issue_comment", b"{}", 10.0, Intake("octo/r")),
                      Delivery("b", "issue_comment", b"{}", 10.0, Intake("octo/r", "no command"))])  # fmt: skip
-    (claim,) = claims.open_claims(database, "one", ServerSettings(), 1)
-    claims.settle(database, claim, "7")
-    noted = {"strange": [], "runs": {"octo/r": [{"id": 7, "display_title": mark_of(claim, 1), "at": 20.0}]}}
+    (hold,) = claims.open_claims(database, "one", ServerSettings(), 1)
+    holding.settle(database, hold, "7")
+    noted = {"strange": [], "runs": {"octo/r": [{"id": 7, "display_title": mark_of(hold.claim, 1), "at": 20.0}]}}
     monkeypatch.setattr(flood, "noted", lambda _: noted)
     yield database, noted
     database.close()

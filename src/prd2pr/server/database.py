@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
@@ -55,6 +56,7 @@ WORDS = {
 @dataclass(frozen=True)
 class Database:
     engine: Engine
+    _writers: threading.RLock = field(default_factory=threading.RLock, repr=False)
 
     @property
     def is_sqlite(self) -> bool:
@@ -67,12 +69,21 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction, durable once this is left. SQLite's lock is taken at its start: no write fails late."""
-        with self.engine.connect().execution_options(writes=True) as connection, connection.begin():
+        """A transaction, durable once this is left. SQLite's lock is taken at its start: no write fails late; and its
+        writers in this process wait for one another here, since SQLite itself would let them sleep and try again."""
+        turn = self._writers if self.is_sqlite else nullcontext()
+        with turn, self.engine.connect().execution_options(writes=True) as connection, connection.begin():
             yield connection
 
     def close(self) -> None:
         self.engine.dispose()
+
+
+def now_of(connection: Connection) -> float:
+    """The database's clock: that of replicas may differ. SQLite is on this machine."""
+    if connection.dialect.name == "sqlite":
+        return time.time()
+    return float(connection.execute(text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
 
 
 def open_database(url: str, *, migrations: Iterable[Migration] | None = None) -> Database:

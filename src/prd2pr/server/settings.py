@@ -104,7 +104,11 @@ class ServerSettings(BaseModel):
     )
     local_minutes: float = Field(default=60, gt=0, description="A local process that runs longer is stopped.")
     attempts: int = Field(
-        default=6, ge=1, le=50, description="Tries at a delivery before it is put aside as a dead letter."
+        default=14,
+        ge=1,
+        le=50,
+        description="Tries at a delivery before it is put aside as a dead letter. With the waits between them, these "
+        "are about an hour.",
     )
     backoff_seconds: float = Field(
         default=2.0, gt=0, description="Wait after the first failed try; doubled after each, up to ten minutes."

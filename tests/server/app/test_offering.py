@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -182,14 +182,17 @@ def test_a_claim_on_an_installation_is_carried_out_from_the_inbox(world: World, 
 
         return offering
 
+    asked: list[str] = []
+    ask = partial(asked.append, "may it?")
     claim = Claim("c-1", "installation:7", ())
     effect = Onboarding(database, world.installations, lambda *_: world.offer())
-    assert effect.begin(claim, 1) == f"{REPOSITORY}: opened #1"
-    assert effect.begin(claim, 1) == f"{REPOSITORY}: open already #1" and effect.has_begun(claim, "")
+    assert effect.begin(claim, 1, ask) == f"{REPOSITORY}: opened #1"
+    assert effect.begin(claim, 1, ask) == f"{REPOSITORY}: open already #1" and effect.has_begun(claim, "")
+    assert effect.find(claim, 1) is None and len(asked) == 2
     gone = Onboarding(database, world.installations, failing(NotFoundThere("it is gone")))
-    assert gone.begin(claim, 1) == "nothing to offer"
+    assert gone.begin(claim, 1, ask) == "nothing to offer"
     with pytest.raises(HubProblem, match="it rains"):
-        Onboarding(database, world.installations, failing(HubProblem("it rains"))).begin(claim, 1)
+        Onboarding(database, world.installations, failing(HubProblem("it rains"))).begin(claim, 1, ask)
     database.close()
 
 

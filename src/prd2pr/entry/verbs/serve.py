@@ -56,7 +56,7 @@ def is_installed(name: str) -> bool:
 def tell_dead(settings: ServerSettings) -> int:
     from prd2pr.core.wording import plain
     from prd2pr.server.database import open_database
-    from prd2pr.server.work.claims import dead_letters
+    from prd2pr.server.work.dead_letters import dead_letters
 
     with closing(open_database(settings.database)) as database:
         letters = dead_letters(database)
@@ -68,7 +68,7 @@ def tell_dead(settings: ServerSettings) -> int:
 
 def replay_dead(settings: ServerSettings, wanted: str) -> int:
     from prd2pr.server.database import open_database
-    from prd2pr.server.work.claims import replay
+    from prd2pr.server.work.dead_letters import replay
 
     with closing(open_database(settings.database)) as database:
         replayed = replay(database, [wanted] if wanted else [])

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from prd2pr.forges.github.exchange import Answer
-from prd2pr.forges.github.wire import Wire, good, posting
+from prd2pr.forges.github.wire import Wire, good, no_word, posting
 
 LOOKED_AT = 100
 # What GitHub says of an input that the workflow's file does not know, since an older prd2pr wrote it.
 UNKNOWN_INPUTS = "unexpected inputs"
 
 
-def start_run(wire: Wire, workflow: str, ref: str, inputs: Mapping[str, str], mark: str) -> int | None:
+def start_run(
+    wire: Wire, workflow: str, ref: str, inputs: Mapping[str, str], mark: str, *, before: Callable[[], None] = no_word
+) -> int | None:
     """The run's id; 0 where GitHub accepted it without saying which; None where the workflow's file does not know one
-    of the inputs. Where the answer is lost, the run is looked for by its mark."""
+    of the inputs. Where the answer is lost, the run is looked for by its mark. `before` is told of each sending."""
     call = posting(
         wire.at("actions", "workflows", workflow, "dispatches"),
         {"ref": ref, "inputs": dict(inputs), "return_run_details": True},
     )
-    done = wire.attempt(call, lambda: find_run(wire, workflow, mark))
+    done = wire.attempt(call, lambda: find_run(wire, workflow, [mark]), before)
     if not isinstance(done, Answer):
         return done
     if done.status == 422 and UNKNOWN_INPUTS in done.message.lower():
@@ -29,11 +31,12 @@ def start_run(wire: Wire, workflow: str, ref: str, inputs: Mapping[str, str], ma
     return int(body["workflow_run_id"]) if isinstance(body, dict) else 0
 
 
-def find_run(wire: Wire, workflow: str, mark: str) -> int | None:
-    """The newest run whose title holds the mark."""
+def find_run(wire: Wire, workflow: str, marks: Collection[str]) -> int | None:
+    """The newest run whose title holds one of the marks."""
     found = wire.find(wire.at("actions", "workflows", workflow, "runs"), event="workflow_dispatch", per_page=LOOKED_AT)
     runs: list[dict[str, Any]] = found["workflow_runs"] if found else []
-    return next((int(each["id"]) for each in runs if mark in str(each.get("display_title") or "")), None)
+    titles = ((int(each["id"]), str(each.get("display_title") or "")) for each in runs)
+    return next((run for run, title in titles if any(mark in title for mark in marks)), None)
 
 
 def is_run(wire: Wire, run: int) -> bool:

@@ -17,6 +17,10 @@ PAGE = 100
 NEXT_PAGE = re.compile(r'rel="next"')
 
 
+def no_word() -> None:
+    """For callers that need not know when a call is sent."""
+
+
 class Wire:
     """Speaks of one repository. `send` is the real client's, or a test's."""
 
@@ -74,9 +78,10 @@ class Wire:
         done = self.attempt(call, look)
         return read(good(call, done).body) if isinstance(done, Answer) else done
 
-    def attempt(self, call: Call, look: Callable[[], T | None]) -> Answer | T:
-        """The answer as it is, a refusal too; or what `look` found."""
+    def attempt(self, call: Call, look: Callable[[], T | None], before: Callable[[], None] = no_word) -> Answer | T:
+        """The answer as it is, a refusal too; or what `look` found. `before` is told of each sending, and may raise."""
         for attempt in range(1, self._patience.tries + 1):
+            before()
             verdict = judge(call, self._send(call), attempt, self._patience)
             if isinstance(verdict, Take):
                 return verdict.answer

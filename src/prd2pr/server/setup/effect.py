@@ -12,6 +12,7 @@ from prd2pr.server.database import Database
 from prd2pr.server.installations import Installations
 from prd2pr.server.setup.onboarding import Offer, Onboarded, onboard
 from prd2pr.server.work.claims import Claim, payloads
+from prd2pr.server.work.effects import Ask
 
 log = logging.getLogger(__name__)
 # The repository, or the whole installation, went away meanwhile: there is nobody left to offer anything to.
@@ -21,16 +22,24 @@ OVER = (NotFoundThere, RepositoryArchived)
 class Onboarding:
     """`work.effects.Effect`. Doing it again after a kill finds the pull requests that are open."""
 
+    settles_in = 0.0
+
     def __init__(self, database: Database, installations: Installations, offering: Offer) -> None:
         self._database = database
         self._installations = installations
         self._offering = offering
 
-    def begin(self, claim: Claim, turn: int) -> str:
+    def find(self, claim: Claim, turn: int) -> str | None:
+        """Offering again finds it."""
+        del claim, turn
+        return None
+
+    def begin(self, claim: Claim, turn: int, ask: Ask) -> str:
         del turn
         said: list[str] = []
         problems = []
         for event in self._events(claim):
+            ask()
             done = onboard(event, self._installations, self._offering)
             said += told(done)
             problems += [problem for _, problem in done.problems if not isinstance(problem, OVER)]

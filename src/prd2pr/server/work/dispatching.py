@@ -3,40 +3,42 @@
 from __future__ import annotations
 
 import hashlib
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from prd2pr.errors import HubProblem, HubUnreachable
 from prd2pr.forges.github.hub import GitHubHub
 from prd2pr.forges.github.runs import find_run, is_run, start_run
 from prd2pr.server.work.claims import Claim
+from prd2pr.server.work.effects import Ask, Unclear
 
 WORKFLOW = "prd2pr.yml"
 # The workflow's file is older than these inputs: the run was accepted, and cannot be told from others.
 UNKNOWN = "accepted"
 MOST_SAID = 500
-LOOK_AGAIN_SECONDS = 3.0
+# A dispatch on its way when its sender died: it arrives within this, or never, and GitHub shows its run by then.
+SETTLES_SECONDS = 30.0
 
 OpenHub = Callable[[str], GitHubHub]
 
 
 class Dispatching:
+    settles_in = SETTLES_SECONDS
+
     def __init__(self, hub_of: OpenHub) -> None:
         self.hub_of = hub_of
 
-    def begin(self, claim: Claim, turn: int) -> str:
-        """A claim that was begun before the server was killed has its run already."""
+    def find(self, claim: Claim, turn: int) -> str | None:
+        marks = [mark_of(claim.id, each) for each in range(1, turn + 1)]
+        run = find_run(self.hub_of(claim.lane).wire, WORKFLOW, marks)
+        return str(run) if run else None
+
+    def begin(self, claim: Claim, turn: int, ask: Ask) -> str:
         hub, mark = self.hub_of(claim.lane), mark_of(claim.id, turn)
-        run = find_run(hub.wire, WORKFLOW, mark)
-        if run is None and claim.resumed:
-            # Who had it may have dispatched a moment ago, and GitHub may not show it yet: it is looked for twice.
-            time.sleep(LOOK_AGAIN_SECONDS)
-            run = find_run(hub.wire, WORKFLOW, mark)
+        base = hub.default_branch()
+        run = started(hub, base, inputs_of(claim, mark), mark, ask)
         if run is None:
-            base = hub.default_branch()
-            run = start_run(hub.wire, WORKFLOW, base, inputs_of(claim, mark), mark)
-            if run is None:
-                old = start_run(hub.wire, WORKFLOW, base, {"reason": f"the App's server ({mark})"}, mark)
-                return str(old) if old else UNKNOWN
+            old = started(hub, base, {"reason": f"the App's server ({mark})"}, mark, ask)
+            return str(old) if old else UNKNOWN
         return str(run) if run else mark
 
     def has_begun(self, claim: Claim, mark: str) -> bool:
@@ -44,7 +46,23 @@ class Dispatching:
         if mark == UNKNOWN:
             return True
         wire = self.hub_of(claim.lane).wire
-        return is_run(wire, int(mark)) if mark.isdigit() else find_run(wire, WORKFLOW, mark) is not None
+        return is_run(wire, int(mark)) if mark.isdigit() else find_run(wire, WORKFLOW, [mark]) is not None
+
+
+def started(hub: GitHubHub, base: str, inputs: Mapping[str, str], mark: str, ask: Ask) -> int | None:
+    """A refusal of the first sending is one. After a lost answer even a refusal says nothing about what was lost."""
+    sent: list[str] = []
+
+    def before() -> None:
+        ask()
+        sent.append(mark)
+
+    try:
+        return start_run(hub.wire, WORKFLOW, base, inputs, mark, before=before)
+    except HubProblem as problem:
+        if not isinstance(problem, HubUnreachable) and len(sent) <= 1:
+            raise
+        raise Unclear(problem.what, where=problem.where, remedy=problem.remedy) from problem
 
 
 def mark_of(claim: str, turn: int) -> str:

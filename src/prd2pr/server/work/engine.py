@@ -1,7 +1,8 @@
-"""The durable engine behind the inbox: dbos, one workflow for each claim, called by the claim's id.
+"""The engine behind the inbox: dbos, one workflow for each holding of a claim.
 
-A step whose result is on record is not repeated, also after a kill; waiting survives a restart. Which claims there are
-is the inbox's business alone: were dbos's own database lost, every claim would be begun anew.
+Which claims there are, who holds them and what was asked for on their behalf is the inbox's record alone: whoever takes
+a claim over begins a workflow of its own and goes on from that record. So two holders never share a workflow, and were
+dbos's own database lost, nothing would be.
 
 dbos is one for the whole process, and so are the names below.
 """
@@ -10,6 +11,9 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol
@@ -20,16 +24,19 @@ from sqlalchemy.engine import make_url
 from prd2pr.errors import Prd2prError
 from prd2pr.server.database import Database
 from prd2pr.server.settings import ServerSettings
-from prd2pr.server.work import claims
+from prd2pr.server.work import claims, holding
 from prd2pr.server.work.claims import Claim
-from prd2pr.server.work.effects import Effect
+from prd2pr.server.work.effects import Effect, Unclear
+from prd2pr.server.work.holding import Hold
 
 log = logging.getLogger(__name__)
 
-# Changed where the steps below change: a workflow is only gone on with by the program that it was begun with.
-STEPS_VERSION = "1"
+# Changed where the steps below change.
+STEPS_VERSION = "2"
 TURNS = 3
 FIRST_LOOK, LONGEST_LOOK = 1.0, 30.0
+# A record that took longer to write is older than it says by too much, and is written again.
+PROMPT_SECONDS = 5.0
 
 
 class NotBegun(Prd2prError):
@@ -54,6 +61,7 @@ class Labour:
     effects: Effects
     in_hand: set[str] = field(default_factory=set)
     changed: threading.Event = field(default_factory=threading.Event)
+    sleep: Callable[[float], None] = DBOS.sleep
 
 
 _labour: list[Labour] = []
@@ -64,67 +72,109 @@ def labour() -> Labour:
 
 
 @DBOS.workflow(name="carry_out")
-def carry_out(name: str) -> str:
+def carry_out(claim: str, epoch: int) -> str:
     work = labour()
-    work.in_hand.add(name)
     try:
-        if claims.adopt(work.database, name, work.replica, work.settings.lease_seconds) is None:
-            return "closed already"
-        mark = begun(name)
-    except LeaseLost:
-        return "taken over"
-    except Exception as error:
-        if not isinstance(error, Prd2prError):
-            log.exception("claim %s failed", name)
-        claims.fail(
-            work.database,
-            name,
-            " ".join(error.lines()) if isinstance(error, Prd2prError) else repr(error),
-            work.settings,
-        )
-        return "failed"
-    else:
-        return "settled" if claims.settle(work.database, name, mark) else "closed already"
+        return carried_out(work, Hold(claim, work.replica, epoch))
     finally:
-        work.in_hand.discard(name)
+        work.in_hand.discard(claim)
         work.changed.set()
 
 
-def begun(name: str) -> str:
+def carried_out(work: Labour, hold: Hold) -> str:
+    """How it ended, for dbos's record. Whoever is not the holder any more changes nothing by any of these.
+
+    Once something was asked for, only an answer to that fails the claim. Whatever else goes wrong puts it off: its next
+    try would be another claim with another mark, which does not find what this one may have started."""
+    try:
+        done, ended = holding.settle(work.database, hold, begun(work, hold)), "settled"
+    except LeaseLost:
+        done, ended = False, ""
+    except Unclear as problem:
+        done, ended = holding.put_off(work.database, hold, " ".join(problem.lines()), work.settings), "put off"
+    except Prd2prError as problem:
+        done, ended = holding.fail(work.database, hold, " ".join(problem.lines()), work.settings), "failed"
+    except Exception as error:
+        log.exception("claim %s was interrupted", hold.claim)
+        asked = claims.read(work.database, hold.claim).asked
+        end = holding.put_off if asked.turn else holding.fail
+        done, ended = end(work.database, hold, repr(error), work.settings), "interrupted"
+    return ended if done else "taken over"
+
+
+def begun(work: Labour, hold: Hold) -> str:
     """The mark of work that is known to have begun."""
-    seconds = labour().settings.dispatch_minutes * 60
-    for turn in range(1, TURNS + 1):
-        still_ours(name)
-        mark = begin(name, turn)
-        waited, look = 0.0, FIRST_LOOK
-        while not has_begun(name, mark):
-            if waited >= seconds:
-                break
-            DBOS.sleep(look)
-            still_ours(name)
-            waited, look = waited + look, min(LONGEST_LOOK, look * 2)
-        else:
+    asked = claims.read(work.database, hold.claim).asked
+    mark = asked.mark or (looked_for(work, hold) if asked.turn else None)
+    for turn in range(max(1, asked.turn), TURNS + 1):
+        if mark is None:
+            mark = begin(work, hold, turn)
+        if began_in_time(work, hold, mark):
             return mark
-    raise NotBegun(f"the work was started {TURNS} times and did not begin within {seconds / 60:g} minutes")
+        mark = None
+    raise NotBegun(
+        f"the work was started {TURNS} times and did not begin within {work.settings.dispatch_minutes:g} minutes"
+    )
 
 
-@DBOS.step(name="begin")
-def begin(name: str, turn: int) -> str:
-    claim = claims.read(labour().database, name)
-    return labour().effects.of(claim).begin(claim, turn)
+def looked_for(work: Labour, hold: Hold) -> str | None:
+    """What a former holder asked for. It may still be on its way: only once it would have arrived is it not there."""
+    while True:
+        claim = claims.read(work.database, hold.claim)
+        effect = work.effects.of(claim)
+        with unclear("it cannot be seen whether it was started"):
+            mark = effect.find(claim, claim.asked.turn)
+        if mark is not None or claim.asked.seconds_ago >= effect.settles_in:
+            return mark
+        work.sleep(FIRST_LOOK)
+        keep(work, hold)
 
 
-@DBOS.step(name="has_begun")
-def has_begun(name: str, mark: str) -> bool:
-    claim = claims.read(labour().database, name)
-    return labour().effects.of(claim).has_begun(claim, mark)
+def begin(work: Labour, hold: Hold, turn: int) -> str:
+    claim = claims.read(work.database, hold.claim)
+
+    def ask() -> None:
+        late = True
+        while late:
+            since = time.monotonic()
+            if not holding.ask(work.database, hold, turn, work.settings.lease_seconds):
+                raise LeaseLost(f"{hold.claim} is not ours any more")
+            late = time.monotonic() - since > PROMPT_SECONDS
+
+    return work.effects.of(claim).begin(claim, turn, ask)
 
 
-def still_ours(name: str) -> None:
-    """Outside of the steps: what one replica sees of this is no part of the record."""
-    work = labour()
-    if not claims.holds(work.database, name, work.replica, work.settings.lease_seconds):
-        raise LeaseLost(f"{name} is not ours any more")
+def began_in_time(work: Labour, hold: Hold, mark: str) -> bool:
+    seconds, waited, look = work.settings.dispatch_minutes * 60, 0.0, FIRST_LOOK
+    claim = claims.read(work.database, hold.claim)
+    effect = work.effects.of(claim)
+    while not seen(effect, claim, mark):
+        if waited >= seconds:
+            return False
+        if not holding.note(work.database, hold, mark):
+            raise LeaseLost(f"{hold.claim} is not ours any more")
+        work.sleep(look)
+        keep(work, hold)
+        waited, look = waited + look, min(LONGEST_LOOK, look * 2)
+    return True
+
+
+def seen(effect: Effect, claim: Claim, mark: str) -> bool:
+    with unclear("it was started, and cannot be looked at"):
+        return effect.has_begun(claim, mark)
+
+
+@contextmanager
+def unclear(what: str) -> Iterator[None]:
+    try:
+        yield
+    except Prd2prError as problem:
+        raise Unclear(f"{what}: {problem.what}", where=problem.where, remedy=problem.remedy) from problem
+
+
+def keep(work: Labour, hold: Hold) -> None:
+    if not holding.keeps(work.database, hold, work.settings.lease_seconds):
+        raise LeaseLost(f"{hold.claim} is not ours any more")
 
 
 class Engine:
@@ -138,7 +188,7 @@ class Engine:
             "name": "prd2pr",
             "system_database_url": beside(self.work.settings.database),
             "application_version": STEPS_VERSION,
-            # New for each process: dbos then takes nothing up by itself. The inbox says what is gone on with.
+            # New for each process: dbos takes nothing up by itself. The inbox says what is gone on with.
             "executor_id": self.work.replica,
             "log_level": "ERROR",
             "use_listen_notify": False,
@@ -157,30 +207,21 @@ class Engine:
         DBOS.destroy(workflow_completion_timeout_sec=0)
         _labour.pop()
 
-    def start(self, claim: str) -> None:
-        self.work.in_hand.add(claim)
+    def start(self, hold: Hold) -> None:
+        """Under a name that no other holding has, whatever database is restored beside it."""
+        self.work.in_hand.add(hold.claim)
         try:
-            with SetWorkflowID(claim):
-                DBOS.start_workflow(carry_out, claim)
+            with SetWorkflowID(f"{hold.claim}/{hold.epoch}/{hold.replica}"):
+                DBOS.start_workflow(carry_out, hold.claim, hold.epoch)
         except BaseException:
-            self.work.in_hand.discard(claim)
+            self.work.in_hand.discard(hold.claim)
             raise
 
-    def resume(self, claim: str) -> None:
-        """Whose replica is gone. It goes on after the last step that is on record."""
-        status = DBOS.get_workflow_status(claim)
-        if status is None:
-            self.start(claim)
-        elif status.status in ("SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"):
-            claims.fail(self.work.database, claim, "the work ended without an answer", self.work.settings)
-        else:
-            DBOS.resume_workflow(claim)
-
     def forget(self, before: float) -> None:
-        """Records of workflows that ended long ago."""
+        """Records of workflows that ended, or were left, long ago."""
         ended = datetime.fromtimestamp(before, UTC).isoformat()
         while old := DBOS.list_workflows(
-            status=["SUCCESS", "ERROR"], end_time=ended, limit=500, load_input=False, load_output=False
+            status=["SUCCESS", "ERROR", "PENDING"], end_time=ended, limit=500, load_input=False, load_output=False
         ):
             DBOS.delete_workflows([each.workflow_id for each in old])
 

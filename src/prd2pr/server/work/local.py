@@ -25,6 +25,7 @@ from prd2pr.server.database import Database
 from prd2pr.server.settings import FROM_FILE, PREFIX, ServerSettings
 from prd2pr.server.work import claims
 from prd2pr.server.work.claims import Claim
+from prd2pr.server.work.effects import Ask
 from prd2pr.server.work.hubs import Hubs
 
 log = logging.getLogger(__name__)
@@ -48,6 +49,8 @@ class LocalRunFailed(Prd2prError):
 
 
 class Local:
+    settles_in = 0.0
+
     def __init__(self, settings: ServerSettings, database: Database, hubs: Hubs) -> None:
         self.settings, self.database, self.hubs = settings, database, hubs
         self._places = threading.BoundedSemaphore(settings.local_workers)
@@ -58,7 +61,12 @@ class Local:
         for each in tuple(self._processes):
             each.send_signal(signal.SIGTERM)
 
-    def begin(self, claim: Claim, turn: int) -> str:
+    def find(self, claim: Claim, turn: int) -> str | None:
+        """A former holder's processes died with it, and pushed what they had proved."""
+        del claim, turn
+        return None
+
+    def begin(self, claim: Claim, turn: int, ask: Ask) -> str:
         """The whole work: it has ended when this returns."""
         del turn
         with self._places, tempfile.TemporaryDirectory(dir=self._room(), prefix="run-") as scratch:
@@ -66,7 +74,10 @@ class Local:
             tokens, base = self.hubs.tokens_of(claim.lane), self.hubs.of(claim.lane).default_branch()
             clone(place / "work", f"{self.settings.github_url.rstrip('/')}/{claim.lane}.git", base, tokens)
             told = claims.payloads(self.database, claim.id)
-            ended = [self._run(place, claim.lane, tokens, event, body) for event, body in told]
+            ended = []
+            for event, body in told:
+                ask()
+                ended.append(self._run(place, claim.lane, tokens, event, body))
         return f"{len(ended)} run here: {', '.join(dict.fromkeys(ended))}"
 
     def has_begun(self, claim: Claim, mark: str) -> bool:

@@ -19,7 +19,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from prd2pr.errors import Prd2prError
 from prd2pr.server.app import Parts
-from prd2pr.server.work import claims
+from prd2pr.server.work import claims, holding
 from prd2pr.server.work.sole import only_replica
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Working:
         self.parts.news.set()
         for each in self._threads:
             each.join(timeout=15 + FINISHING_SECONDS)
-        claims.let_go(self.parts.database, self.replica)
+        holding.let_go(self.parts.database, self.replica)
         self._sole.close()
 
     # --- the threads --------------------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ class Working:
         lease = self.parts.settings.lease_seconds
         while not self._stopping.is_set():
             try:
-                claims.give_signs(self.parts.database, self.replica, lease, tuple(self.in_hand))
+                holding.give_signs(self.parts.database, self.replica, lease, tuple(self.in_hand))
             except SQLAlchemyError as error:
                 log.warning("no sign could be given: %s", getattr(error, "orig", error))
             self._stopping.wait(lease / 3)
@@ -105,10 +105,8 @@ class Working:
             sweeper.join(timeout=10)
 
     def _turns(self, engine: Engine) -> None:
-        database, settings = self.parts.database, self.parts.settings
-        # On SQLite there is no other replica that could hold anything: what is open was left by a dead one.
-        left = claims.take_over(database, settings.lease_seconds, tuple(self.in_hand), all_of_them=database.is_sqlite)
-        self._resume(engine, left)
+        if self.parts.database.is_sqlite:  # there is no other replica: what is held was left by a dead one
+            holding.all_are_gone(self.parts.database, tuple(self.in_hand))
         while not self._stopping.is_set():
             self._turn(engine)
         ends = time.monotonic() + FINISHING_SECONDS
@@ -120,15 +118,17 @@ class Working:
         self.parts.news.clear()
         try:
             free = settings.effects_at_once - len(self.in_hand)
-            opened = claims.open_claims(database, self.replica, settings, free)
-            for each in opened:
+            left = holding.take_over(database, self.replica, settings.lease_seconds, free, tuple(self.in_hand))
+            opened = claims.open_claims(database, self.replica, settings, free - len(left))
+            for each in (*left, *opened):
                 engine.start(each)
-            self._resume(engine, claims.take_over(database, settings.lease_seconds, tuple(self.in_hand)))
         except SQLAlchemyError as error:
             log.warning("the database does not answer: %s", getattr(error, "orig", error))
             self._stopping.wait(LOOK_SECONDS)
             return
-        if not opened:
+        if left:
+            log.warning("%d claims were left by a replica that is gone, or put off: they are gone on with", len(left))
+        if not left and not opened:
             self.parts.news.wait(LOOK_SECONDS)
 
     def _sweep(self, crew: Crew, ended: threading.Event) -> None:
@@ -139,8 +139,3 @@ class Working:
             except (SQLAlchemyError, Prd2prError) as error:
                 log.warning("the sweep was cut short: %s", error)
             ended.wait(min(30.0, self.parts.settings.sweep_minutes * 15))
-
-    def _resume(self, engine: Engine, lost: list[str]) -> None:
-        for each in lost:
-            log.warning("claim %s was left by a replica that is gone: it is gone on with", each)
-            engine.resume(each)

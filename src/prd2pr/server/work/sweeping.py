@@ -25,9 +25,8 @@ from prd2pr.forges.github.hub import GitHubHub
 from prd2pr.forges.github.open import open_hub
 from prd2pr.forges.github.tokens import GivenToken
 from prd2pr.server.app import Parts
-from prd2pr.server.database import Database
+from prd2pr.server.database import Database, now_of
 from prd2pr.server.inbox.store import Delivery, forget, known, store
-from prd2pr.server.work.claims import now_of
 from prd2pr.server.work.dispatching import WORKFLOW
 from prd2pr.server.work.hubs import PATIENCE, Hubs
 

@@ -5,6 +5,19 @@ from __future__ import annotations
 from prd2pr.server.database import Migration
 
 MIGRATIONS = (
+    Migration(
+        6,
+        "what was asked for",
+        (
+            # `resumed` numbers the changes of hands. What is asked for is on record before, with turn and time.
+            "ALTER TABLE claims ADD COLUMN asked_turn INTEGER NOT NULL DEFAULT 0",
+            "ALTER TABLE claims ADD COLUMN asked_at {real} NOT NULL DEFAULT 0",
+            "ALTER TABLE claims ADD COLUMN mark TEXT NOT NULL DEFAULT ''",
+            # Nobody knows how far these had come.
+            "UPDATE claims SET asked_turn = 1, asked_at = lease_until WHERE state = 'open'",
+            "CREATE INDEX claims_left ON claims (lease_until) WHERE state = 'open'",
+        ),
+    ),
     Migration(5, "claims resumed", ("ALTER TABLE claims ADD COLUMN resumed INTEGER NOT NULL DEFAULT 0",)),
     Migration(
         4,

@@ -1,0 +1,43 @@
+"""Deliveries that were given up: listed, and tried again when a person says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import text
+
+from prd2pr.server.database import Database
+
+
+@dataclass(frozen=True)
+class DeadLetter:
+    guid: str
+    event: str
+    lane: str
+    attempts: int
+    reason: str
+    received_at: float
+
+
+def dead_letters(database: Database) -> list[DeadLetter]:
+    with database.reading() as connection:
+        asked = (
+            "SELECT guid, event, lane, attempts, reason, received_at FROM deliveries WHERE state = 'dead' ORDER BY id"
+        )
+        return [DeadLetter(*row) for row in connection.execute(text(asked))]
+
+
+def replay(database: Database, guids: Sequence[str] = ()) -> list[str]:
+    """Dead letters wait again, with all of their tries; all of them where none is named."""
+    wanted = [each.guid for each in dead_letters(database) if not guids or each.guid in guids]
+    with database.writing() as connection:
+        for guid in wanted:
+            connection.execute(
+                text(
+                    """UPDATE deliveries SET state = 'waiting', forgiven = attempts, not_before = 0, claim = '',
+                       settled_at = NULL WHERE guid = :guid AND state = 'dead'"""
+                ),
+                {"guid": guid},
+            )
+    return wanted
