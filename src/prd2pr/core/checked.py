@@ -10,6 +10,7 @@ from prd2pr.core.wording import count
 
 DRAFT = "draft"
 BASE_HOLDS = "what passed on either side passes"
+JOINED = "a story's own branch joined"
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Checked:
     findings: tuple[Finding, ...] = ()
     proved_with: str = ""  # the step whose gate has judged this commit together with its own, or a later base merge
     base_merge: bool = False  # no step: git's own merge of the base, with which the suite holds
+    join: bool = False  # no step: it says that it brings a story's own branch in, and nothing of its own
 
     @property
     def draft(self) -> bool:
@@ -39,12 +41,12 @@ class Checked:
 
     @property
     def proved(self) -> bool:
-        return bool(self.proved_with or self.base_merge or (self.step and not self.draft)) and self.sound
+        return bool(self.proved_with or self.base_merge or self.join or (self.step and not self.draft)) and self.sound
 
     @property
     def unproven(self) -> bool:
         """Nobody has claimed that a gate has judged it, and none has."""
-        return not (self.proved_with or self.base_merge) and (not self.step or (self.draft and self.sound))
+        return not (self.proved_with or self.base_merge or self.join) and (not self.step or (self.draft and self.sound))
 
     @property
     def mark(self) -> str:
@@ -63,6 +65,7 @@ class Checked:
             "proved": self.proved,
             "proved_with": self.proved_with or None,
             "base_merge": self.base_merge,
+            "join": self.join,
             "findings": [finding.model_dump() for finding in self.findings],
         }
 
@@ -78,6 +81,10 @@ def total_line(checked: Sequence[Checked]) -> str:
         parts.append(f"{count(with_steps, 'commit')} proved as part of a step")
     if merges := sum(each.base_merge for each in checked):
         parts.append(f"{count(merges, 'merge')} of the base: {BASE_HOLDS}")
+    if joins := sum(each.join and each.proved for each in checked):
+        parts.append(f"{count(joins, 'join')}: {BASE_HOLDS}")
+    if false_joins := sum(each.join and not each.proved for each in checked):
+        parts.append(f"{count(false_joins, 'join')} that {'is' if false_joins == 1 else 'are'} none")
     strangers = sum(each.unproven and not each.draft for each in checked)
     if strangers:
         parts.append(f"{count(strangers, 'commit')} {'claims' if strangers == 1 else 'claim'} no step: unproven")

@@ -12,6 +12,7 @@ from prd2pr.core.records import Phase
 SUBJECT_LENGTH = 72
 TRAILER = re.compile(r"^([A-Za-z0-9][A-Za-z0-9-]*):[ \t]+(\S.*)$")
 STEP = re.compile(r"([A-Za-z0-9._-]+)/([A-Za-z0-9._-]+)/(\d{1,9})")
+JOINED = re.compile(r"([A-Za-z0-9._-]+)/([A-Za-z0-9._-]+)")
 EVIDENCE = re.compile(r"sha256:[0-9a-f]{64}")
 OUR_PREFIX = re.compile(r"[a-z-]+\([A-Za-z0-9._-]+\): ")  # of a subject: phase and story, which `verify` compares
 # What GitHub acts on wherever it stands in a message: mentions, references (which may close an issue), skipped CI.
@@ -133,3 +134,25 @@ def read_step(trailers: Mapping[str, tuple[str, ...]]) -> StepRef | None:
     if match is None or phase not in set(Phase) or not EVIDENCE.fullmatch(evidence):
         return None
     return StepRef(match[1], match[2], int(match[3]), Phase(phase), evidence)
+
+
+# --- the trailer of a join --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class JoinRef:
+    """A commit that says it brings a story's own branch together with the PRD's."""
+
+    prd: str
+    story: str
+
+
+def join_trailers(join: JoinRef) -> tuple[tuple[str, str], ...]:
+    return (("Tdd-Join", f"{join.prd}/{join.story}"),)
+
+
+def read_join(trailers: Mapping[str, tuple[str, ...]]) -> JoinRef | None:
+    """None unless it stands there once, in its form, and no step is claimed besides."""
+    value = trailers.get("Tdd-Join", ())
+    match = JOINED.fullmatch(value[0]) if len(value) == 1 and "Tdd-Step" not in trailers else None
+    return JoinRef(match[1], match[2]) if match else None

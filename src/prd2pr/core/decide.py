@@ -7,7 +7,7 @@ from typing import Literal
 
 from prd2pr.core.deeds import standing_steps
 from prd2pr.core.records import (
-    REFACTORING_SKIPPED,
+    NO_REFACTORING,
     UNTESTED_KINDS,
     Cycle,
     CycleState,
@@ -49,11 +49,15 @@ def next_phase(story: Story, cycle: Cycle | None) -> Phase | Rest:
 
 def after_green(story: Story, cycle: Cycle) -> Phase:
     """Refactoring is asked for once, and of code that this story wrote under tests: others go straight on."""
-    asked = any(
-        step.phase is Phase.REFACTOR or step.note.startswith(REFACTORING_SKIPPED) for step in since_green(cycle)
-    )
+    asked = any(step.phase is Phase.REFACTOR or step.note.startswith(NO_REFACTORING) for step in since_green(cycle))
     nothing_new = story.kind in UNTESTED_KINDS or cycle.pre_implemented
     return Phase.INTEGRATED if asked or nothing_new else Phase.REFACTOR
+
+
+def without_refactoring(cycle: Cycle) -> str:
+    """The note by which a story on its own branch said that no refactoring comes; empty: it did not."""
+    said = (step.note for step in since_green(cycle) if step.phase is Phase.NOTE)
+    return next((note for note in said if note.startswith(NO_REFACTORING)), "")
 
 
 def since_green(cycle: Cycle) -> tuple[Step, ...]:

@@ -160,6 +160,15 @@ _VERIFY: tuple[FindingKind, ...] = (
         good="design(loyalty-1) changes files under .orch-state/ only",
         hint="take the change out and bring it in through GREEN.",
     ),
+    law(
+        "VER109",
+        "a join is not what its parents make it",
+        "A join brings a story's own branch and the PRD's together: git's own merge of the code, the records as they "
+        "follow from both, and all passes that passed on either side. This commit is something else.",
+        bad="join(loyalty-2) holds a line that neither parent has",
+        good="join(loyalty-2) holds what git makes of its parents, and the suite of both passes",
+        hint="take the branch back to the join's first parent; `prd2pr run` joins the story again.",
+    ),
 )
 
 _STATEMENTS: tuple[FindingKind, ...] = (

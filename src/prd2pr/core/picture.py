@@ -9,7 +9,7 @@ from dataclasses import replace
 from prd2pr.core.ahead import Ahead, Outlook, ahead, order_story
 from prd2pr.core.approval import ApprovalMode
 from prd2pr.core.blocked import blocked
-from prd2pr.core.checked import BASE_HOLDS
+from prd2pr.core.checked import BASE_HOLDS, JOINED
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Proof
 from prd2pr.core.found import Found
@@ -261,6 +261,8 @@ def judged_with(commit: CommitFacts, otherwise: str, link: str) -> CommitRow:
         return commit_row(commit, f"proven as part of {commit.proved_with}", "proven", link)
     if commit.base_merge:
         return commit_row(commit, f"the base merged in: {BASE_HOLDS}", "proven", link)
+    if commit.join:
+        return commit_row(commit, f"{JOINED}: nothing written into it", "quiet", link)
     return commit_row(commit, otherwise, "unproven", link)
 
 

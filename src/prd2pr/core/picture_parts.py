@@ -36,6 +36,7 @@ class CommitFacts:
     files: tuple[str, ...] = ()
     proved_with: str = ""  # the step whose gate has judged it together with its own commit: calc-1/2
     base_merge: bool = False  # git's own merge of the base, with which the suite holds
+    join: bool = False  # brings a story's own branch in, and nothing of its own
 
 
 @dataclass(frozen=True)

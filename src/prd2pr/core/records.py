@@ -273,6 +273,8 @@ DESIGN_SKIPPED = "design: left out"  # the beginning of a note, like the one of 
 NOTHING_TO_REFACTOR = "refactor: nothing worth changing"
 REFACTORING_SKIPPED = "refactor: left out"  # the beginning of a note: a person decided so
 REFACTORING_DROPPED = "refactor: refused, so the code stays as GREEN proved it"
+NO_REFACTORING = (NOTHING_TO_REFACTOR, REFACTORING_SKIPPED, REFACTORING_DROPPED)  # how such notes begin
+ABOUT_REFACTORING = "refactor: "
 
 
 # The note of a GREEN step that no RED came before.

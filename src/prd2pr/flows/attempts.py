@@ -83,6 +83,7 @@ class Stuck:
     """No further attempt will be made: a person has to look."""
 
     reason: str
+    by_integration: bool = False  # the gate of INTEGRATED refused it
 
 
 def about_story(position: Position, role: Role[Output], policy: WritePolicy) -> Assignment[Output]:

@@ -21,7 +21,20 @@ from prd2pr.core.paths import classify_path
 from prd2pr.core.plan import check_plan, draft_of
 from prd2pr.core.prd import decode_prd, parse_prd
 from prd2pr.core.progress_text import progress_text
-from prd2pr.core.records import SETTLED, Backlog, Cycle, CycleState, Phase, Prd, ProjectState, Status, Step, Story
+from prd2pr.core.records import (
+    ABOUT_REFACTORING,
+    NO_REFACTORING,
+    SETTLED,
+    Backlog,
+    Cycle,
+    CycleState,
+    Phase,
+    Prd,
+    ProjectState,
+    Status,
+    Step,
+    Story,
+)
 from prd2pr.core.replan import status_after, wrong_with
 from prd2pr.errors import PrdInvalid
 from prd2pr.flows.decided_claims import circuit_findings, decision_findings, decision_of, field_findings
@@ -260,6 +273,11 @@ def note_findings(claim: Claim, after: Cycle) -> Iterator[Finding]:
     if after.steps[-1].draft:
         yield from draft_findings(claim, after)
         return
+    said = after.steps[-1].note
+    if said.startswith(ABOUT_REFACTORING) and not (
+        said.startswith(NO_REFACTORING) and before.state is CycleState.REFACTOR
+    ):
+        yield error("VER104", "this cannot be said of a refactoring now", claim.state.paths.cycle(after.story))
     noted = {name: getattr(after, name) for name in NOTED_FIELDS}
     if has_only_fallen(claim.cycle_before.test_files, after.test_files):
         noted["test_files"] = after.test_files

@@ -317,6 +317,20 @@ def commit_block(session: Session, position: Position, reason: str) -> str:
     return commit_note(session, position, Note(f"blocked: {reason}", cycle, backlog, status), at)
 
 
+def commit_no_refactoring(session: Session, position: Position, text: str) -> str:
+    """On a story's own branch: GREEN's code is what will be integrated. What was refused of a refactoring is kept."""
+    at = session.clock.now()
+    cycle = position.cycle.model_copy(
+        update={
+            "refused": (*position.cycle.refused, *refused_records(session, position)),
+            "refused_writes": (*position.cycle.refused_writes, *refused_writes(session, position)),
+        }
+    )
+    note = Note(text, cycle, position.state.backlog, position.state.status)
+    session.progress.say("note", text=f"{position.story.id}: {text}")
+    return commit_note(session, position, note, at)
+
+
 def commit_retry(session: Session, position: Position) -> str:
     """A person asks for a blocked story again: its attempts start anew, on record."""
     at = session.clock.now()

@@ -73,15 +73,16 @@ def workers_of(session: Session) -> frozenset[str]:
 
 
 @contextmanager
-def watched(session: Session, phase: Phase, story: str = "") -> Iterator[None]:
-    """A step: if trouble ends it, that is kept before anything else happens."""
+def watched(session: Session, phase: Phase, story: str = "", *, head: str = "") -> Iterator[None]:
+    """A step: if trouble ends it, that is kept before anything else happens. `head`: where it begins, if that is not
+    the branch's own."""
     session.log.worker = ""
     try:
         yield
     except Prd2prError as problem:
         found = trouble_of(session, phase, problem)
         if found is not None:
-            keep(session, found, story)
+            keep(session, found, story, head)
         raise
 
 
@@ -107,8 +108,8 @@ def note_stuck(session: Session, phase: Phase, story: str, head: str, reason: st
         keep(session, Trouble(stage=phase.value, at=session.clock.now(), why=reason, workers=workers), story)
 
 
-def keep(session: Session, trouble: Trouble, story: str) -> None:
-    head = session.git.branch_head(session.branch) or session.base_commit
+def keep(session: Session, trouble: Trouble, story: str, head: str = "") -> None:
+    head = head or session.git.branch_head(session.branch) or session.base_commit
     session.journal.append("trouble", head=head, story=story, event=trouble.model_dump(), run=session.log.id)
     session.log.add(trouble.at, "trouble", story=story or session.prd.id, text=f"{trouble.stage}: {trouble.why}")
 

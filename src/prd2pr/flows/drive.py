@@ -12,7 +12,7 @@ from prd2pr.core.next_step import ended_by_count
 from prd2pr.core.records import Cycle, CycleState, Phase, Spend, Story
 from prd2pr.errors import BranchInUse, BranchMoved, ModelRefused, SecretFound, StateCorrupted, StepsLost
 from prd2pr.flows.attempts import Judged, Position, Stuck, note_refusal
-from prd2pr.flows.commits import commit_block, commit_crossing, commit_plan, commit_retry
+from prd2pr.flows.commits import commit_block, commit_crossing, commit_no_refactoring, commit_plan, commit_retry
 from prd2pr.flows.containment import held_back, note_stuck, watched
 from prd2pr.flows.continuity import holds_so_far
 from prd2pr.flows.hand_edits import refuse_hand_edits
@@ -20,7 +20,7 @@ from prd2pr.flows.other_runs import another_run_works, planned_elsewhere
 from prd2pr.flows.outlook import outlook, reset_command, standing_outlook
 from prd2pr.flows.peoples_step import take_up
 from prd2pr.flows.peoples_work import step_of
-from prd2pr.flows.phases import Crossing, Phased, cross, withheld_green
+from prd2pr.flows.phases import Crossing, NotRefactored, Phased, cross, withheld_green
 from prd2pr.flows.pipeline.whole_plan import whole_plan
 from prd2pr.flows.readiness import carried_out_elsewhere, ready_head
 from prd2pr.flows.replan import outdated, prd_changed, prd_gone, replan, up_to_date
@@ -202,6 +202,8 @@ def phase_step(session: Session, position: Position, phase: Phase) -> str | Rest
             session.runner.expect(hash_seed)
     position, taken_up = take_up(session, position, phase)
     crossed = landed(session, position, taken_up or answered(session, position, phase), started)
+    if isinstance(crossed, NotRefactored):
+        return commit_no_refactoring(session, position, crossed.note)
     if isinstance(crossed, Stuck):
         return block(session, position, phase, crossed)
     if crossed.crossing.withheld:
@@ -227,7 +229,7 @@ class Landed:
     crossing: Crossing
 
 
-def landed(session: Session, position: Position, crossed: Phased, started: float) -> Landed | Stuck:
+def landed(session: Session, position: Position, crossed: Phased, started: float) -> Landed | Stuck | NotRefactored:
     """On the branch. A commit that would publish a secret is one more refused attempt, so that no order pays for
     it without end; what no role has written is not tried again."""
     while isinstance(crossed, Crossing):
@@ -257,6 +259,7 @@ def fused_green(session: Session, head: str, position: Position, crossed: Crossi
     after = replace(position_of(session, head, state, position.story), code_tree=session.git.code_tree(head))
     started = session.clock.monotonic()
     green = landed(session, after, withheld_green(session, after, crossed.withheld), started)
+    assert not isinstance(green, NotRefactored), "GREEN says nothing of a refactoring"
     return block(session, after, Phase.GREEN, green) if isinstance(green, Stuck) else green.head
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from prd2pr.core.layout import STATE
 from prd2pr.errors import StateByHand
+from prd2pr.flows.joins import is_exact_join
 from prd2pr.flows.peoples_work import PEOPLES_FILES, step_of
 from prd2pr.flows.session import Session
 from prd2pr.repo.git import CommitInfo, Git
@@ -18,7 +19,7 @@ def edited_by_hand(git: Git, base: str, head: str) -> CommitInfo | None:
     """The first commit since the base that wrote the bot's state without being a step, and is not taken back since."""
     standing: dict[str, tuple[str, CommitInfo]] = {}  # path → what it held before, and who changed it
     for commit in git.log_all(f"{base}..{head}"):
-        if step_of(commit) is not None:
+        if step_of(commit) is not None or is_exact_join(git, commit):
             continue
         for path, before, after in written_by(git, commit):
             was, _ = standing.setdefault(path, (before, commit))

@@ -29,7 +29,7 @@ from prd2pr.core.records import SETTLED, Cycle, Phase, Step
 from prd2pr.flows.attempts import Position, refused_records
 from prd2pr.flows.consulting import last_kept, read_output
 from prd2pr.flows.memory import records_of
-from prd2pr.flows.peoples_work import first_parents, step_of
+from prd2pr.flows.peoples_work import first_parents, step_of, story_joined_by
 from prd2pr.flows.session import Session
 
 LIBRARY_NAME = 40
@@ -201,6 +201,8 @@ def began_from(session: Session, position: Position) -> str:
     designs = [step for step in steps if step.phase is Phase.DESIGN]
     n = (designs[-1] if designs else steps[0]).n if steps else 0
     for commit in first_parents(session.git, position.head) if n else ():
+        if story_joined_by(commit) == position.story.id:
+            return session.git.code_tree(commit.parents[0])  # what the join added to it is this story's
         step = step_of(commit)
         if step and (step.prd, step.story, step.n) == (session.prd.id, position.story.id, n):
             return session.git.code_tree(commit.sha)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from prd2pr.core.commit_message import StepRef, read_step
+from prd2pr.core.commit_message import StepRef, read_join, read_step
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import PathKind
 from prd2pr.core.layout import ARCHITECTURE, BEST_PRACTICES, STATE
@@ -71,6 +71,8 @@ def last_step(git: Git, head: str) -> LastStep:
                 undone = None
             elif step is None:
                 found.append(commit)
+        elif story_joined_by(commit):
+            return _last(git, git.code_tree(commit.sha), found, drafts)  # both its sides have their own last step
         elif step is None:
             found.append(commit)
         elif step.phase in ENDS:
@@ -118,6 +120,12 @@ def _last(git: Git, tree: str, found: list[CommitInfo], drafts: set[str]) -> Las
 def step_of(commit: CommitInfo) -> StepRef | None:
     """What a commit claims to be. A merge or a root is no step, whatever it says."""
     return read_step(commit.trailers) if len(commit.parents) == 1 else None
+
+
+def story_joined_by(commit: CommitInfo) -> str:
+    """The story whose own branch a commit says it joins with the PRD's; empty: it says no such thing."""
+    join = read_join(commit.trailers) if len(commit.parents) == 2 else None
+    return join.story if join else ""
 
 
 def keeps_code(git: Git, commit: CommitInfo) -> bool:

@@ -68,7 +68,15 @@ class Crossing:
     learnt: tuple[Memory, ...] = ()
 
 
-Phased = Crossing | Stuck
+@dataclass(frozen=True)
+class NotRefactored:
+    """No refactoring comes, and the story is integrated by whoever brings its branch to the PRD's: on record until
+    then, so that nobody is asked again."""
+
+    note: str
+
+
+Phased = Crossing | Stuck | NotRefactored
 
 
 def cross(session: Session, position: Position, phase: Phase) -> Phased:
@@ -126,11 +134,15 @@ def green(session: Session, position: Position) -> Phased:
 def refactor(session: Session, position: Position) -> Phased:
     """A refactoring that is refused is dropped, not fatal: the code was proved GREEN."""
     if not asks(REFACTORER.name, session.config.profile):
-        return integrated(session, position, f"{REFACTORING_SKIPPED}: {left_out_by(session.config.profile)}")
+        return unrefactored(session, position, f"{REFACTORING_SKIPPED}: {left_out_by(session.config.profile)}")
     crossed = attempt(session, position, REFACTORER, REFACTOR_ATTEMPTS)
     if isinstance(crossed, Crossing):
-        return crossed if crossed.note != NOTHING_TO_REFACTOR else integrated(session, position, NOTHING_TO_REFACTOR)
-    return integrated(session, position, REFACTORING_DROPPED)
+        return crossed if crossed.note != NOTHING_TO_REFACTOR else unrefactored(session, position, NOTHING_TO_REFACTOR)
+    return unrefactored(session, position, REFACTORING_DROPPED)
+
+
+def unrefactored(session: Session, position: Position, note: str) -> Phased:
+    return NotRefactored(note) if session.trunk else integrated(session, position, note)
 
 
 def attempt(session: Session, position: Position, role: Role[WorkReport], attempts: int) -> Phased:
@@ -268,7 +280,7 @@ def withheld_green(session: Session, position: Position, tree: str) -> Phased:
     return green(session, position)
 
 
-def integrated(session: Session, position: Position, note: str = "") -> Phased:
+def integrated(session: Session, position: Position, note: str = "") -> Crossing | Stuck:
     """No model takes part: the tests move to their permanent place, the living docs follow, the whole suite runs."""
     position = replace(position, judged_from="", people=())  # it moves tests, and proves nothing else that changed
     session.progress.say("working", phase="integrated", attempt=1, what="moving the tests and running the whole suite")
@@ -282,7 +294,8 @@ def integrated(session: Session, position: Position, note: str = "") -> Phased:
     if judged.verdict.accepted:
         return Crossing(Phase.INTEGRATED, judged, note=note, at=to_come.at, learnt=to_come.learnt)
     note_refusal(session, position, judged, 1)
-    return Stuck(f"integration was refused by {', '.join(sorted({f.code for f in judged.verdict.errors}))}")
+    refused = f"integration was refused by {', '.join(sorted({f.code for f in judged.verdict.errors}))}"
+    return Stuck(refused, by_integration=True)
 
 
 @dataclass(frozen=True)

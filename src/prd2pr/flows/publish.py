@@ -18,7 +18,8 @@ from prd2pr.core.picture import ChangedDoc, CommitFacts, PlanningCost, PullPictu
 from prd2pr.core.records import Cycle, Phase, Spend
 from prd2pr.core.role_costs import role_rows, spent_by_role
 from prd2pr.flows.consulting import role_records
-from prd2pr.flows.peoples_work import step_of, unjudged
+from prd2pr.flows.joins import branch_line, is_exact_join
+from prd2pr.flows.peoples_work import step_of, story_joined_by, unjudged
 from prd2pr.flows.start import start_of
 from prd2pr.flows.verify import claim_of, covered_by
 from prd2pr.forges.pull_pages import body, page
@@ -123,17 +124,19 @@ def commits_of(
 ) -> tuple[dict[tuple[str, int], CommitFacts], tuple[CommitFacts, ...]]:
     steps: dict[tuple[str, int], CommitFacts] = {}
     strangers = []
-    before, line = base, git.log(f"{base}..{head}")
+    line = branch_line(git, base, head)
     proved_with = judged_together(git, line)
     for commit in line:
         step = read_step(commit.trailers)
+        before = commit.parents[0] if commit.parents else git.empty_tree
         facts = commit_facts(git, before, commit, step, made) if patches else bare_facts(commit)
         facts = replace(facts, proved_with=proved_with.get(commit.sha, ""), base_merge=commit.sha in held)
+        if step is None and story_joined_by(commit):
+            facts = replace(bare_facts(commit), join=is_exact_join(git, commit))
         if step and step.prd == prd and commit.sha not in held:
             steps[step.story, step.n] = facts
         else:
             strangers.append(facts)
-        before = commit.sha
     return steps, tuple(strangers)
 
 
@@ -143,6 +146,8 @@ def judged_together(git: Git, line: tuple[CommitInfo, ...]) -> dict[str, str]:
     waiting = False  # whether there is anything since the last gate that a step could prove
     for commit in line:
         step = step_of(commit)
+        if story_joined_by(commit):
+            continue
         if step and waiting:
             found |= dict.fromkeys(covered_by(claim_of(git, commit, step)), f"{step.story}/{step.n}")
         waiting = step is None or step.phase is Phase.NOTE or (waiting and step.phase not in GATED)

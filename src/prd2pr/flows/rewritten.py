@@ -8,6 +8,7 @@ from __future__ import annotations
 from prd2pr.core.said.status import NotProved, Refuted
 from prd2pr.errors import CannotJudge, InputInvalid, StateProblem
 from prd2pr.flows.claims import record_findings
+from prd2pr.flows.joins import branch_line
 from prd2pr.flows.peoples_work import step_of
 from prd2pr.flows.start import start_of
 from prd2pr.flows.verify import claim_of
@@ -20,7 +21,7 @@ def rewritten(git: Git, head: str) -> Refuted | None:
         base = start_of(git, head).commit
     except CannotJudge:
         return None  # no plan is on it, so no step is
-    steps = [commit for commit in git.log(f"{base}..{head}") if step_of(commit) is not None]
+    steps = [commit for commit in branch_line(git, base, head) if step_of(commit) is not None]
     codes = {commit.sha: contradicted(git, commit) for commit in steps}
     bad = tuple(NotProved(each.sha, each.subject, codes[each.sha]) for each in steps if codes[each.sha])
     return Refuted(len(steps) - len(bad), len(steps), bad, by_records=True) if bad else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from prd2pr.config import Config
@@ -107,6 +108,7 @@ class Session:
     rules: PathRules
     limits: Limits
     only_story: str = ""
+    trunk: str = ""  # the PRD's branch, where `branch` is a story's own
     approval: ApprovalMode = "given"  # on a code host: what the configuration says
     issue: int | None = None  # that the PRD was made from, or that asked for it
     outdated: Outdated | None = None
@@ -117,3 +119,15 @@ class Session:
     rewritten: Refuted | None = None  # steps that are not what they were proved as: nothing is built on them
     waits_for_money: Callable[[], bool] = lambda: False  # whether the last run ended for its budget and asked a person
     taken_anew: Callable[[Session], Session] = lambda held: held  # with what the PRD says by now, where it comes from
+
+    @property
+    def workplace(self) -> Path:
+        """Where directories for work are made; nobody else has any there."""
+        if self.trunk:
+            return stories_place(self.git, self.prd.id) / "work" / self.only_story
+        return self.git.private / "work" / self.prd.id
+
+
+def stories_place(git: Git, prd: str) -> Path:
+    """What this machine keeps of stories that are worked on beside each other."""
+    return git.private / "stories" / prd

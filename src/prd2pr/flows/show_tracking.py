@@ -20,6 +20,7 @@ from prd2pr.core.said.tracking import (
     tracking_view,
     wanted_stories,
 )
+from prd2pr.flows.joins import branch_line
 from prd2pr.flows.peoples_work import step_of
 from prd2pr.flows.start import is_another_round, start_of
 from prd2pr.forges.said import story_issue_text, tracking_text
@@ -91,7 +92,7 @@ def earlier_titles(showing: Showing, story: str) -> frozenset[str]:
 
 
 def steps_so_far(showing: Showing) -> Iterator[tuple[str, StepRef]]:
-    for commit in showing.git.log(f"{start_of(showing.git, showing.head).commit}..{showing.head}"):
+    for commit in branch_line(showing.git, start_of(showing.git, showing.head).commit, showing.head):
         step = step_of(commit)
         if step is not None:
             yield commit.sha, step

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.records import Cycle, Phase, Step
-from prd2pr.flows.peoples_work import first_parents, step_of
+from prd2pr.flows.peoples_work import first_parents, step_of, story_joined_by
 from prd2pr.repo.git import BlobRef, Git
 from prd2pr.repo.store import BranchState, StateStore
 
@@ -37,6 +37,8 @@ def undoing(store: StateStore, head: str, story: str) -> Undoing | CannotUndo:
     drafts: set[str] = set()
     for commit in first_parents(git, head):
         step = step_of(commit)
+        if story_joined_by(commit) == story:
+            return CannotUndo(f"{story} was worked on beside others, and only what came after its join can be undone")
         if step is None:
             continue
         if step.story != story:

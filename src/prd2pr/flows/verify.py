@@ -30,6 +30,7 @@ from prd2pr.flows.claims import Claim, error, record_findings
 from prd2pr.flows.decided_claims import decision_of
 from prd2pr.flows.gather import Gathering, gather
 from prd2pr.flows.held_out import waiting
+from prd2pr.flows.joins import Apart, Join, branch_line, broken_by_join, is_exact_join, join_of, what_is_wrong
 from prd2pr.flows.living_cache import FactsCache
 from prd2pr.flows.living_claims import docs_of_claim
 from prd2pr.flows.peoples_work import step_of
@@ -67,9 +68,9 @@ def look_over(git: Git, base: str, head: str, keeping: Keeping = KEEPING) -> tup
 def intact_with(git: Git, commit: CommitInfo, keeping: Keeping) -> set[str]:
     """The commit, where it is a step as its records have it, and those that it was judged together with."""
     step = step_of(commit)
-    if step is None:
-        return set()
     try:
+        if step is None:
+            return {commit.sha} if is_exact_join(git, commit) else set()
         claim = claim_of(git, commit, step, keeping)
         intact = not any(record_findings(claim)) and not is_draft(claim)
         return {commit.sha, *covered_by(claim)} if intact else set()
@@ -104,8 +105,9 @@ class Verifier:
     keeping: Keeping = KEEPING
 
     def verify(self, base: str, head: str) -> list[Checked]:
-        """Every commit of the range: steps along first parents, and all that a merge brought in beside them."""
-        line = self.git.log(f"{base}..{head}")
+        """Every commit of the range: steps along first parents, before each join those of its story, and all that
+        another merge brought in beside them."""
+        line = branch_line(self.git, base, head)
         named = {commit.sha for commit in line}
         brought = [commit for commit in self.git.log_all(f"{base}..{head}") if commit.sha not in named]
         done = [unproven(commit, "a merge brought it in; nobody has proved it") for commit in brought]
@@ -136,6 +138,9 @@ class Verifier:
         merges = merges_to(self.git, commit, self.base, docs) if self.base else ()
         if merges:
             return self.base_merged(merges)
+        join = join_of(self.git, commit)
+        if join is not None:
+            return self.joined(commit, join), set()
         if step is None:
             return unproven(commit, "no step is claimed for this commit: nobody has proved it"), set()
         if len(commit.parents) != 1:
@@ -159,6 +164,17 @@ class Verifier:
         if broken:
             return unproven(commit, f"with the base merged in: {'; '.join(broken[:3])}"), set()
         return Checked(commit.sha, commit.subject, base_merge=True), {each.sha for each in merges[:-1]}
+
+    def joined(self, commit: CommitInfo, join: Join | Apart) -> Checked:
+        """Nobody wrote anything into it, and each side is proved by itself; whether they hold together is seen here."""
+        try:
+            wrong = what_is_wrong(self.git, commit, join)
+        except (StateProblem, InputInvalid) as problem:
+            wrong = problem.what
+        if not wrong and isinstance(join, Join):
+            wrong = "; ".join(broken_by_join(self.git, self.gathering.runner, join, commit.sha)[:3])
+        findings = (error("VER109", wrong),) if wrong else ()
+        return Checked(commit.sha, commit.subject, findings=findings, join=True)
 
     def findings(self, claim: Claim) -> Iterator[Finding]:
         wrong = [*record_findings(claim)]

@@ -188,7 +188,7 @@ def fresh_directory(session: Session, *, precious: bool = False) -> Iterator[Pat
 
     `precious`: somebody works there by hand. If the work is broken off, it is kept, and its place is told.
     """
-    root = session.git.private / "work" / session.prd.id
+    root = session.workplace
     root.mkdir(parents=True, exist_ok=True)
     directory = Path(tempfile.mkdtemp(dir=root, prefix=PRECIOUS if precious else ""))
     try:
@@ -204,7 +204,7 @@ def fresh_directory(session: Session, *, precious: bool = False) -> Iterator[Pat
 
 def sweep(session: Session) -> None:
     """What a killed run left behind. The caller holds the branch's lock."""
-    root = session.git.private / "work" / session.prd.id
+    root = session.workplace
     for directory in root.glob(f"{PRECIOUS}*"):
         keep(session, directory)
     shutil.rmtree(root, ignore_errors=True)

@@ -77,12 +77,12 @@ def _bad_name(branch: str) -> BranchProblem:
 
 
 @contextmanager
-def exclusive(path: Path, what: str) -> Iterator[None]:
+def exclusive(path: Path, what: str, *, wait: bool = False) -> Iterator[None]:
     """Held until the block ends or the process does, however it does: the kernel keeps it, the file only names it."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise _in_use(handle, what, path) from None
         os.ftruncate(handle, 0)

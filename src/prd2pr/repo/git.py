@@ -194,6 +194,21 @@ class Git:
         tree, *conflicting = nul_fields(output.stdout)
         return tree if besides.issuperset(filter(None, conflicting)) else None
 
+    def merged_code(self, left: str, ours: str, theirs: str) -> str | None:
+        """Git's own merge of the code of two commits that parted at `left`, whatever their state; None: a conflict."""
+        base, here, there = (self.code_tree(each) for each in (left, ours, theirs))
+        if base in (here, there) or here == there:
+            return there if base == here else here
+        parted = self._nameless(base)
+        return self.merged_tree(self._nameless(here, parted), self._nameless(there, parted))
+
+    def _nameless(self, tree: str, *parents: str) -> str:
+        """A commit that only stands for a tree: of the same tree always the same one, and no branch leads to it."""
+        people = {f"GIT_{who}_{what}": "prd2pr" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+        dates = {"GIT_AUTHOR_DATE": "@0 +0000", "GIT_COMMITTER_DATE": "@0 +0000"}
+        flags = [flag for parent in parents for flag in ("-p", parent)]
+        return self._plain.out("commit-tree", tree, *flags, "-m", "-", env={**people, **dates}).text
+
     def is_ancestor(self, ancestor: str, descendant: str) -> bool:
         arguments = ("merge-base", "--is-ancestor", "--end-of-options", ancestor, descendant)
         output = self._repository.run(*arguments)
@@ -413,10 +428,18 @@ class Git:
     def remote(self, url: str, token: Callable[[], str]) -> Remote:
         return Remote(self._repository, url, token)
 
-    def lock(self, name: str) -> AbstractContextManager[None]:
-        """One process at a time; released by the kernel when the process ends, killed or not."""
+    def lock(self, name: str, *, wait: bool = False) -> AbstractContextManager[None]:
+        """One process at a time; released by the kernel when the process ends, killed or not.
+
+        `wait`: until it is free, for who knows that whoever has it gives it back soon."""
         trees.check_path(name)
-        return branches.exclusive(self.private / f"{name.replace('/', '-')}.lock", name)
+        return branches.exclusive(self.private / f"{name.replace('/', '-')}.lock", name, wait=wait)
+
+    def set_aside(self, name: str, commit: str) -> str:
+        """Kept under a ref that no branch list shows, so that nobody's clean-up takes it."""
+        ref = f"refs/prd2pr/aside/{trees.check_path(name)}"
+        self._repository.out("update-ref", "-m", "prd2pr: put aside", ref, commit)
+        return ref
 
     def user_name(self) -> str:
         return self._identity()[0]

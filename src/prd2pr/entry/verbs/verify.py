@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from prd2pr.core.checked import BASE_HOLDS, Checked, all_proved, as_json, total_line, warnings_of
+from prd2pr.core.checked import BASE_HOLDS, JOINED, Checked, all_proved, as_json, total_line, warnings_of
 from prd2pr.core.said.readings import ReportRow, VerifyReport
 from prd2pr.core.statement import Statements
 from prd2pr.core.wording import count
@@ -159,6 +159,8 @@ def shown(checked: Checked) -> str:
         lines.append(f"          proved as part of {checked.proved_with}")
     elif checked.base_merge:
         lines.append(f"          the base merged in, as git itself does it: {BASE_HOLDS}")
+    elif checked.join and checked.proved:
+        lines.append(f"          {JOINED}, as git itself merges it: {BASE_HOLDS}")
     elif checked.draft and checked.unproven:
         lines.append("          a draft: no gate has judged it yet")
     for finding in checked.errors:
@@ -212,6 +214,8 @@ def report(options: argparse.Namespace, job: VerifyJob | None, proved: list[Prov
 def proof_of(checked: Checked) -> str:
     if checked.proved_with:
         return f"proved as part of {checked.proved_with}"
+    if checked.join and checked.proved:
+        return f"{JOINED}: {BASE_HOLDS}"
     return f"the base merged in: {BASE_HOLDS}" if checked.base_merge else checked.mark
 
 

@@ -14,11 +14,13 @@ from prd2pr.core.refusal import Refusal
 from prd2pr.core.said.answers import Answer, Illegal, NotNow
 from prd2pr.core.wording import clip, count, plain
 from prd2pr.flows.decisions import Decided, decide, found_in
+from prd2pr.flows.joins import is_exact_join
 from prd2pr.flows.obey.order import Ordered
 from prd2pr.flows.outlook import step_ahead, what_is_ahead
 from prd2pr.flows.peoples_work import first_parents, step_of
 from prd2pr.flows.readiness import approved_in
 from prd2pr.flows.session import Session
+from prd2pr.repo.git import CommitInfo, Git
 from prd2pr.repo.store import BranchState
 
 
@@ -42,12 +44,17 @@ def pushed_since_shown(session: Session, head: str) -> str:
     shown = session.shown
     if not shown or not session.git.has_commit(shown):
         return ""
-    foreign = [commit for commit in session.git.log(f"{shown}..{head}") if step_of(commit) is None]
+    foreign = [commit for commit in session.git.log(f"{shown}..{head}") if is_foreign(session.git, commit)]
     if not foreign:
         return ""
     people = ", ".join(dict.fromkeys(clip(plain(each.author.partition(" <")[0]), 60) for each in foreign))
     what = count(len(foreign), "commit")
     return f"the branch has changed since it was shown, {shown[:10]} → {head[:10]}: {what} by {people}"
+
+
+def is_foreign(git: Git, commit: CommitInfo) -> bool:
+    """Neither a step nor exactly what brings a story's own steps in."""
+    return step_of(commit) is None and not is_exact_join(git, commit)
 
 
 def is_plan(step: object) -> bool:

@@ -31,8 +31,8 @@ def verified(asked: Asked) -> Answer:
     return Verified(
         steps=len(steps),
         proved=sum(each.proved for each in steps),
-        # What a step has proved besides itself, or a merge of the base, is not unproven; it is no step either.
-        commits=sum(not (each.proved_with or each.base_merge) for each in told),
+        # What a step has proved besides itself, a merge of the base or a join is not unproven; it is no step either.
+        commits=sum(not (each.proved_with or each.base_merge or (each.join and each.proved)) for each in told),
         not_proved=tuple(VerifiedRow(each.commit, each.subject, each.step, each.findings) for each in bad[:MOST_SHOWN]),
         head=asked.state.commit,
         warnings=sum(finding.severity == "warning" for each in told for finding in each.findings),
