@@ -19,6 +19,7 @@ from prd2pr.core.estimate import Price
 from prd2pr.core.evidence import Severity
 from prd2pr.core.findings import FINDINGS, UNSWITCHABLE
 from prd2pr.core.plain_errors import close_match, complaint, plain_type
+from prd2pr.core.pool_size import MOST_WORKERS
 from prd2pr.core.stacks.stack import PYTHON, Stack
 from prd2pr.core.stacks.words import STORY_TESTS
 from prd2pr.errors import ConfigInvalid, InputInvalid
@@ -297,6 +298,14 @@ class Config(Section):
         description="Commands that install what the tests need, for the stack at the repository's root; `stacks` has "
         "them for others. They run once for each state of the manifests, in a directory that holds nothing else, "
         "outside of the sandbox. Of Python they make `.venv`, with pytest in it.",
+    )
+    workers: int = Field(
+        default=1,
+        ge=0,
+        le=MOST_WORKERS,
+        description="How many stories `prd2pr run` works on at once, each in a process and on a branch of its own; "
+        "0: one for each core, at most 4. Only stories that do not wait for each other and plan to touch other files "
+        "are worked on side by side. `--workers` has precedence.",
     )
     strategy: Literal["strict", "fused"] = Field(
         default="strict",

@@ -111,6 +111,9 @@ COMMANDS: tuple[Command, ...] = (
             RECORD,
             JSON,
             option("--max-steps", help="stop after N phases", metavar="N", type=int),
+            option(
+                "--workers", help="stories to work on at once (0: one for each core, at most 4)", metavar="N", type=int
+            ),
         ),
         "prd2pr run prds/loyalty.md --model anthropic:claude-sonnet-5-5",
     ),

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from prd2pr.core.evidence import Evidence, Verdict
 from prd2pr.core.news import check_news
-from prd2pr.core.wording import quiet_commands
+from prd2pr.core.wording import plain, quiet_commands
 from prd2pr.entry.terminal_lines import WIDEST, error_lines, lines_of, verdict_lines
 from prd2pr.errors import Prd2prError
 
@@ -69,6 +69,7 @@ class Terminal:
         environment = os.environ if env is None else env
         self.console = _console(stream) if lively(stream, environment) else None
         self.live: Live | None = None
+        self.moving: dict[str, UnderWay] = {}  # by the story; empty: of the run itself
         self.lock = threading.Lock()  # calls that are made side by side speak one after the other
 
     def __enter__(self) -> Terminal:
@@ -93,9 +94,28 @@ class Terminal:
         lines = lines_of(event, facts, self.width)
         with self.lock:
             if event == "working":
-                self._move(lines[0])
+                self._move("", lines[0])
             else:
+                self.moving.pop("", None)
                 self._print(lines)
+
+    def beside(self, story: str, event: str, facts: Mapping[str, object]) -> None:
+        """What a worker says of its story, while others are at work too."""
+        check_news(event, facts)
+        name = plain(story)
+        lines = lines_of(event, facts, self.width - len(name) - 2)
+        named = [Text.assemble((name, "bold"), "  " if event != "story" else "", line) for line in lines]
+        with self.lock:
+            if event == "working":
+                self._move(story, named[0])
+            else:
+                self._print(lines if event == "story" else named)
+
+    def left(self, story: str) -> None:
+        """Nobody is at work on it any more."""
+        with self.lock:
+            self.moving.pop(story, None)
+            self._show()
 
     def verdict(self, evidence: Evidence, verdict: Verdict) -> None:
         self._print(verdict_lines(evidence, verdict, self.width))
@@ -103,12 +123,19 @@ class Terminal:
     def error(self, error: Prd2prError) -> None:
         self._print(error_lines(error))
 
-    def _move(self, line: Text) -> None:
-        self.close()
+    def _move(self, story: str, line: Text) -> None:
         if self.console and not self.lost:
+            self.moving[story] = UnderWay(self._writable(line), self.clock)
+        self._show()
+
+    def _show(self) -> None:
+        """A line for each that is at work; where there is no cursor, none."""
+        self.close()
+        if self.console and not self.lost and self.moving:
+            from rich.console import Group
             from rich.live import Live
 
-            self.live = Live(UnderWay(self._writable(line), self.clock), console=self.console, transient=True)
+            self.live = Live(Group(*self.moving.values()), console=self.console, transient=True)
             self.live.start()
 
     def _print(self, lines: list[Text]) -> None:
@@ -123,6 +150,8 @@ class Terminal:
                 else:
                     self.stream.write(f"{quiet_commands(line.plain.rstrip())}\n")
             self.stream.flush()
+            if any(self.moving):
+                self._show()
         except BrokenPipeError:
             self.lost = True
 

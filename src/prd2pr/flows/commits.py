@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from prd2pr.agents.roles import SECURITY
 from prd2pr.core import advance
 from prd2pr.core.advance import Crossed
+from prd2pr.core.breakers.records import Success
 from prd2pr.core.codec import encode
 from prd2pr.core.commit_message import StepRef, digest, step_trailers
 from prd2pr.core.commit_text import phase_outcome, phase_text, plan_outcome, plan_text
@@ -23,7 +24,7 @@ from prd2pr.core.stacks.stack import PYTHON
 from prd2pr.errors import SecretFound
 from prd2pr.flows.attempts import Position, refused_records, refused_writes, step_seconds, step_spend
 from prd2pr.flows.consulting import last_kept, with_roles
-from prd2pr.flows.containment import with_circuits
+from prd2pr.flows.containment import with_circuits, worked
 from prd2pr.flows.held_out import put_aside
 from prd2pr.flows.learning import learnt_before_plan, learnt_by_block
 from prd2pr.flows.ledger import carried, inherited, spent
@@ -31,6 +32,7 @@ from prd2pr.flows.memory import with_memory, without_expired
 from prd2pr.flows.pages import pictured
 from prd2pr.flows.phases import Crossing
 from prd2pr.flows.session import Session
+from prd2pr.flows.shared_ledger import SharedLedger
 from prd2pr.flows.story_files import story_entries
 from prd2pr.repo.git import BlobRef
 from prd2pr.repo.store import StateChange
@@ -83,6 +85,8 @@ def land(session: Session, landing: Landing, change: StateChange) -> str:
     if session.log.pending is not None:
         session.carried_out(session.log.pending)  # after the commit a kill could lose it
     sha = session.writer.move(session.branch, sha, None if creates and not exists else landing.base)
+    if session.shared:
+        told_to_others(session, session.shared, landing)
     log.landed = sha
     log.made.add(sha)
     log.committed = session.clock.monotonic()
@@ -91,6 +95,14 @@ def land(session: Session, landing: Landing, change: StateChange) -> str:
     stories = (story.id for story in session.store.load(sha).backlog.stories)
     session.journal.settle(sha, carried(before, landing.story, stories))
     return sha
+
+
+def told_to_others(session: Session, shared: SharedLedger, landing: Landing) -> None:
+    """A commit of a phase is the sign that its stage works, for every worker of the run."""
+    shared.worked(session.clock.monotonic() - (session.log.committed or session.log.started))
+    if landing.phase is not Phase.NOTE:
+        for stage in worked(landing.phase):
+            shared.happened(Success(stage=stage, at=landing.at, worker=session.log.worker))
 
 
 def refuse_secrets(session: Session, base: str, sha: str) -> None:
@@ -326,9 +338,10 @@ def commit_no_refactoring(session: Session, position: Position, text: str) -> st
             "refused_writes": (*position.cycle.refused_writes, *refused_writes(session, position)),
         }
     )
-    note = Note(text, cycle, position.state.backlog, position.state.status)
-    session.progress.say("note", text=f"{position.story.id}: {text}")
-    return commit_note(session, position, note, at)
+    sha = commit_note(session, position, Note(text, cycle, position.state.backlog, position.state.status), at)
+    phase, _, outcome = text.partition(": ")
+    session.progress.say("phase", story=position.story.id, phase=phase, outcome=outcome, sha=sha)
+    return sha
 
 
 def commit_retry(session: Session, position: Position) -> str:

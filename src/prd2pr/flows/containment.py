@@ -43,7 +43,11 @@ def circuits_now(state: BranchState, entries: tuple[Entry, ...]) -> Circuits:
 
 def held_back(session: Session, state: BranchState, phase: Phase, command: str) -> Rest | None:
     """Why no step of this phase is tried now; None: nothing stands in its way."""
-    known = circuits_now(state, session.journal.since(state.commit))
+    if session.shared:
+        session.shared.refresh()
+        known = session.shared.circuits
+    else:
+        known = circuits_now(state, session.journal.since(state.commit))
     return words.held(known, phase.value, worker_for(session, phase), session.clock.now(), command)
 
 
@@ -111,6 +115,8 @@ def note_stuck(session: Session, phase: Phase, story: str, head: str, reason: st
 def keep(session: Session, trouble: Trouble, story: str, head: str = "") -> None:
     head = head or session.git.branch_head(session.branch) or session.base_commit
     session.journal.append("trouble", head=head, story=story, event=trouble.model_dump(), run=session.log.id)
+    if session.shared:
+        session.shared.happened(trouble)
     session.log.add(trouble.at, "trouble", story=story or session.prd.id, text=f"{trouble.stage}: {trouble.why}")
 
 

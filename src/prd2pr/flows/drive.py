@@ -44,14 +44,16 @@ class Driven:
     session: Session  # with the PRD as it was read last
 
 
-def drive(session: Session, max_steps: int | None = None) -> Driven:
-    """Steps until there is nothing to do, or `max_steps` are done. The caller publishes."""
+def drive(session: Session, max_steps: int | None = None, *, told: bool = False) -> Driven:
+    """Steps until there is nothing to do, or `max_steps` are done. The caller publishes. `told`: it was said before
+    where it goes on."""
     with session.git.lock(f"branch-{session.prd.id}"):
         refuse_checked_out(session)
         sweep(session)
         session.log.landed = session.git.branch_head(session.branch) or ""
         take_journal_along(session)
-        tell_where_it_goes_on(session)
+        if not told:
+            tell_where_it_goes_on(session)
         steps = races = 0
         while max_steps is None or steps < max_steps:
             refuse_hand_edits(session)
@@ -140,17 +142,10 @@ def head_of(session: Session) -> str:
 
 def step(session: Session) -> str | Rest:
     """One commit further, or why not. The answer is the new head."""
-    head = head_of(session)
-    state = session.store.load(head)
-    planned = plan_first(session, head, state)
-    if planned is not None:
-        return planned
-    ready = ready_head(session, head)
-    if isinstance(ready, Rest):
-        return ready
-    if ready != head:
-        head, state = ready, session.store.load(ready)
-    view = outlook(session, state, session.only_story)
+    state = planned_state(session)
+    if not isinstance(state, BranchState):
+        return state
+    head, view = state.commit, outlook(session, state, session.only_story)
     story = story_ahead(view)
     if isinstance(story, Rest):
         return story
@@ -166,6 +161,17 @@ def step(session: Session) -> str | Rest:
         return broken
     with watched(session, due.phase, story.id):
         return phase_step(session, position, due.phase)
+
+
+def planned_state(session: Session) -> BranchState | str | Rest:
+    """The state that stories can be worked on from. A head: it was planned just now. A Rest: somebody is waited for."""
+    head = head_of(session)
+    state = session.store.load(head)
+    planned = plan_first(session, head, state)
+    if planned is not None:
+        return planned
+    ready = ready_head(session, head)
+    return ready if isinstance(ready, Rest) else session.store.load(ready)
 
 
 def tried_again(session: Session, position: Position) -> Position:

@@ -20,6 +20,7 @@ from prd2pr.core.role_costs import added, on_record
 from prd2pr.core.said.leaks import Secrets
 from prd2pr.core.said.status import Refuted
 from prd2pr.flows.gather import Gathering
+from prd2pr.flows.shared_ledger import SharedLedger
 from prd2pr.ports import BranchWriter, Camera, Clock, Model, Progress, TestRunner
 from prd2pr.repo.git import Git
 from prd2pr.repo.journal import Journal
@@ -47,6 +48,8 @@ class RunLog:
     pending: Cursor | None = None  # a comment that is being carried out: the next commit moves the cursor there
     reserved: dict[str, Spend] = field(default_factory=dict)  # what calls under way will probably take, by purpose
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)  # for calls that are made side by side
+    beside: list[dict[str, Any]] = field(default_factory=list)  # lines of this run's workers: their own logs have them
+    spent_beside: Spend = field(default_factory=Spend)
 
     def add(self, at: str, kind: str, **facts: object) -> None:
         self.lines.append({"at": at, "kind": kind, **facts})
@@ -109,6 +112,7 @@ class Session:
     limits: Limits
     only_story: str = ""
     trunk: str = ""  # the PRD's branch, where `branch` is a story's own
+    shared: SharedLedger | None = None  # with other workers of the same run
     approval: ApprovalMode = "given"  # on a code host: what the configuration says
     issue: int | None = None  # that the PRD was made from, or that asked for it
     outdated: Outdated | None = None

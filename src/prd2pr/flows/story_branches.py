@@ -17,6 +17,7 @@ from prd2pr.flows.bringing import Brought, integrate_story
 from prd2pr.flows.containment import watched
 from prd2pr.flows.drive import (
     RACES,
+    Driven,
     head_of,
     phase_step,
     position_of,
@@ -31,10 +32,11 @@ from prd2pr.flows.story_session import story_branch, story_branches, story_sessi
 from prd2pr.flows.workbench import sweep
 from prd2pr.repo.store import StateStore
 
-__all__ = ["READY", "Brought", "Worked", "integrate_story", "story_branch", "story_branches", "story_session",
-           "work_on_story"]  # fmt: skip
+__all__ = ["READY", "Brought", "Worked", "finish_left_over", "integrate_story", "story_branch", "story_branches",
+           "story_session", "work_on_story"]  # fmt: skip
 
 READY = "it waits to be integrated"
+ENOUGH = "that was as many steps as were asked for"
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def _until_rest(own: Session, story: str, max_steps: int | None) -> Worked:
         if isinstance(stepped, Rest):
             return Worked(story, head_of(own), steps, stepped, own, ready=stepped.reason == READY)
         steps += 1
-    return Worked(story, head_of(own), steps, Rest("nothing", "that was as many steps as were asked for"), own)
+    return Worked(story, head_of(own), steps, Rest("nothing", ENOUGH), own)
 
 
 def _story_step(own: Session, story: str, head: str) -> str | Rest:
@@ -119,3 +121,31 @@ def stopped_meanwhile(own: Session, story: str, head: str) -> Rest | None:
         return stopped
     decided = decided_meanwhile(sides_of(own.git, own.prd.id, story, (left, trunk, head)))
     return Rest("stopped", decided) if decided else None
+
+
+# --- what an earlier run has left -------------------------------------------------------------------------------------
+
+
+def finish_left_over(session: Session, max_steps: int | None = None) -> Driven | None:
+    """Stories that a run with several workers has left on their own branches, gone on with before anything else.
+
+    None: there were none, or they are in now, and the PRD's own branch can be gone on with."""
+    steps = 0
+    for story in story_branches(session):
+        if session.only_story and story != session.only_story:
+            continue
+        while max_steps is None or steps < max_steps:
+            worked = work_on_story(session, story, None if max_steps is None else max_steps - steps)
+            steps += worked.steps
+            if not worked.ready and worked.rest.outcome not in ("blocked", "stopped", "done"):
+                return Driven(head_of(session), steps, worked.rest, session)
+            brought = integrate_story(session, story, worked.session)
+            steps += brought.outcome == "integrated"
+            if brought.outcome == "waiting":
+                return Driven(head_of(session), steps, Rest("waiting", brought.reason), session)
+            if brought.outcome != "again":
+                break
+        else:
+            return Driven(head_of(session), steps, Rest("stopped", f"{story} is under way on its own branch"), session)
+    done = max_steps is not None and steps >= max_steps
+    return Driven(head_of(session), steps, Rest("stopped", ENOUGH), session) if done else None

@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic
@@ -31,6 +31,7 @@ from prd2pr.errors import ModelProblem, SpendLimit
 from prd2pr.flows.kept_answers import KeptAnswers, question_key
 from prd2pr.flows.ledger import spent, unrecorded
 from prd2pr.flows.session import Hired, Session
+from prd2pr.flows.shared_ledger import SharedLedger
 from prd2pr.flows.stacks import planned_stack
 from prd2pr.flows.watched import ANSWERED, Watched
 from prd2pr.models import estimate_of
@@ -303,21 +304,28 @@ def conventions(session: Session, head: str) -> dict[str, str]:
 def budget_stop(session: Session, assignment: Assignment[Output], model: Model, request: Request) -> BudgetStop | None:
     """Calls that are under way count with what they will probably take, so that many at once keep a limit too."""
     expected = estimate_of(model, request)
-    with session.log.lock:
+    key, spend, shared = request.purpose.key(), Spend(input_tokens=expected.tokens, usd=expected.usd), session.shared
+    with session.log.lock, shared.alone() if shared else nullcontext():
         stop = check(budget_of(session, assignment), session.clock.monotonic(), expected)
-        if stop is None:
-            session.log.reserved[request.purpose.key()] = Spend(input_tokens=expected.tokens, usd=expected.usd)
+        if stop is None and shared:
+            shared.reserve(key, spend)
+        elif stop is None:
+            session.log.reserved[key] = spend
     return stop
 
 
 def release(session: Session, purposes: Iterable[str]) -> None:
     with session.log.lock:
+        if session.shared:
+            session.shared.release(purposes)
         for purpose in purposes:
             session.log.reserved.pop(purpose, None)
 
 
 def budget_of(session: Session, assignment: Assignment[Output]) -> Budget:
     """What the branch says was spent, what was spent since without a commit, and what is being spent."""
+    if session.shared:
+        return shared_budget(session, assignment, session.shared)
     unsettled = session.journal.since(assignment.head)
     reserved = sum(session.log.reserved.values(), Spend())
     on_story = (each for key, each in session.log.reserved.items() if key.startswith(f"{assignment.subject}/"))
@@ -334,12 +342,30 @@ def budget_of(session: Session, assignment: Assignment[Output]) -> Budget:
     )
 
 
+def shared_budget(session: Session, assignment: Assignment[Output], shared: SharedLedger) -> Budget:
+    """With all workers of the run, whichever story they are at."""
+    subject, unsettled = assignment.subject, session.journal.since(assignment.head)
+    on_story = spent(unsettled, subject) + shared.reserved_for(subject) if subject else Spend()
+    under_way = session.clock.monotonic() - (session.log.committed or session.log.started)
+    return Budget(
+        limits=session.limits,
+        spent_run=shared.spent + shared.reserved,
+        spent_story=assignment.spent_story + on_story,
+        spent_prd=shared.begun.spent_prd + shared.spent + shared.reserved,
+        started=shared.begun.started,
+        seconds_story=assignment.seconds_story + under_way,
+        seconds_prd=shared.begun.seconds_prd + shared.seconds + under_way,
+    )
+
+
 def note_call(
     session: Session, assignment: Assignment[Output], purpose: Purpose, reply: Reply, milliseconds: int
 ) -> None:
     key, spend = purpose.key(), reply.spend
     with session.log.lock:
         session.log.reserved.pop(key, None)
+        if session.shared:
+            session.shared.called(key, spend)
         session.log.spend += spend
         session.journal.append("call", head=assignment.head, key=key, spend=spend.model_dump(), run=session.log.id)
         session.log.add(

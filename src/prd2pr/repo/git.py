@@ -428,12 +428,12 @@ class Git:
     def remote(self, url: str, token: Callable[[], str]) -> Remote:
         return Remote(self._repository, url, token)
 
-    def lock(self, name: str, *, wait: bool = False) -> AbstractContextManager[None]:
+    def lock(self, name: str, *, wait: bool = False, what: str = "") -> AbstractContextManager[None]:
         """One process at a time; released by the kernel when the process ends, killed or not.
 
-        `wait`: until it is free, for who knows that whoever has it gives it back soon."""
+        `wait`: until it is free, for who knows that whoever has it gives it back soon. `what`: for people."""
         trees.check_path(name)
-        return branches.exclusive(self.private / f"{name.replace('/', '-')}.lock", name, wait=wait)
+        return branches.exclusive(self.private / f"{name.replace('/', '-')}.lock", what or name, wait=wait)
 
     def set_aside(self, name: str, commit: str) -> str:
         """Kept under a ref that no branch list shows, so that nobody's clean-up takes it."""

@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import threading
-from dataclasses import asdict
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from functools import partial
 
+from prd2pr.agents.roles import ASKED
 from prd2pr.core.blocked import Blocked, blocked
+from prd2pr.core.crew import Crew
 from prd2pr.core.decide import Rest
+from prd2pr.core.pool_size import MOST_WORKERS, pool_size
 from prd2pr.core.records import Prd
 from prd2pr.core.role_costs import cost_lines, role_costs, roles_json
+from prd2pr.entry.nursery import Nursery, Workers
+from prd2pr.entry.story_worker import serve_stories
 from prd2pr.entry.terminal import Terminal
 from prd2pr.entry.under_way import prd_under_way
-from prd2pr.entry.wiring import open_repository, open_session
+from prd2pr.entry.wiring import crew_of, open_repository, open_session, read_config
 from prd2pr.errors import UsageProblem
 from prd2pr.flows.drive import Driven, drive
+from prd2pr.flows.pool import drive_beside, shared_from
 from prd2pr.flows.session import Session
+from prd2pr.flows.story_branches import finish_left_over
 
 FINISHED = ("done",)
 
@@ -37,16 +47,47 @@ def next_phase(options: argparse.Namespace) -> int:
 
 def drive_and_publish(options: argparse.Namespace, max_steps: int | None) -> Driven:
     # With --json, standard output is for programs; a person may still watch.
-    with Terminal(sys.stderr if options.json else sys.stdout) as progress:
+    with Terminal(sys.stderr if options.json else sys.stdout) as progress, ExitStack() as held:
+        workers = workers_asked(options, max_steps)
+        nursery = held.enter_context(Nursery(partial(serve_stories, options))) if workers > 1 else None
         session = open_session(options, progress, pinned(options), many=max_steps != 1)
-        with session.git:
+        with session.git, session.git.lock(f"run-{session.prd.id}", what=session.prd.path):
             threading.Thread(target=load_publishing, daemon=True).start()
-            driven = drive(session, max_steps)
+            if nursery is None:
+                driven = finish_left_over(session, max_steps) or drive(session, max_steps)
+            else:
+                driven = driven_beside(session, nursery, workers, progress)
             page = publish_pull(session)
             tell(session, driven, page)
     if options.json:
         sys.stdout.write(json.dumps(as_json(session, driven, page)) + "\n")
     return driven
+
+
+def workers_asked(options: argparse.Namespace, max_steps: int | None) -> int:
+    """How many may be at work at once. What is counted, recorded or named is done one after the other."""
+    asked: int | None = getattr(options, "workers", None)
+    if asked is not None and not 0 <= asked <= MOST_WORKERS:
+        raise UsageProblem(f"--workers takes a number from 0 to {MOST_WORKERS}", where=f"--workers {asked}")
+    if max_steps is not None or options.record or getattr(options, "story", None):
+        return 1
+    with open_repository(options.repo) as git:
+        config = read_config(git, git.rev("HEAD"))
+    if asks_people(crew_of(config, options.model)):
+        return 1
+    return pool_size(config.workers if asked is None else asked, os.cpu_count() or 1)
+
+
+def asks_people(crew: Crew) -> bool:
+    """Whoever works by hand has one pair of them."""
+    return any(crew.model(role, strong=strong) == "human" for role in ASKED for strong in (False, True))
+
+
+def driven_beside(session: Session, nursery: Nursery, workers: int, progress: Terminal) -> Driven:
+    shared = shared_from(session)
+    given = {"prd": session.prd.id, "branch": session.branch, "ledger": str(shared.path)}
+    with Workers(nursery, workers, given, progress) as hands:
+        return drive_beside(replace(session, shared=shared), hands)
 
 
 def pinned(options: argparse.Namespace) -> Prd | None:
@@ -83,7 +124,7 @@ def tell(session: Session, driven: Driven, page: str) -> None:
     from prd2pr.flows.verify import look_over
 
     rest = driven.rest
-    session.progress.say("costs", lines=cost_lines(role_costs(session.log.lines)))
+    session.progress.say("costs", lines=cost_lines(role_costs((*session.log.lines, *session.log.beside))))
     if rest.outcome == "done" and page:
         base, days = start_of(session.git, driven.head).commit, keeping(session.config.retention)
         intact, commits = look_over(session.git, base, driven.head, days)
@@ -118,7 +159,7 @@ def as_json(session: Session, driven: Driven, page: str) -> dict[str, object]:
         "branch": session.branch,
         "head": driven.head,
         "page": page,
-        "spend": session.log.spend.model_dump(),
+        "spend": (session.log.spend + session.log.spent_beside).model_dump(),
         "blocked": asdict(stuck) if stuck else None,
-        "roles": roles_json(role_costs(session.log.lines)),
+        "roles": roles_json(role_costs((*session.log.lines, *session.log.beside))),
     }
