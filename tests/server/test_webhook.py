@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import time
 
 import httpx
 import pytest
+from pydantic import SecretStr
 from sqlalchemy import text
 
 from prd2pr.core.intake import take_in
 from prd2pr.server.database import Database, open_database
+from prd2pr.server.inbox.webhook import Webhook
+from prd2pr.server.settings import ServerSettings
 from server.serving import SECRET, commented, deliver, headers_of, serving, signed
 
 ORDER = commented("octo/calc", 5, "/tdd next")
 BODY = json.dumps(ORDER).encode()
+FORM = b"POST /dashboard/log-in HTTP/1.1\r\nHost: x\r\nOrigin: http://x\r\nContent-Length: 100\r\n\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -107,6 +112,65 @@ def test_a_slow_body_is_not_waited_for(served):
         raw.sendall(f"POST /webhook HTTP/1.1\r\n{lines}\r\n".encode() + BODY[:10])
         assert raw.recv(100).startswith(b"HTTP/1.1 408")
     assert rows(served.database, "w-slow") == []
+
+
+def bare(served) -> socket.socket:
+    host, port = served.url.removeprefix("http://").split(":")
+    return socket.create_connection((host, int(port)), timeout=10)
+
+
+def test_a_head_without_an_end_is_cut_off(served):
+    with bare(served) as raw:
+        raw.sendall(b"POST /webhook HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * 600_000)
+        assert raw.recv(100).startswith(b"HTTP/1.1 400")
+
+
+def test_a_connection_is_used_again_after_a_large_body(served, client):
+    for at in range(3):
+        assert deliver(client, served.url, f"w-again-{at}", "star", {"x": "y" * 3000}).status_code == 202
+
+
+def test_a_form_that_does_not_arrive_is_not_waited_for_and_is_no_fault(served):
+    for ends in (False, True):
+        with bare(served) as raw:
+            raw.sendall(FORM + b"to")
+            if ends:
+                raw.shutdown(socket.SHUT_RDWR)
+            else:
+                assert raw.recv(100).startswith(b"HTTP/1.1 408")
+    assert "a request failed" not in served.log.read_text()
+
+
+def test_bodies_that_arrive_at_once_are_bounded_together():
+    """Nobody knows yet that GitHub sends them."""
+    webhook = Webhook(ServerSettings(webhook_secret=SecretStr(SECRET)), writer=None)
+    webhook.most_arriving, statuses = 1000, []
+
+    async def arrives(ends: asyncio.Event) -> None:
+        told = [{"type": "http.request", "body": b"x" * 600, "more_body": True}]
+
+        async def receive():
+            if told:
+                return told.pop()
+            await ends.wait()
+            return {"type": "http.request", "body": b""}
+
+        async def send(message):
+            statuses.append(message.get("status"))
+
+        await webhook({"headers": [(b"x-hub-signature-256", b"sha256=" + b"0" * 64)]}, receive, send)
+
+    async def two() -> None:
+        ends = asyncio.Event()
+        first = asyncio.create_task(arrives(ends))
+        while not webhook.arriving:
+            await asyncio.sleep(0)
+        await arrives(ends)
+        ends.set()
+        await first
+
+    asyncio.run(two())
+    assert [each for each in statuses if each] == [503, 401] and webhook.arriving == 0
 
 
 def test_only_post_is_taken(served, client):

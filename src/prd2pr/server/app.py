@@ -12,9 +12,11 @@ from typing import Any
 from fastapi import FastAPI
 
 from prd2pr import __version__
+from prd2pr.server.bodies import PatientBodies
 from prd2pr.server.database import Database, is_there
 from prd2pr.server.settings import ServerSettings
 
+WEBHOOK = "/webhook"
 # Modules with `add_to(app, parts)`, which adds routes, and may return a context: entered before the first request is
 # served, left after the last. One that is not there adds nothing.
 ADDED = (
@@ -47,6 +49,7 @@ def create_app(parts: Parts, added: tuple[str, ...] = ADDED, state: Mapping[str,
             yield
 
     app = FastAPI(title="prd2pr", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
+    app.add_middleware(PatientBodies, seconds=parts.settings.body_timeout_seconds, besides=frozenset({WEBHOOK}))
     app.state.parts = parts
     for name, value in (state or {}).items():
         setattr(app.state, name, value)

@@ -91,7 +91,7 @@ class ServerSettings(BaseModel):
         default=LARGEST_DELIVERY, ge=1024, le=LARGEST_DELIVERY, description="A larger delivery is answered with 413."
     )
     body_timeout_seconds: float = Field(
-        default=8.0, gt=0, le=60, description="A delivery whose body takes longer to arrive is answered with 408."
+        default=8.0, gt=0, le=60, description="A request whose body takes longer to arrive is answered with 408."
     )
     workers: Literal["actions", "local"] = Field(
         default="actions",

@@ -40,6 +40,12 @@ def test_many_labels_are_thinned() -> None:
     assert len(chart.labels) <= 7
 
 
+def test_long_labels_have_room_on_a_phone() -> None:
+    chart = line_chart([Measured(f"11-17 13:{n:02}", 1, "1") for n in range(7)], "told")
+    assert chart is not None
+    assert [each.label for each in chart.labels] == ["11-17 13:00", "11-17 13:03", "11-17 13:06"]
+
+
 @pytest.mark.parametrize(
     ("since", "words"),
     [

@@ -13,6 +13,7 @@ WIDTH = 720.0
 HEIGHT = 220.0
 LEFT, RIGHT, TOP, BOTTOM = 56.0, 12.0, 12.0, 28.0
 MOST_LABELS = 7
+LETTERS_BELOW = 44  # as many as stand side by side on a phone
 WIDEST_BAR = 48.0
 STEPS = (1, 2, 3, 4, 5, 6, 8, 10)
 
@@ -137,7 +138,9 @@ def lines_to(top: float, unit: str) -> tuple[Tick, ...]:
 
 
 def thinned_labels(places: Sequence[float], labels: Sequence[str]) -> tuple[Tick, ...]:
-    stride = max(1, math.ceil(len(labels) / MOST_LABELS))
+    longest = max((len(each) for each in labels), default=0)
+    room = min(MOST_LABELS, max(2, LETTERS_BELOW // (longest + 2)))
+    stride = max(1, math.ceil(len(labels) / room))
     chosen = list(zip(places, labels, strict=True))[::stride]
     return tuple(Tick(r(at), label, "end" if at > WIDTH - RIGHT - 30 else "middle") for at, label in chosen)
 

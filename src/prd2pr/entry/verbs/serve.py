@@ -102,6 +102,8 @@ def serve(settings: ServerSettings) -> int:
 def uvicorn_config(app: FastAPI, settings: ServerSettings) -> uvicorn.Config:
     import uvicorn
 
+    from prd2pr.server.heads import BoundedHeads
+
     return uvicorn.Config(
         app,
         host=settings.host,
@@ -110,6 +112,7 @@ def uvicorn_config(app: FastAPI, settings: ServerSettings) -> uvicorn.Config:
         server_header=False,
         timeout_graceful_shutdown=GRACE_SECONDS,
         log_level="info",
+        http=BoundedHeads,
         log_config=None,  # as JSON lines, like everything else
     )
 

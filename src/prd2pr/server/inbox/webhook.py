@@ -17,19 +17,21 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from prd2pr.core.intake import Intake
-from prd2pr.server.app import Parts
+from prd2pr.server.app import WEBHOOK, Parts
 from prd2pr.server.inbox.signature import is_signed
 from prd2pr.server.inbox.writer import GroupWriter
 from prd2pr.server.settings import ServerSettings
 
-PATH = "/webhook"
 GUID = re.compile(rb"[A-Za-z0-9._-]{1,100}")
 EVENT = re.compile(rb"[a-z_]{1,64}")
+SIGNATURE = re.compile(rb"sha256=[0-9a-f]{64}")
+# Of bodies that are still arriving, and that nobody has signed as far as is known.
+MOST_ARRIVING_BYTES = 128 * 1024 * 1024
 
 
 def add_to(app: FastAPI, parts: Parts) -> AbstractContextManager[Any]:
     writer = GroupWriter(parts.database, after=partial(tell, app, parts))
-    app.router.routes.append(Route(PATH, Webhook(parts.settings, writer), methods=["POST"]))
+    app.router.routes.append(Route(WEBHOOK, Webhook(parts.settings, writer), methods=["POST"]))
     return writer
 
 
@@ -55,6 +57,7 @@ class Webhook:
         self.secrets = [each.get_secret_value().encode() for each in secrets if each.get_secret_value()]
         self.most, self.seconds = settings.max_body_bytes, settings.body_timeout_seconds
         self.writer = writer
+        self.arriving, self.most_arriving = 0, MOST_ARRIVING_BYTES
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -66,7 +69,7 @@ class Webhook:
 
     async def take(self, headers: dict[bytes, bytes], receive: Receive) -> None:
         signature = headers.get(b"x-hub-signature-256", b"")
-        if not signature or not self.secrets:
+        if not SIGNATURE.fullmatch(signature) or not self.secrets:
             raise Refused(401, "the delivery is not signed")
         body = await self.body(headers, receive)
         if not is_signed(body, signature, self.secrets):
@@ -92,18 +95,23 @@ class Webhook:
                         raise Refused(400, "the delivery was cut off")
                     pieces.append(message.get("body", b""))
                     size += len(pieces[-1])
+                    self.arriving += len(pieces[-1])
                     if size > self.most:
                         raise Refused(413, "the delivery is too large")
+                    if self.arriving > self.most_arriving:
+                        raise Refused(503, "too much is arriving at once")
                     more = message.get("more_body", False)
         except TimeoutError:
             raise Refused(408, "the delivery took too long") from None
+        finally:
+            self.arriving -= size
         return b"".join(pieces)
 
 
 async def answer(send: Send, status: int, said: str) -> None:
     body = said.encode() + b"\n"
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
-    if status in (408, 413):  # whatever still comes is not read
+    if status in (408, 413, 503):  # whatever still comes is not read
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -96,15 +96,22 @@ class GroupWriter:
 
     def _write(self, batch: Sequence[Arrived]) -> None:
         now = time.time()
-        deliveries = [Delivery(each.guid, each.event, each.body, now, take_in(each.event, each.body)) for each in batch]
         try:
+            deliveries = [taken_in(each, now) for each in batch]
             store(self.database, deliveries)
         except SQLAlchemyError as error:
             log.error("%d deliveries could not be stored: %s", len(batch), getattr(error, "orig", error))  # noqa: TRY400
             answer(batch, stored=False)
+        except Exception:  # the thread's edge: were it to end here, nobody would ever be answered again
+            log.exception("%d deliveries could not be stored", len(batch))
+            answer(batch, stored=False)
         else:
             answer(batch, stored=True)
             self.after([each.intake for each in deliveries])
+
+
+def taken_in(arrived: Arrived, now: float) -> Delivery:
+    return Delivery(arrived.guid, arrived.event, arrived.body, now, take_in(arrived.event, arrived.body))
 
 
 def answer(batch: Sequence[Arrived], *, stored: bool) -> None:

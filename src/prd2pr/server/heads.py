@@ -1,0 +1,56 @@
+"""What comes before a body is bounded, in size and in time: uvicorn's quick parser waits for whatever anybody sends."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+LARGEST_HEAD = 64 * 1024
+
+
+class BoundedHeads(HttpToolsProtocol):
+    head_seconds = 10.0
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        super().__init__(*args, **given)
+        self._head_size = 0
+        self._late: asyncio.TimerHandle | None = None  # set while a head is waited for
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait_for_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._wait_for_head()
+
+    def on_headers_complete(self) -> None:
+        self._stop_waiting()
+        super().on_headers_complete()
+
+    def data_received(self, data: bytes) -> None:
+        """Counted after it was parsed: what is a body by then does not count."""
+        super().data_received(data)
+        if self._late is not None and not self.transport.is_closing():
+            self._head_size += len(data)
+            if self._head_size > LARGEST_HEAD:
+                self.send_400_response("The head of this request is too large.")
+
+    def _wait_for_head(self) -> None:
+        self._stop_waiting()
+        self._head_size = 0
+        self._late = self.loop.call_later(self.head_seconds, self._too_late)
+
+    def _stop_waiting(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def _too_late(self) -> None:
+        self.transport.close()
