@@ -151,6 +151,14 @@ def test_a_missing_package_is_ours_by_its_path(said: str, kind: str, missing: st
     assert (thrown.name, thrown.code) == (kind, missing)
 
 
+@pytest.mark.parametrize("before", ["go build ", "build ", ""])
+def test_a_package_without_any_code_yet_is_a_missing_name(before: str) -> None:
+    """In the words of Go 1.19, of 1.27, and of 1.27 without an overlay."""
+    said = f"# example.com/shop/ext\n{before}example.com/shop/ext: no non-test Go files in /checkout/ext\n"
+    (thrown,) = thrown_by(said, "ext/e_test.go", "ext/e_test.go", TEST, "example.com/shop")
+    assert (thrown.name, thrown.code) == ("undefined", "ext")
+
+
 def test_samples_are_no_tests() -> None:
     assert is_test_file("a/x_test.go")
     assert not is_test_file("a/testdata/x_test.go")

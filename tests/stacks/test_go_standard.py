@@ -61,3 +61,14 @@ def test_a_go_that_is_a_script_leads_to_the_real_one(tmp_path: Path, monkeypatch
     tools = toolchain_of(runner_kind("go test"), STACK)
     assert (tools.root, tools.places, tools.version) == (real, (real,), "go version go1.27 real")
     assert tools.path.split(":")[0] == str(real / "bin")
+
+
+def test_a_machine_that_is_too_slow_leaves_a_part_and_goes_on(tmp_path: Path, monkeypatch) -> None:
+    """What is not there yet the run builds by itself; the next one goes on with the rest."""
+    tools = noting_go(tmp_path / "go")
+    (tmp_path / "go/bin/go").write_text('#!/bin/sh\necho "$@" >> "$GOCACHE/../asked"\nexec tail -f /dev/null\n')
+    (tmp_path / "checkout").mkdir()
+    monkeypatch.setattr("prd2pr.runners.go_standard.SECONDS", 0.3)
+    for _ in range(2):
+        cache = standard_in(tmp_path / "checkout", tmp_path / "kept", tools, STACK)
+    assert len((cache.parent / "asked").read_text().splitlines()) == 2

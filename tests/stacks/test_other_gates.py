@@ -56,6 +56,8 @@ def test_an_honest_cycle_is_accepted(cycle: OtherCycle, staged: Staged) -> None:
 
 
 def test_there_are_enough_of_them() -> None:
+    ids = [case.id for case in (*cheats(), *cycles())]
+    assert len(set(ids)) == len(ids), "the bench plays what it knows by its name once"
     for runner in DIALECTS:
         assert sum(cheat.runner == runner for cheat in cheats()) >= 12
         assert sum(cycle.runner == runner for cycle in cycles()) >= 8

@@ -9,6 +9,7 @@ from prd2pr.core.evidence import Finding
 from prd2pr.core.wording import count
 
 DRAFT = "draft"
+LACKED_TIME = "VER110"
 BASE_HOLDS = "what passed on either side passes"
 JOINED = "a story's own branch joined"
 
@@ -49,8 +50,15 @@ class Checked:
         return not (self.proved_with or self.base_merge or self.join) and (not self.step or (self.draft and self.sound))
 
     @property
+    def unjudged(self) -> bool:
+        """Neither proved nor refuted: only the time was too short."""
+        return bool(self.errors) and all(finding.code == LACKED_TIME for finding in self.errors)
+
+    @property
     def mark(self) -> str:
-        return "proved" if self.proved else "UNPROVEN" if self.unproven else "NOT SO"
+        if self.proved:
+            return "proved"
+        return "UNPROVEN" if self.unproven else "NOT JUDGED" if self.unjudged else "NOT SO"
 
     def with_step(self, step: Checked) -> Checked:
         """Nobody claimed it for this commit alone; the gate of the step has judged it."""
@@ -66,6 +74,7 @@ class Checked:
             "proved_with": self.proved_with or None,
             "base_merge": self.base_merge,
             "join": self.join,
+            "unjudged": self.unjudged,
             "findings": [finding.model_dump() for finding in self.findings],
         }
 
@@ -74,9 +83,16 @@ def all_proved(checked: Sequence[Checked]) -> bool:
     return all(each.proved for each in checked)
 
 
+def only_lacking_time(checked: Sequence[Checked]) -> bool:
+    """Not all is proved, and nothing is refuted or unproven."""
+    return not all_proved(checked) and all(each.proved or each.unjudged for each in checked)
+
+
 def total_line(checked: Sequence[Checked]) -> str:
     steps = [each for each in checked if each.step and not each.draft]
     parts = [f"{sum(each.proved for each in steps)} of {count(len(steps), 'step')}"]
+    if unjudged := sum(each.unjudged for each in steps):
+        parts.append(f"{count(unjudged, 'step')} could not be judged in the time that there was")
     if with_steps := sum(bool(each.proved_with) for each in checked):
         parts.append(f"{count(with_steps, 'commit')} proved as part of a step")
     if merges := sum(each.base_merge for each in checked):

@@ -169,6 +169,16 @@ _VERIFY: tuple[FindingKind, ...] = (
         good="join(loyalty-2) holds what git makes of its parents, and the suite of both passes",
         hint="take the branch back to the join's first parent; `prd2pr run` joins the story again.",
     ),
+    law(
+        "VER110",
+        "there was not enough time to judge the step",
+        "A test run was stopped, twice, because it went silent or took too long. A machine with too much to do looks "
+        "like that, and so does code that never ends. All that could be seen is as it was recorded. So the step is "
+        "neither proved nor refuted: the mark is NOT JUDGED, and the exit status 2 where nothing is worse.",
+        bad="the run was stopped after 61 s: it stalled",
+        good="the run ended by itself after 9 s",
+        hint="verify again when the machine has less to do; `test.stall_seconds` in .prd2pr.yml gives runs more time.",
+    ),
 )
 
 _STATEMENTS: tuple[FindingKind, ...] = (

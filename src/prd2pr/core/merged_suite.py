@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from prd2pr.core.evidence import RunReport
+from prd2pr.core.out_of_time import lacked_time
 
 
 def broken_by_merge(sides: Iterable[RunReport], merged: RunReport) -> tuple[str, ...]:
@@ -16,7 +17,9 @@ def broken_by_merge(sides: Iterable[RunReport], merged: RunReport) -> tuple[str,
     uncollected = tuple(f"{failure.path} cannot be collected" for failure in errors)
     lost = (result for result in merged.results if result.id in passed and result.outcome != "passed")
     nothing = () if merged.results or not passed else ("no test was collected",)
-    return (*merged.problems, *uncollected, *(f"{result.id} {result.outcome}" for result in lost), *nothing)
+    # Of a side whose run was stopped nobody knows what passed there.
+    unknown = (problem for side in sides for problem in side.problems if lacked_time([problem]))
+    return (*unknown, *merged.problems, *uncollected, *(f"{result.id} {result.outcome}" for result in lost), *nothing)
 
 
 def broken_before(sides: tuple[RunReport, ...], passing: set[str]) -> set[str]:

@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from prd2pr.core.advance import Crossed, advance
-from prd2pr.core.checked import DRAFT, Checked
+from prd2pr.core.checked import DRAFT, LACKED_TIME, Checked
 from prd2pr.core.commit_message import StepRef, read_step
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.deeds import DRAFTED_IN
 from prd2pr.core.evidence import Evidence, Finding, Verdict
 from prd2pr.core.gates import GATES, GatePolicy
 from prd2pr.core.memory.retention import KEEPING, Keeping
+from prd2pr.core.out_of_time import as_with_time, lacked_time, lacking_words
 from prd2pr.core.paths import classify_path
 from prd2pr.core.policy import may_write, policy_for
 from prd2pr.core.records import HeldOut, Phase
@@ -161,6 +162,8 @@ class Verifier:
         """Nobody wrote anything into it; whether all works together is seen by running the tests."""
         commit = merges[-1]
         broken = broken_in(self.git, self.gathering.runner, merges)
+        if lacked_time(broken):
+            broken = broken_in(self.git, self.gathering.runner, merges)
         if broken:
             return unproven(commit, f"with the base merged in: {'; '.join(broken[:3])}"), set()
         return Checked(commit.sha, commit.subject, base_merge=True), {each.sha for each in merges[:-1]}
@@ -171,9 +174,14 @@ class Verifier:
             wrong = what_is_wrong(self.git, commit, join)
         except (StateProblem, InputInvalid) as problem:
             wrong = problem.what
+        code = "VER109"
         if not wrong and isinstance(join, Join):
-            wrong = "; ".join(broken_by_join(self.git, self.gathering.runner, join, commit.sha)[:3])
-        findings = (error("VER109", wrong),) if wrong else ()
+            broken = broken_by_join(self.git, self.gathering.runner, join, commit.sha)
+            if lacked_time(broken):
+                broken = broken_by_join(self.git, self.gathering.runner, join, commit.sha)
+            code = LACKED_TIME if lacked_time(broken) else code
+            wrong = "; ".join(broken[:3])
+        findings = (error(code, wrong),) if wrong else ()
         return Checked(commit.sha, commit.subject, findings=findings, join=True)
 
     def findings(self, claim: Claim) -> Iterator[Finding]:
@@ -188,6 +196,12 @@ class Verifier:
             evidence, verdict = Evidence(phase=claim.step.phase), Verdict(phase=claim.step.phase, accepted=True)
         else:
             evidence, verdict = self.judge_again(claim)
+            if self.out_of_time(claim, evidence, verdict):
+                evidence, verdict = self.judge_again(claim)  # what ended in time is known, and not run again
+            if self.out_of_time(claim, evidence, verdict):
+                yield error(LACKED_TIME, f"{lacking_words(evidence)}; nothing else speaks against this step")
+                yield from (each for each in verdict.findings if each.severity == "warning")
+                return
             yield from self.verdict_findings(claim, evidence, verdict)
         if verdict.accepted and claim.step.phase not in (Phase.PLAN, Phase.NOTE):
             yield from self.outcome_findings(claim, evidence, verdict)
@@ -208,6 +222,20 @@ class Verifier:
             self.gathering, claim.step.phase, claim.judged_from, claim.head_tree, story=context, docs=docs
         )
         return evidence, GATES[claim.step.phase](evidence, self.policy)
+
+    def out_of_time(self, claim: Claim, evidence: Evidence, verdict: Verdict) -> bool:
+        """Whether nothing but runs that took too long keeps the step from being proved."""
+        assert claim.proof is not None, "record_findings has looked"
+        saved = claim.proof.evidence
+        if verdict.accepted and not any(differences(saved, evidence)):
+            return False
+        whole = as_with_time(saved, evidence)
+        return (
+            whole is not None
+            and whole.head_tree == claim.head_tree
+            and GATES[claim.step.phase](whole, self.policy).accepted
+            and not any(differences(saved, whole))
+        )
 
     def held_out(self, claim: Claim, said: Evidence) -> HeldOut | None:
         """What RED has put aside; where nothing lies there, the evidence alone says whether it was asked for."""

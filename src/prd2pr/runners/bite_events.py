@@ -9,6 +9,7 @@ from typing import Any
 from prd2pr.core.bite.knowing import answered, knows_only
 from prd2pr.core.bite.plan import Fault
 from prd2pr.core.bite.record import Bite, Bitten, Differing, Recited, Replay, Way
+from prd2pr.core.out_of_time import stopped
 from prd2pr.ports import BiteRequest
 from prd2pr.runners.watch import Watched
 
@@ -18,7 +19,7 @@ def read_bite(watched: Watched, nonce: str, request: BiteRequest, hidden: Iterab
     facts, ended = facts_told(watched.events, nonce, "bitten")
     problems = [tidy_place(str(fact["problem"]), hidden) for fact in facts if "problem" in fact]
     if watched.killed:
-        problems.append(f"trying the faults was stopped: it {watched.killed}")
+        problems.append(stopped("trying the faults", watched.killed))
     elif not ended and not problems:
         problems.append(f"the process that tries the faults ended early{last_words(watched.output)}")
     told = {str(fact["fault"]): fact for fact in facts if "fault" in fact}

@@ -17,7 +17,7 @@ from pathlib import Path
 from prd2pr.core.other.golang.runner import NOTHING_OF_OTHERS
 from prd2pr.core.stacks.stack import Stack
 from prd2pr.runners.dependencies import COMPLETE
-from prd2pr.runners.installing import SECONDS, alone
+from prd2pr.runners.installing import SECONDS, alone, end_with_children
 from prd2pr.runners.toolchain import Toolchain
 
 CACHE = "go-build"
@@ -62,20 +62,26 @@ def _built(place: Path) -> frozenset[str]:
 
 
 def _build(place: Path, packages: set[str] | frozenset[str], tools: Toolchain) -> None:
-    """What cannot be built here is built, and told, by the run that wants it. A killed run leaves a part, which Go
-    can use."""
+    """What cannot be built here is built, and told, by the run that wants it. Who is stopped on the way leaves a part,
+    which Go can use: it is not said to be built, so that the next run goes on with it."""
     cache = place / CACHE
     cache.mkdir(parents=True, exist_ok=True)
     place.chmod(0o755)  # the user that tests run as reads it
     environment = {**NOTHING_OF_OTHERS, "GOCACHE": str(cache), "HOME": str(place), "PATH": tools.path}
-    subprocess.run(
+    building = subprocess.Popen(
         [str(tools.root / "bin" / "go"), "build", *sorted(packages)],
         cwd=place,
         env=environment,
         stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=SECONDS,
-        check=False,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
-    (place / _BUILT).write_text(json.dumps(sorted(packages)), encoding="utf-8")
+    try:
+        building.wait(timeout=SECONDS)
+        (place / _BUILT).write_text(json.dumps(sorted(packages)), encoding="utf-8")
+    except subprocess.TimeoutExpired:
+        pass  # on a machine as slow as this
+    finally:
+        end_with_children(building)
     (place / COMPLETE).touch()

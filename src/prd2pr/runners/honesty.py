@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from prd2pr.core.evidence import TestResult
+from prd2pr.core.out_of_time import stopped
 from prd2pr.runners.canary import Canary
 from prd2pr.runners.classify import tidy
 from prd2pr.runners.events import Report, Seen
@@ -55,7 +56,7 @@ def _without_names(problem: str, canaries: Iterable[Canary]) -> str:
 def _killed(told: Testimony) -> str:
     during = told.seen.running or told.seen.collecting
     where = f" in {during}" if during else ""
-    return f"the run was stopped after {told.seconds:.0f} s: it {told.killed}{where}"
+    return f"{stopped('the run', told.killed, told.seconds)}{where}"
 
 
 # --- the exit status --------------------------------------------------------------------------------------------------

@@ -81,7 +81,7 @@ def _do(command: tuple[str, ...], directory: Path, stack: Stack, lock: int) -> N
         except subprocess.TimeoutExpired:
             raise _failed(stack, shown, f"it did not end within {SECONDS} seconds") from None
         finally:
-            _end(process)
+            end_with_children(process)
         if process.returncode != 0:
             said.seek(0)
             told = _last_words(said.read().decode("utf-8", "replace"))
@@ -110,7 +110,7 @@ def _started(
         ) from None
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end_with_children(process: subprocess.Popen[bytes]) -> None:
     """With whatever it has started: nothing goes on writing into what is thrown away."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)

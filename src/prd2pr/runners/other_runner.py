@@ -20,6 +20,7 @@ from prd2pr.core.evidence import RunReport
 from prd2pr.core.other.language import Language, language_of
 from prd2pr.core.other.results import Run, judged
 from prd2pr.core.other.runner import Canary, Ground, Program, RunnerKind, Said, runner_kind
+from prd2pr.core.out_of_time import stopped
 from prd2pr.core.parity.record import Parity
 from prd2pr.core.stacks.stack import Stack
 from prd2pr.ports import BiteRequest, ParityRequest, RunRequest
@@ -251,7 +252,7 @@ class OtherRunner:
 
     def _report(self, ordered: Ordered, rooms: Rooms, watched: Watched) -> RunReport:
         said, ended, foreign = _heard(watched, rooms.nonce, ordered.programs)
-        killed = f"the run was stopped after {watched.seconds:.0f} s: it {watched.killed}" if watched.killed else ""
+        killed = stopped("the run", watched.killed, watched.seconds) if watched.killed else ""
         run = Run(self._kind, self._language, ordered.ground, said, ordered.canaries, killed)
         found = judged(run)
         problems = [*found.problems, *foreign, *self._rewritten(ordered, rooms.checkout)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from prd2pr.core.out_of_time import stopped
 from prd2pr.core.parity.judging import compared, weigh
 from prd2pr.core.parity.plan import ParityPlan
 from prd2pr.core.parity.record import AFTER, Parity
@@ -22,7 +23,7 @@ def read_parity(watched: Watched, nonce: str, request: ParityRequest, canary: Ca
     facts, ended = facts_told(watched.events, nonce, END)
     problems = [_problem(fact, hidden) for fact in facts if "problem" in fact]
     if watched.killed:
-        problems.append(f"the comparison was stopped: it {watched.killed}")
+        problems.append(stopped("the comparison", watched.killed))
     elif not ended and not problems:
         problems.append(f"the process that compares ended early{last_words(watched.output)}")
     told = _Told(facts)

@@ -10,7 +10,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from prd2pr.core.checked import BASE_HOLDS, JOINED, Checked, all_proved, as_json, total_line, warnings_of
+from prd2pr.core.checked import (
+    BASE_HOLDS,
+    JOINED,
+    Checked,
+    all_proved,
+    as_json,
+    only_lacking_time,
+    total_line,
+    warnings_of,
+)
 from prd2pr.core.said.readings import ReportRow, VerifyReport
 from prd2pr.core.statement import Statements
 from prd2pr.core.wording import count
@@ -69,7 +78,16 @@ def judged(options: argparse.Namespace) -> int:
     else:
         say(last_words(proved))
     report(options, job, proved)
-    return 0 if all(each.all for each in proved) else 1
+    return status_of(proved)
+
+
+def status_of(proved: list[Proved]) -> int:
+    """2: could not judge. A machine that was too slow refutes nothing."""
+    if all(each.all for each in proved):
+        return 0
+    refuted = any(each.statements and each.statements.findings for each in proved)
+    checked = [step for each in proved for step in each.checked]
+    return 2 if only_lacking_time(checked) and not refuted else 1
 
 
 def aloud(text: str) -> None:
@@ -154,18 +172,18 @@ def ranges(git: Git, given: str | None) -> list[tuple[Start, str]]:
 
 
 def shown(checked: Checked) -> str:
-    lines = [f"{checked.mark:<8}  {checked.commit[:10]}  {checked.subject}"]
+    lines = [f"{checked.mark:<10}  {checked.commit[:10]}  {checked.subject}"]
     if checked.proved_with:
-        lines.append(f"          proved as part of {checked.proved_with}")
+        lines.append(f"            proved as part of {checked.proved_with}")
     elif checked.base_merge:
-        lines.append(f"          the base merged in, as git itself does it: {BASE_HOLDS}")
+        lines.append(f"            the base merged in, as git itself does it: {BASE_HOLDS}")
     elif checked.join and checked.proved:
-        lines.append(f"          {JOINED}, as git itself merges it: {BASE_HOLDS}")
+        lines.append(f"            {JOINED}, as git itself merges it: {BASE_HOLDS}")
     elif checked.draft and checked.unproven:
-        lines.append("          a draft: no gate has judged it yet")
+        lines.append("            a draft: no gate has judged it yet")
     for finding in checked.errors:
         where = f" {finding.path}" if finding.path else ""
-        lines.append(f"          {finding.code}{where}: {finding.message}")
+        lines.append(f"            {finding.code}{where}: {finding.message}")
     return "\n".join(lines) + "\n"
 
 
@@ -187,7 +205,7 @@ def statement_lines(one: Proved) -> list[str]:
     same = "NOT those of the commits" if seen.findings else "those of the commits"
     signed = f"; {count(seen.signed, 'signature')} not checked" if seen.signed else ""
     lines.append(f"{count(seen.files, 'attestation file')}: digests and results are {same}{signed}")
-    return [*lines, *(f"          {each.code} {each.path}: {each.message}" for each in seen.findings)]
+    return [*lines, *(f"            {each.code} {each.path}: {each.message}" for each in seen.findings)]
 
 
 def runs_line(known: int, made: int) -> str:

@@ -23,7 +23,8 @@ _NO_PACKAGE_SIGNS = ("no required module provides package", "is not in GOROOT", 
 _CALL = re.compile(
     r"(?:too many|not enough) arguments in call to ([\w.]+)|variables? but ([\w.]+)(?:\([^)]*\))? returns"
 )
-_NO_CODE = re.compile(r"go build ([\w./~-]+): no non-test Go files in")
+# What stands before the package differs from version to version, and with it whether an overlay was given.
+_NO_CODE = re.compile(r"^(?:(?:go )?build )?([\w./~-]+): no non-test Go files in", re.MULTILINE)
 _CONSEQUENCE = re.compile(r"^(too many errors|.*: invalid type$)")
 
 
