@@ -48,3 +48,14 @@ def test_a_story_in_any_language_is_built_and_proved_again(tmp_path: Path) -> No
     proved = world.verify()
     assert proved.status == 0, proved.out + proved.err
     assert "not checked here for tap" in proved.out
+
+
+def test_a_runner_that_is_not_installed_is_told_before_any_model_is_asked(tmp_path: Path) -> None:
+    world = ShellWorld(tmp_path, answers=script())
+    settings = SHOWN["The repository"][".prd2pr.yml"]
+    world.start({".prd2pr.yml": settings.replace("command: [sh", "command: [no-such-shell")})
+    done = world.run()
+    assert done.status == 1
+    assert "`no-such-shell` is not installed, and the tests of " in done.err
+    assert "plan" not in done.out
+    assert world.git("branch", "--list", "prd2pr/*") == ""

@@ -25,7 +25,8 @@ class WorkReport(Record):
 
 class Symbol(Record):
     name: str = Field(
-        max_length=200, description="Dotted, as the tests will import it: shop.points.earn, shop.cart.Cart.total"
+        max_length=200,
+        description="Dotted, as your step says: shop.points.earn, shop.cart.Cart.total",
     )
     signature: str = Field(max_length=400, description="(amount: Decimal, *, rate: int = 1) -> int; empty for a module")
 

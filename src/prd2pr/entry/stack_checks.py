@@ -12,7 +12,7 @@ from prd2pr.core.stacks.detect import as_setting, not_by_itself
 from prd2pr.core.stacks.layers import never_checked
 from prd2pr.core.stacks.stack import PYTHON, ROOT, Stack, is_python
 from prd2pr.entry.checkup import Check
-from prd2pr.entry.wiring import stacks_of
+from prd2pr.entry.wiring import find_tools, stacks_of
 from prd2pr.errors import Prd2prError
 from prd2pr.repo.git import Git
 from prd2pr.runners.interpreter import find_python
@@ -68,11 +68,9 @@ def _tools(git: Git, config: Config, stack: Stack) -> str:
             else str(find_python(git.workdir, config.test.python, within=stack.root))
         )
     from prd2pr.core.other.language import language_of
-    from prd2pr.core.other.runner import runner_kind
-    from prd2pr.runners.toolchain import toolchain_of
 
     language_of(stack.language).tests("", "")  # its grammar is loaded
-    found = toolchain_of(runner_kind(stack.runner), stack)
+    found = find_tools(stack)
     return " ".join(filter(None, (found.name, found.version)))
 
 

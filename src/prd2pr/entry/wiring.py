@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prd2pr.agents.roles import ASKED
 from prd2pr.config import CONFIG_PATH, Config, configured_stacks, load_config
@@ -44,6 +45,9 @@ from prd2pr.runners.camera import SandboxCamera
 from prd2pr.runners.interpreter import find_python
 from prd2pr.runners.pytest_runner import PytestRunner
 from prd2pr.runners.sandbox import Sandbox, find_sandbox
+
+if TYPE_CHECKING:
+    from prd2pr.runners.toolchain import Toolchain
 
 
 class SystemClock:
@@ -161,12 +165,21 @@ def plain_runner(
                 given = ((path, git.read(base, stack.outside(path))) for path in stack.manifests)
                 made = prepared_python(git.private / "cache", stack, {path: data for path, data in given if data})
             return python_runner(git, config, stack, made, many=many)
+        find_tools(stack)  # before anything is paid for: no model can mend a machine
         if config.sandbox == "required":
             refuse_without_sandbox(find_sandbox(Path(sys.executable)))
         return other_runner(git.export, git.private / "cache", stack, config.test, sandboxed=config.sandbox != "off")
 
     alone = len(stacks) == 1 and not stacks[0].judged_inside
     return opened(stacks[0]) if alone else SeveralRunners(stacks, opened, git.subtree)
+
+
+def find_tools(stack: Stack) -> Toolchain:
+    """Of a language beside Python. Raises where they are not installed."""
+    from prd2pr.core.other.runner import runner_kind
+    from prd2pr.runners.toolchain import toolchain_of
+
+    return toolchain_of(runner_kind(stack.runner), stack)
 
 
 def refuse_two_pythons(config: Config) -> None:

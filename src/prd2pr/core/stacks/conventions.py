@@ -28,6 +28,7 @@ class Conventions:
     signatures: str  # of which files the map of the repository shows signatures
     source: str  # glob of the source, for workers that edit by themselves
     example: str = ""
+    kinds: str = "modules, classes, functions, methods (`{method}`), exceptions, constants"  # of such names
     lacking: str = "the failing import"  # what a name that is still missing leads to
     apart: str = "imports"  # what a test file and the one that is held out do not do with each other
 
@@ -133,6 +134,7 @@ _GO = Conventions(
     imports="at the top of the file by the path in `go.mod`, or not at all where the test is in the same package",
     symbols="by its package and its name (`Earn` of the package `points` is\n  `points.Earn`, whatever the directory)",
     method="cart.Cart.Total",
+    kinds="types, functions, methods (`{method}`), error values, constants; a type's fields stand in its `signature`",
     file_name="<topic>_test.go",
     held_out=("_test.go", "_held_out_test.go"),
     pattern=r"[a-z][a-z0-9_]{0,60}_test\.go",
@@ -171,6 +173,8 @@ _RUST = Conventions(
     symbols="by its path with dots in place of `::`, the crate's name first\n  (`shop::points::earn` is "
     "`shop.points.earn`)",
     method="shop.cart.Cart.total",
+    kinds="modules, types, functions, methods (`{method}`), errors, constants; fields, variants and derived traits\n"
+    "  stand in their type's `signature`",
     file_name="<topic>.rs",
     held_out=(".rs", "_held_out.rs"),
     pattern=r"[a-z][a-z0-9_]{0,60}\.rs",
