@@ -84,6 +84,11 @@ bench-action: $(STAMP)
 kill-battery: $(STAMP)
 	$(BIN)/python tests/kill/battery.py --kills 50
 
+# Workers, their nursery, the run or all of them killed while stories are worked on side by side; a quarter of an hour.
+.PHONY: parallel-kill-battery
+parallel-kill-battery: $(STAMP)
+	$(BIN)/python tests/kill/parallel_battery.py --kills 40
+
 # Before and after each call to GitHub; a quarter of an hour or more.
 hub-kill-battery: $(STAMP)
 	PYTHONPATH=tests $(BIN)/python -m kill.hub_battery

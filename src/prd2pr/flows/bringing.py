@@ -58,8 +58,8 @@ class OntoTrunk:
         return self.inner.move(self.trunk, new, self.was)
 
 
-def integrate_story(session: Session, story: str, own: Session | None = None) -> Brought:
-    """`session`: the PRD's. `own`: the story's, where it was worked on in this process.
+def integrate_story(session: Session, story: str, own: Session | None = None, note: str = "") -> Brought:
+    """`session`: the PRD's. `own` and `note`: the story's, where it was worked on in this process.
 
     A ready story is integrated; a blocked one is brought as it is, so that people see it. Whoever moves the PRD's
     branch meanwhile wins, and it is done again from there.
@@ -68,10 +68,10 @@ def integrate_story(session: Session, story: str, own: Session | None = None) ->
     with session.git.lock(f"branch-{session.prd.id}", wait=True), session.git.lock(f"story-{session.prd.id}-{story}"):
         for _ in range(RACES - 1):
             try:
-                return Bringing.at_heads(session, own, story).brought()
+                return Bringing.at_heads(session, own, story, note).brought()
             except BranchMoved:
                 session.progress.say("note", text=f"{session.branch} moved meanwhile; {story} is joined with it anew")
-        return Bringing.at_heads(session, own, story).brought()
+        return Bringing.at_heads(session, own, story, note).brought()
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,12 @@ class Bringing:
     story: str
     trunk: str  # the PRD's head
     tip: str  # the head of the story's branch; empty: there is none
+    note: str = ""  # that no refactoring came; empty: it is on the branch
 
     @classmethod
-    def at_heads(cls, session: Session, own: Session, story: str) -> Bringing:
+    def at_heads(cls, session: Session, own: Session, story: str, note: str) -> Bringing:
         git = session.git
-        return cls(session, own, story, git.rev(session.branch), git.branch_head(own.branch) or "")
+        return cls(session, own, story, git.rev(session.branch), git.branch_head(own.branch) or "", note)
 
     @property
     def onto(self) -> Session:
@@ -139,12 +140,13 @@ class Bringing:
         """INTEGRATED as an ordinary step, and the PRD's branch on it."""
         onto, story = self.onto, position.story
         due = phase_ahead(outlook(onto, position.state, story.id), story)
-        if isinstance(due, Rest) or due.phase is not Phase.INTEGRATED:
+        come = (Phase.REFACTOR, Phase.INTEGRATED) if self.note else (Phase.INTEGRATED,)
+        if isinstance(due, Rest) or due.phase not in come:
             reason = due.reason if isinstance(due, Rest) else f"{due.phase.value} comes first"
             return Brought(story.id, "waiting", self.trunk, reason)
         started = onto.clock.monotonic()
         with watched(onto, Phase.INTEGRATED, story.id, head=base):
-            phased = integrated(onto, position, without_refactoring(position.cycle))
+            phased = integrated(onto, position, self.note or without_refactoring(position.cycle))
             crossed = landed(onto, position, phased, started)
         if isinstance(crossed, Stuck):
             return self.stuck(position, crossed)

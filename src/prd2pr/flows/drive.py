@@ -209,7 +209,8 @@ def phase_step(session: Session, position: Position, phase: Phase) -> str | Rest
     position, taken_up = take_up(session, position, phase)
     crossed = landed(session, position, taken_up or answered(session, position, phase), started)
     if isinstance(crossed, NotRefactored):
-        return commit_no_refactoring(session, position, crossed.note)
+        note = crossed.note
+        return Rest("nothing", note) if session.integrates else commit_no_refactoring(session, position, note)
     if isinstance(crossed, Stuck):
         return block(session, position, phase, crossed)
     if crossed.crossing.withheld:

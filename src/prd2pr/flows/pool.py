@@ -79,7 +79,7 @@ class Hands(Protocol):
 
 def worked_and_integrated(session: Session, story: str, worker: int) -> Ended:
     """One story to its end: on its own branch, then on the PRD's; again where it could not be joined."""
-    own, steps = session, 0
+    own, steps = replace(session, integrates=True), 0
     try:
         while True:
             worked = work_on_story(own, story)
@@ -87,7 +87,7 @@ def worked_and_integrated(session: Session, story: str, worker: int) -> Ended:
             if not worked.ready:
                 outcome: Outcome = "blocked" if worked.rest.outcome == "blocked" else "stopped"
                 return _ended(own, Ended(story, outcome, worker, worked.rest, steps))
-            brought = integrate_story(session, story, own)
+            brought = integrate_story(session, story, own, worked.note)
             if brought.outcome != "again":
                 rest = Rest("blocked" if brought.outcome == "blocked" else "waiting", brought.reason)
                 steps += brought.outcome == "integrated"

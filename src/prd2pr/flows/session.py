@@ -113,6 +113,7 @@ class Session:
     only_story: str = ""
     trunk: str = ""  # the PRD's branch, where `branch` is a story's own
     shared: SharedLedger | None = None  # with other workers of the same run
+    integrates: bool = False  # who works on a story's own branch integrates it too: nothing is noted for others
     approval: ApprovalMode = "given"  # on a code host: what the configuration says
     issue: int | None = None  # that the PRD was made from, or that asked for it
     outdated: Outdated | None = None

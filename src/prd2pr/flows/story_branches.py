@@ -6,12 +6,12 @@ ends where the story waits to be integrated; `bringing.py` does that.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from prd2pr.core.ahead import phase_ahead, stopped_by_people, story_ahead
 from prd2pr.core.decide import Rest
 from prd2pr.core.joining import decided_meanwhile
-from prd2pr.core.records import Phase
+from prd2pr.core.records import NO_REFACTORING, Phase
 from prd2pr.errors import BranchMoved
 from prd2pr.flows.bringing import Brought, integrate_story
 from prd2pr.flows.containment import watched
@@ -49,6 +49,7 @@ class Worked:
     rest: Rest
     session: Session  # the story's own: `integrate_story` goes on with its journal and its run's record
     ready: bool = False  # it waits to be integrated
+    note: str = ""  # that no refactoring came, where that is to be written down with the integration
 
 
 def work_on_story(session: Session, story: str, max_steps: int | None = None) -> Worked:
@@ -82,7 +83,9 @@ def _until_rest(own: Session, story: str, max_steps: int | None) -> Worked:
             continue
         races = 0
         if isinstance(stepped, Rest):
-            return Worked(story, head_of(own), steps, stepped, own, ready=stepped.reason == READY)
+            note = stepped.reason if stepped.reason.startswith(NO_REFACTORING) else ""
+            ready = bool(note) or stepped.reason == READY
+            return Worked(story, head_of(own), steps, stepped, own, ready, note)
         steps += 1
     return Worked(story, head_of(own), steps, Rest("nothing", ENOUGH), own)
 
@@ -135,11 +138,12 @@ def finish_left_over(session: Session, max_steps: int | None = None) -> Driven |
         if session.only_story and story != session.only_story:
             continue
         while max_steps is None or steps < max_steps:
-            worked = work_on_story(session, story, None if max_steps is None else max_steps - steps)
+            own = replace(session, integrates=True)
+            worked = work_on_story(own, story, None if max_steps is None else max_steps - steps)
             steps += worked.steps
             if not worked.ready and worked.rest.outcome not in ("blocked", "stopped", "done"):
                 return Driven(head_of(session), steps, worked.rest, session)
-            brought = integrate_story(session, story, worked.session)
+            brought = integrate_story(session, story, worked.session, worked.note)
             steps += brought.outcome == "integrated"
             if brought.outcome == "waiting":
                 return Driven(head_of(session), steps, Rest("waiting", brought.reason), session)

@@ -1,0 +1,44 @@
+"""One worker killed, then all of them with the run: nothing is lost, nothing is done twice. `make
+parallel-kill-battery` is the long form."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+from kill.parallel_battery import children, command, ended, wait_for_orphans
+from side_by_side_world import beside
+
+
+def test_a_killed_worker_is_replaced_and_a_killed_run_goes_on(tmp_path: Path) -> None:
+    world = beside(tmp_path / "killed", 2, cold=True)
+    run = subprocess.Popen(
+        command(world, 2), cwd=world.repo, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    assert run.stdout is not None
+    said, dead = [], False
+    for line in run.stdout:
+        said.append(line)
+        if " design " in line and not dead:
+            (nursery,) = children(run.pid)
+            os.kill(children(nursery)[0], signal.SIGKILL)
+            dead = True
+        if " integrated " in line:
+            os.killpg(run.pid, signal.SIGKILL)
+            break
+    run.wait()
+    wait_for_orphans(run.pid)
+    assert any("was killed; another one goes on with it" in line for line in said), said
+
+    again = world.run("--workers", "2")
+    assert again.status == 0, again.out + again.err
+    assert "Resumed" in again.out
+    steps = [f"calc/calc-{n}/{step}" for n in (1, 2) for step in (1, 2, 3, 4)]
+    assert ended(world).steps == (*steps, "calc/plan/1")
+    assert world.git("branch", "--list", "prd2pr-stories/*") == ""
+    proof = world.verify(world.branch)
+    assert proof.status == 0, proof.out
+    assert "all proved: 9 of 9 steps" in proof.out
