@@ -66,7 +66,7 @@ def test_nobody_approves_a_plan_that_was_made_after_he_wrote(stage: Stage, said:
     before = stage.head
     (command,) = parse_comment(said)
     assert isinstance(command, Command)
-    ordered = Ordered(command, by="ann", comment=Cursor(number=PULL, comment=2000), at="2026-01-01T00:00:00Z")
+    ordered = Ordered(command, by="ann", settles=Cursor(number=PULL, comment=2000), at="2026-01-01T00:00:00Z")
     obeyed = obey(stage.session, ordered)
     assert isinstance(obeyed.answer, NotNow)
     assert "after this was written" in obeyed.answer.reason
@@ -191,7 +191,7 @@ def test_two_runs_that_carry_out_one_comment_do_it_once(stage: Stage) -> None:
     """Both have read the branch before either has written: the slower one is told, and finds it done."""
     stage.give("/approve")
     cursor = Cursor(number=PULL, comment=5000)
-    ordered = Ordered(Command("tdd next"), by="ann", comment=cursor)
+    ordered = Ordered(Command("tdd next"), by="ann", settles=cursor)
     obey(stage.session, ordered)
     elsewhere = stage.session.log.pending
     stage.step()

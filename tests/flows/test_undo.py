@@ -63,7 +63,7 @@ def test_each_phase_is_taken_back_by_a_commit_and_can_be_done_again(world):
 
 
 def test_what_is_recorded(world):
-    done = undone(world, Ordered(ordered("tdd undo").command, "ada", comment=Cursor(number=7, comment=99), why="no"))
+    done = undone(world, Ordered(ordered("tdd undo").command, "ada", settles=Cursor(number=7, comment=99), why="no"))
     record = cycle(world)
     assert record["steps"][-1]["undoes"] == 3
     assert record["steps"][-1]["note"] == "green (step 3) undone by ada: no"

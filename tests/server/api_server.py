@@ -18,11 +18,11 @@ from sqlalchemy import Connection
 
 from prd2pr.client import Client
 from prd2pr.core.access import Scope
+from prd2pr.core.orders import Order
 from prd2pr.server.announcing import Kind, announce
 from prd2pr.server.api.tokens import issue
 from prd2pr.server.app import Parts, create_app
 from prd2pr.server.database import Database, open_database
-from prd2pr.server.ordering import Order
 from prd2pr.server.projection.running import Refreshing
 from prd2pr.server.settings import ServerSettings
 
@@ -33,10 +33,13 @@ ADDED = ("prd2pr.server.projection.running", "prd2pr.server.api.routes")
 class KeptOrders:
     """Stands in for `server.work`: what was handed on, and nothing is done."""
 
-    placed: list[Order] = field(default_factory=list)
+    placed: list[tuple[str, Order]] = field(default_factory=list)
 
-    def place(self, _: Connection, order: Order) -> None:
-        self.placed.append(order)
+    def place(self, _: Connection, repo: str, order: Order) -> None:
+        self.placed.append((repo, order))
+
+    def wake(self) -> None:
+        """Nobody sleeps."""
 
 
 @dataclass

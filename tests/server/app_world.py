@@ -23,6 +23,7 @@ on:
       reason: {type: string}
       delivery: {type: string}
       said: {type: string}
+      orders: {type: string}
 jobs: {}
 """
 

@@ -14,6 +14,8 @@ from api_server import ApiServer, api_server
 from fastapi import FastAPI
 from state_repo import OPEN, StateRepo, run
 
+from prd2pr.core.orders import Order
+from prd2pr.server.api.asking import put
 from prd2pr.server.app import ADDED
 
 # Of octo/shop are `read` and `operate`; `reads` and `admin` are for all; `other` may do anything, elsewhere.
@@ -31,6 +33,8 @@ PAGE_OF_ONE = (303, 303, 303, 303, 200, 200, 200, 200, 404)
 LOGGING_IN = (200, 200, 200, 200, 303, 303, 303, 303, 303)
 FORM = (403,) * 9  # without the mark that the page has
 
+ORDER = "0123456789abcdef"  # of octo/shop; see `served`
+
 API: dict[tuple[str, str], tuple[str, tuple[int, ...]]] = {
     ("GET", "/health"): ("/health", PUBLIC),
     ("GET", "/health/live"): ("/health/live", PUBLIC),
@@ -42,6 +46,8 @@ API: dict[tuple[str, str], tuple[str, tuple[int, ...]]] = {
     ("GET", "/circuits"): ("/circuits", SEEN),
     ("POST", "/circuits/{circuit_id}/reset"): ("/circuits/octo/shop:shop:green/reset", CHANGE),
     ("GET", "/runs"): ("/runs", SEEN),
+    ("GET", "/orders"): ("/orders", SEEN),
+    ("GET", "/orders/{order_id}"): (f"/orders/{ORDER}", ONE),
     ("GET", "/projects"): ("/projects", SEEN),
     ("GET", "/audit"): ("/audit", ADMIN),
     ("GET", "/metrics"): ("/metrics", ALL),
@@ -66,6 +72,7 @@ OTHERS: dict[tuple[str, str], tuple[str, tuple[int, ...]]] = {
     ("POST", "/dashboard/log-in"): ("/dashboard/log-in", (401,) * 9),
     ("POST", "/dashboard/log-out"): ("/dashboard/log-out", FORM),
     ("POST", "/dashboard/circuits/reset"): ("/dashboard/circuits/reset", FORM),
+    ("POST", "/dashboard/stories/retry"): ("/dashboard/stories/retry", FORM),
     ("GET", "/dashboard/static/{name}"): ("/dashboard/static/style.css", PUBLIC),
 }
 MATRIX = {
@@ -83,6 +90,10 @@ def served(tmp_path_factory) -> Iterator[ApiServer]:
     StateRepo(place / "secret").put("plan", {"plan-1": "in_progress"}, runs=[run("r2")])
     repositories = {"octo/shop": place / "shop", "octo/secret": place / "secret"}
     with api_server(place, repositories, added=ADDED) as server:
+        order = Order(id=ORDER, prd="shop", verb="tdd retry", story="shop-2", by="x", at="2026-01-01T00:00:00Z")
+        row = {"key": "k", "token": "t", "name": "x", "subject": "octo/shop:shop-2", "repo": "octo/shop"}
+        with server.database.writing() as connection:
+            put(connection, row, order)
         yield server
 
 
@@ -144,7 +155,8 @@ def status(client: httpx.Client, method: str, path: str, token: str) -> int:
 
 
 def test_what_a_token_may_not_see_is_in_no_list(served, tokens):
-    for path in ("/tasks", "/circuits", "/runs", "/projects", "/workers"):
+    served.ask("POST", "/tasks/octo/secret:plan-1/retry", tokens["admin"])
+    for path in ("/tasks", "/circuits", "/runs", "/projects", "/workers", "/orders"):
         text = served.get(path, tokens["read"]).text
         assert "octo/shop" in text and "octo/secret" not in text, path
         assert "octo/" not in served.get(path, tokens["other"]).text, path

@@ -74,9 +74,10 @@ def test_a_reset_becomes_an_order_under_the_tokens_name(server: ApiServer) -> No
         mark = re.search(r'name="csrf" value="([0-9a-f]+)"', page)
         assert mark
         sent = client.post("/dashboard/circuits/reset", data={"csrf": mark[1], "circuit": "acme/shop:loyalty:green"})
-    assert sent.status_code == 200
-    assert [(each.shown, each.by) for each in server.orders.placed] == [("/tdd reset green", "ann")]
-    assert "A reset of green is asked for" in sent.text
+        assert (sent.status_code, sent.headers["location"]) == (303, "/dashboard/circuits#orders")
+        shown = client.get("/dashboard/circuits").text
+    assert [(each.shown, each.by) for _, each in server.orders.placed] == [("/tdd reset green", "ann")]
+    assert "<code>/tdd reset green</code>" in shown and "waits to be handed on" in shown
 
 
 def test_a_cookie_listens_to_events_and_changes_nothing(server: ApiServer) -> None:

@@ -87,8 +87,8 @@ def test_without_a_key_the_same_wish_about_the_same_state_is_one(served):
     before = len(served.orders.placed)
     ids = {served.ask("POST", path, token).json()["id"] for _ in range(3)}
     assert len(ids) == 1 and len(served.orders.placed) - before <= 1
-    order = served.orders.placed[-1]
-    assert (order.repo, order.prd, order.verb, order.circuit) == ("octo/shop", "shop", "tdd reset", "green")
+    repo, order = served.orders.placed[-1]
+    assert (repo, order.prd, order.verb, order.circuit) == ("octo/shop", "shop", "tdd reset", "green")
 
 
 def test_who_asks_too_often_waits(tmp_path):

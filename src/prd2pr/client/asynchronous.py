@@ -114,6 +114,12 @@ class AsyncClient:
     async def reset(self, circuit: str, *, why: str = "", idempotency_key: str = "") -> Asked:
         return await self._ask(calls.reset(circuit, why, idempotency_key))
 
+    async def orders(self, *, repo: str = "", subject: str = "", most: int = 100) -> tuple[Asked, ...]:
+        return (await self._ask(calls.orders(repo, subject, most))).items
+
+    async def order(self, number: str) -> Asked:
+        return await self._ask(calls.order(number))
+
     # --- following ----------------------------------------------------------------------------------------------------
 
     async def events(self, *, after: str = "", repo: str = "", patience: float | None = None) -> AsyncIterator[Event]:

@@ -113,6 +113,13 @@ class Client:
     def reset(self, circuit: str, *, why: str = "", idempotency_key: str = "") -> Asked:
         return self._ask(calls.reset(circuit, why, idempotency_key))
 
+    def orders(self, *, repo: str = "", subject: str = "", most: int = 100) -> tuple[Asked, ...]:
+        """The newest first, each with what came of it."""
+        return self._ask(calls.orders(repo, subject, most)).items
+
+    def order(self, number: str) -> Asked:
+        return self._ask(calls.order(number))
+
     # --- following ----------------------------------------------------------------------------------------------------
 
     def events(self, *, after: str = "", repo: str = "", patience: float | None = None) -> Iterator[Event]:

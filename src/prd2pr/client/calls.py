@@ -98,6 +98,15 @@ def runs(repo: str, prd: str, limit: int, cursor: str) -> Call[Page[Run]]:
     return Call("GET", f"{PREFIX}/runs", Page[Run], {"limit": str(limit), **asked})
 
 
+def orders(repo: str, subject: str, limit: int) -> Call[Listed[Asked]]:
+    asked = given({"repo": repo, "subject": subject})
+    return Call("GET", f"{PREFIX}/orders", Listed[Asked], {"limit": str(limit), **asked})
+
+
+def order(number: str) -> Call[Asked]:
+    return Call("GET", f"{PREFIX}/orders/{quoted(number)}", Asked)
+
+
 def projects() -> Call[Projects]:
     return Call("GET", f"{PREFIX}/projects", Projects)
 

@@ -13,7 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field
 Column = Literal["PENDING", "IN PROGRESS", "PASSING", "COMPLETE", "BLOCKED"]
 CircuitState = Literal["closed", "open", "half-open"]
 Level = Literal["stage", "worker", "system"]
-EventKind = Literal["task_status_changed", "worker_heartbeat", "circuit_state_changed", "run_completed"]
+EventKind = Literal[
+    "task_status_changed", "worker_heartbeat", "circuit_state_changed", "run_completed", "order_state_changed"
+]
+OrderState = Literal["waiting", "given", "done", "refused", "failed"]
 
 REPO_PATTERN = r"^[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}$"
 KEY_PATTERN = r"^[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}:[A-Za-z0-9._-]{1,100}$"
@@ -233,6 +236,15 @@ class Asked(Said):
     subject: str = Field(description="The task's key or the circuit's id.")
     by: str = Field(description="The name of the token that asked.")
     at: str
+    why: str = ""
+    state: OrderState = Field(
+        default="waiting",
+        description="waiting: not handed on yet; given: a run has it; done: it is on the branch; refused: `answer` "
+        "says why, as a comment would be answered; failed: nobody could be made to do it, `answer` says why.",
+    )
+    answer: str = Field(default="", description="Markdown, as it stands under the pull request.")
+    url: str = Field(default="", description="Where the answer stands, or the run that gave none.")
+    settled_at: str = Field(default="", description="When it was known what came of it.")
     repeated: bool = Field(default=False, description="It had been asked for already, and is not done twice.")
 
 
@@ -241,7 +253,7 @@ class Asked(Said):
 
 class Event(Said):
     id: str = Field(description="To go on from: Last-Event-ID.")
-    kind: str = Field(description="One of the four kinds, or `missed` where events were dropped before this one.")
+    kind: str = Field(description="One of the five kinds, or `missed` where events were dropped before this one.")
     at: str = ""
     repo: str = ""
     data: dict[str, Any] = Field(default_factory=dict)

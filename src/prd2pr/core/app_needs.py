@@ -46,6 +46,14 @@ EVENTS: tuple[Subscription, ...] = (
 # What one job is given of it.
 READING: Mapping[str, Access] = {"contents": "read", "metadata": "read"}
 DISPATCHING: Mapping[str, Access] = {"actions": "write", "metadata": "read"}
+# What came of an order: the run, the branch, the answer under the pull request.
+FOLLOWING: Mapping[str, Access] = {
+    "actions": "read",
+    "contents": "read",
+    "issues": "read",
+    "metadata": "read",
+    "pull_requests": "read",
+}
 ONBOARDING: Mapping[str, Access] = {
     "contents": "write",
     "metadata": "read",

@@ -1,8 +1,11 @@
-"""How far comments are carried out. A cursor only goes forward, in the very commit that carries something out."""
+"""How far comments and orders are carried out. It only goes forward, in the very commit that carries something out."""
 
 from __future__ import annotations
 
-from prd2pr.core.records import Cursor, Status
+from prd2pr.core.orders import with_order
+from prd2pr.core.records import Cursor, DoneOrder, Status
+
+Settled = Cursor | DoneOrder  # what a commit puts on record as carried out: a comment up to here, or an order
 
 
 def cursor_at(status: Status, number: int) -> Cursor:
@@ -30,6 +33,17 @@ def with_cursor(status: Status, cursor: Cursor | None) -> Status:
         return status
     others = (each for each in status.cursors if each.number != cursor.number)
     return status.model_copy(update={"cursors": tuple(sorted((*others, cursor), key=lambda each: each.number))})
+
+
+def with_settled(status: Status, settled: Settled | None) -> Status:
+    return with_order(status, settled) if isinstance(settled, DoneOrder) else with_cursor(status, settled)
+
+
+def is_settled(status: Status, settled: Settled) -> bool:
+    """Whether it is on record already."""
+    if isinstance(settled, DoneOrder):
+        return any(each.id == settled.id for each in status.orders)
+    return not is_forward(cursor_at(status, settled.number), settled)
 
 
 def is_forward(old: Cursor, new: Cursor) -> bool:

@@ -24,6 +24,7 @@ from prd2pr.core.event_payloads import (
     UserPart,
 )
 from prd2pr.core.hub import Actor, Comment
+from prd2pr.core.orders import Order, read_orders
 
 # Beyond this many commits a push may not list all of them.
 MOST_LISTED_COMMITS = 20
@@ -113,11 +114,13 @@ class Said:
 
 @dataclass(frozen=True)
 class Stirred:
-    """The App's server saw something happen, and has a run look what. Nobody can order anything by it."""
+    """The App's server saw something happen, and has a run look what; or it brings orders, and who sent it counts."""
 
     said: tuple[Said, ...] = ()
     repository: str = ""
     default_branch: str = ""
+    orders: tuple[Order, ...] = ()
+    actor: Actor | None = None
 
 
 @dataclass(frozen=True)
@@ -269,7 +272,12 @@ def _dispatch(payload: dict[str, object]) -> Event:
     given = read.inputs if read.inputs is not None else read.client_payload
     inputs = {str(key): _input(value) for key, value in (given or {}).items() if isinstance(value, str | int | float)}
     if inputs.get("delivery"):
-        return Stirred(tuple(read_said(inputs.get("said", ""))), **_home(read))
+        return Stirred(
+            tuple(read_said(inputs.get("said", ""))),
+            **_home(read),
+            orders=read_orders(inputs.get("orders", "")),
+            actor=read.sender.actor if read.sender else None,
+        )
     return Dispatched(inputs, read.sender.actor if read.sender else None, read.ref, **_home(read))
 
 

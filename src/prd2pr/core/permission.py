@@ -74,10 +74,10 @@ def may_start(event: Event, level: Level, me: Actor) -> Answer:
     match event:
         case Ignored():
             return NotAllowed(event.reason)
-        case Scheduled() | Stirred() | Installed() | PullClosed() | PullReopened():
+        case Scheduled() | Installed() | PullClosed() | PullReopened():
             return Allowed()  # they reconcile, note or end; nobody can order work by them
-        case Dispatched():
-            return _dispatch(event, level, me)
+        case Dispatched() | Stirred():
+            return _dispatch(event, level, me) if isinstance(event, Dispatched) else _stirred(event, level, me)
         case Pushed():
             return _with_level(level, "write", event.actor, me, "pushing a PRD")
         case Labelled():
@@ -92,6 +92,16 @@ def _dispatch(event: Dispatched, level: Level, me: Actor) -> Answer:
     if _same(event.actor, me):
         return Allowed()  # a run of ours goes on in a new one
     return _with_level(level, "write", event.actor, me, "starting the workflow")
+
+
+def _stirred(event: Stirred, level: Level, me: Actor) -> Answer:
+    """Without orders it reconciles, whoever sent it. An order is believed for its sender's sake: the code host starts
+    this for nobody who may not write. Of Apps and workflows that is all there is to know; of people it is asked."""
+    if not event.orders or (event.actor is not None and event.actor.bot):
+        return Allowed()
+    if event.actor is None:
+        return NotAllowed("the payload does not say who brings the orders")
+    return _with_level(level, "write", event.actor, me, "bringing an order")
 
 
 def _comment(event: Commented, level: Level, me: Actor) -> Answer:

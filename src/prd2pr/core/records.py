@@ -174,6 +174,13 @@ class Cursor(Record):
     commands: int | None = None  # of its commands so many are done; None: all of them
 
 
+class DoneOrder(Record):
+    """An order of the App's server that was carried out, whoever brings it again. `at`: when it was given."""
+
+    id: str
+    at: str
+
+
 class Approval(Record):
     """A person's word that money may be spent. It holds for the plan at `head`, not for what is pushed later."""
 
@@ -197,6 +204,7 @@ class Status(Document):
     order_story: str = ""  # the order is about this story alone
     halted: bool = False  # /tdd halt_all: nothing goes on until /tdd resume
     cursors: tuple[Cursor, ...] = ()
+    orders: tuple[DoneOrder, ...] = ()  # of the App's server, as far back as one could come again
     approvals: tuple[Approval, ...] = ()
     issue: int | None = None  # the issue that the PRD was made from, or that asked for it
     tracking: int | None = None  # the issue that follows the PRD

@@ -12,7 +12,7 @@ from prd2pr.core.breakers.records import Success
 from prd2pr.core.codec import encode
 from prd2pr.core.commit_message import StepRef, digest, step_trailers
 from prd2pr.core.commit_text import phase_outcome, phase_text, plan_outcome, plan_text
-from prd2pr.core.cursors import with_cursor
+from prd2pr.core.cursors import with_settled
 from prd2pr.core.decision import BOT
 from prd2pr.core.evidence import Evidence, Proof, Verdict
 from prd2pr.core.judgement.security import risk_in
@@ -129,14 +129,14 @@ def secret_found(where: str) -> SecretFound:
 
 
 def with_pending(session: Session, base: str, change: StateChange) -> StateChange:
-    """The comment that this commit answers is carried out by it: both are true, or neither."""
+    """The comment or order that this commit answers is carried out by it: both are true, or neither."""
     if session.log.pending is None:
         return change
     path = session.store.paths.status
     there = change.documents.get(Status)
     status = there[1] if there else session.store.load(base).status
     assert isinstance(status, Status), "documents are kept by their type"
-    return change.with_doc(path, with_cursor(status, session.log.pending))
+    return change.with_doc(path, with_settled(status, session.log.pending))
 
 
 def log_bytes(session: Session) -> bytes:

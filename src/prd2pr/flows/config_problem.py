@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from prd2pr.config import Config, Labels
 from prd2pr.core.cursors import with_cursor
-from prd2pr.core.events import Commented, Event, Labelled
+from prd2pr.core.events import Commented, Event, Labelled, Stirred
 from prd2pr.core.issue_ids import issue_prd_id
 from prd2pr.core.layout import ID
 from prd2pr.core.permission import NotAllowed, may_start
@@ -20,6 +20,7 @@ from prd2pr.core.said.markers import prd_of_marker, waiting_marker
 from prd2pr.core.wording import stopped
 from prd2pr.errors import ConfigInvalid, HubProblem, Prd2prError
 from prd2pr.flows.drain import Inbox
+from prd2pr.flows.orders import Heard, OrderBook
 from prd2pr.flows.remote_writers import follow
 from prd2pr.flows.telling import tell_once
 from prd2pr.ports import Clock, Hub
@@ -46,6 +47,8 @@ def tell_config_problem(told: Told, event: Event, problem: ConfigInvalid) -> Non
     try:
         if isinstance(event, Commented):
             answer_commands(told, event, problem)
+        if isinstance(event, Stirred):
+            answer_orders(told, event, problem)
         if isinstance(event, Labelled) and may_be_ours(event, told.text):
             tell_under(told.hub, event, problem)
     except HubProblem:
@@ -58,11 +61,23 @@ def answer_commands(told: Told, event: Commented, problem: ConfigInvalid) -> Non
     status = status_there(told, event)
     known = status is not None
     status = status or with_cursor(Status(), Cursor(number=spoken.number, comment=spoken.id - 1))
-    inbox = Inbox(told.hub, told.clock, spoken, [spoken.number], near=known)
+    inbox = Inbox(told.hub, told.clock, Heard(spoken), [spoken.number], near=known)
     while (taken := inbox.next(status)) is not None:
         failed = Failed.of(taken.ordered.command.shown, problem)
         remedy = f"{stopped(failed.remedy)} {NOT_LATER}" if failed.remedy else NOT_LATER
         inbox.answer(taken, replace(failed, remedy=remedy))
+
+
+def answer_orders(told: Told, event: Stirred, problem: ConfigInvalid) -> None:
+    """Under the pull request of its PRD; where that cannot be found by the usual prefix, the job alone says it."""
+    level = told.hub.permission(event.actor.login) if event.actor and not event.actor.bot else "none"
+    if isinstance(may_start(event, level, told.hub.me()), NotAllowed):
+        return
+    for order in event.orders:
+        pull = told.hub.pull_of(f"{Config().branch_prefix}{order.prd}")
+        book = OrderBook(told.hub, told.clock, Heard(orders=(order,)), pull.number if pull else None)
+        if (waiting := book.next(Status())) is not None:
+            book.answer(order, Failed.of(waiting.order.shown, problem))
 
 
 def status_there(told: Told, event: Commented) -> Status | None:

@@ -16,6 +16,7 @@ from prd2pr.core.decision import Decision
 from prd2pr.core.effects import EFFECTS, Left, effect_of
 from prd2pr.core.evidence import Finding
 from prd2pr.core.layout import ATTRIBUTES, LOGS, PLAN_STORY, STATE, memory_path
+from prd2pr.core.orders import is_kept
 from prd2pr.core.progress_text import progress_text
 from prd2pr.core.project_machine import KEPT_TRANSITIONS
 from prd2pr.core.records import Cycle, Phase, Status
@@ -83,6 +84,9 @@ def effect_findings(claim: Claim, left: Left) -> Iterator[Finding]:
     for path in differing(claim.state, left):
         yield error("VER106", "this is not what the decision leads to", path)
     yield from cursor_findings(claim)
+    if not is_kept(claim.parent.status.orders, claim.state.status.orders):
+        what = "the orders that were carried out are not those before with this one"
+        yield error("VER106", what, claim.state.paths.status)
     if left.about:
         yield from cycle_findings(claim, left.cycles[left.about])
     yield from stray_findings(claim, set(change_of(claim.parent, left).updates))
@@ -108,7 +112,8 @@ def circuit_findings(claim: Claim) -> Iterator[Finding]:
 def differing(state: BranchState, left: Left) -> Iterator[str]:
     """Records are compared as what they say: how a version of prd2pr writes them down is no part of a decision."""
     paths, prd = state.paths, state.prd
-    if state.status.model_copy(update={"cursors": left.status.cursors}) != left.status:
+    settled = {"cursors": left.status.cursors, "orders": left.status.orders}
+    if state.status.model_copy(update=settled) != left.status:
         yield paths.status
     if state.backlog != left.backlog:
         yield paths.backlog

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from prd2pr.core.commands import IN_A_NEW_COMMENT, MOST_ANSWERS, BadArguments, Command, Parsed, UnknownCommand
-from prd2pr.core.cursors import commands_done, first_unread
+from prd2pr.core.cursors import Settled, commands_done, first_unread
 from prd2pr.core.hub import Comment, Level, Reaction
 from prd2pr.core.permission import LONGEST_WAIT, Allowed, NotAllowed, heard, is_too_old, may
 from prd2pr.core.picture_parts import NextStep
@@ -24,6 +24,7 @@ from prd2pr.core.said.markers import answer_marker
 from prd2pr.core.wording import plain
 from prd2pr.errors import HubProblem
 from prd2pr.flows.obey.order import Ordered
+from prd2pr.flows.orders import Heard, OrderBook, WaitingOrder
 from prd2pr.flows.telling import tell_once
 from prd2pr.ports import Clock, Hub
 
@@ -66,19 +67,20 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Taken:
-    """A command that is to be carried out, and where its answer goes."""
+    """A command that is to be carried out, and what is answered about it."""
 
     ordered: Ordered
-    waiting: Waiting
+    waiting: Waiting | WaitingOrder
 
 
 @dataclass
 class Inbox:
-    """The comments under every issue and pull request of one PRD, in the order in which they were written."""
+    """The comments under every issue and pull request of one PRD, in the order in which they were written; between them
+    the orders that came with the event."""
 
     hub: Hub
     clock: Clock
-    spoken: Comment | None = None  # of the event itself: as it was said, whatever it was edited to since
+    heard: Heard = field(default_factory=Heard)  # with the event: as it was said, whatever it was edited to since
     numbers: list[int] = field(default_factory=list)
     near: bool = True  # whether words that are nearly ours are asked back about: not where nothing of ours is
     refused: str = ""  # the last command that was not understood or not allowed, and why
@@ -90,6 +92,13 @@ class Inbox:
     _queue: deque[Waiting] = field(default_factory=deque)
     _answered: dict[int, list[Waiting]] = field(default_factory=dict)  # of a comment: what our answers stand below
 
+    def __post_init__(self) -> None:
+        self.orders = OrderBook(self.hub, self.clock, self.heard)
+
+    @property
+    def spoken(self) -> Comment | None:
+        return self.heard.comment
+
     def listen_to(self, *numbers: int | None) -> None:
         self.numbers = list(dict.fromkeys((*self.numbers, *(number for number in numbers if number is not None))))
 
@@ -98,27 +107,37 @@ class Inbox:
         if not self._queue:
             self._levels.clear()  # a run can take hours, and people come and go
             self._queue.extend(self._waiting(status))
-        while self._queue:
-            waiting = self._queue.popleft()
-            self._seen.add(waiting.key)
-            taken = self._taken_up(waiting)
+        while self._queue or self.orders.waits:
+            if self.orders.comes_before(self._queue[0].comment.created_at if self._queue else ""):
+                order = self.orders.next(status)
+                taken = Taken(order.ordered, order) if order is not None else None
+            else:
+                waiting = self._queue.popleft()
+                self._seen.add(waiting.key)
+                taken = self._taken_up(waiting)
             if taken is not None:
                 return taken
         return None
 
     def answer(self, taken: Taken, answer: Answer, *, commit_url: str = "") -> None:
-        self._post(taken.waiting, answer, "confused" if refuses(answer) else "rocket", commit_url=commit_url)
+        if isinstance(taken.waiting, WaitingOrder):
+            self.orders.answer(taken.waiting.order, answer, commit_url=commit_url)
+        else:
+            self._post(taken.waiting, answer, "confused" if refuses(answer) else "rocket", commit_url=commit_url)
 
-    def carried_out(self, cursor: Cursor) -> None:
+    def carried_out(self, settled: Settled) -> None:
         """What changed something is not answered by a comment: its reaction tells."""
-        self._react(cursor.comment, "rocket")
+        if isinstance(settled, Cursor):
+            self._react(settled.comment, "rocket")
 
     def again(self, taken: Taken) -> None:
         """The branch moved under it: whether it is still to be done, the branch as it is now says."""
-        comment = taken.ordered.comment
-        assert comment is not None, "it came by a comment"
-        self._seen -= {key for key in self._seen if key[0] == comment.comment}
-        self._answered.pop(comment.comment, None)
+        if isinstance(taken.waiting, WaitingOrder):
+            self.orders.again(taken.waiting)
+            return
+        comment = taken.waiting.comment.id
+        self._seen -= {key for key in self._seen if key[0] == comment}
+        self._answered.pop(comment, None)
         self._queue.clear()
 
     # --- reading ------------------------------------------------------------------------------------------------------
@@ -190,7 +209,7 @@ class Inbox:
                 self._post(waiting, TooOld(waiting.parsed.shown, LONGEST_WAIT.days))
                 return None
             ordered = Ordered(
-                waiting.parsed, by=author.login, level=level, comment=waiting.cursor, at=waiting.comment.created_at
+                waiting.parsed, by=author.login, level=level, settles=waiting.cursor, at=waiting.comment.created_at
             )
             return Taken(ordered, waiting)
         refusal = refused(waiting.parsed, author.login, level, allowed=isinstance(allowed, Allowed))

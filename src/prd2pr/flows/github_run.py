@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from prd2pr.core.events import Commented, Dispatched, Event, Ignored, Labelled, Pushed, Scheduled, Stirred
-from prd2pr.core.hub import Actor, Comment
+from prd2pr.core.hub import Actor
 from prd2pr.core.issue_ids import issue_prd_id
 from prd2pr.core.outcome import Ended, Ending
 from prd2pr.core.permission import NotAllowed, may_start
@@ -19,10 +19,11 @@ from prd2pr.core.said.answers import Failed, NotNow
 from prd2pr.core.two_names import in_comments
 from prd2pr.errors import Prd2prError, SpendLimit, Stopped
 from prd2pr.flows.host import Host
+from prd2pr.flows.orders import Heard
 from prd2pr.flows.stirring import stirred
 from prd2pr.flows.subjects import About, Nobodys, NoPrd, StoryIssue, Subject, Unreadable, subjects_of
 from prd2pr.flows.telling import complain
-from prd2pr.flows.unheeded import answer_spoken
+from prd2pr.flows.unheeded import answer_heard
 from prd2pr.flows.without_prd import answer_without_prd
 from prd2pr.flows.working_on import work_on
 
@@ -86,31 +87,39 @@ def not_allowed(host: Host, event: Event) -> Ending | None:
 
 
 def look_into(host: Host, event: Event, about: About) -> Ending:
-    spoken = event.comment if isinstance(event, Commented) else None
+    heard = heard_of(event, about)
     if isinstance(about, NoPrd):
         return Ending("nothing-to-do", f"{about.path} is no PRD: {about.reason}")
     if isinstance(about, Unreadable):
         return unreadable(host, about)
     if isinstance(about, StoryIssue):
-        return commanded_elsewhere(host, about, spoken)
+        return commanded_elsewhere(host, about, heard)
     if isinstance(about, Nobodys):
         wanted = answer_without_prd(host, about.number, event if isinstance(event, Commented) else None, about.meant)
         if isinstance(wanted, Ending):
             return wanted
         about = wanted
-    return work_on(host, about, spoken, asked=isinstance(event, Pushed | Labelled | Dispatched))
+    return work_on(host, about, heard, asked=isinstance(event, Pushed | Labelled | Dispatched))
 
 
-def commanded_elsewhere(host: Host, about: StoryIssue, spoken: Comment | None) -> Ending:
+def heard_of(event: Event, about: About) -> Heard:
+    """Of orders, those for this PRD."""
+    if isinstance(event, Stirred) and isinstance(about, Subject):
+        orders = tuple(each for each in event.orders if each.prd == about.id)
+        return Heard(orders=orders, sender=event.actor.login if event.actor else "")
+    return Heard(event.comment if isinstance(event, Commented) else None)
+
+
+def commanded_elsewhere(host: Host, about: StoryIssue, heard: Heard) -> Ending:
     """Whoever commands under a story's issue is told where commands are read."""
     pull = host.hub.pull_of(host.branch_of(about.prd), host.base_branch)
     place = f"#{pull.number}" if pull else "the pull request"
     reason = f"commands under #{about.number}, the issue of one story, are not read"
     answers = (
-        answer_spoken(
-            host, spoken, Status(), lambda it: NotNow(it.command.shown, reason, NextStep(f"Comment it under {place}."))
+        answer_heard(
+            host, heard, Status(), lambda it: NotNow(it.command.shown, reason, NextStep(f"Comment it under {place}."))
         )
-        if spoken
+        if heard
         else ()
     )
     return Ending("refused" if answers else "nothing-to-do", reason, f"comment under {place}", prd=about.prd)

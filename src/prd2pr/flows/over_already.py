@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from prd2pr.core.hub import Comment, Issue, Pull
+from prd2pr.core.hub import Issue, Pull
 from prd2pr.core.outcome import Ending
 from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import Status
@@ -18,6 +18,7 @@ from prd2pr.core.said.over import as_over
 from prd2pr.flows import hand_edits
 from prd2pr.flows.host import Host
 from prd2pr.flows.obey.order import Ordered
+from prd2pr.flows.orders import Heard
 from prd2pr.flows.remote_writers import follow
 from prd2pr.flows.rewritten import rewritten
 from prd2pr.flows.session import Session
@@ -25,7 +26,7 @@ from prd2pr.flows.show_over import show_halted, show_over, way_on
 from prd2pr.flows.start import begun_after_merge
 from prd2pr.flows.subjects import Subject, has_label, why_not_wanted
 from prd2pr.flows.telling import tell_once
-from prd2pr.flows.unheeded import answer_spoken, last_refused, looked_up
+from prd2pr.flows.unheeded import answer_heard, last_refused, looked_up
 from prd2pr.repo.store import BranchState, StateStore
 
 
@@ -177,24 +178,24 @@ def not_wanted(found: OnHost) -> Ending | None:
 # --- telling it -------------------------------------------------------------------------------------------------------
 
 
-def left_alone(found: OnHost, over: Ending, spoken: Comment | None, *, asked: bool) -> Ending:
+def left_alone(found: OnHost, over: Ending, heard: Heard, *, asked: bool) -> Ending:
     """Told once: what a later run finds unchanged is no news, and nobody's red job."""
     host, subject, pull = found.host, found.subject, found.pull
     closed = pull is not None and not pull.open
-    if spoken is not None:
-        told = answer_over(found, spoken, over)
+    if heard:
+        told = answer_over(found, heard, over)
         over = told if closed else over  # else it waits for a person to mend it
     news = False
     if pull is not None and closed:
         news = show_over(host, subject, pull, found.head)
     elif pull is not None and over.ended == "waiting":
         news = show_halted(host, subject, pull, over)
-    if not (news or asked or spoken) and over.ended in ("waiting", "done"):
+    if not (news or asked or heard) and over.ended in ("waiting", "done"):
         over = replace(over, ended="nothing-to-do")
     return replace(over, prd=subject.id, branch=found.branch, pull=pull.url if pull else "", news=news)
 
 
-def answer_over(found: OnHost, spoken: Comment, over: Ending) -> Ending:
+def answer_over(found: OnHost, heard: Heard, over: Ending) -> Ending:
     """Whoever commands what is over is told why nothing happens, and what would help; who asks gets his answer."""
     status = found.state(found.head).status if found.head else Status()
     reader = reader_of(found)
@@ -206,7 +207,7 @@ def answer_over(found: OnHost, spoken: Comment, over: Ending) -> Ending:
             return as_over(looked_up(found.host, reader, ordered), over.next)
         return NotNow(ordered.command.shown, over.reason, NextStep(over.next))
 
-    refused = last_refused(answer_spoken(found.host, spoken, status, told))
+    refused = last_refused(answer_heard(found.host, heard, status, told, pull=found.pull))
     return replace(over, ended="refused", reason=refused) if refused else over
 
 

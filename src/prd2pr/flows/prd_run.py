@@ -12,7 +12,7 @@ from prd2pr.core.hub import Pull
 from prd2pr.core.outcome import Ending
 from prd2pr.core.permission import heard
 from prd2pr.core.picture_parts import NextStep
-from prd2pr.core.records import ProjectState, Status
+from prd2pr.core.records import DoneOrder, ProjectState, Status
 from prd2pr.core.said.answers import Carried, Failed, NotNow, why_refused
 from prd2pr.core.said.markers import waiting_marker
 from prd2pr.core.said.status import Refuted, limit_helped
@@ -192,6 +192,8 @@ def carry_out(run: PrdRun, taken: Taken, rest: Rest | None) -> Rest | None:
     except BranchMoved:
         refuse_lost_steps(run.session, before)
         run.session.journal.follow(before, head_of(run.session))
+        if isinstance(taken.ordered.settles, DoneOrder):
+            run.session.log.pending = None  # only a decision's own commit may say that an order is carried out
         run.inbox.again(taken)  # another run was quicker: the branch here follows it, and the comment is looked at anew
         refuse_hand_edits(run.session, moved=True)
         return rest

@@ -143,6 +143,7 @@ def listen(run: PrdRun) -> None:
     elif run.links.tracking is not None:
         run.tracking = run.links.tracking.number
     spoken = run.inbox.spoken
+    run.inbox.orders.pull = run.pull.number if run.pull else None
     run.inbox.listen_to(
         run.pull.number if run.pull else None,
         run.session.issue,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from prd2pr.core.ahead import NO_SPRINT, SUGGEST, approval_is_due, asking, waits_for_a_person
 from prd2pr.core.approval import approved_stories
-from prd2pr.core.cursors import cursor_at, is_forward
+from prd2pr.core.cursors import is_settled
 from prd2pr.core.decide import Rest
 from prd2pr.core.decision import BOT, Decision
 from prd2pr.core.effects.records import Objection
@@ -58,11 +58,9 @@ def approved_in(session: Session, state: BranchState) -> frozenset[str] | None:
 
 
 def carried_out_elsewhere(session: Session, head: str) -> bool:
-    """Another run has meanwhile carried the same comment out: doing it again would double it."""
+    """Another run has meanwhile carried the same comment or order out: doing it again would double it."""
     wanted = session.log.pending
-    if wanted is None:
-        return False
-    return not is_forward(cursor_at(session.store.load(head).status, wanted.number), wanted)
+    return wanted is not None and is_settled(session.store.load(head).status, wanted)
 
 
 def block_for_ci(session: Session, reason: str) -> str | Rest:

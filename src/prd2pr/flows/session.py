@@ -12,10 +12,11 @@ from prd2pr.config import Config
 from prd2pr.core.approval import ApprovalMode
 from prd2pr.core.budget import Limits
 from prd2pr.core.crew import Crew
+from prd2pr.core.cursors import Settled
 from prd2pr.core.decide import Rest
 from prd2pr.core.gates import GatePolicy
 from prd2pr.core.paths import PathRules
-from prd2pr.core.records import Cursor, Prd, RunRecord, Spend
+from prd2pr.core.records import Prd, RunRecord, Spend
 from prd2pr.core.role_costs import added, on_record
 from prd2pr.core.said.leaks import Secrets
 from prd2pr.core.said.status import Refuted
@@ -45,7 +46,7 @@ class RunLog:
     inherited: Mapping[str, Spend] = field(default_factory=dict)  # by role, of killed runs that could not record it
     regressed: tuple[str, str] = ("", "")  # a code tree on which a finished story fails, and what is told of it
     seen: str = ""  # a head that somebody else made, and whose state was looked at
-    pending: Cursor | None = None  # a comment that is being carried out: the next commit moves the cursor there
+    pending: Settled | None = None  # a comment or an order that is being carried out: the next commit says so
     reserved: dict[str, Spend] = field(default_factory=dict)  # what calls under way will probably take, by purpose
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)  # for calls that are made side by side
     beside: list[dict[str, Any]] = field(default_factory=list)  # lines of this run's workers: their own logs have them
@@ -120,7 +121,7 @@ class Session:
     shown: str = ""  # the head that people were shown last, before this run; empty: none
     secrets: Secrets = field(default_factory=Secrets)  # that no commit and no prompt may hold
     camera: Camera | None = None  # for pictures of pages
-    carried_out: Callable[[Cursor], None] = lambda _: None  # told right before the commit that carries a comment out
+    carried_out: Callable[[Settled], None] = lambda _: None  # told right before the commit that carries it out
     rewritten: Refuted | None = None  # steps that are not what they were proved as: nothing is built on them
     waits_for_money: Callable[[], bool] = lambda: False  # whether the last run ended for its budget and asked a person
     taken_anew: Callable[[Session], Session] = lambda held: held  # with what the PRD says by now, where it comes from

@@ -17,6 +17,7 @@ from prd2pr.flows.subjects import (
     issue_subject,
     may_label,
     said_under,
+    subject_under_way,
     under_way,
     why_not_wanted,
 )
@@ -28,6 +29,9 @@ def stirred(host: Host, event: Stirred) -> Iterator[About]:
         if isinstance(about, Subject):
             known.add(about.id)
         yield about
+    for prd in dict.fromkeys(each.prd for each in event.orders if each.prd not in known):
+        known.add(prd)
+        yield subject_under_way(prd)  # merged, or never begun: whoever ordered it is told
     for number in dict.fromkeys(each.number for each in event.said):
         found = under(host, number, [each for each in event.said if each.number == number])
         if found is not None and not (isinstance(found, Subject) and found.id in known):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
+from prd2pr.core.cursors import Settled
 from prd2pr.core.events import Commented, Dispatched, Event, Labelled, PullClosed, PullReopened, Pushed, Scheduled
 from prd2pr.core.hub import Actor, Issue
 from prd2pr.core.issue_ids import issue_number, issue_prd_id, issue_prd_path
@@ -14,7 +15,7 @@ from prd2pr.core.layout import ID, PRDS
 from prd2pr.core.permission import LABEL_NEEDS, reaches
 from prd2pr.core.prd import decode_prd, parse_prd
 from prd2pr.core.prd_files import fits
-from prd2pr.core.records import Cursor, Prd
+from prd2pr.core.records import Prd
 from prd2pr.core.said.markers import STORY_MARK, prd_of_marker
 from prd2pr.core.wording import plain, visible
 from prd2pr.errors import InputInvalid, PrdInvalid
@@ -36,7 +37,7 @@ class Subject:
     prd: Prd | None = None
     issue: int | None = None
     starts: bool = False  # the event may begin it, where it has no branch yet
-    asked_by: Cursor | None = None  # the comment that began it: its plan carries it out
+    asked_by: Settled | None = None  # the comment that began it: its plan carries it out
 
 
 @dataclass(frozen=True)

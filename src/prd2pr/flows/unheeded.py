@@ -1,11 +1,11 @@
-"""Commands of the comment that started a run, where nothing came of them: each is told why; what asks is answered."""
+"""Commands of the comment, or orders, that started a run, where nothing came of them: each is told why."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from prd2pr.core.cursors import with_cursor
-from prd2pr.core.hub import Comment
+from prd2pr.core.hub import Pull
 from prd2pr.core.records import Cursor, Status
 from prd2pr.core.said.answers import Answer, Failed, why_refused
 from prd2pr.errors import Prd2prError, Stopped
@@ -13,15 +13,19 @@ from prd2pr.flows.drain import Inbox
 from prd2pr.flows.host import Host
 from prd2pr.flows.obey.order import Ordered
 from prd2pr.flows.onboarding import obeyed_on
+from prd2pr.flows.orders import Heard
 from prd2pr.flows.session import Session
 
 Why = Callable[[Ordered], Answer]  # what becomes of a command
 
 
-def answer_spoken(host: Host, spoken: Comment, status: Status, why: Why) -> list[Answer]:
-    """What was answered now. What others wrote before stays as it is."""
-    status = with_cursor(status, Cursor(number=spoken.number, comment=spoken.id - 1))
-    inbox = Inbox(host.hub, host.clock, spoken, [spoken.number])
+def answer_heard(host: Host, heard: Heard, status: Status, why: Why, *, pull: Pull | None = None) -> list[Answer]:
+    """What was answered now. What others wrote before stays as it is. `pull`: where orders are answered."""
+    spoken = heard.comment
+    if spoken is not None:
+        status = with_cursor(status, Cursor(number=spoken.number, comment=spoken.id - 1))
+    inbox = Inbox(host.hub, host.clock, heard, [spoken.number] if spoken is not None else [])
+    inbox.orders.pull = pull.number if pull is not None else None
     answers = []
     while (taken := inbox.next(status)) is not None:
         answer = why(taken.ordered)

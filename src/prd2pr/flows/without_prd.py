@@ -9,11 +9,12 @@ from prd2pr.core.hub import Issue
 from prd2pr.core.issue_ids import issue_prd_id, issue_prd_path
 from prd2pr.core.outcome import Ending
 from prd2pr.core.picture_parts import NextStep
-from prd2pr.core.records import Prd, Status
+from prd2pr.core.records import Cursor, Prd, Status
 from prd2pr.core.said.answers import Failed, NotNow, why_refused
 from prd2pr.flows.drain import Inbox, Taken
 from prd2pr.flows.host import Host
 from prd2pr.flows.onboarding import obeyed_on
+from prd2pr.flows.orders import Heard
 from prd2pr.flows.subjects import Subject, Unreadable, issue_subject, may_label
 
 
@@ -24,7 +25,7 @@ def answer_without_prd(
     issue = host.hub.issue(number)
     if issue is None:
         return Ending("nothing-to-do", f"#{number} is not there any more")
-    inbox = Inbox(host.hub, host.clock, event.comment if event else None, near=False)
+    inbox = Inbox(host.hub, host.clock, Heard(event.comment if event else None), near=False)
     inbox.listen_to(number)
     ending = Ending("nothing-to-do", f"nobody commands anything under #{number}")
     while (taken := inbox.next(Status())) is not None:
@@ -37,9 +38,9 @@ def answer_without_prd(
 
 def is_said_now(event: Commented | None, taken: Taken, meant: frozenset[int]) -> bool:
     """Earlier commands had their runs, when a PRD may have belonged to this. Nobody waits for an answer any more."""
-    said = taken.ordered.comment
+    said = taken.ordered.settles
     now = meant | ({event.comment.id} if event else set())
-    return not now or said is None or said.comment in now
+    return not now or not isinstance(said, Cursor) or said.comment in now
 
 
 def as_meant(
@@ -47,11 +48,12 @@ def as_meant(
 ) -> Issue | None:
     """The issue as whoever wrote the command saw it; None where that is not known. Its author can edit it at any time,
     so a command whose own event was lost is taken only where the author could have given it himself."""
-    said = taken.ordered.comment
-    if event is not None and said is not None and event.comment.id == said.comment:
+    said = taken.ordered.settles
+    if not isinstance(said, Cursor):
+        return issue if may_label(host, issue.author) else None
+    if event is not None and event.comment.id == said.comment:
         return replace(issue, title=event.title, body=event.body)
-    known = said is not None and said.comment in meant
-    return issue if known or may_label(host, issue.author) else None
+    return issue if said.comment in meant or may_label(host, issue.author) else None
 
 
 def begun(host: Host, inbox: Inbox, issue: Issue | None, taken: Taken) -> Subject | Ending:
@@ -64,7 +66,7 @@ def begun(host: Host, inbox: Inbox, issue: Issue | None, taken: Taken) -> Subjec
         return Ending("refused", reason)
     about = issue_subject(host, replace(issue, body=f"{issue.body}\n\n{taken.ordered.command.text}\n"))
     if isinstance(about, Subject):
-        return replace(about, asked_by=taken.ordered.comment)
+        return replace(about, asked_by=taken.ordered.settles)
     assert isinstance(about, Unreadable), "an issue is a PRD or cannot be read as one"
     inbox.answer(taken, Failed.of(taken.ordered.command.shown, about.problem), commit_url=host.commit_url)
     return Ending("refused", about.problem.what, about.problem.remedy)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from prd2pr.core.decide import Rest
-from prd2pr.core.hub import Comment
 from prd2pr.core.outcome import Ending
 from prd2pr.core.said.answers import Answer, Failed, NotNow
 from prd2pr.core.said.status import Refuted
@@ -14,6 +13,7 @@ from prd2pr.flows.drain import Inbox
 from prd2pr.flows.drive import head_of
 from prd2pr.flows.host import Host
 from prd2pr.flows.obey.order import Ordered
+from prd2pr.flows.orders import Heard
 from prd2pr.flows.over_already import OnHost, left_alone, not_wanted, on_host, over_already
 from prd2pr.flows.prd_anew import session_now
 from prd2pr.flows.prd_run import PrdRun, carry_on, is_ordered, status_of, waits_for_money
@@ -23,15 +23,15 @@ from prd2pr.flows.settling import settle_up
 from prd2pr.flows.show_proof import PUT_BACK
 from prd2pr.flows.subjects import Subject
 from prd2pr.flows.telling import complain
-from prd2pr.flows.unheeded import answer_spoken, looked_up
+from prd2pr.flows.unheeded import answer_heard, looked_up
 
 
-def work_on(host: Host, subject: Subject, spoken: Comment | None, *, asked: bool) -> Ending:
+def work_on(host: Host, subject: Subject, heard: Heard, *, asked: bool) -> Ending:
     found = on_host(host, subject)
     over = over_already(found)
     if over is not None:
-        return left_alone(found, over, spoken, asked=asked)
-    run = run_of(found, Inbox(host.hub, host.clock, spoken), asked=asked)
+        return left_alone(found, over, heard, asked=asked)
+    run = run_of(found, Inbox(host.hub, host.clock, heard), asked=asked)
     session = run.session
     try:
         rest = worked(run, found, asked=asked)
@@ -73,7 +73,7 @@ def worked(run: PrdRun, found: OnHost, *, asked: bool) -> Rest | Ending:
     rest = carry_on(run)
     settle_up(session)
     if run.unwanted is not None and is_ordered(run):
-        return left_alone(found, run.unwanted, None, asked=asked)
+        return left_alone(found, run.unwanted, Heard(), asked=asked)
     elsewhere = run.left_to_another and not run.asked and left_to_another(run)
     if elsewhere or proved_as_it_is(run):
         return ending_of(run, rest)
@@ -90,8 +90,10 @@ def left_to_a_person(run: PrdRun, subject: Subject, problem: Prd2prError) -> End
     it had been done before."""
     found = on_host(run.host, subject)
     over = over_already(found) or Ending("waiting", problem.what, "/tdd run")
-    spoken = run.inbox.spoken if isinstance(problem, StepsLost) else None  # else it is carried out after the revert
-    return left_alone(found, over, spoken, asked=True)
+    heard = run.inbox.heard
+    if not isinstance(problem, StepsLost):
+        heard = replace(heard, comment=None)  # it is carried out after the revert
+    return left_alone(found, over, heard, asked=True)
 
 
 def built_on_nothing(run: PrdRun, false: Refuted) -> Ending:
@@ -103,8 +105,8 @@ def built_on_nothing(run: PrdRun, false: Refuted) -> Ending:
             return looked_up(run.host, session, ordered)
         return NotNow(ordered.command.shown, false.sentence(), PUT_BACK)
 
-    if run.inbox.spoken is not None:
-        answer_spoken(run.host, run.inbox.spoken, status_of(run), told)
+    if run.inbox.heard:
+        answer_heard(run.host, run.inbox.heard, status_of(run), told, pull=run.pull)
     run.proofs[head_of(session)] = false
     tell(run, rest)
     summarise(run, rest)
@@ -115,13 +117,13 @@ def answer_repeated(run: PrdRun, rest: Rest) -> None:
     """An order that stood before makes no commit: where no phase came of it, it is told why. Another run may go on."""
     spoken = run.inbox.spoken
     if spoken is not None and rest.outcome != "deadline":
-        answer_spoken(run.host, spoken, status_of(run), lambda it: NotNow.of(it.command.shown, rest))
+        answer_heard(run.host, Heard(spoken), status_of(run), lambda it: NotNow.of(it.command.shown, rest))
 
 
 def answer_failed(run: PrdRun, problem: Prd2prError) -> bool:
     """Whether anything was left to answer. What the host itself or another run kept from us is tried again instead."""
-    spoken = run.inbox.spoken
-    if spoken is None or isinstance(problem, Stopped | HubProblem | BranchMoved):
+    heard = run.inbox.heard
+    if not heard or isinstance(problem, Stopped | HubProblem | BranchMoved):
         return False
 
     def told(ordered: Ordered) -> Answer:
@@ -130,7 +132,7 @@ def answer_failed(run: PrdRun, problem: Prd2prError) -> bool:
         return Failed.of(ordered.command.shown, problem)
 
     try:
-        return bool(answer_spoken(run.host, spoken, status_of(run), told))
+        return bool(answer_heard(run.host, heard, status_of(run), told, pull=run.pull))
     except Prd2prError as another:
         run.host.progress.say("note", text=f"the command could not be answered: {another.what}")
         return False

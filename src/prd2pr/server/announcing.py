@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from sqlalchemy import Connection, text
 
-Kind = Literal["task_status_changed", "worker_heartbeat", "circuit_state_changed", "run_completed"]
-KINDS: tuple[Kind, ...] = ("task_status_changed", "worker_heartbeat", "circuit_state_changed", "run_completed")
+Kind = Literal[
+    "task_status_changed", "worker_heartbeat", "circuit_state_changed", "run_completed", "order_state_changed"
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 IN_ORDER = 7_215_020  # any number that nothing else locks
 LONGEST_TEXT = 500  # of each value: an event says that something happened, and the API what
 

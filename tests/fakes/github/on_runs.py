@@ -33,7 +33,7 @@ def list_runs(ask: Ask) -> Answer:
 def _run(ask: Ask, row: Dispatch) -> Json:
     at, repository = f"{shapes.api(ask.fake, ask.repo)}/actions", shapes.repository(ask.fake, ask.repo)
     head = ask.bare.commit(ask.bare.resolve(row.ref) or "")
-    status = "in_progress" if row.run in ask.repo.at_work else "queued"
+    status = "in_progress" if row.run in ask.repo.at_work else "completed" if row.run in ask.repo.ended else "queued"
     names = ("jobs", "logs", "cancel", "rerun", "artifacts")
     return {
         "id": row.run, "node_id": f"WR_{row.run}", "name": row.workflow, "display_title": _title(ask, row),

@@ -154,6 +154,7 @@ class Repository:
     statuses: list[CommitStatus] = field(default_factory=list)
     dispatches: list[Dispatch] = field(default_factory=list)
     at_work: set[int] = field(default_factory=set)  # ids of runs of the workflow
+    ended: set[int] = field(default_factory=set)  # of those that a dispatch asked for
     # Commits made through the API in an App's own name: GitHub shows them as Verified.
     signed: list[str] = field(default_factory=list)
 

@@ -15,8 +15,9 @@ from fastapi import FastAPI, Request
 from fastapi.responses import Response, StreamingResponse
 
 from fakes.board_sample import NOW, StillReading
+from prd2pr.client.models import Asked
 from prd2pr.core.board.source import PrdSource
-from prd2pr.core.board.view import CircuitView
+from prd2pr.core.board.view import CircuitView, StoryCard
 from prd2pr.server.pages.access import COOKIE, Visitor, everywhere, nowhere
 from prd2pr.server.pages.router import Desk, dashboard
 
@@ -56,6 +57,8 @@ class Shown:
         self.reading = StillReading(*sources)
         self.events = Events()
         self.asked: list[tuple[str, str]] = []
+        self.ordered: list[Asked] = []
+        self.refusal = ""  # why an order is not taken
         self.guest: Visitor | None = None
 
     def cut(self) -> None:
@@ -66,13 +69,27 @@ class Shown:
         return VISITORS.get(token)
 
     def reset(self, token: str, circuit: CircuitView) -> str:
-        self.asked.append((VISITORS[token].name, circuit.id))
-        return f"`{circuit.name}` will be reset by a command on the branch."
+        return self._ordered(token, circuit.id, f"/tdd reset {circuit.name}")
+
+    def retry(self, token: str, card: StoryCard, why: str) -> str:
+        return self._ordered(token, card.key, f"/tdd retry {card.id}", why)
+
+    def about(self, *subjects: str) -> tuple[Asked, ...]:
+        return tuple(each for each in reversed(self.ordered) if each.subject in subjects)
+
+    def _ordered(self, token: str, subject: str, command: str, why: str = "") -> str:
+        if self.refusal:
+            return self.refusal
+        name, repo = VISITORS[token].name, subject.partition(":")[0]
+        self.asked.append((name, subject))
+        given = {"id": f"{len(self.ordered):016x}", "command": command, "repo": repo, "subject": subject, "why": why}
+        self.ordered.append(Asked(**given, by=name, at=NOW))
+        return ""
 
 
 def dashboard_app(shown: Shown) -> FastAPI:
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    desk = Desk(reading=lambda: shown.reading, access=shown, reset=lambda: shown.reset, clock=lambda: NOW)
+    desk = Desk(reading=lambda: shown.reading, access=shown, orders=lambda: shown, clock=lambda: NOW)
     app.include_router(dashboard(desk))
 
     @app.get("/events")

@@ -223,9 +223,17 @@ GREEN = "acme/shop:loyalty:green"
 def test_a_reset_is_handed_on_with_whose_it_is(client: TestClient, shown: Shown) -> None:
     sign_in(client)
     sent = client.post("/dashboard/circuits/reset", data={"circuit": GREEN, "csrf": form_mark(OWNER)})
-    assert sent.status_code == 200
+    assert (sent.status_code, sent.headers["location"]) == (303, "/dashboard/circuits#orders")
     assert shown.asked == [("owner", GREEN)]
-    assert "will be reset by a command on the branch" in sent.text
+    page = client.get("/dashboard/circuits").text
+    assert "<code>/tdd reset green</code>" in page and "waits to be handed on" in page
+
+
+def test_a_reset_that_is_not_taken_says_why(client: TestClient, shown: Shown) -> None:
+    sign_in(client)
+    shown.refusal = "`green` is closed: there is nothing to reset."
+    sent = client.post("/dashboard/circuits/reset", data={"circuit": GREEN, "csrf": form_mark(OWNER)})
+    assert sent.status_code == 200 and "is closed: there is nothing to reset" in sent.text
 
 
 @pytest.mark.parametrize(
@@ -239,7 +247,7 @@ def test_a_reset_is_handed_on_with_whose_it_is(client: TestClient, shown: Shown)
         (OWNER, form_mark(OWNER), {"Sec-Fetch-Site": "same-site"}, 403),
         (READER, form_mark(READER), {}, 403),
         ("", form_mark(OWNER), {}, 403),
-        (OWNER, form_mark(OWNER), {"Origin": "http://dashboard.test", "Sec-Fetch-Site": "same-origin"}, 200),
+        (OWNER, form_mark(OWNER), {"Origin": "http://dashboard.test", "Sec-Fetch-Site": "same-origin"}, 303),
     ],
 )
 def test_only_our_own_form_of_who_may_is_taken(
@@ -249,7 +257,10 @@ def test_only_our_own_form_of_who_may_is_taken(
         sign_in(client, token)
     sent = client.post("/dashboard/circuits/reset", data={"circuit": GREEN, "csrf": mark}, headers=headers)
     assert sent.status_code == status
-    assert bool(shown.asked) is (status == 200)
+    assert bool(shown.asked) is (status == 303)
+    told = {"repo": "acme/shop", "story": "loyalty-4", "csrf": mark}
+    assert client.post("/dashboard/stories/retry", data=told, headers=headers).status_code == status
+    assert len(shown.asked) == (2 if status == 303 else 0)
 
 
 def test_a_circuit_of_a_repository_that_is_not_seen_cannot_be_reset(client: TestClient, shown: Shown) -> None:

@@ -22,6 +22,11 @@ def answer_marker(comment: int, index: int = 0) -> str:
     return _marker("answer", str(comment), str(index))
 
 
+def order_marker(order: str) -> str:
+    """The answer to an order of the App's server that was not carried out."""
+    return _marker("order", order)
+
+
 def plan_marker(prd: str, head: str) -> str:
     """One plan is shown once: the head that it stands for is part of its name."""
     return _marker("plan", prd, head)

@@ -71,7 +71,7 @@ def obeyed_in(session: Session, state: BranchState, ordered: Ordered) -> Obeyed:
 def before_a_plan(session: Session, state: BranchState, ordered: Ordered) -> Obeyed:
     """The plan comes first, and every run makes it; what asks for more than that has to wait for it."""
     if ordered.command.name in GRANTED:
-        session.log.pending = ordered.comment
+        session.log.pending = ordered.settles
         return Obeyed(state.commit, steps_wanted=1)
     reason = f"{session.prd.path} is not planned yet"
     return Obeyed(state.commit, NotNow(ordered.command.shown, reason, NextStep("It is being planned."), waits=True))
@@ -86,7 +86,7 @@ def take_effect(session: Session, state: BranchState, ordered: Ordered) -> Obeye
     decision = decision_for(session, state, ordered)
     if not isinstance(decision, Decision):
         return Obeyed(state.commit, decision)
-    session.log.pending = ordered.comment
+    session.log.pending = ordered.settles
     decided = decide(session, state.commit, decision)
     if isinstance(decided, Decided):
         return carried(session, decided, decision)

@@ -79,7 +79,7 @@ def draft(session: Session, ordered: Ordered, story: str) -> Obeyed:
         deed = design_deed(session, position) if phase is Phase.DESIGN else work_deed(session, position, ordered)
         if isinstance(deed, Stuck):
             return Obeyed(position.head, not_now_but(session, position.state, ordered, deed.reason))
-        session.log.pending = ordered.comment
+        session.log.pending = ordered.settles
         head, _ = commit_deed(session, position, signed(deed, ordered))
     paths = tuple(change.path for change in session.git.diff(position.code_tree, deed.code_tree))
     then = step_ahead(session, session.store.load(head))
@@ -147,7 +147,7 @@ def judged_and_committed(session: Session, ordered: Ordered, position: Position,
     if isinstance(crossing, Judged):
         return Obeyed(position.head, said_of(at, crossing, mending(at, crossing)))
     if last:
-        session.log.pending = ordered.comment
+        session.log.pending = ordered.settles
     head = commit_crossing(session, at, crossing, session.clock.monotonic() - started)
     then = step_ahead(session, session.store.load(head))
     return Obeyed(head, said_of(at, crossing.judged, then, head, crossing.note))

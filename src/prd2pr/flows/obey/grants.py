@@ -33,7 +33,7 @@ def grant(session: Session, state: BranchState, ordered: Ordered) -> Obeyed:
         return Obeyed(state.commit, granted)
     state = granted
     if name == "tdd next":
-        session.log.pending = ordered.comment
+        session.log.pending = ordered.settles
         return Obeyed(state.commit, steps_wanted=1, story=story)
     return order_to_run(session, state, ordered, story)
 
@@ -54,9 +54,9 @@ def approved_and_granted(session: Session, state: BranchState, ordered: Ordered,
 def order_to_run(session: Session, state: BranchState, ordered: Ordered, story: str) -> Obeyed:
     head = state.commit
     if (state.status.order, state.status.order_story) == ("run", story):
-        session.log.pending = ordered.comment  # it stands already: the next phase's commit answers this one too
+        session.log.pending = ordered.settles  # it stands already: the next phase's commit answers this one too
         return Obeyed(head, steps_wanted=None, run=True, story=story)
-    session.log.pending = ordered.comment
+    session.log.pending = ordered.settles
     decision = Decision(
         command="tdd run", by=ordered.by, at=session.clock.now(), text=ordered.why, stories=(story,) if story else ()
     )

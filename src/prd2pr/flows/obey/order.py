@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from prd2pr.core.cursors import Settled
 from prd2pr.core.hub import Level
-from prd2pr.core.records import Cursor
 from prd2pr.core.said.answers import Answer
 
 if TYPE_CHECKING:  # reading comments takes a Markdown parser, which no order needs
@@ -18,9 +18,9 @@ class Ordered:
     """A command that its author may give; permission was asked before."""
 
     command: Command
-    by: str  # login
+    by: str  # login; of an order of the App's server, whose token it was and who brought it
     level: Level = "write"
-    comment: Cursor | None = None  # where it stands; the commit that carries it out moves the cursor there
+    settles: Settled | None = None  # the comment or order that it comes from; the commit that carries it out says so
     why: str = ""
     at: str = ""  # when it was written
 

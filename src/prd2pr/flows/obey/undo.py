@@ -29,7 +29,7 @@ def undo(session: Session, ordered: Ordered, story: str) -> Obeyed:
         undoes=found.step.n,
         by=ordered.by,
     )
-    session.log.pending = ordered.comment
+    session.log.pending = ordered.settles
     head, cycle = commit_deed(session, position, deed)
     answer = answers.Carried(
         "tdd undo",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from prd2pr.forges.github.exchange import Answer
@@ -37,6 +38,20 @@ def find_run(wire: Wire, workflow: str, marks: Collection[str]) -> int | None:
     runs: list[dict[str, Any]] = found["workflow_runs"] if found else []
     titles = ((int(each["id"]), str(each.get("display_title") or "")) for each in runs)
     return next((run for run, title in titles if any(mark in title for mark in marks)), None)
+
+
+@dataclass(frozen=True)
+class Run:
+    id: int
+    ended: bool
+    url: str
+
+
+def run_of(wire: Wire, workflow: str, mark: str) -> Run | None:
+    """By its id or by its mark; None: it is not there (any more)."""
+    number = int(mark) if mark.isdigit() else find_run(wire, workflow, [mark])
+    found = wire.find(wire.at("actions", "runs", number)) if number else None
+    return Run(int(found["id"]), found.get("status") == "completed", str(found["html_url"])) if found else None
 
 
 def is_run(wire: Wire, run: int) -> bool:

@@ -12,6 +12,7 @@ from prd2pr.core.access import Bearer
 from prd2pr.core.board.view import RunView, StoryCard, split_key
 from prd2pr.server.api import answers
 from prd2pr.server.api.asking import record
+from prd2pr.server.api.asking import said as told
 from prd2pr.server.api.door import ForAdmin, ForReading, ForReadingAll, door_of, seated
 from prd2pr.server.api.listing import page_of
 from prd2pr.server.api.measures import CONTENT_TYPE_LATEST
@@ -19,6 +20,7 @@ from prd2pr.server.api.problems import Denied
 from prd2pr.server.api.readiness import checks
 from prd2pr.server.api.stream import EventStream, Listener
 from prd2pr.server.federation import Federated
+from prd2pr.server.orders.record import newest, one
 from prd2pr.server.reading import Reading
 
 MOST = 500
@@ -38,6 +40,9 @@ TaskKey = Annotated[
 ]
 
 
+OrderId = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="As the answer to the request gave it.")]
+
+
 def reading_of(request: Request) -> Reading:
     reading: Reading = request.app.state.reading
     return reading.own if isinstance(reading, Federated) else reading
@@ -51,6 +56,28 @@ def visible(request: Request, bearer: Bearer, repo: str = "") -> list[str]:
 
 def not_there(what: str) -> Denied:
     return Denied(404, f"There is no such {what}, or this token may not see it.", remedy=f"See /{what}s.")
+
+
+def orders(
+    request: Request,
+    bearer: ForReading,
+    *,
+    repo: Repo = "",
+    subject: Annotated[str, Query(max_length=500, description="Only about this task or circuit.")] = "",
+    limit: Limit = 100,
+) -> said.Listed[said.Asked]:
+    """Of the newest, those that this token may see."""
+    found = newest(request.app.state.parts.database, MOST, repo=repo, subjects=(subject,) if subject else ())
+    seen = [each for each in found if bearer.sees(each.repo)][:limit]
+    return said.Listed[said.Asked](items=tuple(told(each) for each in seen))
+
+
+def order(request: Request, bearer: ForReading, order_id: OrderId) -> said.Asked:
+    with request.app.state.parts.database.reading() as connection:
+        found = one(connection, order_id)
+    if found is None or not bearer.sees(found.repo):
+        raise not_there("order")
+    return told(found)
 
 
 # --- health -----------------------------------------------------------------------------------------------------------

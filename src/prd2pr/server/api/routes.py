@@ -69,6 +69,8 @@ ROUTES: tuple[Route, ...] = (
         status=202, body=True,
     ),
     Route("GET", "/runs", reads.runs, "Runs, the newest first", said.Page[said.Run], SIGNED),
+    Route("GET", "/orders", reads.orders, "What was asked for, newest first", said.Listed[said.Asked], SIGNED),
+    Route("GET", "/orders/{order_id}", reads.order, "What came of one order", said.Asked, (404, *SIGNED)),
     Route("GET", "/projects", reads.projects, "Repositories, also of other servers", said.Projects, (401, 429)),
     Route("GET", "/audit", reads.audit, "Who asked for what, newest first", said.Listed[said.Asked], (403, *SIGNED)),
     Route(
@@ -95,7 +97,7 @@ def add_to(app: FastAPI, parts: Parts) -> Announcements:
     app.include_router(router("v1"), prefix=PREFIX)
     app.include_router(router("short"))
     describe_problems(app)
-    app.state.reset_circuit = lambda token, circuit: changes.reset_by(app, token, circuit)
+    app.state.order_desk = changes.FormDesk(app)
     return announcements
 
 
@@ -125,6 +127,8 @@ def router(kind: str) -> APIRouter:
 
 def answers_of(route: Route) -> dict[int | str, dict[str, Any]]:
     made = documented(*route.refusals)
+    if route.status == 202:
+        made[202] = {"description": route.summary, "headers": LOCATION}
     if 429 in route.refusals or 503 in route.refusals:
         for status in {429, 503} & set(route.refusals):
             made[status]["headers"] = RETRY_AFTER
@@ -136,6 +140,7 @@ def answers_of(route: Route) -> dict[int | str, dict[str, Any]]:
     return made
 
 
+LOCATION = {"Location": {"description": "Where to look what came of it.", "schema": {"type": "string"}}}
 RETRY_AFTER = {"Retry-After": {"description": "Seconds.", "schema": {"type": "string"}}}
 BODY = {
     "requestBody": {

@@ -54,4 +54,23 @@ MIGRATIONS = (
             )""",
         ),
     ),
+    Migration(
+        23,
+        "orders",
+        (
+            # What a run is told, the delivery that hands it on, and what came of it: see server/orders/record.py
+            "ALTER TABLE asked ADD COLUMN ordered TEXT NOT NULL DEFAULT ''",
+            "ALTER TABLE asked ADD COLUMN delivery TEXT NOT NULL DEFAULT ''",
+            "ALTER TABLE asked ADD COLUMN tries INTEGER NOT NULL DEFAULT 0",
+            "ALTER TABLE asked ADD COLUMN told TEXT NOT NULL DEFAULT 'waiting'",
+            "ALTER TABLE asked ADD COLUMN looks INTEGER NOT NULL DEFAULT 0",
+            "ALTER TABLE asked ADD COLUMN look_at {real} NOT NULL DEFAULT 0",
+            "ALTER TABLE asked ADD COLUMN outcome TEXT NOT NULL DEFAULT ''",
+            "ALTER TABLE asked ADD COLUMN answer TEXT NOT NULL DEFAULT ''",
+            "ALTER TABLE asked ADD COLUMN url TEXT NOT NULL DEFAULT ''",
+            "ALTER TABLE asked ADD COLUMN settled_at TEXT NOT NULL DEFAULT ''",
+            "CREATE INDEX asked_open ON asked (look_at) WHERE outcome = ''",
+            "CREATE INDEX asked_subject ON asked (subject)",
+        ),
+    ),
 )

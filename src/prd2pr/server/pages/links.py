@@ -72,6 +72,10 @@ class ServerLinks:
     def reset(self) -> str:
         return f"{self.root}{ROOT}/circuits/reset"
 
+    @property
+    def retry(self) -> str:
+        return f"{self.root}{ROOT}/stories/retry"
+
 
 @dataclass(frozen=True)
 class SiteLinks:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from prd2pr import __version__
+from prd2pr.client.models import Asked
 from prd2pr.core.board import charts, layout
 from prd2pr.core.board.circuits import trees
 from prd2pr.core.board.view import (
@@ -41,6 +42,8 @@ KINDS = {
 CIRCUIT_TONES = {"closed": "proven", "half-open": "unproven", "open": "blocked"}
 # Which events make a page look again.
 TASKS = ("task_status_changed", "run_completed")
+ORDERS = ("order_state_changed",)
+ORDER_TONES = {"waiting": "unproven", "given": "unproven", "done": "proven", "refused": "refused", "failed": "blocked"}
 
 
 @dataclass(frozen=True)
@@ -114,7 +117,8 @@ FILTERS: Filters = {
 def render(template: str, links: Links, page: Page, **values: Any) -> str:
     found = environment(FILTERS).get_template(f"dashboard/{template}.html.j2")
     common = {"links": links, "page": page, "sections": SECTIONS, "phases": BOARD_PHASES, "version": __version__}
-    return found.render({**common, "circuit_tones": CIRCUIT_TONES, **values})
+    tones = {"circuit_tones": CIRCUIT_TONES, "order_tones": ORDER_TONES}
+    return found.render({**common, **tones, **values})
 
 
 # --- pages ------------------------------------------------------------------------------------------------------------
@@ -132,11 +136,23 @@ def board_page(links: Links, page: Page, board: BoardView) -> str:
     return render("board", links, page, board=board, columns=layout.columns(board), several=several)
 
 
-def story_page(links: Links, page: Page, story: StoryView) -> str:
+@dataclass(frozen=True)
+class Orders:
+    """What was ordered for what a page is about, and whether its visitor may order something."""
+
+    given: tuple[Asked, ...] = ()
+    may_order: bool = False
+
+
+NO_ORDERS = Orders()
+
+
+def story_page(links: Links, page: Page, story: StoryView, orders: Orders = NO_ORDERS) -> str:
     card = story.card
     title = f"{card.id} {card.title}"
-    page = replace(page, title=title, section="projects", is_section=False, kinds=TASKS, repo=card.repo)
-    return render("story", links, page, story=story, card=card, entries=layout.notebook(story))
+    kinds = (*TASKS, *ORDERS)
+    page = replace(page, title=title, section="projects", is_section=False, kinds=kinds, repo=card.repo)
+    return render("story", links, page, story=story, card=card, entries=layout.notebook(story), orders=orders)
 
 
 def runs_page(links: Links, page: Page, runs: tuple[RunView, ...]) -> str:
@@ -150,12 +166,16 @@ def workers_page(links: Links, page: Page, workers: tuple[WorkerView, ...]) -> s
 
 
 def circuits_page(
-    links: Links, page: Page, circuits: tuple[CircuitView, ...], may_reset: Collection[str] = frozenset()
+    links: Links,
+    page: Page,
+    circuits: tuple[CircuitView, ...],
+    may_reset: Collection[str] = frozenset(),
+    given: tuple[Asked, ...] = (),
 ) -> str:
-    """`may_reset`: ids of the circuits that this visitor may ask to be reset."""
-    page = replace(page, title="Circuits", section="circuits", kinds=("circuit_state_changed",))
+    """`may_reset`: ids of the circuits that this visitor may ask to be reset; `given`: what was ordered for them."""
+    page = replace(page, title="Circuits", section="circuits", kinds=("circuit_state_changed", *ORDERS))
     ordered = sorted(trees(circuits), key=lambda tree: not tree.not_closed)
-    return render("circuits", links, page, trees=ordered, may_reset=may_reset)
+    return render("circuits", links, page, trees=ordered, may_reset=may_reset, orders=Orders(given))
 
 
 def metrics_page(links: Links, page: Page, metrics: MetricsView, projects: tuple[ProjectView, ...]) -> str:

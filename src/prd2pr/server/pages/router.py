@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 from urllib.parse import parse_qsl, quote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.concurrency import run_in_threadpool
 
-from prd2pr.core.board.view import CircuitView
+from prd2pr.client.models import LONGEST_WHY, Asked
+from prd2pr.core.board.view import CircuitView, Column, StoryCard, StoryView
 from prd2pr.server.disk import now
 from prd2pr.server.pages import rendering, static_files
 from prd2pr.server.pages.access import COOKIE, LONGEST_TOKEN, Access, Visitor, form_mark, is_mark, is_our_own, is_place
@@ -43,16 +44,25 @@ class Refused(Exception):
         self.status, self.title, self.what = status, title, what
 
 
+class OrderDesk(Protocol):
+    """Takes orders for the visitor with this token, and says why not where it does not."""
+
+    def reset(self, token: str, circuit: CircuitView) -> str: ...
+
+    def retry(self, token: str, card: StoryCard, why: str) -> str: ...
+
+    def about(self, *subjects: str) -> tuple[Asked, ...]:
+        """What was ordered for these, the newest first."""
+        ...
+
+
 @dataclass(frozen=True)
 class Desk:
-    """All that the pages need. `reading` and `reset` are asked for with each request: they may come after the routes.
-
-    `reset` hands the wish on, with whose it is, and says in a sentence what follows; None: nobody carries it out.
-    """
+    """All that the pages need. `reading` and `orders` are asked for each time: they may come after the routes."""
 
     reading: Callable[[], Reading]
     access: Access
-    reset: Callable[[], Callable[[str, CircuitView], str] | None] = lambda: None
+    orders: Callable[[], OrderDesk | None] = lambda: None  # None: nobody carries anything out
     events: bool = True  # whether /events is served
     public_host: str = ""
     secure: bool = False  # people come by https, maybe through a proxy
@@ -85,9 +95,17 @@ class Visit:
         return frozenset(each.repo for each in self.reading.projects() if self.visitor.sees(each.repo))
 
     def resettable(self, circuits: tuple[CircuitView, ...]) -> frozenset[str]:
-        if self.desk.reset() is None or not self.token:
+        if self.desk.orders() is None or not self.token:
             return frozenset()
         return frozenset(each.id for each in circuits if each.state != "closed" and self.visitor.operates(each.repo))
+
+    def may_retry(self, card: StoryCard) -> bool:
+        takes = self.desk.orders() is not None and bool(self.token) and self.visitor.operates(card.repo)
+        return takes and bool(card.phase) and card.column is not Column.COMPLETE
+
+    def ordered(self, *subjects: str) -> tuple[Asked, ...]:
+        desk = self.desk.orders()
+        return desk.about(*subjects) if desk is not None else ()
 
 
 View = Callable[[Visit, Request], str]
@@ -97,7 +115,7 @@ def dashboard(desk: Desk) -> APIRouter:
     router = APIRouter(include_in_schema=False)
     for path, view in VIEWS:
         router.add_api_route(f"{ROOT}{path}", shown(desk, view), methods=["GET", "HEAD"], response_model=None)
-    for path, handler in (("/log-in", log_in), ("/log-out", log_out), ("/circuits/reset", reset_circuit)):
+    for path, handler in FORMS:
         router.add_api_route(f"{ROOT}{path}", taken(desk, handler), methods=["POST"], response_model=None)
     router.add_api_route(f"{ROOT}/log-in", asking_for_token(desk), methods=["GET", "HEAD"], response_model=None)
     router.add_api_route(f"{ROOT}/static/{{name}}", static_file, methods=["GET", "HEAD"], response_model=None)
@@ -124,7 +142,12 @@ def story(visit: Visit, request: Request) -> str:
     found = visit.reading.story(repo, key) if visit.visitor.sees(repo) else None
     if found is None:
         raise Refused(404, "Not found", NOT_HERE)
-    return rendering.story_page(visit.links, visit.page, found)
+    return told_story(visit, found)
+
+
+def told_story(visit: Visit, found: StoryView) -> str:
+    orders = rendering.Orders(visit.ordered(found.card.key), may_order=visit.may_retry(found.card))
+    return rendering.story_page(visit.links, visit.page, found, orders)
 
 
 def runs(visit: Visit, _: Request) -> str:
@@ -137,7 +160,8 @@ def workers(visit: Visit, _: Request) -> str:
 
 def circuits(visit: Visit, _: Request) -> str:
     found = visit.reading.circuits(visit.repos)
-    return rendering.circuits_page(visit.links, visit.page, found, visit.resettable(found))
+    orders = visit.ordered(*(each.id for each in found))
+    return rendering.circuits_page(visit.links, visit.page, found, visit.resettable(found), orders)
 
 
 def metrics(visit: Visit, _: Request) -> str:
@@ -236,11 +260,33 @@ def reset_circuit(desk: Desk, request: Request, form: Form) -> Response:
         raise Refused(404, "Not found", NOT_HERE)
     if not visit.visitor.operates(found.repo):
         raise Refused(403, "Not taken", "This token may look, and may not ask for a reset.")
-    reset = desk.reset()
-    if reset is None:
-        raise Refused(503, "Not taken", "This server shows, and has nobody to do the work. Comment `/tdd reset`.")
-    told = Visit(desk, visit.links, visit.visitor, visit.token, reset(visit.token, found))
-    return page(circuits(told, request))
+    refused = order_desk(desk).reset(visit.token, found)
+    if refused:
+        return page(circuits(replace(visit, notice=refused), request))
+    return redirected(f"{visit.links.section('circuits')}#orders")
+
+
+def retry_story(desk: Desk, request: Request, form: Form) -> Response:
+    """Then the story's own page is shown, with the order on it: loading it anew asks for nothing."""
+    visit = known_visit(desk, request, form)
+    repo, name = form.get("repo", ""), form.get("story", "")
+    found = visit.reading.story(repo, name) if visit.visitor.sees(repo) else None
+    if found is None:
+        raise Refused(404, "Not found", NOT_HERE)
+    if not visit.visitor.operates(repo):
+        raise Refused(403, "Not taken", "This token may look, and may not ask for a retry.")
+    why = form.get("why", "")[:LONGEST_WHY]
+    refused = order_desk(desk).retry(visit.token, found.card, why)
+    if refused:
+        return page(told_story(replace(visit, notice=refused), found))
+    return redirected(f"{visit.links.story(found.card.repo, found.card.id)}#orders")
+
+
+def order_desk(desk: Desk) -> OrderDesk:
+    orders = desk.orders()
+    if orders is None:
+        raise Refused(503, "Not taken", "This server shows, and has nobody to do the work. Comment the command.")
+    return orders
 
 
 def known_visit(desk: Desk, request: Request, form: Form) -> Visit:
@@ -248,6 +294,14 @@ def known_visit(desk: Desk, request: Request, form: Form) -> Visit:
     if visit is None or not is_mark(form.get("csrf", ""), visit.token):
         raise Refused(403, "Not taken", "This form is from another time. Load the page again, then send it.")
     return visit
+
+
+FORMS: tuple[tuple[str, Handler], ...] = (
+    ("/log-in", log_in),
+    ("/log-out", log_out),
+    ("/circuits/reset", reset_circuit),
+    ("/stories/retry", retry_story),
+)
 
 
 # --- who asks, and what is answered -----------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -10,11 +9,10 @@ from urllib.parse import urlsplit
 from fastapi import FastAPI, Request
 from fastapi.responses import RedirectResponse
 
-from prd2pr.core.board.view import CircuitView
 from prd2pr.server.app import Parts
 from prd2pr.server.pages.access import COOKIE, LONGEST_TOKEN, Access, Visitor
 from prd2pr.server.pages.links import ROOT
-from prd2pr.server.pages.router import Desk, dashboard
+from prd2pr.server.pages.router import Desk, OrderDesk, dashboard
 from prd2pr.server.reading import Reading
 
 
@@ -37,19 +35,25 @@ class Tokens:
 
 
 def add_to(app: FastAPI, parts: Parts) -> None:
-    """`app.state.reading` is read, `app.state.reset_circuit` takes a token and a circuit that it is asked to reset."""
+    """`app.state.reading` is read, `app.state.order_desk` takes orders where `app.state.orders` hands them on."""
     public = urlsplit(parts.settings.public_url)
     access: Access = Tokens(app)
     desk = Desk(
         reading=lambda: cast(Reading, app.state.reading),
         access=access,
-        reset=lambda: cast("Callable[[str, CircuitView], str] | None", getattr(app.state, "reset_circuit", None)),
+        orders=lambda: order_desk(app),
         public_host=public.netloc,
         secure=public.scheme == "https",
     )
     app.include_router(dashboard(desk))
     app.state.session_bearer = lambda request: session_bearer(app, request)
     app.add_api_route("/", to_dashboard, include_in_schema=False, response_model=None)
+
+
+def order_desk(app: FastAPI) -> OrderDesk | None:
+    if getattr(app.state, "orders", None) is None:
+        return None
+    return cast("OrderDesk | None", getattr(app.state, "order_desk", None))
 
 
 def session_bearer(app: FastAPI, request: Request) -> Any:

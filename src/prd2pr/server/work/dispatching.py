@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
+from prd2pr.core.orders import Order, written_orders
 from prd2pr.errors import HubProblem, HubUnreachable
 from prd2pr.forges.github.hub import GitHubHub
 from prd2pr.forges.github.runs import find_run, is_run, start_run
@@ -19,13 +21,25 @@ MOST_SAID = 500
 SETTLES_SECONDS = 30.0
 
 OpenHub = Callable[[str], GitHubHub]
+TOO_OLD_A_FILE = (
+    f"The workflow file {WORKFLOW} of this repository does not know orders yet: bring it up to date "
+    "(`prd2pr init` writes it where there is none), or comment the command on the pull request."
+)
+
+
+class OpenOrders(Protocol):
+    def of(self, repo: str) -> tuple[Order, ...]:
+        """What nobody has carried out or answered yet."""
+        ...
+
+    def cannot_be_given(self, orders: tuple[Order, ...], why: str) -> None: ...
 
 
 class Dispatching:
     settles_in = SETTLES_SECONDS
 
-    def __init__(self, hub_of: OpenHub) -> None:
-        self.hub_of = hub_of
+    def __init__(self, hub_of: OpenHub, orders: OpenOrders) -> None:
+        self.hub_of, self.orders = hub_of, orders
 
     def find(self, claim: Claim, turn: int) -> str | None:
         marks = [mark_of(claim.id, each) for each in range(1, turn + 1)]
@@ -33,9 +47,13 @@ class Dispatching:
         return str(run) if run else None
 
     def begin(self, claim: Claim, turn: int, ask: Ask) -> str:
+        """A workflow's file may be older than some of the inputs: then it gets those that it knows."""
         hub, mark = self.hub_of(claim.lane), mark_of(claim.id, turn)
-        base = hub.default_branch()
-        run = started(hub, base, inputs_of(claim, mark), mark, ask)
+        base, orders = hub.default_branch(), self.orders.of(claim.lane)
+        run = started(hub, base, inputs_of(claim, mark, orders), mark, ask)
+        if run is None and orders:
+            self.orders.cannot_be_given(orders, TOO_OLD_A_FILE)
+            run = started(hub, base, inputs_of(claim, mark), mark, ask)
         if run is None:
             old = started(hub, base, {"reason": f"the App's server ({mark})"}, mark, ask)
             return str(old) if old else UNKNOWN
@@ -70,7 +88,8 @@ def mark_of(claim: str, turn: int) -> str:
     return "s" + hashlib.sha256(f"{claim}/{turn}".encode()).hexdigest()[:20]
 
 
-def inputs_of(claim: Claim, mark: str) -> dict[str, str]:
+def inputs_of(claim: Claim, mark: str, orders: tuple[Order, ...] = ()) -> dict[str, str]:
     """With where something was said, for whoever finds nothing of it on the branches."""
     said = dict.fromkeys(each.said for each in claim.deliveries if each.said)
-    return {"delivery": mark, "reason": "the App's server", "said": ",".join(list(said)[-MOST_SAID:])}
+    given = {"delivery": mark, "reason": "the App's server", "said": ",".join(list(said)[-MOST_SAID:])}
+    return {**given, "orders": written_orders(orders)} if orders else given

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
 
 import httpx
 
-from prd2pr.core.app_needs import DISPATCHING, WORKING
+from prd2pr.core.app_needs import DISPATCHING, WORKING, Access
 from prd2pr.forges.github.hub import GitHubHub
 from prd2pr.forges.github.open import checked, open_hub
 from prd2pr.forges.github.retry import Patience
@@ -37,11 +38,12 @@ class Shared(httpx.BaseTransport):
 
 
 class Hubs:
-    def __init__(self, settings: ServerSettings) -> None:
+    def __init__(self, settings: ServerSettings, permissions: Mapping[str, Access] | None = None) -> None:
+        """`permissions`: of its tokens; without them, those that whoever does the work needs."""
         self.key, self.settings = app_key(settings), settings
         self.installations = open_installations(settings)
         # The local pool does what a workflow's job does; else the workflow has a token of its own.
-        self._permissions = WORKING if settings.workers == "local" else DISPATCHING
+        self._permissions = permissions or (WORKING if settings.workers == "local" else DISPATCHING)
         self._transport = Shared()
         self._open: OrderedDict[str, tuple[GitHubHub, TokenSource]] = OrderedDict()
         self._lock = threading.Lock()

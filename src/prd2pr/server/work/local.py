@@ -18,6 +18,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+from prd2pr.core.hub import Actor
 from prd2pr.errors import Prd2prError
 from prd2pr.forges.github.tokens import TokenSource
 from prd2pr.repo.git import Git
@@ -73,11 +74,11 @@ class Local:
             place = Path(scratch)
             tokens, base = self.hubs.tokens_of(claim.lane), self.hubs.of(claim.lane).default_branch()
             clone(place / "work", f"{self.settings.github_url.rstrip('/')}/{claim.lane}.git", base, tokens)
-            told = claims.payloads(self.database, claim.id)
+            me = self.hubs.of(claim.lane).me()
             ended = []
-            for event, body in told:
+            for event, body in claims.payloads(self.database, claim.id):
                 ask()
-                ended.append(self._run(place, claim.lane, tokens, event, body))
+                ended.append(self._run(place, claim.lane, tokens, event, signed(body, me)))
         return f"{len(ended)} run here: {', '.join(dict.fromkeys(ended))}"
 
     def has_begun(self, claim: Claim, mark: str) -> bool:
@@ -134,6 +135,13 @@ class Local:
                 remedy=said.read_text(encoding="utf-8", errors="replace")[-1500:],
             )
         return "/".join(outcomes)
+
+
+def signed(body: bytes, me: Actor) -> bytes:
+    """What is not GitHub's own delivery is ours: whoever reads it is told so, as Actions would tell it."""
+    payload = json.loads(body)
+    payload.setdefault("sender", {"login": me.login, "id": me.id, "type": "Bot" if me.bot else "User"})
+    return json.dumps(payload).encode()
 
 
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:

@@ -19,6 +19,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from prd2pr.errors import Prd2prError
 from prd2pr.server.app import Parts
+from prd2pr.server.orders.placing import Placing
+from prd2pr.server.settings import ServerSettings
 from prd2pr.server.work import claims, holding
 from prd2pr.server.work.sole import only_replica
 
@@ -28,14 +30,21 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0
+FOLLOW_SECONDS = 0.5
 DAY = 86_400.0
 FINISHING_SECONDS = 10.0
 AGAIN_SECONDS = 5.0
 
 
 def add_to(app: FastAPI, parts: Parts) -> AbstractContextManager[Any]:
-    del app
+    if works(parts.settings):
+        app.state.orders = Placing(parts)
     return Working(parts)
+
+
+def works(settings: ServerSettings) -> bool:
+    """Whether there is anybody to hand work to."""
+    return bool(settings.app_id) or settings.workers == "local"
 
 
 class Working:
@@ -77,8 +86,7 @@ class Working:
             self._stopping.wait(lease / 3)
 
     def _work(self) -> None:
-        settings = self.parts.settings
-        if not settings.app_id and settings.workers == "actions":
+        if not works(self.parts.settings):
             log.warning("no App is set (PRD2PR_APP_ID): deliveries are stored, and nothing is done about them")
             return
         from prd2pr.server.work.carrying import carrying  # dbos, which takes a while to load
@@ -96,13 +104,18 @@ class Working:
 
     def _work_with(self, crew: Crew) -> None:
         ended = threading.Event()
-        sweeper = threading.Thread(target=self._sweep, args=(crew, ended), name="work-sweep", daemon=True)
-        sweeper.start()
+        beside = [
+            threading.Thread(target=self._sweep, args=(crew, ended), name="work-sweep", daemon=True),
+            threading.Thread(target=self._follow, args=(crew, ended), name="work-orders", daemon=True),
+        ]
+        for each in beside:
+            each.start()
         try:
             self._turns(crew.engine)
         finally:
             ended.set()
-            sweeper.join(timeout=10)
+            for each in beside:
+                each.join(timeout=10)
 
     def _turns(self, engine: Engine) -> None:
         if self.parts.database.is_sqlite:  # there is no other replica: what is held was left by a dead one
@@ -139,3 +152,11 @@ class Working:
             except (SQLAlchemyError, Prd2prError) as error:
                 log.warning("the sweep was cut short: %s", error)
             ended.wait(min(30.0, self.parts.settings.sweep_minutes * 15))
+
+    def _follow(self, crew: Crew, ended: threading.Event) -> None:
+        while not ended.is_set():
+            try:
+                crew.following.turn()
+            except SQLAlchemyError as error:
+                log.warning("what came of orders cannot be learnt now: %s", getattr(error, "orig", error))
+            ended.wait(FOLLOW_SECONDS)

@@ -6,7 +6,6 @@ there once. Of several replicas one sweeps.
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Iterator
@@ -14,7 +13,6 @@ from collections.abc import Iterator
 from sqlalchemy import text
 
 from prd2pr.core.codec import decode
-from prd2pr.core.intake import Intake
 from prd2pr.core.layout import PRDS
 from prd2pr.core.records import Status
 from prd2pr.core.stuck import is_ordered, is_stuck
@@ -26,7 +24,8 @@ from prd2pr.forges.github.open import open_hub
 from prd2pr.forges.github.tokens import GivenToken
 from prd2pr.server.app import Parts
 from prd2pr.server.database import Database, now_of
-from prd2pr.server.inbox.store import Delivery, forget, known, store
+from prd2pr.server.inbox.store import forget, known, store
+from prd2pr.server.orders.placing import own_delivery
 from prd2pr.server.work.dispatching import WORKFLOW
 from prd2pr.server.work.hubs import PATIENCE, Hubs
 
@@ -150,10 +149,7 @@ def read_status(data: bytes | None, where: str) -> Status | None:
 
 
 def put_in(database: Database, repository: str, name: str, now: float) -> None:
-    """As a delivery of our own, which the local pool can be told of too."""
-    payload = {"repository": {"full_name": repository}, "inputs": {"delivery": name, "said": ""}}
-    body = json.dumps(payload).encode()
-    store(database, [Delivery(name, "workflow_dispatch", body, now, Intake(repository))])
+    store(database, [own_delivery(name, repository, now)])
 
 
 # --- whose turn it is -------------------------------------------------------------------------------------------------
