@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prd2pr import __version__
-from prd2pr.client.models import Asked
 from prd2pr.core.board import charts, layout
 from prd2pr.core.board.circuits import trees
 from prd2pr.core.board.view import (
@@ -29,6 +28,9 @@ from prd2pr.core.records import Spend
 from prd2pr.core.wording import count, dollars, duration, moment, named, spans, token_count
 from prd2pr.server.pages.links import SECTIONS, Links
 from prd2pr.templating import Filters, environment
+
+if TYPE_CHECKING:  # the static site has no orders, and needs no client
+    from prd2pr.client.models import Asked
 
 SHOWN_RUNS = 200
 SHOWN_DAYS = 60

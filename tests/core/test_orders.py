@@ -1,0 +1,130 @@
+"""Orders as a run reads them: strictly, never more than it may, and remembered as long as one could come again."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from prd2pr.core.events import Stirred, read_event
+from prd2pr.core.hub import Actor
+from prd2pr.core.orders import (
+    LONGEST_TEXT,
+    MOST_ORDERS,
+    Order,
+    is_done,
+    is_kept,
+    read_orders,
+    told_name,
+    with_order,
+    written_orders,
+)
+from prd2pr.core.permission import Allowed, NotAllowed, may_start
+from prd2pr.core.records import DoneOrder, Status
+
+RETRY = {
+    "id": "0" * 16,
+    "prd": "calc",
+    "verb": "tdd retry",
+    "story": "calc-1",
+    "by": "ops",
+    "at": "2026-01-01T00:00:00Z",
+}
+RESET = {**RETRY, "verb": "tdd reset", "story": "", "circuit": "green"}
+ME = Actor("github-actions[bot]", 1, bot=True)
+
+
+def order(number: int = 1, at: str = AT) -> Order:
+    return Order.model_validate({**RETRY, "id": f"{number:016x}", "at": at})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"verb": "approve"}, {"verb": "tdd run"}, {"verb": "epic"}, {"verb": ["tdd retry"]},
+        {"id": "0" * 15}, {"id": "0" * 16 + "\n"}, {"id": 7}, {"prd": "../main"}, {"prd": ""}, {"prd": "a" * 201},
+        {"story": "calc-1\n/approve"}, {"story": ""}, {"story": "calc-1 calc-2"}, {"circuit": "green"},
+        {"by": "@ada"}, {"by": ""}, {"by": "a\nb"}, {"by": "x" * 101}, {"by": "`x`"}, {"by": " ops"},
+        {"at": "yesterday"}, {"at": "2026-13-01T00:00:00Z"}, {"at": "2026-01-01T00:00:00+09:00"},
+        {"why": "x" * 501}, {"level": "admin"}, {"sender": "ada"},
+    ],
+)  # fmt: skip
+def test_what_has_another_form_is_passed_over_and_the_rest_is_read(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        Order.model_validate({**RETRY, **wrong})
+    good = {**RESET, "id": "1" * 16}
+    assert [each.id for each in read_orders(json.dumps([{**RETRY, **wrong}, good]))] == ["1" * 16]
+
+
+@given(
+    st.text(max_size=300) | st.recursive(st.none() | st.integers() | st.text(), lambda it: st.lists(it)).map(json.dumps)
+)
+def test_whatever_comes_is_read_without_an_exception(text: str) -> None:
+    assert all(isinstance(each, Order) for each in read_orders(text))
+
+
+def test_too_many_and_too_long_are_nothing() -> None:
+    rows = [{**RETRY, "id": f"{n:016x}"} for n in range(MOST_ORDERS + 1)]
+    assert read_orders(json.dumps(rows)) == ()
+    assert len(read_orders(json.dumps(rows[:-1]))) == MOST_ORDERS
+    assert read_orders(json.dumps([RETRY]) + " " * LONGEST_TEXT) == ()
+
+
+def test_what_is_written_is_read_again_as_many_as_fit_and_each_once() -> None:
+    orders = [order(n).model_copy(update={"why": "ü" * 500}) for n in range(30)]
+    assert read_orders(written_orders(orders)) == tuple(orders[:MOST_ORDERS])
+    assert read_orders(written_orders([orders[0], orders[0]])) == (orders[0],)
+    assert written_orders([]) == "" and read_orders("") == ()
+
+
+@given(st.text(max_size=200))
+def test_any_name_of_a_token_can_be_told_and_is_no_login(name: str) -> None:
+    told = told_name(name)
+    assert told_name(told) == told and Order.model_validate({**RETRY, "by": told}).by == told
+    assert " " in order().model_copy(update={"by": told}).given_by("ada")
+
+
+def test_a_dispatch_brings_them_with_who_sent_it() -> None:
+    inputs = {"delivery": "s-1", "said": "", "orders": written_orders([order()])}
+    sender = {"login": "builder[bot]", "id": 9, "type": "Bot"}
+    payload = {"inputs": inputs, "repository": {"full_name": "octo/calc", "default_branch": "main"}, "sender": sender}
+    event = read_event("workflow_dispatch", payload)
+    assert event == Stirred((), "octo/calc", "main", (order(),), Actor("builder[bot]", 9, bot=True))
+    without = read_event("workflow_dispatch", {**payload, "inputs": {**inputs, "delivery": ""}})
+    assert not isinstance(without, Stirred), "only what the server starts has orders"
+
+
+@pytest.mark.parametrize(
+    ("actor", "level", "allowed"),
+    [
+        (Actor("builder[bot]", 9, bot=True), "none", True),
+        (Actor("wendy", 2), "write", True),
+        (Actor("tria", 3), "triage", False),
+        (None, "admin", False),
+    ],
+)
+def test_orders_are_believed_for_their_senders_sake(actor: Actor | None, level: str, allowed: bool) -> None:
+    brings = Stirred(orders=(order(),), actor=actor)
+    assert isinstance(may_start(brings, level, ME), Allowed if allowed else NotAllowed)
+    assert isinstance(may_start(Stirred(actor=actor), level, ME), Allowed), "without orders nobody can order anything"
+
+
+def test_what_was_done_is_remembered_longer_than_it_could_come_again() -> None:
+    first, second = order(1), order(2, "2026-01-04T00:00:00Z")
+    status = with_order(with_order(Status(), first.done), second.done)
+    assert is_done(status, first) and is_done(status, second) and not is_done(status, order(3))
+    assert with_order(status, first.done) == status
+    later = with_order(status, order(3, "2026-01-10T00:00:00Z").done)
+    assert [each.id for each in later.orders] == [second.id, order(3).id]
+
+
+def test_none_is_lost_doubled_or_slipped_in() -> None:
+    one, two, three = (order(n).done for n in (1, 2, 3))
+    assert is_kept((one,), (one,)) and is_kept((one,), (one, two)) and is_kept((), (one,))
+    for after in ((), (two,), (two, one), (one, two, three), (one, one)):
+        assert not is_kept((one,), after), after
+    old, new = DoneOrder(id="a" * 16, at="2026-01-01T00:00:00Z"), DoneOrder(id="b" * 16, at="2026-02-01T00:00:00Z")
+    assert is_kept((old,), (new,)) and not is_kept((old,), (old, new))
