@@ -25,14 +25,8 @@ from prd2pr.core.orders import (
 from prd2pr.core.permission import Allowed, NotAllowed, may_start
 from prd2pr.core.records import DoneOrder, Status
 
-RETRY = {
-    "id": "0" * 16,
-    "prd": "calc",
-    "verb": "tdd retry",
-    "story": "calc-1",
-    "by": "ops",
-    "at": "2026-01-01T00:00:00Z",
-}
+AT = "2026-01-01T00:00:00Z"
+RETRY = {"id": "0" * 16, "prd": "calc", "verb": "tdd retry", "story": "calc-1", "by": "ops", "at": AT}
 RESET = {**RETRY, "verb": "tdd reset", "story": "", "circuit": "green"}
 ME = Actor("github-actions[bot]", 1, bot=True)
 
@@ -59,9 +53,7 @@ def test_what_has_another_form_is_passed_over_and_the_rest_is_read(wrong: dict[s
     assert [each.id for each in read_orders(json.dumps([{**RETRY, **wrong}, good]))] == ["1" * 16]
 
 
-@given(
-    st.text(max_size=300) | st.recursive(st.none() | st.integers() | st.text(), lambda it: st.lists(it)).map(json.dumps)
-)
+@given(st.text(max_size=300) | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))
 def test_whatever_comes_is_read_without_an_exception(text: str) -> None:
     assert all(isinstance(each, Order) for each in read_orders(text))
 

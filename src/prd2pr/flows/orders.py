@@ -68,7 +68,7 @@ class OrderBook:
             if is_too_old(order.at, self.clock.now()):
                 self.answer(order, TooOld(order.shown, LONGEST_WAIT.days))
                 continue
-            return WaitingOrder(order, self._ordered(order))
+            return WaitingOrder(order, as_ordered(order, self.heard.sender))
         return None
 
     def again(self, waiting: WaitingOrder) -> None:
@@ -82,12 +82,13 @@ class OrderBook:
     def _is_answered(self, order: Order) -> bool:
         return self.pull is not None and self.hub.comment_marked(self.pull, order_marker(order.id)) is not None
 
-    def _ordered(self, order: Order) -> Ordered:
-        stories = (order.story,) if order.story else ()
-        return Ordered(
-            Command(order.verb, stories=stories, circuit=order.circuit, written=order.shown),
-            by=order.given_by(self.heard.sender),
-            settles=order.done,
-            why=plain(order.why),
-            at=order.at,
-        )
+
+def as_ordered(order: Order, sender: str) -> Ordered:
+    stories = (order.story,) if order.story else ()
+    return Ordered(
+        Command(order.verb, stories=stories, circuit=order.circuit, written=order.shown),
+        by=order.given_by(sender),
+        settles=order.done,
+        why=plain(order.why),
+        at=order.at,
+    )

@@ -140,6 +140,11 @@ class ServerSettings(BaseModel):
         description="Repositories on this machine that are shown: owner/name and the path of each. In the environment: "
         "owner/name=path, separated by commas.",
     )
+    orders_here: bool = Field(
+        default=False,
+        description="Whether orders for `repositories` are carried out in them. Only where nobody else has their "
+        "branches: nothing is pushed.",
+    )
     mirrors_directory: str = Field(
         default="prd2pr-mirrors", min_length=1, description="Where copies of hosted repositories are kept for reading."
     )

@@ -10,28 +10,39 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 from fastapi import FastAPI
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
+from prd2pr.core.access import Scope
 from prd2pr.entry.serving.listening import LOOPBACK, address_of, bound, quiet_server, serve_until_stopped
 from prd2pr.entry.verbs import demo
 from prd2pr.errors import UsageProblem
+from prd2pr.server.api.tokens import issue
 from prd2pr.server.app import Parts, create_app
 from prd2pr.server.database import open_database
 from prd2pr.server.pages.access import READER
 from prd2pr.server.settings import ServerSettings
 
 REPOSITORY = "demo/shop"
-# Neither webhook nor work: nothing can be sent to the demo, and it has nothing to do.
-PARTS = ("prd2pr.server.projection.running", "prd2pr.server.api.routes", "prd2pr.server.pages.routes")
+# No webhook: nothing can be sent to the demo. What it has to do is what somebody orders on its pages.
+PARTS = (
+    "prd2pr.server.work.running",
+    "prd2pr.server.projection.running",
+    "prd2pr.server.api.routes",
+    "prd2pr.server.pages.routes",
+)
 ENDING_SECONDS = 20  # for what is being played: it stops at its last proven phase
 
 OPEN = """\
 The dashboard:  {address}/
 It shows {directory} while the demo is played there, below: a replayed transcript stands in for the model.
-Everybody on this machine can look, and nobody can change anything. Ctrl-C ends it; the same command goes on.
+Everybody on this machine can look. To order a retry or a reset as well, log in with this token, which holds a day:
+  {token}
+Such an order is carried out on this machine, by the flow that comments go through. There is no GitHub here, so no run
+is started for it: whoever plays the demo goes on by it. Ctrl-C ends it; the same command goes on.
 
 """
 PLAYED = """
@@ -54,7 +65,8 @@ def show_demo(settings: ServerSettings, directory: Path) -> int:
         told = settings_of(settings, directory, private, address)
         with closing(open_database(told.database)) as database:
             app = guarded(create_app(Parts(told, database), PARTS, {"guest": READER}))
-            sys.stdout.write(OPEN.format(address=address, directory=directory))
+            token = issue(database, "demo", Scope.OPERATE, (REPOSITORY,), days=1, now=datetime.now(UTC)).token
+            sys.stdout.write(OPEN.format(address=address, directory=directory, token=token))
             sys.stdout.flush()
             with playing(directory, address):
                 serve_until_stopped(quiet_server(app), listening)
@@ -69,6 +81,7 @@ def settings_of(settings: ServerSettings, directory: Path, private: Path, addres
         public_url=address,
         database=f"sqlite:///{private / 'server.db'}",
         repositories={REPOSITORY: str(directory)},
+        orders_here=True,
         mirrors_directory=str(private / "mirrors"),
     )
 

@@ -26,8 +26,8 @@ from prd2pr.server.app import Parts
 from prd2pr.server.database import now_of
 from prd2pr.server.orders.placing import place_again
 from prd2pr.server.orders.record import ROWS, Outcome, Standing, note_given, settle, standing
-from prd2pr.server.work.dispatching import WORKFLOW
-from prd2pr.server.work.hubs import Hubs
+from prd2pr.server.work.dispatching import WORKFLOW, OpenHub
+from prd2pr.server.work.whose import lanes_here
 
 log = logging.getLogger(__name__)
 
@@ -50,8 +50,10 @@ class Learnt:
 
 
 class Following:
-    def __init__(self, parts: Parts, hubs: Hubs) -> None:
-        self.parts, self.hubs = parts, hubs
+    def __init__(self, parts: Parts, hub_of: OpenHub | None = None) -> None:
+        """`hub_of`: None where there is no code host, and so nothing to learn from it."""
+        self.parts, self.hub_of = parts, hub_of
+        self.here = lanes_here(parts.settings)
 
     def turn(self) -> int:
         """How many were looked at: those whose time has come, and whom nobody else looks at."""
@@ -83,7 +85,10 @@ class Following:
             self._after_a_run(it, it.order)
 
     def _after_a_run(self, it: Standing, order: Order) -> None:
-        hub = self.hubs.of(it.repo)
+        if self.hub_of is None or it.repo in self.here:  # who carries it out there says at once what came of it
+            self._once_more(it, order, "")
+            return
+        hub = self.hub_of(it.repo)
         run = self._run(hub, it)  # before the rest: what it did until it ended is then there to be seen
         learnt = learnt_from(hub, order)
         if learnt is not None:

@@ -59,6 +59,7 @@ class Page:
     repo: str = ""  # only what happens in this one matters here
     visitor: str = "everybody"  # empty: not logged in
     csrf: str = ""  # empty: there is nothing to send
+    log_in: str = ""  # where whoever looks without a token can bring one
     notice: str = ""
     now: str = ""
     policy: str = ""  # of a page that no server sends

@@ -86,7 +86,8 @@ class Visit:
     @property
     def page(self) -> Page:
         mark = form_mark(self.token) if self.token else ""
-        return Page(visitor=self.visitor.name or "?", csrf=mark, notice=self.notice, now=self.desk.clock())
+        name, at = self.visitor.name or "?", self.desk.clock()
+        return Page(visitor=name, csrf=mark, notice=self.notice, now=at, log_in="" if mark else self.links.log_in)
 
     @property
     def repos(self) -> Repos:
@@ -328,7 +329,8 @@ def to_log_in(desk: Desk, request: Request) -> Response:
 def asking_for_token(desk: Desk) -> Callable[[Request], Response]:
     def answer(request: Request) -> Response:
         links = links_of(desk, request)
-        if visit_of(desk, request) is not None:
+        visit = visit_of(desk, request)
+        if visit is not None and visit.token:
             return redirected(links.section("projects"))
         wanted = request.query_params.get("next", "")
         return page(rendering.log_in_page(links, Page(now=desk.clock()), wanted=wanted))

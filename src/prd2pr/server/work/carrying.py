@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from prd2pr.core.app_needs import FOLLOWING
 from prd2pr.core.intake import INSTALLATION_LANE
 from prd2pr.core.orders import Order
+from prd2pr.errors import TokenMissing
 from prd2pr.server.app import Parts
 from prd2pr.server.database import Database
 from prd2pr.server.orders.following import Following
@@ -17,11 +18,13 @@ from prd2pr.server.setup.effect import Onboarding
 from prd2pr.server.setup.onboarding import offering_on_github
 from prd2pr.server.work.claims import Claim
 from prd2pr.server.work.dispatching import Dispatching
-from prd2pr.server.work.effects import Effect
+from prd2pr.server.work.effects import Ask, Effect
 from prd2pr.server.work.engine import Engine, Labour
+from prd2pr.server.work.here import Here
 from prd2pr.server.work.hubs import Hubs
 from prd2pr.server.work.local import Local
 from prd2pr.server.work.sweeping import Sweeping
+from prd2pr.server.work.whose import lanes_here
 
 
 @dataclass(frozen=True)
@@ -30,9 +33,30 @@ class Chosen:
 
     repositories: Effect
     installations: Effect
+    here: Effect
+    lanes_here: frozenset[str] = frozenset()
 
     def of(self, claim: Claim) -> Effect:
+        if claim.lane in self.lanes_here:
+            return self.here
         return self.installations if claim.lane.startswith(INSTALLATION_LANE) else self.repositories
+
+
+class Nobody:
+    """Without an App there is nobody who could begin anything."""
+
+    settles_in = 0.0
+
+    def find(self, claim: Claim, turn: int) -> None:
+        del claim, turn
+
+    def begin(self, claim: Claim, turn: int, ask: Ask) -> str:
+        del turn, ask
+        raise TokenMissing("the server does not know its App", where=claim.lane, remedy="set PRD2PR_APP_ID and its key")
+
+    def has_begun(self, claim: Claim, mark: str) -> bool:
+        del claim, mark
+        return True
 
 
 @dataclass(frozen=True)
@@ -51,8 +75,8 @@ class Recorded:
 @dataclass(frozen=True)
 class Crew:
     engine: Engine
-    sweeping: Sweeping
     following: Following
+    sweeping: Sweeping | None = None  # nothing comes from a code host without an App
 
 
 @contextmanager
@@ -73,11 +97,32 @@ def repositories_by(parts: Parts, hubs: Hubs) -> Effect:
 
 @contextmanager
 def carrying(parts: Parts, replica: str, in_hand: set[str]) -> Iterator[Crew]:
+    with alone(parts, replica, in_hand) if not parts.settings.app_id else with_app(parts, replica, in_hand) as crew:
+        yield crew
+
+
+@contextmanager
+def with_app(parts: Parts, replica: str, in_hand: set[str]) -> Iterator[Crew]:
     with closing(Hubs(parts.settings)) as hubs, closing(Hubs(parts.settings, FOLLOWING)) as seen:
         by = repositories_by(parts, hubs)
         offering = offering_on_github(parts.settings, hubs.installations)
         onboarding = Onboarding(parts.database, hubs.installations, offering)
-        effects = Chosen(by, onboarding)
-        labour = Labour(parts.database, parts.settings, replica, effects, in_hand, changed=parts.news)
+        labour = labour_of(parts, replica, in_hand, Chosen(by, onboarding, here_of(parts), lanes_here(parts.settings)))
         with Engine(labour) as engine, stopping(by):
-            yield Crew(engine, Sweeping(parts, hubs), Following(parts, seen))
+            yield Crew(engine, Following(parts, seen.of), Sweeping(parts, hubs))
+
+
+@contextmanager
+def alone(parts: Parts, replica: str, in_hand: set[str]) -> Iterator[Crew]:
+    """Repositories of this machine are all there is."""
+    effects = Chosen(Nobody(), Nobody(), here_of(parts), lanes_here(parts.settings))
+    with Engine(labour_of(parts, replica, in_hand, effects)) as engine:
+        yield Crew(engine, Following(parts))
+
+
+def here_of(parts: Parts) -> Here:
+    return Here(parts.settings, parts.database)
+
+
+def labour_of(parts: Parts, replica: str, in_hand: set[str], effects: Chosen) -> Labour:
+    return Labour(parts.database, parts.settings, replica, effects, in_hand, changed=parts.news)

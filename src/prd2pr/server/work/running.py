@@ -20,9 +20,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from prd2pr.errors import Prd2prError
 from prd2pr.server.app import Parts
 from prd2pr.server.orders.placing import Placing
-from prd2pr.server.settings import ServerSettings
 from prd2pr.server.work import claims, holding
 from prd2pr.server.work.sole import only_replica
+from prd2pr.server.work.whose import works
 
 if TYPE_CHECKING:
     from prd2pr.server.work.carrying import Crew
@@ -40,11 +40,6 @@ def add_to(app: FastAPI, parts: Parts) -> AbstractContextManager[Any]:
     if works(parts.settings):
         app.state.orders = Placing(parts)
     return Working(parts)
-
-
-def works(settings: ServerSettings) -> bool:
-    """Whether there is anybody to hand work to."""
-    return bool(settings.app_id) or settings.workers == "local"
 
 
 class Working:
@@ -147,7 +142,7 @@ class Working:
     def _sweep(self, crew: Crew, ended: threading.Event) -> None:
         while not ended.is_set():
             try:
-                if crew.sweeping.sweep_if_due():
+                if crew.sweeping is not None and crew.sweeping.sweep_if_due():
                     crew.engine.forget(time.time() - self.parts.settings.keep_days * DAY)
             except (SQLAlchemyError, Prd2prError) as error:
                 log.warning("the sweep was cut short: %s", error)

@@ -1,0 +1,52 @@
+"""Orders for a repository of the server's own machine: the same flow, in a process of its own, without a code host."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from prd2pr.client import Client
+from prd2pr.core.access import Scope
+from prd2pr.server.api.door import now
+from prd2pr.server.api.tokens import issue
+from prd2pr.server.database import open_database
+from server.app_world import wait_until
+from server.serving import serving
+from world import World
+
+REPO = "demo/calc"
+
+
+def token_in(database: str) -> str:
+    opened = open_database(database)
+    try:
+        return issue(opened, "demo", Scope.OPERATE, (REPO,), days=None, now=now()).token
+    finally:
+        opened.close()
+
+
+def test_a_retry_is_on_the_branch_and_what_cannot_be_is_answered_as_a_comment_is(tmp_path: Path) -> None:
+    world, url = World(tmp_path).start(), f"sqlite:///{tmp_path}/s.db"
+    assert [world.next().status for _ in range(2)] == [0, 0]
+    token = token_in(url)
+    with (
+        serving(url, repositories=f"{REPO}={world.repo}", orders_here=True) as server,
+        Client(server.url, token) as client,
+    ):
+        wait_until(lambda: any(True for _ in client.tasks()), 60)
+        order = client.retry(f"{REPO}:calc-1", why="once more")
+        wait_until(lambda: bool(client.order(order.id).settled_at), 60)
+        assert client.order(order.id).state == "done", server.log.read_text()
+        assert world.subjects()[-1].startswith("note(calc-1): /tdd retry calc-1 by the token demo through this server")
+        # As if the server had been killed before it wrote down what came of it.
+        with sqlite3.connect(tmp_path / "s.db", timeout=30) as database:
+            database.execute("UPDATE asked SET outcome = '', settled_at = '', look_at = 0")
+        wait_until(lambda: bool(client.order(order.id).settled_at), 60)
+        assert client.order(order.id).state == "done" and len(world.subjects()) == 3
+        world.git("checkout", "-q", "prd2pr/calc")
+        second = client.retry(f"{REPO}:calc-1", idempotency_key="while it is checked out")
+        wait_until(lambda: bool(client.order(second.id).settled_at), 60)
+        refused = client.order(second.id)
+        assert refused.state == "refused" and "checked out" in refused.answer, refused
+        world.git("checkout", "-q", "main")
+    assert world.verify().status == 0
