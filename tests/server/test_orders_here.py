@@ -44,7 +44,7 @@ def test_a_retry_is_on_the_branch_and_what_cannot_be_is_answered_as_a_comment_is
         wait_until(lambda: bool(client.order(order.id).settled_at), 60)
         assert client.order(order.id).state == "done" and len(world.subjects()) == 3
         world.git("checkout", "-q", "prd2pr/calc")
-        second = client.retry(f"{REPO}:calc-1", idempotency_key="while it is checked out")
+        second = client.retry(f"{REPO}:calc-1", idempotency_key="checked-out")
         wait_until(lambda: bool(client.order(second.id).settled_at), 60)
         refused = client.order(second.id)
         assert refused.state == "refused" and "checked out" in refused.answer, refused

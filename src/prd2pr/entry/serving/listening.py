@@ -24,6 +24,7 @@ def bound(settings: ServerSettings) -> socket.socket:
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((settings.host, settings.port))
+        made.listen()  # whoever opens the address as soon as it is told waits a moment, and is not turned away
     except OSError as error:
         made.close()
         raise SetupProblem(
