@@ -36,7 +36,7 @@ def served(tmp_path_factory) -> Iterator[ApiServer]:
     place = tmp_path_factory.mktemp("client")
     shop = StateRepo(place / "shop")
     stories = {f"shop-{n}": "backlog" for n in range(1, 8)}
-    shop.put("shop", {**stories, "shop-2": "blocked"}, circuits=[OPEN], runs=[run("r1"), run("r2")])
+    shop.put("shop", {**stories, "shop-2": "blocked", "shop-3": "done"}, circuits=[OPEN], runs=[run("r1"), run("r2")])
     with api_server(place, {"octo/shop": place / "shop"}) as server:
         yield server
 
@@ -97,7 +97,7 @@ def test_no_token_and_nothing_to_do_have_errors_of_their_own(served):
     with served.client() as client, pytest.raises(NotSignedIn, match="token create"):
         client.projects()
     with served.client(served.token("operate")) as client, pytest.raises(Conflict, match="nothing to retry"):
-        client.retry("octo/shop:shop-1")
+        client.retry("octo/shop:shop-3")
 
 
 def weather(*answers: httpx.Response | Exception) -> tuple[Client, list[httpx.Request], list[float]]:

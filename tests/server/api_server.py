@@ -20,6 +20,7 @@ from prd2pr.client import Client
 from prd2pr.core.access import Scope
 from prd2pr.core.orders import Order
 from prd2pr.server.announcing import Kind, announce
+from prd2pr.server.api.asking import put
 from prd2pr.server.api.tokens import issue
 from prd2pr.server.app import Parts, create_app
 from prd2pr.server.database import Database, open_database
@@ -73,6 +74,13 @@ class ApiServer:
     def happen(self, kind: Kind, repo: str, **data: Any) -> None:
         with self.database.writing() as connection:
             announce(connection, kind, repo, data)
+
+    def have_ordered(self, order: str, repo: str = "octo/shop") -> None:
+        """On record, and with nobody."""
+        made = Order(id=order, prd="shop", verb="tdd retry", story="shop-2", by="x", at="2026-01-01T00:00:00Z")
+        row = {"key": order, "token": "t", "name": "x", "subject": f"{repo}:shop-2", "repo": repo}
+        with self.database.writing() as connection:
+            put(connection, row, made)
 
     def refresh(self) -> None:
         """At once, and not by the thread."""

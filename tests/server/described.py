@@ -22,7 +22,11 @@ from hypothesis import strategies as st
 
 HERE = Path(__file__).parent
 APART = Path(sys.prefix) / "apart"
-REAL = {"key": ("octo/shop:shop-2", "octo/shop:shop-1"), "circuit_id": ("octo/shop:shop:green", "octo/shop:shop:red")}
+REAL = {
+    "key": ("octo/shop:shop-2", "octo/shop:shop-1"),
+    "circuit_id": ("octo/shop:shop:green", "octo/shop:shop:red"),
+    "order_id": ("0123456789abcdef",),
+}
 SHORT_NAMES = "/api/"
 
 
@@ -112,6 +116,7 @@ def main() -> int:
         shop = StateRepo(Path(place) / "shop")
         shop.put("shop", {"shop-1": "done", "shop-2": "blocked"}, circuits=[OPEN], runs=[run("r1")])
         with api_server(Path(place), {"octo/shop": shop.path}, api_rate_per_minute=10_000_000) as served:
+            served.have_ordered(*REAL["order_id"])
             tokens = tuple(served.token(scope, ["octo/*" if scope != "admin" else "*"]) for scope in SCOPES)
             found = hold_all(served.url, ("", "nonsense", *tokens * 4), examples, both_names=True, tell=print)
     print(f"{found.total()} requests, every answer as described: {dict(sorted(found.items()))}")

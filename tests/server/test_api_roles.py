@@ -14,8 +14,6 @@ from api_server import ApiServer, api_server
 from fastapi import FastAPI
 from state_repo import OPEN, StateRepo, run
 
-from prd2pr.core.orders import Order
-from prd2pr.server.api.asking import put
 from prd2pr.server.app import ADDED
 
 # Of octo/shop are `read` and `operate`; `reads` and `admin` are for all; `other` may do anything, elsewhere.
@@ -90,10 +88,7 @@ def served(tmp_path_factory) -> Iterator[ApiServer]:
     StateRepo(place / "secret").put("plan", {"plan-1": "in_progress"}, runs=[run("r2")])
     repositories = {"octo/shop": place / "shop", "octo/secret": place / "secret"}
     with api_server(place, repositories, added=ADDED) as server:
-        order = Order(id=ORDER, prd="shop", verb="tdd retry", story="shop-2", by="x", at="2026-01-01T00:00:00Z")
-        row = {"key": "k", "token": "t", "name": "x", "subject": "octo/shop:shop-2", "repo": "octo/shop"}
-        with server.database.writing() as connection:
-            put(connection, row, order)
+        server.have_ordered(ORDER)
         yield server
 
 
