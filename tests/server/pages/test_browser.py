@@ -237,13 +237,38 @@ def test_logging_in_resetting_and_logging_out(browser: Any, site: tuple[Shown, s
         page.wait_for_url(f"{base}/dashboard/circuits")
         assert page.evaluate("document.cookie") == ""
         page.get_by_role("button", name="Reset green of loyalty in acme/shop").click()
-        page.get_by_text("will be reset by a command on the branch").wait_for()
+        page.wait_for_url(f"{base}/dashboard/circuits#orders")
+        page.locator("#orders").get_by_text("/tdd reset green").wait_for()
         assert shown.asked == [("owner", "acme/shop:loyalty:green")]
         page.get_by_role("button", name="Log out").click()
         page.wait_for_url(f"{base}/dashboard/log-in")
         it.open(BOARD)
         assert page.url.startswith(f"{base}/dashboard/log-in")
         assert it.wrong == []
+
+
+def test_a_retry_by_keyboard_is_shown_and_told_as_it_goes(opened: Tab, site: tuple[Shown, str]) -> None:
+    shown, base = site
+    shown.asked.clear()
+    page, story = opened.page, f"{BOARD}/stories/loyalty-7"
+    opened.open(story)
+    page.get_by_label("Why").focus()
+    page.keyboard.type('the library was fixed </p><script>document.title = "owned"</script>')
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Retry loyalty-7"
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{base}{story}#orders")
+    assert shown.asked == [("owner", "acme/shop:loyalty-7")]
+    orders = page.locator("#orders")
+    orders.get_by_text("waits to be handed on").wait_for()
+    page.locator("#live.on").wait_for()
+    page.get_by_label("Why").fill("half a sentence")
+    for state, words in (("given", "a run has it"), ("refused", "not carried out")):
+        shown.ordered[-1] = shown.ordered[-1].model_copy(update={"state": state, "answer": ATTACKS})
+        shown.events.tell("order_state_changed", "acme/shop")
+        orders.get_by_text(words).wait_for(timeout=5000)
+    assert page.get_by_label("Why").input_value() == "half a sentence", "what is being written stays"
+    assert page.evaluate(OWNED) is False and opened.too_wide <= 0
 
 
 # --- live -------------------------------------------------------------------------------------------------------------

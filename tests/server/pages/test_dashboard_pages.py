@@ -271,11 +271,22 @@ def test_a_circuit_of_a_repository_that_is_not_seen_cannot_be_reset(client: Test
     assert (sent.status_code, shown.asked) == (404, [])
 
 
+def test_a_story_of_a_repository_that_is_not_seen_cannot_be_retried(client: TestClient, shown: Shown) -> None:
+    sign_in(client, OF_ONE)
+    told = {"repo": "acme/other", "story": "loyalty-4", "csrf": form_mark(OF_ONE)}
+    assert (client.post("/dashboard/stories/retry", data=told).status_code, shown.asked) == (404, [])
+
+
 def test_buttons_stand_only_where_they_would_be_taken(client: TestClient) -> None:
+    def retries(story: str) -> int:
+        return client.get(f"/dashboard/projects/acme/shop/stories/{story}").text.count(">Retry<")
+
     sign_in(client)
     assert client.get("/dashboard/circuits").text.count(">Reset<") == 3
+    assert (retries("loyalty-4"), retries("loyalty-7"), retries("loyalty-1")) == (1, 1, 0), "what is done is done"
     sign_in(client, READER)
     assert client.get("/dashboard/circuits").text.count(">Reset<") == 0
+    assert retries("loyalty-4") == 0
 
 
 def test_a_huge_form_is_refused(client: TestClient) -> None:
