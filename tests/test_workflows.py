@@ -173,7 +173,7 @@ def test_the_generated_workflow_listens_to_what_the_design_names(generated):
     assert set(on) == {"push", "issues", "issue_comment", "workflow_dispatch", "schedule"}
     assert on["issue_comment"] == {"types": ["created"]} and on["issues"] == {"types": ["labeled"]}
     assert on["push"]["branches"] == ["trunk"]
-    assert set(on["workflow_dispatch"]["inputs"]) == {"prd", "reason", "delivery", "said"}
+    assert set(on["workflow_dispatch"]["inputs"]) == {"prd", "reason", "delivery", "said", "orders"}
 
 
 def test_the_worker_waits_for_the_gate_and_alone_has_a_group(generated):
