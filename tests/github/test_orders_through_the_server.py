@@ -12,7 +12,7 @@ from fakes.github.events import dispatch_event
 from fakes.github.faults import Calls
 from github_runner import Acted
 from github_world import GitHubWorld
-from prd2pr.client import Client, Conflict
+from prd2pr.client import Client, Conflict, ServerTrouble
 from prd2pr.client.models import Asked
 from prd2pr.core.access import Scope
 from prd2pr.server.api.door import now
@@ -52,7 +52,10 @@ class Installed:
     @contextmanager
     def client(self, server: Served, token: str) -> Iterator[Client]:
         with Client(server.url, token) as client:
-            wait_until(lambda: TASK in {each.key for each in client.tasks()}, 60)
+            try:
+                wait_until(lambda: TASK in {each.key for each in client.tasks()}, 120)
+            except ServerTrouble:
+                raise AssertionError(server.log.read_text()) from None
             yield client
 
     def start(self) -> Served:
