@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
+from contextlib import closing
 
 import httpx
 import pytest
@@ -69,6 +71,20 @@ def test_a_server_that_is_killed_after_the_dispatch_does_not_dispatch_again(tmp_
         assert states(database) == {"done": 1} and len(world.dispatches()) == 1
         database.close()
     assert world.fake.violations == []
+
+
+def test_a_server_that_was_killed_in_its_very_first_start_works_all_the_same(tmp_path, client):
+    """dbos had made some of its tables, and noted none of them."""
+    world, url = AppWorld(tmp_path), f"sqlite:///{tmp_path}/s.db"
+    with closing(sqlite3.connect(f"{tmp_path}/s.db-dbos")) as half_made:
+        half_made.execute("CREATE TABLE dbos_migrations (version INTEGER NOT NULL PRIMARY KEY)")
+        half_made.execute("CREATE TABLE workflow_status (workflow_uuid TEXT PRIMARY KEY)")
+    with serve(world.fake) as github, serving(url, **world.settings(github)) as server:
+        database = open_database(url)
+        deliver(client, server.url, "d-1", "issue_comment", commented("octo/calc", 5, "/tdd next"))
+        wait_until(lambda: is_settled(database), 60)
+        assert states(database) == {"done": 1} and len(world.dispatches()) == 1
+        database.close()
 
 
 def test_an_answer_that_is_lost_is_looked_up(tmp_path, client):

@@ -16,10 +16,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Protocol
 
 from dbos import DBOS, DBOSConfig, SetWorkflowID
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
 
 from prd2pr.errors import Prd2prError
 from prd2pr.server.database import Database
@@ -184,6 +186,19 @@ class Engine:
         self.work = work
 
     def __enter__(self) -> Engine:
+        """dbos makes its tables one by one, and cannot go on where it was killed in between: then they are made anew.
+        Nothing is in them that is needed."""
+        try:
+            self._launch()
+        except SQLAlchemyError:
+            if not self.work.database.is_sqlite:
+                raise
+            log.warning("dbos's own database cannot be used, and is made anew")
+            drop(beside(self.work.settings.database))
+            self._launch()
+        return self
+
+    def _launch(self) -> None:
         config: DBOSConfig = {
             "name": "prd2pr",
             "system_database_url": beside(self.work.settings.database),
@@ -201,7 +216,6 @@ class Engine:
         except BaseException:
             self.__exit__()
             raise
-        return self
 
     def __exit__(self, *_: object) -> None:
         DBOS.destroy(workflow_completion_timeout_sec=0)
@@ -224,6 +238,11 @@ class Engine:
             status=["SUCCESS", "ERROR", "PENDING"], end_time=ended, limit=500, load_input=False, load_output=False
         ):
             DBOS.delete_workflows([each.workflow_id for each in old])
+
+
+def drop(url: str) -> None:
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        Path(f"{make_url(url).database}{suffix}").unlink(missing_ok=True)
 
 
 def beside(url: str) -> str:
