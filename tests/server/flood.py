@@ -179,13 +179,15 @@ class Replicas:
             shutil.rmtree(each.log.parent)
 
 
-async def flooded(sent: list[Sent], replicas: Replicas, told: Told, kills: float | list[float], seed: int) -> None:
+async def flooded(
+    sent: list[Sent], replicas: Replicas, told: Told, kills: float | list[float], seed: int, connections: int
+) -> None:
     """`kills`: every so many seconds, or when these parts of all were acknowledged."""
     waiting: asyncio.Queue[Sent] = asyncio.Queue()
     for each in sent:
         waiting.put_nowait(each)
     draw = random.Random(seed)
-    senders = asyncio.gather(*(Sender(replicas.ports, told).send_all(waiting) for _ in range(CONNECTIONS)))
+    senders = asyncio.gather(*(Sender(replicas.ports, told).send_all(waiting) for _ in range(connections)))
     began = time.perf_counter()
     marks = [len(sent) * part for part in kills] if isinstance(kills, list) else None
     next_kill = time.perf_counter() + (0 if isinstance(kills, list) else kills)
@@ -255,14 +257,21 @@ def judge(database: Database, desk: str, sent: list[Sent], told: Told) -> None:
 
 
 def flood(
-    url: str, *, deliveries: int, kills: float | list[float], replicas: int, repositories: int, seed: int
+    url: str,
+    *,
+    deliveries: int,
+    kills: float | list[float],
+    replicas: int,
+    repositories: int,
+    seed: int,
+    connections: int = CONNECTIONS,
 ) -> Told:
     told, sent = Told(deliveries), planned(deliveries, seed, repositories)
     with desk_beside() as desk:
         servers = Replicas(url, replicas, desk)
         database = open_database(url)
         try:
-            asyncio.run(flooded(sent, servers, told, kills, seed))
+            asyncio.run(flooded(sent, servers, told, kills, seed, connections))
             drained(database, seconds=120)
             judge(database, desk, sent, told)
         finally:
@@ -277,6 +286,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--deliveries", type=int, default=100_000)
     parser.add_argument("--kill-every", type=float, default=4.0)
+    parser.add_argument("--connections", type=int, default=CONNECTIONS)
     parser.add_argument("--repositories", type=int, default=200)
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--only", choices=("sqlite", "postgresql"))
@@ -294,7 +304,7 @@ def main() -> int:
             url = f"sqlite:///{place}/flood.db" if name == "sqlite" else open_.enter_context(postgres())
             told = flood(
                 url, deliveries=options.deliveries, kills=options.kill_every, replicas=replicas,
-                repositories=options.repositories, seed=options.seed,
+                repositories=options.repositories, seed=options.seed, connections=options.connections,
             )  # fmt: skip
         print(told.line(f"{name}, {replicas} replica{'s' if replicas > 1 else ''}"), flush=True)
         for each in told.wrong[:20]:
