@@ -8,6 +8,7 @@ ignored_event_vs_python  the Action's entry on an irrelevant event ÷ `python -c
 state_10k_vs_10          `prd2pr next` with 10,000 stories in the state ÷ with 10
 similar_failures_ms      milliseconds for the 50 nearest of 10,000 failures, by words, the index being open
 index_update_vs_history  one more record in the index with 10,000 failures ÷ with 1,000
+parallel_vs_sequential   8 independent stories by two workers ÷ one after the other; both end with the same code
 webhook_vs_bare_asgi …   the server's acknowledgements beside other servers', see `webhook.py`
 """
 
@@ -27,6 +28,7 @@ import bare
 from big_state import grow_state, write_transcript
 from green_gate import green_gate_vs_story_tests
 from memory_index import memory_times
+from parallel import parallel_vs_sequential
 from webhook import webhook_ratios
 
 PRD2PR = [sys.executable, "-m", "prd2pr"]
@@ -134,6 +136,7 @@ def main() -> int:
         ignored = ignored_event_vs_python(scratch)
         state = state_10k_vs_10(scratch)
         memory = memory_times(sample_repository(scratch / "short"), sample_repository(scratch / "long"))
+        parallel = parallel_vs_sequential(scratch / "beside")
         webhook, acknowledged = webhook_ratios(scratch / "webhook")
     ratios = {
         "cycle_vs_bare": round(cycle["cycle"] / cycle["bare"], 3),
@@ -144,9 +147,11 @@ def main() -> int:
         "state_10k_vs_10": round(state["10000"] / state["10"], 3),
         "similar_failures_ms": round(memory["similar"] * 1000, 1),
         "index_update_vs_history": round(memory["update_long"] / memory["update"], 3),
+        "parallel_vs_sequential": round(parallel["parallel"] / parallel["sequential"], 3),
         **webhook,
     }
     raw = {"cycle": cycle, "green_gate": green, "ignored_event": ignored, "state": state, "memory": memory}
+    raw |= {"parallel": parallel}
     raw |= {f"webhook_{name}": each for name, each in acknowledged.items()}
     rounded = {name: {key: round(value, 4) for key, value in part.items()} for name, part in raw.items()}
     sys.stdout.write(json.dumps({**ratios, "seconds": rounded}) + "\n")
