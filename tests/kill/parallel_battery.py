@@ -81,21 +81,35 @@ def command(world: World, workers: int) -> list[str]:
     return [sys.executable, "-m", "prd2pr", "run", "prds/calc.md", "--model", model, "--workers", str(workers)]
 
 
-def killed_after(world: World, workers: int, after: float, kind: str, chance: random.Random) -> bool:
+@dataclass(frozen=True)
+class Moment:
+    """When, by what the run has said until then: seconds mean something else on every machine."""
+
+    lines: int
+    seconds: float  # after the last of them
+    kind: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.seconds} s after line {self.lines}"
+
+
+def killed_at(world: World, workers: int, moment: Moment, chance: random.Random) -> bool:
     """Whether anything was there to be killed."""
-    quiet = subprocess.DEVNULL
     process = subprocess.Popen(
-        command(world, workers), cwd=world.repo, stdout=quiet, stderr=quiet, start_new_session=True
+        command(world, workers),
+        cwd=world.repo,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(timeout=after)
-        return False
-    hit = [pid for pid in victims(process.pid, kind, chance) if kill(pid)]
-    if kind in ("the run", "all"):
-        process.wait()
-        wait_for_orphans(process.pid)
-    else:
-        process.wait()  # it goes on, or says why not
+    assert process.stdout is not None
+    for _ in range(moment.lines):
+        process.stdout.readline()
+    time.sleep(moment.seconds)
+    hit = [pid for pid in victims(process.pid, moment.kind, chance) if kill(pid)] if process.poll() is None else []
+    process.stdout.read()  # it goes on, or ends
+    process.wait()
+    wait_for_orphans(process.pid)
     return bool(hit)
 
 
@@ -131,6 +145,11 @@ def check(world: World, expected: Ended, kills: int, stories: int) -> None:
         raise SystemExit(f"{world.repo}: {proof.out}\n{proof.err}")
 
 
+def some_moment(chance: random.Random, stories: int) -> Moment:
+    """Anywhere in the run; a run that goes on after others were killed says less before it is at its end."""
+    return Moment(chance.randrange(5 * stories), round(chance.uniform(0, 1.5), 2), chance.choice(KINDS))
+
+
 def runs(world: World) -> list[str]:
     return world.git("ls-tree", "--name-only", world.branch, ".orch-state/prds/calc/runs/").splitlines()
 
@@ -150,17 +169,14 @@ def battery(options: argparse.Namespace) -> None:
         hits = tried = 0
         while hits < options.kills:
             world = beside(Path(scratch) / f"killed-{tried}", options.stories, cold=True)
-            moments = [
-                (round(chance.uniform(0.3, 1.2 * whole / options.per_directory), 2), chance.choice(KINDS))
-                for _ in range(options.per_directory)
-            ]
-            here = sum(killed_after(world, options.workers, after, kind, chance) for after, kind in moments)
+            moments = [some_moment(chance, options.stories) for _ in range(options.per_directory)]
+            here = sum(killed_at(world, options.workers, moment, chance) for moment in moments)
             last = world.run("--workers", str(options.workers))
             if last.status:
                 raise SystemExit(f"killed at {moments}, {world.repo}: {last.out}\n{last.err}")
             check(world, expected, len(moments), options.stories)
             hits, tried = hits + here, tried + 1
-            shown = ", ".join(f"{kind} after {after} s" for after, kind in moments)
+            shown = ", ".join(map(str, moments))
             print(f"{hits} of {options.kills} kills survived ({shown}): same code, same steps, all proved", flush=True)
 
 

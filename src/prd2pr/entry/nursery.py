@@ -22,7 +22,7 @@ from typing import Any, Protocol
 from prd2pr import errors
 from prd2pr.core.decide import Rest
 from prd2pr.core.records import Spend
-from prd2pr.errors import Prd2prError, Stopped
+from prd2pr.errors import Prd2prError, SetupProblem, Stopped
 from prd2pr.flows.pool import Ended
 
 Line = dict[str, Any]
@@ -82,9 +82,19 @@ class Nursery:
 
     def worker(self) -> tuple[Channel, int]:
         ours, theirs = socket.socketpair()
-        socket.send_fds(self._pipe, [b"+"], [theirs.fileno()])
-        theirs.close()
-        return Channel(ours), int.from_bytes(self._pipe.recv(8), "big")
+        try:
+            socket.send_fds(self._pipe, [b"+"], [theirs.fileno()])
+            worker = self._pipe.recv(8)
+        except ConnectionError:
+            worker = b""
+        finally:
+            theirs.close()
+        if not worker:
+            raise SetupProblem(
+                "the process that starts workers was killed",
+                remedy="the same command again: it goes on where each story stopped",
+            )
+        return Channel(ours), int.from_bytes(worker, "big")
 
     def close(self) -> None:
         self._pipe.close()
