@@ -110,5 +110,9 @@ class PrdLayout:
         place = f"{self.pipeline}/{check_id(story, 'story id')}" if story else self.pipeline
         return f"{place}/{check_id(role, 'role')}.json"
 
+    @property
+    def runs(self) -> str:
+        return f"{self.root}/runs"
+
     def run(self, run_id: str) -> str:
-        return f"{self.root}/runs/{check_id(run_id, 'run id')}.json"
+        return f"{self.runs}/{check_id(run_id, 'run id')}.json"

@@ -9,14 +9,15 @@ from dataclasses import replace
 from prd2pr.core.ahead import Ahead, Outlook, ahead, order_story
 from prd2pr.core.approval import ApprovalMode
 from prd2pr.core.blocked import blocked
-from prd2pr.core.checked import BASE_HOLDS, JOINED
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Proof
 from prd2pr.core.found import Found
 from prd2pr.core.judgement.remarks import Remark
 from prd2pr.core.moderation import alarms_of, evidence
 from prd2pr.core.next_step import verify_command
+from prd2pr.core.picture_account import Account, PhaseTotal
 from prd2pr.core.picture_board import board, planned_text, refusals
+from prd2pr.core.picture_commits import commit_rows
 from prd2pr.core.picture_facts import (
     ABORTED,
     ALREADY_BUILT,
@@ -27,7 +28,6 @@ from prd2pr.core.picture_facts import (
     WAITING,
     BranchFacts,
     Key,
-    anchor,
 )
 from prd2pr.core.picture_parts import (
     BOARD_PHASES,
@@ -35,7 +35,6 @@ from prd2pr.core.picture_parts import (
     NO_LIMITS,
     ChangedDoc,
     CommitFacts,
-    CommitRow,
     CostRow,
     Figure,
     NextStep,
@@ -43,12 +42,11 @@ from prd2pr.core.picture_parts import (
     PullPicture,
     RefusedWrite,
     SpendLimits,
-    Tone,
 )
 from prd2pr.core.picture_steps import story_views
 from prd2pr.core.picture_trace import requirement_rows, trace_rows, uncovered
 from prd2pr.core.picture_whole import Whole
-from prd2pr.core.records import UNTESTED_KINDS, Backlog, Cycle, Prd, Spend, Status, Step
+from prd2pr.core.records import Backlog, Cycle, Prd, Spend, Status
 from prd2pr.core.role_costs import RoleRow
 from prd2pr.core.wording import clip, duration, money, named, plain, token_count, visible
 
@@ -65,6 +63,7 @@ __all__ = [
 
 NO_PLANNING = PlanningCost()
 NO_FILES: Mapping[str, bytes] = {}
+NO_ACCOUNTS: Mapping[str, Account] = {}
 
 SHOWN_STORIES = 400
 SHOWN_DONE = 100
@@ -94,19 +93,22 @@ def picture(
     docs: Iterable[ChangedDoc] = (),
     role_costs: tuple[RoleRow, ...] = (),
     told: tuple[Remark, ...] = (),
+    accounts: Mapping[str, Account] = NO_ACCOUNTS,
 ) -> PullPicture:
     """`commits` and `proofs` by story and step; `strangers` are commits on the branch without a step: people's work.
 
     `following`: what is next, where more is known than the records say. `unjudged`: how many commits since the last
-    step change more than docs. `files`: pictures, by their digest.
+    step change more than docs. `files`: pictures, by their digest. `accounts`: of settled stories out of sight, whose
+    records need not be among the others.
     """
-    facts = BranchFacts(prd, backlog, status, cycles, proofs, commits, files)
+    facts = BranchFacts(prd, backlog, status, cycles, proofs, commits, files, accounts)
     near = replace(facts, backlog=window(facts))
     head = head or f"prd2pr/{prd.id}"
     view = Outlook(Found(prd, status, backlog, cycles.get), mode, order_story(status, mode))
     following = following or ahead(view)
     requirements = requirement_rows(facts)
-    commit_list = commit_rows(facts, tuple(strangers))
+    strangers = tuple(strangers)
+    commit_list = commit_rows(facts, strangers)
     unproven = tuple(row for row in commit_list if row.tone == "unproven")
     whole = Whole(facts, view, following, head, base, unjudged, len(unproven))
     state, tone = whole.state
@@ -137,6 +139,7 @@ def picture(
         costs=costs(facts, planning),
         stories=story_views(near),
         commits=commit_list,
+        commits_in_all=len(commits) + len(strangers),
         unproven=unproven,
         unjudged=unjudged,
         blocked=blocked(view, head),
@@ -160,9 +163,9 @@ def window(facts: BranchFacts) -> Backlog:
 
 
 def figures(facts: BranchFacts, planning: PlanningCost, limits: SpendLimits, unjudged: int) -> tuple[Figure, ...]:
-    steps = [step for _, step in facts.all_steps()]
-    spend = sum((step.spend for step in steps), planning.spend)
-    seconds = planning.seconds + sum(step.seconds for step in steps)
+    spent = facts.spent
+    spend = sum((each.spend for each in spent.values()), planning.spend)
+    seconds = planning.seconds + sum(each.seconds for each in spent.values())
     of_minutes = f" of {duration(limits.minutes * 60)}" if limits.minutes is not None else ""
     return (
         *story_figures(facts),
@@ -189,20 +192,22 @@ def story_figures(facts: BranchFacts) -> Iterable[Figure]:
 
 def tests_figure(facts: BranchFacts, unjudged: int) -> Iterable[Figure]:
     tests = [test for story in facts.backlog.stories for test in facts.tests(story.id)]
-    passing = sum(test.outcome == "passes" for test in tests)
+    far = sum(account.tests for account in facts.accounts.values())
+    total, passing = far + len(tests), far + sum(test.outcome == "passes" for test in tests)
     planned = sum(test.outcome == "fails as planned" for test in tests)
-    if tests:
-        now = "passes" if 1 in (passing, len(tests)) else "pass"
-        label = f"added {named(len(tests), 'test')} {'passed at the last step' if unjudged else now}"
-        yield Figure(f"{passing} of {len(tests)}", label + (f", {planned_text(planned)}" if planned else ""))
+    if total:
+        now = "passes" if 1 in (passing, total) else "pass"
+        label = f"added {named(total, 'test')} {'passed at the last step' if unjudged else now}"
+        yield Figure(f"{passing} of {total}", label + (f", {planned_text(planned)}" if planned else ""))
 
 
 def steps_figure(facts: BranchFacts) -> Iterable[Figure]:
     claims = [(story, step) for story, step in facts.all_steps() if step.phase in GATED]
     counted = [claim for claim in claims if facts.proved(*claim) or facts.unproven(*claim)]
-    if counted:
-        proved = sum(facts.proved(*claim) for claim in counted)
-        yield Figure(f"{proved} of {len(counted)}", f"{named(len(counted), 'gate')} proved")
+    far = sum(account.gates for account in facts.accounts.values())
+    total, proved = far + len(counted), far + sum(facts.proved(*claim) for claim in counted)
+    if total:
+        yield Figure(f"{proved} of {total}", f"{named(total, 'gate')} proved")
 
 
 def built(facts: BranchFacts) -> tuple[str, ...]:
@@ -224,21 +229,19 @@ def shown_write(write: RefusedWrite) -> RefusedWrite:
 
 def costs(facts: BranchFacts, planning: PlanningCost) -> tuple[CostRow, ...]:
     """One row for each phase over all stories, one for attempts that led to no phase, and the total."""
-    steps = [step for _, step in facts.all_steps()]
+    spent = facts.spent
     rows = [cost_row("plan", planning.spend, planning.seconds)] if planning != NO_PLANNING else []
-    for phase in BOARD_PHASES:
-        of_phase = [step for step in steps if step.phase is phase]
-        if of_phase:
-            rows.append(phase_cost(phase.value, of_phase))
-    others = [step for step in steps if step.phase not in BOARD_PHASES and step.spend.calls]
+    rows += [phase_cost(phase.value, [spent[phase.value]]) for phase in BOARD_PHASES if phase.value in spent]
+    known = {phase.value for phase in BOARD_PHASES}
+    others = [each for phase, each in spent.items() if phase not in known and each.spend.calls]
     if others:
         rows.append(phase_cost("given up", others))
-    total = sum((step.spend for step in steps), planning.spend)
-    return (*rows, cost_row("total", total, planning.seconds + sum(step.seconds for step in steps)))
+    return (*rows, phase_cost("total", [PhaseTotal(planning.spend, planning.seconds), *spent.values()]))
 
 
-def phase_cost(label: str, steps: list[Step]) -> CostRow:
-    return cost_row(label, sum((step.spend for step in steps), Spend()), sum(step.seconds for step in steps))
+def phase_cost(label: str, parts: Iterable[PhaseTotal]) -> CostRow:
+    whole = tuple(parts)
+    return cost_row(label, sum((each.spend for each in whole), Spend()), sum(each.seconds for each in whole))
 
 
 def cost_row(label: str, spend: Spend, seconds: float) -> CostRow:
@@ -246,47 +249,3 @@ def cost_row(label: str, spend: Spend, seconds: float) -> CostRow:
     return CostRow(
         label, spend.calls, spend.input_tokens, spend.cached_tokens, spend.output_tokens, usd, duration(seconds)
     )
-
-
-def commit_rows(facts: BranchFacts, strangers: tuple[CommitFacts, ...]) -> tuple[CommitRow, ...]:
-    """In the order in which they were made, as far as their times tell."""
-    rows = [stepped(facts, key, commit) for key, commit in facts.commits.items()]
-    rows += [judged_with(commit, "no step: not made by prd2pr", "") for commit in strangers]
-    return tuple(sorted(rows, key=lambda row: row.at))
-
-
-def judged_with(commit: CommitFacts, otherwise: str, link: str) -> CommitRow:
-    """Work that no step claims for this commit alone: a person's, or a draft."""
-    if commit.proved_with:
-        return commit_row(commit, f"proven as part of {commit.proved_with}", "proven", link)
-    if commit.base_merge:
-        return commit_row(commit, f"the base merged in: {BASE_HOLDS}", "proven", link)
-    if commit.join:
-        return commit_row(commit, f"{JOINED}: nothing written into it", "quiet", link)
-    return commit_row(commit, otherwise, "unproven", link)
-
-
-def stepped(facts: BranchFacts, key: Key, commit: CommitFacts) -> CommitRow:
-    story, number = key
-    step = next((step for step in facts.steps(story) if step.n == number), None)
-    if step is None:
-        return commit_row(commit, "plan and notes", "quiet", "")
-    link = anchor("step", story, number)
-    if step.draft and changes_code(facts, story, step):
-        return judged_with(commit, "draft: no gate has judged it", link)
-    if facts.unproven(story, step):
-        return commit_row(commit, f"{step.phase} without proof", "unproven", link)
-    if step.phase not in GATED:
-        return commit_row(commit, step.phase.value, "quiet", link)
-    if facts.kind(story) in UNTESTED_KINDS:
-        return commit_row(commit, f"{step.phase}, no tests asked for", "quiet", link)
-    return commit_row(commit, f"{step.phase} proven", "proven", link)
-
-
-def changes_code(facts: BranchFacts, story: str, step: Step) -> bool:
-    proof = facts.proof(story, step)
-    return proof is None or proof.evidence.base_tree != proof.evidence.head_tree
-
-
-def commit_row(commit: CommitFacts, proof: str, tone: Tone, link: str) -> CommitRow:
-    return CommitRow(visible(commit.sha), clip(plain(commit.subject), 160), plain(commit.at), proof, tone, link)

@@ -11,6 +11,7 @@ from hashlib import sha256
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.deeds import standing_steps
 from prd2pr.core.evidence import Proof, RunSummary, TestResult
+from prd2pr.core.picture_account import Account, PhaseTotal, cost, totals
 from prd2pr.core.picture_parts import CommitFacts, Tone, TracedTest
 from prd2pr.core.records import UNTESTED_KINDS, Backlog, Cycle, CycleState, Phase, Prd, Status, Step, Story
 from prd2pr.core.runs import bare_id
@@ -45,6 +46,7 @@ PAUSED = Standing("paused", "waiting")
 WORKING = Standing("in progress", "working")
 WAITING = Standing("waiting", "waiting")
 
+ACCOUNTED = {each.word: each for each in (PROVEN, UNTESTED, ALREADY_BUILT, SKIPPED)}  # nothing about them is in doubt
 SETTLED_STANDINGS = (PROVEN, UNTESTED, ALREADY_BUILT, UNPROVEN, SKIPPED, ABORTED)
 
 
@@ -57,6 +59,7 @@ class BranchFacts:
     proofs: Mapping[Key, Proof]
     commits: Mapping[Key, CommitFacts]
     files: Mapping[str, bytes] = field(default_factory=dict)  # pictures, by their digest
+    accounts: Mapping[str, Account] = field(default_factory=dict)  # of settled stories whose records are not here
 
     @cached_property
     def by_requirement(self) -> dict[str, list[Story]]:
@@ -87,6 +90,12 @@ class BranchFacts:
         for story in self.backlog.stories:
             for step in self.steps(story.id):
                 yield story.id, step
+
+    @cached_property
+    def spent(self) -> Mapping[str, PhaseTotal]:
+        """By phase, over all stories."""
+        here = Account("", costs=tuple(cost(step) for _, step in self.all_steps()))
+        return totals((here, *self.accounts.values()))
 
     def proof(self, story: str, step: Step) -> Proof | None:
         return self.proofs.get((story, step.n))
@@ -124,6 +133,8 @@ class BranchFacts:
         return self._standings[story.id]
 
     def _standing(self, story: Story) -> Standing:
+        if story.id in self.accounts:
+            return ACCOUNTED[self.accounts[story.id].standing]
         cycle = self.cycles.get(story.id)
         if story.status == "skipped":
             return SKIPPED
@@ -155,13 +166,19 @@ class BranchFacts:
     @cached_property
     def latest_run(self) -> RunSummary | None:
         """The newest whole run of all: what passes *now*."""
-        runs = [
-            (step.at, proof.evidence.head_run)
-            for story in self.cycles
-            for step in self.standing_steps(story)
-            if (proof := self.proof(story, step)) and proof.evidence.head_run
-        ]
-        return max(runs, key=lambda run: run[0])[1] if runs else None
+        newest = max((run for story in self.cycles for run in self.runs(story)), key=lambda run: run[0], default=None)
+        return newest[1] if newest else None
+
+    def runs(self, story: str) -> Iterator[tuple[str, RunSummary]]:
+        """With their moments, those of steps that hold."""
+        for step in self.standing_steps(story):
+            proof = self.proof(story, step)
+            if proof and proof.evidence.head_run:
+                yield step.at, proof.evidence.head_run
+
+    @cached_property
+    def _not_passed(self) -> dict[str, TestResult]:
+        return {result.id: result for result in (self.latest_run.others_not_passed if self.latest_run else ())}
 
     def story_run(self, story: str) -> tuple[Phase, RunSummary] | None:
         """The newest run that proves something of this story."""
@@ -178,10 +195,9 @@ class BranchFacts:
         if cycle is None or found is None:
             return ()
         phase, run = found
-        later = {result.id: result for result in (self.latest_run.others_not_passed if self.latest_run else ())}
         seen = {result.id: result for result in run.story}
         tests = _with_cases(cycle.tests, seen)
-        return tuple(_traced(test, later.get(test) or seen.get(test), phase) for test in tests)
+        return tuple(_traced(test, self._not_passed.get(test) or seen.get(test), phase) for test in tests)
 
     def promoted(self, story: str, test: str) -> str:
         """A test's id after its file moved to its permanent place."""

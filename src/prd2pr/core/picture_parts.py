@@ -295,6 +295,7 @@ class PullPicture:
     unproven: tuple[CommitRow, ...]
     uncovered: tuple[str, ...] = ()  # requirements that no story builds, each with why
     stories_in_all: int = 0  # the board may show fewer
+    commits_in_all: int = 0  # those of stories out of sight are proved, and are no rows
     docs: tuple[ChangedDoc, ...] = ()  # living docs that the branch has written
     unjudged: int = 0  # commits since the last step that change more than docs: what it proved is not the head's
     blocked: Blocked | None = None

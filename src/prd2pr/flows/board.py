@@ -10,16 +10,16 @@ from prd2pr.core.board.source import PrdSource
 from prd2pr.core.breakers.records import Circuits
 from prd2pr.core.budget import Limits
 from prd2pr.core.codec import decode
-from prd2pr.core.commit_message import read_step
 from prd2pr.core.evidence import Proof
 from prd2pr.core.paths import CONVENTIONS, PathRules
 from prd2pr.core.picture_facts import BranchFacts, Key
-from prd2pr.core.picture_parts import CommitFacts, SpendLimits
-from prd2pr.core.records import Cycle, RunRecord
+from prd2pr.core.picture_parts import SpendLimits
+from prd2pr.core.records import Cycle
+from prd2pr.flows.accounts import read_cycles, runs_of
 from prd2pr.flows.consulting import role_records
 from prd2pr.flows.containment import circuits_now
 from prd2pr.flows.peoples_work import unjudged
-from prd2pr.flows.publish import commit_facts, commits_of, pictures_of, planning_cost
+from prd2pr.flows.publish import commits_of, pictures_of, planning_cost, with_patches
 from prd2pr.flows.start import start_of
 from prd2pr.repo.git import Git
 from prd2pr.repo.journal import Journal
@@ -50,18 +50,19 @@ class BoardReader:
         if state.prd is None:
             return None
         base = start_of(self.git, state.commit).commit
-        cycles = {story: cycle for story in state.cycle_ids if (cycle := state.cycle(story)) is not None}
+        cycles = read_cycles(state, state.cycle_ids)
         proofs = self._proofs_of(state, cycles.values())
-        commits, strangers = commits_of(self.git, base, state.commit, prd, patches=False)
+        commits, strangers = commits_of(self.git, base, state.commit, prd)
+        runs = runs_of(state)
         return PrdSource(
             repo=self.repo,
             branch=branch,
             head=state.commit,
             base=state.project.base_branch or base[:10],
             facts=BranchFacts(state.prd, state.backlog, state.status, cycles, proofs, commits),
-            runs=runs_of(state),
+            runs=runs,
             circuits=self._circuits(state),
-            planning=planning_cost(state, cycles),
+            planning=planning_cost(runs, cycles),
             limits=SpendLimits.of(self.limits),
             strangers=strangers,
             unjudged=len(unjudged(self.git, state.commit, self.rules)),
@@ -77,17 +78,11 @@ class BoardReader:
     def with_evidence(self, source: PrdSource, story: str) -> PrdSource:
         """With the diffs and pictures of one story."""
         facts = source.facts
-        own = {key: self._with_patch(commit) for key, commit in facts.commits.items() if key[0] == story}
+        own = with_patches(self.git, {story}, facts.commits, self.living_docs)
         proofs = {key: proof for key, proof in facts.proofs.items() if key[0] == story}
         state = StateStore(self.git, facts.prd.id, source.branch).load(source.head)
         files = pictures_of(state, proofs)
         return replace(source, facts=replace(facts, commits={**facts.commits, **own}, files=files))
-
-    def _with_patch(self, bare: CommitFacts) -> CommitFacts:
-        commit = self.git.commit_info(bare.sha)
-        before = commit.parents[0] if commit.parents else self.git.empty_tree
-        read = commit_facts(self.git, before, commit, read_step(commit.trailers), self.living_docs)
-        return replace(bare, patch=read.patch, files=read.files)
 
     def _circuits(self, state: BranchState) -> Circuits:
         journal = Journal(self.git.private, state.store.prd_id)
@@ -106,8 +101,3 @@ class BoardReader:
         for blob, data in self.git.read_blobs(unread).items():
             self._proofs[blob] = decode(Proof, data, unread[blob])
         return {key: self._proofs[blob] for key, (_, blob) in wanted.items()}
-
-
-def runs_of(state: BranchState) -> tuple[RunRecord, ...]:
-    """In the order in which they began."""
-    return tuple(run for run_id in state.run_ids() if (run := state.run(run_id)) is not None)

@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from prd2pr.core.ahead import Ahead
 from prd2pr.core.approval import ApprovalMode
 from prd2pr.core.budget import Limits
-from prd2pr.core.commit_message import StepRef, read_step
+from prd2pr.core.commit_message import read_step
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.evidence import Proof
 from prd2pr.core.judgement.remarks import remarks
+from prd2pr.core.layout import STATE
 from prd2pr.core.living.documents import is_document
 from prd2pr.core.pages import digest_of, wrong_with
 from prd2pr.core.paths import CONVENTIONS, PathRules
-from prd2pr.core.picture import ChangedDoc, CommitFacts, PlanningCost, PullPicture, RefusedWrite, SpendLimits, picture
-from prd2pr.core.records import Cycle, Phase, Spend
+from prd2pr.core.picture import (
+    NO_ACCOUNTS,
+    ChangedDoc,
+    CommitFacts,
+    PlanningCost,
+    PullPicture,
+    RefusedWrite,
+    SpendLimits,
+    picture,
+    window,
+)
+from prd2pr.core.picture_account import Account, totals
+from prd2pr.core.picture_facts import BranchFacts, Key
+from prd2pr.core.records import Cycle, Phase, RunRecord, Spend
 from prd2pr.core.role_costs import role_rows, spent_by_role
+from prd2pr.flows.accounts import records_of, runs_of
+from prd2pr.flows.branch_line import EXACT, LineCommit, line_of
 from prd2pr.flows.consulting import role_records
-from prd2pr.flows.joins import branch_line, is_exact_join
-from prd2pr.flows.peoples_work import step_of, story_joined_by, unjudged
+from prd2pr.flows.peoples_work import unjudged
 from prd2pr.flows.start import start_of
 from prd2pr.flows.verify import claim_of, covered_by
 from prd2pr.forges.pull_pages import body, page
@@ -69,12 +84,15 @@ def picture_of(
     state = store.load(head)
     assert state.prd is not None, "only a planned PRD is published"
     base = start_of(git, head).commit
-    cycles = {story: cycle for story in state.cycle_ids if (cycle := state.cycle(story)) is not None}
     made = frozenset(living_docs)
-    steps, strangers = commits_of(git, base, head, store.prd_id, patches=patches, held=held, made=made)
-    proofs = proofs_of(state, cycles)
-    proofs = {key: proof for key, proof in proofs.items() if key not in steps or steps[key].sha not in refuted}
-    runs = [run for run_id in state.run_ids() if (run := state.run(run_id)) is not None]
+    steps, strangers = commits_of(git, base, head, store.prd_id, held=held)
+    records = records_of(state, steps, {key[0] for key, commit in steps.items() if commit.sha in refuted})
+    cycles = records.cycles
+    proofs = {key: proof for key, proof in records.proofs.items() if key not in steps or steps[key].sha not in refuted}
+    if patches:
+        shown = window(BranchFacts(state.prd, state.backlog, state.status, cycles, proofs, steps, {}, records.accounts))
+        steps = steps | with_patches(git, {story.id for story in shown.stories}, steps, made)
+    runs = runs_of(state)
     return picture(
         state.prd,
         state.backlog,
@@ -91,12 +109,13 @@ def picture_of(
         base=state.project.base_branch or base[:10],
         strangers=strangers,
         refused_writes=writes_of(cycles),
-        planning=planning_cost(state, cycles),
+        planning=planning_cost(runs, cycles, records.accounts),
         files=pictures_of(state, proofs) if patches else {},
         unjudged=sum(commit.sha not in held for commit in unjudged(git, head, rules)),
         docs=changed_docs(git, base, head, made),
         role_costs=role_rows(spent_by_role(runs)),
         told=remarks(role_records(state)),
+        accounts=records.accounts,
     )
 
 
@@ -113,69 +132,73 @@ def changed_docs(git: Git, base: str, head: str, living_docs: frozenset[str]) ->
 
 
 def commits_of(
-    git: Git,
-    base: str,
-    head: str,
-    prd: str,
-    *,
-    patches: bool = True,
-    held: frozenset[str] = frozenset(),
-    made: frozenset[str] = frozenset(),
-) -> tuple[dict[tuple[str, int], CommitFacts], tuple[CommitFacts, ...]]:
-    steps: dict[tuple[str, int], CommitFacts] = {}
+    git: Git, base: str, head: str, prd: str, *, held: frozenset[str] = frozenset()
+) -> tuple[dict[Key, CommitFacts], tuple[CommitFacts, ...]]:
+    """The steps of a PRD, and all other commits beside them; without diffs."""
+    steps: dict[Key, CommitFacts] = {}
     strangers = []
-    line = branch_line(git, base, head)
+    line = line_of(git, base, head)
     proved_with = judged_together(git, line)
     for commit in line:
-        step = read_step(commit.trailers)
-        before = commit.parents[0] if commit.parents else git.empty_tree
-        facts = commit_facts(git, before, commit, step, made) if patches else bare_facts(commit)
-        facts = replace(facts, proved_with=proved_with.get(commit.sha, ""), base_merge=commit.sha in held)
-        if step is None and story_joined_by(commit):
-            facts = replace(bare_facts(commit), join=is_exact_join(git, commit))
-        if step and step.prd == prd and commit.sha not in held:
-            steps[step.story, step.n] = facts
+        facts = CommitFacts(
+            commit.sha,
+            commit.subject,
+            commit.at,
+            proved_with=proved_with.get(commit.sha, ""),
+            base_merge=commit.sha in held,
+            join=commit.joining == EXACT,
+        )
+        if commit.named and commit.named.prd == prd and commit.sha not in held:
+            steps[commit.named.story, commit.named.n] = facts
         else:
             strangers.append(facts)
     return steps, tuple(strangers)
 
 
-def judged_together(git: Git, line: tuple[CommitInfo, ...]) -> dict[str, str]:
+def judged_together(git: Git, line: tuple[LineCommit, ...]) -> dict[str, str]:
     """Commits of people and drafts, and the step that a gate has judged them with."""
     found: dict[str, str] = {}
     waiting = False  # whether there is anything since the last gate that a step could prove
     for commit in line:
-        step = step_of(commit)
-        if story_joined_by(commit):
+        step = commit.step
+        if commit.joining:
             continue
         if step and waiting:
-            found |= dict.fromkeys(covered_by(claim_of(git, commit, step)), f"{step.story}/{step.n}")
+            claim = claim_of(git, git.commit_info(commit.sha), step)
+            found |= dict.fromkeys(covered_by(claim), f"{step.story}/{step.n}")
         waiting = step is None or step.phase is Phase.NOTE or (waiting and step.phase not in GATED)
     return found
 
 
-def bare_facts(commit: CommitInfo) -> CommitFacts:
-    return CommitFacts(commit.sha, commit.subject, commit.at)
+def with_patches(
+    git: Git, stories: Collection[str], steps: Mapping[Key, CommitFacts], made: frozenset[str]
+) -> dict[Key, CommitFacts]:
+    """The steps of these stories with the diffs of their code. A plan's diff is the PRD, which nobody needs to see
+    twice; living docs are `made`."""
+    wanted = {key: commit for key, commit in steps.items() if key[0] in stories}
+    read = [git.commit_info(commit.sha) for commit in wanted.values()]
+    return dict(zip(wanted, patched(git, list(wanted.values()), read, made), strict=True))
 
 
-def commit_facts(git: Git, before: str, commit: CommitInfo, step: StepRef | None, made: frozenset[str]) -> CommitFacts:
-    """The diff of the code alone. A plan's diff is the PRD, which nobody needs to see twice; living docs are `made`."""
-    if step and step.phase in (Phase.PLAN, Phase.DESIGN, Phase.NOTE):
-        return bare_facts(commit)
-    old, new = git.code_tree(before), git.code_tree(commit.sha)
-    files = tuple(change.path for change in git.diff(old, new))
-    own = tuple(path for path in files if path not in made)
-    patch = git.patch(old, new, own if len(own) < len(files) else (), limit=PATCH_BYTES) if own else ""
-    return CommitFacts(commit.sha, commit.subject, commit.at, patch, own)
+def patched(
+    git: Git, bare: Sequence[CommitFacts], commits: Sequence[CommitInfo], made: frozenset[str]
+) -> list[CommitFacts]:
+    trees = [(before(git, commit), commit.tree) for commit in commits]
+    coded = [pair for commit, pair in zip(commits, trees, strict=True) if shows_code(commit)]
+    patches = dict(zip(coded, git.patches(coded, (STATE, *sorted(made)), limit=PATCH_BYTES), strict=True))
+    return [replace(each, patch=patches.get(pair, "")) for each, pair in zip(bare, trees, strict=True)]
 
 
-def proofs_of(state: BranchState, cycles: dict[str, Cycle]) -> dict[tuple[str, int], Proof]:
-    steps = ((story, step) for story, cycle in cycles.items() for step in cycle.steps)
-    found = {(story, step.n): state.proof(story, step.n, step.phase) for story, step in steps}
-    return {key: proof for key, proof in found.items() if proof is not None}
+def before(git: Git, commit: CommitInfo) -> str:
+    return git.tree(commit.parents[0]) if commit.parents else git.empty_tree
 
 
-def pictures_of(state: BranchState, proofs: dict[tuple[str, int], Proof]) -> dict[str, bytes]:
+def shows_code(commit: CommitInfo) -> bool:
+    step = read_step(commit.trailers)
+    return step is None or step.phase not in (Phase.PLAN, Phase.DESIGN, Phase.NOTE)
+
+
+def pictures_of(state: BranchState, proofs: Mapping[Key, Proof]) -> dict[str, bytes]:
     """By digest, and only what really has it: a picture that somebody exchanged is not shown."""
     found = {}
     for named in [each for proof in proofs.values() for each in proof.evidence.pages][-SHOWN_PICTURES:]:
@@ -185,7 +208,7 @@ def pictures_of(state: BranchState, proofs: dict[tuple[str, int], Proof]) -> dic
     return found
 
 
-def writes_of(cycles: dict[str, Cycle]) -> tuple[RefusedWrite, ...]:
+def writes_of(cycles: Mapping[str, Cycle]) -> tuple[RefusedWrite, ...]:
     return tuple(
         RefusedWrite(story=story, phase=write.phase.value, path=write.path, code=write.code, message=write.message)
         for story, cycle in cycles.items()
@@ -193,11 +216,14 @@ def writes_of(cycles: dict[str, Cycle]) -> tuple[RefusedWrite, ...]:
     )
 
 
-def planning_cost(state: BranchState, cycles: dict[str, Cycle]) -> PlanningCost:
+def planning_cost(
+    runs: Iterable[RunRecord], cycles: Mapping[str, Cycle], accounts: Mapping[str, Account] = NO_ACCOUNTS
+) -> PlanningCost:
     """What the runs spent and no step of a story accounts for."""
-    total = sum((run.spend for run_id in state.run_ids() if (run := state.run(run_id))), Spend())
+    total = sum((run.spend for run in runs), Spend())
     stories = sum((step.spend for cycle in cycles.values() for step in cycle.steps), Spend())
-    return PlanningCost(spend=minus(total, stories))
+    far = sum((each.spend for each in totals(accounts.values()).values()), Spend())
+    return PlanningCost(spend=minus(total, stories + far))
 
 
 def minus(total: Spend, part: Spend) -> Spend:

@@ -8,7 +8,7 @@ from prd2pr.core.commit_message import read_step
 from prd2pr.core.layout import PRDS, STATE
 from prd2pr.core.picture_facts import BranchFacts, Key
 from prd2pr.core.picture_parts import CommitFacts
-from prd2pr.flows.publish import proofs_of
+from prd2pr.flows.accounts import read_stories
 from prd2pr.flows.start import prd_ids
 from prd2pr.repo.git import BlobRef, Git
 from prd2pr.repo.store import StateStore
@@ -50,10 +50,8 @@ def branch_facts(git: Git, prd: str, head: str) -> BranchFacts | None:
     state = StateStore(git, prd).load(head)
     if state.prd is None:
         return None
-    cycles = {story: cycle for story in state.cycle_ids if (cycle := state.cycle(story)) is not None}
-    return BranchFacts(
-        state.prd, state.backlog, state.status, cycles, proofs_of(state, cycles), step_commits(git, prd, head)
-    )
+    read = read_stories(state, state.cycle_ids)
+    return BranchFacts(state.prd, state.backlog, state.status, read.cycles, read.proofs, step_commits(git, prd, head))
 
 
 def step_commits(git: Git, prd: str, head: str) -> dict[Key, CommitFacts]:

@@ -285,6 +285,22 @@ class Git:
         text = raw[:limit].decode("utf-8", "replace")
         return text if len(raw) <= limit else f"{text}\n… cut after {limit} bytes\n"
 
+    def patches(self, pairs: Iterable[tuple[str, str]], without: Iterable[str] = (), *, limit: int) -> list[str]:
+        """As `patch` for each pair of trees, by one process however many there are. `without`: paths left out."""
+        left_out = [f":(exclude,top,literal){path}" for path in without]
+        return trees.patches_of(self._plain, list(pairs), left_out, limit)
+
+    def names(self, treeish: str, directory: str) -> dict[str, str]:
+        """Name -> id of what lies in a directory itself, files and directories alike."""
+        return {line.name: line.id for line in self._lines(self.subtree(treeish, directory))}
+
+    def names_in(self, tree_ids: Iterable[str]) -> list[dict[str, str]]:
+        """The same of trees by their ids, all at once; what is no tree holds nothing."""
+        size = self._digest().digest_size
+        answers = self._objects.contents_of(tree_ids)
+        listed = (trees.parse_tree(found.content, size) if found and found.kind == "tree" else () for found in answers)
+        return [{line.name: line.id for line in lines} for lines in listed]
+
     def log(self, revisions: str) -> tuple[CommitInfo, ...]:
         """The commits of a range such as `main..prd2pr/auth`, along first parents, the oldest first."""
         arguments = ("rev-list", "--first-parent", "--reverse", "--end-of-options", revisions, "--")

@@ -16,6 +16,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from prd2pr.errors import BranchProblem, SetupProblem
 
@@ -113,13 +114,13 @@ class GitRunner:
             raise git_failed(arguments, output)
         return output
 
-    def popen(self, *arguments: str) -> subprocess.Popen[bytes]:
+    def popen(self, *arguments: str, stdin: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
         with self._explained():
             return subprocess.Popen(
                 ["git", *OPTIONS, *arguments],
                 cwd=self.directory,
                 env=dict(self.environment),
-                stdin=subprocess.PIPE,
+                stdin=stdin or subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,  # a signal to all is for us to hear; it ends when its input does

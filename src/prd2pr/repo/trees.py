@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from prd2pr.errors import BranchProblem, InputInvalid
-from prd2pr.repo.process import GitRunner, decode, encode, git_failed, nul_fields
+from prd2pr.repo.process import GitRunner, decode, encode, end_process, git_failed, nul_fields
 
 STATE_DIRECTORY = ".orch-state"
 TREE_MODE = "40000"
 FILE_MODE = "100644"
+PAIR = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64})\n")
 UNCHANGED = "H"  # as `git ls-files -t` says it; a changed file is listed a second time with another letter
 
 # Left by running the tests; never part of anybody's work, whatever a .gitignore says.
@@ -118,6 +120,45 @@ def update_index(plain: GitRunner, env: Mapping[str, str], refs: Mapping[str, Bl
     output = plain.out(*arguments, stdin=encode("".join(f"{line}\0" for line in lines)), env=env)
     if "Ignoring path" in output.stderr:  # git says so and goes on, with success
         raise git_failed(arguments, output)
+
+
+def patches_of(plain: GitRunner, pairs: Sequence[tuple[str, str]], pathspecs: Sequence[str], limit: int) -> list[str]:
+    """One patch for each pair of trees; a patch longer than `limit` bytes is cut."""
+    if not pairs:
+        return []
+    options = ("--stdin", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "-p", "-r")
+    with tempfile.TemporaryFile() as asked:
+        # From a file: a pipe that is written to while nobody reads the answers could fill on both sides.
+        asked.write("".join(f"{old} {new}\n" for old, new in pairs).encode())
+        asked.seek(0)
+        process = plain.popen("diff-tree", *options, "--", ".", *pathspecs, stdin=asked)
+        try:
+            assert process.stdout is not None
+            found = _parted(process.stdout, limit)
+        finally:
+            end_process(process)
+    return [found.get(pair, "") for pair in pairs]
+
+
+def _parted(output: Iterable[bytes], limit: int) -> dict[tuple[str, str], str]:
+    """Each patch comes after a line that names its trees, and no line of a patch looks like that."""
+    found: dict[tuple[str, str], list[bytes]] = {}
+    own: list[bytes] = []
+    room = limit
+    for line in output:
+        named = PAIR.fullmatch(line)
+        if named:
+            own = found.setdefault((named[1].decode(), named[2].decode()), [])
+            room = limit
+        elif room > 0:
+            own.append(line)
+            room -= len(line)
+    return {pair: _cut(b"".join(lines), limit) for pair, lines in found.items()}
+
+
+def _cut(raw: bytes, limit: int) -> str:
+    text = raw[:limit].decode("utf-8", "replace")
+    return text if len(raw) <= limit else f"{text}\n… cut after {limit} bytes\n"
 
 
 def export_tree(plain: GitRunner, tree: str, directory: Path, overlay: Mapping[str, BlobRef]) -> None:

@@ -11,7 +11,8 @@ from prd2pr.core.breakers.records import Circuits
 from prd2pr.core.found import Found
 from prd2pr.core.judgement.record import RoleRecord
 from prd2pr.core.layout import PLAN_STORY
-from prd2pr.core.picture import NO_PLANNING, commit_rows
+from prd2pr.core.picture import NO_PLANNING
+from prd2pr.core.picture_commits import commit_rows
 from prd2pr.core.picture_facts import BranchFacts
 from prd2pr.core.picture_parts import NO_LIMITS, CommitFacts, PlanningCost, SpendLimits
 from prd2pr.core.picture_whole import Whole

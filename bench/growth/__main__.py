@@ -1,0 +1,69 @@
+"""`python -m growth [--short] [--axis NAME …] [--out FILE] [--svg DIR]`: one JSON object with every curve."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from growth.axes import AXES, BARE, FLAT, Axis
+from growth.curves import Curve, as_json
+from growth.drawing import draw
+from growth.measuring import Taken
+from growth.shop import Built, first_story
+
+ROUNDS = 3
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="growth", description=__doc__)
+    parser.add_argument("--short", action="store_true", help="small sizes, to see whether the bench itself works")
+    parser.add_argument(
+        "--axis", action="append", choices=tuple(AXES), help="only this one; may be given several times"
+    )
+    parser.add_argument("--svg", metavar="DIR", type=Path, help="draw a chart of each axis there")
+    parser.add_argument("--out", metavar="FILE", type=Path, help="write the figures there too")
+    options = parser.parse_args()
+    curves: list[Curve] = []
+    with tempfile.TemporaryDirectory(prefix="growth-") as made:
+        scratch = Path(made)
+        built = first_story(scratch / "built")
+        for axis in (AXES[name] for name in options.axis or AXES):
+            found = measured(axis, scratch, built, short=options.short)
+            curves += found
+            if options.svg:
+                draw(axis.name, found, options.svg)
+    told = json.dumps({"curves": [as_json(curve) for curve in curves]}, indent=1)
+    if options.out:
+        options.out.write_text(told + "\n")
+    sys.stdout.write(told + "\n")
+    return 0
+
+
+def measured(axis: Axis, scratch: Path, built: Built, *, short: bool) -> list[Curve]:
+    """One world at a time: the largest take a gigabyte each."""
+    sizes = axis.short if short else axis.sizes
+    found: dict[str, list[Taken]] = {}
+    for size in sizes:
+        repo = axis.world(scratch / "world", built, size)
+        for step, taken in axis.steps(repo, 1 if short else ROUNDS):
+            found.setdefault(step, []).append(taken)
+            told = f"{axis.name} {size}: {step}: {taken.processor:.2f} s, {taken.megabytes:.0f} MB"
+            sys.stderr.write(f"{told}\n")
+        for leftover in scratch.iterdir():
+            if leftover != built.repo:
+                shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+    return [curve(axis, sizes, step, taken) for step, taken in found.items()]
+
+
+def curve(axis: Axis, sizes: tuple[int, ...], step: str, taken: list[Taken]) -> Curve:
+    flat, bare = step.endswith(FLAT), step.startswith(BARE)
+    name = step.removesuffix(FLAT).removeprefix(BARE)
+    return Curve(name, axis.name, sizes, tuple(taken), flat, bare)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+"""A branch whose runs have left as many log records as wanted: the lines of a run that really was, again and again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from growth.importing import Importing
+from growth.shop import BRANCH, Built, shop
+
+RUNS = ".orch-state/prds/loyalty/runs/"
+LOGS = ".orch-state/logs/"
+A_RUN = 1000  # lines
+
+
+def logged_world(directory: Path, built: Built, size: int) -> Path:
+    repo = shop(directory)
+    with Importing(repo) as importing:
+        for number, message in enumerate(built.messages):
+            files = {**built.code, **built.state, **logs(built, size)} if not number else {}
+            importing.commit(BRANCH, message, files, parent="" if number else "refs/heads/main")
+    return repo
+
+
+def logs(built: Built, size: int) -> dict[str, bytes]:
+    record = json.loads(next(text for path, text in built.state.items() if path.startswith(RUNS)))
+    lines = next(text for path, text in built.state.items() if path.startswith(LOGS)).splitlines(keepends=True)
+    whole = b"".join(lines[number % len(lines)] for number in range(A_RUN))
+    made: dict[str, bytes] = {}
+    for number in range(size // A_RUN):
+        name = f"20250101T{number:06}Z-{number:06x}"
+        made[f"{RUNS}{name}.json"] = json.dumps({**record, "id": name}, indent=2).encode() + b"\n"
+        made[f"{LOGS}{name}.jsonl"] = whole
+    return made

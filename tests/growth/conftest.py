@@ -1,0 +1,8 @@
+"""What the bench makes its worlds with serves tests as well."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
