@@ -14,6 +14,7 @@ from growth.curves import Curve, as_json
 from growth.drawing import draw
 from growth.measuring import Taken
 from growth.shop import Built, first_story
+from growth.telling import write_docs
 
 ROUNDS = 3
 
@@ -24,7 +25,9 @@ def main() -> int:
     parser.add_argument(
         "--axis", action="append", choices=tuple(AXES), help="only this one; may be given several times"
     )
+    parser.add_argument("--most", metavar="N", type=int, help="no size beyond this")
     parser.add_argument("--svg", metavar="DIR", type=Path, help="draw a chart of each axis there")
+    parser.add_argument("--docs", metavar="DIR", type=Path, help="bring charts and figures of these docs up to date")
     parser.add_argument("--out", metavar="FILE", type=Path, help="write the figures there too")
     options = parser.parse_args()
     curves: list[Curve] = []
@@ -32,20 +35,24 @@ def main() -> int:
         scratch = Path(made)
         built = first_story(scratch / "built")
         for axis in (AXES[name] for name in options.axis or AXES):
-            found = measured(axis, scratch, built, short=options.short)
+            sizes = axis.short if options.short else axis.sizes
+            found = measured(
+                axis, scratch, built, tuple(n for n in sizes if n <= (options.most or n)), short=options.short
+            )
             curves += found
             if options.svg:
                 draw(axis.name, found, options.svg)
     told = json.dumps({"curves": [as_json(curve) for curve in curves]}, indent=1)
+    if options.docs:
+        write_docs(options.docs, curves)
     if options.out:
         options.out.write_text(told + "\n")
     sys.stdout.write(told + "\n")
     return 0
 
 
-def measured(axis: Axis, scratch: Path, built: Built, *, short: bool) -> list[Curve]:
+def measured(axis: Axis, scratch: Path, built: Built, sizes: tuple[int, ...], *, short: bool) -> list[Curve]:
     """One world at a time: the largest take a gigabyte each."""
-    sizes = axis.short if short else axis.sizes
     found: dict[str, list[Taken]] = {}
     for size in sizes:
         repo = axis.world(scratch / "world", built, size)

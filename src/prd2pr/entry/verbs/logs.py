@@ -5,30 +5,52 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterable, Iterator
+from textwrap import indent
 
-from prd2pr.core.layout import log_path
+from prd2pr.core.layout import LOGS, log_path
 from prd2pr.core.log_lines import LogEntry, readable, sentence, subject_of
 from prd2pr.entry.under_way import UnderWay, chosen
 from prd2pr.entry.wiring import open_repository
 
 
 def main(options: argparse.Namespace) -> int:
+    """Written as it is read: a long life leaves a million lines."""
     with open_repository(options.repo) as git:
-        lines = [line for each in chosen(git, options.prd, else_in_head=True) for line in lines_of(each, options.story)]
-    if options.json:
-        sys.stdout.write(json.dumps({"lines": lines}, indent=2) + "\n")
-    else:
-        sys.stdout.write("".join(map(shown, lines)) or "Nothing is recorded yet.\n")
+        found = chosen(git, options.prd, else_in_head=True)
+        lines = (line for each in found for line in lines_of(each, options.story))
+        for piece in pieces_of_json(lines) if options.json else pieces_of_text(lines):
+            sys.stdout.write(piece)
     return 0
 
 
-def lines_of(each: UnderWay, story: str | None) -> list[LogEntry]:
-    found: list[LogEntry] = []
-    for run_id in each.state.run_ids():
-        lines = readable(each.state.bytes_at(log_path(run_id)) or b"", log_path(run_id))
-        mine = (line for line in lines if story is None or subject_of(line) == story)
-        found += ({"run": run_id, "prd": each.prd.id, **line} for line in mine)
-    return found
+def lines_of(each: UnderWay, story: str | None) -> Iterator[LogEntry]:
+    git, state = each.state.store.git, each.state
+    blobs = git.names(state.commit, LOGS)
+    for run_id in state.run_ids():
+        blob = blobs.get(f"{run_id}.jsonl")
+        data = git.read_blobs([blob])[blob] if blob else b""
+        for line in readable(data, log_path(run_id)):
+            if story is None or subject_of(line) == story:
+                yield {"run": run_id, "prd": each.prd.id, **line}
+
+
+def pieces_of_text(lines: Iterable[LogEntry]) -> Iterator[str]:
+    empty = True
+    for line in lines:
+        empty = False
+        yield shown(line)
+    if empty:
+        yield "Nothing is recorded yet.\n"
+
+
+def pieces_of_json(lines: Iterable[LogEntry]) -> Iterator[str]:
+    """As `json.dumps({"lines": [...]}, indent=2)` writes it, without all of it in memory."""
+    before = '{\n  "lines": [\n'
+    for line in lines:
+        yield before + indent(json.dumps(line, indent=2), "    ")
+        before = ",\n"
+    yield '{\n  "lines": []\n}\n' if before.startswith("{") else "\n  ]\n}\n"
 
 
 def shown(line: LogEntry) -> str:

@@ -1,0 +1,121 @@
+"""The bench of growth itself: its worlds are ones that the program works in, and its figures say what was measured."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from growth.__main__ import curve, measured
+from growth.axes import AXES
+from growth.curves import Curve, as_json, from_json, slope
+from growth.drawing import draw, picture
+from growth.finished import finished_world
+from growth.measuring import Taken, call
+from growth.shop import Built, first_story, git
+from growth.telling import BEGIN, END, read_figures, with_table, write_docs
+
+ROOT = Path(__file__).resolve().parents[2]
+BENCH, DOCS = ROOT / "bench", ROOT / "docs"
+SIZES = (10, 100, 1000, 10_000)
+
+
+def grown(power: float, *, flat: bool = False, bare: bool = False) -> Curve:
+    taken = tuple(Taken(round(size**power / 5, 3), round(size**power / 10, 3), 50.0) for size in SIZES)
+    return Curve("a `step`", "stories", SIZES, taken, flat, bare)
+
+
+@pytest.mark.parametrize(
+    ("power", "verdict"), [(0.0, "linear or less"), (1.0, "linear or less"), (1.3, "worse than linear")]
+)
+def test_the_exponent_is_found_and_judged(power: float, verdict: str) -> None:
+    found = grown(power)
+    assert found.exponent == pytest.approx(power, abs=0.01) and found.verdict == verdict
+
+
+def test_what_must_not_grow_is_judged_by_its_ratio_and_a_baseline_by_nobody() -> None:
+    assert grown(0.05, flat=True).verdict == "flat" and grown(0.5, flat=True).verdict == "grows"
+    assert grown(2.0, bare=True).verdict == "baseline"
+    assert slope((10, 10), (1, 2)) == 0
+
+
+def test_figures_can_be_read_back() -> None:
+    for each in (grown(1.0), grown(0.5, flat=True), grown(2.0, bare=True)):
+        assert as_json(from_json(as_json(each))) == as_json(each)
+
+
+def test_a_chart_names_each_curve_with_its_exponent(tmp_path: Path) -> None:
+    place = draw("log records", [grown(1.0), grown(0.1, flat=True), grown(0.6, bare=True)], tmp_path)
+    assert place.name == "log-records.svg"
+    texts = [each.text or "" for each in ElementTree.parse(place).iter() if each.tag.endswith("text")]
+    assert {"a step", "a step, bare", "n^1.00, 1000 s", "10,000", "100 s"} <= set(texts)
+    assert any(text.startswith("× 2") for text in texts)
+
+
+def test_the_docs_show_the_figures_and_charts_that_were_measured() -> None:
+    figures = DOCS / "growth" / "figures.json"
+    curves = read_figures(figures)
+    page = (DOCS / "benchmarks.md").read_text()
+    assert {curve.axis for curve in curves} == set(AXES)
+    assert with_table(page, curves) == page
+    for axis in AXES:
+        chart = figures.with_name(f"{axis.replace(' ', '-')}.svg").read_text()
+        assert chart == picture(axis, [curve for curve in curves if curve.axis == axis])
+
+
+def test_an_axis_that_was_not_measured_again_stays(tmp_path: Path) -> None:
+    (tmp_path / "benchmarks.md").write_text(f"# Benchmarks\n\n{BEGIN}\nold\n{END}\n\nMore.\n")
+    write_docs(tmp_path, [grown(1.0)])
+    write_docs(tmp_path, [replace(grown(0.5), axis="tests")])
+    page = (tmp_path / "benchmarks.md").read_text()
+    assert page.startswith("# Benchmarks") and page.endswith("More.\n") and "old" not in page
+    assert (
+        "against stories" in page and "against tests" in page and "| a `step` | 1.0 s | 1000 s | 50 MB | 1.00 |" in page
+    )
+    assert (tmp_path / "growth" / "tests.svg").exists()
+
+
+def test_a_call_counts_what_outlives_its_parent(tmp_path: Path) -> None:
+    """As a test run in a sandbox does, whose keeper is left by the one who started it."""
+    work = "sum(i * i for i in range(3_000_000))"
+    left = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {work!r}])"
+    alone = call(sys.executable, "-c", "pass", cwd=tmp_path)
+    assert call(sys.executable, "-c", left, cwd=tmp_path).processor > 2 * alone.processor
+
+
+def test_a_failure_is_no_measurement(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="exit 3"):
+        call(sys.executable, "-c", "raise SystemExit(3)", cwd=tmp_path)
+
+
+def test_a_plan_is_measured_against_its_requirements(tmp_path: Path) -> None:
+    nobody = Built(tmp_path / "none", {}, {}, ())
+    found = measured(AXES["requirements"], tmp_path, nobody, (5, 15), short=True)
+    assert {each.step for each in found} == {"`plan`", "`next`, a PLAN", "`status`"}
+    assert all(each.sizes == (5, 15) and min(t.processor for t in each.taken) > 0 for each in found)
+    assert curve(AXES["stories"], (1, 2), "bare: git", []).bare
+
+
+def test_a_world_of_finished_stories_is_one_that_goes_on(tmp_path: Path) -> None:
+    built = first_story(tmp_path / "built")
+    world = finished_world(tmp_path / "world", built, 3)
+    told = subprocess.run(
+        [sys.executable, "-m", "prd2pr", "status", "--json"], cwd=world, check=True, capture_output=True, text=True
+    )
+    (prd,) = json.loads(told.stdout)["prds"]
+    assert (prd["done"], prd["outcome"]) == (3, "ready")
+    assert len(git(world, "rev-list", "main..prd2pr/loyalty").split()) == 1 + 2 * (len(built.messages) - 1)
+
+
+@pytest.mark.slow
+def test_the_whole_bench_runs_in_its_short_form(tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    command = [sys.executable, "-m", "growth", "--short", "--svg", str(tmp_path / "svg"), "--out", str(out)]
+    subprocess.run(command, cwd=BENCH, check=True, capture_output=True)
+    told = json.loads(out.read_text())["curves"]
+    assert {each["against"] for each in told} == set(AXES)
+    assert sorted(path.stem for path in (tmp_path / "svg").iterdir()) == sorted(name.replace(" ", "-") for name in AXES)
