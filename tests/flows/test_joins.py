@@ -14,7 +14,7 @@ from prd2pr.core.commit_message import JoinRef
 from prd2pr.flows.drive import drive
 from prd2pr.flows.hand_edits import edited_by_hand
 from prd2pr.flows.joins import Join, is_exact_join, join_between, made_join
-from prd2pr.flows.publish import commits_of
+from prd2pr.flows.publish import commits_of, with_patches
 from prd2pr.flows.session import Session
 from prd2pr.flows.story_branches import integrate_story, story_branches, work_on_story
 from prd2pr.flows.undoing import CannotUndo, Undoing, undoing
@@ -109,7 +109,8 @@ def test_it_is_no_work_of_people_and_no_stranger(joined: Joined) -> None:
     steps, strangers = commits_of(git, main, joined.head, "calc")
     assert [each.join for each in strangers] == [True]
     assert {key for key in steps if key[0] == "calc-2"} == {("calc-2", n) for n in range(1, 6)}
-    assert "def cut(a)" in steps["calc-2", 3].patch, "the story's own commit, with its own change"
+    shown = with_patches(git, {"calc-2"}, steps, frozenset())
+    assert "def cut(a)" in shown["calc-2", 3].patch, "the story's own commit, with its own change"
 
 
 def test_the_integration_can_be_undone_and_nothing_behind_the_join(joined: Joined) -> None:

@@ -13,14 +13,14 @@ import pytest
 from growth.__main__ import curve, measured
 from growth.axes import AXES
 from growth.curves import Curve, as_json, from_json, slope
-from growth.drawing import draw, picture
+from growth.drawing import draw
 from growth.finished import finished_world
 from growth.measuring import Taken, call
 from growth.shop import Built, first_story, git
-from growth.telling import BEGIN, END, read_figures, with_table, write_docs
+from growth.telling import BEGIN, END, write_docs
 
 ROOT = Path(__file__).resolve().parents[2]
-BENCH, DOCS = ROOT / "bench", ROOT / "docs"
+BENCH = ROOT / "bench"
 SIZES = (10, 100, 1000, 10_000)
 
 
@@ -54,17 +54,6 @@ def test_a_chart_names_each_curve_with_its_exponent(tmp_path: Path) -> None:
     texts = [each.text or "" for each in ElementTree.parse(place).iter() if each.tag.endswith("text")]
     assert {"a step", "a step, bare", "n^1.00, 1000 s", "10,000", "100 s"} <= set(texts)
     assert any(text.startswith("× 2") for text in texts)
-
-
-def test_the_docs_show_the_figures_and_charts_that_were_measured() -> None:
-    figures = DOCS / "growth" / "figures.json"
-    curves = read_figures(figures)
-    page = (DOCS / "benchmarks.md").read_text()
-    assert {curve.axis for curve in curves} == set(AXES)
-    assert with_table(page, curves) == page
-    for axis in AXES:
-        chart = figures.with_name(f"{axis.replace(' ', '-')}.svg").read_text()
-        assert chart == picture(axis, [curve for curve in curves if curve.axis == axis])
 
 
 def test_an_axis_that_was_not_measured_again_stays(tmp_path: Path) -> None:
