@@ -6,6 +6,7 @@
 
 A reply is a text, a list of content blocks, or {"content": …, "stop_reason": …, "usage": …}; `replies` is a sequence,
 used up one by one, or a function of the request's JSON. A fault is for the n-th request (from 1) and uses up no reply.
+With a `cache`, usage is what a provider with that prompt cache would report. `strict=False` is for clients of others.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
 from fakes.messages_rules import Refused, check_headers, check_request
+from fakes.prompt_cache import Counted, PromptCache
 
 Json = dict[str, Any]
 ScriptedReply = str | list[Any] | Mapping[str, Any]
@@ -91,9 +93,20 @@ class Received:
 
 
 class MessagesApi:
-    def __init__(self, replies: Replies = (), *, faults: Mapping[int, Fault] | None = None) -> None:
+    def __init__(
+        self,
+        replies: Replies = (),
+        *,
+        faults: Mapping[int, Fault] | None = None,
+        cache: PromptCache | None = None,
+        strict: bool = True,
+    ) -> None:
         self.requests: list[Received] = []
+        self.counted: list[Counted] = []  # with a cache, of each request
+        self.seconds = 0.0  # spent in here, by all requests
         self.violations: list[str] = []
+        self._cache = cache
+        self._strict = strict
         self._replies = replies
         self._faults = dict(faults or {})
         self._used = 0
@@ -125,14 +138,21 @@ class MessagesApi:
             return self._arrived, self._faults.get(self._arrived)
 
     def accept(self, body: Any, headers: Mapping[str, str]) -> None:
-        try:
-            check_headers(headers)
-            check_request(body)
-        except Refused as broken:
-            self.violate(str(broken))
-            raise
+        if self._strict:
+            try:
+                check_headers(headers)
+                check_request(body)
+            except Refused as broken:
+                self.violate(str(broken))
+                raise
         with self._lock:
             self.requests.append(Received(body, headers))
+            if self._cache is not None:
+                self.counted.append(self._cache.meet(body))
+
+    def took(self, seconds: float) -> None:
+        with self._lock:
+            self.seconds += seconds
 
     def violate(self, what: str) -> None:
         with self._lock:
@@ -148,10 +168,11 @@ class MessagesApi:
             else:
                 self.violations.append("the script has no reply left")
                 raise Refused("the script has no reply left")
-            return complete_reply(scripted, body, number=len(self.requests))
+            usage = self.counted[-1].usage if self.counted else {}
+            return complete_reply(scripted, body, number=len(self.requests), usage=usage)
 
 
-def complete_reply(scripted: ScriptedReply, body: Json, number: int) -> Json:
+def complete_reply(scripted: ScriptedReply, body: Json, number: int, usage: Mapping[str, int]) -> Json:
     """The whole message, as it comes without streaming."""
     reply: Json = dict(scripted) if isinstance(scripted, Mapping) else {"content": scripted}
     content = reply["content"]
@@ -161,7 +182,7 @@ def complete_reply(scripted: ScriptedReply, body: Json, number: int) -> Json:
         for at, block in enumerate(blocks, 1)
     ]
     asks = any(block["type"] == "tool_use" for block in content)
-    usage = {"input_tokens": len(json.dumps(body)) // 4, "output_tokens": len(json.dumps(content)) // 4}
+    counted = {"input_tokens": len(json.dumps(body)) // 4, "output_tokens": len(json.dumps(content)) // 4, **usage}
     return {
         "id": f"msg_{number}",
         "type": "message",
@@ -170,7 +191,7 @@ def complete_reply(scripted: ScriptedReply, body: Json, number: int) -> Json:
         "content": content,
         "stop_reason": reply.get("stop_reason") or ("tool_use" if asks else "end_turn"),
         "stop_sequence": None,
-        "usage": usage | reply.get("usage", {}),
+        "usage": counted | reply.get("usage", {}),
     }
 
 
@@ -234,6 +255,13 @@ class _Handler(BaseHTTPRequestHandler):
         self._no_such_route()
 
     def do_POST(self) -> None:
+        began = time.perf_counter()
+        try:
+            self._answer()
+        finally:
+            self.server.api.took(time.perf_counter() - began)
+
+    def _answer(self) -> None:
         raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         if self.path != "/v1/messages":
             return self._no_such_route()
