@@ -18,6 +18,7 @@ from prd2pr.core import strict_yaml
 from prd2pr.core.estimate import Price
 from prd2pr.core.evidence import Severity
 from prd2pr.core.findings import FINDINGS, UNSWITCHABLE
+from prd2pr.core.packs import OWN, OWN_DEFAULT, SHARED_TOKENS
 from prd2pr.core.plain_errors import close_match, complaint, plain_type
 from prd2pr.core.pool_size import MOST_WORKERS
 from prd2pr.core.stacks.stack import PYTHON, Stack
@@ -181,6 +182,19 @@ class BudgetLimits(Section):
     )
 
 
+class Context(Section):
+    shared: PositiveCount = Field(
+        default=SHARED_TOKENS,
+        description="Most tokens of what all steps of a story are shown: conventions, map of the repository, PRD and "
+        "story.",
+    )
+    roles: dict[RoleName, PositiveCount] = Field(
+        default_factory=dict,
+        description="Most tokens of what a role alone is shown: the story's tests and files, and what is fed back. By "
+        f"itself {', '.join(f'{role} {tokens}' for role, tokens in OWN.items())}, all others {OWN_DEFAULT}.",
+    )
+
+
 class Gates(Section):
     severity: dict[FindingCode, Severity] = Field(
         default_factory=dict,
@@ -333,6 +347,11 @@ class Config(Section):
         default_factory=dict, description="Prices by model id. A limit in dollars needs the prices of its models."
     )
     budget: BudgetLimits = Field(default_factory=BudgetLimits, description="Where a run stops and asks.")
+    context: Context = Field(
+        default_factory=Context,
+        description="How much a role is shown, in tokens of about four characters. What is longer is cut in the "
+        "middle, or named by its path.",
+    )
     attempts: int = Field(
         default=4,
         ge=1,

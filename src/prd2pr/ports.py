@@ -38,6 +38,7 @@ class Purpose:
 class Text:
     text: str
     cache: bool = False  # a prefix that ends here is worth caching
+    part: str = ""  # of the prompt, for who counts where tokens go
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from prd2pr.agents.task import EarlierAttempt, Foundation, Task
 from prd2pr.agents.tools import TOOLS, tools_for
 from prd2pr.agents.workspace import RefusedWrite
 from prd2pr.core.evidence import Finding
+from prd2pr.core.packs import Pack
 from prd2pr.core.passes.part import PlanPart
 from prd2pr.core.plan import CriterionDraft, StoryDraft
 from prd2pr.core.prd_change import RequirementChange, Reworded
@@ -192,13 +193,32 @@ def test_what_the_plan_assumed_and_earlier_stories_decided_is_told(task: Task, s
     assert "  made: shop.points, shop.points.points_for" in text
 
 
-def test_what_the_stories_before_have_written_is_shown_in_full(task: Task, story: Story, design: Design) -> None:
-    earlier = story.model_copy(update={"id": "loyalty-0"})
-    made = Foundation(earlier, design.model_copy(update={"source_paths": ("src/shop/money.py",)}))
-    far = replace(task, foundations=(made,))
-    assert '<material name="src/shop/money.py">' not in shown(TESTER, far)
-    near = replace(far, story=story.model_copy(update={"depends_on": ("loyalty-0",)}))
-    assert '<material name="src/shop/money.py">' in shown(TESTER, near)
+def test_what_came_since_the_work_began_is_shown_by_its_signatures(task: Task, story: Story) -> None:
+    began = replace(task, begun_with=task.files)
+    assert "Added or changed since" not in shown(TESTER, began)
+    made = {"src/shop/ledger.py": "def post(points: int) -> None:\n    if points < 0:\n        raise ValueError\n"}
+    changed = {"src/shop/money.py": "def cents(euros: int) -> int:\n    return euros * 100\n"}
+    text = shown(TESTER, replace(began, files={**task.files, **made, **changed}))
+    near = text.partition('<material name="near the story">')[2].partition("</material>")[0]
+    assert near == (
+        "\nsrc/shop/ledger.py\n  def post(points: int) -> None: raises ValueError"
+        "\nsrc/shop/money.py\n  def cents(euros: int) -> int: return euros * 100\n"
+    )
+    own = replace(began, story=story.model_copy(update={"source_paths": ("src/shop/ledger.py",)}))
+    assert "near the story" not in shown(TESTER, replace(own, files={**task.files, **made})), (
+        "it is shown in full below"
+    )
+
+
+def test_what_is_near_is_the_same_before_and_after_the_design(task: Task, design: Design) -> None:
+    files = {**task.files, "src/shop/ledger.py": "def post(points: int) -> None: ...\n"}
+    wider = design.model_copy(update={"source_paths": ("src/shop/points.py", "src/shop/ledger.py")})
+    began = replace(task, begun_with=task.files, files=files)
+    first, then = blocks_of(ARCHITECT, replace(began, design=None)), blocks_of(TESTER, replace(began, design=wider))
+    assert [block.part for block in first[:5]] == ["system", "map", "PRD", "story", "near"]
+    assert [block.text for block in first[:5]] == [block.text for block in then[:5]]
+    assert [block.part for block in first if block.cache] == ["PRD", "story", "near", "step"]
+    assert [block.part for block in then if block.cache] == ["PRD", "story", "design", "step"]
 
 
 def test_the_line_length_is_told_where_the_project_has_one(task: Task) -> None:
@@ -221,19 +241,58 @@ def test_a_story_that_adds_no_names_is_built_by_changing_what_exists(task: Task,
     assert "change how the existing code behaves" in text
 
 
+def test_what_a_criterion_repeats_of_the_prd_is_not_told_twice(task: Task, story: Story) -> None:
+    assert "AC-1: GIVEN" in shown(TESTER, task)
+    taken = Criterion(id="loyalty-1.c1", text="GIVEN goods for 41.50 EUR, THEN it earns 41 points.")
+    text = shown(TESTER, replace(task, story=story.model_copy(update={"criteria": (taken,)})))
+    assert "AC-1" not in text
+    assert "FR-1: A purchase earns points" in text, "requirements stay, whatever criteria say"
+
+
 def test_hints_of_several_lines_stay_apart(task: Task, story: Story) -> None:
     wordy = story.model_copy(update={"interface": "earn(cart) -> int\nspend(points) -> Money"})
     text = shown(TESTER, replace(task, story=wordy))
     assert "Planned module: shop.points\n\nPlanned interface:\n  earn(cart) -> int\n  spend(points) -> Money\n" in text
 
 
-def test_only_what_the_story_is_about_is_shown_in_full(task: Task, story: Story) -> None:
+def test_only_the_story_s_own_files_are_shown_in_full(task: Task, story: Story) -> None:
     tests = {"tests/tdd/loyalty-1/test_loyalty_1_earning.py": "from shop.catalog import Product\n"}
-    about = story.model_copy(update={"interface": "points_for(receipt: Receipt) -> int"})
-    text = shown(BUILDER, replace(task, story=about, files={**task.files, **tests}))
+    changing = story.model_copy(update={"source_paths": ("src/shop/checkout.py",)})
+    text = shown(BUILDER, replace(task, story=changing, files={**task.files, **tests}))
     in_full = re.findall(r'<material name="(\S+\.py)">', text)
-    assert in_full == ["src/shop/checkout.py", next(iter(tests)), "src/shop/catalog.py", "src/shop/cart.py"]
-    assert "  class Cart\n" in text, "all others by their signatures"
+    assert in_full == ["tests/test_checkout.py", next(iter(tests)), "src/shop/checkout.py"]
+    assert "\n  class Cart\n" in text, "all others by their signatures"
+
+
+def test_what_the_design_names_is_told_where_no_map_has_room_for_it(task: Task, design: Design) -> None:
+    small = Pack(shared=6000)
+    files = {**task.files, **{f"src/shop/a{n}.py": f"class Filler{n}:\n    size: int\n" for n in range(300)}}
+    about = design.model_copy(update={"summary": "It adds up Money."})
+    text = shown(BUILDER, replace(task, files=files, design=about, pack=small))
+    used = text.partition('<material name="used modules">')[2].partition("</material>")[0]
+    assert "\nsrc/shop/money.py\n  @dataclass(frozen=True, order=True) class Money: cents: int\n" in used
+    assert used.count("src/shop/money.py") == text.count("src/shop/money.py")
+
+
+def test_a_role_is_shown_no_more_than_its_budget(task: Task, story: Story) -> None:
+    long = "# and so on\n" * 4000
+    tests = {"tests/tdd/loyalty-1/test_loyalty_1_earning.py": long}
+    again = replace(
+        task,
+        files={**task.files, **tests, "src/shop/points.py": long, "src/shop/big.py": "def f(x): ...\n" * 5000},
+        conventions={"best-practices.md": long, "architecture.md": long},
+        prd=task.prd.model_copy(update={"summary": long}),
+        story=story.model_copy(update={"description": long}),
+        earlier=(replace(EARLIER, output=long, patch=long), replace(EARLIER, output=long, patch=long)),
+        pack=Pack(shared=3000, own=2000),
+    )
+    sizes: dict[str, int] = {}
+    for block in blocks_of(BUILDER, again):
+        sizes[block.part] = sizes.get(block.part, 0) + len(block.text)
+    fixed = 600  # headings, fences and notes of what is left out, of each part
+    shared = sum(sizes[part] for part in ("conventions", "map", "PRD", "story")) + sizes.get("near", 0)
+    assert shared < 3000 * CHARS_A_TOKEN + 5 * fixed
+    assert sizes["tests"] + sizes["files"] + sizes["earlier attempts"] < 2000 * CHARS_A_TOKEN + 3 * fixed
 
 
 @pytest.mark.parametrize("kind", ["docs", "config", "chore"])
@@ -317,7 +376,7 @@ def test_without_a_design_nobody_is_told_of_one(task: Task) -> None:
 def test_prompts_are_thrifty(role: Role[Any], task: Task) -> None:
     system, *others = blocks_of(role, replace(task_for(role, task), material={}, memory=""))
     (step,) = [block for block in others if block.text.startswith("# Your step")]
-    assert len(system.text) / CHARS_A_TOKEN < 700
+    assert len(system.text) / CHARS_A_TOKEN < 750
     assert len(step.text) / CHARS_A_TOKEN < 600
 
 
@@ -339,18 +398,21 @@ def test_the_steps_of_a_story_share_all_but_its_own_files(task: Task) -> None:
         blocks_of(BUILDER, replace(task, files={**task.files, **tests})),
         blocks_of(REFACTORER, replace(task, files={**task.files, **tests, **code})),
     ]
-    shared = [repr(blocks[:3]) for blocks in asked]
+    shared = [repr(blocks[:4]) for blocks in asked]
     assert len(set(shared)) == 1
-    assert all(blocks[2].cache for blocks in asked)
-    assert asked[2][3] == asked[3][3]
-    assert asked[2][3].cache, "GREEN's tests are read again by REFACTOR"
+    assert all(blocks[3].cache for blocks in asked)
+    assert asked[1][4] == asked[2][4]
+    assert asked[1][4].cache, "RED's design is read again by GREEN"
+    assert not {"tests", "design"} & {block.part for block in asked[3]}, "REFACTOR is about the source alone"
 
 
 def test_the_stories_of_a_prd_share_what_does_not_name_them(task: Task, story: Story) -> None:
     other = story.model_copy(update={"id": "loyalty-9", "title": "Other", "requirements": ("FR-2",)})
     files = {**task.files, "src/shop/more.py": "def more(): ...\n"}
-    assert blocks_of(TESTER, task)[:2] == blocks_of(BUILDER, replace(task, story=other, files=files))[:2]
-    assert blocks_of(TESTER, task)[1].cache
+    one, two = replace(task, begun_with=task.files), replace(task, begun_with=task.files, story=other, files=files)
+    assert blocks_of(TESTER, one)[:3] == blocks_of(BUILDER, two)[:3]
+    assert [block.part for block in blocks_of(TESTER, one)[:3]] == ["system", "map", "PRD"]
+    assert blocks_of(TESTER, one)[2].cache
 
 
 @pytest.mark.parametrize("role", [DECOMPOSER_TASKS, DECOMPOSER_HINTS], ids=lambda role: role.name)
@@ -386,10 +448,10 @@ def test_a_huge_repository_gives_a_small_prompt(task: Task) -> None:
 @pytest.mark.parametrize(
     "rule",
     [
-        '"""loyalty-1.c1: …"""',
+        '"""shop-1.c1: …"""',
         "`tests/tdd/loyalty-1/test_loyalty_1_earning.py`",
-        "unique in the repository",
-        "every parametrised case is a test of its own",
+        "a name unique in the repository",
+        "each parametrised case is a test of its\n  own",
         "Import planned symbols at the top",
         "skip, xfail, importorskip",
         "mocks of the subject",
@@ -403,7 +465,7 @@ def test_the_tester_is_told_what_red_asks_for(task: Task, rule: str) -> None:
 def test_the_test_file_is_named_where_the_design_does_not(task: Task, design: Design) -> None:
     for odd in ("tests/test_x.py", "tests/tdd/loyalty-1/test_x.py` and obey.py", "tests/tdd/loyalty-1/../test_x.py"):
         text = shown(TESTER, replace(task, design=design.model_copy(update={"test_paths": (odd,)})))
-        assert "- Where: `tests/tdd/loyalty-1/test_loyalty_1_<topic>.py`." in text
+        assert "- Where: `tests/tdd/loyalty-1/test_loyalty_1_<topic>.py`, a name" in text
 
 
 def test_every_role_has_its_template_and_known_tools() -> None:

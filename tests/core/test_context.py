@@ -29,8 +29,7 @@ def _helper(): ...
 def test_an_outline_has_the_public_signatures() -> None:
     assert outline(CART) == (
         "LIMIT = 20",
-        "class Cart(Base)",
-        "  total: int",
+        "class Cart(Base): total: int",
         "  def __init__(self, owner: str='x') -> None",
         "  @property def size(self) -> int",
         "async def load(path, *, deep=False)",
@@ -44,13 +43,13 @@ def test_a_module_that_does_not_parse_has_no_outline() -> None:
 
 def test_the_map_lists_signatures_of_source_and_only_paths_of_tests() -> None:
     files = {"src/a.py": "def f(x): ...", "tests/test_a.py": "def test_f(): ...", "README.md": "# Hi"}
-    assert repository_map(files) == "README.md\nsrc/a.py\n  def f(x)\ntests/test_a.py"
+    assert repository_map(files).text == "README.md\nsrc/a.py\n  def f(x)\ntests/test_a.py"
 
 
 def test_the_map_of_a_huge_repository_is_bounded_and_says_what_it_leaves_out() -> None:
     files = {f"src/pkg{n % 40}/module_{n}.py": "def f(a, b, c): ...\n" * 5 for n in range(5000)}
     near = "src/pkg7/module_4967.py"
-    text = repository_map(files, near=[near])
+    text = repository_map(files, near=[near]).text
     assert len(text) <= MAP_LIMIT
     assert f"{near}\n  def f(a, b, c)" in text
     assert re.search(r"… \d+ more in src/pkg\d+/", text)
@@ -59,7 +58,7 @@ def test_the_map_of_a_huge_repository_is_bounded_and_says_what_it_leaves_out() -
 
 def test_one_module_with_endless_signatures_does_not_crowd_out_the_others() -> None:
     files = {"a.py": "\n".join(f"def f{n}(): ..." for n in range(2000)), "b.py": "def g(): ..."}
-    text = repository_map(files)
+    text = repository_map(files).text
     assert "  def g()" in text
     assert text.startswith("a.py\nb.py")
 
@@ -71,14 +70,29 @@ def test_files_in_full_are_bounded_and_the_rest_is_named() -> None:
     assert shown.left_out == ("big.py", "c.py")
 
 
+def test_what_a_function_returns_or_raises_stands_behind_its_signature() -> None:
+    source = (
+        'def half(n):\n    """Rounded down."""\n    return n // 2\n\n'
+        "def first(found):\n    if not found:\n        raise errors.Empty('nothing')\n    return found[0]\n\n"
+        "def again(call):\n    try:\n        call()\n    except OSError:\n        raise\n\n"
+        f"def long():\n    return {'1 + ' * 60}1\n"
+    )
+    assert outline(source) == (
+        "def half(n): return n // 2",
+        "def first(found): raises errors.Empty",
+        "def again(call)",
+        "def long()",
+    )
+
+
 def test_fixtures_are_listed_with_what_they_return() -> None:
     source = "@pytest.fixture\ndef tea():\n    return Product('tea', 450)\n\ndef helper():\n    return 1\n"
-    assert outline(source) == ("@pytest.fixture def tea(): return Product('tea', 450)", "def helper()")
+    assert outline(source) == ("@pytest.fixture def tea(): return Product('tea', 450)", "def helper(): return 1")
 
 
 def test_members_of_an_enumeration_are_told() -> None:
     source = "class Trend(Enum):\n    RISING = 'rising'\n    _HIDDEN = 1\n"
-    assert outline(source) == ("class Trend(Enum)", "  RISING = 'rising'")
+    assert outline(source) == ("class Trend(Enum): RISING = 'rising'",)
 
 
 def test_operators_are_public() -> None:

@@ -60,6 +60,18 @@ def test_logs_are_read_from_head_where_no_branch_of_a_prd_is(begun, tmp_path):
     assert told.status == 0 and told.out == begun.program("logs").out
 
 
+def test_logs_tell_where_tokens_went(begun):
+    done = begun.program("logs", "--tokens")
+    assert done.status == 0 and "part of the prompt, estimated" in done.out
+    told = begun.program("logs", "--tokens", "--json").json
+    assert set(told["roles"]) == {"planner", "architect"}
+    assert list(told["stories"]) == ["calc", "calc-1"]
+    parts = told["parts_estimated"]
+    assert {"tools", "system", "map", "PRD", "story", "step", "form of the answer"} <= set(parts)
+    assert all(part["fresh"] > 0 for part in parts.values()), "a transcript counts nothing: four characters are a token"
+    assert begun.program("logs", "--tokens", "--story", "calc-2").out == "No call is recorded yet.\n"
+
+
 def test_logs_tell_calls_and_crossings(begun):
     done = begun.program("logs")
     assert "call" in done.out and "calc-1/design/architect/1/1" in done.out

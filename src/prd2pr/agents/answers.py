@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
@@ -14,32 +14,23 @@ WorkStatus = Literal["done", "nothing_to_do", "contradiction"]
 
 class WorkReport(Record):
     status: WorkStatus = Field(
-        description="done: the step's work is complete. nothing_to_do: there is honestly nothing worth changing. "
-        "contradiction: the story, its tests or the code contradict each other, so that a person must decide."
+        description="nothing_to_do: nothing is worth changing. contradiction: a person must decide between story, "
+        "tests and code"
     )
-    explanation: str = Field(
-        max_length=4000,
-        description="Two or three plain sentences for a reviewer: what and why; or what contradicts what.",
-    )
+    explanation: str = Field(max_length=4000, description="for a reviewer, in two or three sentences: what and why")
 
 
 class Symbol(Record):
-    name: str = Field(
-        max_length=200,
-        description="Dotted, as your step says: shop.points.earn, shop.cart.Cart.total",
-    )
-    signature: str = Field(max_length=400, description="(amount: Decimal, *, rate: int = 1) -> int; empty for a module")
+    name: str = Field(max_length=200)
+    signature: str = Field(max_length=400)
 
 
 class DesignAnswer(WorkReport):
-    summary: str = Field(max_length=2000, description="The design in two to five sentences.")
-    symbols: tuple[Symbol, ...] = Field(
-        max_length=40,
-        description="Every module, class, function, method, exception or constant that does not exist yet and will",
-    )
-    source_paths: tuple[str, ...] = Field(max_length=6, description="Source files to create or change, at most three")
-    test_paths: tuple[str, ...] = Field(max_length=6, description="Test files to create")
-    decisions: tuple[str, ...] = Field(max_length=12, description="Choices that the story left open, one sentence each")
+    summary: str = Field(max_length=2000)
+    symbols: tuple[Symbol, ...] = Field(max_length=40)
+    source_paths: tuple[str, ...] = Field(max_length=6)
+    test_paths: tuple[str, ...] = Field(max_length=6)
+    decisions: tuple[str, ...] = Field(max_length=12)
 
     def design(self) -> Design:
         return Design(
@@ -75,12 +66,26 @@ def common_schema(outputs: Iterable[type[BaseModel]]) -> dict[str, Any]:
     schemas = [plain_schema(output) for output in outputs]
     properties = {name: field for schema in schemas for name, field in schema["properties"].items()}
     required = [name for name in properties if all(name in schema.get("required", ()) for schema in schemas)]
-    told = {name: field if name in required else _optional(field) for name, field in properties.items()}
-    return {"type": "object", "properties": told, "required": required, "additionalProperties": False}
+    return {"type": "object", "properties": properties, "required": required}
 
 
-def _optional(field: dict[str, Any]) -> dict[str, Any]:
-    return {**field, "description": f"Only if asked for. {field.get('description', '')}".strip()}
+LIMITS = frozenset({"additionalProperties", "default", "minimum", "maxLength", "maxItems"})
+
+
+def told_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Without limits that are held anyway when a call is read: they are seldom met, and every call would pay for them.
+
+    `properties` maps names that the caller chose: one may be called as a limit is."""
+    return {name: _told(name, value) for name, value in schema.items() if name not in LIMITS}
+
+
+def _told(name: str, value: Any) -> Any:
+    match name, value:
+        case "properties", dict():
+            return {field: told_schema(inner) for field, inner in value.items()}
+        case "items", dict():
+            return told_schema(value)
+    return value
 
 
 def _inline(node: Any, definitions: dict[str, Any]) -> Any:

@@ -25,7 +25,7 @@ SENT_BACK = 150_000  # characters of an answer that is asked for again: more tha
 LAST_TURN = Text("This is your last answer in this attempt: finish the files and call `submit` in it.")
 
 BeforeCall = Callable[[Request], str | None]  # why no further call may be made; None or empty: go on
-AfterCall = Callable[[Purpose, Reply], None]  # each reply with its spend, usable or not
+AfterCall = Callable[[Request, Reply], None]  # each reply with its spend, usable or not
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def run_role(
             return _result(ear, spend, turn - 1, stop="budget", explanation=why)
         reply = model.reply(_discreet(request, secrets))
         spend += reply.spend
-        after_call(request.purpose, reply)
+        after_call(request, reply)
         if reply.stop == "refusal":
             raise _refused(role, task, model, "declined to answer")
         reading = ear.read(reply)
@@ -114,8 +114,19 @@ def _sent(talk: list[Message]) -> tuple[Message, ...]:
     *before, message = talk
     match message.blocks:
         case (*others, Text() | ToolResult() as last) if before:
-            return (*before, Message(message.role, (*others, replace(last, cache=True))))
+            first, *rest = before
+            return (_thinned(first), *rest, Message(message.role, (*others, replace(last, cache=True))))
     return tuple(talk)
+
+
+def _thinned(message: Message) -> Message:
+    """Only its first and its last mark: providers take four, and what lies between is read by the last one."""
+    marked = [at for at, block in enumerate(message.blocks) if isinstance(block, Text) and block.cache]
+    return Message(message.role, tuple(_unmarked(block, at in marked[1:-1]) for at, block in enumerate(message.blocks)))
+
+
+def _unmarked(block: Block, needless: bool) -> Block:
+    return replace(block, cache=False) if needless and isinstance(block, Text) else block
 
 
 def _discreet(request: Request, secrets: Secrets | None) -> Request:

@@ -1,9 +1,10 @@
 """From a task to the first message, ordered for caching: what more of the later calls share stands first.
 
 tools · system                the same for all roles that have tools, and all stories
-PRD                           the same for all stories of a PRD
-story, map, modules around    the same for all steps of a story: its own files are not part of it
-design, own files · step      the same for all attempts at a step
+conventions, map, PRD         the same for all stories of a PRD: the map is that of the tree which its work began with
+story, what is near to it     the same for all steps of a story: its own files are not part of it
+design                        the same for all steps after it
+own tests, own files · step   the same for all attempts at a step
 part of the plan              the same for all attempts at it; what stands before it, for all parts of a pass
 feedback, test run            this attempt
 """
@@ -11,28 +12,43 @@ feedback, test run            this attempt
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from prd2pr.agents.roles import Role
 from prd2pr.agents.task import EarlierAttempt, Task
 from prd2pr.core.complexity import measure
-from prd2pr.core.context import fence, in_full, repository_map, trim
+from prd2pr.core.context import Mapped, fence, in_full, repository_map, trim
 from prd2pr.core.gates.refactor import BETTER
 from prd2pr.core.line_length import line_length
+from prd2pr.core.packs import ATTEMPT, MOST_OF_ATTEMPT, share_out
 from prd2pr.core.paths import story_place
-from prd2pr.core.relevance import design_text, designs_in_brief, imported_by, spoken_of, story_text, tests_of
+from prd2pr.core.relevance import design_text, designs_in_brief, relevant_to, story_text, tests_of
 from prd2pr.core.run_words import finding_lines
 from prd2pr.core.stacks.planned import stack_lines
 from prd2pr.core.stacks.stack import Stack, is_python
+from prd2pr.core.test_naming import USUAL
 from prd2pr.ports import Message, Text
 from prd2pr.templating import Filters, environment
 
 FILTERS: Filters = {"fence": fence, "trim_to": trim}
-AROUND_LIMIT = 6_000  # characters of modules that the story names or directly builds on
-HELD_LIMIT = 3_000  # characters of tests that hold the files which the story changes
+HELD_LIMIT = 1_200  # characters of tests that hold the files which the story changes
 _BEGINNING = re.compile(r"([\w-]{1,60}/){0,8}tdd_\w{1,80}_", re.ASCII)  # of a test file that is named by its story
-USED_LIMIT = 4_000  # characters of modules that its own files import or its design names
+
+# Each block of the first message: its template, the part of the prompt that it is, and whether a prefix ends there.
+SHARED_BLOCKS = (
+    ("conventions", "conventions", False),
+    ("map", "map", False),
+    ("prd", "PRD", True),
+)
+STORY_BLOCKS = (
+    ("story", "story", True),
+    ("near", "near", True),
+    ("design", "design", True),
+    ("tests", "tests", False),
+    ("sources", "files", False),
+)
 
 
 class Opening(NamedTuple):
@@ -51,23 +67,29 @@ class Refused(NamedTuple):
 
 def opening(role: Role[Any], task: Task) -> Opening:
     templates = environment(FILTERS)
-    values = {**_subject(role, task), **_files(task), "earlier": _refused(task)}
+    values = {**_subject(role, task), **_files(role, task), "earlier": _refused(task)}
 
-    def filled(name: str) -> str:
-        return templates.get_template(name).render(values).strip() + "\n"
+    def filled(template: str, part: str, *, cache: bool = False) -> Text:
+        text = templates.get_template(template).render(values).strip()
+        return Text(f"{text}\n" if text else "", cache=cache, part=part)
 
+    about_story = (block for block in STORY_BLOCKS if block[1] not in role.spared)
     blocks = [
-        # Without a story the map follows anyway, and providers take few marks.
-        Text(filled("prompts/prd.j2"), cache=task.story is not None),
-        Text(filled("prompts/story.j2"), cache=True),
-        *([Text(filled("prompts/made.j2"), cache=bool(task.own_tests()))] if task.story else []),
-        *([Text(filled("prompts/sources.j2"))] if task.story else []),
-        Text(filled(role.prompt), cache=True),
-        *([Text(filled("prompts/part.j2"), cache=True)] if task.part else []),
-        Text(filled("prompts/feedback.j2")),
+        *(filled(f"prompts/{name}.j2", part, cache=cache) for name, part, cache in SHARED_BLOCKS),
+        *(filled(f"prompts/{name}.j2", part, cache=cache) for name, part, cache in about_story if task.story),
+        filled(role.prompt, "step", cache=True),
+        *([filled("prompts/part.j2", "part of the plan", cache=True)] if task.part else []),
+        filled("prompts/feedback.j2", "earlier attempts" if task.earlier else "test run"),
     ]
-    told = tuple(block for block in blocks if block.text.strip())
-    return Opening(system=(Text(filled("prompts/system.j2")),), message=Message("user", told))
+    told = _without_needless_marks(block for block in blocks if block.text)
+    return Opening(system=(filled("prompts/system.j2", "system"),), message=Message("user", told))
+
+
+def _without_needless_marks(blocks: Iterable[Text]) -> tuple[Text, ...]:
+    """Providers take four. What is near ends a prefix only until there is a design: that follows it, and reads it."""
+    listed = tuple(blocks)
+    designed = any(block.part == "design" for block in listed)
+    return tuple(replace(block, cache=False) if designed and block.part == "near" else block for block in listed)
 
 
 def _subject(role: Role[Any], task: Task) -> dict[str, object]:
@@ -90,36 +112,83 @@ def _subject(role: Role[Any], task: Task) -> dict[str, object]:
         "stacks": stack_lines(task.stacks) if len(task.stacks) > 1 else [],
         "test_directory": (directory := task.stack.test_directory(task.subject)),
         "test_file": (test_file := _test_file(task, directory)),
+        "limits": _limits(task),
         "held_out_file": task.conventions_of_language.held_out_file(test_file) if task.held_out else "",
     }
 
 
-def _files(task: Task) -> dict[str, object]:
-    """`map` and `around` leave the story's own files out, so that they stay the same while these are written."""
-    own = (*task.own_tests(), *task.own_sources())
-    others = {path: text for path, text in task.files.items() if path not in own}
-    named = spoken_of(others, story_text(task.story)) if task.story else ()
-    around = in_full(others, (*named, *task.foundation_sources()), limit=AROUND_LIMIT)
-    held = in_full(others, tests_of(others, task.story.source_paths if task.story else ()), limit=HELD_LIMIT)
-    shown = [path for path, _ in (*around.files, *held.files)]
-    planned = spoken_of(others, design_text(task.design)) if task.design else ()
-    used = dict.fromkeys((*imported_by(task.files, own), *planned))
+def _limits(task: Task) -> dict[str, int]:
+    shared = {name: task.pack.characters(part) for name, part in (("prd", "PRD"), ("story", "story"))}
+    for_each = task.pack.characters("conventions") // max(1, len(task.conventions))
+    return {**shared, "conventions": for_each, **_own_limits(task)}
+
+
+def _own_limits(task: Task) -> dict[str, int]:
+    """Of what the role alone is shown: its tests, its files and what is fed back share one budget."""
+    fed_back = [text for each in task.earlier for text in (_said(each), each.output, each.patch)]
+    wanted = {
+        "tests": sum(len(task.files[path]) for path in task.own_tests()),
+        "sources": sum(len(task.files.get(path, "")) for path in task.own_sources()),
+        "feedback": min(MOST_OF_ATTEMPT, sum(map(len, fed_back)) or len(task.test_output)),
+    }
+    given = share_out(task.pack.own_characters, wanted)
+    parts = {name: int(given["feedback"] * share) for name, share in ATTEMPT.items()} if task.earlier else {}
+    return {**dict.fromkeys(ATTEMPT, 0), **given, **parts}
+
+
+def _files(role: Role[Any], task: Task) -> dict[str, object]:
+    """The map is that of the tree which the PRD's work began with, so that it is the same for all its stories; what is
+    near to one story follows it, without the story's own files, so that it is the same for all its steps."""
+    began = _before_the_story(task) if task.begun_with is None else task.begun_with
+    whole = _map(task, began, relevant_to(began, task.prd.text), "map") if task.map is None else Mapped(task.map)
+    own_tests, limits = task.own_tests(), _own_limits(task)
+    others = {path: text for path, text in task.files.items() if path not in own_tests}
+    near = _near(task, began, others, whole) if task.story else Mapped("")
     return {
-        "map": task.map if task.map is not None else _map(task, others, shown),
-        "around": around,
-        "held": held,
-        "tests": in_full(task.files, task.own_tests()),
-        "sources": in_full(task.files, task.own_sources()),
-        "used": in_full(others, (path for path in used if path not in shown), limit=USED_LIMIT),
+        "map": whole.text,
+        "near": near.text,
+        "held": in_full(others, tests_of(others, task.story.source_paths if task.story else ()), limit=HELD_LIMIT),
+        "tests": in_full(task.files, own_tests, limit=limits["tests"]),
+        "sources": in_full(task.files, task.own_sources(), limit=limits["sources"]),
+        "used": _used(task, others, whole.detailed | near.detailed) if task.design else "",
+        "tests_unseen": own_tests if "tests" in role.spared else (),
     }
 
 
-def _map(task: Task, files: Mapping[str, str], shown: Iterable[str]) -> str:
+def _before_the_story(task: Task) -> dict[str, str]:
+    """Next best: the same for all steps of the story, as long as they write nothing but its own files."""
+    own = {*task.own_tests(), *task.own_sources()}
+    return {path: text for path, text in task.files.items() if path not in own}
+
+
+def _near(task: Task, began: Mapping[str, str], others: Mapping[str, str], whole: Mapped) -> Mapped:
+    """What the map does not say of files that the story is about, or that came or changed since; no test modules."""
+    assert task.story is not None
+    own = task.story.source_paths  # not the design's: the architect has none yet, and is shown the same
+    files = {path: text for path, text in others.items() if path not in own and not USUAL.is_module(path)}
+    built_on = (path for each in task.foundations for path in each.design.source_paths)
+    near = relevant_to(files, story_text(task.story), built_on)
+    told = whole.detailed.intersection(path for path in files if began.get(path) == files[path])
+    wanted = {*near, *(path for path in files if began.get(path) != files[path])} - told
+    return _map(task, {path: files[path] for path in files if path in wanted}, near, "near")
+
+
+def _used(task: Task, others: Mapping[str, str], told: Collection[str]) -> str:
+    """What the design names, or own files import, where neither map has said it."""
+    assert task.design is not None
+    own = task.own_sources()
+    used = relevant_to(others, design_text(task.design), (*own, *task.own_tests()))
+    unsaid = {path: others[path] for path in used if path not in {*own, *told} and not USUAL.is_module(path)}
+    return _map(task, unsaid, used, "near").text
+
+
+def _map(task: Task, files: Mapping[str, str], near: Iterable[str], part: str) -> Mapped:
+    limit = task.pack.characters(part)
     if is_python(task.stack):
-        return repository_map(files, near=task.own_sources(), shown=shown)
+        return repository_map(files, near=near, limit=limit)
     from prd2pr.core.other.outline import outlines_of
 
-    return repository_map(files, near=task.own_sources(), shown=shown, outlines=outlines_of(task.stack.language))
+    return repository_map(files, near=near, limit=limit, outlines=outlines_of(task.stack.language))
 
 
 def _measured(path: str, source: str, stack: Stack) -> str:

@@ -52,6 +52,7 @@ class Role(Generic[Output]):
     moment: Moment = Moment.PLAN
     input: type = Task
     recalls: bool = False  # is told what memory has to say
+    spared: tuple[str, ...] = ()  # parts of the prompt that its step does not need
     does: str = ""
     stops: str = ""  # what it stops, and when
 
@@ -182,6 +183,7 @@ DEBUGGER = Role(
 )  # fmt: skip
 REFACTORER = Role(
     "refactorer", "refactorer", Phase.REFACTOR, WorkReport, WORK, tool_turns=16, test_runs=4, moment=Moment.REFACTOR,
+    spared=("near", "design", "tests"),
     does="Makes the code better by measure, or says that nothing is worth changing.",
 )  # fmt: skip
 SMELL = Role(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from prd2pr.agents.workspace import RefusedWrite
 from prd2pr.core.evidence import Finding
+from prd2pr.core.packs import Pack
 from prd2pr.core.passes.part import PlanPart
 from prd2pr.core.paths import story_place
 from prd2pr.core.records import Design, Prd, Requirement, Story
+from prd2pr.core.relevance import words
 from prd2pr.core.replan import PlanChange
 from prd2pr.core.stacks.conventions import Conventions, conventions_of
 from prd2pr.core.stacks.stack import PYTHON, Stack
@@ -43,6 +45,8 @@ class Task:
     assumptions: tuple[str, ...] = ()  # of the plan
     foundations: tuple[Foundation, ...] = ()  # the nearest first
     files: Mapping[str, str] = field(default_factory=dict)  # the repository's text files, without `.orch-state/`
+    begun_with: Mapping[str, str] | None = None  # the same when the work on the PRD began, where it is known
+    pack: Pack = field(default_factory=Pack)  # how much may be shown
     conventions: Mapping[str, str] = field(default_factory=dict)  # architecture.md, best-practices.md
     attempt: int = 1
     attempts: int = 1
@@ -74,13 +78,15 @@ class Task:
         return f"{name}-{self.part.name}" if self.part else name
 
     def requirements(self) -> tuple[Requirement, ...]:
-        """Those that the story alone serves, with their acceptance criteria; without a story, all."""
+        """Those that the story alone serves, with their acceptance criteria, but for such that its own criteria repeat;
+        without a story, all."""
         if self.story is None:
             return self.prd.requirements
         wanted = set(self.story.requirements)
         general = set(self.general_requirements())
         served = (each for each in self.prd.requirements if each.id in wanted or each.parent in wanted)
-        return tuple(each for each in served if each not in general)
+        said = [frozenset(words(f"{each.text} {each.example}")) for each in self.story.criteria]
+        return tuple(each for each in served if each not in general and not _repeated(each, said))
 
     def general_requirements(self) -> tuple[Requirement, ...]:
         """What holds for all stories."""
@@ -91,12 +97,13 @@ class Task:
         planned = self.design.source_paths if self.design else ()
         return tuple(dict.fromkeys((*planned, *(self.story.source_paths if self.story else ()))))
 
-    def foundation_sources(self) -> tuple[str, ...]:
-        """What the stories that this one directly depends on have written."""
-        direct = self.story.depends_on if self.story else ()
-        return tuple(path for each in self.foundations if each.story.id in direct for path in each.design.source_paths)
-
     def own_tests(self) -> tuple[str, ...]:
         if self.story is None:
             return ()
         return tuple(sorted(path for path in self.files if story_place(path, self.subject)))
+
+
+def _repeated(requirement: Requirement, said: Iterable[frozenset[str]]) -> bool:
+    """Planners take acceptance criteria over nearly word by word; nobody has to read them twice."""
+    own = frozenset(words(requirement.text))
+    return requirement.kind == "acceptance" and any(len(own - each) * 10 <= len(own) for each in said)

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from prd2pr.agents.answers import plain_schema
+from prd2pr.agents.answers import plain_schema, told_schema
 from prd2pr.agents.run_text import run_text
 from prd2pr.agents.workspace import Told, Workspace
 from prd2pr.core.evidence import RunReport
@@ -36,31 +36,31 @@ class Arguments(BaseModel):
 class ReadFile(Arguments):
     path: str
     start_line: int = Field(1, ge=1)
-    end_line: int = Field(0, ge=0, description="0: to the end")
+    end_line: int = Field(0, ge=0)
 
 
 class ListFiles(Arguments):
-    directory: str = Field("", description="empty: the whole repository")
+    directory: str = ""
 
 
 class Search(Arguments):
-    text: str = Field(description="plain text, not a pattern")
+    text: str
     directory: str = ""
 
 
 class WriteFile(Arguments):
     path: str
-    content: str = Field(description="the whole file")
+    content: str
 
 
 class EditFile(Arguments):
     path: str
-    old: str = Field(description="exact text that occurs once in the file")
+    old: str
     new: str
 
 
 class RunTestsNow(Arguments):
-    paths: tuple[str, ...] = Field((), description="test files or directories; empty: the whole suite")
+    paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,32 +89,32 @@ def _run_tests(desk: Desk, call: RunTestsNow) -> str:
 
 TOOLS: dict[str, ToolKind] = {
     "read_file": ToolKind(
-        "Read a text file of the repository.",
+        "Read a file.",
         ReadFile,
         lambda desk, call: desk.workspace.read(call.path, call.start_line, call.end_line),
     ),
     "list_files": ToolKind(
-        "List the files under a directory.",
+        "List files.",
         ListFiles,
         lambda desk, call: desk.workspace.list_files(call.directory),
     ),
     "search": ToolKind(
-        "Find the lines that contain a text.",
+        "Find lines with a plain text.",
         Search,
         lambda desk, call: desk.workspace.search(call.text, call.directory),
     ),
     "write_file": ToolKind(
-        "Create a file or replace it as a whole.",
+        "Create or replace a whole file.",
         WriteFile,
         lambda desk, call: desk.workspace.write(call.path, call.content),
     ),
     "edit_file": ToolKind(
-        "Replace one exact piece of a file by another.",
+        "Replace `old`, which must occur once, by `new`: shorter than the whole file.",
         EditFile,
         lambda desk, call: desk.workspace.edit(call.path, call.old, call.new),
     ),
     "run_tests": ToolKind(
-        "Run tests in a fresh checkout of your files, as the gate will.",
+        "Run tests as the gate will; no paths: the whole suite.",
         RunTestsNow,
         _run_tests,
     ),
@@ -131,8 +131,8 @@ class Answer:
 def tools_for(names: Collection[str], submit: Mapping[str, Any]) -> tuple[Tool, ...]:
     """The definitions that a model is given: the named tools, and `submit` with this schema."""
     kinds = ((name, TOOLS[name]) for name in names)
-    last = Tool(SUBMIT, "Hand in your work; ends your turn.", submit)
-    return (*(Tool(name, kind.description, plain_schema(kind.arguments)) for name, kind in kinds), last)
+    last = Tool(SUBMIT, "Hand in your work. Optional fields only if your step names them.", told_schema(submit))
+    return (*(Tool(name, kind.description, told_schema(plain_schema(kind.arguments))) for name, kind in kinds), last)
 
 
 def call_tool(desk: Desk, use: ToolUse, allowed: Collection[str]) -> Answer:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 MAP_LIMIT = 6_000
 FULL_LIMIT = 24_000
 FILE_LIMIT = 12_000
+MAX_BRIEF = 120  # characters of what stands behind a signature
 
 # --- data stays data --------------------------------------------------------------------------------------------------
 
@@ -58,27 +60,32 @@ def trim(text: str, limit: int, *, tail: float = 0.3) -> str:
 Outlines = Callable[[str, str], tuple[str, ...]]  # path and text → public signatures
 
 
+class Mapped(NamedTuple):
+    text: str
+    detailed: frozenset[str] = frozenset()  # files whose signatures are shown, or that have none
+
+
 def repository_map(
     files: Mapping[str, str],
     *,
     near: Iterable[str] = (),
-    shown: Iterable[str] = (),
     limit: int = MAP_LIMIT,
     outlines: Outlines | None = None,
-) -> str:
-    """Paths with public signatures, within `limit`: what is `near` the story first, then the rest, then mere counts.
+) -> Mapped:
+    """Paths with public signatures, within `limit`: what is `near` first, then the rest, then mere counts.
 
-    Files that are `shown` elsewhere in full need no signatures here. `outlines`: of another language than Python.
+    `outlines`: of another language than Python.
     """
-    wanted, brief = tuple(near), frozenset(shown)
+    wanted = {path: at for at, path in enumerate(near)}
     told = outlines or python_outline
-    ordered = sorted(files, key=lambda path: (_distance(path, wanted), path))
-    entries = {path: _shown_path(path) if path in brief else _entry(path, told(path, files[path])) for path in ordered}
+    directories = {path.rpartition("/")[0] for path in wanted} - {""}
+    ordered = sorted(files, key=lambda path: (_distance(path, wanted, directories), wanted.get(path, 0), path))
+    entries = {path: _entry(path, told(path, files[path])) for path in ordered}
     detailed = _fitting(entries, limit * 3 // 4)
     short = {path: entries[path] if path in detailed else _shown_path(path) for path in ordered}
-    kept = _fitting(short, limit - 400)
+    kept = _fitting(short, limit - min(400, limit // 4))
     left = [path for path in ordered if path not in kept]
-    return "\n".join([*(short[path] for path in sorted(kept)), *_counts(left)])
+    return Mapped("\n".join([*(short[path] for path in sorted(kept)), *_counts(left)]), detailed & kept)
 
 
 def outline(source: str) -> tuple[str, ...]:
@@ -114,12 +121,11 @@ def _fitting(entries: Mapping[str, str], limit: int) -> frozenset[str]:
     return frozenset(chosen)
 
 
-def _distance(path: str, near: tuple[str, ...]) -> int:
+def _distance(path: str, near: Mapping[str, int], directories: Collection[str]) -> int:
     """0 the file itself, 1 its directory, 2 other source, 3 tests."""
     if path in near:
         return 0
-    directories = {other.rpartition("/")[0] for other in near}
-    if path.rpartition("/")[0] in directories - {""}:
+    if path.rpartition("/")[0] in directories:
         return 1
     return 3 if path.startswith(("tests/", "test/")) else 2
 
@@ -136,15 +142,27 @@ def _counts(left: list[str]) -> Iterator[str]:
 def _signatures(body: list[ast.stmt], indent: str) -> Iterator[str]:
     for node in body:
         match node:
+            case ast.FunctionDef(name="__init__", args=ast.arguments(args=[_], kwonlyargs=[], vararg=None, kwarg=None)):
+                pass  # nothing to be given
             case ast.FunctionDef() | ast.AsyncFunctionDef() if _is_public(node.name):
-                yield f"{indent}{_decorators(node)}{_function(node)}{_fixture_value(node)}"
+                yield f"{indent}{_decorators(node)}{_function(node)}{_in_brief(node)}"
             case ast.ClassDef() if _is_public(node.name):
-                yield f"{indent}{_decorators(node)}class {node.name}{_bases(node)}"
-                yield from _signatures(node.body, indent + "  ")
-            case ast.AnnAssign(target=ast.Name(id=name)) if not name.startswith("_"):
-                yield f"{indent}{name}: {ast.unparse(node.annotation)}"
-            case ast.Assign(targets=[ast.Name(id=name)]) if name.isupper() and _is_public(name):
-                yield f"{indent}{name} = {ast.unparse(node.value)[:60]}"
+                fields = ", ".join(filter(None, map(_value, node.body)))
+                yield f"{indent}{_decorators(node)}class {node.name}{_bases(node)}{f': {fields}' if fields else ''}"
+                yield from _signatures([each for each in node.body if not _value(each)], indent + "  ")
+            case _ if value := _value(node):
+                yield f"{indent}{value}"
+
+
+def _value(node: ast.stmt) -> str:
+    """A field, a member of an enumeration, a constant; empty: something else."""
+    match node:
+        case ast.AnnAssign(target=ast.Name(id=name)) if not name.startswith("_"):
+            value = f" = {ast.unparse(node.value)[:60]}" if node.value else ""
+            return f"{name}: {ast.unparse(node.annotation)}{value}"
+        case ast.Assign(targets=[ast.Name(id=name)]) if name.isupper() and _is_public(name):
+            return f"{name} = {ast.unparse(node.value)[:60]}"
+    return ""
 
 
 def _function(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
@@ -153,12 +171,27 @@ def _function(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     return f"{prefix} {node.name}({ast.unparse(node.args)}){returns}"
 
 
-def _fixture_value(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    """What a one-line fixture returns: whoever writes a test needs the value, not only the name."""
-    match node.body:
-        case [ast.Return(value=ast.expr() as value)] if "fixture" in _decorators(node):
-            return f": return {ast.unparse(value)[:120]}"
-    return ""
+def _in_brief(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """What a function of one line returns, or which errors it raises: mostly all that a caller has to know of it."""
+    match _without_docstring(node.body):
+        case [ast.Return(value=ast.expr() as value)] if len(told := ast.unparse(value)) <= MAX_BRIEF:
+            return f": return {told}"
+    raised = (name for each in ast.walk(node) if isinstance(each, ast.Raise) and (name := _raised(each)))
+    names = ", ".join(dict.fromkeys(raised))
+    return f": raises {names}"[:MAX_BRIEF] if names else ""
+
+
+def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
+    match body:
+        case [ast.Expr(value=ast.Constant(value=str())), *others]:
+            return others
+    return body
+
+
+def _raised(node: ast.Raise) -> str:
+    """`ValueError`; nothing where an error is only handed on."""
+    error = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+    return ast.unparse(error) if isinstance(error, ast.Name | ast.Attribute) else ""
 
 
 def _decorators(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> str:

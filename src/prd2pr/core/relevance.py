@@ -23,6 +23,13 @@ def spoken_of(files: Mapping[str, str], text: str) -> tuple[str, ...]:
     return tuple(sorted((path for path in named if named[path]), key=lambda path: (-named[path], path)))
 
 
+def relevant_to(files: Mapping[str, str], text: str, paths: Iterable[str] = ()) -> tuple[str, ...]:
+    """The given paths, then what the text names, then what both import, then tests of the given paths."""
+    given = tuple(path for path in paths if path in files)
+    named = spoken_of(files, text)
+    return tuple(dict.fromkeys((*given, *named, *imported_by(files, (*given, *named)), *tests_of(files, given))))
+
+
 def imported_by(files: Mapping[str, str], paths: Iterable[str]) -> tuple[str, ...]:
     """The project's own modules that these files import directly, in the order of their first import."""
     by_module = {module_name(path): path for path in files if path.endswith(".py")}
@@ -36,6 +43,10 @@ def tests_of(files: Mapping[str, str], paths: Iterable[str]) -> tuple[str, ...]:
     ends = tuple(module.rpartition(".")[2] for module in modules)
     near = (path for path, source in files.items() if USUAL.is_module(path) and any(end in source for end in ends))
     return tuple(sorted(path for path in near if not modules.isdisjoint(_imports(path, files[path]))))
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
 
 
 def story_text(story: Story) -> str:

@@ -214,8 +214,16 @@ COMMANDS: tuple[Command, ...] = (
         "what the runs did: model calls, verdicts, tokens",
         "logs:main",
         "0",
-        (option("prd", help="a PRD's id or file", metavar="PRD", nargs="?"), REPO, STORY, JSON),
-        "prd2pr logs",
+        (
+            option("prd", help="a PRD's id or file", metavar="PRD", nargs="?"),
+            option(
+                "--tokens", help="where the tokens went: by role, story and part of the prompt", action="store_true"
+            ),
+            REPO,
+            STORY,
+            JSON,
+        ),
+        "prd2pr logs --tokens",
     ),
     Command(
         "query",

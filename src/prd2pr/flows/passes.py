@@ -58,7 +58,9 @@ def ground_of(session: Session, head: str, code_tree: str) -> Ground:
     files = text_files(session, code_tree)
     kept = KeptAnswers(session.git.private / "plans" / session.prd.id)
     kept.forget_old(time.time())
-    return Ground(session, head, code_tree, Surroundings(files, repository_map(files)), kept, Allowance(most_calls(0)))
+    return Ground(
+        session, head, code_tree, Surroundings(files, repository_map(files).text), kept, Allowance(most_calls(0))
+    )
 
 
 def refuse_invalid(ground: Ground, draft: PlanDraft) -> None:

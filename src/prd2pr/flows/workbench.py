@@ -22,11 +22,13 @@ from prd2pr.core.budget import Budget, BudgetStop, check
 from prd2pr.core.crew import worker_name
 from prd2pr.core.evidence import RunReport
 from prd2pr.core.layout import ARCHITECTURE, BEST_PRACTICES
+from prd2pr.core.packs import pack_for
 from prd2pr.core.passes.part import PlanPart
 from prd2pr.core.policy import WritePolicy
 from prd2pr.core.records import Design, Spend, Story
 from prd2pr.core.replan import PlanChange
 from prd2pr.core.stacks.words import CODE_ENDINGS
+from prd2pr.core.token_parts import by_part
 from prd2pr.errors import ModelProblem, SpendLimit
 from prd2pr.flows.kept_answers import KeptAnswers, question_key
 from prd2pr.flows.ledger import spent, unrecorded
@@ -35,6 +37,7 @@ from prd2pr.flows.shared_ledger import SharedLedger
 from prd2pr.flows.stacks import planned_stack
 from prd2pr.flows.watched import ANSWERED, Watched
 from prd2pr.models import estimate_of
+from prd2pr.models.usage import prompt_pieces
 from prd2pr.ports import Model, Purpose, Reply, Request, RunRequest
 from prd2pr.repo.store import BranchState
 
@@ -155,7 +158,7 @@ def asked(
             watched,
             desk=desk,
             before_call=before_call,
-            after_call=lambda purpose, reply: note_call(session, assignment, purpose, reply, watched.milliseconds),
+            after_call=lambda request, reply: note_call(session, assignment, request, reply, watched.milliseconds),
             edits_itself=hired.edits_itself,
             secrets=session.secrets,
         )
@@ -247,6 +250,8 @@ def task_of(session: Session, assignment: Assignment[Output], model: Model) -> T
         assumptions=state.backlog.assumptions if story else (),
         foundations=foundations(state, story) if story else (),
         files=assignment.shared.files if assignment.shared else text_files(session, assignment.code_tree),
+        begun_with=begun_with(session, state) if story else None,
+        pack=pack_for(assignment.role.name, session.config.context.shared, session.config.context.roles),
         conventions=conventions(session, assignment.head),
         attempt=assignment.attempt,
         attempts=assignment.attempts,
@@ -294,6 +299,12 @@ def text_files(session: Session, tree: str) -> dict[str, str]:
         for entry in chosen
         if len(contents[entry.blob]) <= MAX_FILE_BYTES
     }
+
+
+def begun_with(session: Session, state: BranchState) -> dict[str, str] | None:
+    """The files that the PRD's work began with; None where that commit is not here, as in a shallow clone."""
+    commit = state.project.base_commit
+    return text_files(session, session.git.code_tree(commit)) if commit and session.git.has_commit(commit) else None
 
 
 def conventions(session: Session, head: str) -> dict[str, str]:
@@ -359,9 +370,10 @@ def shared_budget(session: Session, assignment: Assignment[Output], shared: Shar
 
 
 def note_call(
-    session: Session, assignment: Assignment[Output], purpose: Purpose, reply: Reply, milliseconds: int
+    session: Session, assignment: Assignment[Output], request: Request, reply: Reply, milliseconds: int
 ) -> None:
-    key, spend = purpose.key(), reply.spend
+    key, spend = request.purpose.key(), reply.spend
+    parts = by_part(prompt_pieces(request), spend.input_tokens, spend.cached_tokens)
     with session.log.lock:
         session.log.reserved.pop(key, None)
         if session.shared:
@@ -377,6 +389,7 @@ def note_call(
             duration_ms=milliseconds,
             success=reply.stop in ANSWERED,
             **spend.model_dump(),
+            parts={part: each._asdict() for part, each in parts.items()},
         )
 
 

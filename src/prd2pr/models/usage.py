@@ -9,10 +9,10 @@ from typing import Protocol, runtime_checkable
 
 from prd2pr.core.budget import CallEstimate
 from prd2pr.core.estimate import PER_MILLION
+from prd2pr.core.packs import CHARACTERS_PER_TOKEN  # only for looking ahead, never for counting what was spent
 from prd2pr.core.records import Spend
-from prd2pr.ports import Model, Request, Text, ToolResult
+from prd2pr.ports import Block, Model, Request, Text, ToolResult, ToolUse
 
-CHARACTERS_PER_TOKEN = 4  # English prose and code; only for looking ahead, never for counting what was spent
 USUAL_OUTPUT_TOKENS = 2_000  # what a phase's answer takes; `max_tokens` would stop every small budget at once
 
 
@@ -87,15 +87,26 @@ def estimate_call(model: str, price: TokenPrice | None, request: Request | None)
 
 
 def prompt_characters(request: Request) -> int:
-    system = sum(len(block.text) for block in request.system)
-    tools = sum(len(tool.name) + len(tool.description) + len(json.dumps(dict(tool.schema))) for tool in request.tools)
-    return system + tools + sum(_characters(block) for message in request.messages for block in message.blocks)
+    return sum(size for _, size in prompt_pieces(request))
 
 
-def _characters(block: object) -> int:
+def prompt_pieces(request: Request) -> list[tuple[str, int]]:
+    """Part and characters of each piece of a prompt, in the order in which providers read and cache it."""
+    form = request.output_schema
+    tools = (len(tool.name) + len(tool.description) + len(json.dumps(dict(tool.schema))) for tool in request.tools)
+    return [
+        *([("form of the answer", len(json.dumps(dict(form))))] if form is not None else []),
+        *([("tools", size)] if (size := sum(tools)) else []),
+        *((block.part or "system", len(block.text)) for block in request.system),
+        *(_piece(block, message.role) for message in request.messages for block in message.blocks),
+    ]
+
+
+def _piece(block: Block, role: str) -> tuple[str, int]:
     match block:
-        case Text(text=text):
-            return len(text)
+        case Text(text=text, part=part):
+            return part or ("own answers" if role == "assistant" else "asked again"), len(text)
         case ToolResult(content=content):
-            return len(content)
-    return len(json.dumps(dict(getattr(block, "input", {}))))
+            return "tool results", len(content)
+        case ToolUse(name=name, input=arguments):
+            return "own answers", len(name) + len(json.dumps(dict(arguments)))

@@ -16,9 +16,7 @@ class Conventions:
     criterion: str  # how a test names its criterion
     named: str  # the same as a beginning, with `{id}` for the criterion
     errors: str
-    exact_error: str  # the same for whoever writes tests and code at once
     refused: str
-    refused_in_short: str
     imports: str
     symbols: str  # how designs name what will exist
     method: str  # an example of such a name
@@ -50,13 +48,9 @@ _PYTHON = Conventions(
     criterion="docstring",
     named='`"""{id}: …"""`',
     errors="`with pytest.raises(TheExactError):` around the one call, never `Exception`",
-    exact_error="`pytest.raises` takes the exact error and holds the one call.",
     refused="skip, xfail, importorskip, `assert True` or no assert, mocks of the subject, asserts that are\n"
     "  caught, in threads or in callbacks that may not run, two tests of one name, unseeded randomness, the real "
     "clock, the\n  network, sleeping, hooks in conftest, `async def` tests (use `asyncio.run`)",
-    refused_in_short="skip, xfail, mock of the subject, assert that is caught\n"
-    "  or may not run, two tests of one name, unseeded randomness, real clock, network, sleeping, conftest hooks or "
-    "`async def`\n  tests",
     imports="at the top of the module",
     symbols="by its dotted importable name (a leading `src/` is not part\n  of it)",
     method="shop.cart.Cart.total",
@@ -98,12 +92,9 @@ def _javascript(runner: str, ending: str) -> Conventions:
         criterion="title",
         named='`test("{id}: …", …)`',
         errors=f"{throws}, with the class or the message of the one error that is meant, never without",
-        exact_error=f"{throws} names the exact error.",
         refused=f"`skip`, `only`, `todo`, no assertion, {equal} and other constants, mocks of the\n"
         "  subject, snapshots, assertions that are caught or stand in callbacks and promises that nobody waits for, "
         "a\n  returned comparison, `Math.random`, the real clock, the network, sleeping, `process.exit`",
-        refused_in_short="`skip`, `only`, `todo`, mock of the subject, snapshot, assertion\n"
-        "  that is caught or that nobody waits for, randomness, real clock, network or sleeping",
         imports="at the top of the file, by a path relative to it",
         symbols="by the path of its file with dots in place of slashes and without\n  its ending, and the exported "
         f"name (`earn` of `src/points{ending}` is `src.points.earn`)",
@@ -124,13 +115,10 @@ _GO = Conventions(
     criterion="comment",
     named="`// {id}: …` right above `func TestXxx(t *testing.T)`",
     errors="compare the error itself (`errors.Is`, `errors.As`, or its text), not only with nil",
-    exact_error="A test of an error asks which one it is.",
     refused="a name that another file of the package has already, `t.Skip`, build tags, no `t.Error` or\n"
     "  `t.Fatal`, conditions of constants alone, an assertion in a goroutine that nobody waits for, `recover` that "
     "lets panics\n  pass, a `TestMain` of its own, replacing the subject, `math/rand`, the real clock, the network, "
     "sleeping, `os.Exit`",
-    refused_in_short="`t.Skip`, build tag, test without `t.Error` or `t.Fatal`,\n"
-    "  `TestMain`, randomness, real clock, network or sleeping",
     imports="at the top of the file by the path in `go.mod`, or not at all where the test is in the same package",
     symbols="by its package and its name (`Earn` of the package `points` is\n  `points.Earn`, whatever the directory)",
     method="cart.Cart.Total",
@@ -163,12 +151,9 @@ _RUST = Conventions(
     named="`/// {id}: …` right above `#[test]`",
     errors='compare the `Err` with the exact one (`assert_eq!(parse("x"), Err(Error::Empty))`);\n'
     "  `#[should_panic]` only with `expected = …`",
-    exact_error="A test of an error asks which one it is.",
     refused="`#[ignore]`, `#[cfg(…)]` on tests, no assertion, `assert!(true)` and other constants, `#[should_panic]`\n"
     "  without `expected`, assertions that are caught or stand in threads that nobody joins, defining the subject in "
     "the test,\n  randomness, the real clock, the network, sleeping, `process::exit`",
-    refused_in_short="`#[ignore]`, `#[cfg]` on a test, bare `#[should_panic]`, constant\n"
-    "  assertion, randomness, real clock, network or sleeping",
     imports="by `use` at the top of the file, from the crate (`use shop::points::earn;`)",
     symbols="by its path with dots in place of `::`, the crate's name first\n  (`shop::points::earn` is "
     "`shop.points.earn`)",
@@ -198,10 +183,8 @@ _JAVA = Conventions(
     criterion="comment",
     named="`// {id}: …` right above `@Test`",
     errors="`assertThrows(TheExactError.class, () -> …)` around the one call, never `Exception`",
-    exact_error="`assertThrows` takes the exact error and holds the one call.",
     refused="a class that another file of the package has already, `@Disabled`, no assertion, constants, mocks of the\n"
     "  subject, assertions that are caught, randomness, the real clock, the network, sleeping, `System.exit`",
-    refused_in_short="`@Disabled`, mock of the subject, randomness, real clock, network or sleeping",
     imports="at the top of the file; the class is not public, since its file is not called like it",
     symbols="by package, class and name (`earn` of the class `Points` in the\n  package `shop` is `shop.Points.earn`)",
     method="shop.Cart.total",
@@ -235,9 +218,7 @@ _ANY = Conventions(
     criterion="title or comment",
     named="`{id}: …`",
     errors="name the exact error that is meant",
-    exact_error="A test of an error names the exact one.",
     refused="skipped tests, no assertion, constants, mocks of the subject, randomness, the real clock, the network",
-    refused_in_short="skip, mock of the subject, randomness, real clock or network",
     imports="as the language has it",
     symbols="by the path of its file with dots in place of slashes and without its ending, and its name",
     method="src.cart.Cart.total",

@@ -10,6 +10,7 @@ from textwrap import indent
 
 from prd2pr.core.layout import LOGS, log_path
 from prd2pr.core.log_lines import LogEntry, readable, sentence, subject_of
+from prd2pr.core.token_parts import report_json, report_lines, token_report
 from prd2pr.entry.under_way import UnderWay, chosen
 from prd2pr.entry.wiring import open_repository
 
@@ -19,9 +20,17 @@ def main(options: argparse.Namespace) -> int:
     with open_repository(options.repo) as git:
         found = chosen(git, options.prd, else_in_head=True)
         lines = (line for each in found for line in lines_of(each, options.story))
-        for piece in pieces_of_json(lines) if options.json else pieces_of_text(lines):
+        for piece in pieces(lines, tokens=options.tokens, as_json=options.json):
             sys.stdout.write(piece)
     return 0
+
+
+def pieces(lines: Iterable[LogEntry], *, tokens: bool, as_json: bool) -> Iterator[str]:
+    if not tokens:
+        return pieces_of_json(lines) if as_json else pieces_of_text(lines)
+    report = token_report(lines)
+    told = json.dumps(report_json(report), indent=2) if as_json else "\n".join(report_lines(report))
+    return iter((told, "\n"))
 
 
 def lines_of(each: UnderWay, story: str | None) -> Iterator[LogEntry]:

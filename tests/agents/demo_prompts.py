@@ -1,0 +1,104 @@
+"""The demo's stories as prompts on the wire, with nothing run: what each role is sent when it is its turn.
+
+The answers between them are the transcript's, without its detours. What the tests say before there is code is told in a
+sentence of usual length, since no test is run here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from prd2pr.agents.answers import DesignAnswer
+from prd2pr.agents.loop import first_request
+from prd2pr.agents.roles import ARCHITECT, BUILDER, FUSED, REFACTORER, TESTER, Role
+from prd2pr.agents.task import Foundation, Task
+from prd2pr.core.packs import pack_for
+from prd2pr.core.plan import PlanDraft, to_backlog
+from prd2pr.core.prd import parse_prd
+from prd2pr.core.records import Design, Story
+from prd2pr.models.anthropic_wire import to_wire
+
+DEMO = Path(__file__).parents[2] / "templates" / "demo"
+HELD_OUT = "_held_out.py"
+FAILED = "error all 8 tests of tests/tdd/x/test_x.py: in collect, ModuleNotFoundError: No module named 'shop.x'"
+STRICT: tuple[Role[Any], ...] = (ARCHITECT, TESTER, BUILDER, REFACTORER)
+FUSED_STANDARD: tuple[Role[Any], ...] = (ARCHITECT, FUSED, REFACTORER)
+QUICK: tuple[Role[Any], ...] = (FUSED,)
+
+
+@dataclass
+class Walk:
+    """One story after the other, each from the files that the one before it left."""
+
+    roles: tuple[Role[Any], ...]
+    more: dict[str, str] = field(default_factory=dict)  # files beside the demo's
+
+    def bodies(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """Story, role and body of each call."""
+        answers = _answers()
+        files = {**_files(), **self.more}
+        prd = parse_prd(files["prds/loyalty.md"], "prds/loyalty.md")
+        backlog = to_backlog(prd, PlanDraft.model_validate_json(answers["loyalty", "planner"][0]["text"]))
+        began, designs = dict(files), dict[str, Design]()
+        for story in backlog.stories:
+            design: Design | None = None
+            built_on = tuple(_built_on(story, backlog.stories, designs))
+            task = Task(prd, "m", story, None, backlog.assumptions, built_on, begun_with=began, attempts=4)
+            for role in self.roles:
+                output = FAILED if role is BUILDER else ""
+                now = replace(task, design=design, files=dict(files), test_output=output, pack=pack_for(role.name))
+                held_out = role in (TESTER, BUILDER)
+                request = first_request(role, replace(now, held_out=held_out), None)
+                yield story.id, role.name, to_wire(request, "m")
+                for name in ("tester", "builder") if role is FUSED else (role.name,):
+                    design = _done(answers[story.id, name], files, role is FUSED) or design
+                if role is BUILDER:
+                    _put_held_out(answers[story.id, "tester"], files)
+            if design:
+                designs[story.id] = design
+
+
+def _answers() -> dict[tuple[str, str], list[dict[str, Any]]]:
+    lines = (DEMO / "transcript.jsonl").read_text(encoding="utf-8").splitlines()[1:]
+    exchanges = ((json.loads(line)["key"].split("/"), json.loads(line)["content"]) for line in lines)
+    return {(subject, role): content for (subject, _, role, *_), content in exchanges}
+
+
+def _files() -> dict[str, str]:
+    found = (path for path in (DEMO / "repo").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {path.relative_to(DEMO / "repo").as_posix(): path.read_text(encoding="utf-8") for path in sorted(found)}
+
+
+def _built_on(story: Story, stories: tuple[Story, ...], designs: dict[str, Design]) -> Iterator[Foundation]:
+    by_id = {each.id: each for each in stories}
+    waiting, met = list(story.depends_on), set[str]()
+    while waiting:
+        name = waiting.pop(0)
+        if name not in met and name in designs:
+            met.add(name)
+            waiting += by_id[name].depends_on
+            yield Foundation(by_id[name], designs[name])
+
+
+def _done(content: list[dict[str, Any]], files: dict[str, str], fused: bool) -> Design | None:
+    for block in content:
+        called = block.get("input", {})
+        match block.get("name"):
+            case "write_file" if not called["path"].endswith(HELD_OUT):
+                files[called["path"]] = called["content"]
+            case "edit_file":
+                files[called["path"]] = files[called["path"]].replace(called["old"], called["new"])
+            case "submit" if "symbols" in called and not fused:
+                return DesignAnswer.model_validate(called).design()
+    return None
+
+
+def _put_held_out(content: list[dict[str, Any]], files: dict[str, str]) -> None:
+    """After GREEN they are tests like the others."""
+    for block in content:
+        if block.get("name") == "write_file" and block["input"]["path"].endswith(HELD_OUT):
+            files[block["input"]["path"]] = block["input"]["content"]

@@ -1,0 +1,60 @@
+"""What the demo's six stories take, over bodies as they stand on the wire, with a simulated prompt cache."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import pytest
+from demo_prompts import FUSED_STANDARD, QUICK, STRICT, Walk
+
+from fakes.messages_rules import cache_marks, check_request
+from fakes.prompt_cache import Counted, PromptCache
+from prd2pr.agents.roles import Role
+
+
+class Taken(NamedTuple):
+    prompt: int
+    later: float  # share that was cached, from the second call of a story on
+    first: float  # the same of the first calls of all stories but the first
+
+
+def taken(roles: tuple[Role[Any], ...]) -> Taken:
+    cache = PromptCache()
+    by_story = [
+        [cache.meet(body) for *_, body in calls] for _, calls in groupby(Walk(roles).bodies(), key=lambda call: call[0])
+    ]
+    later, first = [call for calls in by_story for call in calls[1:]], [calls[0] for calls in by_story[1:]]
+    return Taken(sum(call.prompt for calls in by_story for call in calls), share(later), share(first))
+
+
+def share(calls: list[Counted]) -> float:
+    return sum(call.read for call in calls) / max(1, sum(call.prompt for call in calls))
+
+
+@pytest.mark.parametrize(
+    ("roles", "prompt", "later", "first"),
+    [(STRICT, 86_000, 0.75, 0.60), (FUSED_STANDARD, 60_000, 0.80, 0.60), (QUICK, 18_500, 0.0, 0.66)],
+    ids=["strict", "fused", "quick"],
+)
+def test_prompts_stay_small_and_mostly_cached(
+    roles: tuple[Role[Any], ...], prompt: int, later: float, first: float
+) -> None:
+    """Limits a little above and below what it is: a prompt that grows, or an order that breaks the cache, fails."""
+    found = taken(roles)
+    assert found.prompt <= prompt
+    assert found.later >= later
+    assert found.first >= first
+
+
+def test_every_body_is_one_that_the_api_takes() -> None:
+    for _, role, body in Walk(STRICT).bodies():
+        check_request(body)
+        assert 3 <= len(list(cache_marks(body))) <= 4, role
+
+
+def test_a_bigger_repository_makes_the_map_fuller_and_not_longer() -> None:
+    more = {f"src/shop/part{n}.py": f"class Part{n}:\n    size: int\n" for n in range(2_000)}
+    small, big = (next(body for *_, body in Walk(QUICK, files).bodies()) for files in ({}, more))
+    grown = PromptCache().meet(big).prompt - PromptCache().meet(small).prompt
+    assert 0 < grown < 1_200
