@@ -69,6 +69,13 @@ bench-plots: $(STAMP)
 	@$(COMPILE)
 	@PYTHONPATH=bench $(BIN)/python -m growth --docs docs
 
+# prd2pr beside mini-swe-agent and aider, which pip fetches into .peers/ (2 GB, once): prompt tokens, calls, time without
+# the model, all by the same scripted model. A quarter of an hour. Webhooks beside probot: bench-webhook.
+.PHONY: bench-peers
+bench-peers: $(STAMP)
+	@$(COMPILE)
+	@PYTHONPATH=tests $(BIN)/python bench/peers/run.py
+
 clean:
 	rm -rf $(VENV) demo
 
