@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import closing
 
 import pytest
 from sqlalchemy import text
@@ -12,6 +13,11 @@ from prd2pr.server.database import Migration, all_migrations, open_database
 
 ONE = Migration(1, "one", ("CREATE TABLE one (id {serial}, body {bytes})",))
 TWO = Migration(2, "two", ("ALTER TABLE one ADD COLUMN at {real}",))
+
+
+def test_nobody_else_reads_the_file(tmp_path):
+    with closing(open_database(f"sqlite:///{tmp_path}/s.db")) as database, database.writing():
+        assert {each.stat().st_mode & 0o077 for each in tmp_path.iterdir()} == {0}
 
 
 def test_each_migration_runs_once_and_later_ones_are_added(tmp_path):

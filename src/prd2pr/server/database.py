@@ -11,8 +11,9 @@ import importlib.util
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
@@ -108,6 +109,9 @@ def _engine(url: URL) -> Engine:
     if url.get_backend_name() != "sqlite":
         # A connection that the database closed meanwhile is noticed before it is used.
         return create_engine(url.set(drivername="postgresql+psycopg"), pool_pre_ping=True, pool_size=10)
+    if url.database and url.database != ":memory:":
+        with suppress(OSError):  # why it cannot be made is told by who opens it
+            Path(url.database).touch(mode=0o600)  # deliveries of private repositories are in it
     engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False})
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
