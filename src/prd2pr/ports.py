@@ -320,6 +320,10 @@ class Hub(Protocol):
         """Ids of this workflow's runs that are under way, ours among them."""
         ...
 
+    def jobs_at_work(self, workflow: str, *, besides: str) -> frozenset[str]:
+        """Names of the jobs of these runs, but for one run, that have not ended yet."""
+        ...
+
 
 class Clock(Protocol):
     def now(self) -> str:

@@ -55,6 +55,9 @@ class Local:
     def content(self, blob: str) -> bytes:
         return self.bare.read_blob(blob)
 
+    def follows(self, new: str, old: str) -> bool:
+        return self.bare.is_ancestor(old, new)
+
 
 @pytest.fixture
 def hub(fake: FakeGitHub) -> Iterator[Listened]:
@@ -63,7 +66,7 @@ def hub(fake: FakeGitHub) -> Iterator[Listened]:
         yield Listened(opened)
 
 
-def use_all(hub: Listened, sha: str) -> None:
+def use_all(hub: Listened, sha: str, fake: FakeGitHub) -> None:
     assert hub.me().login == "github-actions[bot]"
     assert hub.ours() == (hub.me(),)
     assert (hub.permission("tria"), hub.default_branch()) == ("triage", "main")
@@ -75,6 +78,11 @@ def use_all(hub: Listened, sha: str) -> None:
     assert [row.name for row in hub.check_results(sha)] == ["prd2pr / red(calc-1)"]
     hub.dispatch("prd2pr.yml", "main", {"prd": "calc"})
     assert hub.runs_at_work("prd2pr.yml") == frozenset()
+    run = 4711
+    fake.repo("octo/calc").at_work.add(run)
+    fake.repo("octo/calc").jobs[run] = ["Story calc-1", "Story calc-2"]
+    assert hub.jobs_at_work("prd2pr.yml", besides="") == {"Story calc-1", "Story calc-2"}
+    assert hub.jobs_at_work("prd2pr.yml", besides=str(run)) == frozenset()
 
 
 def _issues(hub: Listened) -> None:
@@ -112,7 +120,7 @@ def _pulls(hub: Listened) -> None:
 def test_every_call_of_the_client_is_one_that_github_describes(
     contract: Contract, fake: FakeGitHub, hub: Listened
 ) -> None:
-    use_all(hub, fake.bare(fake.repo("octo/calc")).heads()[HEAD])
+    use_all(hub, fake.bare(fake.repo("octo/calc")).heads()[HEAD], fake)
     asked_for = {name for name, _ in inspect.getmembers(ports.Hub, inspect.isfunction) if not name.startswith("_")}
     assert asked_for - hub.called == set()
     assert fake.violations == []

@@ -181,6 +181,8 @@ def _actions(fake: FakeGitHub, job: Say, ada: Say) -> None:
     assert [row.run for row in fake.repo("octo/calc").dispatches][1] == run
     assert job("GET", f"{R}/actions/workflows/prd2pr.yml/runs?event=workflow_dispatch")["total_count"] == 2
     assert job("GET", f"{R}/actions/runs/{run}")["display_title"] == "prd2pr.yml"
+    fake.repo("octo/calc").jobs[run] = ["Story calc-1"]
+    assert [each["name"] for each in job("GET", f"{R}/actions/runs/{run}/jobs")["jobs"]] == ["Story calc-1"]
     job("POST", f"{R}/dispatches", {"event_type": "go-on", "client_payload": {"prd": "calc"}})
     assert job("GET", f"{R}/actions/workflows")["total_count"] == 1
     assert job("GET", f"{R}/actions/workflows/prd2pr.yml")["name"] == "prd2pr"

@@ -60,6 +60,22 @@ def follow(git: Git, remote: Remote, branch: str) -> str | None:
     return head
 
 
+def follow_all(git: Git, remote: Remote, prefix: str) -> dict[str, str]:
+    """Every branch here whose name begins so, as it is on the code host; with their heads."""
+    heads = remote.branches(prefix)
+    if not all(map(git.has_commit, heads.values())):
+        remote.fetch_all(prefix)
+    there = {branch: head for branch, head in heads.items() if git.has_commit(head)}  # else it moved meanwhile
+    for branch in (*there, *(set(git.branches(prefix)) - there.keys())):
+        git.set_branch(branch, there.get(branch))
+    return there
+
+
+def removed(remote: Remote, branch: str, old: str) -> bool:
+    """Whether the branch is gone there, by whomever."""
+    return remote.delete(branch, old).status == 0 or remote.head(branch) is None
+
+
 @dataclass(frozen=True)
 class CommitsHere:
     """What `ApiWriter` asks of the repository on this machine."""
@@ -76,6 +92,9 @@ class CommitsHere:
             yield FileChange(
                 change.path, change.old_mode if deleted else change.new_mode, None if deleted else change.new_blob
             )
+
+    def follows(self, new: str, old: str) -> bool:
+        return self.git.is_ancestor(old, new)
 
     def content(self, blob: str) -> bytes:
         return self.git.read_blobs([blob])[blob]

@@ -66,6 +66,9 @@ class GuardedHub:
     def runs_at_work(self, workflow: str) -> frozenset[str]:
         return self.hub.runs_at_work(workflow)
 
+    def jobs_at_work(self, workflow: str, *, besides: str) -> frozenset[str]:
+        return self.hub.jobs_at_work(workflow, besides=besides)
+
     # --- what carries no text of others -----------------------------------------------------------------------------
 
     def set_draft(self, pull: Pull, *, draft: bool) -> None:

@@ -58,10 +58,24 @@ class Remote:
                 f"{branch} moved while it was fetched", where=self.url, remedy="run it again: it reads the branch anew"
             )
 
+    def fetch_all(self, prefix: str) -> None:
+        """The commits of every branch whose name begins so."""
+        spec = f"+refs/heads/{prefix}*:{FETCHED}/{prefix}*"
+        self._read("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", self.url, spec)
+
     def push(self, branch: str, new: str, old: str | None) -> Output:
         """By compare-and-swap: refused unless the branch is at `old`, or does not exist where `old` is None."""
         lease = f"--force-with-lease=refs/heads/{branch}:{old or ''}"
         return self._run("push", "--porcelain", "--no-verify", lease, self.url, f"{new}:refs/heads/{branch}")
+
+    def delete(self, branch: str, old: str) -> Output:
+        """Refused unless the branch is at `old`."""
+        lease = f"--force-with-lease=refs/heads/{branch}:{old}"
+        return self._run("push", "--porcelain", "--no-verify", lease, self.url, f":refs/heads/{branch}")
+
+    def keep(self, ref: str, commit: str) -> Output:
+        """Under a name of our own, outside of the branches."""
+        return self._run("push", "--porcelain", "--no-verify", self.url, f"{commit}:{ref}")
 
     def _read(self, *arguments: str) -> Output:
         """What only reads is asked again while the trouble is one that goes by."""

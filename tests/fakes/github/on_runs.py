@@ -72,7 +72,31 @@ def get_run(ask: Ask) -> Answer:
     return found(_run(ask, row))
 
 
+def list_jobs(ask: Ask) -> Answer:
+    """Those that are under way; of the others the fake knows nothing."""
+    run = ask.number("run_id")
+    if run not in ask.repo.at_work and all(row.run != run for row in ask.repo.dispatches):
+        raise not_found()
+    names = ask.repo.jobs.get(run, [])
+    page, headers = ask.paged([_job(ask, run, number, name) for number, name in enumerate(names, 1)])
+    return found({"total_count": len(names), "jobs": page}, headers)
+
+
+def _job(ask: Ask, run: int, number: int, name: str) -> Json:
+    api, ident = shapes.api(ask.fake, ask.repo), run * 1000 + number
+    return {
+        "id": ident, "run_id": run, "run_url": f"{api}/actions/runs/{run}", "run_attempt": 1, "node_id": f"CR_{ident}",
+        "head_sha": ask.bare.resolve(ask.repo.default_branch) or "", "url": f"{api}/actions/jobs/{ident}",
+        "html_url": f"{shapes.html(ask.fake, ask.repo)}/actions/runs/{run}/job/{ident}", "status": "in_progress",
+        "conclusion": None, "created_at": shapes.EPOCH, "started_at": shapes.EPOCH, "completed_at": None, "name": name,
+        "check_run_url": f"{api}/check-runs/{ident}", "labels": ["ubuntu-latest"], "runner_id": 1,
+        "runner_name": "fake", "runner_group_id": 1, "runner_group_name": "fake", "workflow_name": "prd2pr",
+        "head_branch": ask.repo.default_branch, "steps": [],
+    }  # fmt: skip
+
+
 ROUTES = (
+    Route("GET", f"{R}/actions/runs/{{run_id}}/jobs", list_jobs, "actions:read", query=frozenset({"filter"}) | PAGING),
     Route("GET", f"{R}/actions/runs/{{run_id}}", get_run, "actions:read"),
     Route(
         "GET", f"{R}/actions/workflows/{{workflow_id}}/runs", list_runs, "actions:read",

@@ -155,6 +155,7 @@ class Repository:
     dispatches: list[Dispatch] = field(default_factory=list)
     at_work: set[int] = field(default_factory=set)  # ids of runs of the workflow
     ended: set[int] = field(default_factory=set)  # of those that a dispatch asked for
+    jobs: dict[int, list[str]] = field(default_factory=dict)  # of a run: names of its jobs that have not ended
     # Commits made through the API in an App's own name: GitHub shows them as Verified.
     signed: list[str] = field(default_factory=list)
 

@@ -68,6 +68,10 @@ class Local:
         arguments = ["git", "-C", str(self.clone.place), "cat-file", "blob", blob]
         return subprocess.run(arguments, check=True, capture_output=True).stdout
 
+    def follows(self, new: str, old: str) -> bool:
+        arguments = ["git", "-C", str(self.clone.place), "merge-base", "--is-ancestor", old, new]
+        return subprocess.run(arguments, check=False).returncode == 0
+
 
 @pytest.fixture
 def clone(github: World, tmp_path: Path) -> Clone:
@@ -122,6 +126,43 @@ def test_a_commit_that_github_has_becomes_a_branch_as_it_is(github: World, write
     main = github.bare.heads()["main"]
     assert writer.move("prd2pr/same", main, None) == main
     assert github.fake.asked("POST */git/commits") == []
+
+
+def test_a_join_has_both_parents_and_makes_nothing_anew_that_github_has(github: World, clone: Clone, writer: ApiWriter):
+    old = head(github)
+    clone.git("checkout", "-q", "-b", "prd2pr-stories/calc/calc-2", old)
+    theirs = writer.move("prd2pr-stories/calc/calc-2", clone.write({"theirs": b"2"}), None)
+    clone.git("fetch", "-q", "origin")
+    clone.git("checkout", "-q", BRANCH)
+    ours = writer.move(BRANCH, clone.write({"ours": b"1"}), old)
+    clone.git("fetch", "-q", "origin")
+    clone.git("reset", "-q", "--hard", ours)
+    clone.git("merge", "-q", "--no-ff", "-m", MESSAGE, theirs)
+    made = writer.move(BRANCH, clone.write({"integrated": b"3"}), ours)
+    (join,) = github.bare.commit(made).parents
+    assert github.bare.commit(join).parents == (ours, theirs)
+    assert {made, join} <= set(github.repo.signed)
+    assert github.bare.commit(made).tree == clone.git("rev-parse", "HEAD^{tree}")
+
+
+def test_a_branch_moved_onto_a_storys_own_takes_its_commits_as_they_are(github: World, clone: Clone, writer: ApiWriter):
+    old = head(github)
+    theirs = writer.move("prd2pr-stories/calc/calc-2", clone.write({"theirs": b"2"}), None)
+    clone.git("fetch", "-q", "origin")
+    clone.git("reset", "-q", "--hard", theirs)
+    made = writer.move(BRANCH, clone.write({"integrated": b"3"}), old)
+    assert github.bare.commit(made).parents == (theirs,)
+
+
+def test_what_begins_again_is_moved_back_from_exactly_where_it_was(github: World, clone: Clone, writer: ApiWriter):
+    old = head(github)
+    clone.git("reset", "-q", "--hard", "HEAD^")
+    anew = clone.write({"anew": b"1"})
+    made = writer.move(BRANCH, anew, old)
+    assert github.bare.commit(head(github)).parents == (github.bare.git("rev-parse", f"{old}^").strip(),)
+    with pytest.raises(BranchMoved):
+        writer.move(BRANCH, anew, old)
+    assert head(github) == made
 
 
 def test_a_file_becomes_a_directory(github: World, clone: Clone, writer: ApiWriter):

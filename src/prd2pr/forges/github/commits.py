@@ -47,6 +47,10 @@ class LocalCommits(Protocol):
 
     def content(self, blob: str) -> bytes: ...
 
+    def follows(self, new: str, old: str) -> bool:
+        """Whether `old` is part of what `new` is built on."""
+        ...
+
 
 class ApiWriter:
     """`ports.BranchWriter`. Only commits that GitHub does not have yet are made there."""
@@ -62,16 +66,21 @@ class ApiWriter:
         for sha in self._chain(new, old):
             made[sha] = self._make(sha, made)
         head = made.get(new, new)
-        self._point(branch, head, old)
+        # A story that begins again leaves its steps behind, from exactly where they were.
+        self._point(branch, head, old, force=old is not None and not self._local.follows(new, old))
         return head
 
     # --- commits ------------------------------------------------------------------------------------------------------
 
     def _chain(self, new: str, old: str | None) -> list[str]:
-        """Oldest first: what lies between `old`, or for a new branch any commit that GitHub has, and `new`."""
+        """Oldest first: what lies between `old`, or any commit that GitHub has, and `new`.
+
+        The newest of a branch that is moved was made just now, so GitHub is not asked for that one; what lies below it
+        may be the head of a story's own branch.
+        """
         chain: list[str] = []
         sha = new
-        while sha != old and not (old is None and self._is_there(sha)):
+        while sha != old and not ((chain or old is None) and self._is_there(sha)):
             chain.append(sha)
             parents = self._local.commit(sha).parents
             if not parents:
@@ -137,7 +146,7 @@ class ApiWriter:
         found = self._wire.find(self._wire.at("git", "ref", "heads", *branch.split("/")))
         return None if found is None else str(found["object"]["sha"])
 
-    def _point(self, branch: str, new: str, old: str | None) -> None:
+    def _point(self, branch: str, new: str, old: str | None, *, force: bool) -> None:
         """By compare-and-swap: GitHub refuses to make a branch that is there, and to move one that is elsewhere.
 
         REST asks only for a fast-forward, and would write over a branch that somebody has just forced back.
@@ -145,7 +154,7 @@ class ApiWriter:
         if old is None:
             call = Call("POST", self._wire.at("git", "refs"), body={"ref": f"refs/heads/{branch}", "sha": new})
         else:
-            update = {"name": f"refs/heads/{branch}", "beforeOid": old, "afterOid": new, "force": False}
+            update = {"name": f"refs/heads/{branch}", "beforeOid": old, "afterOid": new, "force": force}
             given = {"repositoryId": self._node(), "refUpdates": [update]}
             call = Call("POST", "/graphql", body={"query": MOVE, "variables": {"input": given}})
         done = self._wire.attempt(call, lambda: True if self._head(branch) == new else None)

@@ -12,6 +12,7 @@ from prd2pr.core.permission import reaches
 from prd2pr.forges.github import checks, comments, issues, labels, pulls, reading
 from prd2pr.forges.github.exchange import Call, path
 from prd2pr.forges.github.problems import recognise
+from prd2pr.forges.github.runs import unfinished_jobs
 from prd2pr.forges.github.tokens import TokenSource
 from prd2pr.forges.github.wire import Wire, posting
 
@@ -177,6 +178,10 @@ class GitHubHub:
             self.wire.at("actions", "workflows", workflow, "runs"), status="in_progress", per_page=100
         )
         return frozenset(str(each["id"]) for each in (found["workflow_runs"] if found else ()))
+
+    def jobs_at_work(self, workflow: str, *, besides: str) -> frozenset[str]:
+        runs = sorted(self.runs_at_work(workflow) - {besides})
+        return frozenset(name for run in runs for name in unfinished_jobs(self.wire, run))
 
     def _newest_run(self, workflow: str) -> int:
         found = self.wire.find(

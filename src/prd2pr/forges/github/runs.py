@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,6 +52,13 @@ def run_of(wire: Wire, workflow: str, mark: str) -> Run | None:
     number = int(mark) if mark.isdigit() else find_run(wire, workflow, [mark])
     found = wire.find(wire.at("actions", "runs", number)) if number else None
     return Run(int(found["id"]), found.get("status") == "completed", str(found["html_url"])) if found else None
+
+
+def unfinished_jobs(wire: Wire, run: str) -> Iterator[str]:
+    """By their names; the last attempt's."""
+    for row in wire.pages(wire.at("actions", "runs", run, "jobs"), "jobs"):
+        if row.get("status") != "completed":
+            yield str(row.get("name") or "")
 
 
 def is_run(wire: Wire, run: int) -> bool:
