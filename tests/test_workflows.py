@@ -17,6 +17,7 @@ import yaml
 
 from prd2pr.config import Config, load_config
 from prd2pr.core.statement import TEST_RESULT
+from prd2pr.flows.host import STORY_JOB
 from prd2pr.flows.workflow_file import VERIFY_PATH, WORKFLOW_PATH, workflow_text
 
 ROOT = Path(__file__).parents[1]
@@ -46,8 +47,18 @@ def written(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def workflows(written) -> list[Path]:
-    return [*sorted((ROOT / ".github/workflows").glob("*.y*ml")), written / WORKFLOW_PATH, written / VERIFY_PATH]
+def with_jobs(tmp_path_factory) -> Path:
+    """The same workflow where stories are worked on side by side."""
+    path = tmp_path_factory.mktemp("jobs") / ".github/workflows/prd2pr-jobs.yml"
+    path.parent.mkdir(parents=True)
+    path.write_text(workflow_text(load_config("story_jobs: 8\n"), "trunk", f"prd2pr/prd2pr@{'a' * 40}"))
+    return path
+
+
+@pytest.fixture(scope="session")
+def workflows(written, with_jobs) -> list[Path]:
+    ours = sorted((ROOT / ".github/workflows").glob("*.y*ml"))
+    return [*ours, written / WORKFLOW_PATH, written / VERIFY_PATH, with_jobs]
 
 
 @pytest.fixture(scope="session")
@@ -93,7 +104,7 @@ def test_zizmor_finds_nothing(workflows, bad):
 def test_only_the_one_trigger_that_the_product_needs_is_exempt_from_zizmor(workflows):
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / "action.yml", *workflows)]
     lines = [line.strip() for text in texts for line in text.splitlines() if "zizmor:" in line]
-    assert lines == ["issue_comment: # zizmor: ignore[dangerous-triggers]"]
+    assert lines == ["issue_comment: # zizmor: ignore[dangerous-triggers]"] * 2, "of the same workflow in two forms"
 
 
 def test_actionlint_finds_nothing(workflows, bad, actionlint, tmp_path):
@@ -218,6 +229,69 @@ def test_it_follows_the_configuration():
     assert usual["jobs"]["work"]["steps"][-1]["env"] == {**key, **notify}
 
 
+# --- stories side by side ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def jobs(with_jobs) -> dict[str, Any]:
+    read: dict[str, Any] = yaml.safe_load(with_jobs.read_text(encoding="utf-8"))["jobs"]
+    return read
+
+
+def ours_in(job: dict[str, Any]) -> dict[str, Any]:
+    (step,) = [step for step in job["steps"] if step.get("uses", "").startswith("prd2pr/prd2pr@")]
+    return dict(step)
+
+
+def test_without_story_jobs_there_are_two_jobs_and_with_them_the_first_two_do_what_they_did(generated, jobs):
+    assert set(generated["jobs"]) == {"gate", "work"} and set(jobs) == {"gate", "work", "story", "integrate"}
+    assert jobs["gate"] == generated["jobs"]["gate"]
+    same = ("needs", "if", "concurrency", "permissions", "runs-on", "timeout-minutes")
+    assert {key: jobs["work"][key] for key in same} == {key: generated["jobs"]["work"][key] for key in same}
+    assert jobs["work"]["steps"][:-1] == jobs["story"]["steps"][:-1] == jobs["integrate"]["steps"][:-1]
+    assert [ours_in(jobs[name])["with"]["mode"] for name in ("work", "story", "integrate")] == [
+        "plan",
+        "story",
+        "integrate",
+    ]
+
+
+def test_a_story_job_has_the_models_key_and_the_branch_and_nothing_that_people_see(jobs):
+    story = jobs["story"]
+    assert story["permissions"] == {"contents": "write"}
+    assert ours_in(story)["env"] == {"ANTHROPIC_API_KEY": "${{ secrets.ANTHROPIC_API_KEY }}"}
+    assert story["name"] == f"{STORY_JOB}${{{{ matrix.story }}}}", "by which other runs see who is at work"
+
+
+def test_what_is_handed_on_goes_through_outputs_inputs_and_environment_alone(jobs, action):
+    assert (
+        jobs["work"]["outputs"] == {name: f"${{{{ steps.work.outputs.{name} }}}}" for name in ("prd", "wave")}
+        and ours_in(jobs["work"])["id"] == "work"
+    )
+    assert jobs["story"]["strategy"] == {
+        "fail-fast": False,
+        "matrix": {"include": "${{ fromJSON(needs.work.outputs.wave) }}"},
+    }
+    handed = {"prd", "story", "share", "wave"}
+    for name in ("story", "integrate"):
+        told = ours_in(jobs[name])["with"]
+        assert set(told) <= handed | {"mode", "max-minutes"}
+    work = next(step for step in action["runs"]["steps"] if step.get("id") == "work")
+    for name in handed:
+        assert work["env"][f"PRD2PR_{name.upper()}"] == f"${{{{ inputs.{name} }}}}"
+
+
+def test_the_integrating_job_runs_whatever_became_of_a_story_job_and_one_at_a_time_for_each_prd(jobs):
+    story, integrate = jobs["story"], jobs["integrate"]
+    assert (story["needs"], story["if"]) == ("work", "needs.work.outputs.wave != ''")
+    assert integrate["needs"] == ["work", "story"]
+    assert integrate["if"] == "${{ !cancelled() && needs.work.outputs.wave != '' }}"
+    assert story["concurrency"]["group"] == "prd2pr-${{ needs.work.outputs.prd }}-${{ matrix.story }}"
+    assert integrate["concurrency"]["group"] == "prd2pr-${{ needs.work.outputs.prd }}"
+    assert not story["concurrency"]["cancel-in-progress"] and not integrate["concurrency"]["cancel-in-progress"]
+    assert integrate["permissions"] == jobs["work"]["permissions"]
+
+
 # --- the workflow that proves pull requests again ---------------------------------------------------------------------
 
 
@@ -265,8 +339,9 @@ def action() -> dict[str, Any]:
 
 
 def test_the_action_has_the_agreed_inputs_and_outputs(action):
-    assert set(action["inputs"]) == {"mode", "model", "token", "app-id", "private-key", "max-minutes"}
-    worked = {"outcome", "pr", "branch", "story", "phase", "cost", "report"}
+    handed = {"prd", "story", "share", "wave"}
+    assert set(action["inputs"]) == {"mode", "model", "token", "app-id", "private-key", "max-minutes"} | handed
+    worked = {"outcome", "pr", "branch", "story", "phase", "cost", "report", "wave"}
     assert set(action["outputs"]) == worked | {"go", "reason", "prd", "proved", "statements"}
     for name in worked:
         assert action["outputs"][name]["value"] == f"${{{{ steps.work.outputs.{name} }}}}"
@@ -281,4 +356,9 @@ def test_every_input_reaches_the_worker_by_its_agreed_name(action):
         "PRD2PR_APP_ID": "${{ inputs.app-id }}",
         "PRD2PR_APP_PRIVATE_KEY": "${{ inputs.private-key }}",
         "PRD2PR_MAX_MINUTES": "${{ inputs.max-minutes }}",
+        "PRD2PR_MODE": "${{ inputs.mode }}",
+        "PRD2PR_PRD": "${{ inputs.prd }}",
+        "PRD2PR_STORY": "${{ inputs.story }}",
+        "PRD2PR_SHARE": "${{ inputs.share }}",
+        "PRD2PR_WAVE": "${{ inputs.wave }}",
     }

@@ -23,6 +23,7 @@ from prd2pr.core.plain_errors import close_match, complaint, plain_type
 from prd2pr.core.pool_size import MOST_WORKERS
 from prd2pr.core.stacks.stack import PYTHON, Stack
 from prd2pr.core.stacks.words import STORY_TESTS
+from prd2pr.core.waves import MOST_JOBS
 from prd2pr.errors import ConfigInvalid, InputInvalid
 
 CONFIG_PATH = ".prd2pr.yml"
@@ -341,6 +342,13 @@ class Config(Section):
         default="git",
         description="How commits reach GitHub. git: pushed as they were made. "
         "api: made through GitHub's API, which signs them as the bot; each gets a new SHA with the same tree.",
+    )
+    story_jobs: int = Field(
+        default=1,
+        ge=1,
+        le=MOST_JOBS,
+        description="Stories that are worked on side by side on GitHub, at most, each by a job of its own; 1: one "
+        "after the other in one job. More than one needs the jobs that `prd2pr init` then writes into the workflow.",
     )
     models: Models = Field(default_factory=Models, description="Which model works.")
     prices: dict[NonEmpty, Price] = Field(

@@ -33,6 +33,11 @@ STAND_INS = Path(__file__).parent / "stand_ins"
 WORKFLOW = ".github/workflows/prd2pr.yml"
 ACT = Path(sys.executable).with_name("act")
 NOWHERE = "http://127.0.0.1:9"  # the discard port: whoever leaves loopback gets no answer
+NOTE_PID = (
+    "import os, pathlib\n"
+    "story = os.environ.get('PRD2PR_STORY')\n"
+    "if story:\n    pathlib.Path({place!r}, story).write_text(str(os.getpid()))\n"
+)
 IDENTITY = ("-c", "user.name=Ada", "-c", "user.email=ada@localhost")
 
 
@@ -55,6 +60,11 @@ class ActionSource:
     def program(self) -> Path:
         return self.path / "bin" / "prd2pr"
 
+    @property
+    def pids(self) -> Path:
+        """A file for each story whose job is under way or was: the number of its process, for who wants to end it."""
+        return self.path / "pids"
+
 
 @dataclass(frozen=True)
 class ActResult:
@@ -62,7 +72,8 @@ class ActResult:
     output: str  # what the steps printed
     outputs: dict[str, str]  # of the last step of ours that ran, gate or work
     summary: str
-    jobs: dict[str, str] = field(default_factory=dict)  # id -> success or failure; not there: it did not start
+    # id -> success or failure; not there: it did not start. A story's job is under its story.
+    jobs: dict[str, str] = field(default_factory=dict)
     log: str = ""  # of act itself, for a failing test
 
 
@@ -78,9 +89,12 @@ def action_source(directory: Path) -> ActionSource:
     (place / "src/prd2pr/built_from.txt").write_text(commit + "\n", encoding="ascii")
     source = ActionSource(place, commit)
     source.program.parent.mkdir()
+    source.pids.mkdir()
     source.program.write_text(
         f"#!{sys.executable} -I\nimport sys\nsys.path.insert(0, {str(place / 'src')!r})\n"
-        "from prd2pr.entry.main import main\nsys.exit(main())\n",
+        "from prd2pr.entry.main import main\n"
+        f"{NOTE_PID.format(place=str(place / 'pids'))}"
+        "sys.exit(main())\n",
         encoding="utf-8",
     )
     source.program.chmod(0o755)
@@ -101,7 +115,9 @@ def set_up(source: ActionSource, world: Hosted, config: str = "") -> None:
         git(scratch, "push", "-q", "origin", "HEAD")
 
 
-def run_workflow(source: ActionSource, world: Hosted, event: Event, env: dict[str, str] | None = None) -> ActResult:
+def run_workflow(
+    source: ActionSource, world: Hosted, event: Event, env: dict[str, str] | None = None, timeout: float = 280
+) -> ActResult:
     with tempfile.TemporaryDirectory(prefix="act-") as scratch:
         place = Path(scratch)
         checkout = place / "checkout"
@@ -115,7 +131,7 @@ def run_workflow(source: ActionSource, world: Hosted, event: Event, env: dict[st
         run_env = {**surroundings(source, world), **(env or {})}
         command += [word for name, value in run_env.items() for word in ("--env", f"{name}={value}")]
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=280, env=host_environment(source, place)
+            command, capture_output=True, text=True, check=False, timeout=timeout, env=host_environment(source, place)
         )
     return read_result(done.returncode, done.stdout, done.stderr)
 
@@ -185,8 +201,8 @@ def read_result(status: int, out: str, err: str) -> ActResult:
         if said.get("command") == "summary" and len(step) == 1:
             summaries[(job, *step)] = said["content"]
         if "jobResult" in said:
-            jobs[job] = said["jobResult"]
-    last = outputs.get("work") or outputs.get("gate") or {}
+            jobs[(said.get("matrix") or {}).get("story", job)] = said["jobResult"]
+    last = outputs.get("integrate") or outputs.get("work") or outputs.get("gate") or {}
     return ActResult(status, "".join(output), last, "".join(summaries.values()), jobs, out + err)
 
 

@@ -73,6 +73,23 @@ def marks(checks: dict[str, dict[str, str]], *names: str) -> list[str]:
     return [checks[name]["mark"] for name in names]
 
 
+def story_jobs(text: str, config: Config) -> Check | None:
+    return next((each for each in workflow_checks(text, config, "main", COMMIT) if each.name == "story jobs"), None)
+
+
+def test_a_workflow_without_the_jobs_that_the_configuration_asks_for():
+    several = load_config("story_jobs: 4\n")
+    asked = workflow_text(several, "main", ACTION)
+    usual = workflow_text(Config(), "main", ACTION)
+    assert story_jobs(usual, Config()) is None and story_jobs(asked, Config()) is None
+    found = story_jobs(asked, several)
+    assert found is not None and (found.mark, found.found) == ("ok", "up to 4 side by side")
+    older = story_jobs(usual, several)
+    assert older is not None and older.mark == "warning" and "one after the other" in older.found
+    half = story_jobs(asked.replace("mode: integrate", "mode: work"), several)
+    assert half is not None and half.mark == "wrong" and "no job in mode integrate" in half.found
+
+
 SETTINGS = ("github", "published", "pull requests", "secrets")
 
 

@@ -16,7 +16,7 @@ from prd2pr.core.records import (
     Story,
 )
 
-Outcome = Literal["done", "waiting", "paused", "blocked", "budget", "stopped", "nothing", "deadline"]
+Outcome = Literal["done", "waiting", "paused", "blocked", "budget", "stopped", "nothing", "deadline", "handed-on"]
 
 
 @dataclass(frozen=True)

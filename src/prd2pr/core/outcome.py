@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from prd2pr.core.decide import Outcome, Rest
+from prd2pr.core.waves import Wave
 
-Ended = Literal["done", "nothing-to-do", "waiting", "blocked", "budget", "deadline", "refused", "error"]
+Ended = Literal["done", "nothing-to-do", "waiting", "blocked", "budget", "deadline", "handed-on", "refused", "error"]
 
 # A job is red where a person has to look into it. A run that did nothing of what it was asked for is one of these.
 FAILED: frozenset[Ended] = frozenset({"blocked", "budget", "refused", "error"})
 # The worst says how a run over several PRDs ended.
 WORST_FIRST: tuple[Ended, ...] = (
-    *("error", "refused", "budget", "blocked", "deadline", "waiting", "done", "nothing-to-do"),
+    *("error", "refused", "budget", "blocked", "deadline", "handed-on", "waiting", "done", "nothing-to-do"),
 )
 
 ENDED: dict[Outcome, Ended] = {
@@ -25,6 +26,7 @@ ENDED: dict[Outcome, Ended] = {
     "stopped": "waiting",
     "nothing": "nothing-to-do",
     "deadline": "deadline",
+    "handed-on": "handed-on",
 }
 
 
@@ -44,6 +46,7 @@ class Ending:
     usd: float | None = 0.0
     tokens: int = 0
     where: str = ""  # file and line that a person has to look at
+    wave: Wave | None = None  # stories that other jobs of this very run go on with
     news: bool = True  # what a run finds as an earlier one has told it is none
 
     @property

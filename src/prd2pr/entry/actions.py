@@ -10,11 +10,13 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast, get_args
 
 from prd2pr.core.outcome import Ending
+from prd2pr.core.waves import StoryOrder, Wave, read_order, read_wave
 from prd2pr.errors import SetupProblem, UsageProblem
 
+Mode = Literal["work", "plan", "story", "integrate"]
 SUMMARY_LIMIT = 1_000_000  # bytes; GitHub takes 1 MiB a step
 # What must never leave: in no comment, no log and no prompt.
 SECRET_NAMES = re.compile(r"TOKEN|KEY|SECRET|PASSWORD|CREDENTIAL|NOTIFY_URLS|(?<![A-Z])PAT(?![A-Z])", re.IGNORECASE)
@@ -90,6 +92,35 @@ class Job:
             raise UsageProblem(f"{text!r} is no number of minutes", where="max-minutes", remedy="write, say, 50")
         return minutes
 
+    @property
+    def mode(self) -> Mode:
+        """What the workflow wants of this job, by the Action's input."""
+        said = self.env.get("PRD2PR_MODE", "").strip() or "work"
+        for mode in get_args(Mode):
+            if said == mode:
+                return cast("Mode", mode)
+        raise UsageProblem(f"{said!r} is no mode", where="mode", remedy=f"one of {', '.join(get_args(Mode))}")
+
+    @property
+    def order(self) -> StoryOrder:
+        """Mode story."""
+        return read_order(*map(self._given, ("prd", "story", "share")))
+
+    @property
+    def wave(self) -> Wave:
+        """Mode integrate."""
+        return read_wave(*map(self._given, ("prd", "wave")))
+
+    def _given(self, name: str) -> str:
+        value = self.env.get(f"PRD2PR_{name.upper()}", "").strip()
+        if not value:
+            raise UsageProblem(
+                f"the mode {self.mode} needs the input {name}",
+                where=name,
+                remedy="hand on what the job in mode plan says, as `prd2pr init` writes it",
+            )
+        return value
+
     def payload(self) -> object:
         path = Path(self._needs("GITHUB_EVENT_PATH"))
         try:
@@ -138,6 +169,7 @@ def as_json(ending: Ending) -> dict[str, Any]:
         "phase": ending.phase,
         "steps": ending.steps,
         "tokens": ending.tokens,
+        "stories": list(ending.wave.stories) if ending.wave else [],
         "usd": ending.usd,
     }
 

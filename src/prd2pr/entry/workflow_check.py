@@ -14,6 +14,7 @@ from prd2pr.flows.workflow_file import NOTIFY_URLS, WORKFLOW_PATH, key_names, pu
 
 OURS = re.compile(r"uses:\s*[\"']?([\w.-]+/prd2pr)@([\w./-]+)")
 EVENTS = ("push", "issues", "issue_comment", "workflow_dispatch", "schedule")
+STORY_MODES = ("plan", "story", "integrate")
 ANEW = f"delete {WORKFLOW_PATH} and run prd2pr init, which writes it anew"
 
 
@@ -29,6 +30,8 @@ def workflow_checks(text: str, config: Config, branch: str, commit: str) -> Iter
     yield version_check(text, commit)
     yield trigger_check(read.get(True, read.get("on")), config, branch)  # YAML 1.1 reads the key `on` as true
     yield key_check(text, config)
+    if config.story_jobs > 1:
+        yield story_jobs_check(read.get("jobs"), config)
     if config.notify.events:
         yield notices_check(text, config)
 
@@ -115,6 +118,26 @@ def notices_check(text: str, config: Config) -> Check:
             f"add {NOTIFY_URLS}: ${{{{ secrets.{NOTIFY_URLS} }}}} under env of the step that works",
         )
     return Check("notices", "ok", f"{', '.join(config.notify.events)}, to what the secret {NOTIFY_URLS} holds")
+
+
+def story_jobs_check(jobs: Any, config: Config) -> Check:
+    """All three modes, or nobody takes what is handed on: `init` writes them together."""
+    steps = [
+        step
+        for job in (jobs.values() if isinstance(jobs, dict) else ())
+        for step in (job.get("steps") or () if isinstance(job, dict) else ())
+    ]
+    given = [step.get("with") for step in steps if isinstance(step, dict)]
+    modes = {each.get("mode") for each in given if isinstance(each, dict)}
+    missing = [mode for mode in STORY_MODES if mode not in modes]
+    if missing == list(STORY_MODES):
+        found = (
+            f"story_jobs is {config.story_jobs}, and the workflow has no jobs for it: stories go one after the other"
+        )
+        return Check("story jobs", "warning", found, ANEW)
+    if missing:
+        return Check("story jobs", "wrong", f"the workflow has no job in mode {' nor in mode '.join(missing)}", ANEW)
+    return Check("story jobs", "ok", f"up to {config.story_jobs} side by side")
 
 
 def key_check(text: str, config: Config) -> Check:

@@ -17,11 +17,21 @@ from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import Status
 from prd2pr.core.said.answers import Failed, NotNow
 from prd2pr.core.two_names import in_comments
+from prd2pr.core.waves import Wave
 from prd2pr.errors import Prd2prError, SpendLimit, Stopped
 from prd2pr.flows.host import Host
 from prd2pr.flows.orders import Heard
 from prd2pr.flows.stirring import stirred
-from prd2pr.flows.subjects import About, Nobodys, NoPrd, StoryIssue, Subject, Unreadable, subjects_of
+from prd2pr.flows.subjects import (
+    About,
+    Nobodys,
+    NoPrd,
+    StoryIssue,
+    Subject,
+    Unreadable,
+    subject_under_way,
+    subjects_of,
+)
 from prd2pr.flows.telling import complain
 from prd2pr.flows.unheeded import answer_heard
 from prd2pr.flows.without_prd import answer_without_prd
@@ -36,8 +46,19 @@ def handle(host: Host, event: Event) -> tuple[Ending, ...]:
     if isinstance(event, Scheduled) and host.others_at_work():
         # It finds what was forgotten, and may not pay for what is being done: in which PRD, GitHub does not tell.
         return (Ending("nothing-to-do", "another run is at work; the next scheduled one looks again"),)
-    abouts = stirred(host, event) if isinstance(event, Stirred) else subjects_of(host, event)
-    found = [attempted(host, event, about) for about in abouts]
+    abouts = tuple(stirred(host, event)) if isinstance(event, Stirred) else subjects_of(host, event)
+    if len(abouts) > 1 and host.hands_on == "to jobs":
+        host = replace(host, hands_on="to a run")  # the jobs of a run are about one PRD
+    return told([attempted(host, event, about) for about in abouts])
+
+
+def go_on_with(host: Host, wave: Wave) -> tuple[Ending, ...]:
+    """The end of a wave: all that any run does, about the one PRD. That it may was decided when the wave began."""
+    host = replace(host, wave_before=wave)
+    return told([attempted(host, Dispatched({"prd": wave.prd}), subject_under_way(wave.prd))])
+
+
+def told(found: list[Ending | Exception]) -> tuple[Ending, ...]:
     for each in found:
         if isinstance(each, Exception):
             raise each  # a bug of ours, reported as one once all others had their turn

@@ -15,8 +15,8 @@ from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import DoneOrder, ProjectState, Status
 from prd2pr.core.said.answers import Carried, Failed, NotNow, why_refused
 from prd2pr.core.said.markers import waiting_marker
-from prd2pr.core.said.status import Refuted, limit_helped
-from prd2pr.core.two_names import in_comments
+from prd2pr.core.said.status import Refuted
+from prd2pr.core.waves import Wave
 from prd2pr.errors import BranchMoved, HubProblem, Prd2prError, SpendLimit, StateProblem, StepsLost, Stopped
 from prd2pr.flows.ci_watch import stopped_by_ci
 from prd2pr.flows.drain import Inbox, Taken
@@ -25,13 +25,13 @@ from prd2pr.flows.failed_plans import failed_before, held_back, is_failed_plan, 
 from prd2pr.flows.hand_edits import refuse_hand_edits
 from prd2pr.flows.host import Host
 from prd2pr.flows.onboarding import obeyed_on
+from prd2pr.flows.out_of_budget import GO_ON, out_of_budget
 from prd2pr.flows.prd_told import listen, tell
 from prd2pr.flows.readiness import ready_head
 from prd2pr.flows.replan import prd_changed, up_to_date
 from prd2pr.flows.session import Session
 from prd2pr.flows.show import Links
-
-GO_ON = "/tdd run"
+from prd2pr.flows.waves import side_by_side, under_way_beside
 
 
 @dataclass
@@ -54,6 +54,9 @@ class PrdRun:
     held: dict[str, frozenset[str]] = field(default_factory=dict)  # of a head: merges of the base that the suite stands
     tracking: int | None = None  # the tracking issue's number; None: not looked for yet
     opened: bool = False  # the pull request, by this run
+    wave: Wave | None = None  # stories that other jobs go on with after this one
+    others: bool = True  # whether stories may have branches of their own; looked at at least once
+    left_apart: set[str] = field(default_factory=set)  # stories that cannot be integrated now
     unwanted: Ending | None = None  # why nothing is built by itself any more; a person's order lifts it
 
 
@@ -81,7 +84,7 @@ def carry_on(run: PrdRun) -> Rest:
             return following
         else:
             before = run.steps
-            rest = phases(run, as_ordered(run), 1)
+            rest = side_by_side(run) or phases(run, as_ordered(run), 1)
             if run.steps == before:
                 return rest
 
@@ -227,7 +230,11 @@ def failed(run: PrdRun, taken: Taken, problem: Prd2prError) -> Rest:
 
 def obeyed_to(run: PrdRun, taken: Taken, rest: Rest | None) -> Rest | None:
     before = head_of(run.session)
-    obeyed = obeyed_on(run.host, run.session, taken.ordered)
+    meant = under_way_beside(run).meant(taken.ordered.command)
+    if isinstance(meant, Rest):
+        not_carried_out(run, taken, meant)
+        return meant
+    obeyed = obeyed_on(run.host, run.session, replace(taken.ordered, command=meant))
     if obeyed.answer is not None and not isinstance(obeyed.answer, Carried):
         run.inbox.answer(taken, obeyed.answer, commit_url=run.host.commit_url)
         run.refused = why_refused(obeyed.answer)
@@ -277,14 +284,3 @@ def phases(run: PrdRun, session: Session, steps: int | None) -> Rest:
 def plan_failed(run: PrdRun, problem: Prd2prError) -> None:
     if is_failed_plan(run.session, problem):
         run.told = tell_failed(run.host, run.session, run.pull, problem)
-
-
-def out_of_budget(run: PrdRun, limit: SpendLimit) -> Rest:
-    """Between two phases, so nothing is lost. Before there is a plan there is no pull request to comment under."""
-    if run.host.git.branch_head(run.session.branch) is None:
-        issue, prd = run.session.issue, run.session.prd
-        label = run.host.config.labels.trigger
-        anew = f"take the label `{label}` off #{issue} and give it again"
-        again = anew if issue else f"run the workflow with `prd` set to `{prd.id}`"
-        raise SpendLimit(limit.what, where=prd.path, remedy=f"{limit_helped(limit.remedy)}, then {again}.") from limit
-    return Rest("budget", limit.what, in_comments(limit.remedy) or GO_ON)

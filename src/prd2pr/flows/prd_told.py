@@ -107,6 +107,7 @@ def ending_of(run: PrdRun, rest: Rest) -> Ending:
         steps=run.steps,
         usd=spend.usd,
         tokens=spend.tokens,
+        wave=run.wave if run.host.hands_on == "to jobs" else None,
         news=run.asked or how != "blocked" or not run.blocked_before,
     )
 

@@ -17,7 +17,9 @@ from prd2pr.core.said.checks import (
 )
 from prd2pr.errors import InputInvalid, StateProblem
 from prd2pr.flows.claims import error, record_findings
+from prd2pr.flows.joins import branch_line
 from prd2pr.flows.peoples_work import step_of
+from prd2pr.flows.start import start_of
 from prd2pr.flows.verify import claim_of
 from prd2pr.forges.said import check_text, whole_check_text
 
@@ -50,8 +52,12 @@ def show_checks(showing: Showing, checked: str) -> str:
 
 
 def commits_behind(showing: Showing, checked: str) -> dict[str, int]:
-    """The branch's commits after the last one that was checked, in order; all, where that one is gone."""
-    order = {row.sha: n for n, row in enumerate(showing.picture.commits)}
+    """The branch's commits after the last one that was checked, in order; all, where that one is gone.
+
+    As they came to the branch: a story's own branch may bring some that were made earlier than what was there already.
+    """
+    git, head = showing.git, showing.head
+    order = {commit.sha: n for n, commit in enumerate(branch_line(git, start_of(git, head).commit, head))}
     after = order.get(checked, -1)
     return {sha: n for sha, n in order.items() if n > after}
 

@@ -20,7 +20,8 @@ NOTIFY_URLS = Notify().urls_from  # by this name `action/ready.sh` knows that me
 
 def workflow_text(config: Config, branch: str, action: str = "") -> str:
     values = {"branch": branch, "paths": push_paths(config), "keys": key_names(config), "notify": NOTIFY_URLS}
-    return render("init/workflow.yml.j2", {**values, "action": action or own_action()})
+    jobs = config.story_jobs > 1
+    return render("init/workflow.yml.j2", {**values, "jobs": jobs, "action": action or own_action()})
 
 
 def push_paths(config: Config) -> tuple[str, ...]:

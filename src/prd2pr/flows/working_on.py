@@ -8,6 +8,7 @@ from prd2pr.core.decide import Rest
 from prd2pr.core.outcome import Ending
 from prd2pr.core.said.answers import Answer, Failed, NotNow
 from prd2pr.core.said.status import Refuted
+from prd2pr.core.waves import named_for
 from prd2pr.errors import BranchMoved, HubProblem, Prd2prError, StateByHand, StepsLost, Stopped
 from prd2pr.flows.drain import Inbox
 from prd2pr.flows.drive import head_of
@@ -58,6 +59,8 @@ def run_of(found: OnHost, inbox: Inbox, *, asked: bool) -> PrdRun:
     false = rewritten(host.git, head) if head and not found.shown else None  # nobody has looked at this head before
     session = replace(session, carried_out=inbox.carried_out, shown=found.shown, rewritten=false)
     session.log.pending = found.subject.asked_by
+    if host.hands_on:
+        session.log.id = named_for(session.log.id, host.run_number)  # its jobs share one budget
     run = PrdRun(host, session, inbox, None if pull and pull.merged else pull, asked=asked)
     run.session = replace(session, waits_for_money=lambda: not run.asked and waits_for_money(run))
     run.blocked_before = pull is not None and host.config.labels.blocked in pull.labels
@@ -82,6 +85,8 @@ def worked(run: PrdRun, found: OnHost, *, asked: bool) -> Rest | Ending:
     tell_unseen(run)
     if rest.outcome == "deadline":
         go_on_elsewhere(run, "the time of the run before was used up")
+    if rest.outcome == "handed-on" and run.host.hands_on == "to a run":
+        go_on_elsewhere(run, "the next stories can be worked on side by side")
     return rest
 
 

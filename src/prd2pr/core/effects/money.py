@@ -8,6 +8,7 @@ from prd2pr.core.found import Found
 from prd2pr.core.records import Cycle, Phase, RefusedAttempt
 
 SPENT = "spent without a step"
+OUT_OF_BUDGET = "it stopped for its budget"  # in such a note
 
 
 def keep_account(found: Found, decision: Decision) -> Effect:
@@ -18,6 +19,12 @@ def keep_account(found: Found, decision: Decision) -> Effect:
     if cycle is None or not cycle.steps:
         return Objection(f"{decision.story} was never begun, so its record keeps no account")
     return Left(found.status, found.backlog, {cycle.story: cycle}, about=cycle.story)
+
+
+def stopped_for_budget(cycle: Cycle) -> bool:
+    """Whether that is the last that happened to the story."""
+    last = cycle.steps[-1] if cycle.steps else None
+    return last is not None and last.note.startswith(SPENT) and OUT_OF_BUDGET in last.note
 
 
 def refused_before(cycle: Cycle, phase: Phase) -> tuple[RefusedAttempt, ...]:

@@ -13,7 +13,7 @@ from prd2pr.core.hub import Label
 from prd2pr.core.picture_parts import Figure, NextStep, PullPicture, Refusal
 from prd2pr.core.records import ProjectState, Status
 from prd2pr.core.said.answers import Failed
-from prd2pr.core.wording import count
+from prd2pr.core.wording import count, first_capital, stopped
 from prd2pr.errors import Stopped
 
 Light = Literal["active", "waiting", "blocked", "done"]
@@ -140,14 +140,19 @@ def headline_of(
     following = picture.ahead
     if isinstance(following, Rest) and following.outcome == "blocked":
         return "blocked"
-    if rest is None or rest.outcome in ("budget", "deadline"):
+    if rest is None or rest.outcome in RUN_HEADLINES:
         return RUN_HEADLINES[rest.outcome if rest else "at work"]
     if isinstance(following, Due):
         return "working" if status.order == "run" else "waiting"
     return "paused" if following.outcome == "paused" else "waiting"
 
 
-RUN_HEADLINES: dict[str, Headline] = {"at work": "working", "budget": "budget", "deadline": "deadline"}
+RUN_HEADLINES: dict[str, Headline] = {
+    "at work": "working",
+    "budget": "budget",
+    "deadline": "deadline",
+    "handed-on": "working",
+}
 
 
 def next_on_host(picture: PullPicture, rest: Rest | None, problem: Failed | None) -> NextStep:
@@ -158,6 +163,8 @@ def next_on_host(picture: PullPicture, rest: Rest | None, problem: Failed | None
         return picture.next
     if rest.outcome == "budget":
         return out_of_money(rest.next)
+    if rest.outcome == "handed-on":
+        return NextStep(f"{stopped(first_capital(rest.reason))} Nothing for you to do.")
     return BY_RUN.get(rest.outcome, picture.next)
 
 

@@ -10,20 +10,21 @@ from dataclasses import replace
 from functools import partial
 
 from prd2pr.config import CONFIG_PATH
-from prd2pr.core.events import Ignored, read_event
+from prd2pr.core.events import Event, Ignored, read_event
 from prd2pr.core.outcome import Ending, worst
 from prd2pr.core.said.leaks import Secrets
 from prd2pr.core.wording import stopped
-from prd2pr.entry.actions import Job, command, job_of, mask
+from prd2pr.entry.actions import Job, Mode, command, job_of, mask
 from prd2pr.entry.hiding import hide_process
 from prd2pr.entry.terminal import Terminal
 from prd2pr.entry.wiring import Ground, SystemClock, crew_of, hiring, open_repository, read_config, session_of
 from prd2pr.errors import ConfigInvalid, NotFoundThere, Stopped
 from prd2pr.flows.config_problem import Told, tell_config_problem
-from prd2pr.flows.github_run import handle
-from prd2pr.flows.host import Deadline, Host
+from prd2pr.flows.github_run import go_on_with, handle
+from prd2pr.flows.host import Deadline, HandsOn, Host
 from prd2pr.flows.notice import send_notices
 from prd2pr.flows.remote_writers import CommitsHere, FollowingWriter, PushingWriter
+from prd2pr.flows.story_job import work_on_one_story
 from prd2pr.forges.github.commits import ApiWriter
 from prd2pr.forges.github.hub import GitHubHub
 from prd2pr.forges.github.open import open_hub, token_source
@@ -37,6 +38,9 @@ CANCELLED_BY = (signal.SIGINT, signal.SIGTERM)
 AFTER_CANCELLING = (
     "To go on at once, comment `/tdd run`. Else the schedule goes on with what was ordered; `/tdd halt_all` stops that."
 )
+
+
+HANDS_ON: dict[Mode, HandsOn] = {"work": "", "plan": "to jobs", "story": "", "integrate": "to a run"}
 
 
 def main(options: argparse.Namespace) -> int:  # noqa: ARG001 - every verb has the same form
@@ -81,9 +85,16 @@ def work(job: Job) -> int:
             told = Told(GuardedHub(hub, secrets), git, remote, SystemClock(), config_here(git))
             tell_config_problem(told, event, problem)
             raise
-        endings = clean(handle(host, event), secrets)
+        endings = clean(asked_for(job, host, event), secrets)
         send_notices(host.config.notify, job.env, endings, progress)
         return finish(job, endings)
+
+
+def asked_for(job: Job, host: Host, event: Event) -> tuple[Ending, ...]:
+    """Who may start this was asked by the job in mode plan: the others go on with what that one decided."""
+    if job.mode == "story":
+        return (work_on_one_story(host, job.order),)
+    return go_on_with(host, job.wave) if job.mode == "integrate" else handle(host, event)
 
 
 def hub_of(job: Job, tokens: TokenSource, progress: Progress) -> GitHubHub:
@@ -141,6 +152,7 @@ def host_of(job: Job, hub: GitHubHub, tokens: TokenSource, git: Git, progress: P
         ),
         progress=progress,
         deadline=Deadline(clock, None if minutes is None else clock.monotonic() + minutes * 60),
+        hands_on=HANDS_ON[job.mode],
         workflow=job.workflow,
         run_url=job.run_url,
         server_url=job.server_url,
@@ -164,6 +176,8 @@ def finish(job: Job, endings: tuple[Ending, ...]) -> int:
             "branch": last.branch,
             "story": last.story,
             "phase": last.phase,
+            "prd": last.prd,
+            "wave": last.wave.as_matrix() if last.wave else "",
             "cost": "" if last.usd is None else f"{sum(each.usd or 0 for each in endings):.4f}",
             "report": job.report(endings),
         }

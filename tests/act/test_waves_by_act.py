@@ -1,0 +1,110 @@
+"""The workflow that `init` writes with `story_jobs`, run by act: waves of story jobs, and what they come to."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from act.rig import ActionSource, ActResult, run_workflow, set_up
+from act.test_end_to_end import verified
+from fakes.github.events import dispatch_event
+from fakes.github.faults import Calls
+from github_waves import THREE_WAVES
+from github_world import GitHubWorld
+from side_by_side_world import answers, prd
+
+CONFIG = 'approval: none\nstory_jobs: 8\nmodels: {{default: "replay:{transcript}", strong: "replay:{transcript}"}}\n'
+PUSH = "POST */git-receive-pack"
+
+
+def ready(source: ActionSource, world: GitHubWorld, count: int, needs: dict[int, tuple[int, ...]]) -> None:
+    world.answers_of_model = answers(count, needs)
+    set_up(source, world, CONFIG.format(transcript=world.transcript()))
+    world.push_prd("prds/calc.md", prd(count))
+
+
+def run_all(source: ActionSource, world: GitHubWorld) -> list[ActResult]:
+    """The push, then every run that a run of ours has asked for."""
+    runs = [run_workflow(source, world, world.pending.pop(0), timeout=580)]
+    seen = 0
+    while len(world.repo.dispatches) > seen:
+        (row,) = world.repo.dispatches[seen:]  # one after the other: nothing is started twice
+        seen += 1
+        assert len(runs) < 8, "still busy"
+        runs.append(run_workflow(source, world, dispatch_event(world.fake, world.repo, row), timeout=580))
+    return runs
+
+
+def stories_in(run: ActResult) -> list[str]:
+    return sorted(name for name in run.jobs if name.startswith("calc-"))
+
+
+def kill_after_red(source: ActionSource, world: GitHubWorld, story: str) -> list[int]:
+    """The story's job is ended by force right after its RED was pushed; the answer tells when that has happened."""
+    killed: list[int] = []
+
+    def look() -> None:
+        branch = f"prd2pr-stories/calc/{story}"
+        if killed or branch not in world.bare.heads():
+            return
+        if str(world.bare.git("log", "-1", "--format=%s", branch)).startswith(f"red({story})"):
+            killed.append(int((source.pids / story).read_text()))
+            os.kill(killed[0], signal.SIGKILL)
+
+    world.fake.faults.add(Calls(after=look), PUSH, times=10_000)
+    return killed
+
+
+def code_of(world: GitHubWorld) -> dict[str, str]:
+    """Every file of the branch but for the bot's own records."""
+    rows = str(world.bare.git("ls-tree", "-r", world.branch)).splitlines()
+    files = {line.partition("\t")[2]: line.split()[2] for line in rows}
+    return {name: blob for name, blob in files.items() if not name.startswith(".orch-state/")}
+
+
+def test_two_stories_by_a_job_each(source, world, tmp_path):
+    ready(source, world, 2, {})
+    (run,) = run_all(source, world)
+    assert run.jobs == dict.fromkeys(("gate", "work", "calc-1", "calc-2", "integrate"), "success"), run.output
+    assert (run.outputs["outcome"], run.outputs["branch"]) == ("done", "prd2pr/calc"), run.output
+    assert sorted(world.bare.heads()) == ["main", "prd2pr/calc"], "the stories' own branches are gone"
+    assert "2 of 2 stories proven" in world.pull().body
+    verified(world, "prd2pr/calc", tmp_path)
+
+
+@pytest.mark.slow
+def test_eight_stories_in_three_waves_with_one_job_killed(source, world, tmp_path):
+    ready(source, world, 8, THREE_WAVES)
+    killed = kill_after_red(source, world, "calc-2")
+    runs = run_all(source, world)
+    assert killed, "the job was under way"
+    assert runs[0].jobs["calc-2"] == "failure" and "integrated  tests/unit/calc-1" in runs[0].output, runs[0].output
+    # The killed one goes on from its RED in the next wave, and what depends on it comes a wave later. What is left at
+    # last is one story, for which no job of its own is started.
+    assert [stories_in(run) for run in runs] == [
+        ["calc-1", "calc-2", "calc-3"],
+        ["calc-2", "calc-4", "calc-6"],
+        ["calc-5", "calc-8"],
+    ]
+    made = str(world.bare.git("log", "--format=%s", f"main..{world.branch}")).splitlines()
+    assert [subject for subject in made if made.count(subject) > 1] == []
+    assert sorted(world.bare.heads()) == ["main", "prd2pr/calc"], "the stories' own branches are gone"
+    assert "8 of 8 stories proven" in world.pull().body
+    verified(world, "prd2pr/calc", tmp_path)
+    assert code_of(world) == one_after_the_other(tmp_path / "alone")
+
+
+def one_after_the_other(root: Path) -> dict[str, str]:
+    """The same PRD and the same answers, in one job."""
+    root.mkdir()
+    with GitHubWorld(root) as world:
+        world.answers_of_model = answers(8, THREE_WAVES)
+        world.push({".prd2pr.yml": "approval: none\n"}, by="ada")
+        world.pending.clear()
+        world.push_prd("prds/calc.md", prd(8))
+        (acted,) = world.settle(timeout=580)
+        assert acted.outputs["outcome"] == "done", acted.output
+        return code_of(world)

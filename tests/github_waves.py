@@ -1,0 +1,91 @@
+"""The jobs of the workflow with `story_jobs`, run one by one by the real program: plan, one for each story, integrate.
+
+    run = Wave(world).run()          # the oldest pending event, as the workflow that `init` writes would handle it
+    run.stories                      # which story jobs there were
+
+What the workflow file itself says (outputs, matrix, conditions) is held by tests/act. Here each job can be left out,
+ended or doubled.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from fakes.github.events import Event
+from github_runner import Acted
+from github_world import GitHubWorld
+from side_by_side_world import answers, prd
+
+CONFIG = "approval: none\nstory_jobs: {jobs}\ngates: {{mutation_ratio: null}}\n"
+ONLY_CONTENTS = {"contents": "write"}
+THREE_WAVES = {4: (1,), 5: (2,), 6: (3,), 7: (4, 5), 8: (6,)}
+
+Around = Callable[[str, Callable[..., Acted]], Acted | None]
+
+
+def as_it_is(_: str, job: Callable[..., Acted]) -> Acted | None:
+    return job()
+
+
+@dataclass
+class WaveRun:
+    """One run of the workflow."""
+
+    planned: Acted
+    jobs: dict[str, Acted | None] = field(default_factory=dict)
+    integrated: Acted | None = None
+
+    @property
+    def stories(self) -> list[str]:
+        return list(self.jobs)
+
+
+def started(world: GitHubWorld, count: int, needs: Mapping[int, tuple[int, ...]] | None = None, jobs: int = 8,
+            more: str = "") -> GitHubWorld:  # fmt: skip
+    """A PRD of that many stories, pushed."""
+    world.answers_of_model = answers(count, dict(needs or {}))
+    world.push({".prd2pr.yml": CONFIG.format(jobs=jobs) + more}, by="ada")
+    world.pending.clear()
+    world.push_prd("prds/calc.md", prd(count))
+    return world
+
+
+def run_wave(world: GitHubWorld, event: Event | None = None, around: Around = as_it_is) -> WaveRun:
+    """`around` is told each job (a story, or `integrate`) and may leave it out, end it or do something before it."""
+    event = event or world.pending.pop(0)
+    run = WaveRun(world.act(event, env={"PRD2PR_MODE": "plan"}))
+    wave = run.planned.outputs.get("wave", "")
+    if not wave:
+        return run
+    of_run = {"GITHUB_RUN_ID": run_id(run.planned), "PRD2PR_PRD": run.planned.outputs["prd"]}
+    for row in json.loads(wave):
+        run.jobs[row["story"]] = around(row["story"], partial(story_job, world, event, row, of_run))
+    last = {**of_run, "PRD2PR_MODE": "integrate", "PRD2PR_WAVE": wave}
+    run.integrated = around("integrate", partial(world.act, event, env=last))
+    return run
+
+
+def story_job(
+    world: GitHubWorld, event: Event, row: Mapping[str, str], of_run: Mapping[str, str], **more: Any
+) -> Acted:
+    token = world.fake.actions_token(world.name, ONLY_CONTENTS)
+    told = {"PRD2PR_MODE": "story", "PRD2PR_STORY": row["story"], "PRD2PR_SHARE": row["share"], "GITHUB_TOKEN": token}
+    return world.act(event, env={**of_run, **told}, **more)
+
+
+def run_id(acted: Acted) -> str:
+    return str(9000 + int(acted.workspace.parent.name.removeprefix("job-")))
+
+
+def settled(world: GitHubWorld, around: Iterable[Around] = ()) -> list[WaveRun]:
+    """Until no event is left, each handled by a run of the workflow."""
+    runs: list[WaveRun] = []
+    ways = iter(around)
+    while world.pending:
+        assert len(runs) < 12, "still busy"
+        runs.append(run_wave(world, around=next(ways, as_it_is)))
+    return runs
