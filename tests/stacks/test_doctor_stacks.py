@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from prd2pr.entry.stack_checks import stack_checks, stack_views
-from prd2pr.entry.wiring import read_config
+from prd2pr.entry.verbs.doctor import stacks_check
+from prd2pr.entry.wiring import read_config, stacks_of
+from prd2pr.errors import SetupProblem
 from prd2pr.repo.git import Git
 from stacks.mono_world import MonoWorld, mono_world
 
@@ -77,3 +79,25 @@ def test_linked_manifests_and_odd_names_are_left_out(tmp_path: Path) -> None:
     world.commit("hostile")
     (service,) = told(world)
     assert service.startswith("ok: python by pytest in service/")
+
+
+@pytest.mark.parametrize("manifest", ['{"name": "x"}', '{"name": "x", "scripts": {"test": "mocha"}}'])
+def test_a_package_without_a_known_runner_is_not_taken_for_python(tmp_path: Path, manifest: str) -> None:
+    world = MonoWorld(tmp_path)
+    world.write({"package.json": manifest, "src/a.ts": "export const a = 1;\n"})
+    world.git("init", "-q", "-b", "main")
+    world.commit("start")
+    git = Git.open(world.repo)
+    with pytest.raises(SetupProblem, match="nothing in it names a test runner") as told:
+        stacks_of(git, read_config(git, "HEAD"), "HEAD")
+    assert told.value.where == "package.json"
+    assert "`node --test`" in told.value.remedy
+
+
+def test_what_is_taken_for_granted_is_not_said_to_be_found(tmp_path: Path) -> None:
+    world = MonoWorld(tmp_path)
+    world.write({"README.md": "hello\n"})
+    world.git("init", "-q", "-b", "main")
+    world.commit("start")
+    git = Git.open(world.repo)
+    assert stacks_check(git, read_config(git, "HEAD")).found.endswith("since nothing in the repository says otherwise")

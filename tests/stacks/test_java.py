@@ -75,6 +75,22 @@ def test_maven_says_it_in_its_own_way_and_twice() -> None:
     assert (failure.kind, failure.missing, failure.line) == (FailureKind.MISSING_SYMBOL, "shop.Points.earn", 9)
 
 
+def test_what_a_real_maven_says_of_a_missing_method() -> None:
+    """Maven 3.8.7 with the compiler plugin 3.13.0, offline."""
+    said = (RECORDED / "maven-3.8.7.txt").read_text(encoding="utf-8")
+    path = "src/test/java/shop/EarnTest.java"
+    found = thrown_by(said, path, "package shop;\n")
+    ground = Ground(Stack("java", "surefire"), "/checkout", "/s", "/o", "/t", {})
+    failures = [classify(each, "collect", path, TestFile(), ground) for each in found]
+    assert {(each.kind, each.missing) for each in failures} == {(FailureKind.MISSING_SYMBOL, "shop.Points.earn")}
+    assert [each.line for each in failures] == [10, 11]
+
+
+def test_what_a_test_calls_is_not_read_and_so_not_held_against_it() -> None:
+    """A missing method is RED also of a person's commits, of which no design is known."""
+    assert read_tests(PATH, TEXT).called is None
+
+
 def test_tests_are_declared_by_class_and_method() -> None:
     plain, several = read_tests(PATH, TEXT).tests
     assert (plain.id, several.id) == (f"{PATH}::EarnTest > fullTens", f"{PATH}::EarnTest > each")

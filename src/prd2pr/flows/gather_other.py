@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -111,13 +111,19 @@ def _red(case: _Case) -> Evidence:
         coverage=_fresh_coverage(declared or _undeclared(step, fresh), story.criteria, fresh) if story else None,
         project_names=_names(step, missing),
         flat_layout=not step.source_after or any("/" not in path for path in step.source_after),
-        called=tuple(sorted({name for file in after.values() for name in file.called})),
+        called=_called(after.values()),
         subject_lines={path: file.subject_lines for path, file in after.items()},
         comparison=_steady(case, comparison, kept) if head.honest else comparison,
         base_run=summarise(base, tests.all),
         head_run=summarise(head, tests.all),
         repeat_run=summarise(_repeat(case, tests), tests.all) if tests.all else None,
     )
+
+
+def _called(files: Collection[TestFile]) -> tuple[str, ...] | None:
+    if any(file.called is None for file in files):
+        return None
+    return tuple(sorted({name for file in files for name in file.called or ()}))
 
 
 def _test_facts(step: Step, touched: Iterable[str], fresh: frozenset[str]) -> tuple[Fact, ...]:

@@ -36,6 +36,7 @@ def stacks_in(git: Git, commit: str) -> tuple[Stack, ...]:
     found = detect(paths, texts)
     if found == (PYTHON,) and not any(path.endswith(".py") for path in paths):
         _refuse_unset(paths)
+        _refuse_unknown_runner(sorted(texts))
     return found
 
 
@@ -46,6 +47,17 @@ def _refuse_unset(paths: list[str]) -> None:
             f"this is a project of {stack.package_manager}, whose tests are run where the configuration says how",
             where=stack.placed(min(path for path in paths if path.endswith(("pom.xml", ".gradle", ".gradle.kts")))),
             remedy=f"write into .prd2pr.yml, with your own command: {as_setting(stack)}",
+        )
+
+
+def _refuse_unknown_runner(manifests: list[str]) -> None:
+    """Nor is one whose `package.json` names no runner that is known."""
+    if manifests:
+        raise SetupProblem(
+            "this is a project of node, and nothing in it names a test runner that prd2pr knows",
+            where=manifests[0],
+            remedy="give it a test script that calls vitest, jest or `node --test`; of another runner, write its "
+            'command into .prd2pr.yml: stacks: [{runner: tap, command: [npx, mocha, --reporter, tap, "{file}"]}]',
         )
 
 

@@ -101,6 +101,7 @@ def _started(
             env=_environment(),
             start_new_session=True,
             pass_fds=(lock,),
+            umask=0o022,  # the user that tests run as reads it
         )
     except OSError as problem:
         raise SetupProblem(

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 from prd2pr.core.evidence import Failure, FailureKind
 from prd2pr.core.other.language import TestFile
 from prd2pr.core.other.runner import Canary, Ended, Ground, Program, RunnerKind, Said, Seen, Stage, Thrown
+from prd2pr.core.wording import ANSI
 
 RESULTS, FILE = "{results}", "{file}"
 BETWEEN = "\f"  # between several result files
@@ -59,7 +60,7 @@ def read_junit(said: Said, ground: Ground) -> Seen:
         except (ElementTree.ParseError, ValueError) as problem:
             return Seen(problems=(f"the result file cannot be read: {problem}",))
     if not texts and said.status is not None:
-        said_last = said.printed.strip().splitlines()[-1:] or ["nothing"]
+        said_last = ANSI.sub("", said.printed).strip().splitlines()[-1:] or ["nothing"]
         return Seen(problems=(f"no result file was written (status {said.status}): {said_last[0][:200]}",))
     return Seen(ended=tuple(ended), finished=frozenset(said.program.files))
 

@@ -27,7 +27,7 @@ class TestFile:
     tests: tuple[Declared, ...] = ()
     broken: int = 0  # line of the first syntax error; 0: none
     subject_lines: tuple[int, ...] = ()  # that work on what is imported from the project
-    called: tuple[str, ...] = ()  # dotted names of the project that it uses
+    called: tuple[str, ...] | None = ()  # dotted names of the project that it uses; None: nobody reads that here
     setup_lines: tuple[int, ...] = ()  # of hooks: what fails there has not begun
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from prd2pr.config import CONFIG_PATH, Config, configured_stacks
 from prd2pr.core.isolation import missing, remedy
+from prd2pr.core.stacks.stack import PYTHON
 from prd2pr.entry.checkup import Check, Mark, shown, total, wrong
 from prd2pr.entry.github_checks import checks_in_checkout, checks_on_github
 from prd2pr.entry.stack_checks import stack_checks, stack_views, unset_checks
@@ -129,8 +130,15 @@ def stacks_check(git: Git, config: Config) -> Check:
     """What the project is made of, and where that is known from."""
     found = stacks_of(git, config, git.rev("HEAD"))
     how = f"set in {CONFIG_PATH}" if configured_stacks(config) else "found from the repository's files"
-    told = "; ".join(f"{stack.name}{f' ({stack.package_manager})' if stack.setup else ''}" for stack in found)
+    if found == (PYTHON,) and not configured_stacks(config) and not any_python(git):
+        how = "since nothing in the repository says otherwise"
+    managers = {stack: f" ({stack.package_manager})" for stack in found if stack.setup and stack.package_manager}
+    told = "; ".join(f"{stack.name}{managers.get(stack, '')}" for stack in found)
     return Check("stacks", "ok", f"{told}, {how}")
+
+
+def any_python(git: Git) -> bool:
+    return any(entry.path.endswith((".py", ".toml", ".cfg", ".ini")) for entry in git.entries(git.code_tree("HEAD")))
 
 
 def checks_of_stacks(git: Git, config: Config) -> Iterator[Check]:

@@ -42,7 +42,7 @@ def module(path: str) -> str:
 
 
 def read_tests(path: str, text: str) -> TestFile:
-    return TestFile(tests=tuple(_declared(path, text))) if is_test_file(path) else TestFile()
+    return TestFile(tests=tuple(_declared(path, text)), called=None) if is_test_file(path) else TestFile()
 
 
 def _declared(path: str, text: str) -> Iterator[Declared]:
