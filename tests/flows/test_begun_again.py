@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from obeying import session_of
 from prd2pr.core.checked import all_proved
 from prd2pr.core.records import Phase
@@ -66,6 +68,7 @@ def test_the_later_story_goes_again_on_the_new_base_and_ends_right(tmp_path: Pat
         assert proved(session)
 
 
+@pytest.mark.slow
 def test_what_merges_cleanly_and_fails_together_goes_again_as_well(tmp_path: Path) -> None:
     """calc-1 changes what calc-2's own code calls: git sees no conflict, the tests do."""
     world = beside(tmp_path, 2)
@@ -86,6 +89,7 @@ def test_what_merges_cleanly_and_fails_together_goes_again_as_well(tmp_path: Pat
         assert "together the tests do not hold" in again.reason
 
 
+@pytest.mark.slow
 def test_refused_twice_it_is_blocked_and_a_person_decides(tmp_path: Path) -> None:
     world = conflicting(tmp_path)
     with session_of(world) as session:
