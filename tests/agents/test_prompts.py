@@ -163,6 +163,7 @@ def test_a_refused_attempt_is_fed_back_like_this(task: Task) -> None:
     text = shown(TESTER, again)
     check_golden("tester_third_attempt.txt", text)
     assert text.count("+def test_empty()") == 1, "only the last attempt's work is shown again"
+    assert "characters left out" not in text, "there is room for all of it"
 
 
 def test_the_builder_sees_what_the_tests_say_until_an_attempt_says_more(task: Task) -> None:

@@ -22,7 +22,7 @@ from prd2pr.core.complexity import measure
 from prd2pr.core.context import Mapped, fence, in_full, repository_map, trim
 from prd2pr.core.gates.refactor import BETTER
 from prd2pr.core.line_length import line_length
-from prd2pr.core.packs import ATTEMPT, MOST_OF_ATTEMPT, share_out
+from prd2pr.core.packs import MOST_FED_BACK, share_out
 from prd2pr.core.paths import story_place
 from prd2pr.core.relevance import design_text, designs_in_brief, relevant_to, story_text, tests_of
 from prd2pr.core.run_words import finding_lines
@@ -125,15 +125,13 @@ def _limits(task: Task) -> dict[str, int]:
 
 def _own_limits(task: Task) -> dict[str, int]:
     """Of what the role alone is shown: its tests, its files and what is fed back share one budget."""
-    fed_back = [text for each in task.earlier for text in (_said(each), each.output, each.patch)]
+    fed_back = sum(map(len, _texts_of_earlier(task).values())) or len(task.test_output)
     wanted = {
         "tests": sum(len(task.files[path]) for path in task.own_tests()),
         "sources": sum(len(task.files.get(path, "")) for path in task.own_sources()),
-        "feedback": min(MOST_OF_ATTEMPT, sum(map(len, fed_back)) or len(task.test_output)),
+        "feedback": min(MOST_FED_BACK, fed_back),
     }
-    given = share_out(task.pack.own_characters, wanted)
-    parts = {name: int(given["feedback"] * share) for name, share in ATTEMPT.items()} if task.earlier else {}
-    return {**dict.fromkeys(ATTEMPT, 0), **given, **parts}
+    return share_out(task.pack.own_characters, wanted)
 
 
 def _files(role: Role[Any], task: Task) -> dict[str, object]:
@@ -204,11 +202,23 @@ def _measures_of(stack: Stack, path: str, source: str) -> dict[str, int]:
 
 
 def _refused(task: Task) -> list[Refused]:
+    texts = _texts_of_earlier(task)
+    limits = share_out(_own_limits(task)["feedback"], {name: len(text) for name, text in texts.items()})
+    told = {name: trim(text, limits[name]) if text else "" for name, text in texts.items()}
+    last = len(task.earlier) - 1
+    return [
+        Refused(each.attempt, told[f"said {at}"], *((told["output"], told["patch"]) if at == last else ()))
+        for at, each in enumerate(task.earlier)
+    ]
+
+
+def _texts_of_earlier(task: Task) -> dict[str, str]:
+    """What was said of each attempt; of the last one also what it ran and wrote."""
     if not task.earlier:
-        return []
+        return {}
     *before, last = task.earlier
-    told = [Refused(attempt.attempt, _said(attempt)) for attempt in before]
-    return [*told, Refused(last.attempt, _said(last, last.output), last.output, last.patch)]
+    said = {f"said {at}": _said(each) for at, each in enumerate(before)}
+    return {**said, f"said {len(before)}": _said(last, last.output), "output": last.output, "patch": last.patch}
 
 
 def _said(attempt: EarlierAttempt, run: str = "") -> str:

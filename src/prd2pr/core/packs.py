@@ -22,10 +22,7 @@ OWN_DEFAULT = 8_000  # of roles that are not in the table
 OWN: Mapping[str, int] = MappingProxyType(
     {"architect": 8_000, "tester": 10_000, "builder": 14_000, "fused": 12_000, "refactorer": 8_000}
 )
-ATTEMPT: Mapping[str, float] = MappingProxyType(
-    {"findings": 0.28, "output": 0.28, "patch": 0.44}
-)  # of what feedback has
-MOST_OF_ATTEMPT = 18_000  # characters: what is worth telling of a refused attempt, however much there is room for
+MOST_FED_BACK = 18_000  # characters: what is worth telling of refused attempts, however much there is room for
 
 
 @dataclass(frozen=True)
