@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from github_runner import Acted
+from github_runner import Acted, Ending
 from github_world import GitHubWorld
 from prd2pr.core.orders import Order, written_orders
 
@@ -62,6 +63,22 @@ def test_what_cannot_be_done_is_answered_in_the_words_that_a_comment_gets(starte
     brought(started, order)
     assert refusals(started) == [answer], "it was answered"
     assert started.bare.heads()[started.branch] == head, "nothing was written for it"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("call", range(4, 49, 4))
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_run_that_is_killed_neither_loses_nor_doubles_an_order(started: GitHubWorld, call: int, when, verify) -> None:
+    """The server gives the same orders again: one that can be carried out, one that cannot."""
+    orders = (retry(1), retry(2, story="calc-9"))
+    killed = brought(started, *orders, ending=Ending(call, when, signal.SIGKILL))
+    assert killed.status in (-signal.SIGKILL, 1), "by the last of these calls it may have ended"
+    again = brought(started, *orders)
+    assert again.status in (0, 1), again.output
+    log = started.bare.git("log", "--format=%s", f"main..{started.branch}")
+    assert log.count("/tdd retry calc-1") == 1 and len(refusals(started)) == 1
+    assert [each["id"] for each in json.loads(started.show(STATUS))["orders"]] == [orders[0].id]
+    assert verify(started)["all_proved"]
 
 
 def test_a_pull_request_that_is_closed_takes_no_orders_and_says_so(started: GitHubWorld) -> None:

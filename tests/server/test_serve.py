@@ -38,3 +38,11 @@ def test_a_port_that_is_taken_is_told_and_is_no_bug(tmp_path):
         command = [sys.executable, "-m", "prd2pr", "serve", "--port", port, "--database", f"sqlite:///{tmp_path}/s.db"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and "address already in use" in done.stderr and "could not start" in done.stderr
+
+
+def test_what_the_worker_loads_later_leaves_nothing_half_loaded_that_requests_use():
+    """dbos loads SQLAlchemy's ORM, in a thread: a request that read the database meanwhile was answered with 500."""
+    code = (
+        "import prd2pr.server.work.running, sys; sys.exit('sqlalchemy.orm' not in sys.modules or 'dbos' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -14,6 +14,8 @@ import time
 from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any
 
+# Not used here. dbos would load it in a thread of its own, and while it is half loaded, requests that read would fail.
+import sqlalchemy.orm  # noqa: F401
 from fastapi import FastAPI
 from sqlalchemy.exc import SQLAlchemyError
 
