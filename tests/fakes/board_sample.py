@@ -7,28 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 from fakes.pull_sample import Branch, plan, sample, spend, to_green
-from prd2pr.core.board.circuits import circuit_views
-from prd2pr.core.board.costs import cost_view
-from prd2pr.core.board.metrics import added_metrics
-from prd2pr.core.board.prds import board_view, newest_first, prd_board, project_view
+from prd2pr.core.board.prds import prd_board
 from prd2pr.core.board.source import PrdSource
 from prd2pr.core.board.stories import story_page
 from prd2pr.core.board.view import (
-    BoardView,
-    CircuitView,
-    CostView,
-    MetricsView,
     PrdBoard,
-    ProjectView,
-    RunView,
     StoryView,
-    WorkerView,
 )
-from prd2pr.core.board.workers import worker_views
 from prd2pr.core.breakers.records import Circuit, Circuits
 from prd2pr.core.picture_facts import BranchFacts
 from prd2pr.core.picture_parts import PlanningCost, SpendLimits
 from prd2pr.core.records import Backlog, Criterion, Cycle, CycleState, RoleSpend, RunRecord, Sprint, Story
+from prd2pr.server.from_boards import FromBoards, ReadRepo
+from prd2pr.server.reading import Repos
 
 NOW = "2026-11-16T12:00:00Z"
 SONNET = "anthropic:claude-sonnet-5-5"
@@ -155,12 +146,13 @@ def sprint_of(branch: Branch) -> Sprint:
     return Sprint(id="sprint-1", goal="all", stories=stories, status="active", started_at="2026-11-16T09:00:00Z")
 
 
-class StillReading:
+class StillReading(FromBoards):
     """Answers `server.reading.Reading` from sources that a test may exchange at any time."""
 
     def __init__(self, *sources: PrdSource, problems: tuple[str, ...] = ()) -> None:
         self._lock = threading.Lock()
         self._problems = problems
+        self._clock = lambda: NOW
         self.show(*sources)
 
     def show(self, *sources: PrdSource) -> None:
@@ -168,34 +160,15 @@ class StillReading:
         with self._lock:
             self._kept = boards
 
-    def _boards(self, repos: Any = None) -> list[PrdBoard]:
-        with self._lock:
-            return [board for (repo, _), (_, board) in self._kept.items() if repos is None or repo in repos]
-
-    def projects(self, repos: Any = None) -> tuple[ProjectView, ...]:
-        names = sorted({board.view.repo for board in self._boards(repos)})
-        return tuple(project_view(name, self._boards({name}), self._problems) for name in names)
-
-    def project(self, repo: str) -> BoardView | None:
-        boards = self._boards({repo})
-        return board_view(repo, boards, self._problems) if boards else None
-
     def story(self, repo: str, key: str) -> StoryView | None:
         with self._lock:
             sources = [source for (name, _), (source, _) in self._kept.items() if name == repo]
         return next((found for source in sources if (found := story_page(source, key))), None)
 
-    def circuits(self, repos: Any = None) -> tuple[CircuitView, ...]:
-        return tuple(each for board in self._boards(repos) for each in circuit_views(board, NOW))
-
-    def workers(self, repos: Any = None) -> tuple[WorkerView, ...]:
-        return worker_views(self.runs(repos), self.circuits(repos))
-
-    def runs(self, repos: Any = None) -> tuple[RunView, ...]:
-        return newest_first(self._boards(repos))
-
-    def costs(self, repos: Any = None) -> CostView:
-        return cost_view(self.runs(repos))
-
-    def metrics(self, repos: Any = None) -> MetricsView:
-        return added_metrics(board.metrics for board in self._boards(repos))
+    def _read(self, repos: Repos) -> tuple[ReadRepo, ...]:
+        found: dict[str, list[PrdBoard]] = {}
+        with self._lock:
+            for (repo, _), (_, board) in self._kept.items():
+                if repos is None or repo in repos:
+                    found.setdefault(repo, []).append(board)
+        return tuple((repo, tuple(boards), self._problems) for repo, boards in sorted(found.items()))

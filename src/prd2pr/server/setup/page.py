@@ -82,28 +82,7 @@ def setup_app(setup: Setup) -> FastAPI:
     def begin(request: Request, word: str = "") -> Response:
         if not compare_digest(word.encode(), setup.word.encode()):
             return shown(setup, "refused", 403, what="This address is not the whole one: open what the terminal shows.")
-        state = setup.states.new()
-        base = return_base(setup.settings, request.headers.get("host", ""), setup.port)
-        page = shown(
-            setup,
-            "create",
-            target=creation_url(setup.settings, setup.organization, state),
-            manifest=json.dumps(manifest(setup.settings, base)),
-            warning=hook_warning(setup.settings),
-            permissions=PERMISSIONS,
-            events=EVENTS,
-            owner=setup.organization or "your own account",
-        )
-        page.set_cookie(
-            COOKIE,
-            state,
-            max_age=int(HOUR),
-            path="/setup",
-            httponly=True,
-            samesite="lax",
-            secure=base.startswith("https:"),
-        )
-        return page
+        return creating(setup, request.headers.get("host", ""))
 
     @app.get(CALLBACK)
     async def back(request: Request, code: str = "", state: str = "") -> Response:
@@ -114,24 +93,40 @@ def setup_app(setup: Setup) -> FastAPI:
             made, file = await run_in_threadpool(exchanged, setup, code)
         except Prd2prError as problem:
             return shown(setup, "refused", 502, what=f"{problem.what}. {problem.remedy}")
-        lacking = [f"{each.title} ({each.access})" for each in lacking_permissions(made.permissions)]
-        page = shown(
-            setup,
-            "done",
-            app=made.slug,
-            file=str(file),
-            install=installation_url(setup.settings, made.slug),
-            lacking=lacking,
-        )
-        page.delete_cookie(COOKIE, path="/setup")
-        setup.kept(made, file)
-        return page
+        return created(setup, made, file)
 
     @app.get("/setup/style.css")
     def style() -> Response:
         return Response((template_root() / "setup" / "style.css").read_bytes(), media_type="text/css")
 
     return app
+
+
+def creating(setup: Setup, host: str) -> Response:
+    """The page that leads to GitHub; its browser is known again by a cookie when it comes back."""
+    state, base = setup.states.new(), return_base(setup.settings, host, setup.port)
+    page = shown(
+        setup,
+        "create",
+        target=creation_url(setup.settings, setup.organization, state),
+        manifest=json.dumps(manifest(setup.settings, base)),
+        warning=hook_warning(setup.settings),
+        permissions=PERMISSIONS,
+        events=EVENTS,
+        owner=setup.organization or "your own account",
+    )
+    secure = base.startswith("https:")
+    page.set_cookie(COOKIE, state, max_age=int(HOUR), path="/setup", httponly=True, samesite="lax", secure=secure)
+    return page
+
+
+def created(setup: Setup, made: NewApp, file: Path) -> Response:
+    lacking = [f"{each.title} ({each.access})" for each in lacking_permissions(made.permissions)]
+    install = installation_url(setup.settings, made.slug)
+    page = shown(setup, "done", app=made.slug, file=str(file), install=install, lacking=lacking)
+    page.delete_cookie(COOKIE, path="/setup")
+    setup.kept(made, file)
+    return page
 
 
 def exchanged(setup: Setup, code: str) -> tuple[NewApp, Path]:
