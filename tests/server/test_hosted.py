@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import count
 from pathlib import Path
 
-from app_world import AppWorld
+from app_world import AppWorld, wait_until
 from state_repo import StateRepo
 
 from fakes.github.server import serve
@@ -33,9 +32,7 @@ def test_installed_repositories_are_mirrored_and_followed(tmp_path):
         given = {**world.settings(url), "app_id": str(world.app.id), "github_url": url}
         settings = ServerSettings.model_validate(given)
         database = open_database(f"sqlite:///{tmp_path}/s.db")
-        look = Refreshing(
-            database, {}, tmp_path / "mirrors", hosted=HostedRepositories(settings, count(0, 3600).__next__)
-        )
+        look = Refreshing(database, {}, tmp_path / "mirrors", hosted=HostedRepositories(settings))
         reading = Projection(database)
         look.once()
         found = {each.repo: each for each in reading.projects()}
@@ -59,3 +56,16 @@ def test_installed_repositories_are_mirrored_and_followed(tmp_path):
 
 def test_without_an_app_nothing_is_asked():
     assert HostedRepositories(ServerSettings())() == ()
+
+
+def test_github_is_asked_for_the_list_by_one_clock_whatever_happens_in_between(tmp_path):
+    """`refresh_seconds` says when all are looked at; an event looks at its own repository, and lists nothing."""
+    listed: list[int] = []
+    database = open_database(f"sqlite:///{tmp_path}/s.db")
+    look = Refreshing(database, {}, tmp_path / "mirrors", hosted=lambda: listed.append(1) or (), hosted_every=3600)
+    with look:
+        for number in range(5):
+            look.ask(f"octo/unknown-{number}")
+            wait_until(lambda: not look._asked)
+    assert listed == [1]
+    database.close()

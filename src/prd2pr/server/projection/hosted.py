@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from functools import partial
 from typing import Self
 
@@ -18,18 +16,14 @@ from prd2pr.server.settings import ServerSettings
 from prd2pr.server.setup.manifest import github_pages
 from prd2pr.server.work.hubs import PATIENCE
 
-LISTED_SECONDS = 60.0  # each event makes somebody ask, and GitHub counts
-
 
 class HostedRepositories:
-    """Asked by one thread. What GitHub does not answer is raised: an empty list would say that all are gone."""
+    """Asked by one thread, which keeps the answer: GitHub counts. What it does not answer is raised: an empty list
+    would say that all are gone."""
 
-    def __init__(self, settings: ServerSettings, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
-        self._now = now
         self._installations: Installations | None = None
-        self._listed: tuple[Hosted, ...] = ()
-        self._until = 0.0
 
     def __enter__(self) -> Self:
         return self
@@ -40,10 +34,7 @@ class HostedRepositories:
 
     def __call__(self) -> tuple[Hosted, ...]:
         """Without an App there are none."""
-        if self._settings.app_id and self._now() >= self._until:
-            self._listed = self._ask()
-            self._until = self._now() + LISTED_SECONDS
-        return self._listed
+        return self._ask() if self._settings.app_id else ()
 
     def _ask(self) -> tuple[Hosted, ...]:
         if self._installations is None:  # not at the start: githubkit takes a while to load

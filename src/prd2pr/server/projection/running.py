@@ -122,8 +122,8 @@ class Refreshing:
             shelf.git.close()
 
     def _look_hosted(self, asked: set[str] | None) -> None:
-        """`asked`: only these; None: all, and those that are gone are forgotten."""
-        if asked is None or not asked <= self._found.keys():
+        """`asked`: only these, of those that were listed last; None: all that there are now. Others are forgotten."""
+        if asked is None:
             try:
                 self._found = {each.name: each for each in self._hosted()}
             except Prd2prError as problem:  # the code host does not answer: what is known stays, and is not looked at
