@@ -62,7 +62,7 @@ class Stage:
         (command,) = parse_comment(text)
         assert isinstance(command, Command), command
         self.comment += 1
-        return obey(self.session, Ordered(command, by=by, comment=Cursor(number=PULL, comment=self.comment)))
+        return obey(self.session, Ordered(command, by=by, settles=Cursor(number=PULL, comment=self.comment)))
 
     def event(self, name: str, text: str = "") -> None:
         decided = decide(
