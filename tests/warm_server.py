@@ -36,6 +36,7 @@ def load_everything() -> None:
 
 def keep_runs_in(directory: Path) -> None:
     from prd2pr.entry import wiring
+    from prd2pr.ports import RunRequest
     from prd2pr.runners.cache import CachedRunner
     from prd2pr.runners.pytest_runner import PytestRunner
 
@@ -45,6 +46,9 @@ def keep_runs_in(directory: Path) -> None:
 
         def expect(self, hash_seed: int = 0) -> None:
             """Most runs are known already: nothing is started in advance."""
+
+        def run_ahead(self, request: RunRequest, *, beside: bool) -> None:
+            """Nor begun."""
 
     def runner(*arguments: Any, many: bool = False, **more: Any) -> Kept:
         """`many` asks for starts in advance."""

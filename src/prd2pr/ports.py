@@ -175,6 +175,16 @@ class TestRunner(Protocol):
         """A run will be asked for soon; whoever can prepare for it may."""
         ...
 
+    def begin(self, request: RunRequest, *, beside: bool = False) -> None:
+        """This very run will be asked for soon, and may be under way until then.
+
+        `beside`: while others are, so only where runs cannot be in each other's way."""
+        ...
+
+    def let_go(self) -> None:
+        """What was begun, and was not asked for until now, nobody will ask for."""
+        ...
+
 
 # --- pages ------------------------------------------------------------------------------------------------------------
 

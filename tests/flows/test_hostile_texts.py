@@ -92,6 +92,12 @@ class MadeUpRuns:
     def expect(self, hash_seed: int = 0) -> None:
         """Nothing to prepare."""
 
+    def begin(self, request: RunRequest, *, beside: bool = False) -> None:
+        """Nothing takes long enough."""
+
+    def let_go(self) -> None:
+        """Nothing was begun."""
+
 
 def not_there(path: str, _: str) -> Failure:
     return Failure(

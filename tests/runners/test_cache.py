@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from prd2pr.core.evidence import Failure, FailureKind, RunReport, TestResult
 from prd2pr.core.parity.plan import ParityPlan
 from prd2pr.core.parity.record import Parity
 from prd2pr.ports import BiteRequest, ParityRequest, RunRequest
+from prd2pr.runners.ahead import RunAhead
 from prd2pr.runners.cache import CachedRunner
 
 
@@ -36,6 +38,14 @@ class CountingRunner:
 
     def expect(self, hash_seed: int = 0) -> None:
         """Nothing to prepare."""
+
+    def run_ahead(self, request: RunRequest, *, beside: bool) -> RunAhead | None:
+        return None if beside else RunAhead(lambda given_up: self.wait_and_run(request, given_up))
+
+    def wait_and_run(self, request: RunRequest, given_up: threading.Event) -> RunReport:
+        if request.code_tree == "endless":
+            given_up.wait()
+        return self.run(request)
 
     def run(self, request: RunRequest) -> RunReport:
         self.asked += 1
@@ -162,3 +172,48 @@ def test_old_and_new_are_compared_once_and_only_believable_comparisons_are_kept(
         first, second = (CachedRunner(inner, tmp_path).start_parity(request)() for _ in range(2))
         assert inner.asked == times
         assert (first == second) is (times == 1)
+
+
+def test_a_run_that_was_begun_is_not_made_a_second_time(tmp_path: Path) -> None:
+    inner = CountingRunner()
+    runner = CachedRunner(inner, tmp_path)
+    runner.begin(RunRequest("a"))
+    runner.begin(RunRequest("a"))
+    assert runner.run(RunRequest("a")) == runner.run(RunRequest("a"))
+    runner.begin(RunRequest("a"))
+    runner.let_go()
+    assert inner.asked == 1
+    assert [path.suffix for path in tmp_path.iterdir()] == [".json"]
+
+
+def test_what_is_wanted_afresh_is_not_what_was_begun() -> None:
+    inner = CountingRunner()
+    runner = CachedRunner(inner)
+    runner.begin(RunRequest("a"))
+    runner.run(RunRequest("a", afresh=True))
+    runner.let_go()
+    assert inner.asked == 2
+
+
+def test_what_nobody_asks_for_is_given_up_and_leaves_nothing(tmp_path: Path) -> None:
+    runner = CachedRunner(CountingRunner(), tmp_path)
+    runner.begin(RunRequest("endless"))
+    runner.let_go()
+    assert list(tmp_path.iterdir()) == []
+    assert runner.made == 0
+
+
+def test_what_may_not_go_on_beside_another_run_is_made_when_it_is_asked_for() -> None:
+    inner = CountingRunner()
+    runner = CachedRunner(inner)
+    runner.begin(RunRequest("a"), beside=True)
+    assert inner.asked == 0
+    assert runner.run(RunRequest("a")).code_tree == "a"
+
+
+def test_trouble_of_a_run_that_was_begun_is_told_to_whoever_asks_for_it() -> None:
+    def trouble(_: threading.Event) -> RunReport:
+        raise OSError("no space left")
+
+    with pytest.raises(OSError, match="no space"):
+        RunAhead(trouble).report()

@@ -357,6 +357,7 @@ def session_of(
         issue=issue,
         secrets=hidden or Secrets(),
         camera=camera_of(git, config),
+        goes_on=ground.many,
     )
 
 

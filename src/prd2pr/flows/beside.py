@@ -37,6 +37,12 @@ class OfStack:
     def expect(self, hash_seed: int = 0) -> None:
         self.runner.expect(hash_seed)
 
+    def begin(self, request: RunRequest, *, beside: bool = False) -> None:
+        self.runner.begin(replace(request, stack=self.stack), beside=beside)
+
+    def let_go(self) -> None:
+        self.runner.let_go()
+
 
 def strayed_beside(changes: Iterable[Change], own: Stack, stacks: tuple[Stack, ...]) -> Iterator[Fact]:
     """Code and tests that the story's own stack does not prove."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from prd2pr.core.ahead import phase_ahead, story_ahead, unblocking
-from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.decide import Rest
 from prd2pr.core.evidence import Finding, Verdict
 from prd2pr.core.next_step import ended_by_count
 from prd2pr.core.records import Cycle, CycleState, Phase, Spend, Story
 from prd2pr.errors import BranchInUse, BranchMoved, ModelRefused, SecretFound, StateCorrupted, StepsLost
 from prd2pr.flows.attempts import Judged, Position, Stuck, note_refusal
+from prd2pr.flows.beforehand import prepare
 from prd2pr.flows.commits import commit_block, commit_crossing, commit_no_refactoring, commit_plan, commit_retry
 from prd2pr.flows.containment import held_back, note_stuck, watched
 from prd2pr.flows.continuity import holds_so_far
@@ -27,7 +29,6 @@ from prd2pr.flows.replan import outdated, prd_changed, prd_gone, replan, up_to_d
 from prd2pr.flows.session import Session
 from prd2pr.flows.twins import refuse_twins
 from prd2pr.flows.workbench import sweep
-from prd2pr.ports import OTHER_SEED
 from prd2pr.repo.store import BranchState
 
 TRIED_AGAIN = (Phase.RED, Phase.GREEN, Phase.REFACTOR)  # what a role has written, and can write otherwise
@@ -47,7 +48,7 @@ class Driven:
 def drive(session: Session, max_steps: int | None = None, *, told: bool = False) -> Driven:
     """Steps until there is nothing to do, or `max_steps` are done. The caller publishes. `told`: it was said before
     where it goes on."""
-    with session.git.lock(f"branch-{session.prd.id}"):
+    with session.git.lock(f"branch-{session.prd.id}"), letting_go(session):
         refuse_checked_out(session)
         sweep(session)
         session.log.landed = session.git.branch_head(session.branch) or ""
@@ -83,6 +84,15 @@ def drive(session: Session, max_steps: int | None = None, *, told: bool = False)
                 return ended(session, steps, stepped)
             steps += 1
         return ended(session, steps, what_is_next(session))
+
+
+@contextmanager
+def letting_go(session: Session) -> Iterator[None]:
+    """However it ends, no test run goes on that nobody waits for."""
+    try:
+        yield
+    finally:
+        session.runner.let_go()
 
 
 def ended(session: Session, steps: int, rest: Rest) -> Driven:
@@ -202,10 +212,7 @@ def phase_step(session: Session, position: Position, phase: Phase) -> str | Rest
     if not position.cycle.steps:
         session.progress.say("story", id=position.story.id, title=position.story.title)
     started = session.clock.monotonic()
-    if phase in GATED:
-        # While the model thinks. In GREEN the story's tests run by themselves beside the suite, with another seed.
-        for hash_seed in (0, OTHER_SEED) if phase is Phase.GREEN else (0,):
-            session.runner.expect(hash_seed)
+    prepare(session, position, phase)
     position, taken_up = take_up(session, position, phase)
     crossed = landed(session, position, taken_up or answered(session, position, phase), started)
     if isinstance(crossed, NotRefactored):

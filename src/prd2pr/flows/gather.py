@@ -100,7 +100,7 @@ class _Case:
     @cached_property
     def base_report(self) -> RunReport:
         """The whole suite before the step; mostly known already, as the result of the step before."""
-        report = self.gathering.runner.run(RunRequest(self.pair.base.tree, stack=self.only, followed_by=(0,)))
+        report = self.gathering.runner.run(suite_request(self.gathering, self.pair.base.tree, self.stack))
         if report.exit_status == COULD_NOT_START and is_python(self.stack):
             raise CannotJudge(
                 f"the tests cannot be run before this step, so nothing can be said about it: {report.problems[0]}",
@@ -127,7 +127,7 @@ class _Case:
     @property
     def only(self) -> Stack | None:
         """The stack whose suite is run; a project that has one alone need not say which."""
-        return self.stack if len(self.gathering.stacks) > 1 else None
+        return _only(self.gathering, self.stack)
 
     @property
     def planned(self) -> tuple[str, ...]:
@@ -151,6 +151,15 @@ class _Case:
             "project_modules": tuple(sorted(self.pair.head.top_level)),
             "note": story.note if story else "",
         }
+
+
+def suite_request(gathering: Gathering, tree: str, stack: Stack = PYTHON) -> RunRequest:
+    """The whole suite as it was before a step."""
+    return RunRequest(tree, stack=_only(gathering, stack), followed_by=(0,))
+
+
+def _only(gathering: Gathering, stack: Stack) -> Stack | None:
+    return stack if len(gathering.stacks) > 1 else None
 
 
 def gather(
@@ -254,7 +263,7 @@ def _red(case: _Case) -> Evidence:
     pair, base = case.pair, case.base_report
     touched = tuple(change.path for change in pair.changed(*LOCKED_KINDS))
     modules = tuple(path for path in touched if pair.naming.is_module(path))
-    head = case.head_report(_parents(modules), followed_by=(OTHER_SEED,))
+    head = case.head_report(_parents(modules), followed_by=(OTHER_SEED, OTHER_SEED))
     moved = leaning_tests(pair.base.test_texts, pair.head.test_texts, changed_samples(pair), pair.naming)
     before, after = _texts(pair.base.test_texts, modules), _texts(pair.head.test_texts, modules)
     tests = red_tests(before, after, base, head, moved, naming=pair.naming)
@@ -262,6 +271,9 @@ def _red(case: _Case) -> Evidence:
     fresh = frozenset(bare_id(test) for test in tests.fresh)
     context = context_of_tests(pair, fresh, case.story.planned if case.story else None, head)
     collected = {bare_id(result.id) for result in head.results}
+    repeat = _repeat(case, tests)
+    if repeat:
+        case.gathering.runner.begin(repeat, beside=True)  # beside that with stand-ins
     return Evidence(
         **case.common(),
         declared=declared_in(pair, modules),
@@ -276,7 +288,7 @@ def _red(case: _Case) -> Evidence:
         comparison=_steady(case, comparison, comparison.regressed) if head.honest else comparison,
         base_run=summarise(base, tests.all),
         head_run=summarise(head, tests.all),
-        repeat_run=summarise(_repeat(case, tests), tests.all) if tests.all else None,
+        repeat_run=summarise(case.gathering.runner.run(repeat), tests.all) if repeat else None,
     )
 
 
@@ -300,11 +312,12 @@ def _facts_of_red(case: _Case, new: _New) -> Iterator[Fact]:
     yield from indifferent_facts(case.gathering.runner, pair, fresh, head, case.planned)
 
 
-def _repeat(case: _Case, tests: RedTests) -> RunReport:
+def _repeat(case: _Case, tests: RedTests) -> RunRequest | None:
     """The story's files once more, in another order and with another hash seed."""
+    if not tests.all:
+        return None
     paths = tuple(sorted({test.partition("::")[0] for test in tests.all}))
-    request = RunRequest(case.pair.head.tree, paths=paths, order="reversed", hash_seed=OTHER_SEED)
-    return case.gathering.runner.run(request)
+    return RunRequest(case.pair.head.tree, paths=paths, order="reversed", hash_seed=OTHER_SEED, followed_by=(0,))
 
 
 # --- GREEN and REFACTOR: the tests are locked -------------------------------------------------------------------------

@@ -121,6 +121,7 @@ class Session:
     shown: str = ""  # the head that people were shown last, before this run; empty: none
     secrets: Secrets = field(default_factory=Secrets)  # that no commit and no prompt may hold
     camera: Camera | None = None  # for pictures of pages
+    goes_on: bool = False  # one step will be followed by the next
     carried_out: Callable[[Settled], None] = lambda _: None  # told right before the commit that carries it out
     rewritten: Refuted | None = None  # steps that are not what they were proved as: nothing is built on them
     waits_for_money: Callable[[], bool] = lambda: False  # whether the last run ended for its budget and asked a person

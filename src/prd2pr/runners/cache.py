@@ -17,6 +17,7 @@ from prd2pr.core.bite.record import Bite
 from prd2pr.core.evidence import FailureKind, RunReport
 from prd2pr.core.parity.record import Parity
 from prd2pr.ports import BiteRequest, ParityRequest, RunRequest
+from prd2pr.runners.ahead import RunAhead
 
 
 class IdentifiedRunner(Protocol):
@@ -27,6 +28,10 @@ class IdentifiedRunner(Protocol):
     def start_parity(self, request: ParityRequest) -> Callable[[], Parity]: ...
 
     def expect(self, hash_seed: int = 0) -> None: ...
+
+    def run_ahead(self, request: RunRequest, *, beside: bool) -> RunAhead | None:
+        """`beside`: another run will go on meanwhile. None: it is not begun before it is asked for."""
+        ...
 
     def identity(self) -> str:
         """Changes with the tools, their settings and the runner itself."""
@@ -48,6 +53,7 @@ class CachedRunner:
         self._kept: dict[str, RunReport] = {}
         self._bites: dict[str, Bite] = {}
         self._parities: dict[str, Parity] = {}
+        self._ahead: dict[str, RunAhead] = {}
 
     def run(self, request: RunRequest) -> RunReport:
         key = self._key(request)
@@ -55,12 +61,25 @@ class CachedRunner:
         if known is not None and set(request.canary_dirs) <= set(known.canary_dirs):
             self._kept[key] = known
             return known
-        report = self._inner.run(request)
+        ahead = None if request.afresh else self._ahead.pop(key, None)
+        report = ahead.report() if ahead else self._inner.run(request)
         self.made += 1
         if worth_keeping(report):
             self._kept[key] = report
             self._write(f"{key}.json", report.model_dump_json())
         return report
+
+    def begin(self, request: RunRequest, *, beside: bool = False) -> None:
+        key = self._key(request)
+        if key in self._ahead or self._kept.get(key) or self._read(key, counted=False):
+            return
+        ahead = self._inner.run_ahead(request, beside=beside)
+        if ahead is not None:
+            self._ahead[key] = ahead
+
+    def let_go(self) -> None:
+        while self._ahead:
+            self._ahead.popitem()[1].give_up()
 
     def start_bite(self, request: BiteRequest) -> Callable[[], Bite]:
         key = self._bite_key(request)
@@ -141,7 +160,7 @@ class CachedRunner:
             return None
         return None if bite is None or bite.problems else bite
 
-    def _read(self, key: str) -> RunReport | None:
+    def _read(self, key: str, *, counted: bool = True) -> RunReport | None:
         content = self._content(f"{key}.json")
         try:
             report = RunReport.model_validate_json(content) if content is not None else None
@@ -149,7 +168,7 @@ class CachedRunner:
             return None  # damaged: the run is simply done again
         if report is None or not worth_keeping(report):
             return None
-        self.found += 1
+        self.found += counted
         return report
 
     def _content(self, name: str) -> bytes | None:

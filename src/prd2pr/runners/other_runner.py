@@ -102,6 +102,9 @@ class OtherRunner:
     def expect(self, hash_seed: int = 0) -> None:
         """Nothing is started in advance: a process of these languages cannot wait for its parameters."""
 
+    def run_ahead(self, request: RunRequest, *, beside: bool) -> None:
+        """Their tools take all cores by themselves, and keep caches that two at once would fight for."""
+
     def run(self, request: RunRequest) -> RunReport:
         return self.tried(request, {})
 

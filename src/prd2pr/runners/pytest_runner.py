@@ -14,9 +14,11 @@ from prd2pr.config import TestRun
 from prd2pr.core.bite import knowing
 from prd2pr.core.bite.record import Bite
 from prd2pr.core.evidence import RunReport
+from prd2pr.core.isolation import missing
 from prd2pr.core.parity.record import Parity
 from prd2pr.core.test_naming import TestNaming
 from prd2pr.ports import BiteRequest, ParityRequest, RunRequest
+from prd2pr.runners.ahead import RunAhead
 from prd2pr.runners.bite_events import read_bite
 from prd2pr.runners.bite_order import QUICK, order_of
 from prd2pr.runners.canary import Canary, choose_directories, place_canaries
@@ -93,7 +95,13 @@ class PytestRunner:
         """Runs are about to be asked for: pytest is loaded meanwhile, by processes that know nothing of it yet."""
         self._spares.start(hash_seed)
 
-    def run(self, request: RunRequest) -> RunReport:
+    def run_ahead(self, request: RunRequest, *, beside: bool) -> RunAhead | None:
+        """Beside another run only where both have a network, processes and files of their own."""
+        if beside and missing(self.sandbox()):
+            return None
+        return RunAhead(lambda given_up: self.run(request, given_up))
+
+    def run(self, request: RunRequest, given_up: threading.Event | None = None) -> RunReport:
         with self._spares.take(request.hash_seed) as spare:
             rooms = spare.rooms
             self._export(request.code_tree, rooms.checkout, dict(request.restore))
@@ -105,7 +113,8 @@ class PytestRunner:
             canaries = place_canaries(rooms.checkout, project, directories)
             spare.hand_over()
             before = exported(rooms.checkout, project)
-            watched = self._watch(request, spare, project, canaries, before)
+            self._begin(request, spare, project, canaries, before)
+            watched = self._follow(spare, given_up)
             return self._report(request, rooms, watched, canaries, Ground(modules, before, project.naming))
 
     def start_bite(self, request: BiteRequest) -> Callable[[], Bite]:
@@ -167,19 +176,21 @@ class PytestRunner:
 
     # --- running ------------------------------------------------------------------------------------------------------
 
-    def _watch(
+    def _begin(
         self, request: RunRequest, spare: Spare, project: PytestProject, canaries: list[Canary], before: Exported
-    ) -> Watched:
+    ) -> None:
         parameters = self._parameters(request, spare.rooms, project, canaries, before)
         spare.started.send(parameters)
         if self._trial is None or self._trial.is_over():  # a third would be in the way of two that are waited for
             likely = (0,) if self._many else ()
-            for hash_seed in likely if request.followed_by is None else request.followed_by:
-                self._spares.start(hash_seed)
+            self._spares.start(*(likely if request.followed_by is None else request.followed_by))
+
+    def _follow(self, spare: Spare, given_up: threading.Event | None) -> Watched:
         return spare.started.follow(
             timeout_seconds=self._settings.timeout_seconds,
             stall_seconds=self._settings.stall_seconds,
             full=DiskUse(spare.rooms.writable).is_too_much,
+            given_up=given_up,
         )
 
     def _parameters(

@@ -85,6 +85,9 @@ class SeveralRunners:
         for runner in self._opened.values():
             runner.expect(hash_seed)
 
+    def run_ahead(self, request: RunRequest, *, beside: bool) -> None:
+        """Which of them will be asked is found out when they are."""
+
     def run(self, request: RunRequest) -> RunReport:
         asked = self._asked(request)
         everything = request.stack is None and not request.paths

@@ -9,7 +9,7 @@ import secrets
 import tempfile
 import threading
 import weakref
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -100,28 +100,34 @@ class _Coming:
 
 
 class Spares:
-    """At most one for each hash seed, which an interpreter takes when it starts and never again."""
+    """At most as many for a hash seed, which an interpreter takes when it starts and never again, as were asked for at
+    once. Several threads may ask."""
 
     def __init__(self, python: Path, *, sandboxed: bool, seconds: int) -> None:
         self._python = python
         self._sandboxed = sandboxed
         self._seconds = seconds
         self._ready: dict[int, list[_Coming]] = defaultdict(list)
+        self._lock = threading.Lock()
         weakref.finalize(self, _put_away, self._ready)  # also when the program ends
 
     @property
     def sandbox(self) -> Sandbox:
         return _sandbox_for(self._python, sandboxed=self._sandboxed)
 
-    def start(self, hash_seed: int) -> None:
-        """One is ready, or soon will be."""
-        if not self._ready[hash_seed]:
-            self._ready[hash_seed].append(_Coming(self._maker(hash_seed)))
+    def start(self, *hash_seeds: int) -> None:
+        """One is ready for each of them, or soon will be."""
+        with self._lock:
+            for hash_seed, wanted in Counter(hash_seeds).items():
+                ready = self._ready[hash_seed]
+                ready += [_Coming(self._maker(hash_seed)) for _ in range(wanted - len(ready))]
 
     @contextmanager
     def take(self, hash_seed: int) -> Iterator[Spare]:
-        ready = self._ready[hash_seed]
-        spare = ready.pop(0).arrived() if ready else self._maker(hash_seed)()
+        with self._lock:
+            ready = self._ready[hash_seed]
+            coming = ready.pop(0) if ready else None
+        spare = coming.arrived() if coming else self._maker(hash_seed)()
         try:
             yield spare
         finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import selectors
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ _TICK = 0.05  # seconds
 _PAUSE = 0.004
 _DISK_SECONDS = 0.5
 
-Killed = Literal["", "stalled", "timed out", "flooded", "wrote too much"]
+Killed = Literal["", "stalled", "timed out", "flooded", "wrote too much", "was given up"]
 
 
 @dataclass(frozen=True)
@@ -94,12 +95,18 @@ class Started:
         self._close_parameters()
 
     def follow(
-        self, *, timeout_seconds: float, stall_seconds: float, full: Callable[[], bool] | None = None
+        self,
+        *,
+        timeout_seconds: float,
+        stall_seconds: float,
+        full: Callable[[], bool] | None = None,
+        given_up: threading.Event | None = None,
     ) -> Watched:
-        """`full`: whether the run has written more than it may."""
+        """`full`: whether the run has written more than it may. `given_up`: set once nobody wants it any more."""
         started = self._streams.last_news = time.monotonic()
         try:
-            killed = _follow(self._child, self._streams, Patience(started + timeout_seconds, stall_seconds, full))
+            patience = Patience(started + timeout_seconds, stall_seconds, full, given_up)
+            killed = _follow(self._child, self._streams, patience)
         finally:
             self.end()
         return Watched(
@@ -136,12 +143,16 @@ def _close(*descriptors: int) -> None:
 class Patience:
     """When a run is no longer waited for."""
 
-    def __init__(self, deadline: float, stall: float, full: Callable[[], bool] | None) -> None:
-        self._deadline, self._stall, self._full = deadline, stall, full
+    def __init__(
+        self, deadline: float, stall: float, full: Callable[[], bool] | None, given_up: threading.Event | None = None
+    ) -> None:
+        self._deadline, self._stall, self._full, self._given_up = deadline, stall, full, given_up
         self._look_again = time.monotonic() + _DISK_SECONDS
 
     def over(self, streams: _Streams) -> Killed:
         now = time.monotonic()
+        if self._given_up is not None and self._given_up.is_set():
+            return "was given up"
         if len(streams.told) > EVENTS_LIMIT:
             return "flooded"
         if now > self._deadline:
