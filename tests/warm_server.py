@@ -35,7 +35,7 @@ def load_everything() -> None:
 
 
 def keep_runs_in(directory: Path) -> None:
-    from prd2pr.entry import wiring
+    from prd2pr.entry import ground
     from prd2pr.ports import RunRequest
     from prd2pr.runners.cache import CachedRunner
     from prd2pr.runners.pytest_runner import PytestRunner
@@ -54,7 +54,7 @@ def keep_runs_in(directory: Path) -> None:
         """`many` asks for starts in advance."""
         return Kept(PytestRunner(*arguments, **more), directory)
 
-    wiring.PytestRunner = runner
+    ground.PytestRunner = runner
 
 
 def load_templates() -> None:

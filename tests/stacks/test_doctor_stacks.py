@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from prd2pr.entry.ground import read_config, stacks_of
 from prd2pr.entry.stack_checks import stack_checks, stack_views
 from prd2pr.entry.verbs.doctor import stacks_check
-from prd2pr.entry.wiring import read_config, stacks_of
 from prd2pr.errors import SetupProblem
 from prd2pr.repo.git import Git
 from stacks.mono_world import MonoWorld, mono_world

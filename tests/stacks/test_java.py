@@ -17,8 +17,8 @@ from prd2pr.core.other.runner import Ground
 from prd2pr.core.paths import promote, story_place
 from prd2pr.core.stacks.detect import as_setting, not_by_itself
 from prd2pr.core.stacks.stack import Stack
+from prd2pr.entry.ground import read_config, stacks_of
 from prd2pr.entry.stack_checks import unset_checks
-from prd2pr.entry.wiring import read_config, stacks_of
 from prd2pr.errors import SetupProblem
 from prd2pr.ports import RunRequest
 from prd2pr.repo.git import Git

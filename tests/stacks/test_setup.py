@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from prd2pr.config import Config
-from prd2pr.entry.wiring import open_runner, stacks_of
+from prd2pr.entry.ground import open_runner, stacks_of
 from prd2pr.errors import SetupProblem
 from prd2pr.ports import RunRequest
 from prd2pr.repo.git import Git

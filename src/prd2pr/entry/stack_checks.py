@@ -12,7 +12,7 @@ from prd2pr.core.stacks.detect import as_setting, not_by_itself
 from prd2pr.core.stacks.layers import never_checked
 from prd2pr.core.stacks.stack import PYTHON, ROOT, Stack, is_python
 from prd2pr.entry.checkup import Check
-from prd2pr.entry.wiring import find_tools, stacks_of
+from prd2pr.entry.ground import find_tools, stacks_of
 from prd2pr.errors import Prd2prError
 from prd2pr.repo.git import Git
 from prd2pr.runners.interpreter import find_python

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from prd2pr.core.records import Prd
+from prd2pr.entry.ground import open_repository
 from prd2pr.entry.nursery import Channel, told
-from prd2pr.entry.wiring import open_repository, open_session
+from prd2pr.entry.wiring import open_session
 from prd2pr.flows.pool import worked_and_integrated
 from prd2pr.flows.session import Session
 from prd2pr.flows.shared_ledger import SharedLedger

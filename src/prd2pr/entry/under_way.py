@@ -11,7 +11,7 @@ from prd2pr.core.breakers.words import held
 from prd2pr.core.decide import Rest
 from prd2pr.core.layout import PRDS
 from prd2pr.core.records import SETTLED, Phase, Prd, Story
-from prd2pr.entry.wiring import SystemClock, read_config
+from prd2pr.entry.ground import SystemClock, read_config
 from prd2pr.errors import UsageProblem
 from prd2pr.flows.containment import circuits_now
 from prd2pr.flows.decisions import found_in

@@ -14,7 +14,7 @@ from prd2pr.core.checked import Checked, total_line
 from prd2pr.core.commit_message import read_step
 from prd2pr.core.layout import STATE
 from prd2pr.entry.actions import Job, command
-from prd2pr.entry.wiring import read_config
+from prd2pr.entry.ground import read_config
 from prd2pr.errors import SetupProblem
 from prd2pr.repo.git import Git
 

@@ -15,9 +15,10 @@ from prd2pr.core.outcome import Ending, worst
 from prd2pr.core.said.leaks import Secrets
 from prd2pr.core.wording import stopped
 from prd2pr.entry.actions import Job, Mode, command, job_of, mask
+from prd2pr.entry.ground import Ground, SystemClock, open_repository, read_config
 from prd2pr.entry.hiding import hide_process
 from prd2pr.entry.terminal import Terminal
-from prd2pr.entry.wiring import Ground, SystemClock, crew_of, hiring, open_repository, read_config, session_of
+from prd2pr.entry.wiring import crew_of, hiring, session_of
 from prd2pr.errors import ConfigInvalid, NotFoundThere, Stopped
 from prd2pr.flows.config_problem import Told, tell_config_problem
 from prd2pr.flows.github_run import go_on_with, handle
@@ -134,7 +135,7 @@ def host_of(job: Job, hub: GitHubHub, tokens: TokenSource, git: Git, progress: P
     config = read_config(git, base)
     secrets.learn(job.env.get(config.notify.urls_from, ""))
     clock = SystemClock()
-    ground = Ground(git, config, base, base_branch, progress, many=True)
+    ground = Ground(git, config, base, base_branch, many=True)
     crew = crew_of(config)
     hire = hiring(config, crew, progress)
     writer = writer_of(config.commit, hub, git, remote)
@@ -148,7 +149,15 @@ def host_of(job: Job, hub: GitHubHub, tokens: TokenSource, git: Git, progress: P
         base_branch=base_branch,
         base_commit=base,
         open_session=lambda prd, issue: session_of(
-            ground, prd, crew=crew, hire=hire, writer=writer, approval=config.approval, issue=issue, hidden=secrets
+            ground,
+            prd,
+            progress,
+            crew=crew,
+            hire=hire,
+            writer=writer,
+            approval=config.approval,
+            issue=issue,
+            hidden=secrets,
         ),
         progress=progress,
         deadline=Deadline(clock, None if minutes is None else clock.monotonic() + minutes * 60),

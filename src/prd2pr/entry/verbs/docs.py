@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from prd2pr.core.wording import count, plain
-from prd2pr.entry.wiring import open_repository, path_rules, read_config
+from prd2pr.entry.ground import open_repository, path_rules, read_config
 from prd2pr.errors import UsageProblem
 from prd2pr.flows.living_docs import DocumentState, Rendered, render_tree
 from prd2pr.repo.git import Git

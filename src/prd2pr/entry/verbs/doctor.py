@@ -17,9 +17,9 @@ from prd2pr.core.isolation import missing, remedy
 from prd2pr.core.stacks.stack import PYTHON
 from prd2pr.entry.checkup import Check, Mark, shown, total, wrong
 from prd2pr.entry.github_checks import checks_in_checkout, checks_on_github
+from prd2pr.entry.ground import open_repository, open_runner, read_config, stacks_of
 from prd2pr.entry.stack_checks import stack_checks, stack_views, unset_checks
 from prd2pr.entry.under_way import branches_with_state
-from prd2pr.entry.wiring import open_repository, open_runner, read_config, stacks_of
 from prd2pr.errors import Prd2prError, SetupProblem, Stopped
 from prd2pr.flows.prd_files import prd_paths
 from prd2pr.models import open_model

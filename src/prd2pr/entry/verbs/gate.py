@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 from prd2pr.core.records import Phase
+from prd2pr.entry.ground import read_config
 from prd2pr.entry.terminal import Terminal
-from prd2pr.entry.wiring import gate_policy, gathering_of, read_config
+from prd2pr.entry.wiring import gate_policy, gathering_of
 from prd2pr.errors import CannotJudge, SetupProblem, StateProblem
 from prd2pr.flows.judge import gate_json, judge
 from prd2pr.repo.git import Git

@@ -11,8 +11,8 @@ from textwrap import indent
 from prd2pr.core.layout import LOGS, log_path
 from prd2pr.core.log_lines import LogEntry, readable, sentence, subject_of
 from prd2pr.core.token_parts import report_json, report_lines, token_report
+from prd2pr.entry.ground import open_repository
 from prd2pr.entry.under_way import UnderWay, chosen
-from prd2pr.entry.wiring import open_repository
 
 
 def main(options: argparse.Namespace) -> int:

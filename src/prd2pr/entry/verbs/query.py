@@ -16,7 +16,7 @@ from prd2pr.core.memory.retention import Keeping
 from prd2pr.core.memory.similar import LIMIT
 from prd2pr.core.plain_errors import close_match
 from prd2pr.core.wording import clip, plain, quiet_commands
-from prd2pr.entry.wiring import SystemClock, open_repository, read_config
+from prd2pr.entry.ground import SystemClock, open_repository, read_config
 from prd2pr.errors import UsageProblem
 from prd2pr.flows.memory import keeping
 from prd2pr.flows.remembered import Remembered, branch_facts, remembered

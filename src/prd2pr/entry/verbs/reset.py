@@ -7,9 +7,10 @@ import json
 import sys
 
 from prd2pr.core.refusal import Refusal
+from prd2pr.entry.ground import open_repository
 from prd2pr.entry.terminal import Terminal
 from prd2pr.entry.under_way import prd_under_way
-from prd2pr.entry.wiring import open_repository, open_session
+from prd2pr.entry.wiring import open_session
 from prd2pr.errors import IllegalCommand
 from prd2pr.flows.decisions import Decided
 from prd2pr.flows.drive import refuse_checked_out

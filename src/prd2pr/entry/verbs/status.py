@@ -13,8 +13,8 @@ from prd2pr.core.moderation import evidence
 from prd2pr.core.next_step import ended_by_count
 from prd2pr.core.records import Story
 from prd2pr.core.wording import plain
+from prd2pr.entry.ground import open_repository
 from prd2pr.entry.under_way import UnderWay, chosen
-from prd2pr.entry.wiring import open_repository
 from prd2pr.flows.moderating import alarms_in
 
 

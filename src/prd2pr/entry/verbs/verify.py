@@ -24,10 +24,11 @@ from prd2pr.core.said.readings import ReportRow, VerifyReport
 from prd2pr.core.statement import Statements
 from prd2pr.core.wording import count
 from prd2pr.entry.actions import job_of
+from prd2pr.entry.ground import read_config
 from prd2pr.entry.proved_before import prune, results_store
 from prd2pr.entry.under_way import branches_with_state
 from prd2pr.entry.verify_job import VerifyJob, verify_job
-from prd2pr.entry.wiring import gate_policy, proving, read_config
+from prd2pr.entry.wiring import gate_policy, proving
 from prd2pr.errors import CannotJudge, SetupProblem, StateProblem, UsageProblem
 from prd2pr.flows.memory import keeping
 from prd2pr.flows.start import Start, is_base, prd_ids, start_of
