@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from prd2pr.errors import BranchProblem, InputInvalid
+from prd2pr.repo import trees
 from prd2pr.repo.git import BlobRef, Git
+from prd2pr.repo.process import nul_fields
 
 Shell = Callable[..., str]
 
@@ -251,3 +253,61 @@ def test_the_checkout_as_a_tree_has_what_lies_there_and_leaves_index_and_submodu
         assert [entry.path for entry in opened.entries(tree)] == [".gitignore", "changed.txt", "kept.txt", "new.txt"]
         assert opened.read(tree, "changed.txt") == b"other\r\n"
     assert git("status", "--porcelain") == before
+
+
+@pytest.mark.parametrize("object_format", ["sha1", "sha256"])
+def test_trees_are_edited_listed_and_compared_as_git_itself_does(tmp_path: Path, object_format: str) -> None:
+    """The quick ways beside git's own commands, over changes of every kind."""
+    where = tmp_path / "repo"
+    subprocess.run(["git", "init", "-q", f"--object-format={object_format}", where], check=True)
+    with Git.open(where) as git:
+        start = git.edit_tree(
+            git.empty_tree,
+            {"a": b"1", "a.b": b"2", "a-b/c": b"3", "d/e/f": b"4", "d/e.x": b"5", "d/e/g": b"6", "z": b"7"},
+        )
+        edits: list[dict[str, bytes | BlobRef | None]] = [
+            {"a": None, "a/b/c": b"x"},
+            {"d/e": b"a file now"},
+            {"d/e/f": None, "d/e/g": None},
+            {"d": None, "nothing": None, "no/such/place": None},
+            {"a.b": BlobRef(git.write_blob(b"z"), "120000"), "z": BlobRef(git.write_blob(b"7"), "100755")},
+            {"sub/module": BlobRef("1" * len(start), "160000")},
+            {"a0": b"", "a_": b"", "d/e0/x": b""},
+            dict.fromkeys(("a", "a.b", "a-b/c", "d/e/f", "d/e.x", "d/e/g", "z")),
+        ]
+        for edit in edits:
+            made = git.edit_tree(start, edit)
+            refs = {p: BlobRef(git.write_blob(c)) if isinstance(c, bytes) else c for p, c in edit.items()}
+            assert made == trees.edit_by_index(git._plain, start, refs)
+            listed = git._plain.out("ls-tree", "-r", "-z", "--full-tree", made).stdout
+            ours = "".join(f"{e.mode} {e.kind} {e.blob}\t{e.path}\0" for e in git.entries(made))
+            assert ours.encode() == listed
+            options = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames")
+            told = nul_fields(git._plain.out("diff-tree", *options, start, made).stdout)
+            none, zero = "000000", "0" * len(start)
+            spelt = [
+                f":{c.old_mode or none} {c.new_mode or none} {c.old_blob or zero} {c.new_blob or zero} {c.status}"
+                for c in git.diff(start, made)
+            ]
+            assert spelt == told[::2]
+            assert [c.path for c in git.diff(start, made)] == told[1::2]
+        subprocess.run(["git", "fsck", "--strict", "--no-dangling"], cwd=where, check=True)
+
+
+def test_a_blob_that_is_not_there_is_not_put_into_a_tree(git: Git) -> None:
+    with pytest.raises(BranchProblem, match="write-tree"):
+        git.edit_tree("HEAD", {"a.py": BlobRef("1" * 40)})
+
+
+def test_a_file_that_became_a_directory_or_a_pipe(git: Git, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    git.export("HEAD", out)
+    (out / "README.md").unlink()
+    (out / "README.md").mkdir()
+    (out / "README.md" / "part.md").write_bytes(b"1\n")
+    tree = git.snapshot(out, "HEAD")
+    assert git.read(tree, "README.md/part.md") == b"1\n"
+    (out / "README.md" / "part.md").unlink()
+    os.mkfifo(out / "README.md" / "part.md")
+    with pytest.raises(BranchProblem, match="neither a file nor a link"):
+        git.snapshot(out, tree)

@@ -15,6 +15,7 @@ from typing import Self
 from prd2pr.errors import BranchProblem, NotARepository, SetupProblem, UnknownRevision
 from prd2pr.repo import branches, trees
 from prd2pr.repo.history import CommitInfo, parse_commit
+from prd2pr.repo.objects import LooseObjects
 from prd2pr.repo.process import (
     GitRunner,
     ObjectReader,
@@ -26,7 +27,8 @@ from prd2pr.repo.process import (
     plain_directory,
 )
 from prd2pr.repo.remote import Remote
-from prd2pr.repo.trees import STATE_DIRECTORY, TREE_MODE, BlobRef, TreeLine
+from prd2pr.repo.tree_objects import SUBMODULE, TreeObjects
+from prd2pr.repo.trees import STATE_DIRECTORY, TREE_MODE, BlobRef, RawChange
 
 __all__ = ["BlobRef", "CommitInfo", "Entry", "Git", "RawChange"]
 
@@ -40,16 +42,6 @@ class Entry:
     kind: str  # blob, commit
     blob: str
     path: str
-
-
-@dataclass(frozen=True)
-class RawChange:
-    path: str
-    status: str  # A, M, D, T
-    old_blob: str
-    new_blob: str
-    old_mode: str
-    new_mode: str
 
 
 class Git:
@@ -76,6 +68,8 @@ class Git:
         self._digest = hashlib.sha256 if object_format == "sha256" else hashlib.sha1
         self._code_trees: dict[str, str] = {}
         self._author: tuple[str, str] | None = None
+        self._loose = LooseObjects(common_dir / "objects", self._digest)
+        self._tree_objects = TreeObjects(self._objects, self._loose, self.empty_tree)
         # Objects never change, and the same few are looked at again and again.
         self._trees = lru_cache(maxsize=1024)(self._find_tree)
         self._listed = lru_cache(maxsize=6)(self._list)
@@ -231,14 +225,12 @@ class Git:
         return self._listed(self.tree(tree), prefix)
 
     def _list(self, tree: str, prefix: str) -> tuple[Entry, ...]:
-        under = ("--", prefix.rstrip("/") + "/") if prefix else ()
-        raw = self._plain.out("ls-tree", "-r", "-z", "--full-tree", tree, *under).stdout
-        found = []
-        for line in nul_fields(raw):
-            meta, path = line.split("\t", 1)
-            mode, kind, blob = meta.split(" ")
-            found.append(Entry(mode, kind, blob, path))
-        return tuple(found)
+        directory = prefix.strip("/")
+        root = self._tree_objects.at(tree, directory) if directory else tree
+        files = self._tree_objects.files(root, f"{directory}/" if directory else "") if root else ()
+        return tuple(
+            Entry(line.mode, "commit" if line.mode == SUBMODULE else "blob", line.id, path) for path, line in files
+        )
 
     def read(self, treeish: str, path: str) -> bytes | None:
         """The bytes of a file (of a symlink, its target); None where there is no file."""
@@ -265,13 +257,7 @@ class Git:
         return self._compared(self.tree(old_tree), self.tree(new_tree))
 
     def _compare(self, old: str, new: str) -> tuple[RawChange, ...]:
-        raw = self._plain.out("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", old, new).stdout
-        fields = nul_fields(raw)
-        changes = []
-        for meta, path in zip(fields[::2], fields[1::2], strict=True):
-            old_mode, new_mode, old_blob, new_blob, status = meta.removeprefix(":").split(" ")
-            changes.append(RawChange(path, status, _real(old_blob), _real(new_blob), _real(old_mode), _real(new_mode)))
-        return tuple(changes)
+        return self._tree_objects.changes(old, new)
 
     def patch(self, old: str, new: str, paths: Iterable[str] = (), *, limit: int = PATCH_LIMIT) -> str:
         """A unified diff for people and models, cut after `limit` bytes."""
@@ -350,9 +336,9 @@ class Git:
         """The tree without `.orch-state/`: what evidence is about."""
         tree = self.tree(treeish)
         if tree not in self._code_trees:
-            lines = self._lines(tree)
-            kept = [line for line in lines if line.name != STATE_DIRECTORY]
-            self._code_trees[tree] = self._write_tree(kept) if len(kept) < len(lines) else tree
+            lines = self._tree_objects.lines(tree)
+            kept = {name: line for name, line in lines.items() if line.name != STATE_DIRECTORY}
+            self._code_trees[tree] = self._tree_objects.write(kept) if len(kept) < len(lines) else tree
         return self._code_trees[tree]
 
     def subtree(self, treeish: str, directory: str) -> str:
@@ -362,16 +348,26 @@ class Git:
 
     def join_state(self, code_tree: str, state_from_tree: str) -> str:
         """The code of one tree with the `.orch-state/` of another."""
-        code = [line for line in self._lines(self.tree(code_tree)) if line.name != STATE_DIRECTORY]
-        state = [line for line in self._lines(self.tree(state_from_tree)) if line.name == STATE_DIRECTORY]
-        return self._write_tree([*code, *(line for line in state if line.mode == TREE_MODE)])
+        code, state = (self._tree_objects.lines(self.tree(each)) for each in (code_tree, state_from_tree))
+        lines = {name: line for name, line in code.items() if line.name != STATE_DIRECTORY}
+        lines |= {name: line for name, line in state.items() if line[:2] == (TREE_MODE, STATE_DIRECTORY)}
+        return self._tree_objects.write(dict(sorted(lines.items(), key=lambda item: item[1].sort_key)))
 
     def edit_tree(self, tree: str, updates: Mapping[str, bytes | BlobRef | None]) -> str:
         """The tree with files put (new bytes as 100644, or a blob that exists) and taken away (None)."""
-        return trees.edit_tree(self._plain, self.tree(tree), updates)
+        root = self.tree(tree)
+        for path in updates:
+            trees.check_path(path)
+        refs = {
+            path: BlobRef(self.write_blob(content)) if isinstance(content, bytes) else content
+            for path, content in updates.items()
+        }
+        if not refs:
+            return root
+        return self._tree_objects.edited(root, refs) or trees.edit_by_index(self._plain, root, refs)
 
     def write_blob(self, content: bytes) -> str:
-        return trees.write_blobs(self._plain, [content])[0]
+        return self._loose.write("blob", content)
 
     def export(self, tree: str, directory: Path, overlay: Mapping[str, str] | None = None) -> None:
         """Fresh files in an empty or new directory, byte for byte, without `.git`; `overlay` puts blobs at paths."""
@@ -381,7 +377,15 @@ class Git:
 
     def snapshot(self, directory: Path, base_tree: str) -> str:
         """What the directory holds now, as a tree; what tests leave behind and what `.gitignore` names stays out."""
-        return trees.snapshot_directory(self._plain, directory, self.tree(base_tree))
+        return self._snapshot(self._plain, directory, self.tree(base_tree))
+
+    def _snapshot(self, runner: GitRunner, directory: Path, base: str, *, pass_over: bool = False) -> str:
+        changed = trees.changed_files(runner, directory, base, pass_over=pass_over)
+        updates: dict[str, BlobRef | None] = {}
+        for path in changed.all:
+            found = trees.content_of(directory / path) if path in changed.there else None
+            updates[path] = BlobRef(self.write_blob(found[1]), found[0]) if found else None
+        return self.edit_tree(base, updates)
 
     def checkout_tree(self) -> str:
         """The files of the checkout as they lie there, committed or not, as a tree; without one, what HEAD holds."""
@@ -390,23 +394,7 @@ class Git:
             return head
         # From inside of `.git`, git would see nothing of the files around it.
         runner = GitRunner(self._plain.environment, self.workdir)
-        return trees.snapshot_directory(runner, self.workdir, head, pass_over=True)
-
-    def _lines(self, tree: str) -> list[TreeLine]:
-        found = self._objects.contents(tree)
-        if found is None or found.kind != "tree":
-            # The empty tree is known to git without being stored.
-            if tree == self.empty_tree:
-                return []
-            raise UnknownRevision(f"{tree} is not a tree of this repository", where=str(self.common_dir))
-        return trees.parse_tree(found.content, self._digest().digest_size)
-
-    def _write_tree(self, lines: Iterable[TreeLine]) -> str:
-        raw = trees.format_tree(lines)
-        name = self._digest(b"tree %d\0" % len(raw) + raw).hexdigest()
-        if self._objects.info(name) is None:
-            self._plain.out("hash-object", "-w", "-t", "tree", "--stdin", stdin=raw)
-        return name
+        return self._snapshot(runner, self.workdir, head, pass_over=True)
 
     # --- writing commits and branches ---------------------------------------------------------------------------------
 
@@ -467,11 +455,6 @@ class Git:
             known = output.status == 0 and name and ">" in rest
             self._author = (name, rest.split(">")[0]) if known else (BOT_NAME, BOT_EMAIL)
         return self._author
-
-
-def _real(field: str) -> str:
-    """Git writes zeros for the side that does not exist."""
-    return "" if set(field) == {"0"} else field
 
 
 def _cannot_open(where: Path, output: Output) -> SetupProblem | BranchProblem:

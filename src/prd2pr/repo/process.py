@@ -192,6 +192,9 @@ class ObjectReader:
     def info(self, name: str) -> Found | None:
         return next(self._ask("info", [name]))
 
+    def infos(self, names: Iterable[str]) -> Iterator[Found | None]:
+        return self._ask("info", list(names))
+
     def contents(self, name: str) -> Found | None:
         return next(self._ask("contents", [name]))
 

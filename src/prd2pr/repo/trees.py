@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from prd2pr.errors import BranchProblem, InputInvalid
 from prd2pr.repo.process import GitRunner, decode, encode, end_process, git_failed, nul_fields
@@ -17,6 +19,8 @@ STATE_DIRECTORY = ".orch-state"
 TREE_MODE = "40000"
 FILE_MODE = "100644"
 PAIR = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64})\n")
+PROGRAM_MODE = "100755"
+LINK_MODE = "120000"
 UNCHANGED = "H"  # as `git ls-files -t` says it; a changed file is listed a second time with another letter
 
 # Left by running the tests; never part of anybody's work, whatever a .gitignore says.
@@ -31,8 +35,16 @@ class BlobRef:
     mode: str = FILE_MODE
 
 
-@dataclass(frozen=True)
-class TreeLine:
+class RawChange(NamedTuple):
+    path: str
+    status: str  # A, M, D, T
+    old_blob: str
+    new_blob: str
+    old_mode: str
+    new_mode: str
+
+
+class TreeLine(NamedTuple):
     """One line of a tree object, as git stores it."""
 
     mode: str
@@ -44,19 +56,20 @@ class TreeLine:
         return encode(self.name) + (b"/" if self.mode == TREE_MODE else b"")
 
 
-def parse_tree(raw: bytes, id_bytes: int) -> list[TreeLine]:
-    lines, at = [], 0
+def parse_tree(raw: bytes, id_bytes: int) -> dict[bytes, TreeLine]:
+    """By name, in the order of the tree."""
+    lines, at = {}, 0
     while at < len(raw):
         space, nul = raw.index(b" ", at), raw.index(b"\0", at)
-        end = nul + 1 + id_bytes
-        lines.append(TreeLine(raw[at:space].decode(), decode(raw[space + 1 : nul]), raw[nul + 1 : end].hex()))
+        end, name = nul + 1 + id_bytes, raw[space + 1 : nul]
+        lines[name] = TreeLine(raw[at:space].decode(), decode(name), raw[nul + 1 : end].hex())
         at = end
     return lines
 
 
 def format_tree(lines: Iterable[TreeLine]) -> bytes:
-    ordered = sorted(lines, key=lambda line: line.sort_key)
-    return b"".join(line.mode.encode() + b" " + encode(line.name) + b"\0" + bytes.fromhex(line.id) for line in ordered)
+    """`lines` in git's order."""
+    return b"".join(line.mode.encode() + b" " + encode(line.name) + b"\0" + bytes.fromhex(line.id) for line in lines)
 
 
 def check_path(path: str) -> str:
@@ -77,34 +90,14 @@ def check_path(path: str) -> str:
     return path
 
 
-def write_blobs(plain: GitRunner, contents: list[bytes]) -> list[str]:
-    """One process, however many there are; files with plain names, since `--stdin-paths` splits at line feeds."""
-    if not contents:
-        return []
-    if len(contents) == 1:
-        return [plain.out("hash-object", "-w", "--no-filters", "--stdin", stdin=contents[0]).text]
-    with tempfile.TemporaryDirectory(prefix="prd2pr-blobs-") as directory:
-        for number, content in enumerate(contents):
-            Path(directory, str(number)).write_bytes(content)
-        names = "".join(f"{directory}/{number}\n" for number in range(len(contents)))
-        return plain.out("hash-object", "-w", "--no-filters", "--stdin-paths", stdin=encode(names)).text.split("\n")
-
-
 @contextmanager
 def temporary_index() -> Iterator[dict[str, str]]:
     with tempfile.TemporaryDirectory(prefix="prd2pr-index-") as directory:
         yield {"GIT_INDEX_FILE": f"{directory}/index"}
 
 
-def edit_tree(plain: GitRunner, tree: str, updates: Mapping[str, bytes | BlobRef | None]) -> str:
-    if not updates:
-        return tree
-    for path in updates:
-        check_path(path)
-    fresh = [(path, content) for path, content in updates.items() if isinstance(content, bytes)]
-    blobs = write_blobs(plain, [content for _, content in fresh])
-    refs: dict[str, BlobRef | None] = {path: ref for path, ref in updates.items() if not isinstance(ref, bytes)}
-    refs |= {path: BlobRef(blob) for (path, _), blob in zip(fresh, blobs, strict=True)}
+def edit_by_index(plain: GitRunner, tree: str, refs: Mapping[str, BlobRef | None]) -> str:
+    """The slow way, in which git itself looks at every name."""
     with temporary_index() as env:
         plain.out("read-tree", tree, env=env)
         update_index(plain, env, refs, len(tree))
@@ -177,8 +170,14 @@ def export_tree(plain: GitRunner, tree: str, directory: Path, overlay: Mapping[s
         plain.out("checkout-index", "--all", "--quiet", env=env)
 
 
-def snapshot_directory(plain: GitRunner, directory: Path, base_tree: str, *, pass_over: bool = False) -> str:
-    """The directory as a tree: new, changed and deleted files against the base, as `.gitignore` files in it say.
+@dataclass(frozen=True)
+class ChangedFiles:
+    all: tuple[str, ...]
+    there: frozenset[str]  # the others were deleted
+
+
+def changed_files(plain: GitRunner, directory: Path, base_tree: str, *, pass_over: bool = False) -> ChangedFiles:
+    """New, changed and deleted files of a directory against a tree, as `.gitignore` files in it say.
 
     `pass_over`: repositories inside of it, submodules too, stay as the base has them, and are not refused.
     """
@@ -186,19 +185,35 @@ def snapshot_directory(plain: GitRunner, directory: Path, base_tree: str, *, pas
         env = {**index, **work_tree(directory)}
         plain.out("read-tree", base_tree, env=env)
         found = list_files(plain, env)
-        if not pass_over:
-            refuse_embedded(directory, [path for _, path in found])
-        paths = dict.fromkeys(path for tag, path in found if tag != UNCHANGED and not is_leftover(path))
-        if pass_over:
-            paths = {path: None for path in paths if not is_embedded(directory, path)}
-        if not paths:
-            return base_tree
-        gone = {path for path in paths if not is_there(directory, path)}
-        if gone:
-            update_index(plain, env, dict.fromkeys(gone), len(base_tree))
-        stdin = encode("".join(f"{path}\0" for path in paths if path not in gone))
-        plain.out("update-index", "-z", "--add", "--replace", "--stdin", stdin=stdin, env=env)
-        return plain.out("write-tree", env=env).text
+    if not pass_over:
+        refuse_embedded(directory, [path for _, path in found])
+    paths = dict.fromkeys(path for tag, path in found if tag != UNCHANGED and not is_leftover(path))
+    if pass_over:
+        paths = {path: None for path in paths if not is_embedded(directory, path)}
+    return ChangedFiles(tuple(paths), frozenset(path for path in paths if is_there(directory, path)))
+
+
+def content_of(path: Path) -> tuple[str, bytes] | None:
+    """Mode and bytes, as git stores them; None: a directory has come in the file's place."""
+    try:
+        mode = path.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            return LINK_MODE, os.fsencode(path.readlink())
+        if stat.S_ISREG(mode):
+            return PROGRAM_MODE if mode & stat.S_IXUSR else FILE_MODE, path.read_bytes()
+    except OSError as error:
+        raise unreadable(path, error.strerror or "") from error
+    if stat.S_ISDIR(mode):
+        return None
+    raise unreadable(path, "it is neither a file nor a link")
+
+
+def unreadable(path: Path, why: str) -> BranchProblem:
+    return BranchProblem(
+        f"a file of the workspace cannot be read: {why}",
+        where=str(path),
+        remedy="remove it, or make it a plain file that may be read",
+    )
 
 
 def list_files(plain: GitRunner, env: Mapping[str, str]) -> list[tuple[str, str]]:

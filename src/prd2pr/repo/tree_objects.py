@@ -1,0 +1,146 @@
+"""Trees read, compared and changed object by object: what two trees share is never looked at.
+
+Git's own commands do the same by an index of all files and a process for each step, so that a small change in a large
+repository, or in a long history of state, costs as much as the repository is large.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from prd2pr.errors import UnknownRevision
+from prd2pr.repo.objects import LooseObjects
+from prd2pr.repo.process import Found, ObjectReader, decode, encode
+from prd2pr.repo.trees import TREE_MODE, BlobRef, RawChange, TreeLine, format_tree, parse_tree
+
+# Names that no file system and no version of git takes for another one. Whatever else there is, git itself judges.
+PLAIN = re.compile(r"(?!\.git)(?!.*\.$)[A-Za-z0-9_.+@=,-]+|\.git(?:attributes|ignore|hub|keep)", re.ASCII)
+SUBMODULE = "160000"
+KEPT = 20_000  # trees; a step looks at the same ones again and again
+
+Lines = Mapping[bytes, TreeLine]  # by name, in git's order
+
+
+class TreeObjects:
+    def __init__(self, reader: ObjectReader, objects: LooseObjects, empty: str) -> None:
+        self._reader, self._objects, self._empty = reader, objects, empty
+        self._kept: dict[str, Lines] = {}
+
+    def lines(self, tree: str) -> Lines:
+        return self._kept.get(tree) or self._keep(tree, self._reader.contents(tree))
+
+    def _keep(self, tree: str, found: Found | None) -> Lines:
+        while len(self._kept) >= KEPT:
+            self._kept.pop(next(iter(self._kept)), None)
+        lines = self._kept[tree] = self._parsed(tree, found)
+        return lines
+
+    def _parsed(self, tree: str, found: Found | None) -> Lines:
+        if found is None or found.kind != "tree":
+            # The empty tree is known to git without being stored.
+            if tree == self._empty:
+                return {}
+            raise UnknownRevision(f"{tree} is not a tree of this repository", where=str(self._reader.runner.directory))
+        return parse_tree(found.content, len(tree) // 2)
+
+    def write(self, lines: Lines) -> str:
+        raw = format_tree(lines.values())
+        name = self._objects.name("tree", raw)
+        if self._reader.info(name) is None:
+            self._objects.write("tree", raw)
+        return name
+
+    def files(self, tree: str, prefix: str = "") -> Iterator[tuple[str, TreeLine]]:
+        """All files and submodules with their paths, in the order in which git lists them."""
+        lines = self.lines(tree)
+        below = [line.id for line in lines.values() if line.mode == TREE_MODE and line.id not in self._kept]
+        for each, found in zip(below, self._reader.contents_of(below), strict=True):  # all at once, not one by one
+            self._keep(each, found)
+        for name, line in lines.items():
+            path = prefix + decode(name)
+            if line.mode == TREE_MODE:
+                yield from self.files(line.id, f"{path}/")
+            else:
+                yield path, line
+
+    def at(self, tree: str, directory: str) -> str | None:
+        """The tree of a directory; None where there is none."""
+        for part in directory.split("/"):
+            line = self.lines(tree).get(encode(part))
+            if line is None or line.mode != TREE_MODE:
+                return None
+            tree = line.id
+        return tree
+
+    # --- comparing ----------------------------------------------------------------------------------------------------
+
+    def changes(self, old: str, new: str) -> tuple[RawChange, ...]:
+        return tuple(sorted(self._changes(old, new, ""), key=lambda change: encode(change.path)))
+
+    def _changes(self, old: str, new: str, prefix: str) -> Iterator[RawChange]:
+        before, after = self.lines(old), self.lines(new)
+        for name in before.keys() | after.keys():
+            was, now, path = before.get(name), after.get(name), prefix + decode(name)
+            if was == now:
+                continue
+            if was and now and was.mode == now.mode == TREE_MODE:
+                yield from self._changes(was.id, now.id, f"{path}/")
+                continue
+            yield from self._between(was, now, path)
+
+    def _between(self, was: TreeLine | None, now: TreeLine | None, path: str) -> Iterator[RawChange]:
+        if was and now and TREE_MODE not in {was.mode, now.mode}:
+            status = "M" if was.mode[:3] == now.mode[:3] else "T"
+            yield RawChange(path, status, was.id, now.id, was.mode, now.mode)
+            return
+        if was:
+            yield from (RawChange(at, "D", line.id, "", line.mode, "") for at, line in self._below(path, was))
+        if now:
+            yield from (RawChange(at, "A", "", line.id, "", line.mode) for at, line in self._below(path, now))
+
+    def _below(self, path: str, line: TreeLine) -> Iterator[tuple[str, TreeLine]]:
+        if line.mode == TREE_MODE:
+            yield from self.files(line.id, f"{path}/")
+        else:
+            yield path, line
+
+    # --- changing -----------------------------------------------------------------------------------------------------
+
+    def edited(self, tree: str, refs: Mapping[str, BlobRef | None]) -> str | None:
+        """The tree with files put and taken away; None where git itself has to judge a name, or a blob is missing."""
+        if not all(PLAIN.fullmatch(part) for path in refs for part in path.split("/")):
+            return None
+        blobs = {ref.blob for ref in refs.values() if ref and ref.mode != SUBMODULE}
+        if any(found is None or found.kind != "blob" for found in self._reader.infos(blobs)):
+            return None
+        return self._edited(tree, {encode(path): ref for path, ref in refs.items()})
+
+    def _edited(self, tree: str, refs: Mapping[bytes, BlobRef | None]) -> str:
+        lines, inside = dict(self.lines(tree)), dict[bytes, dict[bytes, BlobRef | None]]()
+        for path, ref in refs.items():
+            name, below, rest = path.partition(b"/")
+            if below:
+                inside.setdefault(name, {})[rest] = ref
+            elif ref is None:
+                there = lines.get(name)
+                if there and there.mode != TREE_MODE:  # a directory is taken away file by file
+                    del lines[name]
+        for name, within in inside.items():
+            self._change_directory(lines, name, within)
+        # Last, as in an index: a file that is put somewhere takes the place of whatever is there.
+        for path, ref in refs.items():
+            if ref is not None and b"/" not in path:
+                lines[path] = TreeLine(ref.mode, decode(path), ref.blob)
+        return self.write(dict(sorted(lines.items(), key=lambda item: item[1].sort_key)))
+
+    def _change_directory(self, lines: dict[bytes, TreeLine], name: bytes, within: dict[bytes, BlobRef | None]) -> None:
+        there = lines.get(name)
+        is_tree = there is not None and there.mode == TREE_MODE
+        if not is_tree and not any(within.values()):
+            return  # nothing to take away from
+        made = self._edited(there.id if there and is_tree else self._empty, within)
+        if made != self._empty:
+            lines[name] = TreeLine(TREE_MODE, decode(name), made)
+        else:
+            lines.pop(name, None)
