@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from prd2pr.core.bite.plan import BitePlan
 from prd2pr.core.bite.record import Bite
@@ -184,6 +184,19 @@ class TestRunner(Protocol):
     def let_go(self) -> None:
         """What was begun, and was not asked for until now, nobody will ask for."""
         ...
+
+
+@dataclass(frozen=True)
+class Surveyed:
+    """A run for whoever is at work, with what each test file entered; it is no evidence."""
+
+    report: RunReport
+    reached: Mapping[str, frozenset[str]] | None  # test file -> files of the project; None: it could not be told
+
+
+@runtime_checkable
+class Surveyor(Protocol):
+    def survey(self, request: RunRequest) -> Surveyed: ...
 
 
 # --- pages ------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from fakes.scripted_model import ScriptedModel, done, says, write
 from prd2pr.agents.loop import RoleResult, run_role
 from prd2pr.agents.roles import ARCHITECT, ASKED, BUILDER, FUSED, PLANNER, REFACTORER, TESTER, Role
 from prd2pr.agents.task import Task
-from prd2pr.agents.tools import Desk
+from prd2pr.agents.tools import Desk, TestsTried
 from prd2pr.agents.workspace import Workspace
 from prd2pr.core.evidence import Failure, FailureKind, RunReport, TestResult
 from prd2pr.core.paths import PathRules
@@ -418,9 +418,9 @@ FAILED = TestResult(
 def test_tests_can_be_run_a_bounded_number_of_times(work: Any) -> None:
     asked: list[tuple[str, ...]] = []
 
-    def run_tests(paths: tuple[str, ...]) -> RunReport:
+    def run_tests(paths: tuple[str, ...], whole: bool) -> TestsTried:
         asked.append(paths)
-        return report(TestResult(id="tests/test_cart.py::test_add", outcome="passed"), FAILED)
+        return TestsTried(report(TestResult(id="tests/test_cart.py::test_add", outcome="passed"), FAILED), "1 of 2.")
 
     asked_for = "tests/test_cart.py"
     again = says(("run_tests", {"paths": [f"{asked_for}::test_add", asked_for]}))
@@ -429,14 +429,14 @@ def test_tests_can_be_run_a_bounded_number_of_times(work: Any) -> None:
     assert asked == [(asked_for,), (asked_for,)]
     assert result.test_runs == 2
     assert answers(model.requests[2]) == [
-        f"2 tests: 1 passed, 1 failed.\nfailed {TEST_FILE}::test_c1 (line 9): AssertionError: assert 40 == 41"
+        f"2 tests: 1 passed, 1 failed.\nfailed {TEST_FILE}::test_c1 (line 9): AssertionError: assert 40 == 41\n1 of 2."
     ]
     assert answers(model.requests[4])[0].startswith("no more test runs")
 
 
 @pytest.mark.parametrize("path", ["-p", "--co", "/etc", "../x", "tests/-k", "tests/gone.py", "", "::x"])
 def test_only_plain_paths_become_arguments_of_the_runner(work: Any, path: str) -> None:
-    def run_tests(paths: tuple[str, ...]) -> RunReport:
+    def run_tests(paths: tuple[str, ...], whole: bool) -> TestsTried:
         raise AssertionError(f"must not be run: {paths}")
 
     model = ScriptedModel(says(write(SOURCE), ("run_tests", {"paths": [path]})), says(done()))
@@ -445,7 +445,7 @@ def test_only_plain_paths_become_arguments_of_the_runner(work: Any, path: str) -
 
 
 def test_tests_that_cannot_be_run_are_told_and_not_raised(work: Any) -> None:
-    def run_tests(paths: tuple[str, ...]) -> RunReport:
+    def run_tests(paths: tuple[str, ...], whole: bool) -> TestsTried:
         raise CannotJudge("the test run was killed")
 
     model = ScriptedModel(says(write(SOURCE), ("run_tests", {})), says(done()))

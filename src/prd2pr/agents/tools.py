@@ -16,7 +16,17 @@ from prd2pr.core.policy import path_problem
 from prd2pr.errors import CannotJudge
 from prd2pr.ports import SUBMIT, Tool, ToolUse
 
-RunTests = Callable[[tuple[str, ...]], RunReport]
+
+@dataclass(frozen=True)
+class TestsTried:
+    """What came of a run, and which tests it was of, where that was not asked for by name."""
+
+    __test__ = False  # no class of tests, whatever its name begins with
+    report: RunReport
+    note: str = ""
+
+
+RunTests = Callable[[tuple[str, ...], bool], TestsTried]  # files or directories; whether all are wanted
 
 
 @dataclass
@@ -61,6 +71,7 @@ class EditFile(Arguments):
 
 class RunTestsNow(Arguments):
     paths: tuple[str, ...] = ()
+    all: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,9 +93,10 @@ def _run_tests(desk: Desk, call: RunTestsNow) -> str:
     desk.runs_left -= 1
     desk.runs_done += 1
     try:
-        return run_text(desk.run_tests(files))
+        tried = desk.run_tests(files, call.all)
     except CannotJudge as problem:
         raise Told(f"the tests could not be run: {problem.what}") from problem
+    return "\n".join(filter(None, (run_text(tried.report), tried.note)))
 
 
 TOOLS: dict[str, ToolKind] = {

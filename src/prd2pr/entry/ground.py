@@ -26,7 +26,7 @@ from prd2pr.core.records import Phase, Prd
 from prd2pr.core.stacks.stack import PYTHON, Stack, is_python
 from prd2pr.errors import ConfigInvalid, NotARepository, PrdInvalid, SetupProblem
 from prd2pr.flows.stacks import stacks_in, with_setup
-from prd2pr.ports import RunRequest
+from prd2pr.ports import RunRequest, Surveyor
 from prd2pr.repo.git import Git
 from prd2pr.runners.cache import CachedRunner, IdentifiedRunner
 from prd2pr.runners.interpreter import find_python
@@ -219,9 +219,16 @@ class Ground:
         return stacks_of(self.git, self.config, self.base_commit)
 
     @cached_property
+    def _plain_runner(self) -> IdentifiedRunner:
+        return plain_runner(self.git, self.config, self.stacks, self.base_commit, many=self.many)
+
+    @cached_property
     def runner(self) -> CachedRunner:
-        runner = plain_runner(self.git, self.config, self.stacks, self.base_commit, many=self.many)
-        return CachedRunner(runner, runs_in(self.git))
+        return CachedRunner(self._plain_runner, runs_in(self.git))
+
+    @property
+    def surveyor(self) -> Surveyor | None:
+        return self._plain_runner if isinstance(self._plain_runner, Surveyor) else None
 
 
 def open_ground(repo: str, prd: str | None, *, many: bool) -> Opened:

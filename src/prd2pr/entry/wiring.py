@@ -184,6 +184,7 @@ def session_of(
         issue=issue,
         secrets=hidden or Secrets(),
         camera=camera_of(git, config),
+        surveyor=ground.surveyor,
         goes_on=ground.many,
     )
 

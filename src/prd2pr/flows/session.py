@@ -22,7 +22,7 @@ from prd2pr.core.said.leaks import Secrets
 from prd2pr.core.said.status import Refuted
 from prd2pr.flows.gather import Gathering
 from prd2pr.flows.shared_ledger import SharedLedger
-from prd2pr.ports import BranchWriter, Camera, Clock, Model, Progress, TestRunner
+from prd2pr.ports import BranchWriter, Camera, Clock, Model, Progress, Surveyor, TestRunner
 from prd2pr.repo.git import Git
 from prd2pr.repo.journal import Journal
 from prd2pr.repo.store import StateStore
@@ -121,6 +121,7 @@ class Session:
     shown: str = ""  # the head that people were shown last, before this run; empty: none
     secrets: Secrets = field(default_factory=Secrets)  # that no commit and no prompt may hold
     camera: Camera | None = None  # for pictures of pages
+    surveyor: Surveyor | None = None  # who can tell which tests a change reaches
     goes_on: bool = False  # one step will be followed by the next
     carried_out: Callable[[Settled], None] = lambda _: None  # told right before the commit that carries it out
     rewritten: Refuted | None = None  # steps that are not what they were proved as: nothing is built on them

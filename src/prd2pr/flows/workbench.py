@@ -16,20 +16,20 @@ from typing import Generic
 from prd2pr.agents.loop import RoleResult, first_request, run_role
 from prd2pr.agents.roles import Output, Role
 from prd2pr.agents.task import EarlierAttempt, Foundation, Task
-from prd2pr.agents.tools import Desk
+from prd2pr.agents.tools import Desk, TestsTried
 from prd2pr.agents.workspace import Workspace
 from prd2pr.core.budget import Budget, BudgetStop, check
 from prd2pr.core.crew import worker_name
-from prd2pr.core.evidence import RunReport
 from prd2pr.core.layout import ARCHITECTURE, BEST_PRACTICES
 from prd2pr.core.packs import pack_for
 from prd2pr.core.passes.part import PlanPart
 from prd2pr.core.policy import WritePolicy
-from prd2pr.core.records import Design, Spend, Story
+from prd2pr.core.records import Design, Phase, Spend, Story
 from prd2pr.core.replan import PlanChange
 from prd2pr.core.stacks.words import CODE_ENDINGS
 from prd2pr.core.token_parts import by_part
 from prd2pr.errors import ModelProblem, SpendLimit
+from prd2pr.flows.impact import try_reached
 from prd2pr.flows.kept_answers import KeptAnswers, question_key
 from prd2pr.flows.ledger import spent, unrecorded
 from prd2pr.flows.session import Hired, Session
@@ -41,6 +41,7 @@ from prd2pr.models.usage import prompt_pieces
 from prd2pr.ports import Model, Purpose, Reply, Request, RunRequest
 from prd2pr.repo.store import BranchState
 
+CODING = (Phase.GREEN, Phase.REFACTOR)  # whoever writes tests runs them by name
 PRECIOUS = "by-hand-"
 KEPT_DAYS = 30
 MAX_FILES = 3000
@@ -116,7 +117,9 @@ def do_work(session: Session, assignment: Assignment[Output]) -> Work[Output]:
         session.git.export(assignment.code_tree, directory)
         workspace = Workspace(directory, assignment.policy, session.rules, source=task.conventions_of_language.source)
         desk = Desk(
-            workspace, lambda paths: try_tests(session, assignment, directory, paths), assignment.role.test_runs
+            workspace,
+            lambda paths, whole: try_tests(session, assignment, directory, paths, whole=whole),
+            assignment.role.test_runs,
         )
         result = asked(session, assignment, hired, task, desk)
         for refused in result.refused_writes:
@@ -231,12 +234,16 @@ def keep(session: Session, directory: Path) -> None:
     session.progress.say("note", text=text)
 
 
-def try_tests(session: Session, assignment: Assignment[Output], directory: Path, paths: tuple[str, ...]) -> RunReport:
-    """What the role asks for with `run_tests`: the same clean run as the gate's."""
+def try_tests(
+    session: Session, assignment: Assignment[Output], directory: Path, paths: tuple[str, ...], *, whole: bool
+) -> TestsTried:
+    """What the role asks for with `run_tests`: as clean a run as the gate's."""
     tree = session.git.snapshot(directory, assignment.code_tree)
+    if session.surveyor and assignment.role.phase in CODING and not paths and not whole:
+        return try_reached(session, session.surveyor, tree, assignment.subject)
     stacks = session.gathering.stacks
     own = planned_stack(stacks, assignment.story, assignment.design) if len(stacks) > 1 and not paths else None
-    return session.runner.run(RunRequest(code_tree=tree, paths=paths, stack=own))
+    return TestsTried(session.runner.run(RunRequest(code_tree=tree, paths=() if whole else paths, stack=own)))
 
 
 def task_of(session: Session, assignment: Assignment[Output], model: Model) -> Task:

@@ -49,6 +49,7 @@ class Seen:
     end: int | None = None  # status that pytest's main returned
     aborted: Raised | None = None
     problems: list[str] = field(default_factory=list)
+    reached: dict[str, frozenset[str]] | None = None  # of a survey: test file -> files that it entered
 
 
 def read_events(data: bytes, nonce: str) -> Seen:
@@ -129,6 +130,10 @@ def _aborted(seen: Seen, event: dict[str, Any]) -> None:
     seen.aborted = _raised(event["raised"])
 
 
+def _survey(seen: Seen, event: dict[str, Any]) -> None:
+    seen.reached = {str(test): frozenset(map(str, files)) for test, files in event["reached"].items()}
+
+
 _READERS = {
     "tools": _tools,
     "collect": _collect,
@@ -141,4 +146,5 @@ _READERS = {
     "end": _end,
     "tampered": _tampered,
     "aborted": _aborted,
+    "survey": _survey,
 }

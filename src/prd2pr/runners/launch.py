@@ -442,8 +442,15 @@ def main() -> int:
         return compare(parameters, log, plugins, options)
     probe = Probe(log, load_guard(parameters), parameters, plugins)
     sys.modules["__main__"] = types.ModuleType("__main__")  # what runs the tests is not to be had by a name
+    plugins_too = [probe]
+    if parameters.get("survey"):
+        survey = load_beside("surveying").Survey(
+            parameters["checkout"], lambda reached: log.hold("survey", reached=reached)
+        )
+        plugins_too.append(survey)
+        survey.start()
     try:
-        status = int(pytest.main(options, plugins=[probe]))
+        status = int(pytest.main(options, plugins=plugins_too))
     except BaseException as error:
         log.emit("aborted", raised=Describer(parameters["checkout"]).describe(error))
         raise

@@ -17,13 +17,13 @@ from prd2pr.core.evidence import RunReport
 from prd2pr.core.isolation import missing
 from prd2pr.core.parity.record import Parity
 from prd2pr.core.test_naming import TestNaming
-from prd2pr.ports import BiteRequest, ParityRequest, RunRequest
+from prd2pr.ports import BiteRequest, ParityRequest, RunRequest, Surveyed
 from prd2pr.runners.ahead import RunAhead
 from prd2pr.runners.bite_events import read_bite
 from prd2pr.runners.bite_order import QUICK, order_of
 from prd2pr.runners.canary import Canary, choose_directories, place_canaries
 from prd2pr.runners.disk import DiskUse
-from prd2pr.runners.events import read_events
+from prd2pr.runners.events import Seen, read_events
 from prd2pr.runners.honesty import Testimony, problems_of
 from prd2pr.runners.interpreter import tools_digest
 from prd2pr.runners.junit import JUnitUnreadable, Key, Verdict, read_junit
@@ -102,6 +102,15 @@ class PytestRunner:
         return RunAhead(lambda given_up: self.run(request, given_up))
 
     def run(self, request: RunRequest, given_up: threading.Event | None = None) -> RunReport:
+        return self._seen(request, given_up)[0]
+
+    def survey(self, request: RunRequest) -> Surveyed:
+        report, reached = self._seen(request, survey=True)
+        return Surveyed(report, reached if report.honest else None)
+
+    def _seen(
+        self, request: RunRequest, given_up: threading.Event | None = None, *, survey: bool = False
+    ) -> tuple[RunReport, Mapping[str, frozenset[str]] | None]:
         with self._spares.take(request.hash_seed) as spare:
             rooms = spare.rooms
             self._export(request.code_tree, rooms.checkout, dict(request.restore))
@@ -113,9 +122,12 @@ class PytestRunner:
             canaries = place_canaries(rooms.checkout, project, directories)
             spare.hand_over()
             before = exported(rooms.checkout, project)
-            self._begin(request, spare, project, canaries, before)
+            parameters = self._parameters(request, rooms, project, canaries, before)
+            self._begin(request, spare, {**parameters, "survey": True} if survey else parameters)
             watched = self._follow(spare, given_up)
-            return self._report(request, rooms, watched, canaries, Ground(modules, before, project.naming))
+            seen = read_events(watched.events, rooms.nonce)
+            ground = Ground(modules, before, project.naming)
+            return self._report(request, rooms, watched, seen, canaries, ground), seen.reached
 
     def start_bite(self, request: BiteRequest) -> Callable[[], Bite]:
         """The faults are tried while other runs go on; the answer waits for the end."""
@@ -176,10 +188,7 @@ class PytestRunner:
 
     # --- running ------------------------------------------------------------------------------------------------------
 
-    def _begin(
-        self, request: RunRequest, spare: Spare, project: PytestProject, canaries: list[Canary], before: Exported
-    ) -> None:
-        parameters = self._parameters(request, spare.rooms, project, canaries, before)
+    def _begin(self, request: RunRequest, spare: Spare, parameters: dict[str, Any]) -> None:
         spare.started.send(parameters)
         if self._trial is None or self._trial.is_over():  # a third would be in the way of two that are waited for
             likely = (0,) if self._many else ()
@@ -242,10 +251,9 @@ class PytestRunner:
 
     # --- reporting ----------------------------------------------------------------------------------------------------
 
-    def _report(
-        self, request: RunRequest, rooms: Rooms, watched: Watched, canaries: list[Canary], ground: Ground
+    def _report(  # noqa: PLR0917 all that tells of a run
+        self, request: RunRequest, rooms: Rooms, watched: Watched, seen: Seen, canaries: list[Canary], ground: Ground
     ) -> RunReport:
-        seen = read_events(watched.events, rooms.nonce)
         seen.problems += changes_since(ground.before, seen.collected or ())
         results = results_of(seen, Place(ground.modules, rooms.all, ground.naming), killed=bool(watched.killed))
         by_id = {result.id: result for result in results.tests}
