@@ -35,6 +35,10 @@ if [[ -z "$python" ]]; then
   exit 1
 fi
 
+# prd2pr is compiled while its libraries are fetched; else its first start would do that, one file after the other.
+"$python" -I -m compileall -q -j 0 -x '/(server|client)/' "$ACTION_PATH/src/prd2pr" > /dev/null 2>&1 &
+compiling=$!
+
 place="$(mktemp -d "${RUNNER_TEMP:-/tmp}/prd2pr.XXXXXX")"
 "$python" -I -m venv --without-pip "$place"
 if ! uv="$(command -v uv)"; then
@@ -59,4 +63,5 @@ fi
 "$place/bin/python" -I -c 'import sys, sysconfig, pathlib as p; p.Path(sysconfig.get_path("purelib"), "prd2pr.pth").write_text(sys.argv[1] + "\n")' "$ACTION_PATH/src"
 printf '#!/usr/bin/env bash\nexec "%s" -I -m prd2pr "$@"\n' "$place/bin/python" > "$place/prd2pr"
 chmod +x "$place/prd2pr"
+wait "$compiling" || true # it may not write there: then it starts as it is
 tell "$place/prd2pr"

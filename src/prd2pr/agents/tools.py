@@ -126,7 +126,7 @@ TOOLS: dict[str, ToolKind] = {
         lambda desk, call: desk.workspace.edit(call.path, call.old, call.new),
     ),
     "run_tests": ToolKind(
-        "Run tests as the gate will; no paths: the whole suite.",
+        "Run tests as the gate will; no paths: those that your changes reach.",
         RunTestsNow,
         _run_tests,
     ),
