@@ -11,8 +11,9 @@ from prd2pr.core.checked import Checked, only_lacking_time, total_line
 from prd2pr.core.evidence import Evidence, Failure, FailureKind, Proof, RunSummary, TestResult
 from prd2pr.core.out_of_time import as_with_time, lacked_time, lacking_words, stopped
 from prd2pr.core.sameness import differences
+from prd2pr.entry.ground import read_config
 from prd2pr.entry.verbs.verify import Proved, status_of
-from prd2pr.entry.wiring import gate_policy, proving, read_config
+from prd2pr.entry.wiring import gate_policy, proving
 from prd2pr.flows.start import Start, start_of
 from prd2pr.flows.verify import Verifier
 from prd2pr.repo.git import Git
