@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from prd2pr.core.orders import Order, read_orders
+from prd2pr.entry.ground import open_repository
 from prd2pr.entry.terminal import Terminal
 from prd2pr.entry.under_way import chosen
-from prd2pr.entry.wiring import open_repository, open_session
+from prd2pr.entry.wiring import open_session
 from prd2pr.errors import Prd2prError
 from prd2pr.flows.orders_here import Told, carried_out_here
 

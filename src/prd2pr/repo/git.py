@@ -278,14 +278,15 @@ class Git:
 
     def names(self, treeish: str, directory: str) -> dict[str, str]:
         """Name -> id of what lies in a directory itself, files and directories alike."""
-        return {line.name: line.id for line in self._lines(self.subtree(treeish, directory))}
+        lines = self._tree_objects.lines(self.subtree(treeish, directory))
+        return {line.name: line.id for line in lines.values()}
 
     def names_in(self, tree_ids: Iterable[str]) -> list[dict[str, str]]:
         """The same of trees by their ids, all at once; what is no tree holds nothing."""
         size = self._digest().digest_size
         answers = self._objects.contents_of(tree_ids)
-        listed = (trees.parse_tree(found.content, size) if found and found.kind == "tree" else () for found in answers)
-        return [{line.name: line.id for line in lines} for lines in listed]
+        listed = (trees.parse_tree(found.content, size) if found and found.kind == "tree" else {} for found in answers)
+        return [{line.name: line.id for line in lines.values()} for lines in listed]
 
     def log(self, revisions: str) -> tuple[CommitInfo, ...]:
         """The commits of a range such as `main..prd2pr/auth`, along first parents, the oldest first."""
