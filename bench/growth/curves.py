@@ -11,6 +11,7 @@ from growth.measuring import Taken
 
 LINEAR = 1.15  # up to here, noise and caches considered
 FLAT = 2.0  # times what the smallest size takes
+LEAST_ADDED = 0.3  # seconds
 UPPER = 3  # points of the upper end: at the lower one the start of the program hides everything
 
 
@@ -27,6 +28,13 @@ class Curve:
     def exponent(self) -> float:
         """By least squares through the logarithms of the upper points."""
         return slope(self.sizes[-UPPER:], [each.processor for each in self.taken[-UPPER:]])
+
+    @property
+    def over_start(self) -> float | None:
+        """Of what the size adds to the smallest one's cost, from the last size but one to the last; None where that is
+        too little to tell. Nothing hides here, and noise is doubled."""
+        added = [each.processor - self.taken[0].processor for each in self.taken[-2:]]
+        return slope(self.sizes[-2:], added) if len(self.taken) > 2 and min(added) >= LEAST_ADDED else None
 
     @property
     def ratio(self) -> float:
@@ -54,17 +62,16 @@ def as_json(curve: Curve) -> dict[str, Any]:
         "against": curve.axis,
         "sizes": curve.sizes,
         "processor_seconds": [round(each.processor, 3) for each in curve.taken],
-        "seconds": [round(each.seconds, 3) for each in curve.taken],
         "peak_mb": [round(each.megabytes, 1) for each in curve.taken],
         "exponent": round(curve.exponent, 2),
+        "exponent_over_start": None if curve.over_start is None else round(curve.over_start, 2),
         "largest_vs_smallest": round(curve.ratio, 2),
         "verdict": curve.verdict,
     }
 
 
 def from_json(told: dict[str, Any]) -> Curve:
-    rows = zip(told["processor_seconds"], told["seconds"], told["peak_mb"], strict=True)
-    taken = tuple(Taken(seconds, processor, megabytes) for processor, seconds, megabytes in rows)
+    taken = tuple(map(Taken, told["processor_seconds"], told["peak_mb"]))
     verdict = told["verdict"]
     flat, bare = verdict in ("flat", "grows"), verdict == "baseline"
     return Curve(told["step"], told["against"], tuple(told["sizes"]), taken, flat, bare)

@@ -1,4 +1,4 @@
-"""One call of a program: seconds on the clock, seconds of processor, and the most memory that one process had.
+"""One call of a program: seconds of processor, and the most memory that one process had.
 
 Processor time is what curves are made of: another program on the machine makes a call wait, and hardly makes it work
 more. Whatever the call starts counts, also what outlives its parent, as test runs in a sandbox do.
@@ -26,7 +26,6 @@ LINGERING = 10.0  # seconds that are waited for what a call leaves behind
 
 @dataclass(frozen=True)
 class Taken:
-    seconds: float
     processor: float
     megabytes: float
 
@@ -44,19 +43,17 @@ def call(*command: str | Path, cwd: Path, fine: Sequence[int] = (0,), env: Mappi
     adopt_orphans()
     before = spent()
     with tempfile.TemporaryFile() as told:
-        started = time.perf_counter()
         process = subprocess.Popen(
             [str(part) for part in command], cwd=cwd, env=dict(env), stdout=told, stderr=subprocess.STDOUT
         )
         _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)  # it is gone: nobody has to wait for it again
         reap_orphans()
         if process.returncode not in fine:
             told.seek(0)
             said = told.read().decode(errors="replace")[-3000:]
             raise SystemExit(f"{' '.join(map(str, command))}: exit {process.returncode}\n{said}")
-    return Taken(seconds, spent() - before, usage.ru_maxrss / 1024)
+    return Taken(spent() - before, usage.ru_maxrss / 1024)
 
 
 def spent() -> float:
@@ -82,8 +79,4 @@ def prd2pr(*arguments: str | Path, cwd: Path, fine: Sequence[int] = (0,)) -> Tak
 def least(action: Callable[[], Taken], rounds: int) -> Taken:
     """Whatever else a machine does can only add to it."""
     taken = [action() for _ in range(rounds)]
-    return Taken(
-        min(each.seconds for each in taken),
-        min(each.processor for each in taken),
-        min(each.megabytes for each in taken),
-    )
+    return Taken(min(each.processor for each in taken), min(each.megabytes for each in taken))

@@ -42,8 +42,8 @@ def told(curves: Sequence[Curve]) -> Iterator[str]:
         own = [curve for curve in curves if curve.axis == axis]
         sizes = own[0].sizes
         yield f"\n![What each step costs against {axis}](growth/{axis.replace(' ', '-')}.svg)\n\n"
-        yield f"| against {axis} | at {sizes[0]:,} | at {sizes[-1]:,} | memory | exponent | |\n"
-        yield "|---|---|---|---|---|---|\n"
+        yield f"| against {axis} | at {sizes[0]:,} | at {sizes[-1]:,} | memory | exponent | over start | |\n"
+        yield "|---|---|---|---|---|---|---|\n"
         for curve in own:
             yield row(curve)
     yield "\n"
@@ -58,6 +58,7 @@ def row(curve: Curve) -> str:
         seconds(last.processor),
         f"{last.megabytes:.0f} MB",
         f"{curve.exponent:.2f}",
+        "" if curve.over_start is None else f"{curve.over_start:.2f}",
         f"{curve.verdict}, × {curve.ratio:.2g}" if curve.flat else curve.verdict,
     )
     return f"| {' | '.join(cells)} |\n"

@@ -25,7 +25,7 @@ SIZES = (10, 100, 1000, 10_000)
 
 
 def grown(power: float, *, flat: bool = False, bare: bool = False) -> Curve:
-    taken = tuple(Taken(round(size**power / 5, 3), round(size**power / 10, 3), 50.0) for size in SIZES)
+    taken = tuple(Taken(round(size**power / 10, 3), 50.0) for size in SIZES)
     return Curve("a `step`", "stories", SIZES, taken, flat, bare)
 
 
@@ -35,6 +35,13 @@ def grown(power: float, *, flat: bool = False, bare: bool = False) -> Curve:
 def test_the_exponent_is_found_and_judged(power: float, verdict: str) -> None:
     found = grown(power)
     assert found.exponent == pytest.approx(power, abs=0.01) and found.verdict == verdict
+
+
+def test_the_start_of_the_program_hides_nothing_from_the_second_exponent() -> None:
+    taken = tuple(Taken(100 + size**2 / 1e5, 50.0) for size in SIZES)
+    found = Curve("a step", "stories", SIZES, taken)
+    assert found.exponent < 1 and found.over_start == pytest.approx(2.0, abs=0.01)
+    assert grown(0.0).over_start is None
 
 
 def test_what_must_not_grow_is_judged_by_its_ratio_and_a_baseline_by_nobody() -> None:
@@ -63,7 +70,9 @@ def test_an_axis_that_was_not_measured_again_stays(tmp_path: Path) -> None:
     page = (tmp_path / "benchmarks.md").read_text()
     assert page.startswith("# Benchmarks") and page.endswith("More.\n") and "old" not in page
     assert (
-        "against stories" in page and "against tests" in page and "| a `step` | 1.0 s | 1000 s | 50 MB | 1.00 |" in page
+        "against stories" in page
+        and "against tests" in page
+        and "| a `step` | 1.0 s | 1000 s | 50 MB | 1.00 | 1.00 |" in page
     )
     assert (tmp_path / "growth" / "tests.svg").exists()
 
@@ -83,7 +92,7 @@ def test_a_failure_is_no_measurement(tmp_path: Path) -> None:
 
 def test_a_plan_is_measured_against_its_requirements(tmp_path: Path) -> None:
     nobody = Built(tmp_path / "none", {}, {}, ())
-    found = measured(AXES["requirements"], tmp_path, nobody, (5, 15), short=True)
+    *_, found = measured(AXES["requirements"], tmp_path, nobody, (5, 15), 1)
     assert {each.step for each in found} == {"`plan`", "`next`, a PLAN", "`status`"}
     assert all(each.sizes == (5, 15) and min(t.processor for t in each.taken) > 0 for each in found)
     assert curve(AXES["stories"], (1, 2), "bare: git", []).bare
@@ -103,8 +112,10 @@ def test_a_world_of_finished_stories_is_one_that_goes_on(tmp_path: Path) -> None
 @pytest.mark.slow
 def test_the_whole_bench_runs_in_its_short_form(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
-    command = [sys.executable, "-m", "growth", "--short", "--svg", str(tmp_path / "svg"), "--out", str(out)]
+    (tmp_path / "benchmarks.md").write_text(f"# Benchmarks\n\n{BEGIN}\n{END}\n")
+    command = [sys.executable, "-m", "growth", "--short", "--docs", str(tmp_path), "--out", str(out)]
     subprocess.run(command, cwd=BENCH, check=True, capture_output=True)
     told = json.loads(out.read_text())["curves"]
     assert {each["against"] for each in told} == set(AXES)
-    assert sorted(path.stem for path in (tmp_path / "svg").iterdir()) == sorted(name.replace(" ", "-") for name in AXES)
+    charts = {path.stem for path in (tmp_path / "growth").glob("*.svg")}
+    assert charts == {name.replace(" ", "-") for name in AXES}

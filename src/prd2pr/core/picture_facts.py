@@ -69,6 +69,14 @@ class BranchFacts:
                 found.setdefault(name, []).append(story)
         return found
 
+    @cached_property
+    def parts(self) -> dict[str, set[str]]:
+        """Requirement → those that are a part of it."""
+        found: dict[str, set[str]] = {}
+        for each in self.prd.requirements:
+            found.setdefault(each.parent, set()).add(each.id)
+        return found
+
     def steps(self, story: str) -> tuple[Step, ...]:
         return self.cycles[story].steps if story in self.cycles else ()
 

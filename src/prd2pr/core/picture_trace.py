@@ -38,8 +38,7 @@ def requirement_row(facts: BranchFacts, requirement: Requirement) -> Requirement
 
 def covering(facts: BranchFacts, requirement: Requirement) -> list[Story]:
     """Stories that name it; else those that name its parts, else those that name what it is a part of."""
-    parts = {other.id for other in facts.prd.requirements if other.parent == requirement.id}
-    for names in ({requirement.id}, parts, {requirement.parent}):
+    for names in ({requirement.id}, facts.parts.get(requirement.id, set()), {requirement.parent}):
         if any(name in facts.by_requirement for name in names):
             found = {story.id: story for name in sorted(names) for story in facts.by_requirement.get(name, ())}
             return list(found.values())
