@@ -59,7 +59,7 @@ def picture(axis: str, curves: Sequence[Curve]) -> str:
         right=LEFT + WIDE,
         floor=TOP + HIGH,
         legend=LEGEND,
-        width=LEGEND + 310,
+        width=LEGEND + 340,
         height=bottom,
         told=f"Processor seconds against {axis}: " + "; ".join(f"{each.name}, {each.told}" for each in drawn),
     )

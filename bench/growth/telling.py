@@ -40,9 +40,8 @@ def with_table(text: str, curves: Sequence[Curve]) -> str:
 def told(curves: Sequence[Curve]) -> Iterator[str]:
     for axis in dict.fromkeys(curve.axis for curve in curves):
         own = [curve for curve in curves if curve.axis == axis]
-        sizes = own[0].sizes
         yield f"\n![What each step costs against {axis}](growth/{axis.replace(' ', '-')}.svg)\n\n"
-        yield f"| against {axis} | at {sizes[0]:,} | at {sizes[-1]:,} | memory | exponent | over start | |\n"
+        yield f"| against {axis} | sizes | processor | memory | exponent | over start | |\n"
         yield "|---|---|---|---|---|---|---|\n"
         for curve in own:
             yield row(curve)
@@ -54,8 +53,8 @@ def row(curve: Curve) -> str:
     name = f"*{curve.step}*, bare" if curve.bare else curve.step
     cells = (
         name,
-        seconds(first.processor),
-        seconds(last.processor),
+        f"{curve.sizes[0]:,} to {curve.sizes[-1]:,}",
+        f"{seconds(first.processor)} to {seconds(last.processor)}",
         f"{last.megabytes:.0f} MB",
         f"{curve.exponent:.2f}",
         "" if curve.over_start is None else f"{curve.over_start:.2f}",

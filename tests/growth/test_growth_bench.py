@@ -13,14 +13,14 @@ import pytest
 from growth.__main__ import curve, measured
 from growth.axes import AXES
 from growth.curves import Curve, as_json, from_json, slope
-from growth.drawing import draw
+from growth.drawing import draw, picture
 from growth.finished import finished_world
 from growth.measuring import Taken, call
 from growth.shop import Built, first_story, git
-from growth.telling import BEGIN, END, write_docs
+from growth.telling import BEGIN, END, read_figures, with_table, write_docs
 
 ROOT = Path(__file__).resolve().parents[2]
-BENCH = ROOT / "bench"
+BENCH, DOCS = ROOT / "bench", ROOT / "docs"
 SIZES = (10, 100, 1000, 10_000)
 
 
@@ -63,6 +63,17 @@ def test_a_chart_names_each_curve_with_its_exponent(tmp_path: Path) -> None:
     assert any(text.startswith("× 2") for text in texts)
 
 
+def test_the_docs_show_the_figures_and_charts_that_were_measured() -> None:
+    figures = DOCS / "growth" / "figures.json"
+    curves = read_figures(figures)
+    page = (DOCS / "benchmarks.md").read_text()
+    assert curves and {each.axis for each in curves} <= set(AXES)
+    assert with_table(page, curves) == page
+    for axis in {each.axis for each in curves}:
+        chart = figures.with_name(f"{axis.replace(' ', '-')}.svg").read_text()
+        assert chart == picture(axis, [each for each in curves if each.axis == axis])
+
+
 def test_an_axis_that_was_not_measured_again_stays(tmp_path: Path) -> None:
     (tmp_path / "benchmarks.md").write_text(f"# Benchmarks\n\n{BEGIN}\nold\n{END}\n\nMore.\n")
     write_docs(tmp_path, [grown(1.0)])
@@ -72,7 +83,7 @@ def test_an_axis_that_was_not_measured_again_stays(tmp_path: Path) -> None:
     assert (
         "against stories" in page
         and "against tests" in page
-        and "| a `step` | 1.0 s | 1000 s | 50 MB | 1.00 | 1.00 |" in page
+        and "| a `step` | 10 to 10,000 | 1.0 s to 1000 s | 50 MB | 1.00 | 1.00 |" in page
     )
     assert (tmp_path / "growth" / "tests.svg").exists()
 
