@@ -27,6 +27,7 @@ class Conventions:
     source: str  # glob of the source, for workers that edit by themselves
     example: str = ""
     kinds: str = "modules, classes, functions, methods (`{method}`), exceptions, constants"  # of such names
+    place: str = ""  # what else is to be said of where a story's tests stand
     lacking: str = "the failing import"  # what a name that is still missing leads to
     apart: str = "imports"  # what a test file and the one that is held out do not do with each other
 
@@ -160,6 +161,7 @@ _RUST = Conventions(
     method="shop.cart.Cart.total",
     kinds="modules, types, functions, methods (`{method}`), errors, constants; fields, variants and derived traits\n"
     "  stand in their type's `signature`",
+    place="; where the code\n  is of a member of a workspace, in that member's own `tests/`",
     file_name="<topic>.rs",
     held_out=(".rs", "_held_out.rs"),
     pattern=r"[a-z][a-z0-9_]{0,60}\.rs",
