@@ -38,7 +38,7 @@ class Curve:
 
     @property
     def ratio(self) -> float:
-        return self.taken[-1].processor / self.taken[0].processor
+        return self.taken[-1].processor / max(self.taken[0].processor, 0.001)
 
     @property
     def verdict(self) -> str:
