@@ -90,6 +90,10 @@ gate-bench: $(STAMP)
 	@$(COMPILE)
 	@$(BIN)/python tests/gate_bench.py
 
+.PHONY: act-waves
+act-waves: $(STAMP) ## eight stories in three waves of jobs, by act, with one job killed
+	@$(BIN)/pytest -q -n 0 -m slow tests/act/test_waves_by_act.py
+
 .PHONY: kill-battery hub-kill-battery reference bench-action
 bench-action: $(STAMP)
 	@$(BIN)/python bench/action_start.py

@@ -12,7 +12,7 @@ from act.rig import ActionSource, ActResult, run_workflow, set_up
 from act.test_end_to_end import verified
 from fakes.github.events import dispatch_event
 from fakes.github.faults import Calls
-from github_waves import THREE_WAVES
+from github_waves import THREE_WAVES, code_of
 from github_world import GitHubWorld
 from side_by_side_world import answers, prd
 
@@ -56,13 +56,6 @@ def kill_after_red(source: ActionSource, world: GitHubWorld, story: str) -> list
 
     world.fake.faults.add(Calls(after=look), PUSH, times=10_000)
     return killed
-
-
-def code_of(world: GitHubWorld) -> dict[str, str]:
-    """Every file of the branch but for the bot's own records."""
-    rows = str(world.bare.git("ls-tree", "-r", world.branch)).splitlines()
-    files = {line.partition("\t")[2]: line.split()[2] for line in rows}
-    return {name: blob for name, blob in files.items() if not name.startswith(".orch-state/")}
 
 
 def test_two_stories_by_a_job_each(source, world, tmp_path):

@@ -10,7 +10,7 @@ import json
 import pytest
 
 from github_runner import Ending
-from github_waves import run_wave, settled, started, story_job
+from github_waves import code_of, run_wave, settled, started, story_job
 
 pytestmark = pytest.mark.slow
 
@@ -48,6 +48,9 @@ def test_what_two_jobs_make_is_brought_together_and_shown(new):
     gates = {f"prd2pr / {phase}(calc-{n})" for n in (1, 2, 3) for phase in ("red", "green", "integrated")}
     assert gates <= shown
     assert "3 of 3 stories proven" in world.pull().body and "2 stories side by side" not in world.pull().body
+    alone = started(new(), 3, {3: (1,)}, jobs=1)
+    assert alone.act().outputs["outcome"] == "done"
+    assert code_of(world) == code_of(alone), "as one job makes it, one story after the other"
 
 
 def test_commits_made_by_the_api_are_joined_as_well(new, verify):
