@@ -11,6 +11,8 @@ import pytest
 from obeying import session_of
 from prd2pr.core.checked import Checked, all_proved
 from prd2pr.core.commit_message import JoinRef
+from prd2pr.core.evidence import RunReport, TestResult
+from prd2pr.core.merged_suite import lost_by_join
 from prd2pr.flows.drive import drive
 from prd2pr.flows.hand_edits import edited_by_hand
 from prd2pr.flows.joins import Join, is_exact_join, join_between, made_join
@@ -236,6 +238,31 @@ def test_what_passed_on_one_side_fails_on_the_join(joined: Joined) -> None:
     assert isinstance(made, str)
     assert is_exact_join(git, git.commit_info(made))
     assert "test_calc_3_double" in joined.refused(made)
+
+
+def test_a_test_that_neither_side_took_away_is_not_run_on_the_join(joined: Joined) -> None:
+    """It does not fail: nobody collects it any more, though its file is there."""
+    git = joined.git
+    hidden = {"conftest.py": b'collect_ignore_glob = ["tests/tdd/calc-3/*"]\n'}
+    head = git.commit(git.edit_tree(git.tree(joined.head), hidden), [joined.head], "by hand")
+    join = join_between(git, JoinRef("calc", "calc-3"), head, joined.third)
+    assert isinstance(join, Join)
+    made = made_join(git, join)
+    assert isinstance(made, str)
+    assert "test_puts_through_double is not run any more" in joined.refused(made)
+
+
+def test_what_a_side_took_away_may_be_gone_and_nothing_else() -> None:
+    def ran(*passed: str) -> RunReport:
+        results = tuple(TestResult(id=name, outcome="passed", seconds=0.1) for name in passed)
+        return RunReport(code_tree="t", command=("pytest",), tools={}, results=results, exit_status=0)
+
+    left = ran("old", "moved")
+    assert lost_by_join(left, ran("old", "moved", "a"), ran("old", "b"), ran("old", "a", "b")) == ()
+    assert lost_by_join(left, ran("old", "moved", "a"), ran("old", "moved", "b"), ran("old", "moved", "b")) == (
+        "a is not run any more",
+    )
+    assert lost_by_join(left, ran("moved"), ran("old", "moved"), ran("old")) == ("moved is not run any more",)
 
 
 def test_without_the_trailer_it_is_a_merge_like_any_other(joined: Joined) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from prd2pr.repo.git import Git
+from prd2pr.repo.trees import format_tree
 from world import World
 
 EVIDENCE = ".orch-state/prds/calc/tdd/evidence/calc-1"
@@ -464,3 +466,18 @@ def test_a_plan_drops_what_is_past_its_time_and_verify_lets_it_drop_exactly_that
         assert "VER106" in codes(world)["plan"], kept
         world.git("branch", "-D", world.branch)
         assert world.next().status == 0
+
+
+def test_a_directory_that_stands_in_a_commit_twice(world: World) -> None:
+    """A checkout has the files of both; the code that was proved has those of one."""
+    head, message = commits(world)[-1], world.git("log", "-1", "--format=%B", world.branch)
+    with Git.open(world.repo) as git:
+        (evil,) = git._tree_objects.lines(git.edit_tree(git.empty_tree, {"src/evil.py": b"1\n"})).values()
+        lines = git._tree_objects.lines(git.tree(head)).values()
+        twice = [each for line in lines for each in ([evil, line] if line.name == "src" else [line])]
+        forged = git.commit(git._loose.write("tree", format_tree(twice)), git.commit_info(head).parents, message)
+    assert "src/evil.py" in world.git("ls-tree", "-r", "--name-only", forged)
+    world.git("branch", "-f", world.branch, forged)
+    seen = world.verify(world.branch)
+    assert seen.status != 0
+    assert "not as git writes trees" in seen.out + seen.err

@@ -294,6 +294,31 @@ def test_trees_are_edited_listed_and_compared_as_git_itself_does(tmp_path: Path,
         subprocess.run(["git", "fsck", "--strict", "--no-dangling"], cwd=where, check=True)
 
 
+def raw_tree(git: Git, *lines: tuple[str, str, str]) -> str:
+    """An object as nobody but a forger writes it."""
+    raw = b"".join(f"{mode} {name}\0".encode() + bytes.fromhex(found) for mode, name, found in lines)
+    return git._loose.write("tree", raw)
+
+
+def test_modes_of_old_repositories_are_read_as_git_reads_them(git: Git) -> None:
+    blob = git.write_blob(b"1\n")
+    inside = raw_tree(git, ("100664", "a.py", blob), ("100775", "b.py", blob))
+    odd = raw_tree(git, ("040000", "docs.md", inside))
+    assert [(e.mode, e.path) for e in git.entries(odd)] == [("100644", "docs.md/a.py"), ("100755", "docs.md/b.py")]
+    told = nul_fields(git._plain.out("diff-tree", "-r", "-z", "--name-only", git.empty_tree, odd).stdout)
+    assert [change.path for change in git.diff(git.empty_tree, odd)] == told
+
+
+@pytest.mark.parametrize("names", [("src", "src"), ("src", "docs"), ("a/b",), ("..",), (".",), ("",)], ids="+".join)
+def test_a_tree_that_git_itself_would_not_write_is_refused(git: Git, names: tuple[str, ...]) -> None:
+    """A checkout has the files of both `src`; whoever looks names up sees those of one."""
+    made = [git.edit_tree(git.empty_tree, {f"{number}.py": b"1\n"}) for number in range(len(names))]
+    forged = raw_tree(git, *(("40000", name, tree) for name, tree in zip(names, made, strict=True)))
+    for look in (git.entries, git.code_tree, lambda tree: git.diff(git.empty_tree, tree)):
+        with pytest.raises(BranchProblem, match="not as git writes trees"):
+            look(forged)
+
+
 def test_a_blob_that_is_not_there_is_not_put_into_a_tree(git: Git) -> None:
     with pytest.raises(BranchProblem, match="write-tree"):
         git.edit_tree("HEAD", {"a.py": BlobRef("1" * 40)})

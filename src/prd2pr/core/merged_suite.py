@@ -25,3 +25,24 @@ def broken_by_merge(sides: Iterable[RunReport], merged: RunReport) -> tuple[str,
 def broken_before(sides: tuple[RunReport, ...], passing: set[str]) -> set[str]:
     """Files that one side could not collect either, as RED leaves them; none of whose tests passed on the other."""
     return {failure.path for side in sides for failure in side.collect_errors} - passing
+
+
+def passed_and_gone(side: RunReport, merged: RunReport) -> tuple[str, ...]:
+    """Tests that passed on a side, and of which the merge's run knows nothing."""
+    there = tests_of(merged)
+    return tuple(result.id for result in side.results if result.outcome == "passed" and result.id not in there)
+
+
+def lost_by_join(left: RunReport, ours: RunReport, theirs: RunReport, merged: RunReport) -> tuple[str, ...]:
+    """Tests that are gone although neither side took them away: what a side never had it cannot have taken away."""
+    unknown = tuple(problem for problem in left.problems if lacked_time([problem]))
+    sides = (
+        (passed_and_gone(ours, merged), tests_of(left) - tests_of(theirs)),
+        (passed_and_gone(theirs, merged), tests_of(left) - tests_of(ours)),
+    )
+    lost = (test for gone, taken_away in sides for test in gone if test not in taken_away)
+    return unknown or tuple(f"{test} is not run any more" for test in dict.fromkeys(lost))
+
+
+def tests_of(report: RunReport) -> set[str]:
+    return {result.id for result in report.results}

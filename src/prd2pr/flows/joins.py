@@ -21,7 +21,7 @@ from prd2pr.core.joining import (
     why_apart,
 )
 from prd2pr.core.layout import STATE
-from prd2pr.core.merged_suite import broken_by_merge
+from prd2pr.core.merged_suite import broken_by_merge, lost_by_join, passed_and_gone
 from prd2pr.core.progress_text import progress_text
 from prd2pr.core.records import Document
 from prd2pr.flows.peoples_work import SEARCHED, step_of
@@ -173,9 +173,15 @@ def is_exact_join(git: Git, commit: CommitInfo) -> bool:
 
 
 def broken_by_join(git: Git, runner: TestRunner, join: Join, made: str) -> tuple[str, ...]:
-    """Why the suite does not hold on the join; empty: what passed on either side passes."""
-    before = [runner.run(RunRequest(code_tree=git.code_tree(side))) for side in (join.ours, join.theirs)]
-    return broken_by_merge(before, runner.run(RunRequest(code_tree=git.code_tree(made))))
+    """Why the suite does not hold on the join; empty: what passed on either side passes, and nothing is missing."""
+    ours, theirs, merged = (
+        runner.run(RunRequest(code_tree=git.code_tree(commit))) for commit in (join.ours, join.theirs, made)
+    )
+    broken = broken_by_merge((ours, theirs), merged)
+    if broken or not (passed_and_gone(ours, merged) or passed_and_gone(theirs, merged)):
+        return broken
+    left = runner.run(RunRequest(code_tree=git.code_tree(join.left)))
+    return lost_by_join(left, ours, theirs, merged)
 
 
 def branch_line(git: Git, base: str, head: str) -> tuple[CommitInfo, ...]:

@@ -27,8 +27,8 @@ from prd2pr.repo.process import (
     plain_directory,
 )
 from prd2pr.repo.remote import Remote
-from prd2pr.repo.tree_objects import SUBMODULE, TreeObjects
-from prd2pr.repo.trees import STATE_DIRECTORY, TREE_MODE, BlobRef, RawChange
+from prd2pr.repo.tree_objects import TreeObjects
+from prd2pr.repo.trees import STATE_DIRECTORY, SUBMODULE, TREE_MODE, BlobRef, RawChange
 
 __all__ = ["BlobRef", "CommitInfo", "Entry", "Git", "RawChange"]
 

@@ -12,11 +12,10 @@ from collections.abc import Iterator, Mapping
 from prd2pr.errors import UnknownRevision
 from prd2pr.repo.objects import LooseObjects
 from prd2pr.repo.process import Found, ObjectReader, decode, encode
-from prd2pr.repo.trees import TREE_MODE, BlobRef, RawChange, TreeLine, format_tree, parse_tree
+from prd2pr.repo.trees import SUBMODULE, TREE_MODE, BlobRef, RawChange, TreeLine, format_tree, parse_tree
 
 # Names that no file system and no version of git takes for another one. Whatever else there is, git itself judges.
 PLAIN = re.compile(r"(?!\.git)(?!.*\.$)[A-Za-z0-9_.+@=,-]+|\.git(?:attributes|ignore|hub|keep)", re.ASCII)
-SUBMODULE = "160000"
 KEPT = 20_000  # trees; a step looks at the same ones again and again
 
 Lines = Mapping[bytes, TreeLine]  # by name, in git's order

@@ -21,6 +21,9 @@ FILE_MODE = "100644"
 PAIR = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64})\n")
 PROGRAM_MODE = "100755"
 LINK_MODE = "120000"
+SUBMODULE = "160000"
+PLAIN_MODES = frozenset({TREE_MODE, FILE_MODE, PROGRAM_MODE, LINK_MODE, SUBMODULE})
+NO_NAMES = frozenset({b"", b".", b".."})
 UNCHANGED = "H"  # as `git ls-files -t` says it; a changed file is listed a second time with another letter
 
 # Left by running the tests; never part of anybody's work, whatever a .gitignore says.
@@ -57,14 +60,39 @@ class TreeLine(NamedTuple):
 
 
 def parse_tree(raw: bytes, id_bytes: int) -> dict[bytes, TreeLine]:
-    """By name, in the order of the tree."""
-    lines, at = {}, 0
+    """By name, in the order of the tree, with modes as git understands them.
+
+    What git itself never writes is refused: of a name that stands there twice a checkout has both directories, and
+    whoever compares trees by their names sees one."""
+    lines: dict[bytes, TreeLine] = {}
+    at, before = 0, b""
     while at < len(raw):
         space, nul = raw.index(b" ", at), raw.index(b"\0", at)
         end, name = nul + 1 + id_bytes, raw[space + 1 : nul]
-        lines[name] = TreeLine(raw[at:space].decode(), decode(name), raw[nul + 1 : end].hex())
-        at = end
+        line = TreeLine(plain_mode(raw[at:space].decode()), decode(name), raw[nul + 1 : end].hex())
+        key = name + b"/" if line.mode == TREE_MODE else name
+        if key <= before or name in lines or name in NO_NAMES or b"/" in name:
+            raise malformed(line.name)
+        lines[name], at, before = line, end, key
     return lines
+
+
+def plain_mode(mode: str) -> str:
+    """`040000` and `100664` stand in old repositories, and mean what git writes otherwise today."""
+    if mode in PLAIN_MODES:
+        return mode
+    bits = int(mode, 8)
+    if stat.S_ISREG(bits):
+        return PROGRAM_MODE if bits & stat.S_IXUSR else FILE_MODE
+    return TREE_MODE if stat.S_ISDIR(bits) else LINK_MODE if stat.S_ISLNK(bits) else SUBMODULE
+
+
+def malformed(name: str) -> BranchProblem:
+    return BranchProblem(
+        "a tree of this repository is not as git writes trees: nobody can say which files it holds",
+        where=repr(name),
+        remedy="`git fsck` names it; whoever made the commit has to make it again, with git itself",
+    )
 
 
 def format_tree(lines: Iterable[TreeLine]) -> bytes:
