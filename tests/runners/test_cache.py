@@ -195,6 +195,14 @@ def test_what_is_wanted_afresh_is_not_what_was_begun() -> None:
     assert inner.asked == 2
 
 
+def test_what_was_begun_without_a_canary_where_one_is_wanted_is_no_answer() -> None:
+    inner = CountingRunner()
+    runner = CachedRunner(inner)
+    runner.begin(RunRequest("a"))
+    assert runner.run(RunRequest("a", canary_dirs=("tests/tdd",))).canary_dirs == ("tests/tdd",)
+    assert inner.asked == 2
+
+
 def test_what_nobody_asks_for_is_given_up_and_leaves_nothing(tmp_path: Path) -> None:
     runner = CachedRunner(CountingRunner(), tmp_path)
     runner.begin(RunRequest("endless"))
