@@ -319,6 +319,16 @@ def test_a_tree_that_git_itself_would_not_write_is_refused(git: Git, names: tupl
             look(forged)
 
 
+def test_a_merge_does_not_depend_on_whose_machine_it_is(git: Git, own_home: Path) -> None:
+    """By the user's own attributes git would keep the lines of both sides; elsewhere the two conflict."""
+    place = own_home / ".config" / "git" / "attributes"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("* merge=union\n")
+    left = git.edit_tree("HEAD", {"a.py": b"1\n2\n3\n"})
+    ours, theirs = (git.edit_tree(left, {"a.py": text}) for text in (b"1\nX\n3\n", b"1\nY\n3\n"))
+    assert git.merged_code(left, ours, theirs) is None
+
+
 def test_a_blob_that_is_not_there_is_not_put_into_a_tree(git: Git) -> None:
     with pytest.raises(BranchProblem, match="write-tree"):
         git.edit_tree("HEAD", {"a.py": BlobRef("1" * 40)})

@@ -55,6 +55,7 @@ PLAIN_CONFIG = """\
 \tbare = false
 \tignorecase = false
 \tautocrlf = false
+\tattributesFile = /dev/null
 [extensions]
 {extensions}"""
 
@@ -152,7 +153,7 @@ def git_failed(arguments: Sequence[str], output: Output) -> BranchProblem:
 
 def plain_directory(private: Path, object_format: str) -> Path:
     """A git directory without configuration of anybody; it borrows the repository's objects by environment."""
-    wanted = private / f"plain-1-{object_format}"
+    wanted = private / f"plain-2-{object_format}"
     if wanted.is_dir():
         return wanted
     made = Path(tempfile.mkdtemp(dir=private))
