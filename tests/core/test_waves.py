@@ -22,6 +22,7 @@ from prd2pr.core.waves import (
     read_wave,
     share_of,
     spent_by,
+    told_last,
 )
 from prd2pr.errors import InputInvalid
 
@@ -95,6 +96,13 @@ def test_the_records_of_a_runs_jobs_are_known_by_its_number():
     assert is_of(mine, "9001") and not is_of(other, "9001") and not is_of(mine, "")
     assert named_for("x", "") == "x"
     assert spent_by({mine: Spend(usd=1), other: Spend(usd=2)}).usd == 3
+
+
+def test_a_branch_that_began_earlier_does_not_make_a_run_cheaper():
+    """The PRD's branch has the whole record; a story's own has it as it was when the story was begun."""
+    whole, early = Spend(calls=3, input_tokens=90, usd=2), Spend(calls=1, input_tokens=30, usd=0.5)
+    for told in ([("a", whole), ("a", early)], [("a", early), ("b", early), ("a", whole)]):
+        assert told_last(told)["a"] == whole
 
 
 # --- commands meanwhile -----------------------------------------------------------------------------------------------

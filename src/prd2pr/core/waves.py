@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from prd2pr.core.budget import Limits
@@ -135,6 +135,15 @@ def named_for(record: str, run_number: str) -> str:
 
 def is_of(record: str, run_number: str) -> bool:
     return bool(run_number) and record.endswith(f"-{run_number}")
+
+
+def told_last(records: Iterable[tuple[str, Spend]]) -> dict[str, Spend]:
+    """Of a run that several branches tell of, what it came to: a record only grows, and whoever began before it was
+    whole has an earlier one."""
+    found: dict[str, Spend] = {}
+    for name, spend in records:
+        found[name] = max(found.get(name, spend), spend, key=lambda it: (it.calls, it.tokens, it.usd or 0))
+    return found
 
 
 def spent_by(records: Mapping[str, Spend]) -> Spend:

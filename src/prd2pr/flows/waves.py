@@ -20,7 +20,7 @@ from prd2pr.core.effects.money import stopped_for_budget
 from prd2pr.core.layout import ID
 from prd2pr.core.records import SETTLED, Phase, Spend, Story
 from prd2pr.core.scheduling import startable
-from prd2pr.core.waves import Share, Wave, is_of, share_of, spent_by
+from prd2pr.core.waves import Share, Wave, is_of, share_of, spent_by, told_last
 from prd2pr.errors import BranchMoved, SpendLimit
 from prd2pr.flows.drive import head_of, refuse_lost_steps, what_is_next
 from prd2pr.flows.out_of_budget import out_of_budget
@@ -184,7 +184,7 @@ def stopped_by_one(run: PrdRun, stories: tuple[Begun, ...]) -> Rest | None:
 def share_for(run: PrdRun, state: BranchState, stories: tuple[Begun, ...], jobs: int) -> Share:
     """What is left is asked for here, before anything is handed on: a wave without money is none."""
     session, number = run.session, run.host.run_number
-    records = dict(records_of(state, *(each.state for each in stories)))
+    records = told_last(records_of(state, *(each.state for each in stories)))
     records[session.log.id] = session.log.spend  # by now
     spent_run = spent_by({name: spend for name, spend in records.items() if is_of(name, number)})
     spent_prd = spent_by(records)
