@@ -7,6 +7,8 @@ from pathlib import Path
 
 from prd2pr.client import Client
 from prd2pr.core.access import Scope
+from prd2pr.core.orders import Order
+from prd2pr.entry.ordered_here import carried_out
 from prd2pr.server.api.door import now
 from prd2pr.server.api.tokens import issue
 from prd2pr.server.database import open_database
@@ -50,3 +52,13 @@ def test_a_retry_is_on_the_branch_and_what_cannot_be_is_answered_as_a_comment_is
         assert refused.state == "refused" and "checked out" in refused.answer, refused
         world.git("checkout", "-q", "main")
     assert world.verify().status == 0
+
+
+def test_an_order_for_a_prd_whose_branch_is_gone_keeps_no_other_from_its_turn(tmp_path: Path) -> None:
+    world, at = World(tmp_path).start(), now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert world.next().status == 0
+    gone = Order(id="a" * 16, prd="gone", verb="tdd retry", story="gone-1", by="ops", at=at)
+    there = Order(id="b" * 16, prd="calc", verb="tdd retry", story="calc-1", by="ops", at=at)
+    told = {each.id: each for each in carried_out(str(world.repo), (gone, there))}
+    assert told[gone.id].outcome == "refused" and "no branch holds a PRD 'gone'" in told[gone.id].answer
+    assert there.id in told and "no branch" not in told[there.id].answer

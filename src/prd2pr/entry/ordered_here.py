@@ -16,8 +16,8 @@ from prd2pr.entry.ground import open_repository
 from prd2pr.entry.terminal import Terminal
 from prd2pr.entry.under_way import chosen
 from prd2pr.entry.wiring import open_session
-from prd2pr.errors import Prd2prError
-from prd2pr.flows.orders_here import Told, carried_out_here
+from prd2pr.errors import Prd2prError, Stopped
+from prd2pr.flows.orders_here import Told, carried_out_here, refused
 
 SENDER = "this server"
 LONGEST_INPUT = 100_000
@@ -36,13 +36,23 @@ def main(arguments: list[str]) -> int:
 
 
 def carried_out(directory: str, orders: tuple[Order, ...]) -> Iterator[Told]:
-    wired = argparse.Namespace(repo=directory, prd=None, model=None, record=None)
+    """Each on its own: one that is about nothing that is there is answered, and the next has its turn."""
     for order in orders:
-        with open_repository(directory) as git, Terminal(sys.stderr) as progress:
-            prd = chosen(git, order.prd)[0].prd
-            session = open_session(wired, progress, prd)
-            with session.git:
-                yield carried_out_here(session, order, SENDER)
+        try:
+            yield carried_out_in(directory, order)
+        except Stopped:
+            raise
+        except Prd2prError as problem:
+            yield refused(order, problem)
+
+
+def carried_out_in(directory: str, order: Order) -> Told:
+    wired = argparse.Namespace(repo=directory, prd=None, model=None, record=None)
+    with open_repository(directory) as git, Terminal(sys.stderr) as progress:
+        prd = chosen(git, order.prd)[0].prd
+        session = open_session(wired, progress, prd)
+        with session.git:
+            return carried_out_here(session, order, SENDER)
 
 
 if __name__ == "__main__":

@@ -45,3 +45,7 @@ def carried_out_here(session: Session, order: Order, sender: str) -> Told:
         moved = f"the branch moved {TRIES} times while it was tried"
         return Told(order.id, "refused", render_answer(Failed(order.shown, moved)).strip())
     return Told(order.id, "done")
+
+
+def refused(order: Order, problem: Prd2prError) -> Told:
+    return Told(order.id, "refused", render_answer(Failed.of(order.shown, problem)).strip())

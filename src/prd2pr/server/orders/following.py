@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
 
 from prd2pr.core.codec import decode
 from prd2pr.core.layout import PRDS
@@ -25,7 +26,7 @@ from prd2pr.forges.github.runs import Run, run_of
 from prd2pr.server.app import Parts
 from prd2pr.server.database import now_of
 from prd2pr.server.orders.placing import place_again
-from prd2pr.server.orders.record import ROWS, Outcome, Standing, note_given, settle, standing
+from prd2pr.server.orders.record import ROWS, Outcome, Standing, note_given, open_orders, settle, standing
 from prd2pr.server.work.dispatching import WORKFLOW, OpenHub
 from prd2pr.server.work.whose import lanes_here
 
@@ -39,6 +40,7 @@ DUE = f"""{ROWS} WHERE asked.outcome = '' AND asked.ordered <> '' AND asked.look
           ORDER BY asked.look_at LIMIT :most"""
 TURN = text("UPDATE asked SET look_at = :later, looks = looks + 1 WHERE id = :id AND outcome = '' AND looks = :looks")
 NO_ANSWER = "{runs} runs were given this order, and none of them has said what came of it."
+UNREADABLE = "It cannot be read: another version of this server put it on record. Ask for it again."
 TOO_OLD = f"It was not carried out within {LONGEST_WAIT.days} days."
 
 
@@ -66,6 +68,10 @@ class Following:
                 self.look(each)
             except Prd2prError as problem:
                 log.warning("what came of the order %s cannot be learnt now: %s", each.id, " ".join(problem.lines()))
+            except SQLAlchemyError:
+                raise
+            except Exception:  # of one order: the others are looked at all the same
+                log.exception("what came of the order %s cannot be learnt now", each.id)
         return len(mine)
 
     def _is_mine(self, it: Standing) -> bool:
@@ -75,8 +81,9 @@ class Following:
             return connection.execute(TURN, {"later": later, "id": it.id, "looks": it.looks}).rowcount == 1
 
     def look(self, it: Standing) -> None:
-        assert it.order is not None, "only those are listed"
-        if is_too_old(it.at, datetime.now(UTC).isoformat()):
+        if it.order is None:
+            settle(self.parts.database, it.id, "failed", UNREADABLE)
+        elif is_too_old(it.at, datetime.now(UTC).isoformat()):
             settle(self.parts.database, it.id, "failed", TOO_OLD)
         elif it.delivered in ("dead", ""):
             settle(self.parts.database, it.id, "failed", it.effect or "It was put aside.")
@@ -101,6 +108,9 @@ class Following:
         return None if self.parts.settings.workers == "local" else run_of(hub.wire, WORKFLOW, it.effect)
 
     def _once_more(self, it: Standing, order: Order, url: str) -> None:
+        """Not before it is among those that the next run is given: what waits behind them was in no run's hands yet."""
+        if order not in open_orders(self.parts.database, it.repo):
+            return
         if it.tries >= MOST_RUNS:
             settle(self.parts.database, it.id, "failed", NO_ANSWER.format(runs=it.tries), url)
             return
