@@ -120,3 +120,15 @@ def test_none_is_lost_doubled_or_slipped_in() -> None:
         assert not is_kept((one,), after), after
     old, new = DoneOrder(id="a" * 16, at="2026-01-01T00:00:00Z"), DoneOrder(id="b" * 16, at="2026-02-01T00:00:00Z")
     assert is_kept((old,), (new,)) and not is_kept((old,), (old, new))
+
+
+def test_one_that_says_to_be_of_the_future_makes_nothing_be_forgotten_that_comes_after_it() -> None:
+    status = with_order(Status(), order(1, "9999-01-01T00:00:00Z").done)
+    later = with_order(status, order(2).done)
+    assert is_done(later, order(2)) and is_kept(status.orders, later.orders)
+
+
+@pytest.mark.parametrize("at", ["tomorrow", "2026-13-01T00:00:00Z", "2026-01-01T00:00:00", ""])
+def test_what_the_branch_remembers_has_a_moment_that_can_be_reckoned_with(at: str) -> None:
+    with pytest.raises(ValidationError):
+        DoneOrder(id="a" * 16, at=at)

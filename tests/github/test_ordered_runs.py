@@ -110,6 +110,14 @@ def test_an_order_of_last_week_is_not_carried_out(started: GitHubWorld) -> None:
     assert started.bare.heads()[started.branch] == head
 
 
+def test_an_order_of_next_week_is_not_carried_out_and_the_next_one_is(started: GitHubWorld) -> None:
+    """By whatever clock: on record it would outlast all that was remembered before it."""
+    now = retry(2)
+    assert brought(started, retry(at=moment(timedelta(days=-8))), now).status == 0
+    assert "which is still to come" in refusals(started)[0]
+    assert [each["id"] for each in json.loads(started.show(STATUS))["orders"]] == [now.id]
+
+
 def test_an_order_that_somebody_takes_off_the_record_is_noticed(started: GitHubWorld, verify) -> None:
     """By a commit that is none of ours: nothing goes on, so the order cannot come twice."""
     brought(started, retry())

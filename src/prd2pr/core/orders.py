@@ -15,7 +15,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from prd2pr.core.layout import ID
-from prd2pr.core.records import DoneOrder, Status
+from prd2pr.core.records import DoneOrder, Moment, Status
 
 Verb = Literal["tdd retry", "tdd reset"]
 MOST_ORDERS = 20  # in one event; the others come with the next one
@@ -48,12 +48,11 @@ class Order(BaseModel):
     story: str = Field(default="", max_length=70, pattern=r"^(?:[A-Za-z0-9][A-Za-z0-9-]{0,60}-[0-9]{1,6})?$")
     circuit: str = Field(default="", max_length=120, pattern=r"^(?:[A-Za-z0-9][A-Za-z0-9_:./@+-]{0,119})?$")
     by: Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_is_told_name)]
-    at: str = Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")
+    at: Moment
     why: str = Field(default="", max_length=LONGEST_WHY)
 
     @model_validator(mode="after")
     def _is_about_what_its_verb_is_about(self) -> Self:
-        datetime.fromisoformat(self.at)
         if bool(self.story) != (self.verb == "tdd retry") or bool(self.circuit) != (self.verb == "tdd reset"):
             raise ValueError("a retry is of one story, a reset of one circuit")
         return self
@@ -122,9 +121,8 @@ def with_order(status: Status, done: DoneOrder) -> Status:
     """On record once; those that nobody can give again any more are forgotten."""
     if any(each.id == done.id for each in status.orders):
         return status
-    listed = (*status.orders, done)
-    kept = tuple(each for each in listed if not _is_forgotten(each, listed))
-    return status.model_copy(update={"orders": kept})
+    kept = tuple(each for each in status.orders if not _is_forgotten(each, done))
+    return status.model_copy(update={"orders": (*kept, done)})
 
 
 def is_kept(before: tuple[DoneOrder, ...], after: tuple[DoneOrder, ...]) -> bool:
@@ -136,6 +134,6 @@ def is_kept(before: tuple[DoneOrder, ...], after: tuple[DoneOrder, ...]) -> bool
     return with_order(Status(orders=before), after[-1]).orders == after
 
 
-def _is_forgotten(each: DoneOrder, listed: tuple[DoneOrder, ...]) -> bool:
-    newest = max(datetime.fromisoformat(other.at) for other in listed)
-    return newest - datetime.fromisoformat(each.at) > REMEMBERED
+def _is_forgotten(each: DoneOrder, done: DoneOrder) -> bool:
+    """By the one that is put on record now: a date that is far ahead makes nothing be forgotten that comes later."""
+    return datetime.fromisoformat(done.at) - datetime.fromisoformat(each.at) > REMEMBERED

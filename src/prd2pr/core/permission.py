@@ -32,6 +32,8 @@ INSIDER: Level = "triage"
 LABEL_NEEDS: Level = "write"
 # A command that waited longer is not carried out: who was nobody when he wrote it may have been let in since.
 LONGEST_WAIT = timedelta(days=3)
+# By how much another machine's clock may be ahead of ours.
+MOST_AHEAD = timedelta(days=1)
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,10 @@ def heard(comment: Comment, me: Actor) -> tuple[Parsed, ...]:
 def is_too_old(written_at: str, now: str) -> bool:
     """Whether what was written then is not obeyed any more. Both in ISO 8601 with a zone; the first may be unknown."""
     return bool(written_at) and datetime.fromisoformat(now) - datetime.fromisoformat(written_at) > LONGEST_WAIT
+
+
+def is_still_to_come(written_at: str, now: str) -> bool:
+    return datetime.fromisoformat(written_at) - datetime.fromisoformat(now) > MOST_AHEAD
 
 
 def may(command: Parsed, level: Level, actor: Actor, me: Actor) -> Answer:

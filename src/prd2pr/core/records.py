@@ -5,12 +5,24 @@ A `Document` is one JSON file. Times are UTC, in ISO 8601 with a `Z`. Unknown ke
 
 from __future__ import annotations
 
+from datetime import datetime
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 SCHEMA_VERSION = 1
+
+
+def _is_moment(text: str) -> str:
+    datetime.fromisoformat(text)
+    return text
+
+
+# One that is reckoned with, not only shown.
+Moment = Annotated[
+    str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$"), AfterValidator(_is_moment)
+]
 
 
 class Record(BaseModel):
@@ -178,7 +190,7 @@ class DoneOrder(Record):
     """An order of the App's server that was carried out, whoever brings it again. `at`: when it was given."""
 
     id: str
-    at: str
+    at: Moment
 
 
 class Approval(Record):

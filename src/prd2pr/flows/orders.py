@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from prd2pr.core.commands import Command
 from prd2pr.core.hub import Comment
 from prd2pr.core.orders import Order, is_done
-from prd2pr.core.permission import LONGEST_WAIT, is_too_old
+from prd2pr.core.permission import LONGEST_WAIT, is_still_to_come, is_too_old
+from prd2pr.core.picture_parts import NextStep
 from prd2pr.core.records import Status
-from prd2pr.core.said.answers import Answer, TooOld, refuses
+from prd2pr.core.said.answers import Answer, NotNow, TooOld, refuses
 from prd2pr.core.said.markers import order_marker
 from prd2pr.core.wording import plain
 from prd2pr.flows.obey.order import Ordered
@@ -68,6 +69,9 @@ class OrderBook:
             if is_too_old(order.at, self.clock.now()):
                 self.answer(order, TooOld(order.shown, LONGEST_WAIT.days))
                 continue
+            if is_still_to_come(order.at, self.clock.now()):
+                self.answer(order, of_the_future(order))
+                continue
             return WaitingOrder(order, as_ordered(order, self.heard.sender))
         return None
 
@@ -92,3 +96,8 @@ def as_ordered(order: Order, sender: str) -> Ordered:
         why=plain(order.why),
         at=order.at,
     )
+
+
+def of_the_future(order: Order) -> NotNow:
+    following = NextStep("Set the clock of the App's server, and order it again.")
+    return NotNow(order.shown, f"the order is of {order.at}, which is still to come", following)
