@@ -56,3 +56,16 @@ def test_neither_is_one_behind_a_whole_request():
 
 def test_a_body_is_no_head_however_large_it_is():
     assert asyncio.run(talked(REQUEST, REQUEST)) == [DONE, DONE]
+
+
+CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+CHUNK = b"186a0\r\n" + b"x" * 100_000 + b"\r\n"
+
+
+def test_fields_behind_a_body_are_waited_for_no_longer_than_a_head():
+    assert asyncio.run(talked(CHUNKED + CHUNK + b"0\r\na: b\r\n")) == [b""]
+
+
+def test_chunks_and_what_follows_them_are_taken():
+    whole = CHUNKED + CHUNK * 5 + b"0\r\na: b\r\n\r\n"
+    assert asyncio.run(talked(whole, whole)) == [DONE, DONE]

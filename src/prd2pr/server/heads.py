@@ -1,4 +1,5 @@
-"""What comes before a body is bounded, in size and in time: uvicorn's quick parser waits for whatever anybody sends."""
+"""What comes before a body, and behind its last chunk, is bounded, in size and in time: uvicorn's quick parser waits
+for whatever anybody sends."""
 
 from __future__ import annotations
 
@@ -34,10 +35,23 @@ class BoundedHeads(HttpToolsProtocol):
         self._stop_waiting()
         super().on_headers_complete()
 
+    def on_chunk_header(self) -> None:
+        """A body goes on, or was the last of it: then fields may follow, which are kept as those of a head are."""
+        self._wait_for_head()
+
+    def on_body(self, body: bytes) -> None:
+        self._stop_waiting()
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._stop_waiting()
+        super().on_message_complete()
+
     def data_received(self, data: bytes) -> None:
-        """Counted after it was parsed: what is a body by then does not count."""
+        """Counted after it was parsed, and where all of it is head: what was a body when it came does not count."""
+        before = self._late
         super().data_received(data)
-        if self._late is not None and not self.transport.is_closing():
+        if self._late is not None and self._late is before and not self.transport.is_closing():
             self._head_size += len(data)
             if self._head_size > LARGEST_HEAD:
                 self.send_400_response("The head of this request is too large.")
