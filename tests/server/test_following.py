@@ -56,7 +56,7 @@ def stands(parts: Parts, order: str) -> Standing:
 def test_an_order_that_cannot_be_read_is_given_up_and_the_next_one_is_looked_at(parts: Parts) -> None:
     unread, good = ordered(parts, 1), ordered(parts, 2)
     with parts.database.writing() as connection:
-        asked = text("UPDATE asked SET ordered = '{\"of\": \"another version\"}' WHERE id = :id")
+        asked = text('UPDATE asked SET ordered = \'{"of": "another version"}\' WHERE id = :id')
         connection.execute(asked, {"id": unread})
     runs_began(parts.database)
     assert Following(parts).turn() == 2
