@@ -62,7 +62,7 @@ def test_no_value_can_add_an_output_or_a_command(job, capsys):
     ending = Ending("waiting", HOSTILE, HOSTILE, prd="calc", branch=HOSTILE, pull=HOSTILE, story=HOSTILE, phase=HOSTILE)
     assert finish(job, (ending,)) == 0
     outputs = read_outputs(Path(job.env["GITHUB_OUTPUT"]).read_text())
-    assert set(outputs) == {"outcome", "pr", "branch", "story", "phase", "cost", "report"}
+    assert set(outputs) == {"outcome", "prd", "pr", "branch", "story", "phase", "cost", "report", "wave"}
     assert outputs["outcome"] == "waiting"
     assert "evil=1" in outputs["branch"].splitlines()
     (line,) = capsys.readouterr().out.splitlines()
