@@ -76,8 +76,7 @@ def is_base(git: Git, name: str) -> bool:
 
 
 def prd_ids(git: Git, commit: str) -> list[str]:
-    paths = (entry.path.removeprefix(f"{PRDS}/") for entry in git.entries(commit, PRDS))
-    return sorted({path.split("/")[0] for path in paths if "/" in path})
+    return git.directories(commit, PRDS)
 
 
 def missing_history(git: Git) -> str:

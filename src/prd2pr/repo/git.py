@@ -281,6 +281,11 @@ class Git:
         lines = self._tree_objects.lines(self.subtree(treeish, directory))
         return {line.name: line.id for line in lines.values()}
 
+    def directories(self, treeish: str, directory: str) -> list[str]:
+        """The directories that lie in a directory itself. Nothing below them is read, however much there is."""
+        lines = self._tree_objects.lines(self.subtree(treeish, directory))
+        return sorted(line.name for line in lines.values() if line.mode == TREE_MODE)
+
     def names_in(self, tree_ids: Iterable[str]) -> list[dict[str, str]]:
         """The same of trees by their ids, all at once; what is no tree holds nothing."""
         size = self._digest().digest_size
