@@ -180,6 +180,14 @@ def test_only_so_many_may_listen_with_one_token(served):
         assert again.status_code == 200
 
 
+def test_whoever_leaves_at_once_gives_the_seat_back(served):
+    url, headers = f"{served.url}/events", {"Authorization": f"Bearer {served.token()}"}
+    for _ in range(8):
+        with httpx.stream("GET", url, headers=headers) as left_at_once:
+            assert left_at_once.status_code == 200
+        until(lambda: not served.app.state.seats.taken, seconds=20)
+
+
 def test_a_reader_that_does_not_read_is_let_go(served, monkeypatch):
     from prd2pr.server.api import reads
     from prd2pr.server.api.stream import EventStream

@@ -146,12 +146,15 @@ class EventStream(Response):
 
     async def _say(self, send: Send, words: str, *, more: bool = True) -> None:
         piece = {"type": "http.response.body", "body": words.encode(), "more_body": more}
-        await asyncio.wait_for(send(piece), self._slowest)
+        # Not `wait_for`: in Python 3.11 it may swallow that the listener has left, and the seat would stay taken.
+        async with asyncio.timeout(self._slowest):
+            await send(piece)
 
 
 async def set_within(woken: asyncio.Event, seconds: float) -> bool:
     try:
-        await asyncio.wait_for(woken.wait(), seconds)
+        async with asyncio.timeout(seconds):
+            await woken.wait()
     except TimeoutError:
         return False
     return True
