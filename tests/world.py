@@ -174,6 +174,11 @@ class World:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
 
+    def configure(self, text: str) -> World:
+        self.write({".prd2pr.yml": text})
+        self.commit("settings")
+        return self
+
     def git(self, *arguments: str, check: bool = True) -> str:
         identity = ("-c", "user.name=Ada", "-c", "user.email=ada@localhost")
         done = subprocess.run(

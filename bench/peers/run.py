@@ -95,9 +95,11 @@ def answers(story: str, variant: str) -> list[list[Json]]:
     of, written = recorded().of, recorded().written
     tests = [block for block in written(story, "tester") if "_held_out" not in block["input"]["path"]]
     fused = [*tests, *of(story, "builder")]
+    # Where the code's measures give no reason, nobody is asked for a refactoring; else the transcript has one.
+    refactored = [of(story, "refactorer")] if written(story, "refactorer") else []
     return {
-        "strict": [of(story, role) for role in ("architect", "tester", "builder", "refactorer")],
-        "fused": [of(story, "architect"), fused, of(story, "refactorer")],
+        "strict": [*(of(story, role) for role in ("architect", "tester", "builder")), *refactored],
+        "fused": [of(story, "architect"), fused, *refactored],
         "quick": [fused],
     }[variant]
 

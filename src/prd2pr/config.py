@@ -333,6 +333,11 @@ class Config(Section):
         "the plan in one call up to 12 requirements, beyond that in four passes; design, tests, code and refactoring "
         "by a call each. full: every role, and always four passes. See docs/roles.md.",
     )
+    refactoring: Literal["measured", "always"] = Field(
+        default="measured",
+        description="When a model is asked for a refactoring in `standard`. measured: where a function has three "
+        "branches or 15 lines, or lines are copied. always: after every GREEN, as in `full`. A person is always asked.",
+    )
     approval: Literal["plan", "story", "none"] = Field(
         default="plan",
         description="What a person approves on GitHub before work goes on: the plan, each story, or nothing. "

@@ -1,7 +1,7 @@
 """The demo's stories as prompts on the wire, with nothing run: what each role is sent when it is its turn.
 
-The answers between them are the transcript's, without its detours. What the tests say before there is code is told in a
-sentence of usual length, since no test is run here.
+The answers between them are the transcript's, without its detours. Before there is code the tests lack the design's
+names alone, of which the programmer is not told.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from prd2pr.core.packs import pack_for
 from prd2pr.core.plan import PlanDraft, to_backlog
 from prd2pr.core.prd import parse_prd
 from prd2pr.core.records import Design, Story
+from prd2pr.core.refactoring import is_plain, measures_of
+from prd2pr.core.stacks.stack import PYTHON
 from prd2pr.models.anthropic_wire import to_wire
 
 DEMO = Path(__file__).parents[2] / "templates" / "demo"
 HELD_OUT = "_held_out.py"
-FAILED = "error all 8 tests of tests/tdd/x/test_x.py: in collect, ModuleNotFoundError: No module named 'shop.x'"
 STRICT: tuple[Role[Any], ...] = (ARCHITECT, TESTER, BUILDER, REFACTORER)
 FUSED_STANDARD: tuple[Role[Any], ...] = (ARCHITECT, FUSED, REFACTORER)
 QUICK: tuple[Role[Any], ...] = (FUSED,)
@@ -46,11 +47,13 @@ class Walk:
         began, designs = dict(files), dict[str, Design]()
         for story in backlog.stories:
             design: Design | None = None
+            before = dict(files)
             built_on = tuple(_built_on(story, backlog.stories, designs))
             task = Task(prd, "m", story, None, backlog.assumptions, built_on, begun_with=began, attempts=4)
             for role in self.roles:
-                output = FAILED if role is BUILDER else ""
-                now = replace(task, design=design, files=dict(files), test_output=output, pack=pack_for(role.name))
+                if role is REFACTORER and is_plain(*_measured(story, design, before, files)):
+                    continue
+                now = replace(task, design=design, files=dict(files), pack=pack_for(role.name))
                 held_out = role in (TESTER, BUILDER)
                 request = first_request(role, replace(now, held_out=held_out), None)
                 yield story.id, role.name, to_wire(request, "m")
@@ -66,6 +69,14 @@ def _answers() -> dict[tuple[str, str], list[dict[str, Any]]]:
     lines = (DEMO / "transcript.jsonl").read_text(encoding="utf-8").splitlines()[1:]
     exchanges = ((json.loads(line)["key"].split("/"), json.loads(line)["content"]) for line in lines)
     return {(subject, role): content for (subject, _, role, *_), content in exchanges}
+
+
+def _measured(
+    story: Story, design: Design | None, before: dict[str, str], after: dict[str, str]
+) -> Iterator[dict[str, int]]:
+    own = {*story.source_paths, *(design.source_paths if design else ())}
+    for files in (before, after):
+        yield measures_of(PYTHON, {path: files[path] for path in own if path in files})
 
 
 def _files() -> dict[str, str]:

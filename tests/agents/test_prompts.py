@@ -216,9 +216,9 @@ def test_what_is_near_is_the_same_before_and_after_the_design(task: Task, design
     wider = design.model_copy(update={"source_paths": ("src/shop/points.py", "src/shop/ledger.py")})
     began = replace(task, begun_with=task.files, files=files)
     first, then = blocks_of(ARCHITECT, replace(began, design=None)), blocks_of(TESTER, replace(began, design=wider))
-    assert [block.part for block in first[:5]] == ["system", "map", "PRD", "story", "near"]
-    assert [block.text for block in first[:5]] == [block.text for block in then[:5]]
-    assert [block.part for block in first if block.cache] == ["PRD", "story", "near", "step"]
+    assert [block.part for block in first[:6]] == ["system", "map", "PRD", "story", "near", "files"]
+    assert [block.text for block in first[:6]] == [block.text for block in then[:6]]
+    assert [block.part for block in first if block.cache] == ["PRD", "story", "files", "step"]
     assert [block.part for block in then if block.cache] == ["PRD", "story", "design", "step"]
 
 
@@ -236,10 +236,10 @@ def test_the_refactorer_sees_what_is_measured(task: Task) -> None:
 
 
 def test_a_story_that_adds_no_names_is_built_by_changing_what_exists(task: Task, design: Design) -> None:
-    assert "Build what the design names" in shown(BUILDER, task)
-    text = shown(BUILDER, replace(task, design=design.model_copy(update={"symbols": ()})))
-    assert "Build what the design names" not in text
-    assert "change how the existing code behaves" in text
+    assert "New names and signatures are the design's" in shown(BUILDER, task)
+    changing = "change how the existing code behaves"
+    assert changing not in shown(BUILDER, task)
+    assert changing in shown(BUILDER, replace(task, design=design.model_copy(update={"symbols": ()})))
 
 
 def test_what_a_criterion_repeats_of_the_prd_is_not_told_twice(task: Task, story: Story) -> None:
@@ -261,7 +261,7 @@ def test_only_the_story_s_own_files_are_shown_in_full(task: Task, story: Story) 
     changing = story.model_copy(update={"source_paths": ("src/shop/checkout.py",)})
     text = shown(BUILDER, replace(task, story=changing, files={**task.files, **tests}))
     in_full = re.findall(r'<material name="(\S+\.py)">', text)
-    assert in_full == ["tests/test_checkout.py", next(iter(tests)), "src/shop/checkout.py"]
+    assert in_full == ["tests/test_checkout.py", "src/shop/checkout.py", next(iter(tests))]
     assert "\n  class Cart\n" in text, "all others by their signatures"
 
 
@@ -402,8 +402,9 @@ def test_the_steps_of_a_story_share_all_but_its_own_files(task: Task) -> None:
     shared = [repr(blocks[:4]) for blocks in asked]
     assert len(set(shared)) == 1
     assert all(blocks[3].cache for blocks in asked)
-    assert asked[1][4] == asked[2][4]
-    assert asked[1][4].cache, "RED's design is read again by GREEN"
+    assert asked[1][:6] == asked[2][:6]
+    assert [block.part for block in asked[1][4:6]] == ["files", "design"]
+    assert asked[1][5].cache, "RED's design is read again by GREEN"
     assert not {"tests", "design"} & {block.part for block in asked[3]}, "REFACTOR is about the source alone"
 
 
@@ -452,7 +453,7 @@ def test_a_huge_repository_gives_a_small_prompt(task: Task) -> None:
         '"""shop-1.c1: …"""',
         "`tests/tdd/loyalty-1/test_loyalty_1_earning.py`",
         "a name unique in the repository",
-        "each parametrised case is a test of its\n  own",
+        "each parametrised case too",
         "Import planned symbols at the top",
         "skip, xfail, importorskip",
         "mocks of the subject",

@@ -144,6 +144,7 @@ def test_they_can_be_written_elsewhere_and_never_over_what_git_ignores(world: Wo
 
 def with_refusals_and_held_out_examples(world: World) -> None:
     """RED with an example held out, GREEN refused once, REFACTOR refused until it is dropped."""
+    world.configure("refactoring: always\n")
     held = RED_ADD.replace("test_adds_two_numbers", "test_adds_others").replace("add(1, 2) == 3", "add(20, 22) == 42")
     held = held.partition("\n\n\ndef test_adds_neg")[0] + "\n"
     files = {"test_calc_1_add.py": RED_ADD, "test_calc_1_add_held_out.py": held}

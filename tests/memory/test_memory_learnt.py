@@ -48,7 +48,7 @@ def now() -> str:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory) -> World:
     """One GREEN attempt is wrong, so that there is something to learn."""
-    world = World(tmp_path_factory.mktemp("learnt")).start()
+    world = World(tmp_path_factory.mktemp("learnt")).start().configure("refactoring: always\n")
     world.answers["calc-1/green/builder/1/1"] = write("src/calc/sums.py", "def add(a, b):\n    return a - b\n")
     world.answers["calc-1/green/builder/2/1"] = write("src/calc/sums.py", GREEN_ADD)
     world.answers["calc-1/design/architect/1/1"] = [

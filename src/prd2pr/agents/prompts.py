@@ -3,8 +3,9 @@
 tools · system                the same for all roles that have tools, and all stories
 conventions, map, PRD         the same for all stories of a PRD: the map is that of the tree which its work began with
 story, what is near to it     the same for all steps of a story: its own files are not part of it
+files that it will change     the same until GREEN has changed them
 design                        the same for all steps after it
-own tests, own files · step   the same for all attempts at a step
+own tests, other files · step the same for all attempts at a step
 part of the plan              the same for all attempts at it; what stands before it, for all parts of a pass
 feedback, test run            this attempt
 """
@@ -18,12 +19,12 @@ from typing import Any, NamedTuple
 
 from prd2pr.agents.roles import Role
 from prd2pr.agents.task import EarlierAttempt, Task
-from prd2pr.core.complexity import measure
 from prd2pr.core.context import Mapped, fence, in_full, repository_map, trim
 from prd2pr.core.gates.refactor import BETTER
 from prd2pr.core.line_length import line_length
-from prd2pr.core.packs import MOST_FED_BACK, share_out
+from prd2pr.core.packs import CHARACTERS_PER_TOKEN, MOST_FED_BACK, share_out
 from prd2pr.core.paths import story_place
+from prd2pr.core.refactoring import measures_of
 from prd2pr.core.relevance import design_text, designs_in_brief, relevant_to, story_text, tests_of
 from prd2pr.core.run_words import finding_lines
 from prd2pr.core.stacks.planned import stack_lines
@@ -44,7 +45,8 @@ SHARED_BLOCKS = (
 )
 STORY_BLOCKS = (
     ("story", "story", True),
-    ("near", "near", True),
+    ("near", "near", False),
+    ("planned", "files", True),
     ("design", "design", True),
     ("tests", "tests", False),
     ("sources", "files", False),
@@ -86,10 +88,11 @@ def opening(role: Role[Any], task: Task) -> Opening:
 
 
 def _without_needless_marks(blocks: Iterable[Text]) -> tuple[Text, ...]:
-    """Providers take four. What is near ends a prefix only until there is a design: that follows it, and reads it."""
+    """Providers take four. The story's files end a prefix only until there is a design: that follows them, and reads
+    it."""
     listed = tuple(blocks)
     designed = any(block.part == "design" for block in listed)
-    return tuple(replace(block, cache=False) if designed and block.part == "near" else block for block in listed)
+    return tuple(replace(block, cache=False) if designed and block.part == "files" else block for block in listed)
 
 
 def _subject(role: Role[Any], task: Task) -> dict[str, object]:
@@ -142,15 +145,30 @@ def _files(role: Role[Any], task: Task) -> dict[str, object]:
     own_tests, limits = task.own_tests(), _own_limits(task)
     others = {path: text for path, text in task.files.items() if path not in own_tests}
     near = _near(task, began, others, whole) if task.story else Mapped("")
+    early = _early(task)
+    late = [path for path in task.own_sources() if path not in early]
     return {
         "map": whole.text,
         "near": near.text,
         "held": in_full(others, tests_of(others, task.story.source_paths if task.story else ()), limit=HELD_LIMIT),
         "tests": in_full(task.files, own_tests, limit=limits["tests"]),
-        "sources": in_full(task.files, task.own_sources(), limit=limits["sources"]),
+        "planned": in_full(task.files, early, limit=_early_limit(task)),
+        "planned_later": not early and bool(task.story and {*task.story.source_paths} & {*task.files}),
+        "sources": in_full(task.files, late, limit=limits["sources"]),
         "used": _used(task, others, whole.detailed | near.detailed) if task.design else "",
         "tests_unseen": own_tests if "tests" in role.spared else (),
     }
+
+
+def _early(task: Task) -> tuple[str, ...]:
+    """The files that the story plans to change, where they are short enough to be shown to all its roles alike."""
+    planned = tuple(path for path in (task.story.source_paths if task.story else ()) if path in task.files)
+    return planned if sum(len(task.files[path]) for path in planned) <= _early_limit(task) else ()
+
+
+def _early_limit(task: Task) -> int:
+    """Of what all roles share, since it is the same for all of them, whatever they have for themselves."""
+    return task.pack.shared * CHARACTERS_PER_TOKEN // 3
 
 
 def _before_the_story(task: Task) -> dict[str, str]:
@@ -190,15 +208,9 @@ def _map(task: Task, files: Mapping[str, str], near: Iterable[str], part: str) -
 
 
 def _measured(path: str, source: str, stack: Stack) -> str:
-    measures = measure(source) if is_python(stack) else _measures_of(stack, path, source)
+    measures = measures_of(stack, {path: source})
     told = ", ".join(f"{words} {measures[name]}" for name, words in BETTER.items())
     return f"{path}: {told}, functions {measures['functions']}"
-
-
-def _measures_of(stack: Stack, path: str, source: str) -> dict[str, int]:
-    from prd2pr.core.other.language import language_of
-
-    return {**dict.fromkeys((*BETTER, "functions"), 0), **language_of(stack.language).measure({path: source})}
 
 
 def _refused(task: Task) -> list[Refused]:

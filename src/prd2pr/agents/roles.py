@@ -184,7 +184,8 @@ DEBUGGER = Role(
 REFACTORER = Role(
     "refactorer", "refactorer", Phase.REFACTOR, WorkReport, WORK, tool_turns=16, test_runs=4, moment=Moment.REFACTOR,
     spared=("near", "design", "tests"),
-    does="Makes the code better by measure, or says that nothing is worth changing.",
+    does="Makes the code better by measure, or says that nothing is worth changing. In `standard` not asked where no "
+    "function has three branches or 15 lines and nothing is copied (`refactoring: measured`).",
 )  # fmt: skip
 SMELL = Role(
     "smell", "Smell", Phase.INTEGRATED, SmellReport, moment=Moment.BEFORE_INTEGRATION, input=StoryCode,

@@ -1,8 +1,8 @@
 """How many tokens of context a role may be shown, and how they are shared out. One table; pure.
 
 What all steps of a story are shown (`SHARED`) has one budget for all roles, or no provider's cache could serve one role
-with what another one read. What a role alone is shown has the role's own budget, `OWN`. Both can be set in
-`.prd2pr.yml`: `context.shared` and `context.roles`.
+with what another one read; files that the story will change come beside it, up to a third of it more. What a role
+alone is shown has the role's own budget, `OWN`. Both can be set in `.prd2pr.yml`: `context.shared` and `context.roles`.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from prd2pr.core.picture_parts import BOARD_PHASES, NOT_MEASURED, Cell, Refusal,
 from prd2pr.core.records import (
     DESIGN_SKIPPED,
     NOTHING_TO_REFACTOR,
+    PLAIN_BY_MEASURE,
     REFACTORING_DROPPED,
     REFACTORING_SKIPPED,
     UNTESTED_KINDS,
@@ -21,7 +22,11 @@ from prd2pr.core.records import (
 from prd2pr.core.wording import clip, count, ordinal, plain
 
 SKIPPED_BY = {Phase.DESIGN: DESIGN_SKIPPED, Phase.REFACTOR: REFACTORING_SKIPPED}
-REFACTOR_NOTES = {NOTHING_TO_REFACTOR: "nothing to do", REFACTORING_DROPPED: "refused, dropped"}
+REFACTOR_NOTES = {
+    NOTHING_TO_REFACTOR: "nothing to do",
+    PLAIN_BY_MEASURE: "nothing to do",
+    REFACTORING_DROPPED: "refused, dropped",
+}
 
 
 def board(facts: BranchFacts) -> tuple[StoryRow, ...]:

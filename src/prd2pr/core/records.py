@@ -291,6 +291,7 @@ class Phase(StrEnum):
 DESIGN_SKIPPED = "design: left out"  # the beginning of a note, like the one of refactoring below
 # Notes of an INTEGRATED step whose refactoring made no commit.
 NOTHING_TO_REFACTOR = "refactor: nothing worth changing"
+PLAIN_BY_MEASURE = f"{NOTHING_TO_REFACTOR} by measure"  # nobody was asked
 REFACTORING_SKIPPED = "refactor: left out"  # the beginning of a note: a person decided so
 REFACTORING_DROPPED = "refactor: refused, so the code stays as GREEN proved it"
 NO_REFACTORING = (NOTHING_TO_REFACTOR, REFACTORING_SKIPPED, REFACTORING_DROPPED)  # how such notes begin

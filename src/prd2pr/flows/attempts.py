@@ -12,7 +12,7 @@ from prd2pr.agents.task import EarlierAttempt
 from prd2pr.agents.workspace import RefusedWrite
 from prd2pr.core.advance import advice_for
 from prd2pr.core.effects.money import refused_before
-from prd2pr.core.evidence import Evidence, Finding, PathKind, Verdict
+from prd2pr.core.evidence import Evidence, FailureKind, Finding, PathKind, Verdict
 from prd2pr.core.held_out import NAMES as HELD_OUT_NAMES
 from prd2pr.core.paths import classify_path
 from prd2pr.core.policy import WritePolicy, policy_for
@@ -269,12 +269,20 @@ def step_seconds(session: Session, position: Position) -> float:
 
 
 def red_output(position: Position) -> str:
-    """What RED saw, while nothing was written since: of other code it would say what is no longer so."""
+    """What RED saw, while nothing was written since: of other code it would say what is no longer so. That the names
+    of the design are missing is no news."""
     reds = [step for step in position.cycle.steps if step.phase is Phase.RED]
     if not reds or reds[-1].code_tree != position.code_tree:
         return ""
     proof = position.state.proof(position.story.id, reds[-1].n, Phase.RED)
-    return failures_text(proof.evidence) if proof else ""
+    return failures_text(proof.evidence) if proof and not only_names_are_missing(proof.evidence) else ""
+
+
+def only_names_are_missing(evidence: Evidence) -> bool:
+    run = evidence.head_run
+    failures = [result.failure for result in (*run.story, *run.others_not_passed) if result.failure] if run else []
+    missing = all(failure.kind is FailureKind.MISSING_SYMBOL for failure in failures)
+    return missing and run is not None and not run.problems
 
 
 def failures_text(evidence: Evidence) -> str:

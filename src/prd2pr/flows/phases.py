@@ -18,6 +18,7 @@ from prd2pr.core.records import (
     ALREADY_BUILT,
     DESIGN_SKIPPED,
     NOTHING_TO_REFACTOR,
+    PLAIN_BY_MEASURE,
     REFACTORING_DROPPED,
     REFACTORING_SKIPPED,
     UNTESTED_KINDS,
@@ -27,6 +28,7 @@ from prd2pr.core.records import (
     Phase,
     Step,
 )
+from prd2pr.core.refactoring import is_plain, measures_of
 from prd2pr.core.relevance import story_text
 from prd2pr.flows.attempts import (
     Judged,
@@ -47,6 +49,7 @@ from prd2pr.flows.learning import learnt_by_story
 from prd2pr.flows.pipeline.story import before_integration, root_cause
 from prd2pr.flows.recall import recalled
 from prd2pr.flows.session import Session
+from prd2pr.flows.stacks import planned_stack
 from prd2pr.flows.story_context import NO_DOCS, DocsRendered, StoryContext
 from prd2pr.flows.story_files import story_entries
 from prd2pr.flows.workbench import Assignment, Work, do_work
@@ -135,10 +138,34 @@ def refactor(session: Session, position: Position) -> Phased:
     """A refactoring that is refused is dropped, not fatal: the code was proved GREEN."""
     if not asks(REFACTORER.name, session.config.profile):
         return unrefactored(session, position, f"{REFACTORING_SKIPPED}: {left_out_by(session.config.profile)}")
+    if not wanted_anyway(session, position) and is_plain(*own_measures(session, position)):
+        return unrefactored(session, position, PLAIN_BY_MEASURE)
     crossed = attempt(session, position, REFACTORER, REFACTOR_ATTEMPTS)
     if isinstance(crossed, Crossing):
         return crossed if crossed.note != NOTHING_TO_REFACTOR else unrefactored(session, position, NOTHING_TO_REFACTOR)
     return unrefactored(session, position, REFACTORING_DROPPED)
+
+
+def wanted_anyway(session: Session, position: Position) -> bool:
+    """Whoever works by hand is asked, and so is a model where the settings or a person's words want it."""
+    always = session.config.refactoring == "always" or session.config.profile == "full"
+    strong = REFACTORER.tier == "strong"
+    return always or bool(position.advice) or session.hire(REFACTORER.name, strong).edits_itself
+
+
+def own_measures(session: Session, position: Position) -> tuple[dict[str, int], dict[str, int]]:
+    """Of the source files that the story is about: before its code was written, and as GREEN left them."""
+    stack = planned_stack(session.gathering.stacks, position.story, position.cycle.design)
+    red = next((step.code_tree for step in reversed(position.cycle.steps) if step.phase is Phase.RED), "")
+    before = own_sources(session, position, red) if red else {}
+    return measures_of(stack, before), measures_of(stack, own_sources(session, position, position.code_tree))
+
+
+def own_sources(session: Session, position: Position, tree: str) -> dict[str, str]:
+    planned = {*position.story.source_paths, *(position.cycle.design.source_paths if position.cycle.design else ())}
+    entries = [entry for entry in session.git.entries(tree) if entry.path in planned]
+    contents = session.git.read_blobs(entry.blob for entry in entries)
+    return {entry.path: contents[entry.blob].decode("utf-8", "replace") for entry in entries}
 
 
 def unrefactored(session: Session, position: Position, note: str) -> Phased:

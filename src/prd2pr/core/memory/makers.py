@@ -20,6 +20,7 @@ from prd2pr.core.memory.files import record_id
 from prd2pr.core.memory.records import ComplexitySnapshot, Decision, EstimateRecord, Failure, FileMeasure, Lesson
 from prd2pr.core.records import (
     NOTHING_TO_REFACTOR,
+    PLAIN_BY_MEASURE,
     UNTESTED_KINDS,
     Cycle,
     Design,
@@ -148,7 +149,8 @@ def sessions_taken(cycle: Cycle) -> int:
     """Every attempt at a phase that a role works on: those that crossed, those refused, and a look that changed
     nothing."""
     crossed = sum(step.phase in WORKED for step in cycle.steps)
-    looked = any(step.note.startswith(NOTHING_TO_REFACTOR) for step in cycle.steps)
+    unchanged = (step.note for step in cycle.steps if step.note.startswith(NOTHING_TO_REFACTOR))
+    looked = any(not note.startswith(PLAIN_BY_MEASURE) for note in unchanged)
     return crossed + len(cycle.refused) + int(looked)
 
 

@@ -1,0 +1,49 @@
+"""Who is asked for a refactoring: nobody where the code's measures give no reason, unless the settings want it."""
+
+from __future__ import annotations
+
+import json
+
+from world import World, write
+
+BRANCHING = (
+    "def add(a, b):\n    if a == 0:\n        return b\n    if b == 0:\n        return a\n    return a + b if a else b\n"
+)
+
+
+def asked_of(world: World) -> list[str]:
+    logs = world.git("ls-tree", "-r", "--name-only", world.branch, ".orch-state/logs").splitlines()
+    lines = [json.loads(line) for path in logs for line in world.show(path).splitlines()]
+    return [
+        line["purpose"].split("/")[2] for line in lines if line["kind"] == "call" and "refactorer" in line["purpose"]
+    ]
+
+
+def integrated_note(world: World) -> str:
+    cycle = json.loads(world.show(".orch-state/prds/calc/tdd/cycles/calc-1.json"))
+    return str(cycle["steps"][-1]["note"])
+
+
+def run_story(world: World) -> None:
+    done = world.run("--story", "calc-1")
+    assert done.status == 0, done.out + done.err
+    assert world.verify().status == 0
+
+
+def test_short_and_plain_code_is_integrated_without_a_call(world: World) -> None:
+    run_story(world)
+    assert asked_of(world) == []
+    assert integrated_note(world) == "refactor: nothing worth changing by measure"
+
+
+def test_code_with_branches_is_asked_about(world: World) -> None:
+    world.answers["calc-1/green/builder/1/1"] = write("src/calc/sums.py", BRANCHING)
+    run_story(world)
+    assert asked_of(world) == ["refactorer"]
+    assert integrated_note(world) == "refactor: nothing worth changing"
+
+
+def test_settings_can_ask_always(world: World) -> None:
+    world.configure("refactoring: always\n")
+    run_story(world)
+    assert asked_of(world) == ["refactorer"]
