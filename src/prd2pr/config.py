@@ -330,8 +330,9 @@ class Config(Section):
     profile: Literal["quick", "standard", "full"] = Field(
         default="standard",
         description="Which roles run, and so the cost. quick: one call for the plan and one for each story. standard: "
-        "the plan in one call up to 12 requirements, beyond that in four passes; design, tests, code and refactoring "
-        "by a call each. full: every role, and always four passes. See docs/roles.md.",
+        "the plan in one call up to 12 requirements, beyond that in four passes; design, tests and code by a call "
+        "each, and a refactoring where the code gives a reason. full: every role, and always four passes. See "
+        "docs/roles.md.",
     )
     refactoring: Literal["measured", "always"] = Field(
         default="measured",

@@ -201,7 +201,7 @@ class CompiledWorld(World):
     base: dict[str, str]
 
     def start(self, files: dict[str, str] | None = None) -> World:
-        self.write({**self.base, **(files or {})})
+        self.write({".prd2pr.yml": "refactoring: always\n", **self.base, **(files or {})})
         self.git("init", "-q", "-b", "main")
         self.commit("start")
         return self

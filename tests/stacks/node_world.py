@@ -102,7 +102,7 @@ def script() -> dict[str, Blocks]:
 
 class NodeWorld(World):
     def start(self, files: dict[str, str] | None = None) -> World:
-        self.write({**BASE, **(files or {})})
+        self.write({".prd2pr.yml": "refactoring: always\n", **BASE, **(files or {})})
         self.git("init", "-q", "-b", "main")
         self.commit("start")
         return self

@@ -46,7 +46,8 @@ Who is asked for what, and when. A model is asked only where judgement is needed
 and no role leads past a gate. `profile` in `.prd2pr.yml` chooses which roles run, and so what it costs:
 
 - `quick`: one call for the plan and one for each story, tests and code together. Nothing else is asked.
-- `standard`, the default: design, tests, code and refactoring by a call each, and the Debugger before the last attempt.
+- `standard`, the default: design, tests and code by a call each, a refactoring where the code gives a reason, and the
+  Debugger before the last attempt.
 - `full`: every role below.
 
 Each answer is kept beside the state, as `.orch-state/prds/<prd>/pipeline/<role>.json` or, about one story,
