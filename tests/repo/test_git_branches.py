@@ -254,6 +254,31 @@ def test_a_lock_left_by_a_killed_process_is_removed(git: Git, first: str) -> Non
     assert git.branch_head("prd2pr/a") == first
 
 
+@pytest.mark.parametrize("name", ["refs/heads/prd2pr/a.lock", "packed-refs.lock"])
+def test_a_lock_left_by_a_killed_process_keeps_no_branch_from_being_deleted(git: Git, first: str, name: str) -> None:
+    git.update_branch("prd2pr/a", first, None)
+    lock = git.common_dir / name
+    lock.touch()
+    os.utime(lock, (time.time() - 60, time.time() - 60))
+    git.set_branch("prd2pr/a", None)
+    assert git.branch_head("prd2pr/a") is None
+    assert not lock.exists()
+
+
+def test_a_lock_that_others_take_again_and_again_is_not_removed(git: Git, first: str) -> None:
+    git.update_branch("prd2pr/a", first, None)
+    lock = git.common_dir / "refs" / "heads" / "prd2pr" / "a.lock"
+    lock.touch()
+    with ThreadPoolExecutor(1) as pool:
+        deleting = pool.submit(git.set_branch, "prd2pr/a", None)
+        while not deleting.done():
+            os.utime(lock)
+            time.sleep(0.05)
+        with pytest.raises(BranchProblem, match="update-ref failed"):
+            deleting.result()
+    assert lock.exists()
+
+
 def test_a_lock_in_use_is_waited_for(git: Git, first: str) -> None:
     lock = git.common_dir / "refs" / "heads" / "prd2pr" / "a.lock"
     lock.parent.mkdir(parents=True)

@@ -78,7 +78,10 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
     def answer_it(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length)
+        if len(body) < length:
+            raise ConnectionResetError("killed before its request was whole")
         status, said = self.desk.answer(self.command, self.path, body)
         data = json.dumps(said).encode()
         self.send_response(status)

@@ -54,6 +54,24 @@ def test_installed_repositories_are_mirrored_and_followed(tmp_path):
     database.close()
 
 
+def test_a_repository_s_own_prefix_of_branches_is_followed(tmp_path):
+    world, repo = AppWorld(tmp_path, ("octo/calc",)), StateRepo(tmp_path / "r")
+    repo.put("shop", {"shop-1": "in_progress"})
+    with Git.open(repo.path) as git:
+        tree = git.edit_tree(git.tree(repo.base), {".prd2pr.yml": b"branch_prefix: bot/\n"})
+        git.update_branch("main", git.commit(tree, [repo.base], "Settings", at="2026-11-01T00:00:00Z"), repo.base)
+    pushed(world, "octo/calc", repo)
+    world.fake.bare(world.fake.repo("octo/calc")).git("branch", "-m", "prd2pr/shop", "bot/shop")
+    with serve(world.fake) as url:
+        given = {**world.settings(url), "app_id": str(world.app.id), "github_url": url}
+        database = open_database(f"sqlite:///{tmp_path}/s.db")
+        hosted = HostedRepositories(ServerSettings.model_validate(given))
+        Refreshing(database, {}, tmp_path / "mirrors", hosted=hosted).once()
+        (found,) = Projection(database).projects()
+        database.close()
+    assert (found.problems, found.stories) == ((), 1)
+
+
 def test_without_an_app_nothing_is_asked():
     assert HostedRepositories(ServerSettings())() == ()
 

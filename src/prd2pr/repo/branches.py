@@ -13,6 +13,7 @@ from prd2pr.errors import BranchInUse, BranchMoved, BranchProblem
 from prd2pr.repo.process import GitRunner, Output, git_failed
 
 STALE_AFTER = 2.0  # seconds; writing a ref takes milliseconds
+PACKED_STALE_AFTER = 10.0  # the list of packed refs is everybody's, and may be long
 SHORT_WAIT = 0.2
 
 
@@ -20,31 +21,51 @@ def update_branch(runner: GitRunner, common_dir: Path, branch: str, new: str, ol
     """Move the branch if it still stands at `old` (None: if it does not exist). The answer is a note, mostly empty."""
     if branch.startswith("-"):  # a ref may be called so, a branch may not
         raise _bad_name(branch)
-    output = _update_ref(runner, branch, new, old)
-    note = ""
-    if output.status and "File exists" in output.stderr and ".lock'" in output.stderr:
-        note = _clear_stale_lock(common_dir / "refs" / "heads" / f"{branch}.lock")
-        output = _update_ref(runner, branch, new, old)
+    change = ("-m", "prd2pr", "--end-of-options", f"refs/heads/{branch}", new, old or "0" * len(new))
+    output, note = _past_stale_locks(runner, common_dir, branch, change)
     if output.status:
         raise _refused(branch, old, output)
     return note
 
 
-def _update_ref(runner: GitRunner, branch: str, new: str, old: str | None) -> Output:
-    expected = old or "0" * len(new)
-    return runner.run("update-ref", "-m", "prd2pr", "--end-of-options", f"refs/heads/{branch}", new, expected)
+def set_branch(runner: GitRunner, common_dir: Path, branch: str, head: str | None) -> str:
+    """Wherever it was. None deletes it. The answer is a note, mostly empty."""
+    where = ("-d", f"refs/heads/{branch}") if head is None else (f"refs/heads/{branch}", head)
+    change = ("-m", "prd2pr: as on the code host", *where)
+    output, note = _past_stale_locks(runner, common_dir, branch, change)
+    if output.status:
+        raise git_failed(("update-ref", *change), output)
+    return note
 
 
-def _clear_stale_lock(lock: Path) -> str:
-    """Only prd2pr writes this branch, under a lock of its own: a ref lock that stays was left by a killed process."""
-    deadline = time.monotonic() + STALE_AFTER + SHORT_WAIT
+def _past_stale_locks(runner: GitRunner, common_dir: Path, branch: str, change: tuple[str, ...]) -> tuple[Output, str]:
+    """Only prd2pr writes this branch, under a lock of its own: a ref's lock that stays was left by a killed process.
+    Who deletes a ref locks the list of packed ones too."""
+    told = []
+    stale = {common_dir / "refs" / "heads" / f"{branch}.lock": STALE_AFTER}
+    stale[common_dir / "packed-refs.lock"] = PACKED_STALE_AFTER
+    for lock, after in (*stale.items(), (None, 0.0)):
+        output = runner.run("update-ref", *change)
+        if not output.status or "File exists" not in output.stderr or ".lock'" not in output.stderr or lock is None:
+            break
+        if lock.name in output.stderr:
+            told.append(_clear_stale_lock(lock, after))
+    return output, "; ".join(filter(None, told))
+
+
+def _clear_stale_lock(lock: Path, after: float) -> str:
+    """Once it is old enough, or the same one has been there for as long: a clock may be wrong."""
+    deadline, seen = time.monotonic() + after + SHORT_WAIT, set()
     while time.monotonic() < deadline:
         time.sleep(SHORT_WAIT)
         try:
-            age = time.time() - lock.stat().st_mtime
+            status = lock.stat()
         except FileNotFoundError:
             return ""
-        if age > STALE_AFTER:
+        seen.add((status.st_ino, status.st_mtime_ns))
+        if len(seen) > 1:
+            return ""  # somebody is at work there
+        if time.time() - status.st_mtime > after:
             break
     lock.unlink(missing_ok=True)
     return f"removed {lock.name}, left by a process that was killed"

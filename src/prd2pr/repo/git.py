@@ -428,9 +428,8 @@ class Git:
 
     def set_branch(self, branch: str, head: str | None) -> None:
         """Wherever it was: to follow what the code host says, which has compared already. None deletes it."""
-        change = ["-d", f"refs/heads/{branch}"] if head is None else [f"refs/heads/{branch}", head]
         if head != self.branch_head(branch):
-            self._repository.out("update-ref", "-m", "prd2pr: as on the code host", *change)
+            branches.set_branch(self._repository, self.common_dir, branch, head)
 
     def has_commit(self, sha: str) -> bool:
         return self._objects.info(f"{sha}^{{commit}}") is not None

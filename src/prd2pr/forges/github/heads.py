@@ -19,8 +19,9 @@ def heads(wire: Wire, prefix: str) -> Mapping[str, str]:
     return {name: sha for name, sha in named.items() if name.startswith(prefix)}
 
 
-def file_at(wire: Wire, name: str, sha: str) -> bytes | None:
-    found = wire.find(wire.at("contents") + path(*name.split("/")), ref=sha)
+def file_at(wire: Wire, name: str, sha: str = "") -> bytes | None:
+    """In this commit; without one, on the default branch."""
+    found = wire.find(wire.at("contents") + path(*name.split("/")), **({"ref": sha} if sha else {}))
     if not isinstance(found, dict) or found.get("encoding") != "base64":
         return None
     return base64.b64decode(str(found["content"]))

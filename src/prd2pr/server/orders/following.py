@@ -28,11 +28,11 @@ from prd2pr.server.database import now_of
 from prd2pr.server.orders.placing import place_again
 from prd2pr.server.orders.record import ROWS, Outcome, Standing, note_given, open_orders, settle, standing
 from prd2pr.server.work.dispatching import WORKFLOW, OpenHub
+from prd2pr.server.work.prefixes import prefix_of
 from prd2pr.server.work.whose import lanes_here
 
 log = logging.getLogger(__name__)
 
-PREFIX = "prd2pr/"
 MOST_RUNS = 3
 AT_ONCE = 20
 FIRST_LOOK, LONGEST_LOOK = 0.5, 120.0
@@ -97,11 +97,16 @@ class Following:
             return
         hub = self.hub_of(it.repo)
         run = self._run(hub, it)  # before the rest: what it did until it ended is then there to be seen
-        learnt = learnt_from(hub, order)
+        learnt = learnt_from(hub, order, f"{prefix_of(hub.wire)}{order.prd}")
         if learnt is not None:
             settle(self.parts.database, it.id, learnt.outcome, learnt.answer, learnt.url)
-        elif run is None or run.ended:
+        elif (run is None or run.ended) and not self._may_still_come(hub, it):
             self._once_more(it, order, run.url if run else "")
+
+    def _may_still_come(self, hub: GitHubHub, it: Standing) -> bool:
+        """Runs that were pushed out of their queue tell nothing, and whichever is at work now takes all orders: the
+        last word is not said before it has ended."""
+        return it.tries >= MOST_RUNS and self.parts.settings.workers == "actions" and bool(hub.runs_at_work(WORKFLOW))
 
     def _run(self, hub: GitHubHub, it: Standing) -> Run | None:
         """None: there is none to wait for. A process of the local pool has ended when its delivery is done."""
@@ -120,8 +125,7 @@ class Following:
         self.parts.news.set()
 
 
-def learnt_from(hub: GitHubHub, order: Order) -> Learnt | None:
-    branch = f"{PREFIX}{order.prd}"
+def learnt_from(hub: GitHubHub, order: Order, branch: str) -> Learnt | None:
     status = status_on(hub, order.prd, branch)
     if status is not None and is_done(status, order):
         return Learnt("done")

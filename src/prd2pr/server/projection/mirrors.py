@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from prd2pr.config import CONFIG_PATH
 from prd2pr.core.access import is_repo
 from prd2pr.errors import InputInvalid
 from prd2pr.repo.git import Git
 from prd2pr.repo.process import GitRunner, base_environment
+from prd2pr.repo.remote import Remote
+from prd2pr.server.work.prefixes import prefix_in
 
 
 @dataclass(frozen=True)
@@ -30,24 +33,28 @@ def mirror_path(directory: Path, name: str) -> Path:
     return directory / f"{name.lower()}.git"
 
 
-def mirrored(hosted: Hosted, directory: Path, prefix: str) -> Path:
+def mirrored(hosted: Hosted, directory: Path) -> Path:
     """As it is now on the code host. What is here already is not fetched again."""
     path = mirror_path(directory, hosted.name)
     prepare(path, hosted.default_branch)
     with Git.open(path) as git:
         remote = git.remote(hosted.url, hosted.token)
-        heads = remote.branches(prefix)
         default = remote.head(hosted.default_branch)
-        if default:
-            heads[hosted.default_branch] = default
-        for branch, sha in heads.items():
-            if git.branch_head(branch) != sha:
-                remote.fetch(sha, branch)
-                git.set_branch(branch, sha)
+        first = {hosted.default_branch: default} if default else {}
+        take(git, remote, first)
+        heads = {**remote.branches(prefix_in(git.read(default, CONFIG_PATH) if default else None)), **first}
+        take(git, remote, heads)
         for branch in git.branches(""):
             if branch not in heads:
                 git.set_branch(branch, None)
     return path
+
+
+def take(git: Git, remote: Remote, heads: Mapping[str, str]) -> None:
+    for branch, sha in heads.items():
+        if git.branch_head(branch) != sha:
+            remote.fetch(sha, branch)
+            git.set_branch(branch, sha)
 
 
 def prepare(path: Path, default_branch: str) -> None:

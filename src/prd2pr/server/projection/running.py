@@ -26,7 +26,6 @@ from prd2pr.server.projection.reading import Projection
 
 LOG = logging.getLogger("prd2pr.server.projection")
 LOOKED_EVERY = 0.5  # seconds, at repositories on this machine: asking git for its branches is quick
-PREFIX = "prd2pr/"
 ListHosted = Callable[[], Iterable[Hosted]]
 
 
@@ -140,7 +139,7 @@ class Refreshing:
 
     def _look_at(self, hosted: Hosted) -> None:
         try:
-            path = mirrored(hosted, self._mirrors, PREFIX)
+            path = mirrored(hosted, self._mirrors)
             shelf = Shelf.opened(hosted.name, path)
             shelf.reader = replace(shelf.reader, local=False)
             with shelf.git:

@@ -28,6 +28,7 @@ from prd2pr.server.inbox.store import forget, known, store
 from prd2pr.server.orders.placing import own_delivery
 from prd2pr.server.work.dispatching import WORKFLOW
 from prd2pr.server.work.hubs import PATIENCE, Hubs
+from prd2pr.server.work.prefixes import prefix_of
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +38,7 @@ LONGEST_BACK = 3 * DAY - 3600
 OVERLAP = 1800.0  # a delivery may be told of late
 MOST_ATTEMPTS = 10
 JUST_NOW = 30.0  # seconds in which a delivery that seems to have failed may still be on its way
-PREFIX = "prd2pr/"
-BRANCH = re.compile(r"prd2pr/([A-Za-z0-9._-]{1,100})")
+PRD = re.compile(r"[A-Za-z0-9._-]{1,100}")  # what follows the prefix in its branch's name
 
 
 class Sweeping:
@@ -118,11 +118,12 @@ class Sweeping:
 
     def _stuck(self, name: str, hub: GitHubHub, now: float) -> Iterator[str]:
         at_work: bool | None = None
-        for branch, sha in heads(hub.wire, PREFIX).items():
-            named = BRANCH.fullmatch(branch)
-            if named is None or (name, sha) in self._judged:
+        prefix = prefix_of(hub.wire)
+        for branch, sha in heads(hub.wire, prefix).items():
+            prd = branch.removeprefix(prefix)
+            if not PRD.fullmatch(prd) or (name, sha) in self._judged:
                 continue
-            status = read_status(file_at(hub.wire, f"{PRDS}/{named[1]}/status.json", sha), branch)
+            status = read_status(file_at(hub.wire, f"{PRDS}/{prd}/status.json", sha), branch)
             if status is None or not is_ordered(status):
                 self._judged.add((name, sha))
                 continue
