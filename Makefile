@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 BASE   := $(VENV)/.base
 STAMP  := $(VENV)/.installed
 # As pip leaves an installed package, whatever PYTHONDONTWRITEBYTECODE says here: the program is started very often.
-COMPILE := $(BIN)/python -m compileall -q src
+COMPILE := $(BIN)/python -m compileall -q src && $(BIN)/python -m prd2pr.entry.templates
 
 # Not beside the others: its pytest plugin would be loaded with every pytest, also with those that tests start.
 APART  := schemathesis graphql-core harfile hypothesis-graphql jsonschema-rs pyrate-limiter werkzeug

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 from jinja2 import UndefinedError
 
+from prd2pr import templating
 from prd2pr.templating import environment, template_root
 
 
@@ -35,3 +37,58 @@ def test_a_value_is_never_a_template(tmp_path: Path) -> None:
 def test_filters_are_those_that_were_given(tmp_path: Path) -> None:
     (tmp_path / "a.j2").write_text("{{ 'x' | twice }}")
     assert environment({"twice": lambda text: text * 2}, root=tmp_path).get_template("a.j2").render() == "xx"
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory that passes for the program's own."""
+    monkeypatch.setattr(templating, "template_root", lambda: tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    return tmp_path
+
+
+def rendered(root: Path, monkeypatch: pytest.MonkeyPatch, *, compiles: bool) -> str:
+    """By an environment that has loaded nothing yet, as that of a new process."""
+    templating._environment.cache_clear()
+    made = environment(root=root)
+    if not compiles:
+        monkeypatch.setattr(made, "compile", lambda *_: pytest.fail("it was compiled again"))
+    return made.get_template("a.j2").render(name="you")
+
+
+def test_what_was_compiled_once_is_kept_until_the_template_changes(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (own / "a.j2").write_text("hello {{ name }}")
+    assert rendered(own, monkeypatch, compiles=True) == "hello you"
+    assert rendered(own, monkeypatch, compiles=False) == "hello you"
+    (own / "a.j2").write_text("goodbye {{ name }}")
+    assert rendered(own, monkeypatch, compiles=True) == "goodbye you"
+
+
+def test_what_another_version_compiled_is_compiled_again(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (own / "a.j2").write_text("hello {{ name }}")
+    rendered(own, monkeypatch, compiles=True)
+    (kept,) = (own / "__pycache__").iterdir()
+    before = kept.read_bytes()
+    monkeypatch.setattr(templating, "_own_text", lambda: "other settings")
+    assert rendered(own, monkeypatch, compiles=True) == "hello you"
+    assert kept.read_bytes() != before
+
+
+def test_a_damaged_copy_is_compiled_again(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (own / "a.j2").write_text("hello {{ name }}")
+    rendered(own, monkeypatch, compiles=True)
+    (kept,) = (own / "__pycache__").iterdir()
+    kept.write_bytes(kept.read_bytes()[:-20])
+    assert rendered(own, monkeypatch, compiles=True) == "hello you"
+
+
+def test_nothing_is_kept_where_python_shall_keep_nothing(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    (own / "a.j2").write_text("hello {{ name }}")
+    assert rendered(own, monkeypatch, compiles=True) == "hello you"
+    assert not (own / "__pycache__").exists()
+
+
+def test_beside_templates_of_others_nothing_is_kept_and_nothing_believed(tmp_path: Path) -> None:
+    (tmp_path / "a.j2").write_text("hello")
+    assert environment(root=tmp_path).bytecode_cache is None

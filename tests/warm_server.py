@@ -30,7 +30,7 @@ def load_everything() -> None:
             importlib.import_module(module.name)
     for name in LOADED_WHEN_NEEDED:
         importlib.import_module(name)
-    load_templates()
+    importlib.import_module("prd2pr.entry.templates").load_templates()
     gc.freeze()
 
 
@@ -55,18 +55,6 @@ def keep_runs_in(directory: Path) -> None:
         return Kept(PytestRunner(*arguments, **more), directory)
 
     ground.PytestRunner = runner
-
-
-def load_templates() -> None:
-    from prd2pr.agents import prompts
-    from prd2pr.forges import pull_pages, said
-    from prd2pr.templating import environment
-
-    pull_pages.load_templates()
-    for filters, directory in ((prompts.FILTERS, "prompts"), (said.FILTERS, "github")):
-        templates = environment(filters)
-        for name in templates.list_templates(filter_func=lambda name, directory=directory: name.startswith(directory)):
-            templates.get_template(name)
 
 
 def serve(listener: socket.socket) -> bool:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from prd2pr import __version__
+from prd2pr.entry.loading import loading
 from prd2pr.errors import Prd2prError, SetupProblem, Stopped
 
 BUG_STATUS = 3
@@ -373,9 +374,9 @@ def parser() -> argparse.ArgumentParser:
 
 def load(handler: str) -> Callable[[argparse.Namespace], int]:
     module, function = handler.split(":")
-    found: Callable[[argparse.Namespace], int] = getattr(
-        importlib.import_module(f"prd2pr.entry.verbs.{module}"), function
-    )
+    with loading():
+        verb = importlib.import_module(f"prd2pr.entry.verbs.{module}")
+    found: Callable[[argparse.Namespace], int] = getattr(verb, function)
     return found
 
 

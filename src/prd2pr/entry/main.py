@@ -14,6 +14,9 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:  # while modules are still being loaded
         sys.stderr.write("error: stopped by Ctrl-C\n")
         return 130
+    finally:
+        if argv is None:
+            gc.freeze()  # the process ends, which would else begin by looking through all that was loaded, twice
 
 
 def dispatch(arguments: list[str]) -> int:
@@ -24,8 +27,10 @@ def dispatch(arguments: list[str]) -> int:
             sys.stdout.write(f"prd2pr: nothing to do: {reason}\n")
             return 0
     make_haste()
-    from prd2pr.entry.cli import run
+    from prd2pr.entry.loading import loading
 
+    with loading():
+        from prd2pr.entry.cli import run
     return run(arguments)
 
 

@@ -9,6 +9,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from prd2pr.entry.ground import open_ground
+from prd2pr.entry.loading import loading
 from prd2pr.errors import UsageProblem
 
 if TYPE_CHECKING:
@@ -32,12 +33,14 @@ def next_phase(options: argparse.Namespace) -> int:
 
 def driven_by(options: argparse.Namespace, max_steps: int | None) -> Driven:
     if not works_alone(options, max_steps):
-        from prd2pr.entry.driving import drive_and_publish  # which forks, so nothing may have been begun
+        with loading():
+            from prd2pr.entry.driving import drive_and_publish  # which forks, so nothing may have been begun
 
         return drive_and_publish(options, max_steps)
     opened = open_ground(options.repo, options.prd, many=max_steps != 1)
     with opened.suite_begun():
-        from prd2pr.entry.driving import drive_and_publish
+        with loading():
+            from prd2pr.entry.driving import drive_and_publish
 
         return drive_and_publish(options, max_steps, opened)
 
