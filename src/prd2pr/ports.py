@@ -126,9 +126,12 @@ class RunRequest:
     stack: Stack | None = None  # of a repository with several: None asks all of them
     # Hash seeds of the runs that will be asked for at once after this one, if it is known; no part of the question.
     followed_by: tuple[int, ...] | None = None
+    # Those that come later, for which nothing need be ready before this run is over; no part of the question either.
+    later: tuple[int, ...] = ()
 
 
 OTHER_SEED = 1  # than that of the run of the whole suite
+RED_AGAIN = (OTHER_SEED, OTHER_SEED)  # the runs that follow RED's own: its tests with stand-ins, and once more
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import difflib
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,7 +27,7 @@ from prd2pr.core.records import Phase, Prd
 from prd2pr.core.stacks.stack import PYTHON, Stack, is_python
 from prd2pr.errors import ConfigInvalid, NotARepository, PrdInvalid, SetupProblem
 from prd2pr.flows.stacks import stacks_in, with_setup
-from prd2pr.ports import RunRequest, Surveyor
+from prd2pr.ports import RED_AGAIN, RunRequest, Surveyor
 from prd2pr.repo.git import Git
 from prd2pr.runners.cache import CachedRunner, IdentifiedRunner
 from prd2pr.runners.interpreter import find_python
@@ -238,23 +239,51 @@ def open_ground(repo: str, prd: str | None, *, many: bool) -> Opened:
     return Opened(ground, read_prd(git, prd) if prd else None)
 
 
+class Background:
+    """Something done by a thread, whose trouble is the trouble of whoever waits for it."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._work = work
+        self._problem: Exception | None = None
+        self._thread = threading.Thread(target=self._go)
+        self._thread.start()
+
+    def _go(self) -> None:
+        try:
+            self._work()
+        except Exception as problem:  # noqa: BLE001 raised where it is waited for
+            self._problem = problem
+
+    def end(self) -> None:
+        self._thread.join()
+
+    def wait(self) -> None:
+        self.end()
+        if self._problem:
+            raise self._problem
+
+
 @dataclass(frozen=True)
 class Opened:
     ground: Ground
     prd: Prd | None  # None: the one that is under way
 
     @contextmanager
-    def suite_begun(self) -> Iterator[None]:
-        """RED is judged beside the suite as it was, so where RED is near, that run begins before anything else."""
+    def suite_begun(self) -> Iterator[Callable[[], None]]:
+        """RED is judged beside the suite as it was, so where RED is near, that run begins before anything else.
+
+        In the background: to find interpreter and sandbox is mostly waiting. Before the runner is used otherwise, who
+        is within calls what it is given, which waits until the run has begun.
+        """
         if (tree := self._tree_before_red()) is None:
-            yield
+            yield lambda: None
             return
-        runner = self.ground.runner
-        runner.begin(RunRequest(tree, followed_by=(0,)))
+        beginning = Background(lambda: self.ground.runner.begin(RunRequest(tree, followed_by=(0,), later=RED_AGAIN)))
         try:
-            yield
+            yield beginning.wait
         finally:
-            runner.let_go()
+            beginning.end()
+            self.ground.runner.let_go()
 
     def _tree_before_red(self) -> str | None:
         """By what the last commit says of itself. It is a guess: where it was wrong, the run is given up."""

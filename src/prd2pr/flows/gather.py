@@ -62,10 +62,10 @@ from prd2pr.flows.parity import holding_tests, start_comparison
 from prd2pr.flows.removals import removal_in
 from prd2pr.flows.shadows import shadowing_modules
 from prd2pr.flows.stacks import named_in, step_stack
-from prd2pr.flows.stand_ins import indifferent_facts
+from prd2pr.flows.stand_ins import start_stand_ins
 from prd2pr.flows.story_context import NO_DOCS, DocsRendered, StoryContext
 from prd2pr.flows.unsteady import without_unsteady
-from prd2pr.ports import OTHER_SEED, RunRequest, TestRunner
+from prd2pr.ports import OTHER_SEED, RED_AGAIN, RunRequest, TestRunner
 from prd2pr.repo.git import Git
 
 COULD_NOT_START = 4  # pytest's exit status: a broken configuration, a missing plugin, a conftest that fails
@@ -263,7 +263,7 @@ def _red(case: _Case) -> Evidence:
     pair, base = case.pair, case.base_report
     touched = tuple(change.path for change in pair.changed(*LOCKED_KINDS))
     modules = tuple(path for path in touched if pair.naming.is_module(path))
-    head = case.head_report(_parents(modules), followed_by=(OTHER_SEED, OTHER_SEED))
+    head = case.head_report(_parents(modules), followed_by=RED_AGAIN)
     moved = leaning_tests(pair.base.test_texts, pair.head.test_texts, changed_samples(pair), pair.naming)
     before, after = _texts(pair.base.test_texts, modules), _texts(pair.head.test_texts, modules)
     tests = red_tests(before, after, base, head, moved, naming=pair.naming)
@@ -271,20 +271,22 @@ def _red(case: _Case) -> Evidence:
     fresh = frozenset(bare_id(test) for test in tests.fresh)
     context = context_of_tests(pair, fresh, case.story.planned if case.story else None, head)
     collected = {bare_id(result.id) for result in head.results}
+    with_stand_ins = start_stand_ins(case.gathering.runner, pair, tests.fresh, head, case.planned)
     repeat = _repeat(case, tests)
     if repeat:
-        case.gathering.runner.begin(repeat, beside=True)  # beside that with stand-ins
+        case.gathering.runner.begin(repeat, beside=True)  # beside that with stand-ins, while the texts are read
+    new = _New(touched, modules, tests, head, context)
     return Evidence(
         **case.common(),
         declared=declared_in(pair, modules),
         uncollected=tuple(test for test in certain_in(pair, modules) if test not in collected),
         story_tests=tests.all,
-        facts=tuple(_facts_of_red(case, _New(touched, modules, tests, head, context))),
         coverage=coverage_of(pair, modules, fresh, case.story.criteria) if case.story else None,
         project_names=named_modules(pair, head),
         flat_layout=pair.head.flat,
         called=called_in(pair, modules),
         subject_lines=lines_on_subject(pair, modules, context),
+        facts=(*_facts_of_red(case, new), *with_stand_ins()),
         comparison=_steady(case, comparison, comparison.regressed) if head.honest else comparison,
         base_run=summarise(base, tests.all),
         head_run=summarise(head, tests.all),
@@ -309,7 +311,6 @@ def _facts_of_red(case: _Case, new: _New) -> Iterator[Fact]:
     yield from misspelt_imports(
         _texts(after, new.touched), before, pair.head.source_texts, pair.head.modules, case.planned
     )
-    yield from indifferent_facts(case.gathering.runner, pair, fresh, head, case.planned)
 
 
 def _repeat(case: _Case, tests: RedTests) -> RunRequest | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ class _Trial:
     own: frozenset[str]  # top-level names that are the project's, there or not
     missing: tuple[str, ...]
 
-    def run(self, tests: frozenset[str], ways: Iterable[int]) -> tuple[StandIns, RunReport]:
+    def request(self, tests: frozenset[str], ways: Iterable[int]) -> tuple[StandIns, RunRequest]:
         """The files of some tests."""
         head, wanted = self.pair.head, _files(tests)
         support = Path(standing_in.__file__).read_text(encoding="utf-8")
@@ -41,30 +41,37 @@ class _Trial:
             hash_seed=OTHER_SEED,  # a process with it is ready by now, for the run that repeats RED
             followed_by=(OTHER_SEED,),
         )
-        return made, self.runner.run(request)
+        return made, request
 
 
-def indifferent_facts(
+def start_stand_ins(
     runner: TestRunner, pair: Pair, fresh: tuple[str, ...], head: RunReport, planned: tuple[str, ...]
-) -> tuple[Fact, ...]:
+) -> Callable[[], tuple[Fact, ...]]:
     """Of the new tests that fail because a name is missing. Nothing, where that cannot be told.
 
-    `planned`: names that the design promises.
+    The first run begins at once; the answer waits for it. `planned`: names that the design promises.
     """
     wanted = [result for result in head.results if result.id in set(fresh) and is_missing(result.failure)]
     if not wanted or len(wanted) > MOST_TESTS or sum(result.seconds for result in wanted) > MOST_SECONDS:
-        return ()
+        return tuple
     missing = tuple(result.failure.missing for result in wanted if result.failure)
     own = pair.head.top_level | {name.partition(".")[0] for name in (*missing, *planned)}
-    foreign = partial(not_ours, own=own, flat=pair.head.flat)
     asked = frozenset(bare_id(result.id) for result in wanted)
     texts = {path: text for path, text in pair.head.test_texts.items() if path in _files(asked)}
     trial = _Trial(runner, pair, texts, own, missing)
-    made, first = trial.run(asked, FIRST)
+    made, request = trial.request(asked, FIRST)
+    runner.begin(request, beside=True)
+    return lambda: _indifferent(trial, asked, made, runner.run(request))
+
+
+def _indifferent(trial: _Trial, asked: frozenset[str], made: StandIns, first: RunReport) -> tuple[Fact, ...]:
+    pair, texts, own = trial.pair, trial.texts, trial.own
+    foreign = partial(not_ours, own=own, flat=pair.head.flat)
     open_ones = undecided(asked, made.copies, first.results, foreign)
     if not first.honest or not open_ones:
         return ()
-    more, rest = trial.run(open_ones, REST)
+    more, request = trial.request(open_ones, REST)
+    rest = trial.runner.run(request)
     if not rest.honest:
         return ()
     copies, results = {**made.copies, **more.copies}, (*first.results, *rest.results)

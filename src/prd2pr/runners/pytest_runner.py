@@ -125,6 +125,8 @@ class PytestRunner:
             parameters = self._parameters(request, rooms, project, canaries, before)
             self._begin(request, spare, {**parameters, "survey": True} if survey else parameters)
             watched = self._follow(spare, given_up)
+            if not watched.killed:
+                self._spares.start(*self._next(request), *request.later)  # there is a core for it now
             seen = read_events(watched.events, rooms.nonce)
             ground = Ground(modules, before, project.naming)
             return self._report(request, rooms, watched, seen, canaries, ground), seen.reached
@@ -191,8 +193,12 @@ class PytestRunner:
     def _begin(self, request: RunRequest, spare: Spare, parameters: dict[str, Any]) -> None:
         spare.started.send(parameters)
         if self._trial is None or self._trial.is_over():  # a third would be in the way of two that are waited for
-            likely = (0,) if self._many else ()
-            self._spares.start(*(likely if request.followed_by is None else request.followed_by))
+            self._spares.start(*self._next(request))
+
+    def _next(self, request: RunRequest) -> tuple[int, ...]:
+        """Hash seeds of the runs that will be asked for next, as far as anybody knows."""
+        likely = (0,) if self._many else ()
+        return likely if request.followed_by is None else request.followed_by
 
     def _follow(self, spare: Spare, given_up: threading.Event | None) -> Watched:
         return spare.started.follow(

@@ -38,10 +38,11 @@ def driven_by(options: argparse.Namespace, max_steps: int | None) -> Driven:
 
         return drive_and_publish(options, max_steps)
     opened = open_ground(options.repo, options.prd, many=max_steps != 1)
-    with opened.suite_begun():
+    with opened.suite_begun() as begun:
         with loading():
             from prd2pr.entry.driving import drive_and_publish
 
+        begun()
         return drive_and_publish(options, max_steps, opened)
 
 
