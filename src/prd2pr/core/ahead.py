@@ -6,7 +6,7 @@ A command that is named here is one that would be accepted now.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -66,12 +66,24 @@ class Outlook:
 
     @cached_property
     def left(self) -> tuple[Story, ...]:
-        return tuple(story for story in self.found.backlog.stories if story.id not in self.settled)
+        return tuple(story for story in self.found.backlog.stories if story.status not in SETTLED)
 
     @cached_property
     def free(self) -> tuple[Story, ...]:
         """Nothing but approval or a pause could keep these from being worked on."""
-        return tuple(story for story in self.left if story.status != "blocked" and self._has_what_it_needs(story))
+        return tuple(filter(self._is_free, self.left))
+
+    def ready(self) -> Iterator[Story]:
+        """Those that are free and approved, one by one: what is under way comes first."""
+        for story in self.left:
+            if story.status == "in_progress" and self._is_free(story) and self.may(story):
+                yield story
+        for story in self.left:
+            if story.status != "in_progress" and self._is_free(story) and self.may(story):
+                yield story
+
+    def _is_free(self, story: Story) -> bool:
+        return story.status != "blocked" and self._has_what_it_needs(story)
 
     def _has_what_it_needs(self, story: Story) -> bool:
         return not story.depends_on or self.settled.issuperset(self.needs(story))
@@ -212,11 +224,10 @@ def what_waits(view: Outlook) -> str:
 
 def first_ready(view: Outlook) -> Story | Rest:
     """A paused story lets others go before it. Cycles are read one by one: there may be thousands."""
-    ready = sorted(filter(view.may, view.free), key=lambda story: story.status != "in_progress")
-    going = next((story for story in ready if not is_paused(view, story)), None)
+    going = next((story for story in view.ready() if not is_paused(view, story)), None)
     if going is not None:
         return going
-    if ready:
+    if ready := tuple(view.ready()):
         names = ", ".join(story.id for story in ready)
         return Rest("paused", f"{names} {'is' if len(ready) == 1 else 'are'} paused", f"/tdd resume {ready[0].id}")
     if approval_is_due(view):

@@ -36,6 +36,7 @@ class Alarm:
     text: str  # what was seen, with its numbers
 
 
+AT_REST = frozenset((*SETTLED, "backlog", "sprint"))
 Warnings = Callable[[Story, Cycle], int]  # in the verdicts that let the story through
 
 
@@ -49,7 +50,7 @@ def alarms_of(
     """Of the stories that are under way: what is settled is past."""
     found: list[Alarm] = []
     for story in stories:
-        cycle = cycle_of(story.id) if story.status not in (*SETTLED, "backlog", "sprint") else None
+        cycle = cycle_of(story.id) if story.status not in AT_REST else None
         if cycle is not None and cycle.steps and not is_answered(cycle):
             found += alarms_about(story, cycle, warnings(story, cycle))
     return tuple(found)

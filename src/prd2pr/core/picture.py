@@ -155,9 +155,9 @@ def window(facts: BranchFacts) -> Backlog:
     stories = facts.backlog.stories
     if len(stories) <= SHOWN_STORIES:
         return facts.backlog
-    standings = [(story.id, facts.standing(story)) for story in stories]
-    done = [story for story, standing in standings if standing in SETTLED_STANDINGS]
-    waiting = [story for story, standing in standings if standing is WAITING]
+    standings = facts.standings
+    done = [story for story, standing in standings.items() if standing in SETTLED_STANDINGS]
+    waiting = [story for story, standing in standings.items() if standing is WAITING]
     hidden = {*done[:-SHOWN_DONE], *waiting[SHOWN_WAITING:]}
     return facts.backlog.model_copy(update={"stories": tuple(story for story in stories if story.id not in hidden)})
 
@@ -181,17 +181,17 @@ def figures(facts: BranchFacts, planning: PlanningCost, limits: SpendLimits, unj
 
 
 def story_figures(facts: BranchFacts) -> Iterable[Figure]:
-    standings = Counter(facts.standing(story).word for story in facts.backlog.stories)
+    standings = Counter(facts.standings.values())
     total = len(facts.backlog.stories)
-    yield Figure(f"{standings[PROVEN.word]} of {total}", f"{named(total, 'story')} proven", strong=True)
+    yield Figure(f"{standings[PROVEN]} of {total}", f"{named(total, 'story')} proven", strong=True)
     others = {UNTESTED: "done without tests", ALREADY_BUILT: "already built", SKIPPED: "skipped", ABORTED: "given up"}
     for standing, label in others.items():
-        if standings[standing.word]:
-            yield Figure(f"{standings[standing.word]} of {total}", label)
+        if standings[standing]:
+            yield Figure(f"{standings[standing]} of {total}", label)
 
 
 def tests_figure(facts: BranchFacts, unjudged: int) -> Iterable[Figure]:
-    tests = [test for story in facts.backlog.stories for test in facts.tests(story.id)]
+    tests = [test for story in facts.begun() for test in facts.tests(story.id)]
     far = sum(account.tests for account in facts.accounts.values())
     total, passing = far + len(tests), far + sum(test.outcome == "passes" for test in tests)
     planned = sum(test.outcome == "fails as planned" for test in tests)
@@ -213,9 +213,9 @@ def steps_figure(facts: BranchFacts) -> Iterable[Figure]:
 def built(facts: BranchFacts) -> tuple[str, ...]:
     """One sentence for each story that stands, out of its design, after what the PRD is about."""
     said = []
-    for story in facts.backlog.stories:
-        cycle = facts.cycles.get(story.id)
-        if cycle and cycle.design and facts.standing(story) in (PROVEN, ALREADY_BUILT, UNTESTED):
+    for story in facts.begun():
+        cycle = facts.cycles[story.id]
+        if cycle.design and facts.standing(story) in (PROVEN, ALREADY_BUILT, UNTESTED):
             said.append(f"{clip(plain(story.title), 120)}: {clip(plain(cycle.design.summary), 240)}")
     about = clip(plain(facts.prd.summary), 400)
     return (about, *said) if about and said else tuple(said)

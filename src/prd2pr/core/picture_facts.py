@@ -95,9 +95,13 @@ class BranchFacts:
         return next((step for step in reversed(self.standing_steps(story)) if step.phase is phase), None)
 
     def all_steps(self) -> Iterator[tuple[str, Step]]:
-        for story in self.backlog.stories:
+        for story in self.begun():
             for step in self.steps(story.id):
                 yield story.id, step
+
+    def begun(self) -> Iterator[Story]:
+        """Those that have a cycle here: of thousands, often a few."""
+        return (story for story in self.backlog.stories if story.id in self.cycles)
 
     @cached_property
     def spent(self) -> Mapping[str, PhaseTotal]:
@@ -139,6 +143,11 @@ class BranchFacts:
         if story.id not in self._standings:
             self._standings[story.id] = self._standing(story)
         return self._standings[story.id]
+
+    @cached_property
+    def standings(self) -> dict[str, Standing]:
+        """Of all stories, by their ids."""
+        return {story.id: self.standing(story) for story in self.backlog.stories}
 
     def _standing(self, story: Story) -> Standing:
         if story.id in self.accounts:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from prd2pr.core.evidence import Coverage
 from prd2pr.core.picture_facts import ABORTED, ALREADY_BUILT, PROVEN, SKIPPED, UNTESTED, BranchFacts, Standing, anchor
@@ -19,52 +21,69 @@ NOT_BUILT = "not built: "
 LEFT_OUT = {SKIPPED: "skipped", ABORTED: "given up"}
 
 
-def requirement_rows(facts: BranchFacts) -> tuple[RequirementRow, ...]:
-    return tuple(requirement_row(facts, requirement) for requirement in facts.prd.requirements)
+def requirement_rows(facts: BranchFacts, wanted: Iterable[Requirement] | None = None) -> tuple[RequirementRow, ...]:
+    """Of some requirements, or of all. Parts are often covered by the same stories as the whole, maybe by thousands."""
+    known: dict[frozenset[str], Covering] = {}
+    rows = []
+    for requirement in facts.prd.requirements if wanted is None else wanted:
+        names = covered_as(facts, requirement)
+        if names not in known:
+            known[names] = covering(facts, names)
+        rows.append(requirement_row(facts, requirement, known[names]))
+    return tuple(rows)
 
 
-def requirement_row(facts: BranchFacts, requirement: Requirement) -> RequirementRow:
-    stories = covering(facts, requirement)
-    verdict, tone = requirement_verdict(facts, requirement, stories)
-    rest = [f"and {len(stories) - NAMED_STORIES} more"] if len(stories) > NAMED_STORIES else []
+@dataclass(frozen=True)
+class Covering:
+    stories: tuple[str, ...]
+    standings: Counter[Standing]
+
+
+def requirement_row(facts: BranchFacts, requirement: Requirement, by: Covering) -> RequirementRow:
+    verdict, tone = requirement_verdict(facts, requirement, by)
+    rest = [f"and {len(by.stories) - NAMED_STORIES} more"] if len(by.stories) > NAMED_STORIES else []
     return RequirementRow(
         id=plain(requirement.id),
         text=clip(plain(requirement.text), 240),
-        stories=(*(plain(story.id) for story in stories[:NAMED_STORIES]), *rest),
+        stories=(*map(plain, by.stories[:NAMED_STORIES]), *rest),
         verdict=verdict,
         tone=tone,
     )
 
 
-def covering(facts: BranchFacts, requirement: Requirement) -> list[Story]:
-    """Stories that name it; else those that name its parts, else those that name what it is a part of."""
+def covered_as(facts: BranchFacts, requirement: Requirement) -> frozenset[str]:
+    """The names under which stories build it: its own, else those of its parts, else that of what it is a part of."""
     for names in ({requirement.id}, facts.parts.get(requirement.id, set()), {requirement.parent}):
         if any(name in facts.by_requirement for name in names):
-            found = {story.id: story for name in sorted(names) for story in facts.by_requirement.get(name, ())}
-            return list(found.values())
-    return []
+            return frozenset(names)
+    return frozenset()
 
 
-def requirement_verdict(facts: BranchFacts, requirement: Requirement, stories: list[Story]) -> tuple[str, Tone]:
+def covering(facts: BranchFacts, names: frozenset[str]) -> Covering:
+    found = dict.fromkeys(story.id for name in sorted(names) for story in facts.by_requirement.get(name, ()))
+    return Covering(tuple(found), Counter(map(facts.standings.__getitem__, found)))
+
+
+def requirement_verdict(facts: BranchFacts, requirement: Requirement, by: Covering) -> tuple[str, Tone]:
+    stories, standings = by.stories, by.standings
     if not stories:
         assumed = any(requirement.id in assumption for assumption in facts.backlog.assumptions)
         return ("by assumption", "quiet") if assumed else (NO_STORY, "refused")
-    standings = [facts.standing(story) for story in stories]
-    if all(standing in LEFT_OUT for standing in standings):
+    if standings.keys() <= LEFT_OUT.keys():
         return f"{NOT_BUILT}{lost_by(facts, stories)}", "refused"
-    if all(standing is UNTESTED for standing in standings):
+    if standings.keys() == {UNTESTED}:
         return UNTESTED.word, UNTESTED.tone
-    proven = sum(standing in (PROVEN, ALREADY_BUILT) for standing in standings)
+    proven = standings[PROVEN] + standings[ALREADY_BUILT]
     text = f"{proven} of {len(stories)} {'story' if len(stories) == 1 else 'stories'} proven"
     if proven == len(stories):
         return text, "proven"
-    if all(standing in (PROVEN, ALREADY_BUILT, UNTESTED) for standing in standings):
+    if standings.keys() <= {PROVEN, ALREADY_BUILT, UNTESTED}:
         return f"{text}, the rest needs no tests", "quiet"
     return text, "working" if proven else "waiting"
 
 
-def lost_by(facts: BranchFacts, stories: list[Story]) -> str:
-    shown = [f"{plain(story.id)} was {LEFT_OUT[facts.standing(story)]}" for story in stories[:NAMED_STORIES]]
+def lost_by(facts: BranchFacts, stories: tuple[str, ...]) -> str:
+    shown = [f"{plain(story)} was {LEFT_OUT[facts.standings[story]]}" for story in stories[:NAMED_STORIES]]
     return ", ".join(shown)
 
 

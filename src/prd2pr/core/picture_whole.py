@@ -23,10 +23,10 @@ class Whole:
     @property
     def state(self) -> tuple[str, Tone]:
         """A story that is blocked or given up blocks nothing while another can go on."""
-        standings = [self.facts.standing(story) for story in self.facts.backlog.stories]
+        standings = frozenset(self.facts.standings.values())
         if BLOCKED in standings and not isinstance(self.following, Due):
             return "Blocked", "blocked"
-        if not standings or any(standing not in SETTLED_STANDINGS for standing in standings):
+        if not standings or not standings.issubset(SETTLED_STANDINGS):
             return "In progress", "working"
         if self.unjudged:
             return "Changed after the last step", "unproven"
@@ -44,6 +44,6 @@ class Whole:
         if self.unjudged:
             state = self.view.found.status.state
             return changed_after(self.unjudged, state, local=local, head=self.head, base=self.base)
-        if any(self.facts.standing(story) is UNPROVEN for story in self.facts.backlog.stories):
+        if UNPROVEN in self.facts.standings.values():
             return prove_again(local=local, head=self.head, base=self.base)
         return finish(unproven=self.unproven, local=local, head=self.head)

@@ -19,6 +19,8 @@ SPACES = re.compile(r"\s+")
 
 def plain(text: str) -> str:
     """One line that says what it shows: no control sequences, no direction tricks, no lone surrogates."""
+    if text.isascii() and text.isprintable() and "  " not in text:
+        return text.strip()  # as nearly all is: titles of ten thousand stories are asked for at once
     text = CONTROLS.sub(" ", ANSI.sub("", text.replace("\r\n", "\n")))
     text = SURROGATES.sub("\ufffd", DECEIVERS.sub("", text))
     return SPACES.sub(" ", text).strip()

@@ -49,11 +49,14 @@ def by_role(entries: Iterable[Entry]) -> dict[str, Spend]:
 def carried(entries: Iterable[Entry], story: str, stories: Iterable[str]) -> tuple[Entry, ...]:
     """What a commit about `story` does not take up: attempts and spending of other stories. The run's record has
     the money by then, the story's own has not. Trouble is the circuits', and any commit takes it up."""
-    others = {*stories} - {story}
+    candidates = [entry for entry in entries if entry.kind != "trouble" and owner(entry) != story]
+    if not candidates:
+        return ()  # mostly: so the stories, of which there may be thousands, are not even listed
+    others = {*stories}
     return tuple(
         Entry(entry.kind, entry.head, {**entry.facts, "recorded": True})
-        for entry in entries
-        if entry.kind != "trouble" and owner(entry) in others
+        for entry in candidates
+        if owner(entry) in others
     )
 
 

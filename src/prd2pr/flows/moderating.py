@@ -15,8 +15,8 @@ MOST_OF_ONE = 2  # alarms that are warnings, about one story
 def alarms_in(state: BranchState) -> tuple[Alarm, ...]:
     """The verdicts are read only where their warnings could decide."""
     found = alarms_of(state.backlog.stories, state.cycle)
-    under_way = sum(story.status in ("in_progress", "blocked") for story in state.backlog.stories)
-    if needs_a_person(found) or MOST_OF_ONE * under_way < TOO_MANY:
+    under_way = [story for story in state.backlog.stories if story.status in ("in_progress", "blocked")]
+    if needs_a_person(found) or MOST_OF_ONE * len(under_way) < TOO_MANY:
         return found
     return alarms_of(state.backlog.stories, state.cycle, lambda story, cycle: warnings_of(state, story, cycle))
 

@@ -13,7 +13,7 @@ from prd2pr.core.picture_board import refusals
 from prd2pr.core.picture_facts import BranchFacts
 from prd2pr.core.picture_parts import RefusedWrite
 from prd2pr.core.picture_steps import step_view
-from prd2pr.core.picture_trace import covering, requirement_row, trace_row
+from prd2pr.core.picture_trace import covered_as, requirement_rows, trace_row
 from prd2pr.core.records import Cycle, RefusedWriteRecord, Requirement, Step, Story
 from prd2pr.core.wording import clip, plain, visible
 
@@ -44,9 +44,7 @@ def story_page(source: PrdSource, story_id: str) -> StoryView | None:
         prd_path=visible(facts.prd.path),
         branch=visible(source.branch),
         description=clip(plain(story.description), LONGEST_TEXT),
-        requirements=tuple(
-            requirement_row(facts, each) for each in facts.prd.requirements if is_for(facts, each, story)
-        ),
+        requirements=requirement_rows(facts, [each for each in facts.prd.requirements if is_for(facts, each, story)]),
         criteria=tuple(trace_row(facts, story, criterion) for criterion in story.criteria),
         design=clip(plain(design.summary), LONGEST_TEXT) if design else "",
         decisions=tuple(clip(plain(each), 300) for each in design.decisions) if design else (),
@@ -59,7 +57,7 @@ def story_page(source: PrdSource, story_id: str) -> StoryView | None:
 
 
 def is_for(facts: BranchFacts, requirement: Requirement, story: Story) -> bool:
-    return any(each.id == story.id for each in covering(facts, requirement))
+    return not covered_as(facts, requirement).isdisjoint(story.requirements)
 
 
 def facts_of_one(facts: BranchFacts, story: Story) -> BranchFacts:
