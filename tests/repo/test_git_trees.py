@@ -346,3 +346,16 @@ def test_a_file_that_became_a_directory_or_a_pipe(git: Git, tmp_path: Path) -> N
     os.mkfifo(out / "README.md" / "part.md")
     with pytest.raises(BranchProblem, match="neither a file nor a link"):
         git.snapshot(out, tree)
+
+
+def test_a_commit_that_stands_for_a_tree_is_the_one_that_git_itself_would_make(git: Git, where: Path) -> None:
+    tree = git.tree("HEAD")
+    stamp = {"GIT_AUTHOR_DATE": "@0 +0000", "GIT_COMMITTER_DATE": "@0 +0000"}
+    people = {f"GIT_{who}_{what}": "prd2pr" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    first = git._nameless(tree)
+    for parents in ((), (first,)):
+        flags = [flag for parent in parents for flag in ("-p", parent)]
+        command = ["git", "commit-tree", tree, *flags, "-m", "-"]
+        env = {**os.environ, **stamp, **people}
+        made = subprocess.run(command, cwd=where, env=env, capture_output=True, text=True, check=True).stdout.strip()
+        assert git._nameless(tree, *parents) == made

@@ -6,7 +6,8 @@ What it must be is worked out from its parents: by the flow that makes it, and b
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary
 
 from prd2pr.core.codec import encode
 from prd2pr.core.commit_message import JoinRef, format_message, format_subject, join_trailers, read_join
@@ -66,7 +67,28 @@ def join_of(git: Git, commit: CommitInfo) -> Join | Apart | None:
     return join_between(git, ref, *commit.parents)
 
 
+@dataclass
+class _Known:
+    """What was worked out of a repository while it is open. Whoever shows a branch, counts its proofs or verifies it
+    asks for the same joins, each of which takes a dozen processes of git; and commits never change. Why something is no
+    join is not kept: what was missing may have been fetched."""
+
+    joins: dict[tuple[JoinRef, str, str], Join] = field(default_factory=dict)
+    trees: dict[tuple[JoinRef, str, str], str] = field(default_factory=dict)
+
+
+_known: WeakKeyDictionary[Git, _Known] = WeakKeyDictionary()
+
+
 def join_between(git: Git, ref: JoinRef, ours: str, theirs: str) -> Join | Apart:
+    known = _known.setdefault(git, _Known()).joins
+    found = known.get((ref, ours, theirs)) or _found_between(git, ref, ours, theirs)
+    if isinstance(found, Join):
+        known[ref, ours, theirs] = found
+    return found
+
+
+def _found_between(git: Git, ref: JoinRef, ours: str, theirs: str) -> Join | Apart:
     """The story's side must be its own steps, one after the other, from a commit that the PRD's branch went through."""
     left = git.merge_base(ours, theirs)
     if left is None:
@@ -88,6 +110,14 @@ def join_between(git: Git, ref: JoinRef, ours: str, theirs: str) -> Join | Apart
 
 def joined_tree(git: Git, join: Join) -> str | Apart:
     """Code and state of the join, as a tree."""
+    known, key = _known.setdefault(git, _Known()).trees, (join.ref, join.ours, join.theirs)
+    tree = known.get(key) or _made_tree(git, join)
+    if isinstance(tree, str):
+        known[key] = tree
+    return tree
+
+
+def _made_tree(git: Git, join: Join) -> str | Apart:
     code = git.merged_code(join.left, join.ours, join.theirs)
     if code is None:
         return Apart("both have changed the same lines of the code")

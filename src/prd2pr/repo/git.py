@@ -198,10 +198,9 @@ class Git:
 
     def _nameless(self, tree: str, *parents: str) -> str:
         """A commit that only stands for a tree: of the same tree always the same one, and no branch leads to it."""
-        people = {f"GIT_{who}_{what}": "prd2pr" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-        dates = {"GIT_AUTHOR_DATE": "@0 +0000", "GIT_COMMITTER_DATE": "@0 +0000"}
-        flags = [flag for parent in parents for flag in ("-p", parent)]
-        return self._plain.out("commit-tree", tree, *flags, "-m", "-", env={**people, **dates}).text
+        who = "prd2pr <prd2pr> 0 +0000"
+        lines = [f"tree {tree}", *(f"parent {each}" for each in parents), f"author {who}", f"committer {who}", "", "-"]
+        return self._loose.write("commit", "".join(f"{line}\n" for line in lines).encode())
 
     def is_ancestor(self, ancestor: str, descendant: str) -> bool:
         arguments = ("merge-base", "--is-ancestor", "--end-of-options", ancestor, descendant)
