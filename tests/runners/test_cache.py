@@ -225,3 +225,11 @@ def test_trouble_of_a_run_that_was_begun_is_told_to_whoever_asks_for_it() -> Non
 
     with pytest.raises(OSError, match="no space"):
         RunAhead(trouble).report()
+
+
+def test_what_follows_a_run_is_no_part_of_the_question() -> None:
+    inner = CountingRunner()
+    runner = CachedRunner(inner)
+    runner.run(RunRequest("a"))
+    runner.run(RunRequest("a", followed_by=(0,), later=(1, 1)))
+    assert inner.asked == 1

@@ -254,11 +254,12 @@ class Background:
         except Exception as problem:  # noqa: BLE001 raised where it is waited for
             self._problem = problem
 
-    def end(self) -> None:
+    def ended_well(self) -> bool:
         self._thread.join()
+        return self._problem is None
 
     def wait(self) -> None:
-        self.end()
+        self._thread.join()
         if self._problem:
             raise self._problem
 
@@ -282,8 +283,8 @@ class Opened:
         try:
             yield beginning.wait
         finally:
-            beginning.end()
-            self.ground.runner.let_go()
+            if beginning.ended_well():
+                self.ground.runner.let_go()
 
     def _tree_before_red(self) -> str | None:
         """By what the last commit says of itself. It is a guess: where it was wrong, the run is given up."""
