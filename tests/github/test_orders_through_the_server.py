@@ -18,6 +18,7 @@ from prd2pr.core.access import Scope
 from prd2pr.server.api.door import now
 from prd2pr.server.api.tokens import issue
 from prd2pr.server.database import open_database
+from prd2pr.server.orders.following import MOST_RUNS
 from server.app_world import WORKFLOW, WORKFLOW_PATH, keys, wait_until
 from server.serving import Served, serving, start_server
 
@@ -152,6 +153,24 @@ def test_a_server_that_is_killed_before_it_hands_an_order_on_hands_it_on_later(s
             it.run()  # the call that was under way when it was killed may have come through or not
         assert settled(client, order).state == "done"
     assert len(it.notes()) == 1
+
+
+def test_an_order_is_not_given_up_while_a_run_is_at_work_that_may_carry_it_out(started: GitHubWorld) -> None:
+    """Three runs were pushed out of their queue by others; the one that took their place is still at work."""
+    it = Installed(started)
+    with it.serving() as server, it.client(server, it.token()) as client:
+        order = client.retry(TASK)
+        it.waits_for_a_run()
+        started.repo.at_work.add(999)
+        before = len(started.fake.calls)
+        for _ in range(MOST_RUNS):
+            it.waits_for_a_run()
+            it.end()
+        wait_until(lambda: any(call.query.get("status") == "in_progress" for call in started.fake.calls[before:]), 60)
+        assert client.order(order.id).state == "given"
+        started.repo.at_work.clear()
+        given_up = settled(client, order)
+        assert given_up.state == "failed" and f"{MOST_RUNS} runs were given this order" in given_up.answer
 
 
 def test_a_workflow_file_of_an_older_prd2pr_gets_no_orders_and_who_ordered_is_told(started: GitHubWorld) -> None:
