@@ -49,7 +49,17 @@ class Walk:
             design: Design | None = None
             before = dict(files)
             built_on = tuple(_built_on(story, backlog.stories, designs))
-            task = Task(prd, "m", story, None, backlog.assumptions, built_on, begun_with=began, attempts=4)
+            task = Task(
+                prd,
+                "m",
+                story,
+                None,
+                backlog.assumptions,
+                built_on,
+                begun_with=began,
+                attempts=4,
+                holds_out=TESTER in self.roles,
+            )
             for role in self.roles:
                 if role is REFACTORER and is_plain(*_measured(story, design, before, files)):
                     continue

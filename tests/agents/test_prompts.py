@@ -333,7 +333,7 @@ def test_a_constant_of_the_design_has_its_type_beside_it(task: Task, design: Des
 def test_a_story_that_adds_no_names_is_tested_by_what_exists(task: Task, design: Design) -> None:
     text = shown(TESTER, replace(task, design=design.model_copy(update={"symbols": ()})))
     assert "Import planned symbols" not in text
-    assert "a name that does not exist is no reason" in text
+    assert "a\n  name that does not exist is no reason" in text
 
 
 def test_a_wish_is_planned_by_its_own_id_beside_the_plan_that_stands(task: Task, story: Story) -> None:

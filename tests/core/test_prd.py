@@ -488,3 +488,9 @@ def test_ids_stay_when_a_binding_sentence_is_added(chosen: list[str], extra: str
     before = set(ids(markdown("\n\n".join([first, *chosen]))))
     after = set(ids(markdown("\n\n".join([f"One more {extra} must be seen.", first, *chosen]))))
     assert before <= after
+
+
+def test_spaces_inside_code_spans_are_part_of_the_requirement() -> None:
+    text = "# Tables\n\n## Functional requirements\n\n- **FR-1** The  header is `name    n`,\n  the row  `apple  12`.\n"
+    (wanted,) = parse_prd(text, "prds/tables.md").requirements
+    assert wanted.text.replace("\n", " ") == "The header is `name    n`, the row `apple  12`."

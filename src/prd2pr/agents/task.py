@@ -52,6 +52,7 @@ class Task:
     attempts: int = 1
     earlier: tuple[EarlierAttempt, ...] = ()
     test_output: str = ""  # what the tests say now
+    holds_out: bool = True  # whether test authors hold examples out: the same for all roles of a run
     held_out: bool = False  # the test author is to hold examples out; from the programmer some are held out
     advice: str = ""  # a person's, or a root cause that was found
     change: PlanChange | None = None  # of the PRD: what is to be planned anew

@@ -90,14 +90,15 @@ _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 _STRONG = re.compile(r"\*\*+|__+|~~+")
 _EMPHASIS = re.compile(r"(?<![\w*])\*(?=\S)|(?<=\S)\*(?![\w*])|(?<![\w_])_(?=\S)|(?<=\S)_(?![\w_])")
 _CHECKBOX = re.compile(r"^\[[ xX]\]\s+")
+_SPACES = re.compile(r"[^\S\n]+")
 
 
 def plain_text(markdown: str) -> str:
     """Without emphasis, link targets and comments; code spans stay as they are."""
     parts = _CODE_SPAN.split(_COMMENT.sub("", markdown) if "<!--" in markdown else markdown)
     plain = "".join(part if part.startswith("`") else _plain_part(part) for part in parts)
-    return "\n".join(" ".join(line.split()) for line in _CHECKBOX.sub("", plain.strip()).splitlines()).strip()
+    return "\n".join(line.strip() for line in _CHECKBOX.sub("", plain.strip()).splitlines()).strip()
 
 
 def _plain_part(text: str) -> str:
-    return _EMPHASIS.sub("", _STRONG.sub("", _LINK.sub(r"\1", text)))
+    return _SPACES.sub(" ", _EMPHASIS.sub("", _STRONG.sub("", _LINK.sub(r"\1", text))))

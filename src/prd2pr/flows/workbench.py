@@ -264,6 +264,7 @@ def task_of(session: Session, assignment: Assignment[Output], model: Model) -> T
         attempts=assignment.attempts,
         earlier=assignment.earlier,
         test_output=assignment.test_output,
+        holds_out=session.config.gates.held_out and not session.config.fused,
         held_out=assignment.held_out,
         advice=assignment.advice,
         change=assignment.change,
