@@ -25,7 +25,7 @@ from prd2pr.core.line_length import line_length
 from prd2pr.core.packs import CHARACTERS_PER_TOKEN, MOST_FED_BACK, share_out
 from prd2pr.core.paths import story_place
 from prd2pr.core.refactoring import measures_of
-from prd2pr.core.relevance import design_text, designs_in_brief, relevant_to, story_text, tests_of
+from prd2pr.core.relevance import design_text, designs_in_brief, held_by, relevant_to, story_text
 from prd2pr.core.run_words import finding_lines
 from prd2pr.core.stacks.planned import stack_lines
 from prd2pr.core.stacks.stack import Stack, is_python
@@ -150,7 +150,7 @@ def _files(role: Role[Any], task: Task) -> dict[str, object]:
     return {
         "map": whole.text,
         "near": near.text,
-        "held": in_full(others, tests_of(others, task.story.source_paths if task.story else ()), limit=HELD_LIMIT),
+        "held": in_full(others, held_by(others, task.story.source_paths if task.story else ()), limit=HELD_LIMIT),
         "tests": in_full(task.files, own_tests, limit=limits["tests"]),
         "planned": in_full(task.files, early, limit=_early_limit(task)),
         "planned_later": not early and bool(task.story and {*task.story.source_paths} & {*task.files}),

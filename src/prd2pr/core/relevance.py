@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
 
 from prd2pr.core.records import Design, Story
 from prd2pr.core.run_words import joined
@@ -13,6 +14,8 @@ from prd2pr.core.test_naming import USUAL
 from prd2pr.core.testfacts_model import absolute_module, parse
 
 DESIGNS_LIMIT = 1_500
+_SCRIPT = re.compile(r"\.[cm]?[jt]sx?$")
+_SCRIPT_TEST = re.compile(r"\.(test|spec)\.[cm]?[jt]sx?$")
 _DEFINED = re.compile(r"^(?:class|(?:async )?def) +([^\W_]\w*)", re.MULTILINE)  # parsing thousands of files takes long
 
 
@@ -43,6 +46,27 @@ def tests_of(files: Mapping[str, str], paths: Iterable[str]) -> tuple[str, ...]:
     ends = tuple(module.rpartition(".")[2] for module in modules)
     near = (path for path, source in files.items() if USUAL.is_module(path) and any(end in source for end in ends))
     return tuple(sorted(path for path in near if not modules.isdisjoint(_imports(path, files[path]))))
+
+
+def held_by(files: Mapping[str, str], paths: Iterable[str]) -> tuple[str, ...]:
+    """Tests that import these source files directly, in whatever language; of Go, those of the same package."""
+    listed = tuple(paths)
+    others = (path for path in files for source in listed if _holds(path, files[path], PurePosixPath(source)))
+    return tuple(sorted({*tests_of(files, listed), *others}))
+
+
+def _holds(path: str, text: str, source: PurePosixPath) -> bool:
+    name = re.escape(source.stem)
+    if source.suffix == ".go":
+        return path.endswith("_test.go") and PurePosixPath(path).parent == source.parent
+    if source.suffix == ".rs":
+        return (
+            path.endswith(".rs")
+            and "tests" in PurePosixPath(path).parts[:-1]
+            and bool(re.search(rf"::{name}\b|::\{{[^}}]*\b{name}\b", text))
+        )
+    imported = rf"""["'][^"'\n]*/{name}(\.[cm]?[jt]sx?)?["']"""
+    return bool(_SCRIPT_TEST.search(path) and _SCRIPT.search(source.name) and re.search(imported, text))
 
 
 def words(text: str) -> list[str]:
