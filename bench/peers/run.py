@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ import aider
 import mini
 from story import DEMO, PRD, STORIES, Done, Json, built, git, recorded, told
 
+from agents.demo_prompts import STRICT, Walk
 from fakes.messages_api import MessagesApi
 from fakes.prompt_cache import Counted, PromptCache
 
@@ -90,13 +92,19 @@ def perform(
 # --- prd2pr -----------------------------------------------------------------------------------------------------------
 
 
+@cache
+def asked_to_refactor() -> frozenset[str]:
+    """Where the code's measures give a reason; of the others nobody is asked."""
+    return frozenset(story for story, role, _ in Walk(STRICT).bodies() if role == "refactorer")
+
+
 def answers(story: str, variant: str) -> list[list[Json]]:
     """The transcript's answers in the order in which this variant asks for them."""
     of, written = recorded().of, recorded().written
     tests = [block for block in written(story, "tester") if "_held_out" not in block["input"]["path"]]
     fused = [*tests, *of(story, "builder")]
-    # Where the code's measures give no reason, nobody is asked for a refactoring; else the transcript has one.
-    refactored = [of(story, "refactorer")] if written(story, "refactorer") else []
+
+    refactored = [of(story, "refactorer")] if story in asked_to_refactor() else []
     return {
         "strict": [*(of(story, role) for role in ("architect", "tester", "builder")), *refactored],
         "fused": [of(story, "architect"), fused, *refactored],

@@ -44,5 +44,13 @@ def test_what_was_there_before_the_story_is_no_reason() -> None:
     assert not plain(THREE_BRANCHES.replace("1\n", "1 if b else 9\n"), before=THREE_BRANCHES), "it has grown"
 
 
+def test_a_worse_function_that_was_there_hides_no_new_one() -> None:
+    worse = THREE_BRANCHES.replace("return 1\n", "return 1 if b else 9 if a else 8\n").replace("pick", "worse")
+    assert plain(worse + PLAIN + TWO_BRANCHES, before=worse)
+    assert not plain(worse + THREE_BRANCHES, before=worse)
+    longer = LONG.replace("many", "more").replace("    return a\n", "    a += 99\n    a += 98\n    return a\n")
+    assert not plain(longer + LONG, before=longer)
+
+
 def test_of_a_language_that_is_not_measured_nothing_is_said() -> None:
     assert not is_plain(dict.fromkeys(measures_of(PYTHON, {}), 0), dict.fromkeys(measures_of(PYTHON, {}), 0))

@@ -25,7 +25,17 @@ def measures_of(stack: Stack, texts: Mapping[str, str]) -> dict[str, int]:
 
 
 def is_plain(before: Mapping[str, int], after: Mapping[str, int]) -> bool:
-    """Nothing that the story brought gives a reason: what was there before it, other stories were asked about. Files
-    without functions were not measured, so nothing is said of them."""
-    reached = (name for name, least in ENOUGH_TO_ASK.items() if after[name] >= least)
-    return after["functions"] > 0 and not any(after[name] > before[name] for name in reached)
+    """Nothing that the story brought gives a reason. Files without functions were not measured, so nothing is said of
+    them."""
+    new = brought(before, after)
+    return after["functions"] > 0 and all(new[name] < least for name, least in ENOUGH_TO_ASK.items())
+
+
+def brought(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
+    """What may be the story's own of the greatest and the longest function: all of it where that has grown; beside a
+    worse one that was there before, no more than all that came."""
+    grown = {name: after[name] - before[name] for name in MEASURES}
+    branches = grown["complexity_sum"] - grown["functions"]
+    most = {"complexity_max": 1 + branches, "longest_function": grown["lines"]}
+    own = {name: after[name] if grown[name] > 0 else min(after[name], most[name]) for name in most}
+    return {**own, "duplicate_lines": grown["duplicate_lines"]}
