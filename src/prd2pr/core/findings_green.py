@@ -420,6 +420,15 @@ _BITE: tuple[FindingKind, ...] = (
         "    assert given == [3, 1]",
         hint="assert the answer as well.",
     ),
+    advice(
+        "GRN508",
+        "a layer found nothing to try",
+        "In languages beside Python faults are put into the text of code and tests. Where there was nothing that this "
+        "layer knows how to change, or none of it could be built, it has shown nothing about the tests.",
+        bad="nothing could be tried: mutants, expected values replaced",
+        good="3 mutants, 2 expected values",
+        hint="nothing needs to be done; compare answers with plain values where the tests are written anew.",
+    ),
 )
 
 GREEN_FINDINGS: tuple[FindingKind, ...] = (*_SCOPE, *_LOCKED, *_RESULTS, *_SUBJECT, *_BITE, *STEADY_FINDINGS)

@@ -68,4 +68,14 @@ STEADY_FINDINGS: tuple[FindingKind, ...] = (
         good="redeem(100, 10) gives 90 wherever it is called",
         hint="let nothing but the arguments decide: not modules, environment, directory, program name or caller.",
     ),
+    rule(
+        "GRN708",
+        "the code answers otherwise where it is used",
+        "Compilers build for tests with checks that they leave out of what is delivered. Where the source asks for "
+        "them, the story's tests are built and run a second time as the program is delivered, and must pass there "
+        "too.",
+        bad="if cfg!(debug_assertions) { total - points } else { 0 }",
+        good="total - points",
+        hint="let nothing but the arguments decide what is answered.",
+    ),
 )

@@ -62,6 +62,23 @@ class Step:
     def tests_after(self) -> dict[str, str]:
         return self.tests(self.case.pair.head)
 
+    @cached_property
+    def manifests(self) -> dict[str, str]:
+        """As they were before the step."""
+        base = self.case.pair.base
+        return base.texts(lambda path: self.case.stack.holds(path) and base.kind(path) is PathKind.MANIFEST)
+
+    @cached_property
+    def for_tests(self) -> frozenset[str]:
+        return self.language.for_tests(self.manifests)
+
+    @cached_property
+    def helpers(self) -> frozenset[str]:
+        """Functions that assert for the tests, of modules that tests share and of what only tests are built with."""
+        shared = {path: text for path, text in self.tests_after.items() if not self.language.is_test_file(path)}
+        shared |= {path: text for path, text in self.source_after.items() if path.startswith(tuple(self.for_tests))}
+        return frozenset(name for path, text in shared.items() for name in self.language.asserting(path, text))
+
     def files(self, texts: Mapping[str, str], paths: Iterable[str]) -> dict[str, TestFile]:
         return {path: self.language.tests(path, texts[path]) for path in paths if path in texts}
 
@@ -128,8 +145,8 @@ def _called(files: Collection[TestFile]) -> tuple[str, ...] | None:
 
 def _test_facts(step: Step, touched: Iterable[str], fresh: frozenset[str]) -> tuple[Fact, ...]:
     planned = step.case.planned
-    context = TestContext(step.case.stack.runner, fresh, planned)
     texts = step.tests_after
+    context = TestContext(step.case.stack.runner, fresh, planned, step.helpers)
     return tuple(
         fact for path in touched if path in texts for fact in step.language.test_facts(path, texts[path], context)
     )
@@ -192,7 +209,8 @@ def _locked(case: _Case) -> Evidence:
     refactor = case.phase is Phase.REFACTOR
     locked = pair.locked_files(expected, lambda path: path in own)
     restore = _restored(locked)
-    trial = _trial(step, shown, restore, pair.head.tree, step.source_before, step.source_after)
+    asked = shown or (_passing(base) if refactor else ())
+    trial = _trial(step, asked, restore, pair.head.tree, step.source_before, step.source_after)
     head = case.head_report(_parents(own), restore)
     bite = trial() if trial else None
     if not _passes(claimed, base, head):
@@ -205,7 +223,7 @@ def _locked(case: _Case) -> Evidence:
     green = _all_passed(claimed, head) and not compared.regressed
     before = None
     if refactor and green:
-        earlier = _trial(step, shown, {}, pair.base.tree, step.source_after, step.source_before)
+        earlier = _trial(step, asked, {}, pair.base.tree, step.source_after, step.source_before)
         before = earlier() if earlier else None
     changed = {change.path for change in pair.changes if change.kind is PathKind.SOURCE}
     return Evidence(
@@ -237,6 +255,11 @@ def _claimed(step: Step) -> tuple[str, ...]:
     return tuple(sorted(each.id for each in case.base_report.results if each.outcome in {"failed", "error"}))
 
 
+def _passing(base: RunReport) -> tuple[str, ...]:
+    """Of a person's refactoring, which belongs to no story: what holds the behaviour."""
+    return tuple(sorted(each.id for each in base.results if each.outcome == "passed"))
+
+
 def _held_out(case: _Case) -> tuple[str, ...]:
     held = case.story.held_out if case.story and case.phase is Phase.GREEN else None
     return held.tests if held else ()
@@ -261,13 +284,15 @@ def _trial(  # noqa: PLR0917 what a trial depends on
     wrong = [
         fault for path in sorted(files) for fault in language.wrong_expectations(path, step.tests_before.get(path, ""))
     ]
-    small = [
-        fault for path in sorted(changed & new.keys()) for fault in language.mutants(path, old.get(path, ""), new[path])
-    ]
+    pairs = [(path, old.get(path, ""), new[path]) for path in sorted(changed & new.keys())]
+    small = [fault for pair in pairs for fault in language.mutants(*pair)]
+    green = case.phase is Phase.GREEN
     plan = BitePlan(
         knock_outs=tuple(knocked),
         mutants=ranked(small, tree, case.gathering.mutants),
         perturbations=ranked(_of_tests(wrong, tests), tree, case.gathering.mutants),
+        answers=tuple(each for pair in pairs for each in language.other_answers(*pair)) if green else (),
+        released=language.released(step.manifests, [text for _, _, text in pairs]) if green else (),
     )
     if plan.is_empty:
         return Bite
@@ -281,7 +306,7 @@ def _of_tests(faults: Iterable[Any], tests: tuple[str, ...]) -> list[Any]:
 
 
 def _source_facts(step: Step, tests: Mapping[str, str]) -> tuple[Fact, ...]:
-    context = SourceContext(tests)
+    context = SourceContext(tests, step.for_tests)
     before, after = step.source_before, step.source_after
     return tuple(
         fact

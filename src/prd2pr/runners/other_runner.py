@@ -16,6 +16,7 @@ from typing import Any
 from prd2pr import __version__
 from prd2pr.config import TestRun
 from prd2pr.core.bite.record import Bite
+from prd2pr.core.bite.text import Edit
 from prd2pr.core.evidence import RunReport
 from prd2pr.core.other.language import Language, language_of
 from prd2pr.core.other.results import Run, judged
@@ -37,7 +38,7 @@ from prd2pr.runners.toolchain import Toolchain, toolchain_of
 from prd2pr.runners.watch import Started, Watched
 
 Export = Callable[[str, Path, Mapping[str, str]], None]
-Edits = Mapping[str, tuple[int, int, str]]  # path → from, to, text: a deliberate fault
+Edits = Mapping[str, tuple[Edit, ...]]  # path → from, to, text: deliberate faults
 
 LAUNCHER = Path(__file__).with_name("other_launch.py")
 LEFT_OUT = frozenset({"node_modules", "vendor", "target", ".git"})
@@ -141,8 +142,8 @@ class OtherRunner:
     def _laid_out(self, request: RunRequest, rooms: Rooms, edits: Edits) -> Ordered:
         self._export(request.code_tree, rooms.checkout, dict(request.restore))
         cut_links(rooms.checkout)
-        for path, (begin, end, text) in edits.items():
-            _edit(rooms.checkout / path, begin, end, text)
+        for path, made in edits.items():
+            _edit(rooms.checkout / path, made)
         texts = self._test_files(rooms.checkout)
         asked = tuple(path for path in texts if not request.paths or _is_among(path, request.paths))
         canaries = tuple(self._canaries(rooms.checkout, {path: texts[path] for path in asked}))
@@ -294,9 +295,12 @@ def _files(checkout: Path) -> Iterator[Path]:
                 yield path
 
 
-def _edit(path: Path, begin: int, end: int, text: str) -> None:
+def _edit(path: Path, edits: tuple[Edit, ...]) -> None:
+    """From the end to the beginning, so that each stands where it was meant to."""
     data = path.read_bytes()
-    path.write_bytes(data[:begin] + text.encode() + data[end:])
+    for begin, end, text in sorted(edits, reverse=True):
+        data = data[:begin] + text.encode() + data[end:]
+    path.write_bytes(data)
 
 
 def _is_among(path: str, wanted: tuple[str, ...]) -> bool:

@@ -37,6 +37,21 @@ class Fault:
     edit: Edit
     statement: tuple[int, int, int]
     on_import: bool = False
+    excused: str = ""  # why it says nothing against the tests that none of them notices it
+
+
+How = Literal["other", "nothing"]
+
+
+@dataclass(frozen=True)
+class Answering:
+    """A function that is made to answer something else, or to do nothing at all. Those of one file go together."""
+
+    path: str
+    line: int
+    function: str
+    how: How
+    edits: tuple[Edit, ...]  # one that several have is made once
 
 
 @dataclass(frozen=True)
@@ -44,6 +59,8 @@ class BitePlan:
     knock_outs: tuple[Fault, ...] = ()
     mutants: tuple[Fault, ...] = ()  # in the order in which they are tried
     perturbations: tuple[Fault, ...] = ()
+    answers: tuple[Answering, ...] = ()  # where functions cannot be replaced in a process that runs
+    released: tuple[tuple[str, Edit], ...] = ()  # edits by which the project is built as it is where it is used
     texts: tuple[tuple[str, str], ...] = ()  # path and digest of the files that the edits were made for
 
     @property

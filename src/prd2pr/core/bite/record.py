@@ -24,7 +24,7 @@ class Bitten(Record):
 
 
 # once_more: it failed in another order, and not again when that was looked at.
-WayName = Literal["reversed", "twice", "once_more", "hash_seed", "clock", "zone"]
+WayName = Literal["reversed", "twice", "once_more", "hash_seed", "clock", "zone", "released"]
 
 
 class Way(Record):
@@ -75,6 +75,7 @@ class Bite(Record):
     mutants: tuple[Bitten, ...] = ()
     perturbations: tuple[Bitten, ...] = ()  # expected values of the story's tests, each replaced by another
     indifferent: tuple[str, ...] = ()  # tests that pass whatever the story's functions answer
+    answers: bool | None = None  # whether functions were made to answer otherwise; None: nobody tells
     ways: tuple[Way, ...] = ()  # how the tests fare without a fault
     replay: Replay | None = None  # None: not tried
     problems: tuple[str, ...] = ()

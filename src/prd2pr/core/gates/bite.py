@@ -35,6 +35,7 @@ def bites(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
     yield from _share(bite, policy.mutation_ratio)
     yield from _survivors(bite)
     yield from _unjudged(bite)
+    yield from _untried(evidence, bite)
 
 
 def _is_asked(evidence: Evidence) -> bool:
@@ -101,6 +102,21 @@ def _unjudged(bite: Bite) -> Iterator[Finding]:
         yield finding("GRN505", f"`{each.function}`, {each.change}: {why}", path=each.path, line=each.line)
 
 
+def _untried(evidence: Evidence, bite: Bite) -> Iterator[Finding]:
+    """Of languages beside Python: a layer that exists and found nothing to try has shown nothing, and says so."""
+    if evidence.stack is None:
+        return
+    tried = {
+        "knock-out": bool(bite.knock_outs),
+        "mutants": bool(bite.judged),
+        "expected values replaced": any(each.outcome in {"killed", "survived"} for each in bite.perturbations),
+        "other answers": bool(bite.answers),
+    }
+    left = [name for name, was in tried.items() if not was and name not in evidence.stack.not_checked]
+    if left:
+        yield finding("GRN508", f"nothing could be tried: {', '.join(left)}")
+
+
 # --- REFACTOR ---------------------------------------------------------------------------------------------------------
 
 
@@ -111,9 +127,13 @@ def bite_holds(evidence: Evidence) -> Iterator[Finding]:
         return
     for problem in after.problems:
         yield finding("RFC409", f"before the step it could be told what the tests notice; now {problem}")
+    known = {each.function for each in before.knock_outs}
     noticed = {each.function for each in before.knock_outs if each.outcome == "killed"}
     for each in after.knock_outs:
-        if each.outcome == "survived":
+        if each.outcome == "survived" and each.function not in known and _is_public(evidence, each.function):
+            said = f"`{each.function}` is new and public, and no test runs it"
+            yield finding("RFC402", said, path=each.path, line=each.line)
+        elif each.outcome == "survived":
             lost = each.function in noticed
             said = "was held by a test before, and is not now" if lost else "is held by no test of the story"
             yield finding("RFC409" if lost else "RFC410", f"`{each.function}` {said}", path=each.path, line=each.line)
@@ -123,6 +143,12 @@ def bite_holds(evidence: Evidence) -> Iterator[Finding]:
     if after.score < before.score - SLACK and len(after.survivors) >= len(before.survivors) + MORE_SURVIVORS:
         said = f"{_told(before)} before, {_told(after)} now"
         yield finding("RFC409", f"deliberate faults that the story's tests notice: {said}")
+
+
+def _is_public(evidence: Evidence, function: str) -> bool:
+    """Of other languages: those of Python are read, and its new functions are run by calls of their own."""
+    names = {each.name for each in evidence.signatures_after} - {each.name for each in evidence.signatures_before}
+    return evidence.stack is not None and any(name.endswith(f".{function}") for name in names)
 
 
 def _no_longer_noticed(before: Bite, after: Bite) -> Iterator[Finding]:

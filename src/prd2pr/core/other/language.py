@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from prd2pr.core.bite.plan import Fault
+from prd2pr.core.bite.plan import Answering, Fault
+from prd2pr.core.bite.text import Edit
 from prd2pr.core.evidence import Fact, Signature
 
 
@@ -39,13 +40,15 @@ class TestContext:
     runner: str
     new_tests: frozenset[str] = frozenset()  # ids without parameters
     planned: tuple[str, ...] = ()  # dotted names
+    helpers: frozenset[str] = frozenset()  # functions outside of the file that assert for it
 
 
 @dataclass(frozen=True)
 class SourceContext:
-    """What facts about source depend on, beside the file: the story's test files, path → text."""
+    """What facts about source depend on, beside the file. `tests`: the story's test files, path → text."""
 
     tests: Mapping[str, str] = field(default_factory=dict)
+    for_tests: frozenset[str] = frozenset()  # directories that only tests are built with
 
 
 TestFacts = Callable[[str, str, TestContext], Iterable[Fact]]
@@ -53,6 +56,22 @@ SourceFacts = Callable[[str, str, str, SourceContext], Iterable[Fact]]
 
 
 def no_mutants(_: str, __: str, ___: str) -> tuple[Fault, ...]:
+    return ()
+
+
+def no_answers(_: str, __: str, ___: str) -> tuple[Answering, ...]:
+    return ()
+
+
+def none_for_tests(_: Mapping[str, str]) -> frozenset[str]:
+    return frozenset()
+
+
+def none_asserting(_: str, __: str) -> frozenset[str]:
+    return frozenset()
+
+
+def not_built_otherwise(_: Mapping[str, str], __: Sequence[str]) -> tuple[tuple[str, Edit], ...]:
     return ()
 
 
@@ -77,6 +96,12 @@ class Language:
     tokens: Callable[[str, str], str]  # the program without comments and layout
     module: Callable[[str], str]  # dotted name of a file, as designs name it
     mutants: Callable[[str, str, str], tuple[Fault, ...]] = no_mutants  # path, text before, text now
+    other_answers: Callable[[str, str, str], tuple[Answering, ...]] = no_answers  # path, text before, text now
+    # Edits by which it is built as it is where it is used; for which manifests and which changed source.
+    released: Callable[[Mapping[str, str], Sequence[str]], tuple[tuple[str, Edit], ...]] = not_built_otherwise
+    # Directories that only tests are built with, by the manifests: path → text.
+    for_tests: Callable[[Mapping[str, str]], frozenset[str]] = none_for_tests
+    asserting: Callable[[str, str], frozenset[str]] = none_asserting  # functions of a helper file that assert
     # Of a manifest that GREEN or REFACTOR changes: what in it is more than dependencies.
     manifest_facts: Callable[[str, str, str], Iterable[Fact]] = nothing_said
 

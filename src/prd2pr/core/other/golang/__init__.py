@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from prd2pr.core.other.golang.answers import other_answers
 from prd2pr.core.other.golang.declared import read_tests
 from prd2pr.core.other.golang.expectations import wrong_expectations
 from prd2pr.core.other.golang.files import ENDINGS, is_test_file, module_of
 from prd2pr.core.other.golang.functions import knock_outs, measure, program_of, public_signatures
 from prd2pr.core.other.golang.manifest import manifest_facts
+from prd2pr.core.other.golang.mutants import mutants
 from prd2pr.core.other.golang.sourcefacts import source_facts
 from prd2pr.core.other.golang.testfacts import test_facts
 from prd2pr.core.other.language import Language
@@ -24,5 +26,7 @@ LANGUAGE = Language(
     measure=measure,
     tokens=program_of,
     module=module_of,
+    mutants=mutants,
+    other_answers=other_answers,
     manifest_facts=manifest_facts,
 )

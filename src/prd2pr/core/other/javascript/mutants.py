@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from prd2pr.core.bite.changed_lines import changed_lines
 from prd2pr.core.bite.plan import Fault
+from prd2pr.core.other import faults
 from prd2pr.core.other.javascript.files import grammar_of
 from prd2pr.core.other.javascript.functions import FUNCTION_KINDS, functions_in
-from prd2pr.core.other.syntax import line_of, parsed, part, text_of, walk
+from prd2pr.core.other.syntax import parsed, part, text_of, walk
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -28,11 +28,7 @@ def mutants(path: str, before: str, after: str) -> tuple[Fault, ...]:
     root = parsed(grammar_of(path), after)
     lines = changed_lines(before or None, after)
     names = [(each.node.start_byte, each.node.end_byte, each.name) for each in functions_in(root)]
-    return tuple(
-        _fault(path, node, other, names)
-        for node, other in _changes(root)
-        if line_of(node) in lines and any(begin <= node.start_byte < end for begin, end, _ in names)
-    )
+    return faults.mutants(path, lines, names, _changes(root))
 
 
 def _changes(root: Node) -> Iterator[tuple[Node, str]]:
@@ -73,14 +69,3 @@ def _is_type(node: Node) -> bool:
             return True
         parent = parent.parent
     return False
-
-
-def _fault(path: str, node: Node, other: str, names: list[tuple[int, int, str]]) -> Fault:
-    edit = (node.start_byte, node.end_byte, other)
-    name = hashlib.sha256(f"mutant {path} {edit}".encode()).hexdigest()[:12]
-    around = node.parent if node.parent is not None and not node.is_named else node
-    whole = " ".join(text_of(around).split())[:60]
-    line = line_of(node)
-    inside = min((end - begin, found) for begin, end, found in names if begin <= node.start_byte < end)[1]
-    said = f"`{text_of(node)[:40]}` → `{other[:40]}` in `{whole}`"
-    return Fault(name, "mutant", path, line, (line, line), inside, said, edit, (node.start_byte, node.end_byte, line))
