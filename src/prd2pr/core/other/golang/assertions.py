@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from prd2pr.core.other.golang.imports import imports_in, local_names
@@ -36,6 +36,7 @@ class Asserting:
 
     contexts: frozenset[str]  # t, tb
     libraries: frozenset[str]
+    idle: frozenset[str] = frozenset()  # functions of the file that are given t and can never fail
 
 
 def asserting(root: Node) -> Asserting:
@@ -46,7 +47,21 @@ def asserting(root: Node) -> Asserting:
         if node.type == "parameter_declaration" and text_of(part(node, "type")).lstrip("*") in kinds:
             contexts |= {text_of(each) for each in node.children_by_field_name("name")}
     libraries = {each.local for each in imports_in(root) if each.path.startswith(_LIBRARIES)}
-    return Asserting(frozenset(contexts - {"_"}), frozenset(libraries))
+    names = Asserting(frozenset(contexts - {"_"}), frozenset(libraries))
+    return replace(names, idle=_idle(root, names))
+
+
+def _idle(root: Node, names: Asserting) -> frozenset[str]:
+    """Helpers that log, or return what they found, and leave it at that. One that calls such a one is one too."""
+    functions = {text_of(part(node, "name")): node for node in children(root, "function_declaration")}
+    found = frozenset(functions)
+    for _ in functions:
+        known = replace(names, idle=found)
+        left = frozenset(name for name in found if not any(assertions_in(functions[name], known)))
+        if left == found:
+            break
+        found = left
+    return found
 
 
 def assertions_in(node: Node, names: Asserting) -> Iterator[Assertion]:
@@ -62,7 +77,7 @@ def assertions_in(node: Node, names: Asserting) -> Iterator[Assertion]:
                 yield Assertion(each, word, _condition(each, node))
         elif owner in names.libraries:
             yield Assertion(each, "library")
-        elif given and text_of(given[0]) in names.contexts:
+        elif given and text_of(given[0]) in names.contexts and text_of(callee).partition("[")[0] not in names.idle:
             yield Assertion(each, "helper")
 
 

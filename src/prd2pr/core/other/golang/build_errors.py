@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from prd2pr.core.other.golang.files import named_package, root_of
 from prd2pr.core.other.golang.imports import imports_in, last_of
+from prd2pr.core.other.golang.subject import BUILT_IN
 from prd2pr.core.other.runner import Thrown
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 MISSING, CALLED, IMPORT, BROKEN = "undefined", "TypeError", "import", "build"
 _ERROR = re.compile(r"^(?:vet: )?(?:\./)?([^\s:]+\.go):(\d+)(?::\d+)?: (.*)$")
@@ -16,6 +21,7 @@ _UNDEFINED = re.compile(r"^undefined: ([\w.]+)")
 _NO_MEMBER = re.compile(r"undefined \(type \*?([\w./\[\]]+) has no field or method (\w+)")
 _POINTER_MEMBER = re.compile(r"undefined \(type \*?\*?([\w./]+) is pointer to .*, not")
 _NO_FIELD = re.compile(r"^unknown field '?(\w+)'? in struct literal(?: of type ([\w./]+))?")
+_NO_METHOD = re.compile(r"(?:^|[:\s])\*?([\w./]+) does not implement [^()]+ \(missing method (\w+)\)")
 _UNEXPORTED = re.compile(r"cannot refer to unexported|not exported by package")
 _NO_PACKAGE = re.compile(r"(?:no required module provides package|package|cannot find package) \"?([\w./~-]+)\"?")
 _NO_PACKAGE_SIGNS = ("no required module provides package", "is not in GOROOT", "is not in std", "cannot find package",
@@ -83,6 +89,8 @@ def _thrown(error: Told, path: str, text: str, module: str) -> Thrown:  # noqa: 
         return thrown(MISSING, _dotted(undefined[1], package, packages))
     if member := _NO_MEMBER.search(error.message):
         return thrown(MISSING, f"{_dotted(_bare(member[1]), package, packages)}.{member[2]}")
+    if (lacking := _NO_METHOD.search(error.message)) and _is_own(_bare(lacking[1]), root):
+        return thrown(MISSING, f"{_dotted(_bare(lacking[1]), package, packages)}.{lacking[2]}")
     if lacking := _NO_FIELD.match(error.message):
         owner = _dotted(_bare(lacking[2] or ""), package, packages) if lacking[2] else package
         return thrown(MISSING, f"{owner}.{lacking[1]}")
@@ -90,6 +98,14 @@ def _thrown(error: Told, path: str, text: str, module: str) -> Thrown:  # noqa: 
         name = call[1] or call[2]
         return thrown(CALLED, message=f"{name}() takes or gives something else than the test has it: {error.message}")
     return thrown(BROKEN)
+
+
+def _is_own(name: str, root: Node) -> bool:
+    """A type of this package, or of one of the project's that is imported; `int` is nobody's to mend."""
+    first, dot, _ = name.partition(".")
+    if dot:
+        return any(each.local == first and each.is_own for each in imports_in(root))
+    return name[:1].isupper() or name not in BUILT_IN
 
 
 def _bare(type_: str) -> str:

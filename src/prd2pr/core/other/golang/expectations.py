@@ -52,7 +52,17 @@ def _named(body: Node) -> Iterator[Node]:
     for node in walk(body):
         if node.type == "short_var_declaration":
             names, values = children(part(node, "left")), children(part(node, "right"))
-            yield from (value for name, value in zip(names, values, strict=False) if _WANTED.match(text_of(name)))
+            wanted = (value for name, value in zip(names, values, strict=False) if _WANTED.match(text_of(name)))
+            yield from (_first(value) for value in wanted)
+
+
+def _first(value: Node) -> Node:
+    """Of a list, its first element: with another one it is another list."""
+    kind, body = part(value, "type"), part(value, "body")
+    if value.type != "composite_literal" or kind is None or kind.type not in {"slice_type", "array_type"}:
+        return value
+    elements = [children(each)[0] for each in children(body, "literal_element") if children(each)]
+    return elements[0] if elements else value
 
 
 def _columns(body: Node) -> Iterator[Node]:
@@ -78,7 +88,7 @@ def _cells(row: Node, columns: list[str]) -> Iterator[Node]:
             name, held = columns[at] if at < len(columns) else "", cell
         inner = children(held)
         if _WANTED.match(name) and inner:
-            yield inner[0]
+            yield _first(inner[0])
 
 
 def other_value(node: Node) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from prd2pr.core.evidence import Fact
@@ -30,6 +32,8 @@ _EVERYBODYS = re.compile(r"^(os\.(Stdout|Stderr|Stdin|Args)|flag\.CommandLine|ht
 _OF_RUNS = re.compile(r"^\"?(-?-?test\.\w*|.*\.test|.*/_test/.*|/proc/self.*)\"?$")
 _OF_TESTS = re.compile(r"_test\.go|(^|/)testdata(/|$)")
 _EQUAL = frozenset({"Equal", "Equals", "Is", "Matches"})
+_LOOKING = frozenset({"os.ReadDir", "ioutil.ReadDir", "os.Getwd", "filepath.Glob", "os.Stat", "os.DirFS", "os.Environ"})
+_CONTEXT = re.compile(r"\btesting\.(T|TB|F|B)\b")
 _HINTS = frozenset({"CI", "GITHUB_ACTIONS", "GO_TEST", "GOTEST", "TESTING", "TEST"})
 
 
@@ -40,6 +44,8 @@ def source_facts(path: str, before: str, after: str, context: SourceContext) -> 
     for code, said, node in _found(after):
         if (code, said) not in known:
             yield Fact(code=code, path=path, line=line_of(node), message=said)
+    yield from _helpers(path, before, after)
+    yield from _embedded(path, after, context)
     asked = {pair for text in context.tests.values() for pair in examples_in(text)}
     expected = {literal for text in context.tests.values() for literal in literals_in(text)}
     yield from tables_of_examples(path, answers_in(before) if before else (), answers_in(after), asked)
@@ -61,6 +67,35 @@ def _found(text: str) -> Iterator[Found]:
             yield from look(node)
     yield from _equalities(root)
     yield from _of_package(root)
+
+
+def _helpers(path: str, before: str, after: str) -> Iterator[Fact]:
+    """Functions that are given a `*testing.T` assert for the tests, and are locked like these."""
+    now = {each.name: tokens(each.node) for each in functions_in(root_of(after))}
+    for each in functions_in(root_of(before)) if before else ():
+        given = part(each.node, "parameters")
+        if given is not None and _CONTEXT.search(text_of(given)) and now.get(each.name) != tokens(each.node):
+            said = f"`{each.name}`, by which tests assert, was changed"
+            yield Fact(code="GRN413", path=path, line=line_of(each.node), message=said)
+
+
+def _embedded(path: str, after: str, context: SourceContext) -> Iterator[Fact]:
+    """`//go:embed *.go` brings the answers of the tests into the program."""
+    home = posixpath.dirname(path)
+    beside = [posixpath.relpath(test, home or ".") for test in context.tests]
+    for node in walk(root_of(after)):
+        text = text_of(node) if node.type == "comment" else ""
+        for pattern in text.split()[1:] if text.startswith("//go:embed ") else ():
+            plain = pattern.strip('"`').removeprefix("all:")
+            taken = [name for name in beside if _takes(plain, name)]
+            if taken:
+                said = f"`{text[:60]}` takes {taken[0]} into the program"
+                yield Fact(code="GRN411", path=path, line=line_of(node), message=said)
+
+
+def _takes(pattern: str, name: str) -> bool:
+    parents = [name.rsplit("/", depth)[0] for depth in range(name.count("/") + 1)]
+    return pattern == "." or any(fnmatchcase(each, pattern) for each in parents)
 
 
 def _of_package(root: Node) -> Iterator[Found]:
@@ -89,6 +124,8 @@ def _call(node: Node) -> Iterator[Found]:
         yield "GRN407", f"`{callee}` takes the output away from everybody", node
     elif callee in _LEAVING | _STARTING and _runs_on_start(node):
         yield "GRN404", f"`{callee}` is called when the package is loaded", node
+    elif callee in _LOOKING and first.strip('"`') in {"", ".", "./", "*"} and _runs_on_start(node):
+        yield "GRN401", f"`{callee}` looks around where the program is started, before anybody has asked for it", node
     elif callee in {"os.Getenv", "os.LookupEnv"} and first.strip('"').upper() in _HINTS:
         yield "GRN414", f"asks for `{first}`", node
 

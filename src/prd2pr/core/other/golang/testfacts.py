@@ -35,6 +35,7 @@ _ENDING = frozenset({"os.Exit", "syscall.Exit", "syscall.Kill", "log.Fatal", "lo
 _REACHING = ("testing.Main(", "testing.MainStart(", "testing.Init(", "flag.Set(", "flag.Lookup(", "flag.Parse(")
 _WAITS = re.compile(r"\.Wait\(\)|<-|\.Join\(")
 _WRITES = frozenset({"os.WriteFile", "ioutil.WriteFile", "os.Create", "os.Rename"})
+_NEVER = re.compile(r"^(len|cap) \( [^()]* \) (< 0|<= - ?1|== - ?\d+)$")
 _SAMPLES = re.compile(r"testdata|golden|snapshot", re.IGNORECASE)
 
 
@@ -124,6 +125,8 @@ def _of_condition(each: Assertion, fact: Make) -> Iterator[Fact]:
         holds = text_of(condition).strip("() ") == "true"
         code, said = ("RED306", "always fails") if holds else ("RED401", "never fails")
         yield fact(code, f"{said}: `{shown}` has nothing to do with the code", each.node)
+    if condition is not None and _NEVER.search(tokens(condition)):
+        yield fact("RED401", f"never fails: no length is below zero, as `{shown}` asks", each.node)
     for operator, left, right in compared(condition):
         if tokens(left) == tokens(right):
             code = "RED409" if "(" in text_of(left) else "RED401"

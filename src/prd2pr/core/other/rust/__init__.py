@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from prd2pr.core.other.language import Language
+from prd2pr.core.other.rust.answers import other_answers
 from prd2pr.core.other.rust.declared import read_tests
 from prd2pr.core.other.rust.expectations import wrong_expectations
 from prd2pr.core.other.rust.files import ENDINGS, is_test_file, module_of
 from prd2pr.core.other.rust.functions import knock_outs, measure, program_of, public_signatures
 from prd2pr.core.other.rust.manifest import manifest_facts
+from prd2pr.core.other.rust.mutants import mutants
 from prd2pr.core.other.rust.sourcefacts import source_facts
 from prd2pr.core.other.rust.testfacts import test_facts
 
@@ -24,5 +26,7 @@ LANGUAGE = Language(
     measure=measure,
     tokens=program_of,
     module=module_of,
+    mutants=mutants,
+    other_answers=other_answers,
     manifest_facts=manifest_facts,
 )
