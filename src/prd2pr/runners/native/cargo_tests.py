@@ -93,7 +93,7 @@ def _named_crate() -> list[str]:
 
 
 def _error(message: dict[str, Any]) -> dict[str, Any]:
-    primary: dict[str, Any] = next((span for span in message["spans"] if span["is_primary"]), {})
+    primary: dict[str, Any] = _written(next((span for span in message["spans"] if span["is_primary"]), {}))
     return {
         "code": (message.get("code") or {}).get("code", ""),
         "message": message["message"],
@@ -101,8 +101,16 @@ def _error(message: dict[str, Any]) -> dict[str, Any]:
         "path": os.path.normpath(primary.get("file_name", "")),
         "line": primary.get("line_start", 0),
         "word": _highlighted(primary),
+        "text": next((line["text"] for line in primary.get("text", ())), ""),
         "rendered": message.get("rendered", "")[:1500],
     }
+
+
+def _written(span: dict[str, Any]) -> dict[str, Any]:
+    """The place in a file of the project: what is wrong inside of `assert_eq!` stands where that is called."""
+    while os.path.isabs(span.get("file_name", "")) and span.get("expansion"):
+        span = span["expansion"]["span"]
+    return span
 
 
 def _highlighted(span: dict[str, Any]) -> str:

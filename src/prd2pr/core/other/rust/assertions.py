@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from prd2pr.core.other.rust.files import root_of
 from prd2pr.core.other.rust.macros import Argument, arguments_of, macro_name
 from prd2pr.core.other.syntax import part, text_of, walk
 
@@ -44,7 +45,18 @@ def helpers_in(root: Node) -> frozenset[str]:
     )
 
 
-def assertions_in(node: Node, helpers: frozenset[str]) -> Iterator[Assertion]:
+def asserting(_: str, text: str) -> frozenset[str]:
+    return helpers_in(root_of(text))
+
+
+def idle_in(root: Node) -> frozenset[str]:
+    """Functions of the file that are called like assertions and only return what they found."""
+    names = {text_of(part(node, "name")) for node in walk(root) if node.type == "function_item"}
+    return frozenset(names) - helpers_in(root)
+
+
+def assertions_in(node: Node, helpers: frozenset[str], idle: frozenset[str] = frozenset()) -> Iterator[Assertion]:
+    """`idle`: functions whose answer somebody has to look at."""
     for each in walk(node):
         name = macro_name(each)
         if name in ASSERTS | PANICS or name.startswith("assert_"):
@@ -52,8 +64,22 @@ def assertions_in(node: Node, helpers: frozenset[str]) -> Iterator[Assertion]:
         elif each.type == "call_expression":
             callee = text_of(part(each, "function"))
             last = callee.rpartition("::")[2].rpartition(".")[2]
-            if callee in helpers or (last.startswith(_HELPERS) and last not in {"expect", "expect_err"}):
+            named = last.startswith(_HELPERS) and last not in {"expect", "expect_err"}
+            if last in helpers or (named and not (callee in idle and is_dropped(each))):
                 yield Assertion(each, "helper")
+
+
+def is_dropped(call: Node) -> bool:
+    """`let _ = …;`, `….ok();`, or a statement of its own: nobody looks at what it returns."""
+    holder = call.parent
+    while holder is not None and holder.type in {"field_expression", "call_expression"}:
+        if text_of(part(holder, "field")) in {"unwrap", "expect", "unwrap_err", "is_err", "is_ok"}:
+            return False
+        holder = holder.parent
+    if holder is None:
+        return False
+    pattern = part(holder, "pattern") if holder.type == "let_declaration" else None
+    return holder.type == "expression_statement" or (pattern is not None and text_of(pattern).startswith("_"))
 
 
 def is_conditional(node: Node, top: Node) -> bool:

@@ -12,7 +12,7 @@ from prd2pr.core.other.ids import SEPARATOR, named, plain
 from prd2pr.core.other.language import Declared, TestFile
 from prd2pr.core.other.rust.files import root_of
 from prd2pr.core.other.rust.items import items_in
-from prd2pr.core.other.rust.subject import mentions, subject_names
+from prd2pr.core.other.rust.subject import crates_in_paths, mentions, subject_names
 from prd2pr.core.other.rust.uses import GLOB, own_crates, uses_in
 from prd2pr.core.other.syntax import above, first_error, last_line, line_of, part, text_of, tokens, walk
 
@@ -84,7 +84,7 @@ def _subject_lines(root: Node, names: frozenset[str]) -> Iterator[int]:
 
 def _called(root: Node) -> Iterator[str]:
     """`shop.points.redeem`; of methods of its objects `.add`."""
-    own = own_crates(root)
+    own = own_crates(root) | crates_in_paths(root)
     for used in uses_in(root):
         if used.is_own:
             yield used.dotted

@@ -12,7 +12,7 @@ from prd2pr.core.other.faults import knock_out
 from prd2pr.core.other.measuring import Measured
 from prd2pr.core.other.measuring import measure as measured
 from prd2pr.core.other.rust.files import GRAMMAR, module_of, root_of
-from prd2pr.core.other.rust.items import Item, items_in
+from prd2pr.core.other.rust.items import Item, items_in, plain_type
 from prd2pr.core.other.syntax import children, part, text_of, tokens
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 KNOCKED_OUT = ' if true { panic!("knocked out") } '
 _ERROR = re.compile(r"\bimpl\s+(?:(?:std::|core::)?error::)?Error\s+for\s+(\w+)")
 _TYPES = frozenset({"struct_item", "enum_item", "trait_item", "union_item", "type_item"})
+# What an `impl` of these holds, the compiler may as well write.
+_DERIVABLE = frozenset({"Clone", "Copy", "Debug", "Default", "Eq", "Hash", "Ord", "PartialEq", "PartialOrd"})
 _VALUES = frozenset({"const_item", "static_item"})
 
 
@@ -46,14 +48,26 @@ def public_signatures(path: str, text: str) -> tuple[Signature, ...]:
 
 def _signatures(root: Node) -> Iterator[tuple[str, str]]:
     for item in items_in(root):
-        if item.in_tests or not (item.is_public or item.trait):
+        if item.node.type == "impl_item" and not item.in_tests and (trait := plain_type(part(item.node, "trait"))):
+            owner = ".".join((*item.modules, plain_type(part(item.node, "type"))))
+            yield f"{owner}({trait})", "implemented"
+        if item.in_tests or not (item.is_public or item.trait) or item.trait in _DERIVABLE:
             continue
+        if item.node.type in _TYPES and not item.trait:
+            yield from ((f"{full_name(item)}({trait})", "implemented") for trait in _derived(item))
         if item.node.type in {"function_item", "function_signature_item"}:
             yield full_name(item), _parameters(item.node)
         elif item.node.type in _TYPES and not item.trait:
             yield full_name(item), _shape(item.node)
         elif item.node.type in _VALUES:
             yield full_name(item), tokens(kind) if (kind := part(item.node, "type")) is not None else "value"
+
+
+def _derived(item: Item) -> Iterator[str]:
+    """What may as well be written out as an `impl`: by the same name."""
+    for attribute in item.attributes:
+        if attribute.startswith("derive ("):
+            yield from (each.replace(" ", "").rpartition("::")[2] for each in attribute[8:-1].split(",") if each.strip())
 
 
 def _parameters(node: Node) -> str:
@@ -72,12 +86,26 @@ def _shape(node: Node) -> str:
     body = part(node, "body")
     if node.type != "struct_item" or body is None:
         return tokens(body) if body is not None else tokens(part(node, "type") or node)
+    if body.type == "ordered_field_declaration_list":
+        return f"struct ( {', '.join(_by_number(body))} )"
     shown = [
         tokens(each)
         for each in children(body, "field_declaration")
         if any(inner.type == "visibility_modifier" for inner in each.children)
     ]
     return f"struct {{ {', '.join(shown)} }}"
+
+
+def _by_number(body: Node) -> Iterator[str]:
+    """Public fields of a struct without names: `0: i64`."""
+    public, number = False, 0
+    for each in children(body):
+        if each.type == "visibility_modifier":
+            public = text_of(each) == "pub"
+        elif each.type != "attribute_item":
+            if public:
+                yield f"{number}: {tokens(each)}"
+            public, number = False, number + 1
 
 
 # --- knock-out and measures -------------------------------------------------------------------------------------------

@@ -55,13 +55,13 @@ def _items(holder: Node, modules: tuple[str, ...], owner: str, trait: str, *, in
         if node.type == "mod_item":
             yield from _items(body, (*modules, item.name), "", "", in_tests=own)
         elif node.type == "impl_item":
-            about, of = _plain(part(node, "type")), _plain(part(node, "trait"))
+            about, of = plain_type(part(node, "type")), plain_type(part(node, "trait"))
             yield from _items(body, modules, about, of, in_tests=own)
         elif node.type == "trait_item":
             yield from _items(body, modules, item.name, "", in_tests=own)
 
 
-def _plain(node: Node | None) -> str:
+def plain_type(node: Node | None) -> str:
     """A type without its parameters: `Cart` for `Cart<T>`."""
     return re.sub(r"\s*<.*", "", text_of(node), flags=re.DOTALL).rpartition("::")[2].lstrip("&")
 

@@ -21,7 +21,7 @@ _OPERATORS = {
     "+=": "-=", "-=": "+=", "*=": "/=", "/=": "*=",
 }  # fmt: skip
 _TEXTS = frozenset({"string_literal", "raw_string_literal"})
-_TYPES = frozenset({"array_type", "type_arguments", "match_pattern", "range_pattern"})
+_TYPES = frozenset({"array_type", "type_arguments", "match_pattern", "range_pattern", "field_expression"})
 _BINARY = frozenset({"binary_expression", "compound_assignment_expr"})
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Found = tuple[str, str, "Node"]  # code, message, where
 _VARIABLES = re.compile(r'"(CARGO\w*|RUST_TEST\w*|RUSTC_BOOTSTRAP|NEXTEST\w*|RUST_BACKTRACE)"')
+_NAMED = re.compile(r'"(CARGO|RUST|NEXTEST)\w*"')
 _HINTS = re.compile(r'"(CI|GITHUB_ACTIONS|TESTING|TEST)"')
 _ENDING = re.compile(r"(^|::)(process::(exit|abort)|_exit)$")
 _CALLERS = re.compile(r"(^|::)(Location::caller|Backtrace::(capture|force_capture|new))$")
@@ -38,6 +39,8 @@ def source_facts(path: str, before: str, after: str, context: SourceContext) -> 
         if (code, said) not in known:
             yield Fact(code=code, path=path, line=line_of(node), message=said)
     yield from _tests_within(path, before, after)
+    if before and path.startswith(tuple(context.for_tests)) and tokens(root_of(before)) != tokens(root_of(after)):
+        yield Fact(code="GRN413", path=path, message="only tests are built with it, and it was changed")
     asked = {pair for text in context.tests.values() for pair in examples_in(text)}
     expected = {literal for text in context.tests.values() for literal in literals_in(text)}
     yield from tables_of_examples(path, answers_in(before) if before else (), answers_in(after), asked)
@@ -130,8 +133,10 @@ def _of_macro(node: Node) -> Iterator[Found]:
 def _of_call(path: str, node: Node) -> Iterator[Found]:
     callee, given = text_of(part(node, "function")), text_of(part(node, "arguments"))
     if callee.endswith(("env::var", "env::var_os", "env::vars", "env::vars_os")):
-        if _VARIABLES.search(given):
-            yield "GRN401", f"asks for {given[:60]}, which is there in a test run", node
+        listed = callee.endswith(("vars", "vars_os")) and _NAMED.search(_around(node))
+        if _VARIABLES.search(given) or listed:
+            asked = listed[0] if listed else given[:60]
+            yield "GRN401", f"asks for {asked}, which is there in a test run", node
         elif _HINTS.search(given):
             yield "GRN414", f"asks for {given[:60]}", node
     elif callee.endswith(("env::current_exe", "env::args", "env::args_os")) and not _is_program(path):
@@ -146,6 +151,13 @@ def _of_call(path: str, node: Node) -> Iterator[Found]:
         yield "GRN409", "panics are caught", node
     elif _ENDING.search(callee) and not _is_program(path):
         yield "GRN404", f"`{callee}` ends the process of whoever calls it", node
+
+
+def _around(node: Node) -> str:
+    """The function that it stands in."""
+    while node.parent is not None and node.type != "function_item":
+        node = node.parent
+    return text_of(node)
 
 
 def _is_program(path: str) -> bool:

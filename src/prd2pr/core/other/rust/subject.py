@@ -25,9 +25,10 @@ _STARTS = ("CARGO_BIN_EXE_", "cargo_bin")
 def subject_names(root: Node) -> frozenset[str]:
     uses = [each for each in uses_in(root) if each.is_own]
     names = {each.local for each in uses} - {GLOB} | own_crates(root) | {"crate", "super"} & _paths(root)
-    names |= {first for first in _paths(root) if first.islower() and _is_crate(first, root)}
+    names |= crates_in_paths(root)
     if any(each.local == GLOB for each in uses):
         names |= {text_of(node) for node in walk(root) if node.type in _NAMES} - set(_declared(root)) - BUILT_IN
+    names |= {text_of(part(node, "name")) for node in walk(root) if _starts_program(node)}
     bindings = [pair for node in walk(root) if (pair := _binding(node)) is not None]
     for _ in range(_ROUNDS):
         grown = names | {name for bound, value in bindings if mentions(value, names) for name in bound}
@@ -35,6 +36,16 @@ def subject_names(root: Node) -> frozenset[str]:
             break
         names = grown
     return frozenset(names - {"_"})
+
+
+def crates_in_paths(root: Node) -> set[str]:
+    """Crates that are used without a `use`: `shop::points::redeem(2)`."""
+    return {first for first in _paths(root) if first.islower() and _is_crate(first, root)}
+
+
+def _starts_program(node: Node) -> bool:
+    """A function of the tests by which they start the project's program."""
+    return node.type == "function_item" and any(sign in text_of(node) for sign in _STARTS)
 
 
 def _paths(root: Node) -> set[str]:

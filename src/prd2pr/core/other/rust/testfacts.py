@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from prd2pr.core.evidence import Fact
@@ -17,7 +18,9 @@ from prd2pr.core.other.rust.assertions import (
     Assertion,
     assertions_in,
     helpers_in,
+    idle_in,
     is_conditional,
+    is_dropped,
 )
 from prd2pr.core.other.rust.declared import Test, tests_in
 from prd2pr.core.other.rust.files import is_test_file, root_of
@@ -39,19 +42,27 @@ _LITTLE = re.compile(r"^!? ?.*\. (is_some|is_none|is_ok|is_err|is_empty) \( \)$"
 _SHADOWS = frozenset({"assert", "assert_eq", "assert_ne", "panic", "matches", "debug_assert"})
 
 
+@dataclass(frozen=True)
+class Helpers:
+    """Functions by which the tests of a file assert, and those of the file that only look as if."""
+
+    asserting: frozenset[str]
+    idle: frozenset[str]
+
+
 def test_facts(path: str, text: str, context: TestContext) -> Iterator[Fact]:
     root = root_of(text)
     yield from _of_file(path, root, context)
     if not is_test_file(path):
         return
-    helpers, subject = helpers_in(root), subject_names(root)
+    helpers, subject = Helpers(helpers_in(root) | context.helpers, idle_in(root)), subject_names(root)
     for test in tests_in(root):
         id_ = named(path, test.titles)
         if not context.new_tests or id_ in context.new_tests:
             yield from _of_test(path, id_, test, helpers, subject)
 
 
-def _of_test(path: str, id_: str, test: Test, helpers: frozenset[str], subject: frozenset[str]) -> Iterator[Fact]:
+def _of_test(path: str, id_: str, test: Test, helpers: Helpers, subject: frozenset[str]) -> Iterator[Fact]:
     def fact(code: str, message: str, node: Node | None = None) -> Fact:
         return Fact(code=code, path=path, line=line_of(node or test.node), test=id_, message=message)
 
@@ -66,7 +77,7 @@ def _of_test(path: str, id_: str, test: Test, helpers: frozenset[str], subject: 
     if test.body is None:
         return
     yield from _empty_tables(test.body, fact)
-    found = list(assertions_in(test.body, helpers))
+    found = list(assertions_in(test.body, helpers.asserting, helpers.idle))
     if not found and not panics:
         yield fact("RED401", "asserts nothing")
         return
@@ -128,23 +139,10 @@ def _of_surroundings(each: Assertion, test: Test, fact: Make) -> Iterator[Fact]:
         if parent.type != "call_expression":
             continue
         callee = text_of(part(parent, "function"))
-        if callee.endswith("catch_unwind") and _is_dropped(parent):
+        if callee.endswith("catch_unwind") and is_dropped(parent):
             yield fact("RED404", "an assertion is caught by `catch_unwind`, and nobody looks at it", each.node)
         elif callee.endswith("spawn") and "join" not in text_of(test.node) and "scope" not in text_of(test.node):
             yield fact("RED408", "asserts in a thread that nobody waits for", each.node)
-
-
-def _is_dropped(call: Node) -> bool:
-    """`let _ = …;`, `….ok();`, or a statement of its own."""
-    holder = call.parent
-    while holder is not None and holder.type in {"field_expression", "call_expression"}:
-        if text_of(part(holder, "field")) in {"unwrap", "expect", "unwrap_err", "is_err", "is_ok"}:
-            return False
-        holder = holder.parent
-    if holder is None:
-        return False
-    pattern = part(holder, "pattern") if holder.type == "let_declaration" else None
-    return holder.type == "expression_statement" or (pattern is not None and text_of(pattern).startswith("_"))
 
 
 def _ancestors(node: Node, top: Node) -> Iterator[Node]:
