@@ -209,7 +209,7 @@ def _locked(case: _Case) -> Evidence:
     refactor = case.phase is Phase.REFACTOR
     locked = pair.locked_files(expected, lambda path: path in own)
     restore = _restored(locked)
-    asked = shown or (_passing(base) if refactor else ())
+    asked = shown or (_passing(step, base) if refactor else ())
     trial = _trial(step, asked, restore, pair.head.tree, step.source_before, step.source_after)
     head = case.head_report(_parents(own), restore)
     bite = trial() if trial else None
@@ -255,9 +255,10 @@ def _claimed(step: Step) -> tuple[str, ...]:
     return tuple(sorted(each.id for each in case.base_report.results if each.outcome in {"failed", "error"}))
 
 
-def _passing(base: RunReport) -> tuple[str, ...]:
-    """Of a person's refactoring, which belongs to no story: what holds the behaviour."""
-    return tuple(sorted(each.id for each in base.results if each.outcome == "passed"))
+def _passing(step: Step, base: RunReport) -> tuple[str, ...]:
+    """Of a person's refactoring, which belongs to no story: what holds the behaviour. Tests in the source come later."""
+    passed = (each.id for each in base.results if each.outcome == "passed")
+    return tuple(sorted(test for test in passed if step.language.is_test_file(test.partition("::")[0])))
 
 
 def _held_out(case: _Case) -> tuple[str, ...]:
