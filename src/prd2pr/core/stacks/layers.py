@@ -87,10 +87,20 @@ LAYERS: tuple[Layer, ...] = (
         "small faults on changed lines are noticed up to a ratio",
         _CODE,
         _READ,
-        tuple((runner, "eight at most") for runner in JAVASCRIPT),
+        tuple((runner, "eight at most") for runner in (*JAVASCRIPT, *COMPILED)),
     ),
     Layer(
-        "other answers", "tests that pass whatever the code answers are refused", (Phase.RED, Phase.GREEN), ("pytest",)
+        "other answers",
+        "tests that pass whatever the new code answers are refused",
+        (Phase.GREEN,),
+        ("pytest", *COMPILED),
+        (("cargo test", "values that own memory, other than texts and lists, are left as they are"),),
+    ),
+    Layer(
+        "stand-ins before the code",
+        "tests that would pass whatever the code will answer are refused before there is any",
+        (Phase.RED,),
+        ("pytest",),
     ),
     Layer("other circumstances", "order, clock, time zone and hash seed are changed", (Phase.GREEN,), ("pytest",)),
     Layer(
