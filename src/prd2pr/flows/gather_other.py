@@ -256,7 +256,7 @@ def _claimed(step: Step) -> tuple[str, ...]:
 
 
 def _passing(step: Step, base: RunReport) -> tuple[str, ...]:
-    """Of a person's refactoring, which belongs to no story: what holds the behaviour. Tests in the source come later."""
+    """Of a person's refactoring, which belongs to no story: what holds the behaviour; tests in the source aside."""
     passed = (each.id for each in base.results if each.outcome == "passed")
     return tuple(sorted(test for test in passed if step.language.is_test_file(test.partition("::")[0])))
 

@@ -20,7 +20,9 @@ def knock_out(path: str, name: str, function: Node, body: Node, inserted: str, *
     edit = (body.start_byte + 1, body.start_byte + 1, inserted)
     lines, span = (line_of(body), last_line(body)), (function.start_byte, function.end_byte, line_of(function))
     id_ = _id("knock_out", path, edit)
-    return Fault(id_, "knock_out", path, line_of(function), lines, name, f"`{name}` panics", edit, span, excused=excused)
+    return Fault(
+        id_, "knock_out", path, line_of(function), lines, name, f"`{name}` panics", edit, span, excused=excused
+    )
 
 
 def perturbation(path: str, test: str, node: Node, other: str) -> Fault:

@@ -108,7 +108,7 @@ def _error(message: dict[str, Any]) -> dict[str, Any]:
 
 def _written(span: dict[str, Any]) -> dict[str, Any]:
     """The place in a file of the project: what is wrong inside of `assert_eq!` stands where that is called."""
-    while os.path.isabs(span.get("file_name", "")) and span.get("expansion"):
+    while Path(span.get("file_name", "")).is_absolute() and span.get("expansion"):
         span = span["expansion"]["span"]
     return span
 

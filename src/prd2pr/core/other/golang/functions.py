@@ -140,7 +140,11 @@ def knock_outs(path: str, before: str, after: str) -> tuple[Fault, ...]:
 def _excuse(function: Function) -> str:
     """`func (e *ParseError) Error() string`: without it the type is no error, whether or not a test reads its text."""
     is_method = function.name.endswith(".Error")
-    return "every error has to have it, and no test reads it" if is_method and _parameters(function.node) == "() string" else ""
+    return (
+        "every error has to have it, and no test reads it"
+        if is_method and _parameters(function.node) == "() string"
+        else ""
+    )
 
 
 _MEASURED = Measured(

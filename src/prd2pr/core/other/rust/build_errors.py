@@ -24,10 +24,8 @@ _OPERATIONS = {
     "+=": "AddAssign", "-=": "SubAssign", "*=": "MulAssign", "/=": "DivAssign", "-": "Neg", "!": "Not",
     "index": "Index", "iterator": "IntoIterator", "summing": "Sum",
 }  # fmt: skip
-_STANDARD = frozenset(
-    """Result Option String Vec Box HashMap BTreeMap HashSet BTreeSet Rc Arc Cow Self Duration Instant Path PathBuf"""
-    .split()
-)
+_WORDS = "Result Option String Vec Box HashMap BTreeMap HashSet BTreeSet Rc Arc Cow Self Duration Instant Path PathBuf"
+_STANDARD = frozenset(_WORDS.split())
 _CALLS = frozenset({"E0061", "E0057", "E0107"})
 _CONSEQUENCES = frozenset({"E0282", "E0283", "E0284"})  # types that nobody can tell while others are missing
 

@@ -67,7 +67,8 @@ def _derived(item: Item) -> Iterator[str]:
     """What may as well be written out as an `impl`: by the same name."""
     for attribute in item.attributes:
         if attribute.startswith("derive ("):
-            yield from (each.replace(" ", "").rpartition("::")[2] for each in attribute[8:-1].split(",") if each.strip())
+            names = (each.replace(" ", "").rpartition("::")[2] for each in attribute[8:-1].split(","))
+            yield from filter(None, names)
 
 
 def _parameters(node: Node) -> str:

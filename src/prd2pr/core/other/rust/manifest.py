@@ -53,7 +53,8 @@ def for_tests(manifests: Mapping[str, str]) -> frozenset[str]:
 
 def _places(home: str, manifest: dict[str, Any], table: str) -> set[str]:
     listed = manifest.get(table)
-    paths = [each.get("path") for each in (listed.values() if isinstance(listed, dict) else ()) if isinstance(each, dict)]
+    named = listed.values() if isinstance(listed, dict) else ()
+    paths = [each.get("path") for each in named if isinstance(each, dict)]
     return {posixpath.normpath(posixpath.join(home, path)) for path in paths if isinstance(path, str)}
 
 
