@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from prd2pr.core.bite.plan import Answering
 from prd2pr.core.bite.text import Edit
 from prd2pr.core.other.rust.functions import changed_functions, full_name
-from prd2pr.core.other.rust.items import Item
 from prd2pr.core.other.syntax import line_of, part, text_of, walk
 
 if TYPE_CHECKING:
@@ -30,7 +29,8 @@ _OTHER = """ fn prd2pr_other<T>(mut value: T) -> T {
         else if name == "f64" { *(place as *mut f64) = *(place as *mut f64) * 2.0 + 1.0; }
         else if name == "f32" { *(place as *mut f32) = *(place as *mut f32) * 2.0 + 1.0; }
         else if !name.starts_with('&') && !std::mem::needs_drop::<T>() {
-            let whole = ["i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize", "bool"];
+            let whole = ["bool", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128",
+                "usize"];
             for at in (0..size).step_by(8) {
                 *place.add(at) ^= 1;
                 if whole.contains(&name) { break; }
@@ -47,7 +47,8 @@ _DEFAULTS = re.compile(
     re.DOTALL,
 )
 _RESULT = re.compile(r"^(?:\w+::)*Result<(.*)>$", re.DOTALL)
-_OPTION = re.compile(r"^(?:(?:std|core)::option::)?Option<(.*)>$", re.DOTALL)
+_OPTION = re.compile(r"^(?:(?:std|core)::option::)?Option<", re.DOTALL)
+_ZEROED = "unsafe { std::mem::zeroed() }"
 _WRITTEN = frozenset({"fmt::Result", "std::fmt::Result", "core::fmt::Result"})
 _STR = re.compile(r"^&\s*('\w+\s+)?str$")
 _LEAVING = frozenset({"return_expression", "try_expression", "await_expression"})
@@ -63,7 +64,7 @@ def other_answers(path: str, before: str, after: str) -> tuple[Answering, ...]:
             continue
         kind = " ".join(text_of(part(item.node, "return_type")).split())
         place = (path, line_of(item.node), full_name(item))
-        if other := _other(kind, item, body, is_async="async" in words):
+        if other := _other(kind, body, is_async="async" in words):
             found.append(Answering(*place, "other", other))
         if nothing := _nothing(kind):
             at = body.start_byte + 1
@@ -88,10 +89,10 @@ def _nothing(kind: str) -> str:
     if found := _RESULT.match(kind):
         inner = _nothing(_arguments(found[1])[0])
         return f"Ok({inner})" if inner else ""
-    return "Default::default()" if _DEFAULTS.match(kind) else "unsafe { std::mem::zeroed() }"
+    return "Default::default()" if _DEFAULTS.match(kind) else _ZEROED
 
 
-def _other(kind: str, item: Item, body: Node, *, is_async: bool) -> tuple[Edit, ...]:
+def _other(kind: str, body: Node, *, is_async: bool) -> tuple[Edit, ...]:
     if kind in {"", "()", "!"} | _WRITTEN or kind.startswith(("&mut ", "Box<dyn")):
         return ()
     shown = "" if "impl " in kind else f": {kind}"
@@ -108,13 +109,12 @@ def _other(kind: str, item: Item, body: Node, *, is_async: bool) -> tuple[Edit, 
 
 def _changed(kind: str, value: str) -> str:
     """Of an answer that may be an error, the other of both, or another of the same kind."""
-    if found := _OPTION.match(kind):
-        del found
-        return f"match {value} {{ Some(_) => None, None => Some(unsafe {{ std::mem::zeroed() }}) }}"
+    if _OPTION.match(kind):
+        return f"match {value} {{ Some(_) => None, None => Some({_ZEROED}) }}"
     if found := _RESULT.match(kind):
         inner = _arguments(found[1])[0]
         kept = "Ok(found)" if inner == "()" else f"Ok({_changed(inner, 'found')})"
-        return f"match {value} {{ Ok(found) => {kept}, Err(_) => Ok({_nothing(inner) or 'unsafe { std::mem::zeroed() }'}) }}"
+        return f"match {value} {{ Ok(found) => {kept}, Err(_) => Ok({_nothing(inner) or _ZEROED}) }}"
     if kind.startswith("(") and len(parts := _arguments(kind[1:-1])) > 1:
         names = [f"prd2pr_{at}" for at in range(len(parts))]
         made = ", ".join(_changed(each, name) for each, name in zip(parts, names, strict=True))
