@@ -121,7 +121,9 @@ because of a misspelt import, a package that is not installed or a syntax error 
 
 Go and Rust say at build time that a name is missing. The test files that cannot be built are left out, and the rest of
 the package is run without them; each of their tests fails by the compiler's own words. Every error counts: a type that
-does not fit, or a variable that is not used, is a broken build and no RED, whatever else is missing beside it.
+does not fit, or a variable that is not used, is a broken build and no RED, whatever else is missing beside it. What a
+type of the project cannot do yet is missing like a name: a method that an interface asks for, or a trait (`Display`,
+`Add`, `FromStr`, `PartialEq`). A missing `Copy` is not told apart: Rust calls it a value that was moved.
 """
 
 
