@@ -122,7 +122,7 @@ def _member(code: str, ticked: list[str], uses: tuple[Used, ...], crates: frozen
 def _trait(message: str, ticked: list[str], uses: tuple[Used, ...], crates: frozenset[str]) -> Iterator[str]:
     """`Amount: FromStr`, or `cannot add `Amount` to `Amount``; nothing where no type of the project is concerned."""
     bound = next((each for each in ticked if re.match(r"^[\w:<>&, ]+: [\w:]+", each)), "")
-    types = [bound.partition(": ")[0]] if bound else ticked
+    types = [bound.partition(": ")[0]] if bound else ticked[: 1 if "implement" in message else None]
     owner = next((name for each in types for name in _owners(each, uses, crates)), "")
     words = [*re.findall(r"`([^`\w]+)`", message), *message.replace("`", " ").split()]
     known = next((_OPERATIONS[word] for word in words if word in _OPERATIONS), "")
