@@ -77,7 +77,7 @@ _RUN: tuple[FindingKind, ...] = (
         "layers of the gate that do not exist for this language",
         "Every language has a way through the gates, and Python's has the most layers. What the message names was not "
         "looked at in this step; docs/languages.md has the whole table.",
-        bad="not checked here for go: mutants, old code against new",
+        bad="not checked here for go test: other circumstances, old code against new",
         good="every layer of the gate was asked",
         hint="nothing has to be done; who reviews the step may look at these himself.",
     ),
