@@ -39,6 +39,7 @@ _WRITES = re.compile(r"(^|::)(fs::(write|rename|copy)|File::create)$")
 _SAMPLES = re.compile(r"golden|snapshot|testdata|fixtures", re.IGNORECASE)
 _SNAPSHOTS = re.compile(r"^assert_\w*snapshot$")
 _LITTLE = re.compile(r"^!? ?.*\. (is_some|is_none|is_ok|is_err|is_empty) \( \)$")
+_MADE = re.compile(r"^[A-Z]\w* [({] ")
 _SHADOWS = frozenset({"assert", "assert_eq", "assert_ne", "panic", "matches", "debug_assert"})
 
 
@@ -97,6 +98,7 @@ def _empty_tables(body: Node, fact: Make) -> Iterator[Fact]:
 
 
 def _of_assertions(found: list[Assertion], test: Test, fact: Make) -> Iterator[Fact]:
+    unlike = any(each.form in UNEQUAL for each in found)  # beside it, the same value twice asks what equality is
     for each in found:
         shown = " ".join(text_of(each.node).split())[:80]
         if _is_unreachable(each.node, test.node):
@@ -105,7 +107,7 @@ def _of_assertions(found: list[Assertion], test: Test, fact: Make) -> Iterator[F
             yield fact("RED306", "fails on purpose, whatever the code does", each.node)
         elif _says_nothing(each):
             yield fact("RED401", f"`{shown}` holds whatever the code does", each.node)
-        elif _is_mirror(each):
+        elif _is_mirror(each) and not (_MADE.match(each.asked[0].text) and unlike):
             yield fact("RED409", f"compares something with itself: `{shown}`", each.node)
         if _SNAPSHOTS.match(each.form) and len(each.arguments) < 2:
             yield fact("RED413", "a snapshot accepts whatever comes first", each.node)
