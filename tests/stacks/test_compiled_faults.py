@@ -162,6 +162,9 @@ def test_assertions_that_tests_share_are_locked() -> None:
     known = SourceContext(for_tests=RUST.for_tests(manifests))
     assert [each.code for each in RUST.source_facts("kit/src/lib.rs", rust, weaker, known)] == ["GRN413"]
     assert not [*RUST.source_facts("core/src/lib.rs", rust, weaker, known)]
+    about_it = SourceContext({"kit/tests/same.rs": "", "check/same_test.go": ""}, known.for_tests)
+    assert not [*RUST.source_facts("kit/src/lib.rs", rust, weaker, about_it)], "the story is about the helper itself"
+    assert not [*GO.source_facts("check/c.go", go, go.replace("a != b", "a > 9"), about_it)]
 
 
 def test_it_is_built_as_it_is_delivered_where_the_source_could_notice() -> None:

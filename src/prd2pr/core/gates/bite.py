@@ -128,9 +128,10 @@ def bite_holds(evidence: Evidence) -> Iterator[Finding]:
     for problem in after.problems:
         yield finding("RFC409", f"before the step it could be told what the tests notice; now {problem}")
     known = {each.function for each in before.knock_outs}
+    held = all(each.outcome != "survived" for each in before.knock_outs)  # what no test held may get other names
     noticed = {each.function for each in before.knock_outs if each.outcome == "killed"}
     for each in after.knock_outs:
-        if each.outcome == "survived" and each.function not in known and _is_public(evidence, each.function):
+        if each.outcome == "survived" and held and each.function not in known and _is_public(evidence, each.function):
             said = f"`{each.function}` is new and public, and no test runs it"
             yield finding("RFC402", said, path=each.path, line=each.line)
         elif each.outcome == "survived":

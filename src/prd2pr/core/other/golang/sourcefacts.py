@@ -44,7 +44,8 @@ def source_facts(path: str, before: str, after: str, context: SourceContext) -> 
     for code, said, node in _found(after):
         if (code, said) not in known:
             yield Fact(code=code, path=path, line=line_of(node), message=said)
-    yield from _helpers(path, before, after)
+    if not any(posixpath.dirname(test) == posixpath.dirname(path) for test in context.tests):  # else it is the subject
+        yield from _helpers(path, before, after)
     yield from _embedded(path, after, context)
     asked = {pair for text in context.tests.values() for pair in examples_in(text)}
     expected = {literal for text in context.tests.values() for literal in literals_in(text)}

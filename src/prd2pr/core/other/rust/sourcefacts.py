@@ -39,12 +39,18 @@ def source_facts(path: str, before: str, after: str, context: SourceContext) -> 
         if (code, said) not in known:
             yield Fact(code=code, path=path, line=line_of(node), message=said)
     yield from _tests_within(path, before, after)
-    if before and path.startswith(tuple(context.for_tests)) and tokens(root_of(before)) != tokens(root_of(after)):
+    helps = path.startswith(tuple(context.for_tests)) and not _is_subject(path, context)
+    if before and helps and tokens(root_of(before)) != tokens(root_of(after)):
         yield Fact(code="GRN413", path=path, message="only tests are built with it, and it was changed")
     asked = {pair for text in context.tests.values() for pair in examples_in(text)}
     expected = {literal for text in context.tests.values() for literal in literals_in(text)}
     yield from tables_of_examples(path, answers_in(before) if before else (), answers_in(after), asked)
     yield from repeated_literals(path, source_literals(before) if before else (), source_literals(after), expected)
+
+
+def _is_subject(path: str, context: SourceContext) -> bool:
+    """The story's tests stand in the same crate: then it is what they test."""
+    return any(test.startswith(each) for each in context.for_tests if path.startswith(each) for test in context.tests)
 
 
 def _tests_within(path: str, before: str, after: str) -> Iterator[Fact]:
