@@ -288,10 +288,12 @@ def _trial(  # noqa: PLR0917 what a trial depends on
     pairs = [(path, old.get(path, ""), new[path]) for path in sorted(changed & new.keys())]
     small = [fault for pair in pairs for fault in language.mutants(*pair)]
     green = case.phase is Phase.GREEN
+    # A person's refactoring belongs to no story: all tests hold it, and are asked for nothing but what is new.
+    asked = case.gathering.mutants if green or case.story else 0
     plan = BitePlan(
         knock_outs=tuple(knocked),
-        mutants=ranked(small, tree, case.gathering.mutants),
-        perturbations=ranked(_of_tests(wrong, tests), tree, case.gathering.mutants),
+        mutants=ranked(small, tree, asked),
+        perturbations=ranked(_of_tests(wrong, tests), tree, asked),
         answers=tuple(each for pair in pairs for each in language.other_answers(*pair)) if green else (),
         released=language.released(step.manifests, [text for _, _, text in pairs]) if green else (),
     )
