@@ -136,6 +136,7 @@ java -cp out Runner $(cd src/test/java && grep -l '@Test' -r . | xargs sed -n 's
 RUNNER = """import java.io.*;
 public class Runner {
   public static void main(String[] names) throws Exception {
+    boolean failed = false;
     for (String name : names) {
       Class<?> of = Class.forName(name);
       try (PrintWriter out = new PrintWriter("target/surefire-reports/TEST-" + name + ".xml")) {
@@ -148,6 +149,7 @@ public class Runner {
           test.setAccessible(true);
           try { test.invoke(made.newInstance()); }
           catch (java.lang.reflect.InvocationTargetException wrong) {
+            failed = true;
             out.print("<failure type='AssertionError' message='" + wrong.getCause().getMessage() + "'/>");
           }
           out.println("</testcase>");
@@ -155,6 +157,7 @@ public class Runner {
         out.println("</testsuite>");
       }
     }
+    if (failed) System.exit(1);
   }
 }
 """

@@ -33,8 +33,8 @@ class Dependencies:
         given = _given(stack, checkout)
         installed, home = self.prepare(stack, given), checkout / _home(stack)
         _clear(home / MODULES)
-        if members := _members(given):
-            lay_out(installed.resolve(), home, members)
+        if (installed / MODULES).is_dir():
+            lay_out(installed.resolve(), home, _members(given))
         for made in sorted(_made(installed, given)):
             if not os.path.lexists(home / made.name):
                 (home / made.name).symlink_to(made)
@@ -74,8 +74,10 @@ def _members(given: Mapping[str, bytes]) -> list[str]:
 
 
 def lay_out(installed: Path, home: Path, members: list[str]) -> None:
-    """What a workspace has, link by link: a member that another one uses is the checkout's own, not the bare manifest
-    that it was installed by. Each member finds everything in its own directory too, as its commands name it."""
+    """Link by link, in a directory of the checkout's own: tools keep files of theirs there (vite bundles the project's
+    configuration into `node_modules/.vite-temp`). In a workspace, a member that another one uses is the checkout's, not
+    the bare manifest that it was installed by, and each finds everything in its own directory too, as its commands name
+    it."""
     (home / MODULES).mkdir()
     _link_all(installed / MODULES, home / MODULES, installed, home)
     for member in members:

@@ -320,7 +320,7 @@ def _heard(
     watched: Watched, nonce: str, programs: tuple[tuple[Program, str], ...]
 ) -> tuple[tuple[Said, ...], bool, list[str]]:
     """What the launcher passed on of each program; whether it came to its end; what else was written there."""
-    told = [""] * len(programs)
+    told: list[list[str]] = [[] for _ in programs]
     last: list[dict[str, Any]] = [{} for _ in programs]
     ended, foreign = False, []
     for line in watched.events.decode("utf-8", "replace").splitlines():
@@ -328,19 +328,23 @@ def _heard(
         if secret != nonce:
             foreign.append("something else than the test run wrote into its events")
             continue
-        fact = json.loads(data)
+        try:
+            fact = json.loads(data)
+        except ValueError:
+            break  # cut off: it was stopped from outside, and whoever stopped it says so
         if "told" in fact:
-            told[fact["program"]] += fact["told"]
+            told[fact["program"]].append(fact["told"])
         elif "status" in fact:
             last[fact["program"]] = fact
         ended = ended or "end" in fact
     said = tuple(
         Said(
             program=program,
-            told=told[at] or str(last[at].get("file", "")),
+            told="".join(told[at]) or str(last[at].get("file", "")),
             secret=secret,
             printed=str(last[at].get("printed", "")),
             status=last[at].get("status"),
+            flooded=bool(last[at].get("flooded")),
         )
         for at, (program, secret) in enumerate(programs)
     )

@@ -37,7 +37,7 @@ class Judged:
 
 
 def judged(run: Run) -> Judged:
-    seen = [run.kind.read(said, run.ground) for said in run.said]
+    seen = [Seen() if said.flooded else run.kind.read(said, run.ground) for said in run.said]
     canaries = {canary.path: canary for canary in run.canaries}
     files = {path: run.language.tests(path, text) for path, text in run.ground.texts.items()}
     found: dict[str, TestResult] = {}
@@ -149,7 +149,9 @@ def _unfinished(run: Run, seen: Iterable[Seen], files: dict[str, TestFile], foun
 
 def _status_problems(run: Run, seen: Sequence[Seen]) -> Iterator[str]:
     for said, each in zip(run.said, seen, strict=True):
-        if said.status is None:
+        if said.flooded:
+            yield f"{_about(said.program)} told more than 32 MB of results, and was stopped: let its tests print less"
+        elif said.status is None:
             yield f"{_about(said.program)} never ended"
         elif missing := [
             path for path in said.program.files if path not in each.finished and not _is_broken(path, each)

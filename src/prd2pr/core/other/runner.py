@@ -60,6 +60,7 @@ class Said:
     secret: str  # with which each line begins that came by the pipe
     printed: str = ""  # the end of it
     status: int | None = None  # None: it never ended
+    flooded: bool = False  # it told more than anybody reads, and was stopped for it
 
 
 @dataclass(frozen=True)

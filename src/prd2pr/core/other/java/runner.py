@@ -52,7 +52,7 @@ def read(said: Said, ground: Ground) -> Seen:
         seen,
         ended=tuple(each for each in found if each.path in asked or each.path not in ground.texts),
         broken=broken,
-        finished=frozenset() if seen.problems else frozenset(asked - lost),
+        finished=frozenset() if seen.problems and not seen.ended else frozenset(asked - lost),
         problems=(*problems, *seen.problems),
     )
 
