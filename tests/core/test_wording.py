@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from prd2pr.core.patch import LINES_SHOWN, file_diffs
 from prd2pr.core.wording import (
     clip,
+    complaint_in,
     count,
     duration,
     first_capital,
@@ -162,3 +163,28 @@ def test_no_patch_no_files() -> None:
 )
 def test_only_a_word_gets_a_capital(text: str, said: str) -> None:
     assert first_capital(text) == said
+
+
+NPM = (
+    """npm warn old lockfile
+npm error code EUSAGE
+npm error
+npm error `npm ci` can only install packages when your package.json and package-lock.json are in sync.
+npm error
+npm error Missing: left-pad@1.3.0 from lock file
+npm error
+npm error Clean install a project
+"""
+    + "npm error usage\n" * 100
+)
+
+
+def test_a_complaint_begins_where_a_program_begins_to_complain() -> None:
+    assert complaint_in(NPM, 160).startswith("code EUSAGE `npm ci` can only install packages when")
+    assert "Missing: left-pad@1.3.0 from lock file" in complaint_in(NPM, 200)
+    maven = "[INFO] Scanning\n[ERROR] Plugin x could not be resolved\n[ERROR]\n[ERROR] [Help 1] http://x\n"
+    assert complaint_in(maven, 40) == "Plugin x could not be resolved [Help 1]…"
+    yarn = "building\nUnknown Syntax Error: no such option\nusage\n"
+    assert complaint_in(yarn, 80) == "Unknown Syntax Error: no such option usage"
+    assert complaint_in("one\ntwo words\n", 5) == "words"
+    assert not complaint_in("", 5)

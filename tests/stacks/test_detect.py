@@ -94,6 +94,40 @@ def test_members_of_a_workspace_are_installed_at_its_root() -> None:
     assert found["packages/old"].setup == ()
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        'packages:\n  - "packages/*"\n  - "!packages/legacy"\n',
+        "# members\npackages: # of it\n- packages/*\n# not this one\n\n- '!packages/legacy'\ncatalog:\n  - no\n",
+        'packages: ["packages/*", "!packages/legacy"]\n',
+    ],
+)
+def test_what_pnpm_leaves_out_is_a_project_of_its_own(written: str) -> None:
+    jest = manifest(devDependencies={"jest": "30"})
+    packages = {f"packages/{name}/package.json": jest for name in ("a", "legacy")}
+    texts = {"package.json": "{}", "pnpm-workspace.yaml": written, **packages}
+    files = ["pnpm-lock.yaml", "packages/a/a.js", "packages/legacy/l.js"]
+    member, legacy = detect([*texts, *files], texts)
+    assert member.manifests == ("packages/a/package.json", "package.json", "pnpm-lock.yaml")
+    assert (legacy.root, legacy.manifests) == ("packages/legacy", ("packages/legacy/package.json",))  # by itself
+
+
+@pytest.mark.parametrize(
+    ("named", "beside", "options"),
+    [
+        ("yarn@1.22.22", (), ("--frozen-lockfile", "--ignore-scripts")),
+        ("", (), ("--frozen-lockfile", "--ignore-scripts")),
+        ("yarn@4.9.2", (), ("--immutable", "--mode=skip-build")),
+        ("", (".yarnrc.yml",), ("--immutable", "--mode=skip-build")),
+    ],
+)
+def test_each_yarn_is_given_its_own_options(named: str, beside: tuple[str, ...], options: tuple[str, ...]) -> None:
+    texts = {"package.json": manifest(packageManager=named, devDependencies={"jest": "30"})}
+    (stack,) = detect([*texts, "yarn.lock", "a.js", *beside], texts)
+    assert stack.package_manager == "yarn"
+    assert stack.setup == (("yarn", "install", *options),)
+
+
 def test_pnpm_names_its_members_elsewhere() -> None:
     texts = {"package.json": manifest(private=True), "web/package.json": manifest(devDependencies={"jest": "30"})}
     (web,) = detect([*texts, "pnpm-workspace.yaml", "pnpm-lock.yaml", "web/a.js"], texts)

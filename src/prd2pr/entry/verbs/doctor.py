@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from prd2pr.config import CONFIG_PATH, Config, configured_stacks
+from prd2pr.core.evidence import PathKind
 from prd2pr.core.isolation import missing, remedy
+from prd2pr.core.paths import classify_path
 from prd2pr.core.stacks.stack import PYTHON
 from prd2pr.entry.checkup import Check, Mark, shown, total, wrong
 from prd2pr.entry.github_checks import checks_in_checkout, checks_on_github
 from prd2pr.entry.ground import open_repository, open_runner, read_config, stacks_of
-from prd2pr.entry.stack_checks import stack_checks, stack_views, unset_checks
+from prd2pr.entry.stack_checks import stack_checks, stack_views, tool_words, unset_checks
 from prd2pr.entry.under_way import branches_with_state
 from prd2pr.errors import Prd2prError, SetupProblem, Stopped
 from prd2pr.flows.prd_files import prd_paths
@@ -123,7 +125,7 @@ def tests_check(git: Git, config: Config) -> Check:
 def run_by(tools: Mapping[str, str]) -> str:
     if "pytest" in tools:
         return f"pytest {tools['pytest']} on Python {tools.get('python', '?')}"
-    return ", ".join(f"{name} {version}" for name, version in tools.items())
+    return ", ".join(tool_words(name, version) for name, version in tools.items())
 
 
 def stacks_check(git: Git, config: Config) -> Check:
@@ -132,9 +134,22 @@ def stacks_check(git: Git, config: Config) -> Check:
     how = f"set in {CONFIG_PATH}" if configured_stacks(config) else "found from the repository's files"
     if found == (PYTHON,) and not configured_stacks(config) and not any_python(git):
         how = "since nothing in the repository says otherwise"
+        if any_code(git):
+            return Check("stacks", "warning", f"{found[0].name}, {how}", ANOTHER_LANGUAGE)
     managers = {stack: f" ({stack.package_manager})" for stack in found if stack.setup and stack.package_manager}
     told = "; ".join(f"{stack.name}{managers.get(stack, '')}" for stack in found)
     return Check("stacks", "ok", f"{told}, {how}")
+
+
+ANOTHER_LANGUAGE = (
+    "its code is of a language that prd2pr does not know: name a command that writes JUnit XML or TAP in .prd2pr.yml, "
+    'such as stacks: [{runner: junit, command: [bundle, exec, rspec, -f, RspecJunitFormatter, -o, "{results}"]}]'
+)
+
+
+def any_code(git: Git) -> bool:
+    kinds = {classify_path(entry.path) for entry in git.entries(git.code_tree("HEAD"))}
+    return not kinds.isdisjoint({PathKind.SOURCE, PathKind.TEST})
 
 
 def any_python(git: Git) -> bool:
