@@ -93,7 +93,7 @@ LAYERS: tuple[Layer, ...] = (
         "other answers",
         "tests that pass whatever the new code answers are refused",
         (Phase.GREEN,),
-        ("pytest", *COMPILED),
+        _READ,
         (("cargo test", "values that own memory, other than texts and lists, are left as they are"),),
     ),
     Layer(

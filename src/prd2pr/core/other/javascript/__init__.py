@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from prd2pr.core.other.javascript.answers import other_answers
 from prd2pr.core.other.javascript.declared import read_tests
 from prd2pr.core.other.javascript.expectations import wrong_expectations
 from prd2pr.core.other.javascript.files import ENDINGS, is_test_file, module_of
@@ -27,5 +28,6 @@ LANGUAGE = Language(
     tokens=program_of,
     module=module_of,
     mutants=mutants,
+    other_answers=other_answers,
     manifest_facts=manifest_facts,
 )

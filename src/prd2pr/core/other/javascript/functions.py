@@ -173,12 +173,15 @@ def _parameters(node: Node) -> str:
 
 def knock_outs(path: str, before: str, after: str) -> tuple[Fault, ...]:
     """Every function that is new or was changed, with a body that throws at once."""
+    return tuple(_fault(path, each) for each in changed_functions(path, before, after))
+
+
+def changed_functions(path: str, before: str, after: str) -> Iterator[Function]:
+    """New or changed, and with a body that does something."""
     old = {each.name: tokens(each.node) for each in functions_in(parsed(grammar_of(path), before))} if before else {}
-    return tuple(
-        _fault(path, each)
-        for each in functions_in(parsed(grammar_of(path), after))
-        if each.body is not None and old.get(each.name) != tokens(each.node) and _does_something(each.body)
-    )
+    for each in functions_in(parsed(grammar_of(path), after)):
+        if each.body is not None and old.get(each.name) != tokens(each.node) and _does_something(each.body):
+            yield each
 
 
 def _does_something(body: Node) -> bool:

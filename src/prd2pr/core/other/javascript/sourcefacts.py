@@ -10,6 +10,7 @@ from prd2pr.core.evidence import Fact
 from prd2pr.core.other.javascript.files import grammar_of
 from prd2pr.core.other.javascript.functions import FUNCTION_KINDS
 from prd2pr.core.other.javascript.imports import imports_in, string_of
+from prd2pr.core.other.javascript.knowing import folded, knowing_in
 from prd2pr.core.other.javascript.literals import repeated_literals, tables_of_examples
 from prd2pr.core.other.language import SourceContext
 from prd2pr.core.other.syntax import COMMENTS, children, line_of, parsed, part, text_of, walk
@@ -60,7 +61,7 @@ def source_facts(path: str, before: str, after: str, context: SourceContext) -> 
 def _facts(path: str, text: str) -> Iterator[Fact]:
     root = parsed(grammar_of(path), text)
     seen: set[tuple[str, str]] = set()
-    for code, message, node in (*_imports(root), *_nodes(root)):
+    for code, message, node in (*_imports(root), *_nodes(root), *knowing_in(root, path)):
         if (code, message) not in seen:
             seen.add((code, message))
             yield Fact(code=code, path=path, line=line_of(node), message=message)
@@ -134,10 +135,12 @@ def _environment(name: str, node: Node) -> Iterator[Found]:
 
 
 def _subscript(node: Node) -> Iterator[Found]:
-    if re.sub(r"\s+", "", text_of(part(node, "object"))) == "process.env":
-        index = part(node, "index")
+    owner, index = re.sub(r"\s+", "", text_of(part(node, "object"))), part(node, "index")
+    if owner == "process.env":
         pieces = [string_of(each) for each in walk(index) if each.type == "string"] if index is not None else []
         yield from _environment("".join(pieces), node)
+    elif owner in {"globalThis", "global", "window"} and index is not None and folded(index) in _GLOBALS:
+        yield "GRN401", f"asks for `{owner}.{folded(index)}`", node
 
 
 def _unary(node: Node) -> Iterator[Found]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,9 @@ _SNAPSHOTS = frozenset(
     }
 )
 _LITTLE = frozenset({"toBeDefined", "not.toBeUndefined", "not.toBeNull", "toBeTruthy", "not.toBeFalsy", "exist"})
+_ANYTHING = frozenset({"/.*/", "/.*/s", "/^.*$/", "/^.*$/s", "/(?:)/", "/^/", "/$/", "/[^]*/", "/[\\s\\S]*/", "/.*?/"})
+_ALWAYS = re.compile(r"\.(length|size)\s*>=\s*0\s*$")
+_HANDING_ON = frozenset({"done", "done.fail", "reject", "next", "callback", "cb", "fail"})
 _LATER = frozenset({"setTimeout", "setImmediate", "queueMicrotask", "nextTick", "then", "catch", "finally", "once"})
 _FUNCTIONS = frozenset({"arrow_function", "function_expression", "function_declaration", "generator_function"})
 _ENDING = frozenset({"process.exit", "process.abort", "process.kill", "process.reallyExit"})
@@ -57,7 +61,7 @@ _REACHING = (
 def test_facts(path: str, text: str, context: TestContext) -> Iterator[Fact]:
     root = parsed(grammar_of(path), text)
     names = asserting(root)
-    yield from _of_file(path, root, names)
+    yield from _of_file(path, root, names, context.planned)
     if not is_test_file(path):
         return
     subject = subject_names(root)
@@ -127,6 +131,8 @@ def _of_assertions(found: list[Assertion], call: Call, fact: Callable[..., Fact]
     for each in found:
         if (each.form == "fail" and not _was_led_to(each.node, call.node)) or _always_fails(each):
             yield fact("RED306", "fails on purpose, whatever the code does", each.node)
+        elif _is_only_a_message(each):
+            yield fact("RED401", f"`{_shown(each.node)}` takes what it should expect for its message", each.node)
         elif _says_nothing(each):
             yield fact("RED401", f"`{_shown(each.node)}` holds whatever the code does", each.node)
         elif same(each.subject, each.expected) and not is_constant(each.subject):
@@ -147,9 +153,25 @@ def _shown(node: Node) -> str:
     return " ".join(text_of(node).split())[:80]
 
 
+def _is_only_a_message(each: Assertion) -> bool:
+    """`assert(half(300), 150)`: whatever is no text was meant to be compared."""
+    kinds = {"number", "array", "object", "true", "false", "null", "regex", "unary_expression"}
+    return each.form == "ok" and each.expected is not None and each.expected.type in kinds
+
+
 def _says_nothing(each: Assertion) -> bool:
     if each.form == "fail":
         return False
+    if each.form in {"match", "toMatch"} and each.expected is not None and text_of(each.expected) in _ANYTHING:
+        return True
+    if (
+        each.form in {"ok", "isTrue", "toBeTruthy"}
+        and each.subject is not None
+        and _ALWAYS.search(text_of(each.subject))
+    ):
+        return True
+    if each.form == "toBeGreaterThanOrEqual" and text_of(each.expected) == "0":
+        return text_of(each.subject).endswith((".length", ".size"))
     if each.form in {"ok", "isTrue", "toBeTruthy"} or each.expected is None:
         return is_constant(each.subject)
     return is_constant(each.subject) and is_constant(each.expected)
@@ -199,11 +221,23 @@ def _is_swallowed(node: Node, top: Node) -> bool:
     for parent in _ancestors(node, top):
         if parent.type == "try_statement" and part(parent, "body") == inner:
             handler = part(parent, "handler")
-            if handler is not None and not any(each.type == "throw_statement" for each in walk(handler)):
+            if handler is not None and not _hands_on(handler):
                 return not any(
                     "assert" in text_of(each) or "expect" in text_of(each) for each in children(part(handler, "body"))
                 )
         inner = parent
+    return False
+
+
+def _hands_on(handler: Node) -> bool:
+    """It throws again, or gives the error to whom the test waits for: `catch (error) { done(error); }`."""
+    caught = text_of(part(handler, "parameter"))
+    for each in walk(handler):
+        if each.type == "throw_statement":
+            return True
+        given = [text_of(one) for one in children(part(each, "arguments"))] if each.type == "call_expression" else []
+        if caught and given[:1] == [caught] and text_of(part(each, "function")) in _HANDING_ON:
+            return True
     return False
 
 
@@ -269,9 +303,8 @@ _REPLACING = frozenset({"mock", "doMock", "setMock", "unstable_mockModule", "moc
 # --- the whole file ---------------------------------------------------------------------------------------------------
 
 
-def _of_file(path: str, root: Node, names: Asserting) -> Iterator[Fact]:
-    own = {own_module(path, each.source) for each in imports_in(root) if each.is_own}
-    own |= {own_module(path, source) for source in _loaded_later(root) if is_own(source)}
+def _of_file(path: str, root: Node, names: Asserting, planned: tuple[str, ...]) -> Iterator[Fact]:
+    own = _tested(path, root, names, planned)
     for node in walk(root):
         if node.type == "call_expression":
             yield from _of_call(path, node, own)
@@ -279,6 +312,36 @@ def _of_file(path: str, root: Node, names: Asserting) -> Iterator[Fact]:
             left = text_of(part(node, "left"))
             if (left.partition(".")[0] in names.asserts and "." in left) or left.startswith("process.exitCode"):
                 yield _reaches(path, node, f"sets `{left}`")
+
+
+def _tested(path: str, root: Node, names: Asserting, planned: tuple[str, ...]) -> set[str]:
+    """Modules that may not be replaced: whose answers are asserted. What beside them is replaced is a dependency."""
+    own = {own_module(path, each.source) for each in imports_in(root) if each.is_own}
+    own |= {own_module(path, source) for source in _loaded_later(root) if is_own(source)}
+    replaced = {own_module(path, source) for source in _replaced(root) if is_own(source)}
+    if not own - replaced:
+        return own
+    locals_ = {each.local: own_module(path, each.source) for each in imports_in(root) if each.is_own}
+    asked = {
+        text_of(part(node, "function")).partition(".")[0]
+        for each in assertions_in(root, names)
+        for node in walk(each.subject or each.node)
+        if node.type == "call_expression"
+    }
+    wanted = {module for module in own if any(each == module or each.startswith(f"{module}.") for each in planned)}
+    return (own - replaced) | wanted | {module for name, module in locals_.items() if name in asked}
+
+
+def _replaced(root: Node) -> Iterator[str]:
+    for node in walk(root):
+        if node.type == "call_expression" and _replaces(text_of(part(node, "function"))):
+            given = children(part(node, "arguments"))
+            if given and (source := string_of(given[0])):
+                yield source
+
+
+def _replaces(callee: str) -> bool:
+    return callee.rpartition(".")[2] in _REPLACING or callee == "mock.module"
 
 
 def _loaded_later(root: Node) -> Iterator[str]:
@@ -298,7 +361,7 @@ def _of_call(path: str, node: Node, own: set[str]) -> Iterator[Fact]:
         yield Fact(code="RED304", path=path, line=line_of(node), message=f"`{callee}` ends the whole run")
     elif text_of(node).startswith(_REACHING) or callee.endswith("syncBuiltinESMExports"):
         yield _reaches(path, node, f"`{callee}`")
-    elif callee.rpartition(".")[2] in _REPLACING or callee == "mock.module":
+    elif _replaces(callee):
         if is_own(first) and own_module(path, first) in own:
             said = f"`{callee}` replaces the module that is tested"
             yield Fact(code="RED405", path=path, line=line_of(node), message=said)
