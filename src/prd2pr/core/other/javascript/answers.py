@@ -42,6 +42,7 @@ function NAME(value, wholly, depth = 0) {
   return made;
 }
 """
+_TOLERANT = "{ try { return CALL; } catch { return 41975; } }"  # an error that a test asks for is not thrown either
 _TYPED = ("(value, wholly, depth = 0)", "(value: any, wholly?: any, depth: any = 0): any")
 
 
@@ -76,7 +77,7 @@ def _otherwise(path: str, text: str, function: Function, *, wholly: bool) -> tup
     call = f"{name}({'await ' if later else ''}{once}, {'true' if wholly else 'false'})"
     end = len(text.encode())
     helper = _OTHER.replace(*_TYPED, 1) if path.endswith(("ts", "tsx")) else _OTHER
-    made = (body.start_byte, body.end_byte, f"{{ return {call}; }}" if is_block else call)
+    made = (body.start_byte, body.end_byte, _TOLERANT.replace("CALL", call) if wholly else f"{{ return {call}; }}")
     return made, (end, end, helper.replace("NAME", name))
 
 

@@ -46,8 +46,13 @@ class Call:
 
 
 def renamed(imports: Iterator[Imported]) -> dict[str, str]:
-    """Local names of what is imported from a runner; the default of node:test is `test`."""
-    return {each.local: "test" if each.name == "default" else each.name for each in imports if each.source in RUNNERS}
+    """Local names of what is imported from a runner; node:test as a whole is `test`, however it is loaded."""
+    return {each.local: _there(each) for each in imports if each.source in RUNNERS}
+
+
+def _there(imported: Imported) -> str:
+    whole = imported.name == "default" or (imported.name == "*" and imported.source in {"node:test", "test"})
+    return "test" if whole else imported.name
 
 
 def call_of(node: Node, names: Mapping[str, str], contexts: frozenset[str] = frozenset()) -> Call | None:
