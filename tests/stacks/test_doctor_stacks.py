@@ -41,7 +41,7 @@ def test_json_has_every_stack(tmp_path: Path) -> None:
     service, web = done.json["stacks"]
     assert (service["language"], service["root"], service["not_checked"]) == ("python", "service", [])
     assert (web["runner"], web["root"], web["story_tests"]) == ("node:test", "web", "web/tests/tdd")
-    assert "other answers" in web["not_checked"]
+    assert "other circumstances" in web["not_checked"]
 
 
 def test_missing_tools_are_named_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

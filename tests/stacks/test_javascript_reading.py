@@ -16,6 +16,7 @@ from prd2pr.core.stacks.stack import Stack
 JAVASCRIPT = language_of("javascript")
 PATH = "tests/points.test.js"
 HEAD = 'import { test, describe } from "node:test";\nimport assert from "node:assert/strict";\n'
+CLOCK = 'import { now } from "../src/clock.js";\nvi.mock("../src/clock.js");\n'
 EARN = 'import { earn } from "../src/points.js";\n'
 
 
@@ -77,7 +78,9 @@ def test_test_files_are_known_by_name(path: str, is_test: bool) -> None:
         ('test("x", () => { assert.throws(() => earn(1), Error); });', "RED406"),
         ("assert.equal = () => {};", "RED107"),
         ('jest.unstable_mockModule("../src/points.js", () => ({}));', "RED405"),
-        ('runner.mock("../src/cart.js");\nconst { total } = await import("../src/cart.js");', "RED405"),
+        ('runner.mock("../src/cart.js");\nconst { total } = await import("../src/cart.js");\ntotal(1);', "RED405"),
+        ('import * as cart from "../src/cart.js";\nvi.mock("../src/cart.js");\ncart.total(1);', "RED405"),
+        ('vi.mock("../src/points.js");', "RED405"),
         ('process.on("exit", () => {});', "RED107"),
     ],
 )
@@ -98,6 +101,8 @@ def test_what_speaks_against_a_test(body: str, code: str) -> None:
         'test("x", async () => { await new Promise((ok) => { setTimeout(() => { assert.ok(earn(1)); ok(); }); }); });',
         'function holds(a, b) { assert.equal(a, b); }\ntest("x", () => { holds(earn(1), 2); });',
         'let found;\nbefore(() => { found = earn(1); });\ntest("x", () => { assert.equal(found, 2); });',
+        f'{CLOCK}test("x", () => {{ vi.mocked(now).mockReturnValue(5); now.mockClear(); assert.equal(earn(1), 2); }});',
+        'test("x", (t, done) => { try { assert.equal(earn(1), 2); done(); } catch (error) { done(error); } });',
     ],
 )
 def test_an_ordinary_test_is_let_be(body: str) -> None:
@@ -214,3 +219,95 @@ def test_a_manifest_may_get_a_dependency_and_nothing_else() -> None:
     (fact,) = JAVASCRIPT.manifest_facts("package.json", old, '{"scripts": {"test": "exit 0"}}')
     assert fact.code == "GRN101"
     assert "scripts" in fact.message
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        ('process["argv"][1]?.includes("te" + "st")', "GRN401"),
+        ('process.argv[1].endsWith("run")', "GRN401"),
+        ("process.getActiveResourcesInfo().length > 0", "GRN401"),
+        ("Object.keys(process.env).length < 12", "GRN401"),
+        ('process.listenerCount("uncaught" + "Exception") > 0', "GRN401"),
+        ('typeof globalThis["i" + "t"] === "function"', "GRN401"),
+        ("import.meta.env.VITEST", "GRN401"),
+        ("process.connected", "GRN414"),
+        ("!process.stdout.isTTY", "GRN414"),
+        ('import.meta.env.MODE === "test"', "GRN414"),
+    ],
+)
+def test_source_that_looks_round_where_it_is_run(asked: str, code: str) -> None:
+    text = f"export function half(n) {{\n  if ({asked}) return n / 2;\n  return 0;\n}}\n"
+    assert code in {fact.code for fact in JAVASCRIPT.source_facts("src/half.js", "", text, SourceContext())}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "if (process.argv[1] === fileURLToPath(import.meta.url)) main(process.argv.slice(2));",
+        "if (import.meta.url === pathToFileURL(process.argv[1]).href) main();",
+        'if (process.argv[1]?.endsWith("cli.js")) main();',
+        "export function usage() { return `usage: ${basename(process.argv[1])} FILE`; }",
+        "export function main() { if (process.argv.length < 3) return usage(); return run(process.argv.slice(2)); }",
+        "export function isMain(url) { return process.argv[1] === fileURLToPath(url); }",
+        'if (process.listenerCount("SIGINT") === 0) process.on("SIGINT", stop);',
+        'export const home = () => process.env.APP_HOME ?? "here";',
+    ],
+)
+def test_programs_may_read_how_they_were_called(text: str) -> None:
+    assert not list(JAVASCRIPT.source_facts("src/half.js", "", text, SourceContext()))
+
+
+@pytest.mark.parametrize(
+    ("body", "changes"),
+    [
+        ("assert.equal(earn(25), 2);", ["`2` replaced by `9`"]),
+        ("const want = 2; assert.equal(earn(25), want);", ["`2` replaced by `9`"]),
+        (
+            "const want = [2, 3]; earn([1]).forEach((x, i) => assert.equal(x, want[i]));",
+            ["`[2, 3]` replaced by `[9, 10]`"],
+        ),
+        ("for (const [a, b] of [[25, 2]]) assert.equal(earn(a), b);", ["`[[25, 2]]` replaced by `[[25, 9]]`"]),
+        (
+            "[{ a: 25, b: 2 }].forEach((row) => assert.equal(earn(row.a), row.b));",
+            ["`[{ a: 25, b: 2 }]` replaced by `[{ a: 25, b: 9 }]`"],
+        ),
+        ("const given = { a: 1 }; assert.deepEqual(earn(given), given);", []),  # also what goes in
+        ("for (const row of [1, 2]) assert.equal(earn(row), row);", []),
+        ("[{ a: 2 }].forEach((row) => assert.equal(earn(row), row.a));", []),
+        ("same(earn(25), 2);", ["`2` replaced by `9`"]),
+        ('same(earn(25), 2, "a label");', ["`2` replaced by `9`"]),
+    ],
+)
+def test_expected_values_are_replaced_where_they_were_written_down(body: str, changes: list[str]) -> None:
+    helper = "function same(got, want, label) {\n  assert.equal(got, want, label);\n}\n"
+    text = f'{HEAD}{EARN}{helper}test("x", () => {{\n  {body}\n}});\n'
+    assert [fault.change for fault in JAVASCRIPT.wrong_expectations(PATH, text)] == changes
+
+
+@pytest.mark.parametrize(
+    ("text", "hows"),
+    [
+        ("export const half = (n) => n / 2;", {"other": "return prd2pr", "nothing": "catch"}),
+        (
+            "export function half(n) { const all = []; all.push(n); return all; }",
+            {"other": "return", "nothing": "catch"},
+        ),
+        ("export function keep(n) { store.push(n); return n; }", {"other": "return", "nothing": "{}"}),
+        ("export function keep(n) { store.push(n); }", {"nothing": "{}"}),
+        ("export class A { add(n) { this.n = n; return this; } }", {"nothing": "{}"}),
+        ("export class A { set n(v) { this.v = v; } }", {"nothing": "{}"}),
+        ("export class A { constructor() { this.n = 1; } }", {}),
+        ("export function* each(n) { yield n; }", {"nothing": "{}"}),
+        ("export async function half(n) { return n / 2; }", {"other": "await (async () =>", "nothing": "catch"}),
+    ],
+)
+def test_functions_answer_otherwise_or_do_nothing(text: str, hows: dict[str, str]) -> None:
+    found = {each.how: each.edits[0][2] for each in JAVASCRIPT.other_answers("src/half.js", "", text)}
+    assert found.keys() == hows.keys()
+    assert all(hows[how] in made for how, made in found.items())
+    for each in JAVASCRIPT.other_answers("src/half.js", "", text):
+        data = text.encode()
+        for begin, end, other in sorted(each.edits, reverse=True):
+            data = data[:begin] + other.encode() + data[end:]
+        assert JAVASCRIPT.tests("src/half.js", data.decode()).broken == 0

@@ -105,7 +105,7 @@ beside the other dependencies, and read-only for every run.
 Results leave the runner by a pipe, each line with a secret that the project's code does not know; a file of the project
 cannot forge them, and ids that are missing are seen. Every test file gets hidden tests at its end, which share its
 process and its imports: four must fail, each by another assertion, and one must pass. For `junit` and `tap` there is
-neither: prd2pr sees what the command wrote, and says so.
+neither: prd2pr sees what the command wrote, and says so. It asks that how the command ended agrees with it.
 
 A test binary of Go or Rust prints its results, and could print anything. So it is a child of a program of ours, which
 alone has the pipe, and it is run twice: once with hidden tests that must fail, and must end with a failure; once with

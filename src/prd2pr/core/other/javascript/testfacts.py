@@ -304,7 +304,7 @@ _REPLACING = frozenset({"mock", "doMock", "setMock", "unstable_mockModule", "moc
 
 
 def _of_file(path: str, root: Node, names: Asserting, planned: tuple[str, ...]) -> Iterator[Fact]:
-    own = _tested(path, root, names, planned)
+    own = _tested(path, root, planned)
     for node in walk(root):
         if node.type == "call_expression":
             yield from _of_call(path, node, own)
@@ -314,22 +314,29 @@ def _of_file(path: str, root: Node, names: Asserting, planned: tuple[str, ...]) 
                 yield _reaches(path, node, f"sets `{left}`")
 
 
-def _tested(path: str, root: Node, names: Asserting, planned: tuple[str, ...]) -> set[str]:
-    """Modules that may not be replaced: whose answers are asserted. What beside them is replaced is a dependency."""
-    own = {own_module(path, each.source) for each in imports_in(root) if each.is_own}
+def _tested(path: str, root: Node, planned: tuple[str, ...]) -> set[str]:
+    """Modules that may not be replaced: planned ones, and those that the tests call. What else is replaced beside them
+    is a dependency, which a test sets up and asks, and does not call."""
+    imports = [each for each in imports_in(root) if each.is_own]
+    own = {own_module(path, each.source) for each in imports}
     own |= {own_module(path, source) for source in _loaded_later(root) if is_own(source)}
     replaced = {own_module(path, source) for source in _replaced(root) if is_own(source)}
     if not own - replaced:
         return own
-    locals_ = {each.local: own_module(path, each.source) for each in imports_in(root) if each.is_own}
-    asked = {
-        text_of(part(node, "function")).partition(".")[0]
-        for each in assertions_in(root, names)
-        for node in walk(each.subject or each.node)
-        if node.type == "call_expression"
-    }
     wanted = {module for module in own if any(each == module or each.startswith(f"{module}.") for each in planned)}
-    return (own - replaced) | wanted | {module for name, module in locals_.items() if name in asked}
+    called = _called(root)
+    asked = {own_module(path, each.source) for each in imports if each.local in called}
+    return (own - replaced) | wanted | asked
+
+
+def _called(root: Node) -> set[str]:
+    """Names that are called, or of which a member is; `now.mockReturnValue(5)` sets one up."""
+    found = set()
+    for node in walk(root):
+        callee = part(node, "function") if node.type == "call_expression" else None
+        if callee is not None and not text_of(part(callee, "property")).startswith("mock"):
+            found.add(text_of(part(callee, "object") or callee))
+    return found
 
 
 def _replaced(root: Node) -> Iterator[str]:
