@@ -127,6 +127,8 @@ def failure(name: str, message: str, stack: str = "", stage: str = "call", text:
         ("Error", 'Failed to resolve import "../src/points" from "tests/points.test.js". Does the file exist?',
          FailureKind.MISSING_SYMBOL, "src.points"),
         ("Error", "Cannot find package 'frobnicator' imported from /c/tests/points.test.js", FailureKind.IMPORT, ""),
+        ("Error", "Cannot find package '@/points' imported from /c/tests/points.test.js",
+         FailureKind.MISSING_SYMBOL, "src.points"),
         ("TypeError", "earn is not a function", FailureKind.MISSING_SYMBOL, "src.points.earn"),
         ("TypeError", "(0 , _points.earn) is not a function", FailureKind.MISSING_SYMBOL, "src.points.earn"),
         ("ReferenceError", "expected is not defined", FailureKind.MISSING_SYMBOL, "expected"),

@@ -80,8 +80,8 @@ def _missing_import(message: str, importer: str, ground: Ground) -> tuple[bool, 
     for pattern in (_NO_EXPORT, _NO_NAMED):
         if export := pattern.search(message):
             return _named(importer, export["module"], export["name"])
-    if _NO_PACKAGE.search(message):
-        return False, ""
+    if package := _NO_PACKAGE.search(message):
+        return _named(importer, package[1] or package[2])  # what an alias leads to is the project's own
     if file := _NO_FILE.search(message):
         return _file(file[1].removeprefix("file://").partition("?")[0], file[2], ground)
     if unresolved := _NOT_RESOLVED.search(message):
