@@ -234,6 +234,7 @@ def test_a_manifest_may_get_a_dependency_and_nothing_else() -> None:
         ('typeof globalThis["i" + "t"] === "function"', "GRN401"),
         ("import.meta.env.VITEST", "GRN401"),
         ("process.connected", "GRN414"),
+        ("import.meta.env", "GRN414"),
         ("!process.stdout.isTTY", "GRN414"),
         ('import.meta.env.MODE === "test"', "GRN414"),
     ],

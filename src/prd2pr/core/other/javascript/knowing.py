@@ -96,13 +96,18 @@ def _aliases(root: Node) -> dict[str, str]:
 def _asked(node: Node, name: str, path: str) -> Iterator[Found]:
     if _GOING_ON.match(name):
         yield REFUSED, f"asks `{name}`, what goes on in the process", node
-    elif _TERMINAL.match(name) or name in _PARENT:
+    elif _TERMINAL.match(name) or name in _PARENT or (name == "import.meta.env" and _is_whole(node)):
         yield TOLD, f"asks for `{name}`", node
     elif bundled := _BUNDLER.match(name):
         if code := _BUNDLED_FOR.get(bundled[1]):
             yield code, f"asks for `{name}`", node
     elif _STARTED_BY.match(name) and _chooses_by(node, path):
         yield REFUSED, f"chooses by `{name}`, the program that was started", node
+
+
+def _is_whole(node: Node) -> bool:
+    """Nothing of it is asked for: only whether it is there."""
+    return node.parent is None or node.parent.type not in {"member_expression", "subscript_expression"}
 
 
 def _chooses_by(node: Node, path: str) -> bool:
