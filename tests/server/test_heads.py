@@ -11,7 +11,7 @@ from prd2pr.server.heads import BoundedHeads
 
 
 class Impatient(BoundedHeads):
-    head_seconds = 0.2
+    head_seconds = rest_seconds = unread_seconds = 0.2
 
 
 async def answering(scope, receive, send) -> None:
@@ -23,22 +23,33 @@ async def answering(scope, receive, send) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-async def talked(*said: bytes) -> list[bytes]:
-    """What is answered to each, on one connection; empty where it was closed."""
-    server = uvicorn.Server(uvicorn.Config(answering, port=0, http=Impatient, lifespan="off", log_level="critical"))
+async def with_connection(app, goes_on):
+    """What `goes_on` makes of a connection to a server with this app."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, http=Impatient, lifespan="off", log_level="critical"))
     serving = asyncio.create_task(server.serve())
     while not server.started:
         await asyncio.sleep(0.01)
     host, port = server.servers[0].sockets[0].getsockname()
     reader, writer = await asyncio.open_connection(host, port)
-    heard = []
-    for each in said:
-        writer.write(each)
-        heard.append((await reader.read(1000)).partition(b"\r\n")[0])
-    writer.close()
-    server.should_exit = True
-    await serving
-    return heard
+    try:
+        return await goes_on(reader, writer)
+    finally:
+        writer.close()
+        server.should_exit = True
+        await serving
+
+
+async def talked(*said: bytes) -> list[bytes]:
+    """What is answered to each, on one connection; empty where it was closed."""
+
+    async def goes_on(reader, writer) -> list[bytes]:
+        heard = []
+        for each in said:
+            writer.write(each)
+            heard.append((await reader.read(1000)).partition(b"\r\n")[0])
+        return heard
+
+    return await with_connection(answering, goes_on)
 
 
 REQUEST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n" + b"x" * 300_000
@@ -69,3 +80,68 @@ def test_fields_behind_a_body_are_waited_for_no_longer_than_a_head():
 def test_chunks_and_what_follows_them_are_taken():
     whole = CHUNKED + CHUNK * 5 + b"0\r\na: b\r\n\r\n"
     assert asyncio.run(talked(whole, whole)) == [DONE, DONE]
+
+
+# --- what is left when the answer is there ----------------------------------------------------------------------------
+
+
+LARGE = b"x" * 40_000_000  # more than any socket takes in by itself
+
+
+async def refusing(scope, receive, send) -> None:
+    """As whoever has no token is answered: nothing of the body is read."""
+    if scope["type"] == "http":
+        body = LARGE if scope["path"] == "/large" else b"no"
+        length = [(b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": 401, "headers": length})
+        await send({"type": "http.response.body", "body": body})
+
+
+POSTED = b"POST / HTTP/1.1\r\nHost: x\r\n"
+
+
+@pytest.mark.parametrize(
+    ("begun", "more"),
+    [
+        (POSTED + b"Content-Length: 9000\r\n\r\n", b"x"),
+        (POSTED + b"Transfer-Encoding: chunked\r\n\r\n9\r\n", b"x"),
+    ],
+)
+def test_the_rest_of_a_body_that_was_answered_is_not_waited_for(begun, more):
+    async def goes_on(reader, writer) -> bytes:
+        writer.write(begun)
+        assert (await reader.read(1000)).startswith(b"HTTP/1.1 401")
+        writer.write(more)
+        return await asyncio.wait_for(reader.read(1000), 3)
+
+    assert asyncio.run(with_connection(refusing, goes_on)) == b""
+
+
+def test_a_rest_that_comes_in_time_leaves_the_connection_for_the_next_request():
+    async def goes_on(reader, writer) -> bytes:
+        for _ in range(2):
+            writer.write(POSTED + b"Content-Length: 4\r\n\r\nab")
+            answer = await reader.read(1000)
+            writer.write(b"cd")
+            await asyncio.sleep(0.3)
+        return answer
+
+    assert asyncio.run(with_connection(refusing, goes_on)).startswith(b"HTTP/1.1 401")
+
+
+@pytest.mark.parametrize("ending", [b"", b"Connection: close\r\n"])
+def test_an_answer_that_nobody_reads_is_not_kept(ending):
+    async def goes_on(reader, writer) -> int:
+        writer.transport.pause_reading()
+        writer.write(b"GET /large HTTP/1.1\r\nHost: x\r\n" + ending + b"\r\n")
+        await asyncio.sleep(1)
+        writer.transport.resume_reading()
+        heard = 0
+        try:
+            while piece := await asyncio.wait_for(reader.read(1_000_000), 3):
+                heard += len(piece)
+        except ConnectionError:
+            pass
+        return heard
+
+    assert asyncio.run(with_connection(refusing, goes_on)) < len(LARGE)
