@@ -136,7 +136,15 @@ def test_every_page_fits_a_phone_and_can_be_read(browser: Any, site: tuple[Shown
             it.open(path)
             assert it.too_wide <= 0, path
             assert it.page.evaluate(CONTRAST) == [], path
+            assert it.page.evaluate(TORN) == [], path
         assert it.wrong == []
+
+
+# Marks of one word that stand on two lines.
+TORN = """() => [...document.querySelectorAll('.mark')]
+  .filter((mark) => mark.checkVisibility() && !/\\s/.test(mark.textContent.trim()))
+  .filter((mark) => mark.clientHeight > 1.9 * parseFloat(getComputedStyle(mark).lineHeight))
+  .map((mark) => mark.textContent)"""
 
 
 # Text whose contrast with what lies behind it is below 4.5 (WCAG AA), of all that is shown.
