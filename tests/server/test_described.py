@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import described
 import pytest
 from api_server import ApiServer, api_server
+from sqlalchemy import event
 from state_repo import OPEN, StateRepo, run
 
 from prd2pr.server.api.routes import ROUTES
@@ -99,6 +100,18 @@ def test_who_asks_too_often_waits(tmp_path):
         assert [each.status_code for each in answers] == [200, 200, 200, 429]
         assert 1 <= int(answers[-1].headers["Retry-After"]) <= 21
         assert served.get("/projects", served.token()).status_code == 200
+
+
+def test_a_database_that_cannot_be_written_keeps_nobody_from_reading(tmp_path):
+    shop = StateRepo(tmp_path / "shop")
+    shop.put("shop", {"shop-2": "blocked"})
+    with api_server(tmp_path, {"octo/shop": shop.path}) as served:
+        token = served.token("operate")
+        event.listen(served.database.engine, "begin", lambda it: it.exec_driver_sql("PRAGMA query_only=ON"))
+        assert served.get("/tasks", token).status_code == 200
+        refused = served.ask("POST", "/tasks/octo/shop:shop-2/retry", token)
+        assert (refused.status_code, refused.headers["Retry-After"]) == (503, "5")
+        assert refused.headers["content-type"] == "application/problem+json" and "database" in refused.json()["detail"]
 
 
 def test_a_server_without_workers_says_so(tmp_path):

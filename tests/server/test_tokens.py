@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from prd2pr.core.access import Bearer, Scope, covers
 from prd2pr.entry.main import main
@@ -74,6 +74,13 @@ def test_its_last_use_is_known_to_the_minute(database):
     for seconds in (0, 30, 59, 61):
         bearer_of(database, token, NOW + timedelta(seconds=seconds))
     assert listed(database)[0].last_used_at == "2026-11-17T12:01:01Z"
+
+
+def test_it_holds_where_its_use_cannot_be_noted(database, caplog):
+    issued = made(database)
+    event.listen(database.engine, "begin", lambda connection: connection.exec_driver_sql("PRAGMA query_only=ON"))
+    assert bearer_of(database, issued.token, NOW) == Bearer(issued.id, "ci", Scope.READ, ("octo/shop",))
+    assert "readonly" in caplog.text and issued.token not in caplog.text
 
 
 @pytest.mark.parametrize(

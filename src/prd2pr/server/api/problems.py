@@ -9,6 +9,8 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as NoConnection
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
@@ -17,6 +19,7 @@ from prd2pr.client.models import Problem, WrongField
 MEDIA_TYPE = "application/problem+json"
 LOG = logging.getLogger("prd2pr.server.api")
 MOST_FIELDS = 20
+OUT_OF_REACH = (OperationalError, InterfaceError, NoConnection)
 
 # What each status means here, in the description of the API.
 MEANINGS: dict[int, str] = {
@@ -27,7 +30,7 @@ MEANINGS: dict[int, str] = {
     413: "The body is too large.",
     422: "A part of the request is wrong; `errors` says which.",
     429: "Too much at once; `Retry-After` says when to ask again.",
-    503: "The server is not ready.",
+    503: "The server is not ready, or its database does not do its part.",
 }
 REMEDIES: dict[int, str] = {
     401: "Send `Authorization: Bearer …` with a token from `prd2pr serve token create`.",
@@ -100,6 +103,19 @@ async def on_invalid(_: Request, error: Exception) -> Response:
     )
 
 
+async def on_database(request: Request, error: Exception) -> Response:
+    """It is away, or its disk is full. That passes, and whoever asked may come again."""
+    said = getattr(error, "orig", None) or error
+    LOG.error("the database did not do its part: %s", said, extra={"path": request.url.path[:200]})
+    problem = Problem(
+        title=titled(503),
+        status=503,
+        detail="The server's database does not do its part.",
+        remedy="Ask again in a moment. The server's log has the details.",
+    )
+    return answer(problem, {"Retry-After": "5"})
+
+
 async def on_bug(request: Request, error: Exception) -> Response:
     """The process's edge: told to the log, and to nobody else."""
     LOG.error("a request failed", exc_info=error, extra={"path": request.url.path[:200], "method": request.method})
@@ -117,4 +133,6 @@ def add_problems(app: FastAPI) -> None:
     app.add_exception_handler(Denied, on_denied)
     app.add_exception_handler(HTTPException, on_http)
     app.add_exception_handler(RequestValidationError, on_invalid)
+    for kind in OUT_OF_REACH:
+        app.add_exception_handler(kind, on_database)
     app.add_exception_handler(Exception, on_bug)

@@ -23,7 +23,7 @@ from prd2pr.server.api.stream import HEARTBEAT, Seats
 from prd2pr.server.app import Parts
 
 PREFIX = "/api/v1"
-SIGNED = (401, 422, 429)
+SIGNED = (401, 422, 429, 503)
 CHANGING = (401, 403, 404, 409, 413, 422, 429, 503)
 
 
@@ -62,7 +62,7 @@ ROUTES: tuple[Route, ...] = (
         "POST", "/tasks/{key:taskkey}/retry", changes.retry, "Try a story's phase again", said.Asked, CHANGING,
         status=202, body=True,
     ),
-    Route("GET", "/workers", reads.workers, "Who does the work", said.Listed[said.Worker], (401, 429)),
+    Route("GET", "/workers", reads.workers, "Who does the work", said.Listed[said.Worker], (401, 429, 503)),
     Route("GET", "/circuits", reads.circuits, "Circuit breakers", said.Listed[said.Circuit], SIGNED),
     Route(
         "POST", "/circuits/{circuit_id:path}/reset", changes.reset, "Close a circuit", said.Asked, CHANGING,
@@ -71,10 +71,10 @@ ROUTES: tuple[Route, ...] = (
     Route("GET", "/runs", reads.runs, "Runs, the newest first", said.Page[said.Run], SIGNED),
     Route("GET", "/orders", reads.orders, "What was asked for, newest first", said.Listed[said.Asked], SIGNED),
     Route("GET", "/orders/{order_id}", reads.order, "What came of one order", said.Asked, (404, *SIGNED)),
-    Route("GET", "/projects", reads.projects, "Repositories, also of other servers", said.Projects, (401, 429)),
+    Route("GET", "/projects", reads.projects, "Repositories, also of other servers", said.Projects, (401, 429, 503)),
     Route("GET", "/audit", reads.audit, "Who asked for what, newest first", said.Listed[said.Asked], (403, *SIGNED)),
     Route(
-        "GET", "/metrics", reads.metrics, "Measures for Prometheus", None, (401, 403, 429), media_type="text/plain"
+        "GET", "/metrics", reads.metrics, "Measures for Prometheus", None, (401, 403, 429, 503), media_type="text/plain"
     ),
     Route(
         "GET", "/events", reads.events, "What happens, as server-sent events", None, SIGNED,

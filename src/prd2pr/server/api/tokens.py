@@ -9,17 +9,20 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import logging
 import re
 import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import RowMapping, text
+from sqlalchemy.exc import OperationalError
 
 from prd2pr.core.access import Bearer, Scope, is_pattern
 from prd2pr.errors import InputInvalid
 from prd2pr.server.database import Database
 
+LOG = logging.getLogger("prd2pr.server.api")
 FORM = re.compile(r"prd2pr_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 NOBODYS_DIGEST = hashlib.sha256(b"nobody's").hexdigest()
 USED_EVERY = timedelta(minutes=1)  # how exactly it is known when a token was used last: a write for each call costs
@@ -137,10 +140,12 @@ def bearer_of(database: Database, presented: str, now: datetime) -> Bearer | Non
 def _note_use(database: Database, token: TokenRow, now: datetime) -> None:
     if token.last_used_at and token.last_used_at > written(now - USED_EVERY):
         return
-    with database.writing() as connection:
-        connection.execute(
-            text("UPDATE tokens SET last_used_at = :now WHERE id = :id"), {"now": written(now), "id": token.id}
-        )
+    used = text("UPDATE tokens SET last_used_at = :now WHERE id = :id")
+    try:
+        with database.writing() as connection:
+            connection.execute(used, {"now": written(now), "id": token.id})
+    except OperationalError as error:  # the disk is full, say: whoever only reads needs none of it
+        LOG.warning("that a token was used could not be noted: %s", error.orig, extra={"token": token.id})
 
 
 def revoke(database: Database, number: str, now: datetime) -> TokenRow | None:
