@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import socket
+import sqlite3
 import time
 
 import httpx
@@ -15,6 +17,7 @@ from sqlalchemy import text
 from prd2pr.core.intake import take_in
 from prd2pr.server.database import Database, open_database
 from prd2pr.server.inbox.webhook import Webhook
+from prd2pr.server.inbox.writer import GroupWriter
 from prd2pr.server.settings import ServerSettings
 from server.serving import SECRET, commented, deliver, headers_of, serving, signed
 
@@ -171,6 +174,35 @@ def test_bodies_that_arrive_at_once_are_bounded_together():
 
     asyncio.run(two())
     assert [each for each in statuses if each] == [503, 401] and webhook.arriving == 0
+
+
+def test_a_database_that_gives_no_answer_is_not_waited_for(tmp_path):
+    """GitHub would not wait either. What it was told to send again is stored all the same, and counts until then."""
+    database = open_database(f"sqlite:///{tmp_path}/s.db")
+    statuses: list[int] = []
+
+    async def receive():
+        return {"type": "http.request", "body": BODY}
+
+    async def send(message):
+        statuses.append(message.get("status"))
+
+    async def delivered() -> None:
+        with GroupWriter(database) as writer:
+            webhook = Webhook(ServerSettings(webhook_secret=SecretStr(SECRET)), writer)
+            webhook.answer_seconds = 0
+            headers = headers_of(BODY, "late", "issue_comment").items()
+            scope = {"headers": [(name.lower().encode(), value.encode()) for name, value in headers]}
+            with contextlib.closing(sqlite3.connect(tmp_path / "s.db")) as other:
+                other.execute("BEGIN IMMEDIATE")
+                await asyncio.wait_for(webhook(scope, receive, send), 10)
+                assert statuses[0] == 503 and writer.waiting_bytes == len(BODY)
+            while writer.waiting_bytes:
+                await asyncio.sleep(0.01)
+
+    asyncio.run(delivered())
+    assert [row[3] for row in rows(database, "late")] == ["waiting"]
+    database.close()
 
 
 def test_only_post_is_taken(served, client):

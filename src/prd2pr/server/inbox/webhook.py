@@ -27,6 +27,9 @@ EVENT = re.compile(rb"[a-z_]{1,64}")
 SIGNATURE = re.compile(rb"sha256=[0-9a-f]{64}")
 # Of bodies that are still arriving, and that nobody has signed as far as is known.
 MOST_ARRIVING_BYTES = 128 * 1024 * 1024
+# From head to answer; GitHub waits for ten seconds. However late its body was, a delivery has a moment to be stored.
+ANSWER_SECONDS = 9.0
+A_MOMENT = 1.0
 
 
 def add_to(app: FastAPI, parts: Parts) -> AbstractContextManager[Any]:
@@ -58,6 +61,7 @@ class Webhook:
         self.most, self.seconds = settings.max_body_bytes, settings.body_timeout_seconds
         self.writer = writer
         self.arriving, self.most_arriving = 0, MOST_ARRIVING_BYTES
+        self.answer_seconds = ANSWER_SECONDS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -71,14 +75,24 @@ class Webhook:
         signature = headers.get(b"x-hub-signature-256", b"")
         if not SIGNATURE.fullmatch(signature) or not self.secrets:
             raise Refused(401, "the delivery is not signed")
+        begun = asyncio.get_running_loop().time()
         body = await self.body(headers, receive)
         if not is_signed(body, signature, self.secrets):
             raise Refused(401, "the signature is not that of this App's secret")
         guid, event = headers.get(b"x-github-delivery", b""), headers.get(b"x-github-event", b"")
         if not GUID.fullmatch(guid) or not EVENT.fullmatch(event):
             raise Refused(400, "X-GitHub-Delivery or X-GitHub-Event is missing")
-        if not await self.writer.put(guid.decode(), event.decode(), body):
+        if not await self.stored(guid.decode(), event.decode(), body, begun):
             raise Refused(503, "the delivery cannot be stored now")
+
+    async def stored(self, guid: str, event: str, body: bytes, begun: float) -> bool:
+        """A database that gives no answer, not even a bad one, is not waited for any longer than GitHub waits."""
+        ends = max(begun + self.answer_seconds, asyncio.get_running_loop().time() + A_MOMENT)
+        try:
+            async with asyncio.timeout_at(ends):
+                return await self.writer.put(guid, event, body)
+        except TimeoutError:
+            return False
 
     async def body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
         length = headers.get(b"content-length", b"0")

@@ -58,17 +58,16 @@ class GroupWriter:
         self._thread.join()
 
     async def put(self, guid: str, event: str, body: bytes) -> bool:
-        """True once the delivery is durable; False where it could not be stored."""
+        """True once the delivery is durable; False where it could not be stored.
+
+        Who does not wait any longer leaves it here: it is stored once that is possible, and counts until then."""
         if self.waiting_bytes + len(body) > MOST_WAITING_BYTES:
             return False
         loop = asyncio.get_running_loop()
         arrived = Arrived(guid, event, body, loop, loop.create_future())
         self.waiting_bytes += len(body)
-        try:
-            self._arrived.put(arrived)
-            return await arrived.stored
-        finally:
-            self.waiting_bytes -= len(body)
+        self._arrived.put(arrived)
+        return await arrived.stored
 
     def _write_all(self) -> None:
         going_on = True
@@ -101,31 +100,30 @@ class GroupWriter:
             store(self.database, deliveries)
         except SQLAlchemyError as error:
             log.error("%d deliveries could not be stored: %s", len(batch), getattr(error, "orig", error))  # noqa: TRY400
-            answer(batch, stored=False)
+            self._answer(batch, stored=False)
         except Exception:  # the thread's edge: were it to end here, nobody would ever be answered again
             log.exception("%d deliveries could not be stored", len(batch))
-            answer(batch, stored=False)
+            self._answer(batch, stored=False)
         else:
-            answer(batch, stored=True)
+            self._answer(batch, stored=True)
             self.after([each.intake for each in deliveries])
+
+    def _answer(self, batch: Sequence[Arrived], *, stored: bool) -> None:
+        """Each loop is woken once for all of its requests."""
+        loops = {id(each.loop): each.loop for each in batch}
+        for name, loop in loops.items():
+            waiting = [each for each in batch if id(each.loop) == name]
+            try:
+                loop.call_soon_threadsafe(self._resolve, waiting, stored)
+            except RuntimeError:  # it was closed meanwhile, and nobody waits any more
+                log.info("%d requests ended before they could be answered", len(waiting))
+
+    def _resolve(self, waiting: Sequence[Arrived], stored: bool) -> None:
+        for each in waiting:
+            self.waiting_bytes -= len(each.body)
+            if not each.stored.done():
+                each.stored.set_result(stored)
 
 
 def taken_in(arrived: Arrived, now: float) -> Delivery:
     return Delivery(arrived.guid, arrived.event, arrived.body, now, take_in(arrived.event, arrived.body))
-
-
-def answer(batch: Sequence[Arrived], *, stored: bool) -> None:
-    """Each loop is woken once for all of its requests."""
-    loops = {id(each.loop): each.loop for each in batch}
-    for name, loop in loops.items():
-        waiting = [each.stored for each in batch if id(each.loop) == name]
-        try:
-            loop.call_soon_threadsafe(resolve, waiting, stored)
-        except RuntimeError:  # it was closed meanwhile, and nobody waits any more
-            log.info("%d requests ended before they could be answered", len(waiting))
-
-
-def resolve(waiting: Sequence[asyncio.Future[bool]], stored: bool) -> None:
-    for each in waiting:
-        if not each.done():
-            each.set_result(stored)
