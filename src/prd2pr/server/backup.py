@@ -16,6 +16,7 @@ from sqlalchemy.engine import make_url
 
 from prd2pr.errors import SetupProblem, StateNewer, UsageProblem
 from prd2pr.server.database import Migration, all_migrations
+from prd2pr.server.owner import hand_over
 from prd2pr.server.work.sole import only_replica
 
 PAGES_AT_ONCE = 1_000  # between them the server may write
@@ -55,6 +56,7 @@ def restore(url: str, source: Path, migrations: Iterable[Migration] | None = Non
     with only_replica(url):
         try:
             _copy(source, unfinished)
+            hand_over(unfinished)
             kept = _put_aside(place)
             unfinished.rename(place)
         finally:

@@ -21,6 +21,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import OperationalError
 
 from prd2pr.errors import SetupProblem, StateNewer
+from prd2pr.server.owner import hand_over
 
 # Modules with `MIGRATIONS`; one that is not there has none.
 WITH_TABLES = (
@@ -121,8 +122,10 @@ def _engine(url: URL) -> Engine:
         made = url.set(drivername="postgresql+psycopg")
         return create_engine(made, connect_args=patience, pool_pre_ping=True, pool_size=10)
     if url.database and url.database != ":memory:":
-        with suppress(OSError):  # why it cannot be made is told by who opens it
-            Path(url.database).touch(mode=0o600)  # deliveries of private repositories are in it
+        with suppress(OSError):  # it is there already; why it cannot be made is told by who opens it
+            file = Path(url.database)
+            file.touch(mode=0o600, exist_ok=False)  # deliveries of private repositories are in it
+            hand_over(file)
     engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False})
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import sqlite3
 import stat
 import threading
@@ -132,6 +133,24 @@ def test_what_is_no_backup_replaces_nothing(tmp_path: Path) -> None:
     with pytest.raises(UsageProblem, match="no such backup"):
         restore(f"sqlite:///{place}", tmp_path / "nowhere", (FIRST,))
     assert notes(place) == ["mine"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files for others")
+@pytest.mark.parametrize("is_there", [True, False])
+def test_what_root_restores_belongs_to_whom_the_directory_does(tmp_path: Path, is_there: bool) -> None:
+    """The service of docs/deploy.md has a user of its own, and who restores is root."""
+    open_database(f"sqlite:///{tmp_path}/old.db").close()
+    back_up(f"sqlite:///{tmp_path}/old.db", tmp_path / "backup.db")
+    state = tmp_path / "state"
+    state.mkdir()
+    os.chown(state, 10001, 10002)
+    url = f"sqlite:///{state}/server.db"
+    if is_there:
+        open_database(url).close()
+    restore(url, tmp_path / "backup.db")
+    open_database(url).close()
+    owners = {each.name: (each.stat().st_uid, each.stat().st_gid) for each in state.iterdir()}
+    assert set(owners.values()) == {(10001, 10002)} and {"server.db", "server.db.lock"} <= owners.keys()
 
 
 def test_nothing_is_restored_under_a_running_server(tmp_path: Path) -> None:

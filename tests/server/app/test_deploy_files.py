@@ -33,7 +33,7 @@ def test_the_unit_starts_the_server_as_it_is_called() -> None:
     [started] = re.findall(r"^ExecStart=\S+/prd2pr (.+)$", UNIT, re.MULTILINE)
     options = parser().parse_args(started.split())
     assert options.command == "serve" and options.config == "/etc/prd2pr/server.yml"
-    assert variables(UNIT) >= {"PRD2PR_APP_PRIVATE_KEY_FILE", "PRD2PR_WEBHOOK_SECRET_FILE", "PRD2PR_DATABASE"}
+    assert variables(UNIT) >= {"PRD2PR_APP_PRIVATE_KEY_FILE", "PRD2PR_WEBHOOK_SECRET_FILE"}
     stop = int(re.search(r"^TimeoutStopSec=(\d+)$", UNIT, re.MULTILINE)[1])
     assert stop > 20 + ServerSettings().drain_seconds, "longer than the server takes to finish"
 
@@ -41,6 +41,12 @@ def test_the_unit_starts_the_server_as_it_is_called() -> None:
 def test_the_settings_of_the_example_are_settings() -> None:
     settings = read_settings({}, {}, DEPLOY / "server.yml")
     assert settings.public_url == "https://prd2pr.example.org" and settings.app_id
+
+
+def test_who_names_the_settings_means_the_database_of_the_unit() -> None:
+    """`serve --config … token create` and `--restore` of docs/deploy.md are called without the unit's environment."""
+    assert "PRD2PR_DATABASE=" not in UNIT and "\nStateDirectory=prd2pr\n" in UNIT
+    assert read_settings({}, {}, DEPLOY / "server.yml").database == "sqlite:////var/lib/prd2pr/server.db"
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed here")

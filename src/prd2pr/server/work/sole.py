@@ -10,6 +10,7 @@ from pathlib import Path
 from sqlalchemy.engine import make_url
 
 from prd2pr.errors import SetupProblem
+from prd2pr.server.owner import hand_over
 
 
 @contextmanager
@@ -18,7 +19,9 @@ def only_replica(url: str) -> Iterator[None]:
     if read.get_backend_name() != "sqlite" or not read.database or read.database == ":memory:":
         yield
         return
-    with Path(f"{read.database}.lock").open("a") as file:
+    lock = Path(f"{read.database}.lock")
+    with lock.open("a") as file:
+        hand_over(lock)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
