@@ -80,14 +80,15 @@ MATRIX = {
 }
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory) -> Iterator[ApiServer]:
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def served(request, tmp_path_factory) -> Iterator[ApiServer]:
     place = tmp_path_factory.mktemp("roles")
+    url = request.getfixturevalue("postgres_url") if request.param == "postgresql" else ""
     shop = StateRepo(place / "shop")
     shop.put("shop", {"shop-1": "done", "shop-2": "blocked"}, circuits=[OPEN], runs=[run("r1")])
     StateRepo(place / "secret").put("plan", {"plan-1": "in_progress"}, runs=[run("r2")])
     repositories = {"octo/shop": place / "shop", "octo/secret": place / "secret"}
-    with api_server(place, repositories, added=ADDED) as server:
+    with api_server(place, repositories, database=url, added=ADDED) as server:
         server.have_ordered(ORDER)
         yield server
 

@@ -13,12 +13,13 @@ from state_repo import OPEN, StateRepo, run
 from prd2pr.server.api.routes import ROUTES
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory) -> Iterator[ApiServer]:
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def served(request, tmp_path_factory) -> Iterator[ApiServer]:
     place = tmp_path_factory.mktemp("described")
+    url = request.getfixturevalue("postgres_url") if request.param == "postgresql" else ""
     shop = StateRepo(place / "shop")
     shop.put("shop", {"shop-1": "done", "shop-2": "blocked"}, circuits=[OPEN], runs=[run("r1")])
-    with api_server(place, {"octo/shop": shop.path}, api_rate_per_minute=1_000_000) as server:
+    with api_server(place, {"octo/shop": shop.path}, database=url, api_rate_per_minute=1_000_000) as server:
         server.have_ordered(*described.REAL["order_id"])
         yield server
 
@@ -59,6 +60,20 @@ def references(value: object) -> Iterator[str]:
     elif isinstance(value, list):
         for each in value:
             yield from references(each)
+
+
+LISTS = ("/tasks", "/runs", "/circuits", "/workers", "/projects", "/orders")
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_who_sees_no_repository_is_told_of_none(served, path):
+    answer = served.get(path, served.token("read", ["else/where"]))
+    assert (answer.status_code, answer.json()["items"]) == (200, [])
+
+
+@pytest.mark.parametrize("asked", ["/orders?repo=%00", "/orders?subject=%00", "/runs?repo=%00", "/tasks?repo=%00"])
+def test_what_no_database_takes_is_told_as_wrong(served, asked):
+    assert served.get(asked, served.token()).status_code == 422
 
 
 def test_a_body_that_is_too_large_is_not_read_to_its_end(served):

@@ -26,7 +26,8 @@ from prd2pr.server.reading import Reading
 MOST = 500
 TEXT = 200
 
-Repo = Annotated[str, Query(max_length=201, description="Only of this repository: owner/name.")]
+WORDS = r"^[^\x00]*$"  # PostgreSQL takes no text with a NUL in it
+Repo = Annotated[str, Query(max_length=201, pattern=WORDS, description="Only of this repository: owner/name.")]
 Prd = Annotated[str, Query(max_length=100, description="Only of this PRD.")]
 Cursor = Annotated[str, Query(max_length=1000, description="`next` of the page before.")]
 Limit = Annotated[int, Query(ge=1, le=MOST, description="How many at most.")]
@@ -63,7 +64,7 @@ def orders(
     bearer: ForReading,
     *,
     repo: Repo = "",
-    subject: Annotated[str, Query(max_length=500, description="Only about this task or circuit.")] = "",
+    subject: Annotated[str, Query(max_length=500, pattern=WORDS, description="Only about this task or circuit.")] = "",
     limit: Limit = 100,
 ) -> said.Listed[said.Asked]:
     """Of the newest, those that this token may see."""

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from pydantic import ValidationError
-from sqlalchemy import Connection, RowMapping, bindparam, text
+from sqlalchemy import Connection, RowMapping, String, bindparam, text
 
 from prd2pr.core.orders import MOST_ORDERS, Order
 from prd2pr.server.announcing import announce
@@ -92,7 +92,7 @@ def newest(database: Database, limit: int, *, repo: str = "", subjects: Sequence
     asked = text(
         f"""{ROWS} WHERE (:repo = '' OR lower(asked.repo) = lower(:repo)) AND (:any = 1 OR asked.subject IN :subjects)
             ORDER BY asked.at DESC, asked.id LIMIT :most"""
-    ).bindparams(bindparam("subjects", expanding=True))
+    ).bindparams(bindparam("subjects", expanding=True, type_=String))
     given = {"repo": repo, "any": int(not subjects), "subjects": list(subjects), "most": limit}
     with database.reading() as connection:
         return tuple(standing(row) for row in connection.execute(asked, given).mappings())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, bindparam, text
+from sqlalchemy import Connection, String, bindparam, text
 
 from prd2pr.server.projection.forms import form
 from prd2pr.server.projection.tables import TABLES
@@ -33,9 +33,10 @@ def branch_rows(connection: Connection, repos: Collection[str] | None = None) ->
     statement = text(f"SELECT {COLUMNS} FROM projected_branches ORDER BY repo, prd")  # noqa: S608 - fixed words
     given = {}
     if repos is not None:
+        # Texts also where there are none of them: PostgreSQL compares no text with what could be a number.
         statement = text(
             f"SELECT {COLUMNS} FROM projected_branches WHERE repo IN :repos ORDER BY repo, prd"  # noqa: S608
-        ).bindparams(bindparam("repos", expanding=True))
+        ).bindparams(bindparam("repos", expanding=True, type_=String))
         given = {"repos": list(repos)}
     return [BranchRow(**row) for row in connection.execute(statement, given).mappings()]
 
@@ -100,6 +101,8 @@ def story_digests(connection: Connection, repo: str, prd: str) -> dict[str, str]
 
 
 def story_page_bytes(connection: Connection, repo: str, story: str) -> bytes | None:
+    if "\0" in repo + story:  # PostgreSQL takes no such text, and no branch has one
+        return None
     row = connection.execute(
         text("SELECT page FROM projected_stories WHERE repo = :repo AND story = :story ORDER BY prd LIMIT 1"),
         {"repo": repo, "story": story},
