@@ -109,6 +109,21 @@ def test_the_way_back_counts_once_for_this_browser_and_for_an_hour(tmp_path: Pat
     assert len({states.new() for _ in range(40)}) == 40 and len(states.given) == 16
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1:8080", "localhost:8080", "[::1]:8080", "prd2pr.example.org"])
+def test_the_way_back_leads_to_the_address_that_the_browser_is_on(tmp_path: Path, host: str) -> None:
+    flow = Flow(tmp_path)
+    flow.browser.headers["Host"] = host
+    _, asked = flow.open()
+    assert urlsplit(asked["redirect_url"]).netloc == host
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0:8080", "machine:8080", "127.0.0.1:9000", ""])
+def test_where_no_way_leads_back_no_app_is_made(tmp_path: Path, host: str) -> None:
+    """Its key would be lost: GitHub gives it to whom it leads back, and the cookie is another host's."""
+    page = Flow(tmp_path).browser.get("/setup", params={"word": "the-word"}, headers={"Host": host})
+    assert page.status_code == 403 and "<form" not in page.text and "ssh -L 8080:127.0.0.1:8080" in page.text
+
+
 def test_without_the_terminals_word_there_is_no_form(tmp_path: Path) -> None:
     flow = Flow(tmp_path)
     for word in ("", "another"):

@@ -46,7 +46,9 @@ def set_up(settings: ServerSettings, place: Path, organization: str = "") -> int
         port = listening.getsockname()[1]
         server = quiet_server(setup_app(Setup(settings, place, word, port, kept, organization)))
         owner = organization or "your own account"
-        words = OPEN.format(github=github_pages(settings), owner=owner, address=address_of(listening), word=word)
+        # Who listens everywhere is on this machine, too, and only there an address leads back for sure.
+        address = address_of(listening).replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+        words = OPEN.format(github=github_pages(settings), owner=owner, address=address, word=word)
         sys.stdout.write(words)
         sys.stdout.flush()
         serve_until_stopped(server, listening)

@@ -68,11 +68,11 @@ def installation_url(settings: ServerSettings, slug: str) -> str:
 def return_base(settings: ServerSettings, asked_host: str, port: int) -> str:
     """Known addresses lead here, the public one and this machine's own; the request's `Host` chooses among them.
 
-    It has to be the one that the browser is on: the state is in a cookie of that host.
+    It has to be the one that the browser is on: the state is in a cookie of that host. Empty: none of them is.
     """
     public = settings.public_url.rstrip("/")
-    known = {urlsplit(public).netloc: public, f"localhost:{port}": f"http://localhost:{port}"}
-    return known.get(asked_host, f"http://127.0.0.1:{port}")
+    own = {f"{name}:{port}": f"http://{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
+    return {**own, urlsplit(public).netloc.lower(): public}.get(asked_host.lower(), "")
 
 
 def hook_warning(settings: ServerSettings) -> str:

@@ -38,6 +38,11 @@ from prd2pr.templating import render, template_root
 
 COOKIE = "prd2pr_setup"
 HOUR = 3600.0
+# Said before GitHub makes the App: its key would be lost on the way back.
+NO_WAY_BACK = (
+    "GitHub would not find the way back to this address. Open the page as http://127.0.0.1:{port}, from another "
+    "machine through ssh -L {port}:127.0.0.1:{port}, or at the address of --public-url, with the same word."
+)
 MOST_STATES = 16  # pages that were opened and not come back from
 
 
@@ -82,7 +87,10 @@ def setup_app(setup: Setup) -> FastAPI:
     def begin(request: Request, word: str = "") -> Response:
         if not compare_digest(word.encode(), setup.word.encode()):
             return shown(setup, "refused", 403, what="This address is not the whole one: open what the terminal shows.")
-        return creating(setup, request.headers.get("host", ""))
+        base = return_base(setup.settings, request.headers.get("host", ""), setup.port)
+        if not base:
+            return shown(setup, "refused", 403, what=NO_WAY_BACK.format(port=setup.port))
+        return creating(setup, base)
 
     @app.get(CALLBACK)
     async def back(request: Request, code: str = "", state: str = "") -> Response:
@@ -102,9 +110,9 @@ def setup_app(setup: Setup) -> FastAPI:
     return app
 
 
-def creating(setup: Setup, host: str) -> Response:
-    """The page that leads to GitHub; its browser is known again by a cookie when it comes back."""
-    state, base = setup.states.new(), return_base(setup.settings, host, setup.port)
+def creating(setup: Setup, base: str) -> Response:
+    """The page that leads to GitHub; its browser is known again by a cookie when it comes back to `base`."""
+    state = setup.states.new()
     page = shown(
         setup,
         "create",
