@@ -9,7 +9,7 @@ import logging
 import pytest
 
 from prd2pr.core.said.leaks import Secrets
-from prd2pr.server.logs import JsonLines, secrets_in, write_logs
+from prd2pr.server.logs import LONGEST, JsonLines, secrets_in, write_logs
 from prd2pr.server.settings import ServerSettings
 
 TOKEN = f"prd2pr_{'a1' * 6}_{'Zz0-' * 10}abc"
@@ -59,6 +59,16 @@ def test_secrets_are_taken_out_of_everything(log, leak):
     for part in ("Zz0-", "abcdefghijkl", "x1x1", "hunter22", "webhook's", "YSB3"):
         assert part not in said.replace("import", "")
     assert said.count("[redacted]") >= 3
+
+
+@pytest.mark.parametrize("secret", [TOKEN, "a webhook's secret"])
+def test_a_long_line_is_cut_behind_no_half_of_a_secret(log, secret):
+    logger, stream = log
+    for part in range(1, len(secret)):
+        logger.warning("%s%s and so on", "x" * (LONGEST - part), secret)
+    told = [json.loads(line)["message"] for line in stream.getvalue().splitlines()]
+    assert {len(each) <= LONGEST for each in told} == {True}
+    assert [each[-20:] for each in told if secret[:8] in each] == []
 
 
 def test_what_the_settings_hold_is_known(monkeypatch):

@@ -56,7 +56,8 @@ class JsonLines(logging.Formatter):
         return json.dumps(line)
 
     def clean(self, text: str) -> str:
-        return self._secrets.scrub(FORMS.sub(REDACTED, text[:LONGEST])).text
+        """Cut afterwards: half of a secret is not known again."""
+        return self._secrets.scrub(FORMS.sub(REDACTED, text)).text[:LONGEST]
 
 
 def write_logs(secrets: Secrets, stream: TextIO | None = None, level: int = logging.INFO) -> logging.Handler:
