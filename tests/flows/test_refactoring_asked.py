@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 from world import World, write
 
@@ -47,3 +48,16 @@ def test_settings_can_ask_always(world: World) -> None:
     world.configure("refactoring: always\n")
     run_story(world)
     assert asked_of(world) == ["refactorer"]
+
+
+def test_another_clone_knows_what_was_there_before_the_story(world: World) -> None:
+    """Each job on a code host has a clone of its own: trees that no commit has are not in it."""
+    for _ in range(4):
+        assert world.next().status == 0
+    assert world.phases()[-1] == "green(calc-1)"
+    first = world.repo.rename(world.repo.with_name("first"))
+    subprocess.run(["git", "clone", "-q", "--no-local", str(first), str(world.repo)], check=True)
+    world.git("fetch", "-q", "origin", f"{world.branch}:{world.branch}")
+    done = world.next()
+    assert done.status == 0, done.out + done.err
+    assert integrated_note(world) == "refactor: nothing worth changing by measure"

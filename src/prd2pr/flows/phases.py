@@ -56,6 +56,7 @@ from prd2pr.flows.workbench import Assignment, Work, do_work
 from prd2pr.repo.git import BlobRef
 
 REFACTOR_ATTEMPTS = 2
+MOST_SINCE_RED = 50  # commits, people's too
 
 
 @dataclass(frozen=True)
@@ -156,16 +157,23 @@ def wanted_anyway(session: Session, position: Position) -> bool:
 def own_measures(session: Session, position: Position) -> tuple[dict[str, int], dict[str, int]]:
     """Of the source files that the story is about: before its code was written, and as GREEN left them."""
     stack = planned_stack(session.gathering.stacks, position.story, position.cycle.design)
-    red = next((step.code_tree for step in reversed(position.cycle.steps) if step.phase is Phase.RED), "")
+    red = red_commit(session, position)
     before = own_sources(session, position, red) if red else {}
-    return measures_of(stack, before), measures_of(stack, own_sources(session, position, position.code_tree))
+    return measures_of(stack, before), measures_of(stack, own_sources(session, position, position.head))
 
 
-def own_sources(session: Session, position: Position, tree: str) -> dict[str, str]:
+def red_commit(session: Session, position: Position) -> str:
+    """Empty where it is not near, or not here: then all of the code counts as the story's own."""
+    number = next((step.n for step in reversed(position.cycle.steps) if step.phase is Phase.RED), 0)
+    wanted = (f"{session.prd.id}/{position.story.id}/{number}",)
+    near = session.git.ancestors(position.head, MOST_SINCE_RED)
+    return next((each for each in near if session.git.commit_info(each).trailers.get("Tdd-Step") == wanted), "")
+
+
+def own_sources(session: Session, position: Position, commit: str) -> dict[str, str]:
     planned = {*position.story.source_paths, *(position.cycle.design.source_paths if position.cycle.design else ())}
-    entries = [entry for entry in session.git.entries(tree) if entry.path in planned]
-    contents = session.git.read_blobs(entry.blob for entry in entries)
-    return {entry.path: contents[entry.blob].decode("utf-8", "replace") for entry in entries}
+    found = ((path, session.git.read(commit, path)) for path in sorted(planned))
+    return {path: data.decode("utf-8", "replace") for path, data in found if data is not None}
 
 
 def unrefactored(session: Session, position: Position, note: str) -> Phased:
