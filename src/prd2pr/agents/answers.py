@@ -14,8 +14,7 @@ WorkStatus = Literal["done", "nothing_to_do", "contradiction"]
 
 class WorkReport(Record):
     status: WorkStatus = Field(
-        description="nothing_to_do: nothing is worth changing. contradiction: a person must decide between story, "
-        "tests and code"
+        description="nothing_to_do: nothing is worth changing. contradiction: a person must decide"
     )
     explanation: str = Field(max_length=4000, description="for a reviewer, in two or three sentences: what and why")
 

@@ -121,7 +121,7 @@ TOOLS: dict[str, ToolKind] = {
         lambda desk, call: desk.workspace.write(call.path, call.content),
     ),
     "edit_file": ToolKind(
-        "Replace `old`, which must occur once, by `new`: shorter than the whole file.",
+        "Replace `old`, which must occur once, by `new`.",
         EditFile,
         lambda desk, call: desk.workspace.edit(call.path, call.old, call.new),
     ),

@@ -23,6 +23,8 @@ from prd2pr.flows.session import Session
 from prd2pr.flows.workbench import Assignment, Work, do_work
 from prd2pr.repo.store import BranchState
 
+MOST_OF_A_RUN = 6_000  # characters of what a refused attempt's tests said
+MOST_OF_RED = 600  # of what they said before there was any code: the tests themselves tell the rest
 MOST_TESTS = 20  # of one refused attempt that are kept by name
 
 
@@ -275,7 +277,9 @@ def red_output(position: Position) -> str:
     if not reds or reds[-1].code_tree != position.code_tree:
         return ""
     proof = position.state.proof(position.story.id, reds[-1].n, Phase.RED)
-    return failures_text(proof.evidence) if proof and not only_names_are_missing(proof.evidence) else ""
+    if proof is None or only_names_are_missing(proof.evidence):
+        return ""
+    return failures_text(proof.evidence, MOST_OF_RED)
 
 
 def only_names_are_missing(evidence: Evidence) -> bool:
@@ -285,7 +289,7 @@ def only_names_are_missing(evidence: Evidence) -> bool:
     return missing and run is not None and not run.problems
 
 
-def failures_text(evidence: Evidence) -> str:
+def failures_text(evidence: Evidence, most: int = MOST_OF_A_RUN) -> str:
     """What failed, for whoever is to mend it: of held-out examples nothing."""
     run = evidence.head_run
     if run is None:
@@ -293,4 +297,4 @@ def failures_text(evidence: Evidence) -> str:
     hidden = evidence.held_out.paths if evidence.held_out else frozenset()
     known = (result for result in (*run.story, *run.others_not_passed) if result.id.partition("::")[0] not in hidden)
     problems = (problem for problem in run.problems if not any(path in problem for path in hidden))
-    return "\n".join(joined([*problems, *failure_lines(result for result in known if result.failure)], 6000))
+    return "\n".join(joined([*problems, *failure_lines(result for result in known if result.failure)], most))
