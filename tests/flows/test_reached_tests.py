@@ -57,7 +57,6 @@ def test_the_builder_runs_what_it_can_have_broken_and_the_gate_everything(tmp_pa
         blocks([use("write_file", path=CODE, content=GREEN_ADD), use("run_tests")]),
         blocks([use("write_file", path=TEXTS, content=louder), use("run_tests")]),
         blocks([use("run_tests", all=True), submit()]),
-        blocks([submit("nothing_to_do")]),
     )
     options = argparse.Namespace(
         repo=str(world.repo), prd=str(world.repo / "prds/calc.md"), model=None, record=None, story="calc-1"

@@ -117,13 +117,15 @@ def test_an_installer_that_leaves_a_daemon_behind_is_not_waited_for(tmp_path: Pa
 
 
 def test_a_checkout_gets_links_to_what_was_made(tmp_path: Path) -> None:
-    stack = stack_with("import pathlib; pathlib.Path('node_modules').mkdir(); pathlib.Path('generated').mkdir()")
+    made = "pathlib.Path('node_modules/shared').mkdir(parents=True); pathlib.Path('generated').mkdir()"
+    stack = stack_with(f"import pathlib; {made}")
     checkout = tmp_path / "checkout" / "web"
     (checkout / "node_modules" / "planted").mkdir(parents=True)
     (checkout / "generated").mkdir()
     (checkout / "package.json").write_text("{}")
     Dependencies(tmp_path / "kept").link(stack, tmp_path / "checkout")
-    assert (checkout / "node_modules").is_symlink()
+    assert (checkout / "node_modules" / "shared").is_symlink()
+    assert not (checkout / "node_modules").is_symlink()  # tools write into it
     assert not (checkout / "node_modules" / "planted").exists()
     assert not (checkout / "generated").is_symlink()  # the project has its own
     assert not (checkout / COMPLETE).exists()

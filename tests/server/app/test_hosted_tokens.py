@@ -37,7 +37,7 @@ def test_each_is_listed_and_can_be_read_with_a_token_of_its_own(tmp_path: Path) 
             assert list(found) == ["octo/calc", "octo/shop"] and found["octo/calc"].default_branch == "main"
             token = fake.state.tokens[found["octo/calc"].token()]
             assert (token.repositories, token.permissions) == (["octo/calc"], dict(READING))
-            with Git.open(mirrored(found["octo/shop"], tmp_path / "mirrors", "prd2pr/")) as git:
+            with Git.open(mirrored(found["octo/shop"], tmp_path / "mirrors")) as git:
                 assert git.read("main", "README.md") == b"octo/shop"
             fake.state.installations.clear()
             assert hosted() == ()
