@@ -178,6 +178,7 @@ def test_a_workflow_file_of_an_older_prd2pr_gets_no_orders_and_who_ordered_is_to
     with it.serving() as server, it.client(server, it.token()) as client:
         failed = settled(client, client.retry(TASK))
         assert failed.state == "failed" and "does not know orders yet" in failed.answer
+        it.waits_for_a_run()
         assert [set(row.inputs) for row in started.repo.dispatches] == [{"delivery", "reason", "said"}]
         assert client.retry(TASK, idempotency_key="again").id != failed.id
 
