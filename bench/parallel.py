@@ -1,46 +1,46 @@
 """Eight stories that know nothing of each other, one after the other and by two workers: wall times of the same PRD.
 
-The model's words are scripted and cost no time; git, pytest, sandbox and gates are real. Both runs must end with the
-same code, living docs included, but for those that tell when something was decided and how long it took.
+The model's words are scripted; git, pytest, sandbox and gates are real. A model takes time for each answer, seconds at
+least, and this one takes two (`paced/`). The same again with one that takes none tells what is left where nobody waits:
+one story by itself uses both cores nearly always then. Both runs of each must end with the same code, living docs
+included, but for those that tell when something was decided and how long it took.
 
-    python bench/parallel.py        prints one JSON object
+    python bench/parallel.py [SECONDS …]        prints one JSON object; SECONDS: what an answer takes
 """
 
 from __future__ import annotations
 
 import json
 import os
-import resource
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+PACED = ROOT / "bench" / "paced"
 sys.path.insert(0, str(ROOT / "tests"))
 
 from side_by_side_world import beside  # noqa: E402 - the tests' own world
 from world import World  # noqa: E402
 
 STORIES, WORKERS = 8, 2
+ANSWER_SECONDS = 2.0
 TIMED = ("docs/DECISIONS.md", "docs/ESTIMATES.md")  # dates and minutes of this very run
 
 
-def timed(directory: Path, workers: int) -> tuple[World, float, float]:
-    """The finished world, the seconds that the run took, and those of all processors."""
+def timed(directory: Path, workers: int, pause: float) -> tuple[World, float]:
+    """The finished world, and the seconds that the run took."""
     world = beside(directory, STORIES, cold=True)
-    used = cpu()
+    model = f"plugin:paced:{pause}:{world.transcript()}" if pause else f"replay:{world.transcript()}"
     started = time.perf_counter()
-    done = world.run("--workers", str(workers))
+    done = world.program(
+        "run", "prds/calc.md", "--model", model, "--workers", str(workers), env={"PYTHONPATH": str(PACED)}
+    )
     took = time.perf_counter() - started
     if done.status:
         raise SystemExit(f"{workers} workers: exit {done.status}\n{done.out}\n{done.err}")
-    return world, took, cpu() - used
-
-
-def cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    return world, took
 
 
 def code_of(world: World) -> list[str]:
@@ -49,18 +49,13 @@ def code_of(world: World) -> list[str]:
     return [line for line in listed if not line.partition("\t")[2].startswith((".orch-state/", *TIMED))]
 
 
-def parallel_vs_sequential(scratch: Path) -> dict[str, float]:
-    """Seconds of both, by the clock and of all processors; it ends with an error where they end with other code."""
-    alone, one_by_one, cpu_alone = timed(scratch / "sequential", 1)
-    together, side_by_side, cpu_together = timed(scratch / "parallel", WORKERS)
+def parallel_vs_sequential(scratch: Path, pause: float = ANSWER_SECONDS) -> dict[str, float]:
+    """Seconds of both; it ends with an error where they end with other code."""
+    alone, one_by_one = timed(scratch / f"sequential-{pause}", 1, pause)
+    together, side_by_side = timed(scratch / f"parallel-{pause}", WORKERS, pause)
     if code_of(alone) != code_of(together):
         raise SystemExit(f"the two end with different code:\n{difference(alone, together)}")
-    return {
-        "sequential": one_by_one,
-        "parallel": side_by_side,
-        "sequential_cpu": cpu_alone,
-        "parallel_cpu": cpu_together,
-    }
+    return {"sequential": one_by_one, "parallel": side_by_side}
 
 
 def difference(one: World, other: World) -> str:
@@ -70,13 +65,17 @@ def difference(one: World, other: World) -> str:
 
 def main() -> None:
     os.environ["VIRTUAL_ENV"] = sys.prefix
+    pauses = [float(word) for word in sys.argv[1:]] or [ANSWER_SECONDS, 0.0]
     with tempfile.TemporaryDirectory() as scratch:
-        took = parallel_vs_sequential(Path(scratch))
-    ratio = round(took["parallel"] / took["sequential"], 3)
+        took = {pause: parallel_vs_sequential(Path(scratch), pause) for pause in pauses}
     told = {
-        "parallel_vs_sequential": ratio,
+        "parallel_vs_sequential": {
+            f"{pause:g} s": round(each["parallel"] / each["sequential"], 3) for pause, each in took.items()
+        },
         "same_code_but_for": TIMED,
-        "seconds": {name: round(value, 2) for name, value in took.items()},
+        "seconds": {
+            f"{pause:g} s": {name: round(value, 2) for name, value in each.items()} for pause, each in took.items()
+        },
     }
     sys.stdout.write(json.dumps(told) + "\n")
 

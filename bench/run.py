@@ -8,7 +8,9 @@ ignored_event_vs_python  the Action's entry on an irrelevant event ÷ `python -c
 state_10k_vs_10          `prd2pr next` with 10,000 stories in the state ÷ with 10
 similar_failures_ms      milliseconds for the 50 nearest of 10,000 failures, by words, the index being open
 index_update_vs_history  one more record in the index with 10,000 failures ÷ with 1,000
-parallel_vs_sequential   8 independent stories by two workers ÷ one after the other; both end with the same code
+parallel_vs_sequential   8 independent stories by two workers ÷ one after the other, with a model that takes two seconds
+                         for an answer; both end with the same code
+parallel_no_waiting      the same with a model that takes no time
 webhook_vs_bare_asgi …   the server's acknowledgements beside other servers', see `webhook.py`
 """
 
@@ -137,6 +139,7 @@ def main() -> int:
         state = state_10k_vs_10(scratch)
         memory = memory_times(sample_repository(scratch / "short"), sample_repository(scratch / "long"))
         parallel = parallel_vs_sequential(scratch / "beside")
+        at_once = parallel_vs_sequential(scratch / "beside", pause=0)
         webhook, acknowledged = webhook_ratios(scratch / "webhook")
     ratios = {
         "cycle_vs_bare": round(cycle["cycle"] / cycle["bare"], 3),
@@ -148,10 +151,11 @@ def main() -> int:
         "similar_failures_ms": round(memory["similar"] * 1000, 1),
         "index_update_vs_history": round(memory["update_long"] / memory["update"], 3),
         "parallel_vs_sequential": round(parallel["parallel"] / parallel["sequential"], 3),
+        "parallel_no_waiting": round(at_once["parallel"] / at_once["sequential"], 3),
         **webhook,
     }
     raw = {"cycle": cycle, "green_gate": green, "ignored_event": ignored, "state": state, "memory": memory}
-    raw |= {"parallel": parallel}
+    raw |= {"parallel": parallel, "parallel_no_waiting": at_once}
     raw |= {f"webhook_{name}": each for name, each in acknowledged.items()}
     rounded = {name: {key: round(value, 4) for key, value in part.items()} for name, part in raw.items()}
     sys.stdout.write(json.dumps({**ratios, "seconds": rounded}) + "\n")

@@ -8,6 +8,7 @@ on the new base (`begun_again.py`).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from prd2pr.core.ahead import phase_ahead
@@ -19,8 +20,8 @@ from prd2pr.errors import BranchMoved
 from prd2pr.flows.attempts import Position, Stuck
 from prd2pr.flows.begun_again import BEGUN_AGAIN, begin_again
 from prd2pr.flows.containment import watched
-from prd2pr.flows.drive import RACES, Landed, block, landed, position_of
-from prd2pr.flows.joins import Apart, broken_by_join, join_between, made_join
+from prd2pr.flows.drive import RACES, Landed, block, landed, letting_go, position_of
+from prd2pr.flows.joins import Apart, Join, broken_by_join, join_between, made_join, suite_of
 from prd2pr.flows.outlook import outlook
 from prd2pr.flows.peoples_work import story_joined_by
 from prd2pr.flows.phases import integrated
@@ -44,6 +45,14 @@ class Brought:
     head: str  # of the PRD's branch
     reason: str = ""
     joined: bool = False
+
+
+@dataclass(frozen=True)
+class Base:
+    """What INTEGRATED is committed on; with the join that it is, if it is one."""
+
+    commit: str
+    join: Join | None = None
 
 
 @dataclass(frozen=True)
@@ -105,19 +114,19 @@ class Bringing:
         base = self.base()
         if isinstance(base, Apart):
             return self.refused(base)
-        self.carry_to(base)
-        state = self.own.store.load(base)
+        self.carry_to(base.commit)
+        state = self.own.store.load(base.commit)
         found = _story_in(state, self.story)
         assert found is not None, "a join has it, and a branch that begins at the head too"
         if found.status == "blocked":
             return self.brought_blocked(base)
-        return self.integrated(base, position_of(self.onto, base, state, found))
+        return self.integrated(base, position_of(self.onto, base.commit, state, found))
 
-    def base(self) -> str | Apart:
+    def base(self) -> Base | Apart:
         """What INTEGRATED is committed on: the story's branch, where nothing came in between, else the join."""
         git = self.session.git
         if git.merge_base(self.trunk, self.tip) == self.trunk:
-            return self.tip
+            return Base(self.tip)
         join = join_between(git, JoinRef(self.session.prd.id, self.story), self.trunk, self.tip)
         if isinstance(join, Apart):
             return join
@@ -126,10 +135,17 @@ class Bringing:
             return made
         what = f"{self.story} with what was integrated meanwhile"
         self.own.progress.say("working", phase="join", attempt=1, what=what)
-        broken = broken_by_join(git, self.own.runner, join, made)
+        self.own.runner.begin(suite_of(git, made))
+        return Base(made, join)
+
+    def broken(self, base: Base) -> str:
+        """Why a join does not hold; empty: it does, or there is none."""
+        if base.join is None:
+            return ""
+        broken = broken_by_join(self.own.git, self.own.runner, base.join, base.commit)
         if lacked_time(broken):  # a busy machine is no reason to build a story twice
-            broken = broken_by_join(git, self.own.runner, join, made)
-        return Apart(f"together the tests do not hold: {'; '.join(broken[:3])}") if broken else made
+            broken = broken_by_join(self.own.git, self.own.runner, base.join, base.commit)
+        return f"together the tests do not hold: {'; '.join(broken[:3])}" if broken else ""
 
     def carry_to(self, base: str) -> None:
         """What was spent and answered while the story waited belongs to the step that comes now."""
@@ -139,7 +155,7 @@ class Bringing:
             if old == self.tip or (stale and not git.is_ancestor(old, self.trunk)):
                 journal.follow(old, base)
 
-    def integrated(self, base: str, position: Position) -> Brought:
+    def integrated(self, base: Base, position: Position) -> Brought:
         """INTEGRATED as an ordinary step, and the PRD's branch on it."""
         onto, story = self.onto, position.story
         due = phase_ahead(outlook(onto, position.state, story.id), story)
@@ -148,14 +164,15 @@ class Bringing:
             reason = due.reason if isinstance(due, Rest) else f"{due.phase.value} comes first"
             return Brought(story.id, "waiting", self.trunk, reason)
         started = onto.clock.monotonic()
-        with watched(onto, Phase.INTEGRATED, story.id, head=base):
-            phased = integrated(onto, position, self.note or without_refactoring(position.cycle))
+        note, broken = self.note or without_refactoring(position.cycle), partial(self.broken, base)
+        with watched(onto, Phase.INTEGRATED, story.id, head=base.commit), letting_go(onto):
+            phased = integrated(onto, position, note, broken if base.join else None)
             crossed = landed(onto, position, phased, started)
         if isinstance(crossed, Stuck):
             return self.stuck(position, crossed)
         assert isinstance(crossed, Landed), "INTEGRATED says nothing of a refactoring"
         self.forget()
-        return Brought(story.id, "integrated", crossed.head, joined=base != self.tip)
+        return Brought(story.id, "integrated", crossed.head, joined=base.join is not None)
 
     def stuck(self, position: Position, stuck: Stuck) -> Brought:
         """Refused together with others, it begins again beside them; refused by itself, a person decides."""
@@ -167,11 +184,14 @@ class Bringing:
         self.forget()
         return Brought(self.story, "blocked", self.session.git.rev(self.session.branch), rest.reason, joined=joined)
 
-    def brought_blocked(self, base: str) -> Brought:
-        head = self.session.writer.move(self.session.branch, base, self.trunk)
+    def brought_blocked(self, base: Base) -> Brought:
+        if broken := self.broken(base):
+            self.own.journal.follow(base.commit, self.tip)
+            return self.refused(Apart(broken))
+        head = self.session.writer.move(self.session.branch, base.commit, self.trunk)
         cycle = self.session.store.load(head).cycle(self.story)
         self.forget()
-        return Brought(self.story, "blocked", head, cycle.blocked if cycle else "", joined=base != self.tip)
+        return Brought(self.story, "blocked", head, cycle.blocked if cycle else "", joined=base.join is not None)
 
     def refused(self, apart: Apart) -> Brought:
         """Once more on the new base; after that a person decides."""

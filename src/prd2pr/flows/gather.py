@@ -5,7 +5,7 @@ Gathering reads trees and runs tests; it judges nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -65,7 +65,7 @@ from prd2pr.flows.stacks import named_in, step_stack
 from prd2pr.flows.stand_ins import start_stand_ins
 from prd2pr.flows.story_context import NO_DOCS, DocsRendered, StoryContext
 from prd2pr.flows.unsteady import without_unsteady
-from prd2pr.ports import OTHER_SEED, RED_AGAIN, RunRequest, TestRunner
+from prd2pr.ports import OTHER_SEED, RunRequest, TestRunner
 from prd2pr.repo.git import Git
 
 COULD_NOT_START = 4  # pytest's exit status: a broken configuration, a missing plugin, a conftest that fails
@@ -263,7 +263,9 @@ def _red(case: _Case) -> Evidence:
     pair, base = case.pair, case.base_report
     touched = tuple(change.path for change in pair.changed(*LOCKED_KINDS))
     modules = tuple(path for path in touched if pair.naming.is_module(path))
-    head = case.head_report(_parents(modules), followed_by=RED_AGAIN)
+    if modules:  # mostly the files of the tests that are new; where they are not, this run is not asked for
+        case.gathering.runner.begin(_repeat(case, modules), beside=True)
+    head = case.head_report(_parents(modules), followed_by=(OTHER_SEED,))
     moved = leaning_tests(pair.base.test_texts, pair.head.test_texts, changed_samples(pair), pair.naming)
     before, after = _texts(pair.base.test_texts, modules), _texts(pair.head.test_texts, modules)
     tests = red_tests(before, after, base, head, moved, naming=pair.naming)
@@ -272,9 +274,7 @@ def _red(case: _Case) -> Evidence:
     context = context_of_tests(pair, fresh, case.story.planned if case.story else None, head)
     collected = {bare_id(result.id) for result in head.results}
     with_stand_ins = start_stand_ins(case.gathering.runner, pair, tests.fresh, head, case.planned)
-    repeat = _repeat(case, tests)
-    if repeat:
-        case.gathering.runner.begin(repeat, beside=True)  # beside that with stand-ins, while the texts are read
+    repeat = _repeat(case, tuple({test.partition("::")[0] for test in tests.all})) if tests.all else None
     new = _New(touched, modules, tests, head, context)
     return Evidence(
         **case.common(),
@@ -313,12 +313,12 @@ def _facts_of_red(case: _Case, new: _New) -> Iterator[Fact]:
     )
 
 
-def _repeat(case: _Case, tests: RedTests) -> RunRequest | None:
+def _repeat(case: _Case, files: Sequence[str]) -> RunRequest:
     """The story's files once more, in another order and with another hash seed."""
-    if not tests.all:
-        return None
-    paths = tuple(sorted({test.partition("::")[0] for test in tests.all}))
-    return RunRequest(case.pair.head.tree, paths=paths, order="reversed", hash_seed=OTHER_SEED, followed_by=(0,))
+    paths = tuple(sorted(files))
+    return RunRequest(
+        case.pair.head.tree, paths=paths, order="reversed", hash_seed=OTHER_SEED, followed_by=(), later=(0,)
+    )
 
 
 # --- GREEN and REFACTOR: the tests are locked -------------------------------------------------------------------------

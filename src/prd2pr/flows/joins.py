@@ -202,15 +202,17 @@ def is_exact_join(git: Git, commit: CommitInfo) -> bool:
     return join is not None and not what_is_wrong(git, commit, join)
 
 
+def suite_of(git: Git, commit: str) -> RunRequest:
+    return RunRequest(code_tree=git.code_tree(commit))
+
+
 def broken_by_join(git: Git, runner: TestRunner, join: Join, made: str) -> tuple[str, ...]:
     """Why the suite does not hold on the join; empty: what passed on either side passes, and nothing is missing."""
-    ours, theirs, merged = (
-        runner.run(RunRequest(code_tree=git.code_tree(commit))) for commit in (join.ours, join.theirs, made)
-    )
+    ours, theirs, merged = (runner.run(suite_of(git, commit)) for commit in (join.ours, join.theirs, made))
     broken = broken_by_merge((ours, theirs), merged)
     if broken or not (passed_and_gone(ours, merged) or passed_and_gone(theirs, merged)):
         return broken
-    left = runner.run(RunRequest(code_tree=git.code_tree(join.left)))
+    left = runner.run(suite_of(git, join.left))
     return lost_by_join(left, ours, theirs, merged)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 
 from prd2pr.agents.answers import WorkReport
 from prd2pr.agents.roles import ARCHITECT, BUILDER, FUSED, REFACTORER, TESTER, Role
@@ -53,6 +54,7 @@ from prd2pr.flows.stacks import planned_stack
 from prd2pr.flows.story_context import NO_DOCS, DocsRendered, StoryContext
 from prd2pr.flows.story_files import story_entries
 from prd2pr.flows.workbench import Assignment, Work, do_work
+from prd2pr.ports import RunRequest
 from prd2pr.repo.git import BlobRef
 
 REFACTOR_ATTEMPTS = 2
@@ -315,8 +317,14 @@ def withheld_green(session: Session, position: Position, tree: str) -> Phased:
     return green(session, position)
 
 
-def integrated(session: Session, position: Position, note: str = "") -> Crossing | Stuck:
-    """No model takes part: the tests move to their permanent place, the living docs follow, the whole suite runs."""
+def integrated(
+    session: Session, position: Position, note: str = "", broken: Callable[[], str] | None = None
+) -> Crossing | Stuck:
+    """No model takes part: the tests move to their permanent place, the living docs follow, the whole suite runs.
+
+    `broken`: on a join. Its own run of the suite is under way, and this says why it does not hold; that of the tree to
+    come goes on beside it.
+    """
     position = replace(position, judged_from="", people=())  # it moves tests, and proves nothing else that changed
     session.progress.say("working", phase="integrated", attempt=1, what="moving the tests and running the whole suite")
     if position.story.kind in UNTESTED_KINDS:
@@ -325,6 +333,10 @@ def integrated(session: Session, position: Position, note: str = "") -> Crossing
     if stuck is not None:
         return stuck
     to_come = integration(session, position, note)
+    if broken is not None:
+        begin_suite_to_come(session, position, to_come.tree)
+        if reason := broken():
+            return Stuck(reason, by_integration=True)
     judged = judge_tree(session, position, Phase.INTEGRATED, to_come.tree, note, docs=to_come.docs)
     if judged.verdict.accepted:
         return Crossing(Phase.INTEGRATED, judged, note=note, at=to_come.at, learnt=to_come.learnt)
@@ -364,6 +376,15 @@ def integration(session: Session, position: Position, note: str) -> Integration:
     tree = git.edit_tree(position.code_tree, updates) if updates else position.code_tree
     blobs = {entry.path: entry.blob for entry in git.entries(tree) if entry.path in docs}
     return Integration(tree, DocsRendered(blobs), at, learnt)
+
+
+def begin_suite_to_come(session: Session, position: Position, tree: str) -> None:
+    """As the gate will ask for it: with canaries wherever tests have moved to. Where it asks for each stack by itself,
+    or for a part of the tree, nothing is begun."""
+    stacks = session.gathering.stacks
+    if len(stacks) < 2 and not any(stack.judged_inside for stack in stacks):
+        places = {str(PurePosixPath(path).parent) for path, blob in moved_tests(session, position).items() if blob}
+        session.runner.begin(RunRequest(tree, canary_dirs=tuple(sorted(places)), followed_by=()), beside=True)
 
 
 def moved_tests(session: Session, position: Position) -> dict[str, BlobRef | None]:
