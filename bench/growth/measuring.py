@@ -41,14 +41,14 @@ def adopt_orphans() -> None:
 def call(*command: str | Path, cwd: Path, fine: Sequence[int] = (0,), env: Mapping[str, str] = ENVIRONMENT) -> Taken:
     """Of a real process. Anything but the expected exit status ends the bench: no curve is made of failures."""
     adopt_orphans()
-    before = spent()
+    known, before = children(), spent()
     with tempfile.TemporaryFile() as told:
         process = subprocess.Popen(
             [str(part) for part in command], cwd=cwd, env=dict(env), stdout=told, stderr=subprocess.STDOUT
         )
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)  # it is gone: nobody has to wait for it again
-        reap_orphans()
+        reap_orphans(known)
         if process.returncode not in fine:
             told.seek(0)
             said = told.read().decode(errors="replace")[-3000:]
@@ -61,14 +61,22 @@ def spent() -> float:
     return children.ru_utime + children.ru_stime
 
 
-def reap_orphans() -> None:
+def children() -> frozenset[int]:
+    """Processes whose parent this one is."""
+    found = set()
+    for listed in Path("/proc/self/task").glob("*/children"):
+        found |= {int(word) for word in listed.read_text(encoding="ascii").split()}
+    return frozenset(found)
+
+
+def reap_orphans(known: frozenset[int]) -> None:
+    """What a call has left behind; those that this process had before it are none of its business."""
     until = time.monotonic() + LINGERING
     while time.monotonic() < until:
-        try:
-            pid, _ = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
+        left = children() - known
+        if not left:
             return
-        if not pid:
+        if not any(os.waitpid(orphan, os.WNOHANG)[0] for orphan in left):
             time.sleep(0.01)
 
 
