@@ -45,6 +45,11 @@ def test_the_budget_of_a_run_holds_over_all_workers(tmp_path: Path) -> None:
     assert "4.0k tokens of 3.5k tokens" in done.err, done.err
     assert len(story_branches(world)) == 2, "what was begun stays, each story on its branch"
     assert recorded_calls(world, world.branch, *story_branches(world)) <= 4
+    (prd,) = world.program("status", "--json").json["prds"]
+    assert [(each["status"], each["branch"]) for each in prd["stories"]] == [
+        ("in_progress", branch) for branch in story_branches(world)
+    ], "and is told from there"
+    assert "(on prd2pr-stories/calc/calc-2)" in world.program("status").out
 
 
 @pytest.mark.slow

@@ -35,6 +35,12 @@ def check_id(text: str, what: str = "id") -> str:
     return text
 
 
+def stories_prefix(branch_prefix: str, prd_id: str) -> str:
+    """Of the branches of stories that are worked on side by side. Not below the PRD's own branch: git cannot hold a
+    branch and branches below it."""
+    return f"{branch_prefix.rstrip('/') or 'prd2pr'}-stories/{prd_id}/"
+
+
 def memory_path(kind: str, record_id: str) -> str:
     return f"{MEMORY}/{kind}/{check_id(record_id, 'memory id')}.json"
 

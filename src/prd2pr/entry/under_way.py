@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from prd2pr.core.ahead import Outlook, resetting
 from prd2pr.core.breakers.records import Circuits
 from prd2pr.core.breakers.words import held
 from prd2pr.core.decide import Rest
-from prd2pr.core.layout import PRDS
+from prd2pr.core.layout import PRDS, stories_prefix
 from prd2pr.core.records import SETTLED, Phase, Prd, Story
 from prd2pr.entry.ground import SystemClock, read_config
 from prd2pr.errors import UsageProblem
@@ -26,6 +26,7 @@ class UnderWay:
     branch: str
     prd: Prd
     state: BranchState
+    beside: Mapping[str, BranchState] = field(default_factory=dict)  # stories that are worked on at their own branches
 
     @property
     def now(self) -> str:
@@ -59,7 +60,13 @@ def branches_with_state(git: Git) -> Iterator[UnderWay]:
             continue
         state = StateStore(git, prd_id, branch).load(branch)
         if state.prd is not None:
-            yield UnderWay(branch, state.prd, state)
+            yield UnderWay(branch, state.prd, state, own_branches(git, prefix, prd_id))
+
+
+def own_branches(git: Git, prefix: str, prd_id: str) -> dict[str, BranchState]:
+    below = stories_prefix(prefix, prd_id)
+    stores = {branch.removeprefix(below): StateStore(git, prd_id, branch) for branch in git.branches(below)}
+    return {story: store.load(store.branch) for story, store in stores.items()}
 
 
 def prd_under_way(git: Git) -> Prd:

@@ -5,23 +5,23 @@ from __future__ import annotations
 import secrets
 from dataclasses import replace
 
+from prd2pr.core.layout import stories_prefix
 from prd2pr.flows.session import RunLog, Session, stories_place
 from prd2pr.repo.journal import Journal
 from prd2pr.repo.store import StateStore
 
 
-def stories_prefix(session: Session) -> str:
-    """Not below the PRD's own branch: git cannot hold a branch and branches below it."""
-    return f"{session.config.branch_prefix.rstrip('/') or 'prd2pr'}-stories/{session.prd.id}/"
+def own_prefix(session: Session) -> str:
+    return stories_prefix(session.config.branch_prefix, session.prd.id)
 
 
 def story_branch(session: Session, story: str) -> str:
-    return f"{stories_prefix(session)}{story}"
+    return f"{own_prefix(session)}{story}"
 
 
 def story_branches(session: Session) -> tuple[str, ...]:
     """Stories that have a branch of their own here."""
-    prefix = stories_prefix(session)
+    prefix = own_prefix(session)
     return tuple(name.removeprefix(prefix) for name in session.git.branches(prefix))
 
 

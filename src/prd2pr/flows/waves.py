@@ -30,7 +30,7 @@ from prd2pr.flows.readiness import ready_head
 from prd2pr.flows.remote_writers import follow_all, removed
 from prd2pr.flows.session import Session
 from prd2pr.flows.story_branches import Brought, integrate_story, stopped_meanwhile, work_on_story
-from prd2pr.flows.story_session import stories_prefix, story_branch, story_session
+from prd2pr.flows.story_session import own_prefix, story_branch, story_session
 from prd2pr.repo.store import BranchState
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Begun:
 def begun_stories(run: PrdRun) -> tuple[Begun, ...]:
     """In the plan's order."""
     host, session = run.host, run.session
-    prefix = stories_prefix(session)
+    prefix = own_prefix(session)
     heads = follow_all(host.git, host.remote, prefix)
     stories = session.store.load(head_of(session)).backlog.stories
     rows = {story.id: story for story in stories}
@@ -98,7 +98,7 @@ def begun(session: Session, story: str, head: str, row: Story | None) -> Begun:
 
 def under_way_beside(run: PrdRun) -> UnderWay:
     """By name alone, for who only asks."""
-    prefix = stories_prefix(run.session)
+    prefix = own_prefix(run.session)
     names = run.host.remote.branches(prefix) if run.others else ()
     run.others = bool(names or run.host.hands_on)
     return UnderWay(tuple(sorted(name.removeprefix(prefix) for name in names)))

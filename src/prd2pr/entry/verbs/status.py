@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Mapping
 
 from prd2pr.core.ahead import Due, ahead
 from prd2pr.core.breakers.words import told
@@ -49,13 +50,16 @@ def facts_of(each: UnderWay) -> dict[str, object]:
 
 
 def story_facts(each: UnderWay, story: Story) -> dict[str, object]:
-    cycle = each.state.cycle(story.id) if story.status != "backlog" else None
+    state = each.beside.get(story.id, each.state)
+    story = next((own for own in state.backlog.stories if own.id == story.id), story)
+    cycle = state.cycle(story.id) if story.status != "backlog" else None
     return {
         "id": story.id,
         "title": plain(story.title),
         "status": story.status,
         "phase": cycle.state.value if cycle else None,
         "refused": len(cycle.refused) if cycle else 0,
+        "branch": state.store.branch or each.branch,
     }
 
 
@@ -75,14 +79,17 @@ def what_next(each: UnderWay) -> dict[str, object]:
     return {"outcome": outcome, "why": following.reason, "next": following.next}
 
 
+def row_of(story: Mapping[str, object], branch: str) -> str:
+    apart = f"  (on {story['branch']})" if story["branch"] != branch else ""
+    return f"  {story['id']:<16} {story['status']:<12} {story['phase'] or '':<11} {story['title']}{apart}\n"
+
+
 def shown(facts: dict[str, object]) -> str:
     stories = facts["stories"]
     open_ones = facts["circuits"]
     assert isinstance(stories, list)
     assert isinstance(open_ones, list)
-    rows = "".join(
-        f"  {story['id']:<16} {story['status']:<12} {story['phase'] or '':<11} {story['title']}\n" for story in stories
-    )
+    rows = "".join(row_of(story, str(facts["branch"])) for story in stories)
     circuits = "".join(f"  open: {plain(circuit)}\n" for circuit in open_ones if circuit != facts["why"])
     alarms = facts["alarms"]
     assert isinstance(alarms, list)
