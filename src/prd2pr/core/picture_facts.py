@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import ChainMap, Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
+from typing import cast
 
+from prd2pr.core.carrying import carried
 from prd2pr.core.cycle_machine import GATED
 from prd2pr.core.deeds import standing_steps
 from prd2pr.core.evidence import Proof, RunSummary, TestResult
@@ -51,6 +54,12 @@ SETTLED_STANDINGS = (PROVEN, UNTESTED, ALREADY_BUILT, UNPROVEN, SKIPPED, ABORTED
 
 
 @dataclass(frozen=True)
+class Covering:
+    stories: tuple[str, ...]
+    standings: Counter[Standing]
+
+
+@dataclass(frozen=True)
 class BranchFacts:
     prd: Prd
     backlog: Backlog
@@ -70,6 +79,28 @@ class BranchFacts:
         return found
 
     @cached_property
+    def stories(self) -> dict[str, Story]:
+        return {story.id: story for story in self.backlog.stories}
+
+    @cached_property
+    def _coverings(self) -> dict[frozenset[str], Covering]:
+        return {}
+
+    def covering(self, names: frozenset[str]) -> Covering:
+        """Who builds one of these requirements. Many are covered by the same stories, maybe by thousands."""
+        if names not in self._coverings:
+            found = dict.fromkeys(story.id for name in sorted(names) for story in self.by_requirement.get(name, ()))
+            self._coverings[names] = Covering(tuple(found), Counter(map(self.standings.__getitem__, found)))
+        return self._coverings[names]
+
+    def shown_with(self, commits: Mapping[Key, CommitFacts], files: Mapping[str, bytes]) -> BranchFacts:
+        """With the diffs of some commits, and pictures. Nothing else follows from these: it is worked out once, here,
+        for the pages of all stories."""
+        _ = self.standings, self.stories, self.by_requirement, self.parts, self._coverings, self._not_passed
+        over = ChainMap(dict(commits), cast("dict[Key, CommitFacts]", self.commits))
+        return carried(self, replace(self, commits=over, files=files))
+
+    @cached_property
     def parts(self) -> dict[str, set[str]]:
         """Requirement → those that are a part of it."""
         found: dict[str, set[str]] = {}
@@ -80,12 +111,8 @@ class BranchFacts:
     def steps(self, story: str) -> tuple[Step, ...]:
         return self.cycles[story].steps if story in self.cycles else ()
 
-    @cached_property
-    def _kinds(self) -> dict[str, str]:
-        return {story.id: story.kind for story in self.backlog.stories}
-
     def kind(self, story: str) -> str:
-        return self._kinds.get(story, "")
+        return self.stories[story].kind if story in self.stories else ""
 
     def standing_steps(self, story: str) -> tuple[Step, ...]:
         """Those that hold now: what was undone is told, and proves nothing any more."""

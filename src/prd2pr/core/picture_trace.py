@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from prd2pr.core.evidence import Coverage
-from prd2pr.core.picture_facts import ABORTED, ALREADY_BUILT, PROVEN, SKIPPED, UNTESTED, BranchFacts, Standing, anchor
+from prd2pr.core.picture_facts import (
+    ABORTED,
+    ALREADY_BUILT,
+    PROVEN,
+    SKIPPED,
+    UNTESTED,
+    BranchFacts,
+    Covering,
+    Standing,
+    anchor,
+)
 from prd2pr.core.picture_parts import RequirementRow, Tone, TracedTest, TraceRow
 from prd2pr.core.records import Criterion, Requirement, Step, Story
 from prd2pr.core.wording import clip, plain, visible
 
 NO_CRITERION = Criterion(id="", text="")
-
-
 NAMED_STORIES = 20
 NO_STORY = "no story covers it"
 NOT_BUILT = "not built: "
@@ -22,21 +28,9 @@ LEFT_OUT = {SKIPPED: "skipped", ABORTED: "given up"}
 
 
 def requirement_rows(facts: BranchFacts, wanted: Iterable[Requirement] | None = None) -> tuple[RequirementRow, ...]:
-    """Of some requirements, or of all. Parts are often covered by the same stories as the whole, maybe by thousands."""
-    known: dict[frozenset[str], Covering] = {}
-    rows = []
-    for requirement in facts.prd.requirements if wanted is None else wanted:
-        names = covered_as(facts, requirement)
-        if names not in known:
-            known[names] = covering(facts, names)
-        rows.append(requirement_row(facts, requirement, known[names]))
-    return tuple(rows)
-
-
-@dataclass(frozen=True)
-class Covering:
-    stories: tuple[str, ...]
-    standings: Counter[Standing]
+    """Of some requirements, or of all."""
+    asked = facts.prd.requirements if wanted is None else wanted
+    return tuple(requirement_row(facts, each, facts.covering(covered_as(facts, each))) for each in asked)
 
 
 def requirement_row(facts: BranchFacts, requirement: Requirement, by: Covering) -> RequirementRow:
@@ -57,11 +51,6 @@ def covered_as(facts: BranchFacts, requirement: Requirement) -> frozenset[str]:
         if any(name in facts.by_requirement for name in names):
             return frozenset(names)
     return frozenset()
-
-
-def covering(facts: BranchFacts, names: frozenset[str]) -> Covering:
-    found = dict.fromkeys(story.id for name in sorted(names) for story in facts.by_requirement.get(name, ()))
-    return Covering(tuple(found), Counter(map(facts.standings.__getitem__, found)))
 
 
 def requirement_verdict(facts: BranchFacts, requirement: Requirement, by: Covering) -> tuple[str, Tone]:

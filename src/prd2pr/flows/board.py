@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from prd2pr.core.approval import ApprovalMode
 from prd2pr.core.board.source import PrdSource
@@ -78,11 +78,11 @@ class BoardReader:
     def with_evidence(self, source: PrdSource, story: str) -> PrdSource:
         """With the diffs and pictures of one story."""
         facts = source.facts
-        own = with_patches(self.git, {story}, facts.commits, self.living_docs)
-        proofs = {key: proof for key, proof in facts.proofs.items() if key[0] == story}
+        keys = [(story, step.n) for step in facts.steps(story)]
+        bare = {key: facts.commits[key] for key in keys if key in facts.commits}
+        proofs = {key: facts.proofs[key] for key in keys if key in facts.proofs}
         state = StateStore(self.git, facts.prd.id, source.branch).load(source.head)
-        files = pictures_of(state, proofs)
-        return replace(source, facts=replace(facts, commits={**facts.commits, **own}, files=files))
+        return source.shown_with(with_patches(self.git, {story}, bare, self.living_docs), pictures_of(state, proofs))
 
     def _circuits(self, state: BranchState) -> Circuits:
         journal = Journal(self.git.private, state.store.prd_id)

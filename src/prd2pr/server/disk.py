@@ -30,6 +30,7 @@ from prd2pr.server.from_boards import FromBoards, ReadRepo
 from prd2pr.server.reading import Repos
 
 FETCHED = "refs/remotes/origin/"
+Boards = tuple[tuple[PrdBoard, ...], tuple[str, ...]]  # with what could not be read
 
 
 def now() -> str:
@@ -47,15 +48,19 @@ class Place:
 
 @dataclass
 class Shelf:
-    """One repository, and what was read of it: a board is made again only where its head is another."""
+    """One repository, and what was read of it: a board is made again only where its head is another.
+
+    `still`: as it was at the first look, for whoever writes many pages of one moment."""
 
     git: Git
     prefix: str
     reader: BoardReader
+    still: bool = False
     kept: dict[str, tuple[PrdSource, PrdBoard]] = field(default_factory=dict)
+    seen: Boards | None = None
 
     @classmethod
-    def opened(cls, repo: str, path: Path) -> Self:
+    def opened(cls, repo: str, path: Path, *, still: bool = False) -> Self:
         git = Git.open(path)
         try:
             config = read_config(git)
@@ -66,17 +71,20 @@ class Shelf:
         docs = frozenset(living_paths(config.docs.directory, rules))
         limits = Limits(**config.budget.model_dump())
         reader = BoardReader(git, repo, limits=limits, rules=rules, local=True, living_docs=docs)
-        return cls(git, config.branch_prefix, reader)
+        return cls(git, config.branch_prefix, reader, still)
 
-    def boards(self) -> tuple[tuple[PrdBoard, ...], tuple[str, ...]]:
+    def boards(self) -> Boards:
         """With what could not be read: one damaged branch hides no other."""
+        if self.still and self.seen is not None:
+            return self.seen
         found, problems = [], []
         for place in self.places():
             try:
                 found.append(self.board(place))
             except Prd2prError as problem:
                 problems.append(plain(f"{place.branch}: {problem.what}"))
-        return tuple(each for each in found if each), tuple(problems)
+        self.seen = tuple(each for each in found if each), tuple(problems)
+        return self.seen
 
     def board(self, place: Place) -> PrdBoard | None:
         known = self.kept.get(place.prd)
@@ -91,8 +99,8 @@ class Shelf:
     def story(self, story: str) -> StoryView | None:
         boards, _ = self.boards()
         for board in boards:
-            if any(card.id == story for card in board.cards):
-                source, _ = self.kept[board.view.id]
+            source, _ = self.kept[board.view.id]
+            if story in source.facts.stories:
                 return story_page(self.reader.with_evidence(source, story), story)
         return None
 
@@ -125,8 +133,8 @@ def read_config(git: Git) -> Config:
 class DiskReading(FromBoards):
     """Answers `server.reading.Reading`. Whoever asks waits for whoever is reading: git is asked by one at a time."""
 
-    def __init__(self, repos: Mapping[str, Path], clock: Callable[[], str] = now) -> None:
-        self._shelves = {repo: Shelf.opened(repo, path) for repo, path in sorted(repos.items())}
+    def __init__(self, repos: Mapping[str, Path], clock: Callable[[], str] = now, *, still: bool = False) -> None:
+        self._shelves = {repo: Shelf.opened(repo, path, still=still) for repo, path in sorted(repos.items())}
         self._clock = clock
         self._lock = threading.Lock()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from pydantic import TypeAdapter
 
@@ -137,6 +139,22 @@ def test_a_story_that_waits_has_a_page_without_notes() -> None:
     assert story is not None
     assert story.notebook == ()
     assert [row.verdict for row in story.criteria] == ["no test yet", "no test yet"]
+
+
+def test_diffs_of_one_story_change_its_page_and_make_nothing_be_worked_out_again() -> None:
+    """A site has a page for each of thousands of stories: each must not look at all the others."""
+    source = source_of(sample())
+    key = ("loyalty-2", source.facts.steps("loyalty-2")[-1].n)
+    other = replace(source.facts.commits[key], patch="diff --git a/x b/x\n+more\n")
+    detailed = source.shown_with({key: other}, {})
+    bare, shown = story_page(source, "loyalty-2"), story_page(detailed, "loyalty-2")
+    assert bare and shown
+    assert "+more" in str(shown.notebook[-1].step) and "+more" not in str(bare.notebook[-1].step)
+    assert replace(shown, notebook=()) == replace(bare, notebook=())
+    facts = detailed.facts
+    assert facts.standings is source.facts.standings and facts.stories is source.facts.stories
+    assert detailed.roles_by_story is source.roles_by_story
+    assert facts.covering(frozenset({"FR-1"})) is source.facts.covering(frozenset({"FR-1"}))
 
 
 def test_hostile_paths_of_refused_writes_are_spelt_out() -> None:

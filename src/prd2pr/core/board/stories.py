@@ -33,7 +33,7 @@ ORDER: tuple[FaultWord, ...] = ("not noticed", "not judged", "noticed")
 def story_page(source: PrdSource, story_id: str) -> StoryView | None:
     """None where the plan has no such story."""
     facts = source.facts
-    story = next((each for each in facts.backlog.stories if each.id == story_id), None)
+    story = facts.stories.get(story_id)
     if story is None:
         return None
     cycle = facts.cycles.get(story.id) or Cycle(story=story.id)
@@ -52,7 +52,7 @@ def story_page(source: PrdSource, story_id: str) -> StoryView | None:
         notebook=tuple(notes_of(facts, story, step) for step in cycle.steps),
         refusals=refusals(facts_of_one(facts, story)),
         refused_writes=tuple(written(story.id, each) for each in cycle.refused_writes),
-        remarks=remarks(record for record in source.roles if record.story == story.id),
+        remarks=remarks(source.roles_by_story.get(story.id, ())),
     )
 
 

@@ -50,7 +50,7 @@ def site(options: argparse.Namespace) -> int:
     with open_repository(options.repo) as git:
         place = git.workdir or git.common_dir
         name = origin_of(git, os.environ) or place.resolve().name
-    with DiskReading({name: place}) as reading:
+    with DiskReading({name: place}, still=True) as reading:
         pages = write_site(reading, Path(options.site))
         problems = [problem for project in reading.projects() for problem in project.problems]
     if options.json:
