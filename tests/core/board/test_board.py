@@ -145,11 +145,13 @@ def test_diffs_of_one_story_change_its_page_and_make_nothing_be_worked_out_again
     """A site has a page for each of thousands of stories: each must not look at all the others."""
     source = source_of(sample())
     key = ("loyalty-2", source.facts.steps("loyalty-2")[-1].n)
-    other = replace(source.facts.commits[key], patch="diff --git a/x b/x\n+more\n")
+    other = replace(
+        source.facts.commits[key], patch="diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1,2 @@\n old\n+more\n"
+    )
     detailed = source.shown_with({key: other}, {})
     bare, shown = story_page(source, "loyalty-2"), story_page(detailed, "loyalty-2")
     assert bare and shown
-    assert "+more" in str(shown.notebook[-1].step) and "+more" not in str(bare.notebook[-1].step)
+    assert "more" in str(shown.notebook[-1].step) and "more" not in str(bare.notebook[-1].step)
     assert replace(shown, notebook=()) == replace(bare, notebook=())
     facts = detailed.facts
     assert facts.standings is source.facts.standings and facts.stories is source.facts.stories
