@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from side_by_side_world import beside, code_of
-from world import World, write
+from server.app_world import wait_until
+from side_by_side_world import answers, beside, code_of, in_signs, prd
+from world import World, say, use, write
 
 
 def with_usage(world: World, tokens: int) -> Path:
@@ -91,3 +92,87 @@ def test_one_worker_goes_on_with_what_several_have_left(tmp_path: Path) -> None:
     assert world.run().status == 0
     assert story_branches(world) == []
     assert "all proved" in world.verify(world.branch).out
+
+
+def test_three_stories_that_are_in_each_others_way_are_all_integrated(tmp_path: Path) -> None:
+    """No plan says that they write at the same place. Two cannot be joined with the first, nor with each other."""
+    world = beside(tmp_path, 3, cold=True)
+    for number, name in enumerate(("add", "cut", "double"), 1):
+        world.answers |= in_signs(number, name)
+    done = world.run("--workers", "3")
+    assert done.status == 0, done.out + done.err
+    assert done.out.count("begins again on what is integrated now") == 2, done.out
+    assert all(f"def {name}(a):" in world.show("src/calc/signs.py") for name in ("add", "cut", "double"))
+    assert "all proved" in world.verify(world.branch).out
+
+
+def test_workers_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = tmp_path / "tmp"
+    left.mkdir(mode=0o711)
+    monkeypatch.setenv("TMPDIR", str(left))
+    tmp_path.chmod(0o711)
+    world = beside(tmp_path / "world", 3, cold=True)
+    done = world.run("--workers", "2")
+    assert done.status == 0, done.out + done.err
+    wait_until(lambda: not list(left.iterdir()), 20)
+
+
+STEP = "STEP = 1\n\n\ndef negate(number):\n    return -number\n"
+BY_STEP = "from calc.signs import STEP\n\n\ndef {name}(a):\n    return a + STEP\n"
+
+
+SCENARIOS = """
+- **AC-1** (FR-1) GIVEN 4 WHEN it is put through add THEN the result is 5.
+- **AC-2** (FR-2) GIVEN 4 WHEN it is put through cut THEN the result is 3.
+"""
+
+
+def fully_judged(root: Path, *, met: bool) -> World:
+    """Two stories in the profile `full`; what the reviewer says of the second."""
+    tasks = [
+        {"key": f"S{n}", "title": f"Put a number through {name}", "description": "Sums.", "depends_on": [],
+         "requirements": [f"FR-{n}", f"AC-{n}"], "files": [f"src/calc/{name}_it.py"], "complexity": 1, "tests": 5,
+         "lines": 5, "minutes": 5}
+        for n, name in ((1, "add"), (2, "cut"))
+    ]  # fmt: skip
+    way = {"name": "a module", "how": "calc.sums", "gains": "small", "risks": "none"}
+    ways = {"approaches": [way, {**way, "name": "a class"}], "recommended": 1, "because": "smaller", "unknowns": []}
+    minutes = {"optimistic": 3, "likely": 6, "pessimistic": 9, "complexity": 2}
+    world = World(root, answers=answers(2), cold=True)
+    world.answers |= {
+        "calc/plan-tasks-cycle-1/decomposer_tasks/1/1": say({"tasks": tasks}),
+        "calc/plan/why/1/1": say({"purpose": "People can add.", "reasoning": "Nothing adds yet."}),
+        "calc/plan/research/1/1": say(ways),
+        "calc/plan/security/1/1": say({"risks": [], "summary": "Numbers only."}),
+        "calc/plan/estimator/1/1": say({"stories": [{"story": f"calc-{n}", **minutes} for n in (1, 2)]}),
+        "calc-1/integrated/review/1/1": say(review_of("calc-1")),
+        "calc-2/integrated/review/1/1": say(review_of("calc-2", met=met)),
+        "calc/integrated/retrospective/1/1": say({}),
+    }
+    files = {"prds/calc.md": prd(2) + SCENARIOS, "src/calc/signs.py": STEP, ".prd2pr.yml": "profile: full\n"}
+    return world.start(files)
+
+
+def review_of(story: str, *, met: bool = True) -> dict[str, object]:
+    return {"criteria": [{"criterion": f"{story}.c1", "met": met, "evidence": "by its tests"}], "summary": "Looked at."}
+
+
+@pytest.mark.parametrize("met", [True, False])
+def test_nothing_comes_of_a_join_that_breaks_a_test_whatever_a_review_says_of_it(tmp_path: Path, met: bool) -> None:
+    """Both stories are right, and their merge is clean; calc-2 changes a number that calc-1 counts on. The reviewer is
+    asked about what holds, and about nothing else."""
+    world = fully_judged(tmp_path, met=met)
+    world.answers |= {
+        "calc-1/green/builder/1/1": write("src/calc/add_it.py", BY_STEP.format(name="add")),
+        "calc-2/green/builder/1/1": [
+            use("write_file", path="src/calc/cut_it.py", content=BY_STEP.format(name="cut")),
+            *write("src/calc/signs.py", STEP.replace("= 1", "= -1")),
+        ],
+        "calc-2/green/builder/2/1": write("src/calc/cut_it.py", code_of("cut")),
+    }
+    done = world.run("--workers", "2")
+    assert "calc-2 cannot be joined with what was integrated meanwhile: together the tests do not hold" in done.out
+    assert "all proved" in world.verify(world.branch).out
+    assert world.show("src/calc/signs.py") == STEP.strip()
+    backlog = json.loads(world.show(".orch-state/prds/calc/backlog.json"))
+    assert [story["status"] for story in backlog["stories"]] == ["done", "done" if met else "blocked"], done.out

@@ -55,18 +55,24 @@ class Channel:
         return [json.loads(line) for line in lines]
 
     def commands(self) -> Iterator[Line]:
-        """In a worker: what it is told to do. If nobody is there any more, the process ends at once."""
-        waiting: queue.SimpleQueue[Line] = queue.SimpleQueue()
+        """In a worker: what it is told to do. If nobody is there any more, it ends: at once where it is at work."""
+        waiting: queue.SimpleQueue[Line | None] = queue.SimpleQueue()
+        at_work = threading.Lock()
 
         def listen() -> None:
             while (lines := self.received()) is not None:
                 for line in lines:
                     waiting.put(line)
-            os._exit(BROKEN_OFF)
+            if not at_work.acquire(blocking=False):
+                os._exit(BROKEN_OFF)
+            waiting.put(None)  # and the lock is kept: nothing is begun any more
 
         threading.Thread(target=listen, daemon=True).start()
-        while True:
-            yield waiting.get()
+        while (line := waiting.get()) is not None:
+            if not at_work.acquire(blocking=False):
+                return
+            yield line
+            at_work.release()
 
 
 class Nursery:
@@ -132,6 +138,8 @@ def _work(pipe: socket.socket, serve: Serve) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         serve(Channel(pipe))
+        _wait_for_threads()
+        os._exit(0)
     except (KeyboardInterrupt, Stopped, ConnectionError):
         os._exit(BROKEN_OFF)
     except BaseException:  # noqa: BLE001 - a bug: told by the run, which sees that the worker has died
@@ -139,6 +147,13 @@ def _work(pipe: socket.socket, serve: Serve) -> None:
 
         traceback.print_exc()
     os._exit(1)
+
+
+def _wait_for_threads() -> None:
+    """As Python does at its own end: they clear away what test runs have left."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
 
 
 # --- in the run -------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from prd2pr.flows.pool import worked_and_integrated
 from prd2pr.flows.session import Session
 from prd2pr.flows.shared_ledger import SharedLedger
 from prd2pr.repo.store import StateStore
+from prd2pr.runners.spares import put_all_away
 
 
 @dataclass
@@ -37,6 +38,7 @@ def serve_stories(options: argparse.Namespace, channel: Channel) -> None:
             progress.muted = False
         session = as_planned(session, SharedLedger.open(Path(line["ledger"])))
         channel.send(told(worked_and_integrated(session, line["story"], os.getpid())))
+    put_all_away()
 
 
 def planned_prd(options: argparse.Namespace, branch: str, prd: str) -> Prd:

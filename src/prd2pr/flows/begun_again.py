@@ -13,7 +13,7 @@ from prd2pr.core.commit_message import format_subject
 from prd2pr.core.evidence import Evidence
 from prd2pr.core.layout import LOGS
 from prd2pr.core.progress_text import progress_text
-from prd2pr.core.records import Cycle, CycleState, Phase, Step
+from prd2pr.core.records import SETTLED, Cycle, CycleState, Phase, Step
 from prd2pr.core.wording import clip, plain
 from prd2pr.flows.attempts import Position, refused_records, refused_writes, step_spend
 from prd2pr.flows.commits import Landing, land, proof_bytes
@@ -24,6 +24,10 @@ from prd2pr.repo.store import StateChange
 
 BEGUN_AGAIN = "begun again"
 LONGEST_REASON = 300
+
+
+def times_begun_again(cycle: Cycle | None) -> int:
+    return sum(step.note.startswith(BEGUN_AGAIN) for step in cycle.steps) if cycle else 0
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,19 @@ def begin_again(own: Session, story: str, trunk: str, tip: str, reason: str) -> 
     change = with_records(own, position, tried, landing, kept_files(own, trunk, tip))
     onto = replace(own, writer=FromAside(own.writer, tip))
     return position_at(own, land(onto, landing, change), story)
+
+
+def move_to_new_base(own: Session, story: str, tip: str) -> None:
+    """A story that waited for its turn since it began again, and has done nothing yet, begins at what is there now."""
+    git, trunk = own.git, own.git.rev(own.trunk)
+    left = git.merge_base(trunk, tip)
+    if left is None or left == trunk:
+        return
+    before, now = (own.store.load(commit).cycle(story) for commit in (left, tip))
+    done = now.steps[len(before.steps) if before else 0 :] if now else ()
+    row = next((each for each in own.store.load(trunk).backlog.stories if each.id == story), None)
+    if done and all(step.note.startswith(BEGUN_AGAIN) for step in done) and row and row.status not in SETTLED:
+        begin_again(own, story, trunk, tip, done[-1].note.removeprefix(f"{BEGUN_AGAIN}: "))
 
 
 def position_at(own: Session, head: str, story: str) -> Position:

@@ -18,7 +18,7 @@ from prd2pr.core.out_of_time import lacked_time
 from prd2pr.core.records import SETTLED, Cycle, Phase, Story
 from prd2pr.errors import BranchMoved
 from prd2pr.flows.attempts import Position, Stuck
-from prd2pr.flows.begun_again import BEGUN_AGAIN, begin_again
+from prd2pr.flows.begun_again import begin_again, times_begun_again
 from prd2pr.flows.containment import watched
 from prd2pr.flows.drive import RACES, Landed, block, landed, letting_go, position_of
 from prd2pr.flows.joins import Apart, Join, broken_by_join, join_between, made_join, suite_of
@@ -198,7 +198,7 @@ class Bringing:
         if apart.foreign:
             return Brought(self.story, "waiting", self.trunk, apart.reason)
         cycle = self.own.store.load(self.tip).cycle(self.story) or Cycle(story=self.story)
-        refused = 1 + sum(step.note.startswith(BEGUN_AGAIN) for step in cycle.steps)
+        refused = 1 + times_begun_again(cycle)
         self.say(f"{self.story} cannot be joined with what was integrated meanwhile: {apart.reason}")
         position = begin_again(self.own, self.story, self.trunk, self.tip, apart.reason)
         if refused < MOST_REFUSED:

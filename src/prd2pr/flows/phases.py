@@ -47,7 +47,7 @@ from prd2pr.flows.attempts import (
 from prd2pr.flows.gather import gather
 from prd2pr.flows.held_out import NONE_HELD_OUT, taken_out, unseen_example
 from prd2pr.flows.learning import learnt_by_story
-from prd2pr.flows.pipeline.story import before_integration, root_cause
+from prd2pr.flows.pipeline.story import asks_before_integration, before_integration, root_cause
 from prd2pr.flows.recall import recalled
 from prd2pr.flows.session import Session
 from prd2pr.flows.stacks import planned_stack
@@ -323,20 +323,24 @@ def integrated(
     """No model takes part: the tests move to their permanent place, the living docs follow, the whole suite runs.
 
     `broken`: on a join. Its own run of the suite is under way, and this says why it does not hold; that of the tree to
-    come goes on beside it.
+    come goes on beside it. Nothing comes of a join that does not hold, and no model is asked about it.
     """
+    why_not = broken or (lambda: "")
     position = replace(position, judged_from="", people=())  # it moves tests, and proves nothing else that changed
     session.progress.say("working", phase="integrated", attempt=1, what="moving the tests and running the whole suite")
     if position.story.kind in UNTESTED_KINDS:
         note = f"kind {position.story.kind}: no tests asked for"
+    if asks_before_integration(session) and (reason := why_not()):
+        return Stuck(reason, by_integration=True)
     stuck = before_integration(session, position)
     if stuck is not None:
-        return stuck
+        reason = why_not()
+        return Stuck(reason, by_integration=True) if reason else stuck
     to_come = integration(session, position, note)
     if broken is not None:
         begin_suite_to_come(session, position, to_come.tree)
-        if reason := broken():
-            return Stuck(reason, by_integration=True)
+    if reason := why_not():
+        return Stuck(reason, by_integration=True)
     judged = judge_tree(session, position, Phase.INTEGRATED, to_come.tree, note, docs=to_come.docs)
     if judged.verdict.accepted:
         return Crossing(Phase.INTEGRATED, judged, note=note, at=to_come.at, learnt=to_come.learnt)

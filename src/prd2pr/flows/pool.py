@@ -18,6 +18,7 @@ from prd2pr.core.decide import Rest
 from prd2pr.core.records import SETTLED, Spend, Story
 from prd2pr.core.scheduling import first_in_plan, startable
 from prd2pr.errors import BranchMoved, Prd2prError
+from prd2pr.flows.begun_again import times_begun_again
 from prd2pr.flows.containment import circuits_now
 from prd2pr.flows.continuity import holds_so_far
 from prd2pr.flows.drive import (
@@ -40,11 +41,11 @@ from prd2pr.flows.session import Session, stories_place
 from prd2pr.flows.shared_ledger import Begun, SharedLedger
 from prd2pr.flows.story_branches import integrate_story, story_branch, story_branches, story_session, work_on_story
 from prd2pr.flows.workbench import sweep
-from prd2pr.repo.store import BranchState
+from prd2pr.repo.store import BranchState, StateStore
 
 MOST_DEATHS = 2  # of workers in a row on one story
 
-Outcome = Literal["integrated", "blocked", "over", "waiting", "stopped", "trouble", "died"]
+Outcome = Literal["integrated", "blocked", "again", "over", "waiting", "stopped", "trouble", "died"]
 
 
 @dataclass(frozen=True)
@@ -78,20 +79,18 @@ class Hands(Protocol):
 
 
 def worked_and_integrated(session: Session, story: str, worker: int) -> Ended:
-    """One story to its end: on its own branch, then on the PRD's; again where it could not be joined."""
+    """One story to its end: on its own branch, then on the PRD's. `again`: it could not be joined, and waits."""
     own, steps = replace(session, integrates=True), 0
     try:
-        while True:
-            worked = work_on_story(own, story)
-            own, steps = worked.session, steps + worked.steps
-            if not worked.ready:
-                outcome: Outcome = "blocked" if worked.rest.outcome == "blocked" else "stopped"
-                return _ended(own, Ended(story, outcome, worker, worked.rest, steps))
-            brought = integrate_story(session, story, own, worked.note)
-            if brought.outcome != "again":
-                rest = Rest("blocked" if brought.outcome == "blocked" else "waiting", brought.reason)
-                steps += brought.outcome == "integrated"
-                return _ended(own, Ended(story, brought.outcome, worker, rest if brought.reason else None, steps))
+        worked = work_on_story(own, story)
+        own, steps = worked.session, worked.steps
+        if not worked.ready:
+            outcome: Outcome = "blocked" if worked.rest.outcome == "blocked" else "stopped"
+            return _ended(own, Ended(story, outcome, worker, worked.rest, steps))
+        brought = integrate_story(session, story, own, worked.note)
+        rest = Rest("blocked" if brought.outcome == "blocked" else "waiting", brought.reason)
+        steps += brought.outcome == "integrated"
+        return _ended(own, Ended(story, brought.outcome, worker, rest if brought.reason else None, steps))
     except Prd2prError as problem:
         return _ended(own, Ended(story, "trouble", worker, steps=steps, problem=problem))
 
@@ -159,7 +158,7 @@ class Pool:
     # --- beginning ----------------------------------------------------------------------------------------------------
 
     def begin_what_can(self) -> None:
-        while not self.over and self.hands.free:
+        while not self.over and self.hands.free and not any(map(self.goes_alone, self.under_way)):
             state = self.state()
             if state is None or not self.begun_one(state):
                 return
@@ -205,13 +204,20 @@ class Pool:
         """A story that an earlier run, or a worker that died, has left on its own branch."""
         for name in story_branches(self.session):
             story = view.found.story(name)
-            if name in self.under_way or name in self.stopped:
+            if name in self.under_way or name in self.stopped or (self.under_way and self.goes_alone(name)):
                 continue
             if story is None or story.status in SETTLED:
                 integrate_story(self.session, name)  # which only clears it away
             else:
                 return name
         return ""
+
+    def goes_alone(self, story: str) -> bool:
+        """It was in the way of another one although no plan said so. What nobody works beside can be joined."""
+        branch, git = story_branch(self.session, story), self.session.git
+        head = git.branch_head(branch)
+        state = StateStore(git, self.session.prd.id, branch).load(head) if head else None
+        return bool(state and times_begun_again(state.cycle(story)))
 
     def must_be_alone(self, view: Outlook, state: BranchState) -> Story | None:
         """What was begun on the PRD's own branch is finished there, and so is what people have pushed to it."""

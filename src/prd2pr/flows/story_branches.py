@@ -13,6 +13,7 @@ from prd2pr.core.decide import Rest
 from prd2pr.core.joining import decided_meanwhile
 from prd2pr.core.records import NO_REFACTORING, Phase
 from prd2pr.errors import BranchMoved
+from prd2pr.flows.begun_again import move_to_new_base
 from prd2pr.flows.bringing import Brought, integrate_story
 from prd2pr.flows.containment import watched
 from prd2pr.flows.drive import (
@@ -61,8 +62,11 @@ def work_on_story(session: Session, story: str, max_steps: int | None = None) ->
     with session.git.lock(f"story-{session.prd.id}-{story}"):
         refuse_checked_out(own)
         sweep(own)
-        if session.git.branch_head(own.branch) is None:
+        tip = session.git.branch_head(own.branch)
+        if tip is None:
             own.writer.move(own.branch, session.git.rev(own.trunk), None)
+        else:
+            move_to_new_base(own, story, tip)
         own.log.landed = head_of(own)
         take_journal_along(own)
         return _until_rest(own, story, max_steps)

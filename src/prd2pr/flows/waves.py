@@ -22,6 +22,7 @@ from prd2pr.core.records import SETTLED, Phase, Spend, Story
 from prd2pr.core.scheduling import startable
 from prd2pr.core.waves import Share, Wave, is_of, share_of, spent_by, told_last
 from prd2pr.errors import BranchMoved, SpendLimit
+from prd2pr.flows.begun_again import times_begun_again
 from prd2pr.flows.drive import head_of, refuse_lost_steps, what_is_next
 from prd2pr.flows.out_of_budget import out_of_budget
 from prd2pr.flows.outlook import outlook, standing_outlook
@@ -53,6 +54,10 @@ class Begun:
     @property
     def over(self) -> bool:
         return self.row is None or self.row.status in SETTLED
+
+    @property
+    def begun_again(self) -> bool:
+        return times_begun_again(self.state.cycle(self.story)) > 0
 
     @property
     def ends(self) -> bool:
@@ -108,8 +113,9 @@ def under_way_beside(run: PrdRun) -> UnderWay:
 
 
 def bring_one(run: PrdRun, stories: tuple[Begun, ...]) -> Brought | None:
-    """The first of those that are ready, to the PRD's branch; None: none is. What is settled already goes first."""
-    for each in sorted(stories, key=lambda each: not each.over):
+    """The first of those that are ready, to the PRD's branch; None: none is. What is settled already goes first, then
+    what could not be joined before."""
+    for each in sorted(stories, key=lambda each: (not each.over, not each.begun_again)):
         if each.story in run.left_apart or not (each.over or each.ends):
             continue
         brought = integrate_story(run.session, each.story, each.own)
@@ -140,9 +146,10 @@ def next_wave(run: PrdRun, view: Outlook, stories: tuple[Begun, ...]) -> Wave | 
     if stopped is not None:
         return stopped
     head = head_of(session)
-    going = {each.story: each.head for each in stories}
+    going = {each.story: each.head for each in one_again(stories)}
     most = session.config.story_jobs
-    new = () if view.only else free_beside(view, frozenset(going), most - len(going))
+    begun = frozenset(each.story for each in stories)
+    new = () if view.only else free_beside(view, begun, most - len(going))
     wanted = dict([*going.items(), *((name, head) for name in new)][:most])
     if not going and len(wanted) < 2:
         return None
@@ -151,6 +158,12 @@ def next_wave(run: PrdRun, view: Outlook, stories: tuple[Begun, ...]) -> Wave | 
     if not mine:
         return Rest("nothing", f"another run is at work on {', '.join(wanted)}")
     return Wave(session.prd.id, mine, share_for(run, session.store.load(head), stories, len(mine)))
+
+
+def one_again(stories: tuple[Begun, ...]) -> tuple[Begun, ...]:
+    """Of those that could not be joined with others, one in a wave: two may be in each other's way once more."""
+    waiting = [each for each in stories if each.begun_again][1:]
+    return tuple(each for each in stories if each not in waiting)
 
 
 def free_beside(view: Outlook, going: frozenset[str], most: int) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from prd2pr.runners.child import Child, Ends
 from prd2pr.runners.jail.plan import Door
@@ -72,6 +73,15 @@ class Spare:
         self.rooms.clear()
 
 
+_FINALIZERS: list[weakref.finalize[..., Any]] = []
+
+
+def put_all_away() -> None:
+    """For a process that ends by itself, without what Python does at its end."""
+    while _FINALIZERS:
+        _FINALIZERS.pop()()
+
+
 class _Coming:
     """A spare that is being started in the background: finding out about the sandbox takes a while, the first time."""
 
@@ -109,7 +119,7 @@ class Spares:
         self._seconds = seconds
         self._ready: dict[int, list[_Coming]] = defaultdict(list)
         self._lock = threading.Lock()
-        weakref.finalize(self, _put_away, self._ready)  # also when the program ends
+        _FINALIZERS.append(weakref.finalize(self, _put_away, self._ready))  # also when the program ends
 
     @property
     def sandbox(self) -> Sandbox:

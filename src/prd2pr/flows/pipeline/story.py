@@ -84,6 +84,11 @@ def without_held_out(patch: str) -> str:
 # --- before integration -----------------------------------------------------------------------------------------------
 
 
+def asks_before_integration(session: Session) -> bool:
+    """Whether a model is asked there; else it can stop nothing."""
+    return any(asks(role.name, session.config.profile) for role in (PATTERN_VALIDATOR, REVIEW, RETROSPECTIVE))
+
+
 def before_integration(session: Session, position: Position) -> Stuck | None:
     """Asked before the gate, since the living docs, which it judges too, tell what is learnt here.
 
