@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -115,6 +119,29 @@ def test_workers_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.Monkey
     done = world.run("--workers", "2")
     assert done.status == 0, done.out + done.err
     wait_until(lambda: not list(left.iterdir()), 20)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_workers_that_are_stopped_leave_nothing_behind_and_are_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
+) -> None:
+    left = tmp_path / "tmp"
+    left.mkdir(mode=0o711)
+    monkeypatch.setenv("TMPDIR", str(left))
+    tmp_path.chmod(0o711)
+    world = beside(tmp_path / "world", 3, cold=True)
+    command = [sys.executable, "-m", "prd2pr", "run", "prds/calc.md", "--model", f"replay:{world.transcript()}"]
+    with subprocess.Popen([*command, "--workers", "2"], cwd=world.repo, start_new_session=True) as run:
+        wait_until(lambda: any("red(" in subject for subject in subjects(world)), 60)
+        os.killpg(run.pid, how) if how is signal.SIGINT else run.send_signal(how)
+        assert run.wait(30) != 0
+    wait_until(lambda: not list(left.iterdir()), 20)
+    assert world.run("--workers", "2").status == 0
+    assert "all proved" in world.verify(world.branch).out
+
+
+def subjects(world: World) -> list[str]:
+    return world.git("log", "--format=%s", "--branches=prd2pr-stories/*", check=False).splitlines()
 
 
 STEP = "STEP = 1\n\n\ndef negate(number):\n    return -number\n"

@@ -317,6 +317,21 @@ def test_a_second_holder_is_told_who_holds_it(git: Git, where: Path) -> None:
         pass
 
 
+def test_what_was_forked_meanwhile_does_not_keep_it(git: Git) -> None:
+    """Until its exec, a child that another thread has just started has every descriptor of ours."""
+    with git.lock("auth"):
+        child = os.fork()
+        if child == 0:
+            time.sleep(60)
+            os._exit(0)
+    try:
+        with git.lock("auth"):
+            pass
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
 HOLDER = """
 import sys, time
 from prd2pr.repo.git import Git

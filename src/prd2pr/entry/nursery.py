@@ -11,10 +11,12 @@ import contextlib
 import json
 import os
 import queue
+import select
 import selectors
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -28,6 +30,7 @@ from prd2pr.flows.pool import Ended
 Line = dict[str, Any]
 Serve = Callable[["Channel"], None]
 BROKEN_OFF = 130
+LAST_SECONDS = 3.0  # in which a worker that is stopped clears away what its test runs have left
 
 
 class Channel:
@@ -45,10 +48,7 @@ class Channel:
 
     def received(self) -> list[Line] | None:
         """What has come since, after waiting for some; None: the other side is gone."""
-        try:
-            data = self.pipe.recv(65536)
-        except ConnectionError:
-            return None
+        data = received(self.pipe)
         if not data:
             return None
         *lines, self._rest = (self._rest + data).split(b"\n")
@@ -141,6 +141,7 @@ def _work(pipe: socket.socket, serve: Serve) -> None:
         _wait_for_threads()
         os._exit(0)
     except (KeyboardInterrupt, Stopped, ConnectionError):
+        _wait_for_threads()
         os._exit(BROKEN_OFF)
     except BaseException:  # noqa: BLE001 - a bug: told by the run, which sees that the worker has died
         import traceback
@@ -150,10 +151,14 @@ def _work(pipe: socket.socket, serve: Serve) -> None:
 
 
 def _wait_for_threads() -> None:
-    """As Python does at its own end: they clear away what test runs have left."""
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join()
+    """As Python does at its own end, but not without end: they clear away what test runs have left."""
+    ends = time.monotonic() + LAST_SECONDS
+    while others := [
+        each for each in threading.enumerate() if each is not threading.current_thread() and not each.daemon
+    ]:
+        if time.monotonic() > ends:
+            return
+        others[0].join(max(0.0, ends - time.monotonic()))  # which may have started another one by then
 
 
 # --- in the run -------------------------------------------------------------------------------------------------------
@@ -224,9 +229,31 @@ class Workers:
     def __enter__(self) -> Workers:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            self.stop()
         for channel in (*(each[0] for each in self.idle), *(each[0] for each in self.busy.values())):
             channel.pipe.close()
+
+    def stop(self) -> None:
+        """Those that are at work are asked to end, as by Ctrl-C; they end with this process in any case."""
+        left = {channel.pipe for channel, _ in self.busy.values()}
+        for _, worker in self.busy.values():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGINT)
+        ends = time.monotonic() + LAST_SECONDS
+        while left and (rest := ends - time.monotonic()) > 0:
+            for pipe in select.select(list(left), [], [], rest)[0]:
+                if not received(pipe):
+                    left.discard(pipe)
+
+
+def received(pipe: socket.socket) -> bytes:
+    """Nothing: the other side is gone."""
+    try:
+        return pipe.recv(65536)
+    except ConnectionError:
+        return b""
 
 
 def told(ended: Ended) -> Line:

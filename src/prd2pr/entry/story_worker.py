@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -32,13 +33,18 @@ class Piped:
 
 def serve_stories(options: argparse.Namespace, channel: Channel) -> None:
     progress, session = Piped(channel), None
-    for line in channel.commands():
-        if session is None:
-            session = open_session(options, progress, planned_prd(options, line["branch"], line["prd"]), many=True)
-            progress.muted = False
-        session = as_planned(session, SharedLedger.open(Path(line["ledger"])))
-        channel.send(told(worked_and_integrated(session, line["story"], os.getpid())))
-    put_all_away()
+    try:
+        for line in channel.commands():
+            if session is None:
+                session = open_session(options, progress, planned_prd(options, line["branch"], line["prd"]), many=True)
+                progress.muted = False
+            session = as_planned(session, SharedLedger.open(Path(line["ledger"])))
+            channel.send(told(worked_and_integrated(session, line["story"], os.getpid())))
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it may be told twice: by the terminal, and by who started it
+        if session is not None:
+            session.runner.let_go()
+        put_all_away()
 
 
 def planned_prd(options: argparse.Namespace, branch: str, prd: str) -> Prd:

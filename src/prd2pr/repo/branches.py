@@ -110,6 +110,7 @@ def exclusive(path: Path, what: str, *, wait: bool = False) -> Iterator[None]:
         os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
         yield
     finally:
+        fcntl.flock(handle, fcntl.LOCK_UN)  # also for what another thread has just forked, which has it until its exec
         os.close(handle)
 
 

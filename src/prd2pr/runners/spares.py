@@ -74,10 +74,12 @@ class Spare:
 
 
 _FINALIZERS: list[weakref.finalize[..., Any]] = []
+_ended = threading.Event()
 
 
 def put_all_away() -> None:
-    """For a process that ends by itself, without what Python does at its end."""
+    """For a process that ends by itself, without what Python does at its end. No more are started."""
+    _ended.set()
     while _FINALIZERS:
         _FINALIZERS.pop()()
 
@@ -128,7 +130,7 @@ class Spares:
     def start(self, *hash_seeds: int) -> None:
         """One is ready for each of them, or soon will be."""
         with self._lock:
-            for hash_seed, wanted in Counter(hash_seeds).items():
+            for hash_seed, wanted in () if _ended.is_set() else Counter(hash_seeds).items():
                 ready = self._ready[hash_seed]
                 ready += [_Coming(self._maker(hash_seed)) for _ in range(wanted - len(ready))]
 
