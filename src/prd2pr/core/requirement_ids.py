@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Literal
 
 RequirementKind = Literal["functional", "non_functional", "acceptance"]
@@ -29,6 +30,7 @@ def as_written(text: str) -> str:
     return f"{parts[1].upper()}-{parts[2]}" if parts and parts[1].upper() in KINDS else text
 
 
+@lru_cache(maxsize=10_000)  # a plan of hundreds of requirements asks for each of them hundreds of times
 def key_of(requirement: str) -> str:
     """What makes two spellings the same id: FR-01 and fr1 are FR-1."""
     parts = _PARTS.fullmatch(requirement.strip())

@@ -8,7 +8,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from prd2pr.core.definitions import has_only_grown
-from prd2pr.core.evidence import Comparison, Fact, FailureKind, RunReport
+from prd2pr.core.evidence import Comparison, Fact, FailureKind, RunReport, TestResult
 from prd2pr.core.runs import bare_id
 from prd2pr.core.test_naming import USUAL, TestNaming
 from prd2pr.core.testfacts_model import FunctionNode, decorator_name, parse, parse_tests
@@ -40,27 +40,27 @@ def red_tests(
     from here on they are story tests, so that GREEN must make them pass again. So are those among `leaning` that fail
     now: what they compare with has changed, and that is as good as if they had.
     """
-    known = {bare_id(test) for test in base.by_id()}
+    then, now = base.by_id(), head.by_id()
+    known = {bare_id(test) for test in then}
     edited = _edited(before, after, naming)
     extended = edited & _extended(before, after, naming)
-    fresh = [test for test in head.by_id() if bare_id(test) not in known or bare_id(test) in edited - extended]
-    fresh += [test for test in head.by_id() if test not in base.by_id() and _new_parameters(test, base)]
-    fresh += [test for test in head.by_id() if bare_id(test) in extended and not _holds_still(test, base, head)]
+    fresh = {test for test in now if bare_id(test) not in known or bare_id(test) in edited - extended}
+    fresh |= {test for test in now if test not in then and _new_parameters(test, then)}
+    fresh |= {test for test in now if bare_id(test) in extended and not _holds_still(then.get(test), now[test])}
     carried = [
-        result.id
-        for result in head.results
-        if result.id not in fresh
+        test
+        for test, result in now.items()
+        if test not in fresh
         and (
-            (result.id.partition("::")[0] in after and _stopped_by_import(result.id, head))
-            or (bare_id(result.id) in leaning and has_turned(result.id, base, head))
+            (test.partition("::")[0] in after and _stopped_by_import(result))
+            or (bare_id(test) in leaning and has_turned(then.get(test), result))
         )
     ]
-    return RedTests(tuple(sorted(set(fresh))), tuple(sorted(carried)))
+    return RedTests(tuple(sorted(fresh)), tuple(sorted(carried)))
 
 
-def has_turned(test: str, base: RunReport, head: RunReport) -> bool:
+def has_turned(old: TestResult | None, new: TestResult) -> bool:
     """Passed before, and says now in its call that the answer is another one."""
-    old, new = base.by_id().get(test), head.by_id()[test]
     failure = new.failure
     compared = failure is not None and failure.stage == "call" and failure.kind is FailureKind.ASSERTION
     return old is not None and old.outcome == "passed" and compared
@@ -93,7 +93,8 @@ def replaced_examples(vanished: Iterable[str], base: RunReport, head: RunReport)
     for test in vanished:
         if "[" in test:
             gone.setdefault(bare_id(test), []).append(test)
-    new = [result for test, result in head.by_id().items() if test not in base.by_id()]
+    known = base.by_id()
+    new = [result for test, result in head.by_id().items() if test not in known]
     failing = Counter(bare_id(result.id) for result in new if result.outcome == "failed")
     return frozenset(test for bare, tests in gone.items() if len(tests) <= failing[bare] for test in tests)
 
@@ -107,10 +108,11 @@ def stopped_examples(
 ) -> frozenset[str]:
     """Examples of old tests whose file cannot be imported yet, so that nobody can count them. They are all written."""
     old, new = dict(_parametrised(before, naming)), dict(_parametrised(after, naming))
+    stopped = {test for test, result in head.by_id().items() if _stopped_by_import(result)}
     return frozenset(
         test
         for test in vanished
-        if "[" in test and bare_id(test) in head.by_id() and _stopped_by_import(bare_id(test), head)
+        if "[" in test and bare_id(test) in stopped
         if bare_id(test) in old and _keeps_examples(old[bare_id(test)], new.get(bare_id(test), []))
     )
 
@@ -132,13 +134,13 @@ def _keeps_examples(old: list[ast.Call], new: list[ast.Call]) -> bool:
     )
 
 
-def _new_parameters(test: str, base: RunReport) -> bool:
+def _new_parameters(test: str, known: Container[str]) -> bool:
     """A further case of a parametrised test that was there before."""
-    return "[" in test and bare_id(test) not in base.by_id()
+    return "[" in test and bare_id(test) not in known
 
 
-def _stopped_by_import(test: str, head: RunReport) -> bool:
-    failure = head.by_id()[test].failure
+def _stopped_by_import(result: TestResult) -> bool:
+    failure = result.failure
     return failure is not None and failure.stage == "collect" and failure.kind == FailureKind.MISSING_SYMBOL
 
 
@@ -154,9 +156,8 @@ def _extended(before: Mapping[str, str], after: Mapping[str, str], naming: TestN
     return {test for test, body in new.items() if old.get(test) == body}
 
 
-def _holds_still(test: str, base: RunReport, head: RunReport) -> bool:
+def _holds_still(old: TestResult | None, new: TestResult) -> bool:
     """An example that was there before, and of which the run says what it said."""
-    old, new = base.by_id().get(test), head.by_id()[test]
     return old is not None and old.outcome == new.outcome == "passed"
 
 

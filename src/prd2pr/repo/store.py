@@ -192,6 +192,10 @@ class BranchState:
             self._cycles[story] = self._read(Cycle, self.paths.cycle(story))
         return self._cycles[story]
 
+    def know(self, cycles: Mapping[str, Cycle]) -> None:
+        """Cycles of this very commit that were read at once: to find thousands by their names one by one takes long."""
+        self._cycles.update(cycles)
+
     @cached_property
     def cycle_ids(self) -> tuple[str, ...]:
         """Stories that have a cycle, without reading the cycles."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from prd2pr.core.evidence import Fact, FailureKind, RunReport
+from prd2pr.core.evidence import Fact, FailureKind, RunReport, TestResult
 from prd2pr.core.other.language import TestFile
 from prd2pr.core.runs import bare_id
 
@@ -24,21 +24,22 @@ def other_red_tests(
     before: Mapping[str, TestFile], after: Mapping[str, TestFile], base: RunReport, head: RunReport
 ) -> OtherTests:
     """`before` and `after`: the test files that the step touched."""
-    known = {bare_id(test) for test in base.by_id()}
+    then, now = base.by_id(), head.by_id()
+    known = {bare_id(test) for test in then}
     old = {test.id: test.body for file in before.values() for test in file.tests}
     edited = {test.id for file in after.values() for test in file.tests if old.get(test.id, test.body) != test.body}
-    fresh = [test for test in head.by_id() if bare_id(test) not in known or bare_id(test) in edited]
-    fresh += [test for test in head.by_id() if "[" in test and test not in base.by_id() and test not in fresh]
+    fresh = {test for test in now if bare_id(test) not in known or bare_id(test) in edited}
+    fresh |= {test for test in now if "[" in test and test not in then}
     carried = [
-        result.id
-        for result in head.results
-        if result.id not in fresh and result.id.partition("::")[0] in after and _is_stopped(result.id, head)
+        test
+        for test, result in now.items()
+        if test not in fresh and test.partition("::")[0] in after and _is_stopped(result)
     ]
-    return OtherTests(tuple(sorted(set(fresh))), tuple(sorted(carried)))
+    return OtherTests(tuple(sorted(fresh)), tuple(sorted(carried)))
 
 
-def _is_stopped(test: str, head: RunReport) -> bool:
-    failure = head.by_id()[test].failure
+def _is_stopped(result: TestResult) -> bool:
+    failure = result.failure
     return failure is not None and failure.stage == "collect" and failure.kind is FailureKind.MISSING_SYMBOL
 
 

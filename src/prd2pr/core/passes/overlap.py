@@ -18,10 +18,12 @@ def verified_only(prd: Prd, stories: Sequence[StoryDraft]) -> tuple[StoryDraft, 
     tests fail as those of any story do, and it is built."""
     order = working_order({each.key: each.depends_on for each in stories}, {s.key: (n,) for n, s in enumerate(stories)})
     by_key = {story.key: story for story in stories}
+    # What holds for every story may be named by any.
+    general = frozenset(each.id for each in prd.requirements if each.kind == "non_functional")
     builders: list[StoryDraft] = []
     for key in order:
         story = by_key[key]
-        earlier = next((other for other in builders if overlap(prd, other, story)), None)
+        earlier = next((other for other in builders if overlap(general, other, story)), None)
         if earlier is None:
             builders.append(story)
         else:
@@ -29,23 +31,19 @@ def verified_only(prd: Prd, stories: Sequence[StoryDraft]) -> tuple[StoryDraft, 
     return tuple(by_key[story.key] for story in stories)
 
 
-def overlap(prd: Prd, one: StoryDraft, other: StoryDraft) -> bool:
-    """The same requirement, and the same title; or, from two calls that did not know of each other, the same files.
+def overlap(general: frozenset[str], one: StoryDraft, other: StoryDraft) -> bool:
+    """The same requirement that is not general, and the same title; or, from two calls that did not know of each other,
+    the same files.
 
     Within one answer two stories for one requirement in one file are two behaviours, and were meant so.
     """
-    if UNTESTED_KINDS.intersection((one.kind, other.kind)) or not _common(prd, one, other):
+    common = set(one.requirements) & set(other.requirements) - general
+    if not common or UNTESTED_KINDS.intersection((one.kind, other.kind)):
         return False
     if likeness(words(one.title), words(other.title)) >= SAME_TITLE:
         return True
     same_files = bool(one.source_paths) and set(one.source_paths) == set(other.source_paths)
     return one.epic != other.epic and same_files and set(one.requirements) == set(other.requirements)
-
-
-def _common(prd: Prd, one: StoryDraft, other: StoryDraft) -> bool:
-    """What holds for every story may be named by any."""
-    general = {requirement.id for requirement in prd.requirements if requirement.kind == "non_functional"}
-    return bool(set(one.requirements) & set(other.requirements) - general)
 
 
 def _verifying(story: StoryDraft, earlier: StoryDraft) -> StoryDraft:

@@ -150,8 +150,8 @@ def _not_covered(scope: CycleScope, plan: PlanDraft, draft: TasksDraft) -> Itera
     for each in draft.left_out:
         if key_of(each.requirement) not in scope.known:
             yield PlanProblem("PLN107", f"`{each.requirement}`, left out, is not a requirement of {scope.prd.path}")
-    missing = uncovered(scope.prd, plan)
+    missing = {requirement.id for requirement in uncovered(scope.prd, plan)}
     for requirement in scope.to_cover:
-        if requirement in missing and key_of(requirement.id) not in left and requirement.kind != "non_functional":
+        if requirement.id in missing and key_of(requirement.id) not in left and requirement.kind != "non_functional":
             said = f"no story fulfils {requirement.id} ({first_words(requirement)})"
             yield PlanProblem("PLN203", f"{said}, and it is not said to be left out")

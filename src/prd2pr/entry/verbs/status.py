@@ -16,6 +16,7 @@ from prd2pr.core.records import Story
 from prd2pr.core.wording import plain
 from prd2pr.entry.ground import open_repository
 from prd2pr.entry.under_way import UnderWay, chosen
+from prd2pr.flows.accounts import read_cycles
 from prd2pr.flows.moderating import alarms_in
 
 
@@ -34,6 +35,7 @@ def main(options: argparse.Namespace) -> int:
 
 def facts_of(each: UnderWay) -> dict[str, object]:
     stories = each.state.backlog.stories
+    each.state.know(read_cycles(each.state, each.state.cycle_ids))
     return {
         "prd": each.prd.id,
         "title": plain(each.prd.title),
@@ -51,7 +53,8 @@ def facts_of(each: UnderWay) -> dict[str, object]:
 
 def story_facts(each: UnderWay, story: Story) -> dict[str, object]:
     state = each.beside.get(story.id, each.state)
-    story = next((own for own in state.backlog.stories if own.id == story.id), story)
+    if state is not each.state:
+        story = next((own for own in state.backlog.stories if own.id == story.id), story)
     cycle = state.cycle(story.id) if story.status != "backlog" else None
     return {
         "id": story.id,
