@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Generic
 
 from pydantic import ValidationError
@@ -173,14 +174,23 @@ def read_output(record: RoleRecord | None, kind: type[Output]) -> Output | None:
 
 def role_records(state: BranchState) -> Iterator[RoleRecord]:
     """What roles have answered, as the branch has it, the PRD's first; what cannot be read says nothing."""
-    git, root = state.store.git, state.paths.pipeline
-    entries = sorted(git.entries(state.commit, root), key=lambda each: (each.path.count("/"), each.path))[:MOST_READ]
-    contents = git.read_blobs(each.blob for each in entries)
-    for each in entries:
+    files = dict(islice(_role_files(state), MOST_READ))
+    contents = state.store.git.read_blobs(files.values())
+    for path, blob in files.items():
         try:
-            yield decode(RoleRecord, contents[each.blob], each.path)
+            yield decode(RoleRecord, contents[blob], path)
         except StateProblem:
             continue
+
+
+def _role_files(state: BranchState) -> Iterator[tuple[str, str]]:
+    """Path and blob. Of thousands of stories no directory is opened that nobody asks for."""
+    git, root = state.store.git, state.paths.pipeline
+    top, stories = git.names(state.commit, root), git.directories(state.commit, root)
+    own = sorted(top.keys() - set(stories))
+    yield from ((f"{root}/{name}", top[name]) for name in own)
+    for story in stories:
+        yield from ((f"{root}/{story}/{entry.path}", entry.blob) for entry in git.entries(top[story]))
 
 
 def with_roles(session: Session, head: str, subject: str, change: StateChange) -> StateChange:
