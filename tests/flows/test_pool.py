@@ -144,6 +144,50 @@ def subjects(world: World) -> list[str]:
     return world.git("log", "--format=%s", "--branches=prd2pr-stories/*", check=False).splitlines()
 
 
+def test_whoever_goes_on_alone_keeps_the_budget_of_the_prd_and_tells_what_it_took(tmp_path: Path) -> None:
+    """1,000 tokens a call. Three stories have their design, and six calls in all are allowed for."""
+    world = beside(tmp_path, 3, cold=True)
+    kept = {key: world.answers.pop(key) for key in list(world.answers) if "/red/" in key}
+    assert world.program("run", "prds/calc.md", "--model", f"replay:{with_usage(world, 1000)}", "--workers", "3").status
+    assert len(story_branches(world)) == 3
+    world.answers |= kept
+    world.write({".prd2pr.yml": "budget:\n  tokens_per_prd: 6000\n"})
+    world.commit("a limit")
+    done = world.program("run", "prds/calc.md", "--model", f"replay:{with_usage(world, 1000)}", "--json")
+    assert done.status == 1, done.out
+    assert "the budget of this PRD is used up" in done.err, done.err
+    assert recorded_calls(world, world.branch, *story_branches(world)) <= 7
+    world.write({".prd2pr.yml": ""})
+    world.commit("no limit")
+    told = world.program("run", "prds/calc.md", "--model", f"replay:{with_usage(world, 1000)}", "--json").json
+    assert told["outcome"] == "done"
+    assert told["steps"] >= 5
+    assert told["spend"]["calls"] == sum(role["calls"] for role in told["roles"].values()) >= 3
+
+
+@pytest.mark.slow
+def test_two_blocked_stories_are_decided_about_one_after_the_other(tmp_path: Path) -> None:
+    world = beside(tmp_path, 3, cold=True)
+    right = {f"calc-{n}/green/builder/1/1": world.answers[f"calc-{n}/green/builder/1/1"] for n in (1, 2)}
+    for n, name in ((1, "add"), (2, "cut")):
+        for attempt in (1, 2, 3, 4):
+            wrong = write(f"src/calc/{name}_it.py", f"def {name}(a):\n    return {30 + attempt}\n")
+            world.answers[f"calc-{n}/green/builder/{attempt}/1"] = wrong
+    for _ in range(2):  # the second time nothing has been decided yet
+        stopped = world.run("--workers", "2")
+        assert stopped.status == 1, stopped.out
+        assert "calc-1" in stopped.out.partition("Stopped")[2].splitlines()[0], stopped.out
+        assert story_branches(world) == ["prd2pr-stories/calc/calc-2"]
+    world.answers |= right
+    assert world.run("--story", "calc-1").status == 0
+    again = world.run("--workers", "2")
+    assert again.status == 1
+    assert "calc-2" in again.out.partition("Stopped")[2].splitlines()[0], again.out
+    assert world.run("--story", "calc-2").status == 0
+    assert world.run("--workers", "2").status == 0
+    assert "all proved" in world.verify(world.branch).out
+
+
 STEP = "STEP = 1\n\n\ndef negate(number):\n    return -number\n"
 BY_STEP = "from calc.signs import STEP\n\n\ndef {name}(a):\n    return a + STEP\n"
 

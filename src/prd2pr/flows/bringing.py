@@ -111,6 +111,8 @@ class Bringing:
         here = _story_in(self.session.store.load(self.trunk), self.story)
         if here is None or here.status in SETTLED:
             return self.over(f"{self.story} is {here.status if here else 'not in the plan any more'}")
+        if self.is_blocked(self.tip) and (first := self.blocked_before()):
+            return Brought(self.story, "waiting", self.trunk, f"{first} is blocked, and comes first")
         base = self.base()
         if isinstance(base, Apart):
             return self.refused(base)
@@ -121,6 +123,15 @@ class Bringing:
         if found.status == "blocked":
             return self.brought_blocked(base)
         return self.integrated(base, position_of(self.onto, base.commit, state, found))
+
+    def is_blocked(self, commit: str) -> bool:
+        found = _story_in(self.own.store.load(commit), self.story)
+        return found is not None and found.status == "blocked"
+
+    def blocked_before(self) -> str:
+        """Another story that waits for a person on the PRD's branch: of two only one could be decided about."""
+        stories = self.session.store.load(self.trunk).backlog.stories
+        return next((each.id for each in stories if each.status == "blocked"), "")
 
     def base(self) -> Base | Apart:
         """What INTEGRATED is committed on: the story's branch, where nothing came in between, else the join."""

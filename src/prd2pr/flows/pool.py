@@ -32,6 +32,7 @@ from prd2pr.flows.drive import (
     refuse_checked_out,
     take_journal_along,
     tell_where_it_goes_on,
+    what_is_next,
 )
 from prd2pr.flows.ledger import Entry, spent, unrecorded
 from prd2pr.flows.outlook import outlook
@@ -297,12 +298,13 @@ class Pool:
         """A story that is blocked is brought to the PRD's branch, where people see it: one, since the tests of two
         would be in each other's way."""
         order = {story.id: n for n, story in enumerate(self.stories)}
-        if self.blocked:
-            integrate_story(self.session, first_in_plan(self.blocked, order))
+        first = first_in_plan(self.blocked, order)
+        waits = bool(first) and integrate_story(self.session, first).outcome == "waiting"
         if self.problem is not None:
             raise self.problem
-        if self.blocked:
-            return ended(self.session, self.steps, self.blocked[first_in_plan(self.blocked, order)])
+        if first:
+            rest = what_is_next(self.session) if waits else self.blocked[first]
+            return ended(self.session, self.steps, rest)
         if self.rest is None and self.stopped:
             self.rest = self.stopped[first_in_plan(self.stopped, order)]
         if self.rest is None:

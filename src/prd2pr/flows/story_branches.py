@@ -18,7 +18,6 @@ from prd2pr.flows.bringing import Brought, integrate_story
 from prd2pr.flows.containment import watched
 from prd2pr.flows.drive import (
     RACES,
-    Driven,
     head_of,
     phase_step,
     position_of,
@@ -33,8 +32,8 @@ from prd2pr.flows.story_session import story_branch, story_branches, story_sessi
 from prd2pr.flows.workbench import sweep
 from prd2pr.repo.store import StateStore
 
-__all__ = ["READY", "Brought", "Worked", "finish_left_over", "integrate_story", "story_branch", "story_branches",
-           "story_session", "work_on_story"]  # fmt: skip
+__all__ = ["READY", "Brought", "LeftOver", "Worked", "finish_left_over", "integrate_story", "story_branch",
+           "story_branches", "story_session", "work_on_story"]  # fmt: skip
 
 READY = "it waits to be integrated"
 ENOUGH = "that was as many steps as were asked for"
@@ -133,27 +132,46 @@ def stopped_meanwhile(own: Session, story: str, head: str) -> Rest | None:
 # --- what an earlier run has left -------------------------------------------------------------------------------------
 
 
-def finish_left_over(session: Session, max_steps: int | None = None) -> Driven | None:
+@dataclass(frozen=True)
+class LeftOver:
+    """What became of what was left. Without a `rest` the PRD's own branch can be gone on with."""
+
+    steps: int = 0
+    rest: Rest | None = None
+
+
+def finish_left_over(session: Session, max_steps: int | None = None) -> LeftOver:
     """Stories that a run with several workers has left on their own branches, gone on with before anything else.
 
-    None: there were none, or they are in now, and the PRD's own branch can be gone on with."""
+    `session` has a ledger that all of them share: one budget holds for all."""
     steps = 0
     for story in story_branches(session):
         if session.only_story and story != session.only_story:
             continue
-        while max_steps is None or steps < max_steps:
-            own = replace(session, integrates=True)
-            worked = work_on_story(own, story, None if max_steps is None else max_steps - steps)
-            steps += worked.steps
+        left = _finish_one(session, story, None if max_steps is None else max_steps - steps)
+        steps += left.steps
+        if left.rest is not None:
+            return LeftOver(steps, left.rest)
+    done = bool(steps) and max_steps is not None and steps >= max_steps
+    return LeftOver(steps, Rest("stopped", ENOUGH) if done else None)
+
+
+def _finish_one(session: Session, story: str, max_steps: int | None) -> LeftOver:
+    steps = 0
+    while max_steps is None or steps < max_steps:
+        own = replace(session, integrates=True)
+        worked = work_on_story(own, story, None if max_steps is None else max_steps - steps)
+        steps += worked.steps
+        try:
             if not worked.ready and worked.rest.outcome not in ("blocked", "stopped", "done"):
-                return Driven(head_of(session), steps, worked.rest, session)
+                return LeftOver(steps, worked.rest)
             brought = integrate_story(session, story, worked.session, worked.note)
-            steps += brought.outcome == "integrated"
-            if brought.outcome == "waiting":
-                return Driven(head_of(session), steps, Rest("waiting", brought.reason), session)
-            if brought.outcome != "again":
-                break
-        else:
-            return Driven(head_of(session), steps, Rest("stopped", f"{story} is under way on its own branch"), session)
-    done = max_steps is not None and steps >= max_steps
-    return Driven(head_of(session), steps, Rest("stopped", ENOUGH), session) if done else None
+        finally:
+            session.log.beside += worked.session.log.lines
+            session.log.spent_beside += worked.session.log.spend
+        steps += brought.outcome == "integrated"
+        if brought.outcome == "waiting" and worked.rest.outcome != "blocked":
+            return LeftOver(steps, Rest("waiting", brought.reason))
+        if brought.outcome != "again":
+            return LeftOver(steps)
+    return LeftOver(steps, Rest("stopped", f"{story} is under way on its own branch"))
