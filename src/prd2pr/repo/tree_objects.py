@@ -27,12 +27,12 @@ class TreeObjects:
         self._kept: dict[str, Lines] = {}
 
     def lines(self, tree: str) -> Lines:
-        return self._kept.get(tree) or self._keep(tree, self._reader.contents(tree))
+        return self._kept.get(tree) or self._keep(tree, self._parsed(tree, self._reader.contents(tree)))
 
-    def _keep(self, tree: str, found: Found | None) -> Lines:
+    def _keep(self, tree: str, lines: Lines) -> Lines:
         while len(self._kept) >= KEPT:
             self._kept.pop(next(iter(self._kept)), None)
-        lines = self._kept[tree] = self._parsed(tree, found)
+        self._kept[tree] = lines
         return lines
 
     def _parsed(self, tree: str, found: Found | None) -> Lines:
@@ -44,10 +44,12 @@ class TreeObjects:
         return parse_tree(found.content, len(tree) // 2)
 
     def write(self, lines: Lines) -> str:
+        """`lines` in git's order."""
         raw = format_tree(lines.values())
         name = self._objects.name("tree", raw)
         if self._reader.info(name) is None:
             self._objects.write("tree", raw)
+        self._keep(name, lines)
         return name
 
     def files(self, tree: str, prefix: str = "") -> Iterator[tuple[str, TreeLine]]:
@@ -55,7 +57,7 @@ class TreeObjects:
         lines = self.lines(tree)
         below = [line.id for line in lines.values() if line.mode == TREE_MODE and line.id not in self._kept]
         for each, found in zip(below, self._reader.contents_of(below), strict=True):  # all at once, not one by one
-            self._keep(each, found)
+            self._keep(each, self._parsed(each, found))
         for name, line in lines.items():
             path = prefix + decode(name)
             if line.mode == TREE_MODE:
@@ -79,10 +81,9 @@ class TreeObjects:
 
     def _changes(self, old: str, new: str, prefix: str) -> Iterator[RawChange]:
         before, after = self.lines(old), self.lines(new)
-        for name in before.keys() | after.keys():
+        gone = [name for name in before if name not in after]
+        for name in (*gone, *(name for name, line in after.items() if before.get(name) != line)):
             was, now, path = before.get(name), after.get(name), prefix + decode(name)
-            if was == now:
-                continue
             if was and now and was.mode == now.mode == TREE_MODE:
                 yield from self._changes(was.id, now.id, f"{path}/")
                 continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import re
 import stat
@@ -59,11 +60,39 @@ class TreeLine(NamedTuple):
         return encode(self.name) + (b"/" if self.mode == TREE_MODE else b"")
 
 
+_MODES = frozenset(mode.encode() for mode in PLAIN_MODES)
+_TREE = TREE_MODE.encode()
+_ROWS = {size: re.compile(rb"([0-7]{5,6}) ([^\0/]+)\0(.{%d})" % size, re.DOTALL) for size in (20, 32)}
+
+
 def parse_tree(raw: bytes, id_bytes: int) -> dict[bytes, TreeLine]:
     """By name, in the order of the tree, with modes as git understands them.
 
     What git itself never writes is refused: of a name that stands there twice a checkout has both directories, and
     whoever compares trees by their names sees one."""
+    rows: list[tuple[bytes, bytes, bytes]] = _ROWS[id_bytes].findall(raw)
+    if is_plain(rows, len(raw), id_bytes):
+        return {name: TreeLine(mode.decode(), decode(name), object_id.hex()) for mode, name, object_id in rows}
+    return parse_odd_tree(raw, id_bytes)
+
+
+def is_plain(rows: Sequence[tuple[bytes, bytes, bytes]], length: int, id_bytes: int) -> bool:
+    """Nothing lies between the rows, and all is as git writes it today: so are nearly all trees, and large ones are
+    read in half the time."""
+    names = [name for _, name, _ in rows]
+    keys = [name + b"/" if mode == _TREE else name for mode, name, _ in rows]
+    read = sum(len(mode) + len(name) for mode, name, _ in rows) + len(rows) * (2 + id_bytes)
+    return (
+        read == length
+        and {mode for mode, _, _ in rows} <= _MODES
+        and all(map(operator.lt, keys, keys[1:]))
+        and len(set(names)) == len(names)
+        and NO_NAMES.isdisjoint(names)
+    )
+
+
+def parse_odd_tree(raw: bytes, id_bytes: int) -> dict[bytes, TreeLine]:
+    """Line by line: it says what is wrong, or understands what old versions of git have written."""
     lines: dict[bytes, TreeLine] = {}
     at, before = 0, b""
     while at < len(raw):
