@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -18,9 +18,10 @@ from prd2pr.flows.hand_edits import edited_by_hand
 from prd2pr.flows.joins import Join, is_exact_join, join_between, made_join
 from prd2pr.flows.publish import commits_of, with_patches
 from prd2pr.flows.session import Session
-from prd2pr.flows.story_branches import integrate_story, story_branches, work_on_story
+from prd2pr.flows.story_branches import finish_left_over, integrate_story, story_branches, work_on_story
 from prd2pr.flows.undoing import CannotUndo, Undoing, undoing
 from prd2pr.flows.verify import Verifier, look_over
+from prd2pr.ports import BranchWriter
 from prd2pr.repo.git import Git
 from side_by_side_world import beside
 from world import World
@@ -291,6 +292,52 @@ def test_a_persons_commit_on_a_storys_branch_is_not_thrown_away(joined: Joined) 
     assert (brought.outcome, brought.head) == ("waiting", joined.head)
     assert "is no step of it" in brought.reason
     assert git.branch_head(branch) is not None
+    git.set_branch(branch, joined.third)
+
+
+@dataclass(frozen=True)
+class Meanwhile:
+    """Somebody commits on a story's branch right before prd2pr moves the PRD's."""
+
+    inner: BranchWriter
+    git: Git
+    branch: str
+    commit: str
+
+    def move(self, branch: str, new: str, old: str | None) -> str:
+        self.git.set_branch(self.branch, self.commit)
+        return self.inner.move(branch, new, old)
+
+
+@dataclass
+class Heard:
+    notes: list[str] = field(default_factory=list)
+
+    def say(self, kind: str, **facts: object) -> None:
+        if kind == "note":
+            self.notes.append(str(facts["text"]))
+
+
+def test_what_a_person_commits_while_the_story_is_integrated_is_kept_aside(joined: Joined) -> None:
+    git, branch, heard = joined.git, "prd2pr-stories/calc/calc-3", Heard()
+    by_hand = joined.with_step(joined.third, {"notes.md": b"meanwhile\n"})
+    writer = Meanwhile(joined.session.writer, git, branch, by_hand)
+    session = replace(joined.session, writer=writer, progress=heard)
+    brought = integrate_story(session, "calc-3")
+    assert brought.outcome == "integrated"
+    ref = f"refs/prd2pr/aside/calc/calc-3/{by_hand[:12]}"
+    assert git.rev(ref) == by_hand
+    assert not git.is_ancestor(by_hand, brought.head)
+    (told,) = (note for note in heard.notes if ref in note)
+    assert told.startswith(f"somebody committed on {branch} while it was brought to prd2pr/calc")
+    assert story_branches(session) == ()
+
+    # The run was killed before it could tidy up, so the branch is still there: it is cleared away once, and kept.
+    git.set_branch(branch, later := joined.with_step(by_hand, {"notes.md": b"later\n"}))
+    assert finish_left_over(session).rest is None
+    assert story_branches(session) == ()
+    assert git.rev(f"refs/prd2pr/aside/calc/calc-3/{later[:12]}") == later
+    git.set_branch("prd2pr/calc", joined.head)
     git.set_branch(branch, joined.third)
 
 

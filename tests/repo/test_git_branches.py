@@ -265,6 +265,31 @@ def test_a_lock_left_by_a_killed_process_keeps_no_branch_from_being_deleted(git:
     assert not lock.exists()
 
 
+def test_a_branch_is_deleted_only_where_it_was_seen(git: Git, first: str) -> None:
+    git.update_branch("prd2pr/a", first, None)
+    second = git.commit(git.tree(first), [first], "by hand")
+    git.update_branch("prd2pr/a", second, first)
+    assert not git.delete_branch("prd2pr/a", first)
+    assert git.branch_head("prd2pr/a") == second
+    assert git.delete_branch("prd2pr/a", second)
+    assert git.branch_head("prd2pr/a") is None
+    assert not git.delete_branch("prd2pr/a", second), "somebody else did"
+
+
+def test_a_branch_that_cannot_be_deleted_is_no_branch_that_moved(git: Git, first: str) -> None:
+    git.update_branch("prd2pr/a", first, None)
+    lock = git.common_dir / "refs" / "heads" / "prd2pr" / "a.lock"
+    lock.touch()
+    with ThreadPoolExecutor(1) as pool:
+        deleting = pool.submit(git.delete_branch, "prd2pr/a", first)
+        while not deleting.done():
+            os.utime(lock)
+            time.sleep(0.05)
+        with pytest.raises(BranchProblem, match="update-ref failed"):
+            deleting.result()
+    assert git.branch_head("prd2pr/a") == first
+
+
 def test_a_lock_that_others_take_again_and_again_is_not_removed(git: Git, first: str) -> None:
     git.update_branch("prd2pr/a", first, None)
     lock = git.common_dir / "refs" / "heads" / "prd2pr" / "a.lock"

@@ -32,6 +32,10 @@ from prd2pr.repo.store import BranchState
 
 MOST_REFUSED = 2  # joins of one story; then a person decides
 
+COMMITTED_MEANWHILE = (
+    "somebody committed on {branch} while it was brought to {trunk}; that is no part of it, and kept as {ref}"
+)
+
 Outcome = Literal["integrated", "blocked", "again", "over", "waiting"]
 
 
@@ -182,7 +186,7 @@ class Bringing:
         if isinstance(crossed, Stuck):
             return self.stuck(position, crossed)
         assert isinstance(crossed, Landed), "INTEGRATED says nothing of a refactoring"
-        self.forget()
+        self.forget(self.tip)
         return Brought(story.id, "integrated", crossed.head, joined=base.join is not None)
 
     def stuck(self, position: Position, stuck: Stuck) -> Brought:
@@ -192,7 +196,7 @@ class Bringing:
             self.own.journal.follow(position.head, self.tip)
             return self.refused(Apart(stuck.reason))
         rest = block(self.onto, position, Phase.INTEGRATED, stuck)
-        self.forget()
+        self.forget(self.tip)
         return Brought(self.story, "blocked", self.session.git.rev(self.session.branch), rest.reason, joined=joined)
 
     def brought_blocked(self, base: Base) -> Brought:
@@ -201,7 +205,7 @@ class Bringing:
             return self.refused(Apart(broken))
         head = self.session.writer.move(self.session.branch, base.commit, self.trunk)
         cycle = self.session.store.load(head).cycle(self.story)
-        self.forget()
+        self.forget(self.tip)
         return Brought(self.story, "blocked", head, cycle.blocked if cycle else "", joined=base.join is not None)
 
     def refused(self, apart: Apart) -> Brought:
@@ -217,21 +221,32 @@ class Bringing:
             return Brought(self.story, "again", self.trunk, apart.reason)
         reason = f"it could not be joined with the other stories {refused} times, the last time since {apart.reason}"
         rest = block(self.onto, position, Phase.INTEGRATED, Stuck(reason))
-        self.forget()
+        self.forget(position.head)
         return Brought(self.story, "blocked", self.session.git.rev(self.session.branch), rest.reason)
 
     def over(self, reason: str) -> Brought:
         """In already, or not wanted any more: what was worked out for nothing is kept aside."""
         if self.tip:
             if reason:
-                self.session.git.set_aside(f"{self.session.prd.id}/{self.story}/{self.tip[:12]}", self.tip)
-            self.forget()
+                self.aside(self.tip)
+            self.forget(self.tip)
         return Brought(self.story, "over", self.trunk, reason)
 
-    def forget(self) -> None:
-        """The branch has come to its end: the PRD's holds its commits, or they are kept aside."""
-        self.session.git.set_branch(self.own.branch, None)
+    def forget(self, tip: str) -> None:
+        """The branch has come to its end: the PRD's holds its commits up to `tip`, or they are kept aside. What
+        somebody has put on it meanwhile is kept aside, too."""
+        git, branch = self.session.git, self.own.branch
+        while not git.delete_branch(branch, tip):
+            moved = git.branch_head(branch)
+            if moved is None:
+                break
+            if not git.is_ancestor(moved, tip):
+                self.say(COMMITTED_MEANWHILE.format(branch=branch, trunk=self.session.branch, ref=self.aside(moved)))
+            tip = moved
         self.own.journal.settle()
+
+    def aside(self, commit: str) -> str:
+        return self.session.git.set_aside(f"{self.session.prd.id}/{self.story}/{commit[:12]}", commit)
 
     def say(self, text: str) -> None:
         self.session.progress.say("note", text=text)

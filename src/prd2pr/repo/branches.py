@@ -38,6 +38,16 @@ def set_branch(runner: GitRunner, common_dir: Path, branch: str, head: str | Non
     return note
 
 
+def delete_branch(runner: GitRunner, common_dir: Path, branch: str, head: str) -> bool:
+    """Only if it still stands at `head`; whether it did."""
+    ref = f"refs/heads/{branch}"
+    change = ("-m", "prd2pr", "-d", ref, head)
+    output, _ = _past_stale_locks(runner, common_dir, branch, change)
+    if output.status and runner.run("rev-parse", "--verify", "--quiet", ref).text == head:
+        raise git_failed(("update-ref", *change), output)
+    return not output.status
+
+
 def _past_stale_locks(runner: GitRunner, common_dir: Path, branch: str, change: tuple[str, ...]) -> tuple[Output, str]:
     """Only prd2pr writes this branch, under a lock of its own: a ref's lock that stays was left by a killed process.
     Who deletes a ref locks the list of packed ones too."""

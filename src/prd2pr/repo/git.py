@@ -430,6 +430,10 @@ class Git:
         if head != self.branch_head(branch):
             branches.set_branch(self._repository, self.common_dir, branch, head)
 
+    def delete_branch(self, branch: str, head: str) -> bool:
+        """Compare and delete: whoever has moved it away from `head` keeps it. Whether it was deleted."""
+        return branches.delete_branch(self._repository, self.common_dir, branch, head)
+
     def has_commit(self, sha: str) -> bool:
         return self._objects.info(f"{sha}^{{commit}}") is not None
 
