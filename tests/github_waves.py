@@ -92,9 +92,9 @@ def settled(world: GitHubWorld, around: Iterable[Around] = ()) -> list[WaveRun]:
 
 
 def code_of(world: GitHubWorld) -> dict[str, str]:
-    """Every file of the PRD's branch but for records, set-up, and the two living docs that name commits and times,
-    in which no two runs are alike."""
+    """Every file of the PRD's branch but for records, the settings (with the place of a transcript, or how many jobs
+    there are), and the two living docs that name commits and times, in which no two runs are alike."""
     rows = str(world.bare.git("ls-tree", "-r", world.branch)).splitlines()
     files = {line.partition("\t")[2]: line.split()[2] for line in rows}
-    left_out = (".orch-state/", ".prd2pr.yml", ".github/", "prds/", "docs/TRACE.md", "docs/ESTIMATES.md")
+    left_out = (".orch-state/", ".prd2pr.yml", "docs/TRACE.md", "docs/ESTIMATES.md")
     return {name: blob for name, blob in files.items() if not name.startswith(left_out)}

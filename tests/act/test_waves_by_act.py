@@ -87,17 +87,14 @@ def test_eight_stories_in_three_waves_with_one_job_killed(source, world, tmp_pat
     assert sorted(world.bare.heads()) == ["main", "prd2pr/calc"], "the stories' own branches are gone"
     assert "8 of 8 stories proven" in world.pull().body
     verified(world, "prd2pr/calc", tmp_path)
-    assert code_of(world) == one_after_the_other(tmp_path / "alone")
+    assert code_of(world) == one_after_the_other(source, tmp_path / "alone")
 
 
-def one_after_the_other(root: Path) -> dict[str, str]:
-    """The same PRD and the same answers, in one job."""
+def one_after_the_other(source: ActionSource, root: Path) -> dict[str, str]:
+    """The same repository, PRD and answers, in one job: without a mode, nothing is handed on to others."""
     root.mkdir()
     with GitHubWorld(root) as world:
-        world.answers_of_model = answers(8, THREE_WAVES)
-        world.push({".prd2pr.yml": "approval: none\n"}, by="ada")
-        world.pending.clear()
-        world.push_prd("prds/calc.md", prd(8))
+        ready(source, world, 8, THREE_WAVES)
         (acted,) = world.settle(timeout=580)
         assert acted.outputs["outcome"] == "done", acted.output
         return code_of(world)
