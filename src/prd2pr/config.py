@@ -320,7 +320,8 @@ class Config(Section):
         le=MOST_WORKERS,
         description="How many stories `prd2pr run` works on at once, each in a process and on a branch of its own; "
         "0: one for each core, at most 4. Only stories that do not wait for each other and plan to touch other files "
-        "are worked on side by side. `--workers` has precedence.",
+        "are worked on side by side, and only where the sandbox keeps test runs apart: without all of it there is one "
+        "worker. `--workers` has precedence.",
     )
     strategy: Literal["strict", "fused"] = Field(
         default="strict",

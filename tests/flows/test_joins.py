@@ -13,12 +13,14 @@ from prd2pr.core.checked import Checked, all_proved
 from prd2pr.core.commit_message import JoinRef
 from prd2pr.core.evidence import RunReport, TestResult
 from prd2pr.core.merged_suite import lost_by_join
+from prd2pr.flows.bringing import Base, Bringing
 from prd2pr.flows.drive import drive
 from prd2pr.flows.hand_edits import edited_by_hand
 from prd2pr.flows.joins import Join, is_exact_join, join_between, made_join
 from prd2pr.flows.publish import commits_of, with_patches
 from prd2pr.flows.session import Session
 from prd2pr.flows.story_branches import finish_left_over, integrate_story, story_branches, work_on_story
+from prd2pr.flows.story_session import story_session
 from prd2pr.flows.undoing import CannotUndo, Undoing, undoing
 from prd2pr.flows.verify import Verifier, look_over
 from prd2pr.ports import BranchWriter
@@ -280,6 +282,19 @@ def test_a_join_claims_no_step_besides(joined: Joined) -> None:
     merge = joined.git.commit(info.tree, info.parents, both, info.at)
     (found,) = (each for each in joined.verified(merge) if each.commit == merge)
     assert found.unproven
+
+
+def test_its_suite_is_begun_early_only_where_runs_are_kept_apart(
+    joined: Joined, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The suites of both its sides may be run meanwhile."""
+    begun: list[bool] = []
+    monkeypatch.setattr(joined.session.runner, "begin", lambda _, beside=False: begun.append(beside))
+    own = story_session(joined.session, "calc-3")
+    base = Bringing.at_heads(joined.session, own, "calc-3", "").base()
+    assert isinstance(base, Base)
+    assert base.join is not None
+    assert begun == [True]
 
 
 # --- people -----------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from prd2pr.core.pool_size import ONE_WORKER
 from server.app_world import wait_until
 from side_by_side_world import answers, beside, code_of, in_signs, prd
 from world import World, say, use, write
@@ -108,6 +109,40 @@ def test_three_stories_that_are_in_each_others_way_are_all_integrated(tmp_path: 
     assert done.out.count("begins again on what is integrated now") == 2, done.out
     assert all(f"def {name}(a):" in world.show("src/calc/signs.py") for name in ("add", "cut", "double"))
     assert "all proved" in world.verify(world.branch).out
+
+
+def without_sandbox(root: Path) -> World:
+    """Two stories, and a test that wants something on the machine for itself."""
+    alone = f"""
+import os
+import time
+
+from calc.signs import negate
+
+
+def test_negates():
+    handle = os.open({str(root / "mine")!r}, os.O_CREAT | os.O_EXCL)
+    time.sleep(0.5)
+    os.close(handle)
+    os.unlink({str(root / "mine")!r})
+    assert negate(3) == -3
+"""
+    world = World(root / "world", answers=answers(2), cold=True)
+    files = {"prds/calc.md": prd(2), "tests/test_signs.py": alone, ".prd2pr.yml": 'sandbox: "off"\n'}
+    return world.start(files)
+
+
+def test_without_a_sandbox_there_is_one_worker_and_steps_are_proved_one_after_the_other(tmp_path: Path) -> None:
+    world = without_sandbox(tmp_path)
+    done = world.run("--workers", "2")
+    assert done.status == 0, done.out + done.err
+    assert done.out.count(ONE_WORKER) == 1, done.out
+    subjects_made = world.git("log", "--format=%s", f"main..{world.branch}")
+    assert "join" not in subjects_made, "one after the other, on the PRD's own branch"
+    proved = world.verify(world.branch, "--fresh", "--workers", "2")
+    assert proved.status == 0, proved.out
+    assert "all proved" in proved.out
+    assert proved.out.count(ONE_WORKER) == 1
 
 
 def test_workers_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

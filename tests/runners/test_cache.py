@@ -39,6 +39,9 @@ class CountingRunner:
     def expect(self, hash_seed: int = 0) -> None:
         """Nothing to prepare."""
 
+    def keeps_apart(self) -> bool:
+        return False
+
     def run_ahead(self, request: RunRequest, *, beside: bool) -> RunAhead | None:
         return None if beside else RunAhead(lambda given_up: self.wait_and_run(request, given_up))
 

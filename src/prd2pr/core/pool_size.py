@@ -4,6 +4,7 @@ from __future__ import annotations
 
 MOST_WORKERS = 64
 AUTOMATIC = 4  # at most, where the number is left to the machine
+ONE_WORKER = "the sandbox does not keep test runs apart here, so there is one worker instead of several"
 
 
 def pool_size(asked: int, cores: int) -> int:

@@ -170,7 +170,12 @@ COMMANDS: tuple[Command, ...] = (
                 help="make every test run again, also those that an earlier verify made here",
                 action="store_true",
             ),
-            option("--workers", help="steps proved side by side (default: one for each core)", metavar="N", type=int),
+            option(
+                "--workers",
+                help="steps proved side by side (default: one for each core, or one without all of the sandbox)",
+                metavar="N",
+                type=int,
+            ),
             option("--attest", help="write an in-toto Statement for each proved step", metavar="DIR"),
             option(
                 "--statements",

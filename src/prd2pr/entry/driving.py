@@ -15,7 +15,7 @@ from prd2pr.agents.roles import ASKED
 from prd2pr.core.blocked import Blocked, blocked
 from prd2pr.core.crew import Crew
 from prd2pr.core.decide import Rest
-from prd2pr.core.pool_size import MOST_WORKERS, pool_size
+from prd2pr.core.pool_size import MOST_WORKERS, ONE_WORKER, pool_size
 from prd2pr.core.role_costs import cost_lines, role_costs, roles_json
 from prd2pr.entry.ground import Opened, open_ground, open_repository, read_config
 from prd2pr.entry.nursery import Nursery, Workers
@@ -41,7 +41,7 @@ def drive_and_publish(options: argparse.Namespace, max_steps: int | None, opened
         session = session_on(opened.ground, opened.prd or prd_under_way(opened.ground.git), options, progress)
         with session.git, session.git.lock(f"run-{session.prd.id}", what=session.prd.path):
             threading.Thread(target=load_publishing, daemon=True).start()
-            if nursery is None:
+            if nursery is None or not kept_apart(opened, progress):
                 driven = driven_alone(session, max_steps)
             else:
                 driven = driven_beside(session, nursery, workers, progress)
@@ -64,6 +64,14 @@ def workers_asked(options: argparse.Namespace, max_steps: int | None) -> int:
     if asks_people(crew_of(config, options.model)):
         return 1
     return pool_size(config.workers if asked is None else asked, os.cpu_count() or 1)
+
+
+def kept_apart(opened: Opened, progress: Terminal) -> bool:
+    """Whether several workers can run tests at once. What this takes is known only where the tests are run."""
+    apart = opened.ground.runner.keeps_apart()
+    if not apart:
+        progress.say("note", text=ONE_WORKER)
+    return apart
 
 
 def asks_people(crew: Crew) -> bool:

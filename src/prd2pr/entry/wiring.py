@@ -72,9 +72,12 @@ def _gathering(git: Git, runner: CachedRunner, config: Config, stacks: tuple[Sta
 
 
 def proving(git: Git, config: Config, base: str, store: Path | None, workers: int) -> list[Gathering]:
-    """One for each worker. They believe what an earlier `verify` left in `store`, not what a run leaves there."""
+    """One for each worker, and one alone where runs would be in each other's way. They believe what an earlier `verify`
+    left in `store`, not what a run leaves there."""
     began, stacks = time.time_ns(), stacks_of(git, config, base)
-    plain = (plain_runner(git, config, stacks, base, many=True) for _ in range(workers))
+    plain = [plain_runner(git, config, stacks, base, many=True)]
+    if workers > 1 and plain[0].keeps_apart():
+        plain += (plain_runner(git, config, stacks, base, many=True) for _ in range(workers - 1))
     return [_gathering(git, CachedRunner(each, store, believed_until=began), config, stacks) for each in plain]
 
 

@@ -150,7 +150,7 @@ class Bringing:
             return made
         what = f"{self.story} with what was integrated meanwhile"
         self.own.progress.say("working", phase="join", attempt=1, what=what)
-        self.own.runner.begin(suite_of(git, made))
+        self.own.runner.begin(suite_of(git, made), beside=True)  # its parents' suites may be run meanwhile
         return Base(made, join)
 
     def broken(self, base: Base) -> str:

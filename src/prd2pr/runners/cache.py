@@ -29,6 +29,10 @@ class IdentifiedRunner(Protocol):
 
     def expect(self, hash_seed: int = 0) -> None: ...
 
+    def keeps_apart(self) -> bool:
+        """Whether runs at the same time cannot be in each other's way."""
+        ...
+
     def run_ahead(self, request: RunRequest, *, beside: bool) -> RunAhead | None:
         """`beside`: another run will go on meanwhile. None: it is not begun before it is asked for."""
         ...
@@ -78,6 +82,9 @@ class CachedRunner:
         ahead = self._inner.run_ahead(request, beside=beside)
         if ahead is not None:
             self._ahead[key] = ahead
+
+    def keeps_apart(self) -> bool:
+        return self._inner.keeps_apart()
 
     def let_go(self) -> None:
         while self._ahead:

@@ -18,6 +18,7 @@ from prd2pr.config import TestRun
 from prd2pr.core.bite.record import Bite
 from prd2pr.core.bite.text import Edit
 from prd2pr.core.evidence import RunReport
+from prd2pr.core.isolation import missing
 from prd2pr.core.other.language import Language, language_of
 from prd2pr.core.other.results import Run, judged
 from prd2pr.core.other.runner import Canary, Ground, Program, RunnerKind, Said, runner_kind
@@ -102,6 +103,9 @@ class OtherRunner:
 
     def expect(self, hash_seed: int = 0) -> None:
         """Nothing is started in advance: a process of these languages cannot wait for its parameters."""
+
+    def keeps_apart(self) -> bool:
+        return not missing(self.sandbox().had)
 
     def run_ahead(self, request: RunRequest, *, beside: bool) -> None:
         """Their tools take all cores by themselves, and keep caches that two at once would fight for."""

@@ -95,9 +95,12 @@ class PytestRunner:
         """Runs are about to be asked for: pytest is loaded meanwhile, by processes that know nothing of it yet."""
         self._spares.start(hash_seed)
 
+    def keeps_apart(self) -> bool:
+        """Only where each run has a network, processes and files of its own."""
+        return not missing(self.sandbox())
+
     def run_ahead(self, request: RunRequest, *, beside: bool) -> RunAhead | None:
-        """Beside another run only where both have a network, processes and files of their own."""
-        if beside and missing(self.sandbox()):
+        if beside and not self.keeps_apart():
             return None
         return RunAhead(lambda given_up: self.run(request, given_up))
 

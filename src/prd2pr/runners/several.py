@@ -85,6 +85,16 @@ class SeveralRunners:
         for runner in self._opened.values():
             runner.expect(hash_seed)
 
+    def keeps_apart(self) -> bool:
+        """What cannot be run here is in nobody's way."""
+        return all(map(self._kept_apart, self._stacks))
+
+    def _kept_apart(self, stack: Stack) -> bool:
+        try:
+            return self._runner(stack).keeps_apart()
+        except SetupProblem:
+            return True
+
     def run_ahead(self, request: RunRequest, *, beside: bool) -> None:
         """Which of them will be asked is found out when they are."""
 

@@ -20,6 +20,7 @@ from prd2pr.core.checked import (
     total_line,
     warnings_of,
 )
+from prd2pr.core.pool_size import ONE_WORKER
 from prd2pr.core.said.readings import ReportRow, VerifyReport
 from prd2pr.core.statement import Statements
 from prd2pr.core.wording import count
@@ -107,6 +108,8 @@ def prove(git: Git, start: Start, head: str, options: argparse.Namespace, say: C
     # In a job nothing that was kept is believed: there, what another workflow can write, it can poison.
     store = None if options.fresh or options.job else results_store(os.environ)
     first, *others = proving(git, config, start.commit, store, workers(options))
+    if options.workers and options.workers > 1 and not others:
+        say(f"{ONE_WORKER}\n")
     days = keeping(config.retention)
     verifier = Verifier(git, first, gate_policy(config), lambda each: say(shown(each)), tuple(others), keeping=days)
     checked = tuple(verifier.verify(start.commit, head))
