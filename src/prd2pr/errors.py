@@ -155,6 +155,10 @@ class StepsLost(BranchProblem):
     code = "ERR505"
 
 
+class StepsRewritten(BranchProblem):
+    code = "ERR506"
+
+
 class IllegalCommand(Prd2prError):
     code = "ERR600"
 

@@ -105,6 +105,41 @@ def test_an_integrating_job_that_was_lost_is_made_good_by_the_schedule(new):
     assert own_branches(world) == [] and made(world).count("join(calc-2)") == 1
 
 
+@pytest.mark.parametrize("way_out", ["pushed again", "deleted"])
+def test_a_step_that_was_rewritten_on_a_storys_own_branch_is_not_joined(new, verify, way_out):
+    world = started(new(), 2)
+    run_wave(world, around=lambda name, job: None if name == "integrate" else job())
+    branch = f"{OWN}calc-1"
+    before = world.bare.heads()
+
+    def amend(checkout, git):
+        """GREEN with one file more, and what came after it on top of that."""
+        tip, green = (git("log", "-1", "--format=%H", *more).strip() for more in ((), ("--grep=^green",)))
+        git("checkout", "-q", "--detach", green)
+        (checkout / "src/calc/more.py").write_text("def more():\n    return 1\n")
+        git("add", "-A")
+        git("commit", "-q", "--amend", "--no-edit")
+        git("rebase", "-q", "--onto", "HEAD", green, tip)
+
+    world.by_git(amend, "wendy", branch=branch)
+    world.pending.clear()
+    world.tick()
+    (run,) = settled(world)
+    assert (run.stories, run.planned.outputs["outcome"]) == ([], "error"), run.planned.output
+    assert world.bare.heads()[world.branch] == before[world.branch], "nothing was built on it"
+    assert f"Nothing is built on {branch}: steps were rewritten" in world.status_comment().body
+    assert f"Push {branch} as it was before, or delete it" in world.status_comment().body
+
+    if way_out == "pushed again":
+        world.by_git(lambda _, git: git("reset", "-q", "--hard", before[branch]), "ada", branch=branch)
+    else:
+        world.delete_branch(branch, "ada")
+    world.pending.clear()
+    world.tick()
+    settled(world)
+    expect_all_done(world, 2, verify)
+
+
 def test_a_wave_that_is_started_twice_does_nothing_twice(new):
     world = started(new(), 2)
     twin = world.dispatch(prd="calc")

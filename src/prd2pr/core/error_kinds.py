@@ -150,6 +150,12 @@ KINDS: tuple[ErrorKind, ...] = (
         "Put it back, or go on from where it is now: the message says how.",
     ),
     ErrorKind(
+        errors.StepsRewritten,
+        "steps on a story's own branch were rewritten",
+        "Somebody amended or rebased steps of a story that waits to be integrated: they are not what they were proved as. Nothing was joined with them or built on them.",
+        "Push the branch as it was before, or delete it: the story then begins again.",
+    ),
+    ErrorKind(
         errors.IllegalCommand,
         "not allowed now",
         "The state machine does not allow this command in the current state.",

@@ -21,6 +21,10 @@ def rewritten(git: Git, head: str) -> Refuted | None:
         base = start_of(git, head).commit
     except CannotJudge:
         return None  # no plan is on it, so no step is
+    return rewritten_since(git, base, head)
+
+
+def rewritten_since(git: Git, base: str, head: str) -> Refuted | None:
     steps = [commit for commit in branch_line(git, base, head) if step_of(commit) is not None]
     codes = {commit.sha: contradicted(git, commit) for commit in steps}
     bad = tuple(NotProved(each.sha, each.subject, codes[each.sha]) for each in steps if codes[each.sha])

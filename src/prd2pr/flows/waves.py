@@ -21,7 +21,7 @@ from prd2pr.core.layout import ID
 from prd2pr.core.records import SETTLED, Phase, Spend, Story
 from prd2pr.core.scheduling import startable
 from prd2pr.core.waves import Share, Wave, is_of, share_of, spent_by, told_last
-from prd2pr.errors import BranchMoved, SpendLimit
+from prd2pr.errors import BranchMoved, SpendLimit, StepsRewritten
 from prd2pr.flows.begun_again import times_begun_again
 from prd2pr.flows.drive import head_of, refuse_lost_steps, what_is_next
 from prd2pr.flows.out_of_budget import out_of_budget
@@ -29,6 +29,7 @@ from prd2pr.flows.outlook import outlook, standing_outlook
 from prd2pr.flows.prd_told import tell
 from prd2pr.flows.readiness import ready_head
 from prd2pr.flows.remote_writers import follow_all, removed
+from prd2pr.flows.rewritten import rewritten_since
 from prd2pr.flows.session import Session
 from prd2pr.flows.story_branches import Brought, integrate_story, stopped_meanwhile, work_on_story
 from prd2pr.flows.story_session import own_prefix, story_branch, story_session
@@ -134,6 +135,21 @@ def tidy(run: PrdRun, each: Begun, brought: Brought) -> None:
         host.remote.keep(f"refs/prd2pr/aside/{run.session.prd.id}/{each.story}/{each.head[:12]}", each.head)
     if host.git.branch_head(branch) is None and not removed(host.remote, branch, each.head):
         host.progress.say("note", text=f"{branch} could not be deleted; it is of no use any more")
+
+
+def refuse_rewritten(run: PrdRun, stories: tuple[Begun, ...]) -> None:
+    """Steps on a story's own branch that are not what they were proved as, seen before anything is joined or built on
+    them. What is over is put aside, whatever it holds."""
+    git, trunk = run.host.git, head_of(run.session)
+    for each in stories:
+        left = git.merge_base(trunk, each.head)
+        false = None if each.over or left is None else rewritten_since(git, left, each.head)
+        if false is not None:
+            branch = story_branch(run.session, each.story)
+            raise StepsRewritten(
+                f"nothing is built on {branch}: {false.sentence()}",
+                remedy=f"Push {branch} as it was before, or delete it: {each.story} then begins again.",
+            )
 
 
 # --- who goes on ------------------------------------------------------------------------------------------------------
@@ -245,6 +261,7 @@ def looked_at(run: PrdRun) -> Rest | None:
     waits = sprint_begun(session) or stopped_for_all(session)
     if waits is not None:
         return waits
+    refuse_rewritten(run, stories)
     if bring_one(run, stories) is not None:
         run.steps += 1
         return None
