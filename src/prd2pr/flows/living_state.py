@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ from prd2pr.core.memory.records import KINDS, Memory
 from prd2pr.core.picture_facts import Key
 from prd2pr.core.records import Backlog, Cycle, Document, Phase, Prd, RunRecord
 from prd2pr.errors import StateProblem
+from prd2pr.flows.accounts import read_cycles
 from prd2pr.flows.living_cache import FactsCache
 from prd2pr.repo.git import Entry, Git
 from prd2pr.repo.store import BranchState
@@ -85,6 +87,8 @@ class StateReader:
 
     def _cycles(self, root: str, stories: Sequence[str], own: BranchState | None) -> dict[str, Cycle]:
         if own:
+            with suppress(StateProblem):  # which is told below, of the one that it is about
+                own.know(read_cycles(own, stories))
             known = ((story, self._known_cycle(own, story)) for story in stories)
             return {story: cycle for story, cycle in known if cycle is not None}
         paths = {story: f"{root}/tdd/cycles/{story}.json" for story in stories}

@@ -28,6 +28,8 @@ def remembered(git: Git, prefix: str) -> Remembered:
     if git.entries(head, STATE):
         return Remembered(git.tree(head), dict.fromkeys(prd_ids(git, head), head))
     heads = [git.rev(branch) for branch in git.branches(prefix)]
+    if len(heads) == 1:
+        return Remembered(git.join_state(git.tree(head), heads[0]), dict.fromkeys(prd_ids(git, heads[0]), heads[0]))
     heads.sort(key=lambda sha: (git.commit_info(sha).at, sha))  # what two of them have, the newest says
     files = {
         entry.path: BlobRef(entry.blob, entry.mode)

@@ -16,7 +16,7 @@ from prd2pr.repo.trees import SUBMODULE, TREE_MODE, BlobRef, RawChange, TreeLine
 
 # Names that no file system and no version of git takes for another one. Whatever else there is, git itself judges.
 PLAIN = re.compile(r"(?!\.git)(?!.*\.$)[A-Za-z0-9_.+@=,-]+|\.git(?:attributes|ignore|hub|keep)", re.ASCII)
-KEPT = 20_000  # trees; a step looks at the same ones again and again
+KEPT = 60_000  # trees; a step looks at the same ones again and again
 
 Lines = Mapping[bytes, TreeLine]  # by name, in git's order
 
