@@ -30,6 +30,7 @@ from prd2pr.flows.pool import Ended
 Line = dict[str, Any]
 Serve = Callable[["Channel"], None]
 BROKEN_OFF = 130
+STOP: Line = {"stop": True}
 LAST_SECONDS = 3.0  # in which a worker that is stopped clears away what its test runs have left
 
 
@@ -62,7 +63,10 @@ class Channel:
         def listen() -> None:
             while (lines := self.received()) is not None:
                 for line in lines:
-                    waiting.put(line)
+                    if line == STOP:
+                        os.kill(os.getpid(), signal.SIGINT)
+                    else:
+                        waiting.put(line)
             if not at_work.acquire(blocking=False):
                 os._exit(BROKEN_OFF)
             waiting.put(None)  # and the lock is kept: nothing is begun any more
@@ -238,9 +242,9 @@ class Workers:
     def stop(self) -> None:
         """Those that are at work are asked to end, as by Ctrl-C; they end with this process in any case."""
         left = {channel.pipe for channel, _ in self.busy.values()}
-        for _, worker in self.busy.values():
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(worker, signal.SIGINT)
+        for channel, _ in self.busy.values():
+            with contextlib.suppress(ConnectionError):
+                channel.send(STOP)
         ends = time.monotonic() + LAST_SECONDS
         while left and (rest := ends - time.monotonic()) > 0:
             for pipe in select.select(list(left), [], [], rest)[0]:
