@@ -156,7 +156,7 @@ def test_workers_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.Monkey
     wait_until(lambda: not list(left.iterdir()), 20)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_workers_that_are_stopped_leave_nothing_behind_and_are_gone_on_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
 ) -> None:
@@ -263,7 +263,7 @@ def review_of(story: str, *, met: bool = True) -> dict[str, object]:
     return {"criteria": [{"criterion": f"{story}.c1", "met": met, "evidence": "by its tests"}], "summary": "Looked at."}
 
 
-@pytest.mark.parametrize("met", [True, False])
+@pytest.mark.parametrize("met", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_nothing_comes_of_a_join_that_breaks_a_test_whatever_a_review_says_of_it(tmp_path: Path, met: bool) -> None:
     """Both stories are right, and their merge is clean; calc-2 changes a number that calc-1 counts on. The reviewer is
     asked about what holds, and about nothing else."""
