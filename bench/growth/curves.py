@@ -9,7 +9,7 @@ from typing import Any
 
 from growth.measuring import Taken
 
-LINEAR = 1.2  # up to here, noise and caches considered
+LINEAR = 1.15  # up to here, noise and caches considered
 FLAT = 2.0  # times what the smallest size takes
 LEAST_ADDED = 0.3  # seconds
 UPPER = 3  # points of the upper end: at the lower one the start of the program hides everything

@@ -25,10 +25,9 @@ from prd2pr.entry.under_way import prd_under_way
 from prd2pr.entry.verbs.run import works_alone
 from prd2pr.entry.wiring import crew_of, session_on
 from prd2pr.errors import UsageProblem
-from prd2pr.flows.drive import Driven, drive, head_of
-from prd2pr.flows.pool import drive_beside, shared_from
+from prd2pr.flows.drive import Driven
+from prd2pr.flows.pool import drive_alone, drive_beside, shared_from
 from prd2pr.flows.session import Session
-from prd2pr.flows.story_branches import finish_left_over, story_branches
 
 
 def drive_and_publish(options: argparse.Namespace, max_steps: int | None, opened: Opened | None = None) -> Driven:
@@ -42,7 +41,7 @@ def drive_and_publish(options: argparse.Namespace, max_steps: int | None, opened
         with session.git, session.git.lock(f"run-{session.prd.id}", what=session.prd.path):
             threading.Thread(target=load_publishing, daemon=True).start()
             if nursery is None or not kept_apart(opened, progress):
-                driven = driven_alone(session, max_steps)
+                driven = drive_alone(session, max_steps)
             else:
                 driven = driven_beside(session, nursery, workers, progress)
             page = publish_pull(session)
@@ -77,17 +76,6 @@ def kept_apart(opened: Opened, progress: Terminal) -> bool:
 def asks_people(crew: Crew) -> bool:
     """Whoever works by hand has one pair of them."""
     return any(crew.model(role, strong=strong) == "human" for role in ASKED for strong in (False, True))
-
-
-def driven_alone(session: Session, max_steps: int | None) -> Driven:
-    if not story_branches(session):
-        return drive(session, max_steps)
-    session = replace(session, shared=shared_from(session))
-    left = finish_left_over(session, max_steps)
-    if left.rest is not None:
-        return Driven(head_of(session), left.steps, left.rest, session)
-    driven = drive(session, None if max_steps is None else max_steps - left.steps)
-    return replace(driven, steps=driven.steps + left.steps)
 
 
 def driven_beside(session: Session, nursery: Nursery, workers: int, progress: Terminal) -> Driven:

@@ -115,7 +115,7 @@ class Bringing:
         here = _story_in(self.session.store.load(self.trunk), self.story)
         if here is None or here.status in SETTLED:
             return self.over(f"{self.story} is {here.status if here else 'not in the plan any more'}")
-        if self.is_blocked(self.tip) and (first := self.blocked_before()):
+        if self.is_blocked and (first := self.blocked_before()):
             return Brought(self.story, "waiting", self.trunk, f"{first} is blocked, and comes first")
         base = self.base()
         if isinstance(base, Apart):
@@ -128,8 +128,9 @@ class Bringing:
             return self.brought_blocked(base)
         return self.integrated(base, position_of(self.onto, base.commit, state, found))
 
-    def is_blocked(self, commit: str) -> bool:
-        found = _story_in(self.own.store.load(commit), self.story)
+    @property
+    def is_blocked(self) -> bool:
+        found = _story_in(self.own.store.load(self.tip), self.story)
         return found is not None and found.status == "blocked"
 
     def blocked_before(self) -> str:

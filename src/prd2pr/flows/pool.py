@@ -40,7 +40,14 @@ from prd2pr.flows.peoples_work import since_last_step
 from prd2pr.flows.replan import up_to_date
 from prd2pr.flows.session import Session, stories_place
 from prd2pr.flows.shared_ledger import Begun, SharedLedger
-from prd2pr.flows.story_branches import integrate_story, story_branch, story_branches, story_session, work_on_story
+from prd2pr.flows.story_branches import (
+    finish_left_over,
+    integrate_story,
+    story_branch,
+    story_branches,
+    story_session,
+    work_on_story,
+)
 from prd2pr.flows.workbench import sweep
 from prd2pr.repo.store import BranchState, StateStore
 
@@ -116,6 +123,18 @@ def shared_from(session: Session) -> SharedLedger:
     spent_before = sum(runs.values(), spent(unrecorded(waiting)))
     begun = Begun(session.log.started, spent_before, seconds, circuits_now(state, tuple(waiting)))
     return SharedLedger.begin(stories_place(git, session.prd.id) / "ledger.jsonl", begun)
+
+
+def drive_alone(session: Session, max_steps: int | None) -> Driven:
+    """By one worker. What several have left on branches of their own comes first, with one budget over all of it."""
+    if not story_branches(session):
+        return drive(session, max_steps)
+    session = replace(session, shared=shared_from(session))
+    left = finish_left_over(session, max_steps)
+    if left.rest is not None:
+        return Driven(head_of(session), left.steps, left.rest, session)
+    driven = drive(session, None if max_steps is None else max_steps - left.steps)
+    return replace(driven, steps=driven.steps + left.steps)
 
 
 # --- who schedules ----------------------------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ class Shelf:
 
     def boards(self) -> Boards:
         """With what could not be read: one damaged branch hides no other."""
-        if self.still and self.seen is not None:
+        if self.seen is not None:
             return self.seen
         found, problems = [], []
         for place in self.places():
@@ -83,8 +83,9 @@ class Shelf:
                 found.append(self.board(place))
             except Prd2prError as problem:
                 problems.append(plain(f"{place.branch}: {problem.what}"))
-        self.seen = tuple(each for each in found if each), tuple(problems)
-        return self.seen
+        boards = tuple(each for each in found if each), tuple(problems)
+        self.seen = boards if self.still else None
+        return boards
 
     def board(self, place: Place) -> PrdBoard | None:
         known = self.kept.get(place.prd)
