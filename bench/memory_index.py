@@ -8,11 +8,11 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from prd2pr.core.memory.files import memory_file
-from prd2pr.core.memory.queries import similar_failures
-from prd2pr.core.memory.records import Failure
-from prd2pr.repo.git import Git
-from prd2pr.repo.memory_index import MemoryIndex
+from prd2pr.domain.memory_records import FailureRecord
+from prd2pr.memory.files import encode_memory_file
+from prd2pr.memory.index import MemoryIndex
+from prd2pr.memory.queries import find_similar_failures
+from prd2pr.state.git import Git
 
 AT = "2026-01-01T00:00:00Z"
 HISTORY, LONG_HISTORY = 1_000, 10_000
@@ -29,7 +29,7 @@ def vocabulary() -> list[str]:
     return [*dict.fromkeys(TEXT.lower().replace(",", "").split()), *made]
 
 
-def failure(number: int) -> Failure:
+def failure(number: int) -> FailureRecord:
     words, draw = vocabulary(), random.Random(number)  # noqa: S311 - the same every time
 
     def sentence(length: int) -> str:
@@ -37,7 +37,7 @@ def failure(number: int) -> Failure:
         ranks = (int(COMMON * (draw.paretovariate(0.8) - 1)) for _ in range(length))
         return " ".join(words[min(rank, len(words) - 1)] for rank in ranks)
 
-    return Failure(
+    return FailureRecord(
         id=f"f-{number}",
         prd="bench",
         at=AT,
@@ -49,7 +49,7 @@ def failure(number: int) -> Failure:
 
 
 def tree_with(git: Git, tree: str, numbers: range) -> str:
-    return git.edit_tree(tree, dict(memory_file(failure(number)) for number in numbers))
+    return git.edit_tree(tree, dict(encode_memory_file(failure(number)) for number in numbers))
 
 
 def memory_times(short: Path, long: Path) -> dict[str, float]:
@@ -60,7 +60,7 @@ def memory_times(short: Path, long: Path) -> dict[str, float]:
         update, update_long = (min(times) for times in zip(*rounds, strict=True))
         with MemoryIndex.open(great, shelves[1].tree, code=False) as index:
             index.embedder = None
-            asked = min(timed(lambda: similar_failures(index, TEXT, limit=50)) for _ in range(ROUNDS))
+            asked = min(timed(lambda: find_similar_failures(index, TEXT, limit=50)) for _ in range(ROUNDS))
     return {"similar": asked, "update": update, "update_long": update_long}
 
 

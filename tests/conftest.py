@@ -12,6 +12,7 @@ import pytest
 
 import own_tools
 import warm_starts
+from world import World
 
 # Who starts the suite in the background may have it ignore Ctrl-C, and what it starts would ignore it too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -30,3 +31,8 @@ def runs_are_kept(tmp_path_factory: pytest.TempPathFactory) -> None:
     own = tmp_path_factory.getbasetemp()
     shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     warm_starts.KEPT_RUNS[:] = [shared / "kept-runs"]
+
+
+@pytest.fixture
+def world(tmp_path) -> World:
+    return World(tmp_path).start()

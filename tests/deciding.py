@@ -10,18 +10,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from obeying import session_of
-from prd2pr.core.approval import ApprovalMode
-from prd2pr.core.commands import Command, parse_comment
-from prd2pr.core.commit_message import read_step
-from prd2pr.core.decision import Decision
-from prd2pr.core.records import Cursor
-from prd2pr.flows.claims import record_findings
-from prd2pr.flows.decisions import Decided, decide
-from prd2pr.flows.drive import drive
-from prd2pr.flows.obey import Obeyed, Ordered, obey
-from prd2pr.flows.session import Session
-from prd2pr.flows.verify import claim_of
-from prd2pr.repo.store import BranchState
+from prd2pr.domain.decision import Decision
+from prd2pr.domain.machines.approval import ApprovalMode
+from prd2pr.domain.records import Cursor
+from prd2pr.github.commands import CommandRequest, CommandResult, execute
+from prd2pr.github.commands.parser import ParsedCommand, parse_comment
+from prd2pr.proof.claims.commits import check_records
+from prd2pr.proof.verify import load_claim
+from prd2pr.state.commit_message import read_step
+from prd2pr.state.store import BranchState
+from prd2pr.workflow.commits.decisions import AppliedDecision, apply_decision
+from prd2pr.workflow.run import run_prd
+from prd2pr.workflow.session import Session
 from world import PLAN, World, say
 
 EPIC = {
@@ -45,7 +45,7 @@ class Stage:
 
     @property
     def head(self) -> str:
-        return self.session.git.branch_head(self.session.branch) or ""
+        return self.session.git.branch_head(self.session.target.branch) or ""
 
     @property
     def state(self) -> BranchState:
@@ -55,23 +55,23 @@ class Stage:
         self.heads[name] = self.head
 
     def back_to(self, name: str) -> None:
-        self.world.git("update-ref", f"refs/heads/{self.session.branch}", self.heads[name])
-        self.session.log.pending = None
+        self.world.git("update-ref", f"refs/heads/{self.session.target.branch}", self.heads[name])
+        self.session.log.landings.pending = None
 
-    def give(self, text: str, *, by: str = "ann") -> Obeyed:
+    def give(self, text: str, *, by: str = "ann") -> CommandResult:
         (command,) = parse_comment(text)
-        assert isinstance(command, Command), command
+        assert isinstance(command, ParsedCommand), command
         self.comment += 1
-        return obey(self.session, Ordered(command, by=by, settles=Cursor(number=PULL, comment=self.comment)))
+        return execute(self.session, CommandRequest(command, by=by, settles=Cursor(number=PULL, comment=self.comment)))
 
     def event(self, name: str, text: str = "") -> None:
-        decided = decide(
+        decided = apply_decision(
             self.session, self.head, Decision(command=name, by="prd2pr", at=self.session.clock.now(), text=text)
         )
-        assert isinstance(decided, Decided), decided
+        assert isinstance(decided, AppliedDecision), decided
 
     def step(self, count: int = 1) -> None:
-        assert drive(self.session, count).steps == count
+        assert run_prd(self.session, count).steps == count
 
     def wrong(self, since: str = "main") -> list[str]:
         """What the records of any commit claim beyond what its step leads to; no test is run for that."""
@@ -79,7 +79,7 @@ class Stage:
         for commit in self.session.git.log(f"{since}..{self.head}"):
             step = read_step(commit.trailers)
             assert step is not None, commit.subject
-            found += [f"{commit.subject}: {each}" for each in record_findings(claim_of(self.session.git, commit, step))]
+            found += [f"{commit.subject}: {each}" for each in check_records(load_claim(self.session.git, commit, step))]
         return found
 
 
@@ -87,7 +87,7 @@ class Stage:
 def stage_of(world: World, approval: ApprovalMode = "plan") -> Iterator[Stage]:
     world.answers |= {f"calc-e{n}/plan/planner/1/1": say(EPIC) for n in (2, 3)}
     with session_of(world) as session:
-        yield Stage(world, replace(session, approval=approval))
+        yield Stage(world, replace(session, constraints=replace(session.constraints, approval=approval)))
 
 
 def every_project_state(stage: Stage) -> None:

@@ -24,11 +24,11 @@ from honest_judging import KINDS, play  # noqa: E402
 import own_tools  # noqa: E402
 from cheats.battery import BEYOND, CATEGORIES, cheats  # noqa: E402
 from cheats.judging import Judge, judging, stage_at  # noqa: E402
-from prd2pr.core.evidence import Finding  # noqa: E402
-from stacks.corpus import DIALECTS, OtherCheat  # noqa: E402
-from stacks.corpus import cheats as other_cheats  # noqa: E402
-from stacks.corpus import cycles as other_cycles  # noqa: E402
-from stacks.other_judging import OtherStage, missing  # noqa: E402
+from languages.corpus import DIALECTS, OtherCheat  # noqa: E402
+from languages.corpus import cheats as other_cheats  # noqa: E402
+from languages.corpus import cycles as other_cycles  # noqa: E402
+from languages.other_judging import OtherStage, missing  # noqa: E402
+from prd2pr.domain.evidence import Finding  # noqa: E402
 
 CHEATS = {cheat.id: cheat for cheat in cheats()}
 CYCLES = {case.name: (kind, case) for kind, cases in KINDS.items() for case in cases}

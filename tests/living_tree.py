@@ -6,13 +6,24 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from prd2pr.core.codec import encode
-from prd2pr.core.layout import PrdLayout, memory_path
-from prd2pr.core.living.documents import is_document
-from prd2pr.core.memory.records import Memory
-from prd2pr.core.records import Backlog, Cycle, CycleState, Design, Phase, Prd, RefusedAttempt, Requirement, Step, Story
-from prd2pr.flows.living_docs import Rendered, render_tree
-from prd2pr.repo.git import Git
+from prd2pr.domain.documents import is_document
+from prd2pr.domain.memory_records import Memory
+from prd2pr.domain.records import (
+    Backlog,
+    Cycle,
+    CycleState,
+    Design,
+    Phase,
+    Prd,
+    RefusedAttempt,
+    Requirement,
+    Step,
+    Story,
+)
+from prd2pr.livingdocs.render import RenderedDocs, render_tree
+from prd2pr.state.codec import encode_document
+from prd2pr.state.git import Git
+from prd2pr.state.layout import PrdLayout, build_memory_path
 
 AT = "2026-11-16T09:00:00Z"
 
@@ -29,15 +40,15 @@ class LivingTree:
         return self
 
     def remember(self, *records: Memory) -> LivingTree:
-        return self.put({memory_path(record.kind, record.id): encode(record) for record in records})
+        return self.put({build_memory_path(record.kind, record.id): encode_document(record) for record in records})
 
     def work(self, prd: Prd, *stories: tuple[Story, Cycle | None], assumptions: tuple[str, ...] = ()) -> LivingTree:
         layout = PrdLayout(prd.id)
         backlog = Backlog(stories=tuple(story for story, _ in stories), assumptions=assumptions)
-        cycles = {layout.cycle(story.id): encode(cycle) for story, cycle in stories if cycle}
-        return self.put({layout.prd: encode(prd), layout.backlog: encode(backlog), **cycles})
+        cycles = {layout.cycle(story.id): encode_document(cycle) for story, cycle in stories if cycle}
+        return self.put({layout.prd: encode_document(prd), layout.backlog: encode_document(backlog), **cycles})
 
-    def render(self, directory: str = "docs") -> Rendered:
+    def render(self, directory: str = "docs") -> RenderedDocs:
         return render_tree(self.git, self.tree, directory)
 
     def docs_text(self, name: str) -> str:

@@ -7,23 +7,23 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
-from prd2pr.core.memory.files import memory_file
-from prd2pr.core.memory.records import EstimateRecord, Failure, LibraryNote, Memory, Pattern, PatternUsage
-from prd2pr.repo.git import Git
-from prd2pr.repo.memory_index import MemoryIndex
+from prd2pr.domain.memory_records import EstimateRecord, FailureRecord, LibraryNote, Memory, Pattern, PatternUsage
+from prd2pr.memory.files import encode_memory_file
+from prd2pr.memory.index import MemoryIndex
+from prd2pr.state.git import Git
 
 AT = "2026-11-01T12:00:00Z"
 NOW = "2026-11-16T12:00:00Z"
 
 
-def failure(name: str = "f-1", **more: Any) -> Failure:
+def failure(name: str = "f-1", **more: Any) -> FailureRecord:
     told = {
         "feature": "WebSocket notifications",
         "approach": "Native WebSockets in the web process",
         "why_failed": "Connections were lost when a second process was started",
         "lesson": "Use Redis pub/sub between the processes",
     }
-    return Failure(**{"id": name, "prd": "shop", "story": "shop-1", "at": AT, **told, **more})
+    return FailureRecord(**{"id": name, "prd": "shop", "story": "shop-1", "at": AT, **told, **more})
 
 
 def estimate(name: str, planned: int, actual: int, **more: Any) -> EstimateRecord:
@@ -86,10 +86,10 @@ class Library:
         return made
 
     def add(self, *records: Memory) -> str:
-        return self.put(dict(map(memory_file, records)))
+        return self.put(dict(map(encode_memory_file, records)))
 
     def drop(self, records: Iterable[Memory]) -> str:
-        return self.put({memory_file(record)[0]: None for record in records})
+        return self.put({encode_memory_file(record)[0]: None for record in records})
 
     def index(self, *, code: bool = True) -> MemoryIndex:
         """By words, also where the extra for vectors is installed."""

@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from prd2pr.core.commands import Command
-from prd2pr.entry.wiring import open_session
-from prd2pr.flows.obey.order import Ordered
-from prd2pr.flows.session import Session
+from prd2pr.cli.wiring import open_session
+from prd2pr.github.commands.parser import ParsedCommand
+from prd2pr.github.commands.request import CommandRequest
+from prd2pr.workflow.session import Session
 from world import World
 
 
@@ -32,5 +32,5 @@ def session_of(world: World) -> Iterator[Session]:
         yield session
 
 
-def ordered(name: str, story: str = "calc-1", why: str = "") -> Ordered:
-    return Ordered(Command(name, stories=(story,)), by="ada", why=why)
+def ordered(name: str, story: str = "calc-1", why: str = "") -> CommandRequest:
+    return CommandRequest(ParsedCommand(name, stories=(story,)), by="ada", why=why)

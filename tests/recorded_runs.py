@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from prd2pr.core.wording import tokens
+from prd2pr.domain.wording import format_tokens
 from world import World
 
 HERE = Path(__file__).parent
@@ -53,7 +53,7 @@ def start(recorded: Recorded, root: Path, profile: str) -> World:
         world.write(files)
     else:
         shutil.copytree(SHOP, world.repo, ignore=shutil.ignore_patterns("prds", "__pycache__"))
-        text = (HERE / "passes" / "prds" / recorded.prd).read_text(encoding="utf-8")
+        text = (HERE / "planning" / "prds" / recorded.prd).read_text(encoding="utf-8")
         world.write({".prd2pr.yml": f"profile: {profile}\n", f"prds/{recorded.prd}": text})
     world.git("init", "-q", "-b", "main")
     world.commit("start")
@@ -76,7 +76,7 @@ def all_tokens(done: Any) -> int:
 def cost_table(recorded: Recorded, profile: str, done: Any) -> str:
     rows = [f"{recorded.prd} ({recorded.kind}, {recorded.requirements} requirements), {profile}, replayed:"]
     for role, cost in (*done["roles"].items(), ("all", done["spend"])):
-        read, cached, said = (tokens(cost[name]) for name in COUNTS)
+        read, cached, said = (format_tokens(cost[name]) for name in COUNTS)
         rows.append(f"  {role:<20} {cost['calls']:>3} calls  {read:>6} read  {cached:>6} cached  {said:>6} written")
     return "\n".join(rows)
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Self
 
-from prd2pr.core.living.documents import living_paths
-from prd2pr.flows.gather import Gathering
-from prd2pr.repo.git import Git
-from prd2pr.runners.cache import CachedRunner
-from prd2pr.runners.pytest_runner import PytestRunner
+from prd2pr.domain.documents import list_living_paths
+from prd2pr.languages.python.runner.pytest_runner import PytestRunner
+from prd2pr.state.git import Git
+from prd2pr.verification.gather.context import GatherContext
+from prd2pr.verification.run_cache import CachedRunner
 
 Files = Mapping[str, str | None]
 
@@ -24,10 +24,10 @@ class Repository:
     def __init__(self, place: Path, kept_runs: Path | None = None) -> None:
         subprocess.run(["git", "init", "-q", "-b", "main", str(place)], check=True)
         self.git = Git.open(place)
-        self.gathering = Gathering(
+        self.gathering = GatherContext(
             self.git,
             CachedRunner(PytestRunner(self.git.export, Path(sys.executable)), kept_runs),
-            living_docs=living_paths("docs"),
+            living_docs=list_living_paths("docs"),
         )
         self.head = ""
 

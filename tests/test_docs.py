@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from prd2pr import errors, ports
-from prd2pr.core.error_kinds import KINDS
-from prd2pr.core.project_machine import moves
-from prd2pr.entry.cli import COMMANDS
-from prd2pr.entry.reference import pages
+from prd2pr import errors
+from prd2pr.cli.reference import reference_pages
+from prd2pr.cli.table import COMMANDS
+from prd2pr.domain.machines.project_machine import iter_project_moves
+from prd2pr.error_table import ERROR_KINDS
 
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("name", sorted(pages()))
+@pytest.mark.parametrize("name", sorted(reference_pages()))
 def test_reference_pages_are_current(name):
-    assert (ROOT / name).read_text(encoding="utf-8") == pages()[name], (
-        "stale: run .venv/bin/python -m prd2pr.entry.reference"
+    assert (ROOT / name).read_text(encoding="utf-8") == reference_pages()[name], (
+        "stale: run .venv/bin/python -m prd2pr.cli.reference"
     )
 
 
@@ -28,8 +28,8 @@ def test_every_error_is_explained():
         return {kind}.union(*(tree(each) for each in kind.__subclasses__()))
 
     raised = {kind for kind in tree(errors.Prd2prError) if kind.__module__ == errors.__name__}
-    assert {kind.error for kind in KINDS} == raised - {errors.Prd2prError}
-    assert len({kind.code for kind in KINDS}) == len(KINDS)
+    assert {kind.error for kind in ERROR_KINDS} == raised - {errors.Prd2prError}
+    assert len({kind.code for kind in ERROR_KINDS}) == len(ERROR_KINDS)
 
 
 def test_readme_has_exactly_two_commands_to_set_up_and_go():
@@ -57,12 +57,19 @@ def test_the_architecture_draws_every_move_of_the_project():
     assert drawn is not None
     arrows = re.findall(r"(\w+) --> (\w+): (.+)", drawn[1])
     assert {(label, source, target) for source, target, labels in arrows for label in labels.split(", ")} == {
-        (label.strip("`/"), source, target) for label, source, target in moves()
+        (label.strip("`/"), source, target) for label, source, target in iter_project_moves()
     }
 
 
-def test_the_architecture_names_every_port():
-    drawn = re.search(r"Protocols: ([\w, ]+)", (ROOT / "docs/architecture.md").read_text(encoding="utf-8"))
-    assert drawn is not None
-    seams = {name for name, kind in vars(ports).items() if getattr(kind, "_is_protocol", False) and name != "Protocol"}
-    assert set(drawn[1].split(", ")) == seams
+PAGES_ABOUT_CODE = [ROOT / "docs/architecture.md", *sorted((ROOT / "docs/decisions").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES_ABOUT_CODE, ids=lambda page: page.stem)
+def test_pages_about_the_code_name_files_and_functions_that_exist(page: Path):
+    source = ROOT / "src/prd2pr"
+    gone = []
+    for path, name in re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)(?:: (\w+))?`", page.read_text(encoding="utf-8")):
+        found = next((root / path for root in (source, ROOT) if (root / path).is_file()), None)
+        if found is None or (name and not re.search(rf"\b(def|class) {name}\b", found.read_text(encoding="utf-8"))):
+            gone.append(f"{path}: {name}")
+    assert gone == []

@@ -7,7 +7,7 @@ import pytest
 from jinja2 import UndefinedError
 
 from prd2pr import templating
-from prd2pr.templating import environment, template_root
+from prd2pr.templating import get_environment, template_root
 
 
 def test_templates_of_the_source_checkout_are_found() -> None:
@@ -17,7 +17,7 @@ def test_templates_of_the_source_checkout_are_found() -> None:
 def test_an_undefined_value_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "hello.j2").write_text("hello {{ name }}")
     with pytest.raises(UndefinedError, match="'name' is undefined"):
-        environment(root=tmp_path).get_template("hello.j2").render()
+        get_environment(root=tmp_path).get_template("hello.j2").render()
 
 
 @pytest.mark.parametrize(
@@ -25,18 +25,18 @@ def test_an_undefined_value_is_an_error(tmp_path: Path) -> None:
 )
 def test_only_html_is_escaped(tmp_path: Path, name: str, expected: str) -> None:
     (tmp_path / name).write_text("{{ text }}")
-    assert environment(root=tmp_path).get_template(name).render(text="<b>") == expected
+    assert get_environment(root=tmp_path).get_template(name).render(text="<b>") == expected
 
 
 def test_a_value_is_never_a_template(tmp_path: Path) -> None:
     (tmp_path / "a.j2").write_text("{{ title }}")
     title = "{{ 7 * 7 }}{% include 'secret' %}"
-    assert environment(root=tmp_path).get_template("a.j2").render(title=title) == title
+    assert get_environment(root=tmp_path).get_template("a.j2").render(title=title) == title
 
 
 def test_filters_are_those_that_were_given(tmp_path: Path) -> None:
     (tmp_path / "a.j2").write_text("{{ 'x' | twice }}")
-    assert environment({"twice": lambda text: text * 2}, root=tmp_path).get_template("a.j2").render() == "xx"
+    assert get_environment({"twice": lambda text: text * 2}, root=tmp_path).get_template("a.j2").render() == "xx"
 
 
 @pytest.fixture
@@ -49,8 +49,8 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def rendered(root: Path, monkeypatch: pytest.MonkeyPatch, *, compiles: bool) -> str:
     """By an environment that has loaded nothing yet, as that of a new process."""
-    templating._environment.cache_clear()
-    made = environment(root=root)
+    templating._create_environment.cache_clear()
+    made = get_environment(root=root)
     if not compiles:
         monkeypatch.setattr(made, "compile", lambda *_: pytest.fail("it was compiled again"))
     return made.get_template("a.j2").render(name="you")
@@ -69,7 +69,7 @@ def test_what_another_version_compiled_is_compiled_again(own: Path, monkeypatch:
     rendered(own, monkeypatch, compiles=True)
     (kept,) = (own / "__pycache__").iterdir()
     before = kept.read_bytes()
-    monkeypatch.setattr(templating, "_own_text", lambda: "other settings")
+    monkeypatch.setattr(templating, "_read_own_source", lambda: "other settings")
     assert rendered(own, monkeypatch, compiles=True) == "hello you"
     assert kept.read_bytes() != before
 
@@ -91,4 +91,4 @@ def test_nothing_is_kept_where_python_shall_keep_nothing(own: Path, monkeypatch:
 
 def test_beside_templates_of_others_nothing_is_kept_and_nothing_believed(tmp_path: Path) -> None:
     (tmp_path / "a.j2").write_text("hello")
-    assert environment(root=tmp_path).bytecode_cache is None
+    assert get_environment(root=tmp_path).bytecode_cache is None

@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 import yaml
 
-from prd2pr.config import Config, load_config
-from prd2pr.core.statement import TEST_RESULT
-from prd2pr.flows.host import STORY_JOB
-from prd2pr.flows.workflow_file import VERIFY_PATH, WORKFLOW_PATH, workflow_text
+from prd2pr.config import Config
+from prd2pr.config_file import load_config
+from prd2pr.github.context import STORY_JOB_PREFIX
+from prd2pr.github.setup.workflow_file import VERIFY_PATH, WORKFLOW_PATH, workflow_text
+from prd2pr.proof.attestation import TEST_RESULT
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
@@ -260,7 +261,7 @@ def test_a_story_job_has_the_models_key_and_the_branch_and_nothing_that_people_s
     story = jobs["story"]
     assert story["permissions"] == {"contents": "write"}
     assert ours_in(story)["env"] == {"ANTHROPIC_API_KEY": "${{ secrets.ANTHROPIC_API_KEY }}"}
-    assert story["name"] == f"{STORY_JOB}${{{{ matrix.story }}}}", "by which other runs see who is at work"
+    assert story["name"] == f"{STORY_JOB_PREFIX}${{{{ matrix.story }}}}", "by which other runs see who is at work"
 
 
 def test_what_is_handed_on_goes_through_outputs_inputs_and_environment_alone(jobs, action):

@@ -15,14 +15,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from prd2pr.entry.main import main, make_haste
+from prd2pr.cli.main import main, tune_runtime
 
-RUN_ELSEWHERE = ("prd2pr.runners.launch", "prd2pr.runners.guard", "prd2pr.__main__", "prd2pr.entry.gate_job")
+RUN_ELSEWHERE = (
+    "prd2pr.languages.python.probes.launcher",
+    "prd2pr.languages.python.probes.guard",
+    "prd2pr.__main__",
+    "prd2pr.cli.gate_job",
+)
 LOADED_WHEN_NEEDED = ("certifi", "encodings.idna", "h11", "httpcore")
 
 
 def load_everything() -> None:
-    make_haste()
+    tune_runtime()
     import prd2pr
 
     for module in pkgutil.walk_packages(prd2pr.__path__, "prd2pr."):
@@ -30,15 +35,15 @@ def load_everything() -> None:
             importlib.import_module(module.name)
     for name in LOADED_WHEN_NEEDED:
         importlib.import_module(name)
-    importlib.import_module("prd2pr.entry.templates").load_templates()
+    importlib.import_module("prd2pr.cli.compile_templates").compile_all_templates()
     gc.freeze()
 
 
 def keep_runs_in(directory: Path) -> None:
-    from prd2pr.entry import ground
-    from prd2pr.ports import RunRequest
-    from prd2pr.runners.cache import CachedRunner
-    from prd2pr.runners.pytest_runner import PytestRunner
+    from prd2pr.cli import context
+    from prd2pr.languages.python.runner.pytest_runner import PytestRunner
+    from prd2pr.languages.test_runner import RunRequest
+    from prd2pr.verification.run_cache import CachedRunner
 
     class Kept(CachedRunner):
         def identity(self) -> str:
@@ -54,7 +59,7 @@ def keep_runs_in(directory: Path) -> None:
         """`many` asks for starts in advance."""
         return Kept(PytestRunner(*arguments, **more), directory)
 
-    ground.PytestRunner = runner
+    context.PytestRunner = runner
 
 
 def serve(listener: socket.socket) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import warm_starts
-from prd2pr.models.transcript import header_line
+from prd2pr.agents.models.transcript import header_line
 
 PRD = """---
 id: calc

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from prd2pr.core.passes.part import TOGETHER
-from prd2pr.models.transcript import header_line
+from prd2pr.agents.models.transcript import header_line
+from prd2pr.planning.passes.part import MAX_STORIES_PER_CALL
 
 NAME = "wished"
 PRD = f"prds/{NAME}.md"
@@ -57,7 +57,7 @@ def bundled(cycles: list[list[str]]) -> list[list[str]]:
     """As the third pass asks for them."""
     made: list[list[str]] = []
     for names in cycles:
-        if made and len(made[-1]) + len(names) <= TOGETHER:
+        if made and len(made[-1]) + len(names) <= MAX_STORIES_PER_CALL:
             made[-1] += names
         elif names:
             made.append(list(names))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from prd2pr.models.replay import ReplayModel
+from prd2pr.agents.models.replay import ReplayModel
 from prd2pr.workers import Opening, Reply, Request
 
 

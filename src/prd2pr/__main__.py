@@ -2,6 +2,6 @@
 
 import sys
 
-from prd2pr.entry.main import main
+from prd2pr.cli.main import main
 
 sys.exit(main())

@@ -1,34 +1,35 @@
 """Every error that prd2pr raises on purpose, in one tree.
 
-    Prd2prError                    says what happened, where, and what to do; never shown as a traceback
-    ├── UsageProblem               the call itself is wrong                                    exit 2
+    Prd2prError                    what happened, where, and what to do; never shown as a traceback
+    ├── UsageProblem               wrong option or argument                                    exit 2
     ├── SetupProblem               repository, machine or configuration is not ready           exit 1
     │   ├── NotARepository
     │   ├── ConfigInvalid
     │   ├── RunnerMissing
     │   ├── ModelMissing
     │   └── TokenMissing
-    ├── InputInvalid               a file that a person wrote cannot be used                   exit 1
+    ├── InputInvalid               a file that a person wrote is not valid                     exit 1
     │   ├── PrdInvalid
-    │   ├── PrdRejected            Why's rules say that it should not be built as it is
+    │   ├── PrdRejected            the rules of the Why role reject it
     │   └── PlanInvalid
     ├── StateProblem               `.orch-state/` on the branch cannot be used                 exit 1
     │   ├── StateCorrupted
     │   ├── StateNewer
     │   └── StateByHand
-    ├── BranchProblem              git would not let the step land                             exit 1
+    ├── BranchProblem              git rejected the step                                       exit 1
     │   ├── UnknownRevision                                                                    exit 2
     │   ├── BranchMoved
     │   ├── BranchInUse
     │   ├── SecretFound            the commit would publish a secret of the job
-    │   └── StepsLost              somebody deleted the branch or moved it back meanwhile
-    ├── IllegalCommand             a machine does not allow this now                           exit 1
+    │   ├── StepsLost              somebody deleted the branch or moved it back
+    │   └── StepsRewritten         somebody rewrote steps on a story's branch
+    ├── IllegalCommand             the state machine does not allow this command now           exit 1
     ├── CannotJudge                the tests could not be run, so there is no verdict          exit 2
-    ├── ModelProblem               a model call failed for good                                exit 1
-    │   ├── ModelRefused           the answer was a refusal, or unusable after all tries
+    ├── ModelProblem               a model call failed after all retries                       exit 1
+    │   ├── ModelRefused           the answer was a refusal, or invalid after all retries
     │   ├── SpendLimit             the provider's or the user's spending limit
     │   └── TranscriptEnded        a replayed transcript has no answer for this request
-    ├── HubProblem                 GitHub would not do it                                      exit 1
+    ├── HubProblem                 GitHub refused a call                                       exit 1
     │   ├── PullsNotAllowed        the setting that lets Actions open pull requests is off
     │   ├── ScopeMissing           the token lacks a permission
     │   ├── BadCredentials
@@ -37,14 +38,15 @@
     │   ├── WorkflowMissing        not on the default branch, or without `workflow_dispatch`
     │   ├── WorkflowFilesLocked    `.github/workflows` cannot be written with this token
     │   ├── BranchProtected        a rule of the repository refused the push
-    │   ├── PullLimit              the repository takes no more pull requests now
+    │   ├── PullLimit              the repository accepts no more pull requests now
     │   ├── RateLimited
     │   ├── HubUnreachable
     │   ├── TextTooLong            over GitHub's limit of 65,536 characters
-    │   └── TreeDiffers            the commit made through the API is not the one that was proved
-    └── Stopped                    Ctrl-C or SIGTERM; all that was proved is committed         exit 130
+    │   ├── TreeDiffers            the commit made through the API differs from the proved one
+    │   └── TrackerMissing         issues or sub-issues are disabled
+    └── Stopped                    Ctrl-C or SIGTERM; all proved work is committed             exit 130
 
-Anything else that reaches the edge is a bug: exit 3, with a report to paste.
+Any other exception that reaches the CLI is a bug: exit 3, with a report to paste.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ class Prd2prError(Exception):
         self.remedy = remedy
 
     def lines(self) -> list[str]:
-        """One line what, one line where, one line what to do."""
+        """Return the lines for a terminal: what happened, where, and what to do."""
         return [
             f"error: {self.what}",
             *([f"where: {self.where}"] if self.where else []),
@@ -225,7 +227,7 @@ class PullLimit(HubProblem):
 
 
 class RateLimited(HubProblem):
-    """`until`: seconds since the epoch, from when on GitHub answers again."""
+    """`until`: when GitHub accepts calls again, in seconds since the epoch."""
 
     code = "ERR860"
 
@@ -247,7 +249,7 @@ class TreeDiffers(HubProblem):
 
 
 class TrackerMissing(HubProblem):
-    """The repository has no issues, or none below others: nothing of the work depends on them."""
+    """Issues or sub-issues are disabled in the repository; the work does not depend on them."""
 
     code = "ERR864"
 

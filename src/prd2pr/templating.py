@@ -1,6 +1,6 @@
-"""Templates: found beside the code, rendered with strict undefined.
+"""Jinja templates of the package, rendered with strict undefined.
 
-Text templates are not escaped; `*.html.j2` are. What goes into a template is data: a value is never rendered as one.
+`*.html.j2` are escaped, text templates are not. Values are data: a value is never rendered as a template.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Filters = Mapping[str, Callable[..., Any]]
 
 
 def template_root() -> Path:
-    """`prd2pr/templates` of an installed package, or `templates` of a source checkout."""
+    """Return `prd2pr/templates` of an installed package, or `templates` of a source checkout."""
     here = Path(__file__).resolve()
     for candidate in (here.parent / "templates", here.parents[2] / "templates"):
         if candidate.is_dir():
@@ -38,18 +38,18 @@ def template_root() -> Path:
     )
 
 
-class KeptBeside(BytecodeCache):
-    """Compiled templates, where Python would keep them if they were modules of its own, and under the same conditions.
+class TemplateCache(BytecodeCache):
+    """Cache compiled templates in `__pycache__`, under the same conditions as Python's own bytecode.
 
-    Who can write there can change the program itself. So only our own templates have one, never a directory of others.
+    Whoever can write there can change the program itself, so only the package's own templates are cached.
     """
 
     def get_cache_key(self, name: str, filename: str | None = None) -> str:
         return cache_from_source(f"{filename or name}.py")
 
     def get_source_checksum(self, source: str) -> str:
-        """With all else that a compiled template depends on: how it is compiled, by this file and by which Jinja."""
-        return sha256("\0".join((source, _own_text(), jinja2.__version__)).encode()).hexdigest()
+        """Include everything that a compiled template depends on: this file and the version of Jinja."""
+        return sha256("\0".join((source, _read_own_source(), jinja2.__version__)).encode()).hexdigest()
 
     def load_bytecode(self, bucket: Bucket) -> None:
         with suppress(OSError), Path(bucket.key).open("rb") as file:
@@ -57,35 +57,35 @@ class KeptBeside(BytecodeCache):
 
     def dump_bytecode(self, bucket: Bucket) -> None:
         if not sys.dont_write_bytecode:
-            with suppress(OSError):  # the program may lie where it may not write
-                keep(bucket)
+            with suppress(OSError):  # the package's directory may be read-only
+                write_bytecode(bucket)
 
 
-def keep(bucket: Bucket) -> None:
+def write_bytecode(bucket: Bucket) -> None:
     place = Path(bucket.key)
     place.parent.mkdir(exist_ok=True)
     handle, made = tempfile.mkstemp(dir=place.parent, prefix=place.name)
-    os.fchmod(handle, 0o644)  # who may read the program may read this
+    os.fchmod(handle, 0o644)  # as readable as the program itself
     with os.fdopen(handle, "wb") as file:
         bucket.write_bytecode(file)
     Path(made).replace(place)
 
 
 @cache
-def _own_text() -> str:
+def _read_own_source() -> str:
     return Path(__file__).read_text(encoding="utf-8")
 
 
-def environment(filters: Filters | None = None, *, root: Path | None = None) -> Environment:
-    return _environment(tuple(sorted((filters or {}).items())), root or template_root())
+def get_environment(filters: Filters | None = None, *, root: Path | None = None) -> Environment:
+    return _create_environment(tuple(sorted((filters or {}).items())), root or template_root())
 
 
-@cache  # compiling a template takes longer than filling it a hundred times
-def _environment(filters: tuple[tuple[str, Callable[..., Any]], ...], root: Path) -> Environment:
+@cache  # compiling a template takes longer than rendering it a hundred times
+def _create_environment(filters: tuple[tuple[str, Callable[..., Any]], ...], root: Path) -> Environment:
     made = Environment(
         loader=FileSystemLoader(root),
-        bytecode_cache=KeptBeside() if root == template_root() else None,
-        optimized=False,  # what is compiled depends on the template, and on nothing that a filter answers
+        bytecode_cache=TemplateCache() if root == template_root() else None,
+        optimized=False,  # the bytecode must depend on the template only, not on results of filters
         undefined=StrictUndefined,
         autoescape=select_autoescape(("html.j2", "html"), default_for_string=False),
         trim_blocks=True,
@@ -96,6 +96,6 @@ def _environment(filters: tuple[tuple[str, Callable[..., Any]], ...], root: Path
     return made
 
 
-def render(name: str, values: Mapping[str, object], filters: Filters | None = None) -> str:
-    """The template `name` (`prompts/system.j2`), filled with `values`."""
-    return environment(filters).get_template(name).render(values)
+def render_template(name: str, values: Mapping[str, object], filters: Filters | None = None) -> str:
+    """Render the template `name` (`prompts/system.j2`) with `values`."""
+    return get_environment(filters).get_template(name).render(values)

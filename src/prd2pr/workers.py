@@ -1,16 +1,16 @@
-"""What a package that brings a worker builds on (docs/workers.md). These names stay; where they come from may move.
+"""The public API for packages that add a worker (docs/workers.md). These names are stable.
 
-A worker is any object with a `name` and a method `reply(request) -> Reply`. One that changes the files of
-`request.workspace` by itself, instead of answering with calls of the request's tools, says so by `edits_itself = True`.
+A worker is any object with a `name` and a method `reply(request) -> Reply`. A worker that edits the files of
+`request.workspace` itself, instead of calling the request's tools, sets `edits_itself = True`.
 """
 
 from __future__ import annotations
 
-from prd2pr.core.budget import CallEstimate
-from prd2pr.core.records import Spend
+from prd2pr.agents.models.base import SUBMIT, Message, Model, Purpose, Reply, Request, Text, Tool, ToolResult, ToolUse
+from prd2pr.agents.models.plugins import GROUP, Opening
+from prd2pr.domain.costs.budget import CallEstimate
+from prd2pr.domain.records import Spend
 from prd2pr.errors import ModelMissing, ModelProblem, ModelRefused
-from prd2pr.models.plugins import GROUP, Opening
-from prd2pr.ports import SUBMIT, Message, Model, Purpose, Reply, Request, Text, Tool, ToolResult, ToolUse
 
 __all__ = [
     "GROUP",

@@ -26,7 +26,7 @@ import yaml
 
 from fakes.github.events import Event
 from fakes.github.fake import FakeGitHub
-from prd2pr.flows.built_from import built_from
+from prd2pr.build_info import get_build_commit
 
 ROOT = Path(__file__).parents[2]
 STAND_INS = Path(__file__).parent / "stand_ins"
@@ -85,14 +85,14 @@ def action_source(directory: Path) -> ActionSource:
         shutil.copy2(ROOT / name, place / name)
     for name in ("action", "src", "templates"):
         shutil.copytree(ROOT / name, place / name)
-    commit = built_from() or "0" * 40
+    commit = get_build_commit() or "0" * 40
     (place / "src/prd2pr/built_from.txt").write_text(commit + "\n", encoding="ascii")
     source = ActionSource(place, commit)
     source.program.parent.mkdir()
     source.pids.mkdir()
     source.program.write_text(
         f"#!{sys.executable} -I\nimport sys\nsys.path.insert(0, {str(place / 'src')!r})\n"
-        "from prd2pr.entry.main import main\n"
+        "from prd2pr.cli.main import main\n"
         f"{NOTE_PID.format(place=str(place / 'pids'))}"
         "sys.exit(main())\n",
         encoding="utf-8",

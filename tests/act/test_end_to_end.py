@@ -66,6 +66,7 @@ def test_a_pushed_prd_becomes_a_pull_request_with_all_stories_integrated(source,
     expect_all_integrated(world, done, "prd2pr/calc", ("calc-1", "calc-2"), tmp_path)
 
 
+@pytest.mark.slow
 def test_a_labelled_issue_becomes_a_pull_request(source, world, ready, tmp_path):
     world.answers_of_model = answers_for("issue-1")
     ready("plan")

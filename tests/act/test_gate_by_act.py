@@ -26,15 +26,17 @@ def said(source, world):
 def test_a_comment_without_a_command_ends_at_the_gate_and_asks_nobody(said, world):
     done, reactions = said("Thanks, see src/calc/signs.py", "ada")
     assert (done.status, done.jobs, reactions) == (0, {"gate": "success"}, []), done.log
-    assert done.outputs == {"go": "false", "reason": "the comment holds no command"}
+    assert done.outputs == {"go": "false", "reason": "the comment contains no command"}
     assert world.fake.calls == []
 
 
+@pytest.mark.slow
 def test_a_comment_without_a_slash_does_not_even_start_the_gate(said, world):
     done, _ = said("Thanks", "ada")
     assert (done.status, done.jobs, world.fake.calls) == (0, {}, []), done.log
 
 
+@pytest.mark.slow
 def test_an_outsider_gets_neither_a_reaction_nor_a_worker(said):
     done, reactions = said("/tdd next", "rea")
     assert (done.status, done.jobs, done.outputs["go"]) == (0, {"gate": "success"}, "false"), done.log

@@ -58,6 +58,7 @@ def kill_after_red(source: ActionSource, world: GitHubWorld, story: str) -> list
     return killed
 
 
+@pytest.mark.slow
 def test_two_stories_by_a_job_each(source, world, tmp_path):
     ready(source, world, 2, {})
     (run,) = run_all(source, world)

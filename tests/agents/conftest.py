@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from prd2pr.agents.task import Task
-from prd2pr.core.records import Criterion, Design, PlannedSymbol, Prd, Requirement, Story
+from prd2pr.agents.task import RoleTask
+from prd2pr.domain.records import Criterion, Design, PlannedSymbol, Prd, Requirement, Story
 
 SHOP = Path(__file__).parents[2] / "templates" / "demo" / "repo"
 
@@ -78,8 +78,8 @@ def design() -> Design:
 
 
 @pytest.fixture
-def task(prd: Prd, story: Story, design: Design, shop_files: dict[str, str]) -> Task:
-    return Task(prd=prd, model="scripted-1", story=story, design=design, files=shop_files, attempts=4)
+def task(prd: Prd, story: Story, design: Design, shop_files: dict[str, str]) -> RoleTask:
+    return RoleTask(prd=prd, model="scripted-1", story=story, design=design, files=shop_files, attempts=4)
 
 
 @pytest.fixture

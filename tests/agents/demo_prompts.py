@@ -12,17 +12,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from prd2pr.agents.answers import DesignAnswer
-from prd2pr.agents.loop import first_request
+from prd2pr.agents.models.anthropic_messages import to_anthropic_request
+from prd2pr.agents.outputs.story_roles import DesignAnswer
 from prd2pr.agents.roles import ARCHITECT, BUILDER, FUSED, REFACTORER, TESTER, Role
-from prd2pr.agents.task import Foundation, Task
-from prd2pr.core.packs import pack_for
-from prd2pr.core.plan import PlanDraft, to_backlog
-from prd2pr.core.prd import parse_prd
-from prd2pr.core.records import Design, Story
-from prd2pr.core.refactoring import is_plain, measures_of
-from prd2pr.core.stacks.stack import PYTHON
-from prd2pr.models.anthropic_wire import to_wire
+from prd2pr.agents.task import FoundationStory, RoleTask
+from prd2pr.agents.tool_loop import build_first_request
+from prd2pr.domain.costs.context_budget import get_context_budget
+from prd2pr.domain.records import Design, Story
+from prd2pr.domain.stack import PYTHON
+from prd2pr.planning.plan import PlanDraft, to_backlog
+from prd2pr.prd.parser import parse_prd
+from prd2pr.verification.refactor_need import is_simple_enough, measure_sources
 
 DEMO = Path(__file__).parents[2] / "templates" / "demo"
 HELD_OUT = "_held_out.py"
@@ -49,7 +49,7 @@ class Walk:
             design: Design | None = None
             before = dict(files)
             built_on = tuple(_built_on(story, backlog.stories, designs))
-            task = Task(
+            task = RoleTask(
                 prd,
                 "m",
                 story,
@@ -61,12 +61,12 @@ class Walk:
                 holds_out=TESTER in self.roles,
             )
             for role in self.roles:
-                if role is REFACTORER and is_plain(*_measured(story, design, before, files)):
+                if role is REFACTORER and is_simple_enough(*_measured(story, design, before, files)):
                     continue
-                now = replace(task, design=design, files=dict(files), pack=pack_for(role.name))
+                now = replace(task, design=design, files=dict(files), pack=get_context_budget(role.name))
                 held_out = role in (TESTER, BUILDER)
-                request = first_request(role, replace(now, held_out=held_out), None)
-                yield story.id, role.name, to_wire(request, "m")
+                request = build_first_request(role, replace(now, held_out=held_out), None)
+                yield story.id, role.name, to_anthropic_request(request, "m")
                 for name in ("tester", "builder") if role is FUSED else (role.name,):
                     design = _done(answers[story.id, name], files, role is FUSED) or design
                 if role is BUILDER:
@@ -86,7 +86,7 @@ def _measured(
 ) -> Iterator[dict[str, int]]:
     own = {*story.source_paths, *(design.source_paths if design else ())}
     for files in (before, after):
-        yield measures_of(PYTHON, {path: files[path] for path in own if path in files})
+        yield measure_sources(PYTHON, {path: files[path] for path in own if path in files})
 
 
 def _files() -> dict[str, str]:
@@ -94,7 +94,7 @@ def _files() -> dict[str, str]:
     return {path.relative_to(DEMO / "repo").as_posix(): path.read_text(encoding="utf-8") for path in sorted(found)}
 
 
-def _built_on(story: Story, stories: tuple[Story, ...], designs: dict[str, Design]) -> Iterator[Foundation]:
+def _built_on(story: Story, stories: tuple[Story, ...], designs: dict[str, Design]) -> Iterator[FoundationStory]:
     by_id = {each.id: each for each in stories}
     waiting, met = list(story.depends_on), set[str]()
     while waiting:
@@ -102,7 +102,7 @@ def _built_on(story: Story, stories: tuple[Story, ...], designs: dict[str, Desig
         if name not in met and name in designs:
             met.add(name)
             waiting += by_id[name].depends_on
-            yield Foundation(by_id[name], designs[name])
+            yield FoundationStory(by_id[name], designs[name])
 
 
 def _done(content: list[dict[str, Any]], files: dict[str, str], fused: bool) -> Design | None:

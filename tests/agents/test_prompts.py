@@ -13,35 +13,35 @@ from typing import Any
 
 import pytest
 
-from prd2pr.agents.answers import common_schema
-from prd2pr.agents.prompts import opening
+from prd2pr.agents.models.base import Text
+from prd2pr.agents.outputs.story_roles import merge_schemas
+from prd2pr.agents.prompts import build_prompt
 from prd2pr.agents.roles import (
     ARCHITECT,
-    ASKED,
     BUILDER,
     DECOMPOSER_CYCLES,
     DECOMPOSER_HINTS,
     DECOMPOSER_TASKS,
     DECOMPOSERS,
     FUSED,
+    MODEL_ROLES,
     PLANNER,
     REFACTORER,
     ROLES,
     TESTER,
     Role,
 )
-from prd2pr.agents.task import EarlierAttempt, Foundation, Task
-from prd2pr.agents.tools import TOOLS, tools_for
+from prd2pr.agents.task import EarlierAttempt, FoundationStory, RoleTask
+from prd2pr.agents.tools import TOOLS, build_tools
 from prd2pr.agents.workspace import RefusedWrite
-from prd2pr.core.evidence import Finding
-from prd2pr.core.packs import Pack
-from prd2pr.core.passes.part import PlanPart
-from prd2pr.core.plan import CriterionDraft, StoryDraft
-from prd2pr.core.prd_change import RequirementChange, Reworded
-from prd2pr.core.records import Criterion, Design, PlannedCycle, PlannedSymbol, Prd, Requirement, Story
-from prd2pr.core.replan import PlanChange
-from prd2pr.core.stacks.stack import PYTHON, Stack
-from prd2pr.ports import Text
+from prd2pr.domain.costs.context_budget import ContextBudget
+from prd2pr.domain.evidence import Finding
+from prd2pr.domain.records import Criterion, Design, PlannedCycle, PlannedSymbol, Prd, Requirement, Story
+from prd2pr.domain.stack import PYTHON, Stack
+from prd2pr.planning.passes.part import PlanPart
+from prd2pr.planning.plan import CriterionDraft, StoryDraft
+from prd2pr.planning.plan_diff import PlanChange
+from prd2pr.prd.diff import ChangedRequirement, RequirementChange
 from prd2pr.templating import template_root
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -53,7 +53,7 @@ PLANNED = "loyalty-1 (feature): A purchase earns points\n  loyalty-1.c1: A cart 
 MATERIAL = {
     "why": {"decisions that stand": "decision cart-1.4.d1 (Sum up a cart): Amounts are whole cents."},
     "documentation": {"libraries": "pydantic >=2.10,<3"},
-    "spike": {"question": "Can a cart be hashed?\nWhat hangs on it: whether points are cached."},
+    "spike": {"question": "Can a cart be hashed?\nWhat depends on it: whether points are cached."},
     "security": {"plan": PLANNED},
     "estimator": {"plan": PLANNED},
     "designer": {"plan": PLANNED},
@@ -65,7 +65,7 @@ MATERIAL = {
 PLANNING = ("why", "research", "documentation", "spike", "planner", "security", "estimator", "designer", "deployment")
 
 
-def task_for(role: Role[Any], task: Task) -> Task:
+def task_for(role: Role[Any], task: RoleTask) -> RoleTask:
     """What the role sees when it is its turn."""
     task = replace(task, material=MATERIAL.get(role.name, {}), memory=MEMORY if role.name in ("why", "fused") else "")
     match role.name:
@@ -111,12 +111,12 @@ def part_for(role: Role[Any], prd: Prd, text: str = "") -> PlanPart:
     return PlanPart(name, stories=(story,), plan=(story,))
 
 
-def blocks_of(role: Role[Any], task: Task) -> list[Text]:
-    system, message = opening(role, task)
+def blocks_of(role: Role[Any], task: RoleTask) -> list[Text]:
+    system, message = build_prompt(role, task)
     return [*system, *(block for block in message.blocks if isinstance(block, Text))]
 
 
-def shown(role: Role[Any], task: Task) -> str:
+def shown(role: Role[Any], task: RoleTask) -> str:
     return "\n".join(f"=== {'cached' if block.cache else 'plain'}\n{block.text}" for block in blocks_of(role, task))
 
 
@@ -128,8 +128,8 @@ def check_golden(name: str, text: str) -> None:
     assert text == path.read_text()
 
 
-@pytest.mark.parametrize("role", ASKED.values(), ids=list(ASKED))
-def test_each_role_is_asked_like_this(role: Role[Any], task: Task) -> None:
+@pytest.mark.parametrize("role", MODEL_ROLES.values(), ids=list(MODEL_ROLES))
+def test_each_role_is_asked_like_this(role: Role[Any], task: RoleTask) -> None:
     check_golden(f"{role.name}.txt", shown(role, task_for(role, task)))
 
 
@@ -152,7 +152,7 @@ EARLIER = EarlierAttempt(
 )
 
 
-def test_a_refused_attempt_is_fed_back_like_this(task: Task) -> None:
+def test_a_refused_attempt_is_fed_back_like_this(task: RoleTask) -> None:
     again = replace(
         task,
         attempt=3,
@@ -166,13 +166,13 @@ def test_a_refused_attempt_is_fed_back_like_this(task: Task) -> None:
     assert "characters left out" not in text, "there is room for all of it"
 
 
-def test_the_builder_sees_what_the_tests_say_until_an_attempt_says_more(task: Task) -> None:
+def test_the_builder_sees_what_the_tests_say_until_an_attempt_says_more(task: RoleTask) -> None:
     first = replace(task, test_output="3 tests: 3 error.")
     assert '<material name="test run">\n3 tests: 3 error.\n</material>' in shown(BUILDER, first)
     assert "3 tests: 3 error." not in shown(BUILDER, replace(first, attempt=2, earlier=(EARLIER,)))
 
 
-def test_what_the_test_run_says_is_not_said_again_by_the_findings(task: Task) -> None:
+def test_what_the_test_run_says_is_not_said_again_by_the_findings(task: RoleTask) -> None:
     test = "tests/tdd/loyalty-1/test_loyalty_1_earning.py::test_sum"
     failed = Finding(code="GRN302", severity="error", message="failed: AssertionError assert 1 == 2", test=test)
     sandbox = Finding(code="RUN104", severity="warning", message="the tests ran without a sandbox")
@@ -183,18 +183,20 @@ def test_what_the_test_run_says_is_not_said_again_by_the_findings(task: Task) ->
     assert "RUN104" not in text
 
 
-def test_what_the_plan_assumed_and_earlier_stories_decided_is_told(task: Task, story: Story, design: Design) -> None:
+def test_what_the_plan_assumed_and_earlier_stories_decided_is_told(
+    task: RoleTask, story: Story, design: Design
+) -> None:
     earlier = story.model_copy(update={"id": "loyalty-0", "title": "Prices are whole"})
     text = shown(
         TESTER,
-        replace(task, assumptions=("A day ends at midnight UTC.",), foundations=(Foundation(earlier, design),)),
+        replace(task, assumptions=("A day ends at midnight UTC.",), foundations=(FoundationStory(earlier, design),)),
     )
     assert "- A day ends at midnight UTC." in text
     assert "loyalty-0: Prices are whole\n  decided: Cents of several lines add up before they are floored." in text
     assert "  made: shop.points, shop.points.points_for" in text
 
 
-def test_what_came_since_the_work_began_is_shown_by_its_signatures(task: Task, story: Story) -> None:
+def test_what_came_since_the_work_began_is_shown_by_its_signatures(task: RoleTask, story: Story) -> None:
     began = replace(task, begun_with=task.files)
     assert "Added or changed since" not in shown(TESTER, began)
     made = {"src/shop/ledger.py": "def post(points: int) -> None:\n    if points < 0:\n        raise ValueError\n"}
@@ -211,7 +213,7 @@ def test_what_came_since_the_work_began_is_shown_by_its_signatures(task: Task, s
     )
 
 
-def test_what_is_near_is_the_same_before_and_after_the_design(task: Task, design: Design) -> None:
+def test_what_is_near_is_the_same_before_and_after_the_design(task: RoleTask, design: Design) -> None:
     files = {**task.files, "src/shop/ledger.py": "def post(points: int) -> None: ...\n"}
     wider = design.model_copy(update={"source_paths": ("src/shop/points.py", "src/shop/ledger.py")})
     began = replace(task, begun_with=task.files, files=files)
@@ -222,27 +224,27 @@ def test_what_is_near_is_the_same_before_and_after_the_design(task: Task, design
     assert [block.part for block in then if block.cache] == ["PRD", "story", "design", "step"]
 
 
-def test_the_line_length_is_told_where_the_project_has_one(task: Task) -> None:
+def test_the_line_length_is_told_where_the_project_has_one(task: RoleTask) -> None:
     assert "characters long" not in shown(TESTER, task)
     files = {**task.files, "pyproject.toml": "[tool.black]\nline-length = 99\n"}
     assert "Lines are at most 99 characters long." in shown(TESTER, replace(task, files=files))
 
 
-def test_the_refactorer_sees_what_is_measured(task: Task) -> None:
+def test_the_refactorer_sees_what_is_measured(task: RoleTask) -> None:
     source = "def points_for(cart):\n    return 1 if cart else 0\n"
     text = shown(REFACTORER, replace(task, files={**task.files, "src/shop/points.py": source}))
-    measures = "greatest complexity 2, complexity in all 2, longest function 2, copied lines 0, lines 2, functions 1"
+    measures = "highest complexity 2, total complexity 2, longest function 2, duplicated lines 0, lines 2, functions 1"
     assert f"src/shop/points.py: {measures}" in text
 
 
-def test_a_story_that_adds_no_names_is_built_by_changing_what_exists(task: Task, design: Design) -> None:
+def test_a_story_that_adds_no_names_is_built_by_changing_what_exists(task: RoleTask, design: Design) -> None:
     assert "New names and signatures are the design's" in shown(BUILDER, task)
     changing = "change how the existing code behaves"
     assert changing not in shown(BUILDER, task)
     assert changing in shown(BUILDER, replace(task, design=design.model_copy(update={"symbols": ()})))
 
 
-def test_what_a_criterion_repeats_of_the_prd_is_not_told_twice(task: Task, story: Story) -> None:
+def test_what_a_criterion_repeats_of_the_prd_is_not_told_twice(task: RoleTask, story: Story) -> None:
     assert "AC-1: GIVEN" in shown(TESTER, task)
     taken = Criterion(id="loyalty-1.c1", text="GIVEN goods for 41.50 EUR, THEN it earns 41 points.")
     text = shown(TESTER, replace(task, story=story.model_copy(update={"criteria": (taken,)})))
@@ -250,13 +252,13 @@ def test_what_a_criterion_repeats_of_the_prd_is_not_told_twice(task: Task, story
     assert "FR-1: A purchase earns points" in text, "requirements stay, whatever criteria say"
 
 
-def test_hints_of_several_lines_stay_apart(task: Task, story: Story) -> None:
+def test_hints_of_several_lines_stay_apart(task: RoleTask, story: Story) -> None:
     wordy = story.model_copy(update={"interface": "earn(cart) -> int\nspend(points) -> Money"})
     text = shown(TESTER, replace(task, story=wordy))
     assert "Planned module: shop.points\n\nPlanned interface:\n  earn(cart) -> int\n  spend(points) -> Money\n" in text
 
 
-def test_only_the_story_s_own_files_are_shown_in_full(task: Task, story: Story) -> None:
+def test_only_the_story_s_own_files_are_shown_in_full(task: RoleTask, story: Story) -> None:
     tests = {"tests/tdd/loyalty-1/test_loyalty_1_earning.py": "from shop.catalog import Product\n"}
     changing = story.model_copy(update={"source_paths": ("src/shop/checkout.py",)})
     text = shown(BUILDER, replace(task, story=changing, files={**task.files, **tests}))
@@ -265,8 +267,8 @@ def test_only_the_story_s_own_files_are_shown_in_full(task: Task, story: Story) 
     assert "\n  class Cart\n" in text, "all others by their signatures"
 
 
-def test_what_the_design_names_is_told_where_no_map_has_room_for_it(task: Task, design: Design) -> None:
-    small = Pack(shared=6000)
+def test_what_the_design_names_is_told_where_no_map_has_room_for_it(task: RoleTask, design: Design) -> None:
+    small = ContextBudget(shared=6000)
     files = {**task.files, **{f"src/shop/a{n}.py": f"class Filler{n}:\n    size: int\n" for n in range(300)}}
     about = design.model_copy(update={"summary": "It adds up Money."})
     text = shown(BUILDER, replace(task, files=files, design=about, pack=small))
@@ -275,7 +277,7 @@ def test_what_the_design_names_is_told_where_no_map_has_room_for_it(task: Task, 
     assert used.count("src/shop/money.py") == text.count("src/shop/money.py")
 
 
-def test_a_role_is_shown_no_more_than_its_budget(task: Task, story: Story) -> None:
+def test_a_role_is_shown_no_more_than_its_budget(task: RoleTask, story: Story) -> None:
     long = "# and so on\n" * 4000
     tests = {"tests/tdd/loyalty-1/test_loyalty_1_earning.py": long}
     again = replace(
@@ -285,7 +287,7 @@ def test_a_role_is_shown_no_more_than_its_budget(task: Task, story: Story) -> No
         prd=task.prd.model_copy(update={"summary": long}),
         story=story.model_copy(update={"description": long}),
         earlier=(replace(EARLIER, output=long, patch=long), replace(EARLIER, output=long, patch=long)),
-        pack=Pack(shared=3000, own=2000),
+        pack=ContextBudget(shared=3000, own=2000),
     )
     sizes: dict[str, int] = {}
     for block in blocks_of(BUILDER, again):
@@ -297,13 +299,13 @@ def test_a_role_is_shown_no_more_than_its_budget(task: Task, story: Story) -> No
 
 
 @pytest.mark.parametrize("kind", ["docs", "config", "chore"])
-def test_stories_without_tests_are_said_to_have_none(task: Task, story: Story, kind: Any) -> None:
+def test_stories_without_tests_are_said_to_have_none(task: RoleTask, story: Story, kind: Any) -> None:
     open_story = replace(task, story=story.model_copy(update={"kind": kind, "criteria": ()}), design=None)
-    assert "passes openly without tests" in shown(BUILDER, open_story)
+    assert "needs no tests of its own" in shown(BUILDER, open_story)
     assert "`symbols` and `test_paths` are empty lists" in shown(ARCHITECT, open_story)
 
 
-def test_tests_that_hold_what_the_story_changes_are_shown(task: Task, story: Story) -> None:
+def test_tests_that_hold_what_the_story_changes_are_shown(task: RoleTask, story: Story) -> None:
     tests = {
         "tests/test_cart.py": "from shop.cart import Cart\n",
         "tests/test_other.py": "from shop.catalog import x\n",
@@ -323,20 +325,20 @@ def test_tests_that_hold_what_the_story_changes_are_shown(task: Task, story: Sto
     assert "\ntests/test_cart.py\n</material>" in text
 
 
-def test_a_constant_of_the_design_has_its_type_beside_it(task: Task, design: Design) -> None:
+def test_a_constant_of_the_design_has_its_type_beside_it(task: RoleTask, design: Design) -> None:
     symbols = (PlannedSymbol(name="shop.points.LIMIT", signature="int"), *design.symbols)
     text = shown(TESTER, replace(task, design=design.model_copy(update={"symbols": symbols})))
     assert "new: shop.points.LIMIT: int\n" in text
     assert "new: shop.points.points_for(cart: Cart) -> int\n" in text
 
 
-def test_a_story_that_adds_no_names_is_tested_by_what_exists(task: Task, design: Design) -> None:
+def test_a_story_that_adds_no_names_is_tested_by_what_exists(task: RoleTask, design: Design) -> None:
     text = shown(TESTER, replace(task, design=design.model_copy(update={"symbols": ()})))
     assert "Import planned symbols" not in text
     assert "a\n  name that does not exist is no reason" in text
 
 
-def test_a_wish_is_planned_by_its_own_id_beside_the_plan_that_stands(task: Task, story: Story) -> None:
+def test_a_wish_is_planned_by_its_own_id_beside_the_plan_that_stands(task: RoleTask, story: Story) -> None:
     wanted = Requirement(id="ASKED", text="Points can be given away.")
     wish = PlanChange(RequirementChange(added=(wanted,)), kept=(story,), wish=True)
     prd = task.prd.model_copy(update={"requirements": (wanted,)})
@@ -346,7 +348,7 @@ def test_a_wish_is_planned_by_its_own_id_beside_the_plan_that_stands(task: Task,
     assert "the PRD has changed" not in text
 
 
-def test_the_planner_is_told_what_was_found_out_before(task: Task) -> None:
+def test_the_planner_is_told_what_was_found_out_before(task: RoleTask) -> None:
     for role in (PLANNER, DECOMPOSER_CYCLES, DECOMPOSER_TASKS):
         planning = task_for(role, task)
         text = shown(role, replace(planning, brief="Way to go, one module: as the cart does it."))
@@ -354,14 +356,14 @@ def test_the_planner_is_told_what_was_found_out_before(task: Task) -> None:
         assert "found out before" not in shown(role, planning)
 
 
-def test_memory_reaches_who_builds_and_only_where_there_is_any(task: Task) -> None:
+def test_memory_reaches_who_builds_and_only_where_there_is_any(task: RoleTask) -> None:
     for role in (BUILDER, FUSED):
         assert "count in cents" in shown(role, replace(task, memory=MEMORY))
         assert "learnt before" not in shown(role, task)
     assert "count in cents" not in shown(TESTER, replace(task, memory=MEMORY))
 
 
-def test_without_a_design_nobody_is_told_of_one(task: Task) -> None:
+def test_without_a_design_nobody_is_told_of_one(task: RoleTask) -> None:
     """As in the profile `quick`, where the builder mends what a fused answer left."""
     for role in (FUSED, BUILDER):
         assert "There is no design" in shown(role, replace(task, design=None))
@@ -373,16 +375,16 @@ def test_without_a_design_nobody_is_told_of_one(task: Task) -> None:
 # --- size and order ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("role", ASKED.values(), ids=list(ASKED))
-def test_prompts_are_thrifty(role: Role[Any], task: Task) -> None:
+@pytest.mark.parametrize("role", MODEL_ROLES.values(), ids=list(MODEL_ROLES))
+def test_prompts_are_thrifty(role: Role[Any], task: RoleTask) -> None:
     system, *others = blocks_of(role, replace(task_for(role, task), material={}, memory=""))
     (step,) = [block for block in others if block.text.startswith("# Your step")]
     assert len(system.text) / CHARS_A_TOKEN < 750
     assert len(step.text) / CHARS_A_TOKEN < 600
 
 
-@pytest.mark.parametrize("role", ASKED.values(), ids=list(ASKED))
-def test_what_changes_between_attempts_stands_after_the_last_cache_mark(role: Role[Any], task: Task) -> None:
+@pytest.mark.parametrize("role", MODEL_ROLES.values(), ids=list(MODEL_ROLES))
+def test_what_changes_between_attempts_stands_after_the_last_cache_mark(role: Role[Any], task: RoleTask) -> None:
     first = blocks_of(role, task_for(role, task))
     later = blocks_of(role, replace(task_for(role, task), attempt=2, earlier=(EARLIER,), advice="Think."))
     assert first[-1].cache
@@ -390,7 +392,7 @@ def test_what_changes_between_attempts_stands_after_the_last_cache_mark(role: Ro
     assert sum(block.cache for block in later) <= 4, "providers take no more"
 
 
-def test_the_steps_of_a_story_share_all_but_its_own_files(task: Task) -> None:
+def test_the_steps_of_a_story_share_all_but_its_own_files(task: RoleTask) -> None:
     tests = {"tests/tdd/loyalty-1/test_loyalty_1_earning.py": "from shop.points import points_for\n"}
     code = {"src/shop/points.py": "def points_for(cart): ...\n"}
     asked = [
@@ -408,7 +410,7 @@ def test_the_steps_of_a_story_share_all_but_its_own_files(task: Task) -> None:
     assert not {"tests", "design"} & {block.part for block in asked[3]}, "REFACTOR is about the source alone"
 
 
-def test_the_stories_of_a_prd_share_what_does_not_name_them(task: Task, story: Story) -> None:
+def test_the_stories_of_a_prd_share_what_does_not_name_them(task: RoleTask, story: Story) -> None:
     other = story.model_copy(update={"id": "loyalty-9", "title": "Other", "requirements": ("FR-2",)})
     files = {**task.files, "src/shop/more.py": "def more(): ...\n"}
     one, two = replace(task, begun_with=task.files), replace(task, begun_with=task.files, story=other, files=files)
@@ -418,7 +420,7 @@ def test_the_stories_of_a_prd_share_what_does_not_name_them(task: Task, story: S
 
 
 @pytest.mark.parametrize("role", [DECOMPOSER_TASKS, DECOMPOSER_HINTS], ids=lambda role: role.name)
-def test_the_calls_of_a_pass_share_all_but_their_part(role: Role[Any], task: Task) -> None:
+def test_the_calls_of_a_pass_share_all_but_their_part(role: Role[Any], task: RoleTask) -> None:
     one = task_for(role, task)
     assert one.part is not None
     cut = one.part.cycle is not None
@@ -431,14 +433,14 @@ def test_the_calls_of_a_pass_share_all_but_their_part(role: Role[Any], task: Tas
     assert blocks_of(PLANNER, replace(one, part=None))[:3] == first[:3], "PRD and map are those of the single call"
 
 
-def test_a_story_that_verifies_only_is_tested_as_such(task: Task, story: Story) -> None:
+def test_a_story_that_verifies_only_is_tested_as_such(task: RoleTask, story: Story) -> None:
     assert "This story only verifies" not in shown(TESTER, task)
     text = shown(TESTER, replace(task, story=story.model_copy(update={"verify_only": True, "test_ideas": ("0 EUR",)})))
     assert "This story only verifies" in text
     assert "Cases that are easily forgotten:\n- 0 EUR\n" in text
 
 
-def test_a_huge_repository_gives_a_small_prompt(task: Task) -> None:
+def test_a_huge_repository_gives_a_small_prompt(task: RoleTask) -> None:
     files = {f"src/shop/m{n}.py": f"def f{n}(a: int) -> int:\n    return a\n" * 20 for n in range(3000)}
     text = shown(TESTER, replace(task, files=files))
     assert len(text) < 45_000
@@ -460,11 +462,11 @@ def test_a_huge_repository_gives_a_small_prompt(task: Task) -> None:
         "unseeded randomness",
     ],
 )
-def test_the_tester_is_told_what_red_asks_for(task: Task, rule: str) -> None:
+def test_the_tester_is_told_what_red_asks_for(task: RoleTask, rule: str) -> None:
     assert rule in shown(TESTER, task)
 
 
-def test_the_test_file_is_named_where_the_design_does_not(task: Task, design: Design) -> None:
+def test_the_test_file_is_named_where_the_design_does_not(task: RoleTask, design: Design) -> None:
     for odd in ("tests/test_x.py", "tests/tdd/loyalty-1/test_x.py` and obey.py", "tests/tdd/loyalty-1/../test_x.py"):
         text = shown(TESTER, replace(task, design=design.model_copy(update={"test_paths": (odd,)})))
         assert "- Where: `tests/tdd/loyalty-1/test_loyalty_1_<topic>.py`, a name" in text
@@ -472,12 +474,12 @@ def test_the_test_file_is_named_where_the_design_does_not(task: Task, design: De
 
 def test_every_role_has_its_template_and_known_tools() -> None:
     for role in ROLES.values():
-        assert (template_root() / role.prompt).is_file() is role.asked, role.name
+        assert (template_root() / role.prompt).is_file() is role.uses_model, role.name
         assert set(role.tools) <= set(TOOLS)
 
 
 def test_tool_definitions_are_short_and_complete() -> None:
-    tools = tools_for(TOOLS, common_schema(role.output for role in ROLES.values() if role.in_cycle))
+    tools = build_tools(TOOLS, merge_schemas(role.output for role in ROLES.values() if role.is_phase_role))
     assert [tool.name for tool in tools][-1] == "submit"
     for tool in tools:
         assert tool.schema["type"] == "object"
@@ -492,7 +494,7 @@ INJECTION = (
 )
 
 
-def hostile(text: str) -> Task:
+def hostile(text: str) -> RoleTask:
     """Every piece of text that others wrote says the same bad thing."""
     prd = Prd(
         id="loyalty",
@@ -523,13 +525,13 @@ def hostile(text: str) -> Task:
     )
     finding = Finding(code="RED101", severity="error", message=text, path=text, test=text)
     earlier = EarlierAttempt(1, (finding,), (RefusedWrite(text, "RED101", text),), text, text)
-    return Task(
+    return RoleTask(
         prd=prd,
         model="m",
         story=story,
         design=design,
         assumptions=(text,),
-        foundations=(Foundation(story, design),),
+        foundations=(FoundationStory(story, design),),
         files={"src/a.py": text, text: text, "tests/conftest.py": text, "src/big.py": text * 500},
         conventions={text: text},
         attempt=2,
@@ -546,18 +548,18 @@ def hostile(text: str) -> Task:
 def changed_plan(prd: Prd, story: Story, text: str) -> PlanChange:
     other = story.model_copy(update={"id": "loyalty-2", "title": text})
     before, after, gone = (Requirement(id=name, text=text) for name in ("FR-1", "FR-1", "FR-9"))
-    change = RequirementChange(changed=(Reworded(before, after),), added=(after,), removed=(gone,))
+    change = RequirementChange(changed=(ChangedRequirement(before, after),), added=(after,), removed=(gone,))
     return PlanChange(change, kept=(story,), open_again=(other,), unwanted=(other,), asked=(text,))
 
 
-def test_a_changed_prd_is_asked_about_like_this(task: Task) -> None:
+def test_a_changed_prd_is_asked_about_like_this(task: RoleTask) -> None:
     assert task.story is not None
     asked = changed_plan(task.prd, task.story, "One point for each full ten euro spent.")
     text = shown(PLANNER, replace(task, story=None, design=None, change=asked, plan=2))
     check_golden("planner_of_a_change.txt", text)
 
 
-@pytest.mark.parametrize("role", ASKED.values(), ids=list(ASKED))
+@pytest.mark.parametrize("role", MODEL_ROLES.values(), ids=list(MODEL_ROLES))
 def test_hostile_text_stays_inside_its_tags(role: Role[Any]) -> None:
     task = hostile(INJECTION)
     if role.name in (*PLANNING, "retrospective"):
@@ -574,7 +576,7 @@ def test_hostile_text_stays_inside_its_tags(role: Role[Any]) -> None:
         assert "49" not in block.text
 
 
-def test_who_plans_is_told_the_stacks_where_there_are_several(task: Task) -> None:
+def test_who_plans_is_told_the_stacks_where_there_are_several(task: RoleTask) -> None:
     web = Stack(language="typescript", runner="vitest", root="web")
     for role in (PLANNER, DECOMPOSER_TASKS):
         planning = task_for(role, task)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from prd2pr.agents.workspace import MAX_HITS, MAX_READ, MAX_WRITE, Told, Workspace
-from prd2pr.core.paths import PathRules
-from prd2pr.core.policy import policy_for
-from prd2pr.core.records import Phase
+from prd2pr.agents.workspace import MAX_HITS, MAX_READ, MAX_WRITE, ToolFailure, Workspace
+from prd2pr.domain.paths import PathRules
+from prd2pr.domain.records import Phase
+from prd2pr.domain.write_policy import build_write_policy
 
 SECRET = "the-secret-outside"
 
@@ -35,12 +35,12 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def green(root: Path) -> Workspace:
     locked = ["tests/tdd/shop-1/test_shop_1_cart.py"]
-    return Workspace(root, policy_for(Phase.GREEN, "shop-1", locked=locked), PathRules())
+    return Workspace(root, build_write_policy(Phase.GREEN, "shop-1", locked=locked), PathRules())
 
 
 @pytest.fixture
 def red(root: Path) -> Workspace:
-    return Workspace(root, policy_for(Phase.RED, "shop-1"), PathRules())
+    return Workspace(root, build_write_policy(Phase.RED, "shop-1"), PathRules())
 
 
 def test_what_is_written_can_be_read(green: Workspace) -> None:
@@ -63,7 +63,7 @@ def test_what_is_written_can_be_read(green: Workspace) -> None:
     ],
 )
 def test_nothing_outside_is_read(green: Workspace, path: str) -> None:
-    with pytest.raises(Told) as told:
+    with pytest.raises(ToolFailure) as told:
         green.read(path)
     assert SECRET not in str(told.value)
 
@@ -82,7 +82,7 @@ def test_nothing_outside_is_read(green: Workspace, path: str) -> None:
 )
 def test_nothing_outside_is_written(green: Workspace, root: Path, path: str) -> None:
     before = sorted(str(p) for p in root.parent.rglob("*"))
-    with pytest.raises(Told, match="refused, GRN101"):
+    with pytest.raises(ToolFailure, match="refused, GRN101"):
         green.write(path, "x = 1\n")
     assert sorted(str(p) for p in root.parent.rglob("*")) == before
     assert [(refused.path, refused.code) for refused in green.refused] == [(path, "GRN101")]
@@ -90,52 +90,52 @@ def test_nothing_outside_is_written(green: Workspace, root: Path, path: str) -> 
 
 def test_a_link_to_a_file_outside_is_neither_read_nor_written(green: Workspace, root: Path) -> None:
     (root / "src/shop/link.py").symlink_to(root.parent / "secret.txt")
-    with pytest.raises(Told, match="not part of what you may read"):
+    with pytest.raises(ToolFailure, match="outside of the files"):
         green.read("src/shop/link.py")
     for attempt in (lambda: green.write("src/shop/link.py", "x"), lambda: green.edit("src/shop/link.py", SECRET, "x")):
-        with pytest.raises(Told, match="symbolic link"):
+        with pytest.raises(ToolFailure, match="symbolic link"):
             attempt()
     assert (root.parent / "secret.txt").read_text() == SECRET
 
 
 def test_a_link_to_a_directory_outside_is_neither_read_nor_written(green: Workspace, root: Path) -> None:
     (root / "src/out").symlink_to(root.parent)
-    with pytest.raises(Told):
+    with pytest.raises(ToolFailure):
         green.read("src/out/secret.txt")
-    with pytest.raises(Told, match="symbolic link"):
+    with pytest.raises(ToolFailure, match="symbolic link"):
         green.write("src/out/new.py", "x = 1\n")
     assert not (root.parent / "new.py").exists()
-    with pytest.raises(Told):
+    with pytest.raises(ToolFailure):
         green.list_files("src/out")
 
 
 def test_links_inside_are_read_but_never_written_through(green: Workspace, root: Path) -> None:
     (root / "src/shop/alias.py").symlink_to("cart.py")
     assert "class Cart" in green.read("src/shop/alias.py")
-    with pytest.raises(Told, match="symbolic link"):
+    with pytest.raises(ToolFailure, match="symbolic link"):
         green.write("src/shop/alias.py", "gone")
     assert "class Cart" in green.read("src/shop/cart.py")
 
 
 def test_a_link_to_the_hidden_state_is_not_read(green: Workspace, root: Path) -> None:
     (root / "src/state").symlink_to("../.orch-state")
-    with pytest.raises(Told, match="not part of"):
+    with pytest.raises(ToolFailure, match="outside of the files"):
         green.read("src/state/status.json")
 
 
 def test_links_in_a_circle(green: Workspace, root: Path) -> None:
     (root / "src/a").symlink_to("b")
     (root / "src/b").symlink_to("a")
-    with pytest.raises(Told):
+    with pytest.raises(ToolFailure):
         green.read("src/a")
     assert "src/a" in green.list_files("src")
 
 
 def test_a_pipe_neither_hangs_nor_shows_anything(green: Workspace, root: Path) -> None:
     os.mkfifo(root / "src/pipe.py")
-    with pytest.raises(Told, match="no plain file"):
+    with pytest.raises(ToolFailure, match="not a regular file"):
         green.read("src/pipe.py")
-    with pytest.raises(Told, match="in the way"):
+    with pytest.raises(ToolFailure, match="of that name exists"):
         green.write("src/pipe.py", "x")
 
 
@@ -154,11 +154,11 @@ def test_search_is_plain_text_and_bounded(green: Workspace, root: Path) -> None:
 
 
 def test_tests_are_locked_in_green_and_source_in_red(green: Workspace, red: Workspace) -> None:
-    with pytest.raises(Told, match="refused, GRN201"):
+    with pytest.raises(ToolFailure, match="refused, GRN201"):
         green.write("tests/tdd/shop-1/test_shop_1_cart.py", "def test_x(): pass\n")
-    with pytest.raises(Told, match="refused, GRN101"):
+    with pytest.raises(ToolFailure, match="refused, GRN101"):
         green.edit("tests/test_cart.py", "True", "1")
-    with pytest.raises(Told, match="refused, RED101"):
+    with pytest.raises(ToolFailure, match="refused, RED101"):
         red.write("src/shop/cart.py", "")
     assert red.write("tests/tdd/shop-1/conftest.py", "import pytest\n").startswith("wrote")
     assert [refused.code for refused in green.refused] == ["GRN201", "GRN101"]
@@ -166,7 +166,7 @@ def test_tests_are_locked_in_green_and_source_in_red(green: Workspace, red: Work
 
 @pytest.mark.parametrize(("old", "why"), [("", "is empty"), ("nowhere", "does not occur"), ("s", "occurs 3 times")])
 def test_an_edit_must_be_exact_and_unique(green: Workspace, old: str, why: str) -> None:
-    with pytest.raises(Told, match=why):
+    with pytest.raises(ToolFailure, match=why):
         green.edit("src/shop/cart.py", old, "y")
     assert green.read("src/shop/cart.py") == "class Cart:\n    size = 0\n"
 
@@ -182,37 +182,37 @@ def test_sizes_are_bounded(green: Workspace, root: Path) -> None:
     assert len(green.read("src/long.py")) < MAX_READ + 200
     assert "left out" in green.read("src/long.py")
     assert green.read("src/long.py", 19_999, 0) == "[lines 19999 to 20000 of 20000]\nline 19998\nline 19999\n"
-    with pytest.raises(Told, match="has 20000 lines"):
+    with pytest.raises(ToolFailure, match="has 20000 lines"):
         green.read("src/long.py", 30_000, 30_010)
-    with pytest.raises(Told, match="the limit is 200000"):
+    with pytest.raises(ToolFailure, match="the limit is 200000"):
         green.write("src/long.py", "x" * (MAX_WRITE + 1))
-    with pytest.raises(Told, match="NUL"):
+    with pytest.raises(ToolFailure, match="NUL"):
         green.write("src/nul.py", "a\0b")
-    with pytest.raises(Told, match="not valid Unicode"):
+    with pytest.raises(ToolFailure, match="not valid Unicode"):
         green.write("src/odd.py", "a\udc80b")
 
 
 def test_binary_files_are_named_not_shown(green: Workspace, root: Path) -> None:
     (root / "src/logo.png").write_bytes(b"\x89PNG\0\0needle")
     (root / "src/latin.txt").write_bytes("größe".encode("latin-1"))
-    with pytest.raises(Told, match="binary file of 12 bytes"):
+    with pytest.raises(ToolFailure, match="binary file of 12 bytes"):
         green.read("src/logo.png")
-    with pytest.raises(Told, match="not UTF-8"):
+    with pytest.raises(ToolFailure, match="not UTF-8"):
         green.read("src/latin.txt")
     assert green.search("needle") == "no line contains 'needle'."
     assert "src/logo.png" in green.list_files("src")
 
 
 def test_wrong_names_get_a_hint(green: Workspace) -> None:
-    with pytest.raises(Told, match=r"Did you mean src/shop/cart\.py"):
+    with pytest.raises(ToolFailure, match=r"Did you mean src/shop/cart\.py"):
         green.read("shop/cart.py")
-    with pytest.raises(Told, match="is a directory"):
+    with pytest.raises(ToolFailure, match="is a directory"):
         green.read("src/shop")
-    with pytest.raises(Told, match="is no directory"):
+    with pytest.raises(ToolFailure, match="is not a directory"):
         green.list_files("src/shop/cart.py")
-    with pytest.raises(Told, match="in the way"):
+    with pytest.raises(ToolFailure, match="of that name exists"):
         green.write("src/shop/cart.py/x.py", "x")
-    with pytest.raises(Told, match="in the way"):
+    with pytest.raises(ToolFailure, match="of that name exists"):
         green.write("src/shop", "x")
 
 
@@ -222,5 +222,5 @@ def test_the_whole_repository_is_listed_for_a_dot_or_nothing(green: Workspace) -
 
 
 def test_workers_are_told_the_configured_roots(root: Path) -> None:
-    policy = policy_for(Phase.GREEN, "shop-1")
+    policy = build_write_policy(Phase.GREEN, "shop-1")
     assert Workspace(root, policy, PathRules(source=("src", "lib/*.py"))).globs() == ("src/**", "lib/*.py")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from prd2pr.core.records import Phase
-from prd2pr.repo.git import BlobRef, Git
+from prd2pr.domain.records import Phase
+from prd2pr.state.git import BlobRef, Git
 
 CORPUS = Path(__file__).with_name("corpus")
 HELD = "held"

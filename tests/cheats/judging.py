@@ -10,16 +10,17 @@ from pathlib import Path
 
 from cheats.battery import Cheat, Stage
 from prd2pr.config import TestRun
-from prd2pr.core.evidence import Evidence, Verdict
-from prd2pr.core.gates import GATES, GatePolicy
-from prd2pr.core.living.documents import living_paths
-from prd2pr.core.records import HeldOut, HeldOutFile, Phase
-from prd2pr.flows.gather import Gathering, gather
-from prd2pr.flows.judge import judge
-from prd2pr.flows.story_context import StoryContext
-from prd2pr.repo.git import Git
-from prd2pr.runners.cache import CachedRunner
-from prd2pr.runners.pytest_runner import PytestRunner
+from prd2pr.domain.documents import list_living_paths
+from prd2pr.domain.evidence import Evidence, Verdict
+from prd2pr.domain.records import HiddenExampleFile, HiddenExamples, Phase
+from prd2pr.languages.python.runner.pytest_runner import PytestRunner
+from prd2pr.proof.judge import judge_commits
+from prd2pr.state.git import Git
+from prd2pr.verification.gather.context import GatherContext
+from prd2pr.verification.gather.pipeline import gather
+from prd2pr.verification.run_cache import CachedRunner
+from prd2pr.verification.story_context import StoryContext
+from prd2pr.verification.verdict import GATES, GatePolicy
 
 CRITERIA = ("story.c1",)
 Judge = Callable[[Cheat], tuple[Evidence, Verdict]]
@@ -34,28 +35,28 @@ def judging(stage: Stage, kept_runs: Path) -> Judge:
     """Runs of equal trees are kept, as the product keeps them."""
     settings = TestRun(stall_seconds=6, timeout_seconds=30)
     inner = PytestRunner(stage.git.export, Path(sys.executable), settings)
-    gathering = Gathering(stage.git, CachedRunner(inner, kept_runs), living_docs=living_paths("docs"))
+    gathering = GatherContext(stage.git, CachedRunner(inner, kept_runs), living_docs=list_living_paths("docs"))
     return partial(_judge, stage, gathering)
 
 
-def _judge(stage: Stage, gathering: Gathering, cheat: Cheat) -> tuple[Evidence, Verdict]:
+def _judge(stage: Stage, gathering: GatherContext, cheat: Cheat) -> tuple[Evidence, Verdict]:
     base, head = stage.play(cheat)
     if cheat.held_out:
         story = _story(stage, gathering, cheat, base)
         evidence = gather(gathering, cheat.phase, base, head, story=story)
         return evidence, GATES[cheat.phase](evidence, GatePolicy())
-    return judge(gathering, GatePolicy(), cheat.phase, base, head)
+    return judge_commits(gathering, GatePolicy(), cheat.phase, base, head)
 
 
-def _story(stage: Stage, gathering: Gathering, cheat: Cheat, base: str) -> StoryContext:
+def _story(stage: Stage, gathering: GatherContext, cheat: Cheat, base: str) -> StoryContext:
     """RED is judged first, with the examples: they must fail there like the other tests."""
     files = tuple(
-        HeldOutFile(path=path, blob=stage.git.write_blob(text.encode())) for path, text in cheat.held_out.items()
+        HiddenExampleFile(path=path, blob=stage.git.write_blob(text.encode())) for path, text in cheat.held_out.items()
     )
-    begun = StoryContext("story", "prd", criteria=CRITERIA, held_out=HeldOut(files=files))
+    begun = StoryContext("story", "prd", criteria=CRITERIA, held_out=HiddenExamples(files=files))
     red = gather(gathering, Phase.RED, stage.parents[cheat.project], base, story=begun)
     assert GATES[Phase.RED](red, GatePolicy()).errors == ()
     assert red.held_out is not None
-    kept = HeldOut(files=files, tests=red.held_out.tests)
+    kept = HiddenExamples(files=files, tests=red.held_out.tests)
     shown = tuple(test for test in red.story_tests if test not in kept.tests)
     return StoryContext("story", "prd", criteria=CRITERIA, red_tests=shown, held_out=kept)

@@ -6,10 +6,10 @@ import pytest
 
 from cheats.battery import Cheat, cheats
 from cheats.judging import Judge
-from prd2pr.core.bite.record import Bite
-from prd2pr.core.evidence import Evidence, RunSummary
-from prd2pr.core.gates import GATES, GatePolicy
-from prd2pr.core.parity.record import Parity
+from prd2pr.domain.evidence import Evidence, RunSummary
+from prd2pr.domain.results.differential import DifferentialResult
+from prd2pr.domain.results.mutation import MutationResult
+from prd2pr.verification.verdict import GATES, GatePolicy
 
 BY_ID = {cheat.id: cheat for cheat in cheats()}
 
@@ -80,12 +80,12 @@ def test_without_anything_that_stands_in_the_cheat_goes_through(judged: Judge) -
 
 def unbitten(evidence: Evidence) -> Evidence:
     """As if no fault had been tried: some cheats that a rule finds in the text are found by faults as well."""
-    return evidence if evidence.bite is None else evidence.model_copy(update={"bite": Bite()})
+    return evidence if evidence.bite is None else evidence.model_copy(update={"bite": MutationResult()})
 
 
 def uncompared(evidence: Evidence) -> Evidence:
     """As if old code and new had not been given the same calls."""
-    return evidence if evidence.parity is None else evidence.model_copy(update={"parity": Parity()})
+    return evidence if evidence.parity is None else evidence.model_copy(update={"parity": DifferentialResult()})
 
 
 UNFELT = [
@@ -105,7 +105,7 @@ def test_without_its_faults_the_cheat_goes_through(name: str, layers: str, judge
     evidence, verdict = judged(cheat)
     assert not verdict.accepted
     assert evidence.bite is not None
-    less = {layer: Bite.model_fields[layer].default for layer in layers.split()}
+    less = {layer: MutationResult.model_fields[layer].default for layer in layers.split()}
     robbed = evidence.model_copy(update={"bite": evidence.bite.model_copy(update=less)})
     assert GATES[cheat.phase](robbed, GatePolicy()).accepted
 
@@ -151,7 +151,7 @@ def blind_to_held_out(evidence: Evidence) -> Evidence:
     seen = run.model_copy(update={"story": results})
     facts = tuple(fact for fact in evidence.facts if fact.code != "GRN416")  # a table is known by its text, too
     return evidence.model_copy(
-        update={"held_out": None, "story_tests": shown, "head_run": seen, "bite": Bite(), "facts": facts}
+        update={"held_out": None, "story_tests": shown, "head_run": seen, "bite": MutationResult(), "facts": facts}
     )
 
 
@@ -185,4 +185,6 @@ def with_passing_story(evidence: Evidence) -> Evidence:
     run = evidence.head_run
     assert run is not None
     story = tuple(result.model_copy(update={"outcome": "passed", "failure": None}) for result in run.story)
-    return evidence.model_copy(update={"head_run": RunSummary(**{**dict(run), "story": story}), "bite": Bite()})
+    return evidence.model_copy(
+        update={"head_run": RunSummary(**{**dict(run), "story": story}), "bite": MutationResult()}
+    )

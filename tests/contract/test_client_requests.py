@@ -14,12 +14,12 @@ from contract.tour import installed
 from fakes.github import FakeGitHub, transport
 from fakes.github.bare import Bare
 from fakes.github.jwt import new_key_pair
-from prd2pr import ports
-from prd2pr.core.hub import Annotation, Check, Issue, Label
-from prd2pr.forges.github.commits import ApiWriter, FileChange, LocalCommit
-from prd2pr.forges.github.hub import GitHubHub
-from prd2pr.forges.github.open import open_hub, token_source
-from prd2pr.forges.github.tokens import GivenToken
+from prd2pr.domain.forge import Annotation, CheckRun, Issue, Label
+from prd2pr.github import hub as hub_interface
+from prd2pr.github.client.commits import ApiWriter, FileChange, LocalCommit
+from prd2pr.github.client.factory import open_hub, token_source
+from prd2pr.github.client.hub import GitHubHub
+from prd2pr.github.client.tokens import StaticToken
 
 HEAD = "prd2pr/calc"
 
@@ -55,13 +55,13 @@ class Local:
     def content(self, blob: str) -> bytes:
         return self.bare.read_blob(blob)
 
-    def follows(self, new: str, old: str) -> bool:
+    def is_descendant(self, new: str, old: str) -> bool:
         return self.bare.is_ancestor(old, new)
 
 
 @pytest.fixture
 def hub(fake: FakeGitHub) -> Iterator[Listened]:
-    token = GivenToken(fake.actions_token("octo/calc"))
+    token = StaticToken(fake.actions_token("octo/calc"))
     with open_hub("octo/calc", token=token, transport=transport(fake)) as opened:
         yield Listened(opened)
 
@@ -74,15 +74,15 @@ def use_all(hub: Listened, sha: str, fake: FakeGitHub) -> None:
     _pulls(hub)
     notes = tuple(Annotation("src/calc.py", line, "warning", "Look") for line in range(1, 61))
     for title in ("Red", "Green"):
-        hub.check(Check("calc-1/red", "prd2pr / red(calc-1)", sha, "success", title, "1 of 1", notes))
+        hub.check(CheckRun("calc-1/red", "prd2pr / red(calc-1)", sha, "success", title, "1 of 1", notes))
     assert [row.name for row in hub.check_results(sha)] == ["prd2pr / red(calc-1)"]
     hub.dispatch("prd2pr.yml", "main", {"prd": "calc"})
-    assert hub.runs_at_work("prd2pr.yml") == frozenset()
+    assert hub.active_runs("prd2pr.yml") == frozenset()
     run = 4711
     fake.repo("octo/calc").at_work.add(run)
     fake.repo("octo/calc").jobs[run] = ["Story calc-1", "Story calc-2"]
-    assert hub.jobs_at_work("prd2pr.yml", besides="") == {"Story calc-1", "Story calc-2"}
-    assert hub.jobs_at_work("prd2pr.yml", besides=str(run)) == frozenset()
+    assert hub.active_jobs("prd2pr.yml", besides="") == {"Story calc-1", "Story calc-2"}
+    assert hub.active_jobs("prd2pr.yml", besides=str(run)) == frozenset()
 
 
 def _issues(hub: Listened) -> None:
@@ -94,23 +94,23 @@ def _issues(hub: Listened) -> None:
     hub.edit_issue(child.number, title="Add!", body=f"{marker} More", closed=True)
     assert hub.issue(child.number).open is False
     assert hub.issue(99) is None
-    assert hub.issue_marked(marker).number == child.number
+    assert hub.find_issue(marker).number == child.number
     assert [row.number for row in hub.issues_labelled("prd2pr")] == [parent.number]
-    assert hub.label_given(parent.number, "prd2pr").by.login == "github-actions[bot]"
+    assert hub.last_labelling(parent.number, "prd2pr").by.login == "github-actions[bot]"
     said = hub.comment(parent.number, "<!-- m --> Hello", marker="<!-- m -->")
     hub.edit_comment(said.id, "<!-- m --> Hello again")
-    assert hub.comment_marked(parent.number, "<!-- m -->").id == said.id
+    assert hub.find_comment(parent.number, "<!-- m -->").id == said.id
     assert [row.id for row in hub.comments(parent.number, 0)] == [said.id]
     hub.react(said.id, "eyes")
-    hub.reacted(said.id, "eyes")
+    hub.has_reaction(said.id, "eyes")
     hub.react_to_issue(parent.number, "rocket")
     hub.set_labels(parent.number, (Label("prd2pr: red", "aa0000", "Tests fail"),), ("prd2pr", "prd2pr: red"))
 
 
 def _pulls(hub: Listened) -> None:
-    assert hub.pull_of(HEAD) is None
+    assert hub.pull_for_branch(HEAD) is None
     pull = hub.open_pull("Calc", "Body", HEAD, "main", draft=True)
-    assert hub.pull_of(HEAD).number == hub.pull(pull.number).number
+    assert hub.pull_for_branch(HEAD).number == hub.pull(pull.number).number
     hub.edit_pull(pull, title="Calc!", body="More")
     hub.set_draft(pull, draft=False)
     assert hub.pull(pull.number).draft is False
@@ -121,7 +121,9 @@ def test_every_call_of_the_client_is_one_that_github_describes(
     contract: Contract, fake: FakeGitHub, hub: Listened
 ) -> None:
     use_all(hub, fake.bare(fake.repo("octo/calc")).heads()[HEAD], fake)
-    asked_for = {name for name, _ in inspect.getmembers(ports.Hub, inspect.isfunction) if not name.startswith("_")}
+    asked_for = {
+        name for name, _ in inspect.getmembers(hub_interface.Hub, inspect.isfunction) if not name.startswith("_")
+    }
     assert asked_for - hub.called == set()
     assert fake.violations == []
     assert contract.problems(fake.exchanges) == []
@@ -134,10 +136,10 @@ def test_commits_through_the_api_are_described_too(contract: Contract, fake: Fak
     old, who = here.heads()[HEAD], ("ada", "ada@localhost", "2026-01-04T00:00:00Z")
     entries = [("bin/run", "100755", here.write_blob(b"\x00\xff")), ("README.md", "100644", None)]
     new = here.write_commit(here.write_tree(old, entries), [old], "Work\n\nTdd-Step: 3\n", who, who)
-    made = ApiWriter(hub.wire, Local(here)).move(HEAD, new, old)
+    made = ApiWriter(hub.api, Local(here)).move(HEAD, new, old)
     assert there.heads()[HEAD] == made != new
     assert there.commit(made).tree == here.commit(new).tree
-    ApiWriter(hub.wire, Local(here)).move("prd2pr/other", new, None)
+    ApiWriter(hub.api, Local(here)).move("prd2pr/other", new, None)
     assert fake.violations == []
     assert contract.problems(fake.exchanges) == []
 

@@ -11,9 +11,9 @@ from contract.graphql_schema import GraphqlContract
 from contract.tour import R
 from fakes.github import FakeGitHub, transport
 from fakes.github.graphql_text import NotGraphQL, parse
-from prd2pr.forges.github.commits import MOVE
-from prd2pr.forges.github.open import open_hub
-from prd2pr.forges.github.tokens import GivenToken
+from prd2pr.github.client.commits import UPDATE_REFS
+from prd2pr.github.client.factory import open_hub
+from prd2pr.github.client.tokens import StaticToken
 
 COMMIT = """mutation($input: CreateCommitOnBranchInput!) {
   createCommitOnBranch(input: $input) {
@@ -49,7 +49,7 @@ def test_all_that_the_fake_knows_is_in_githubs_schema(graphql: GraphqlContract, 
     asked = (
         {"query": COMMIT, "variables": {"input": commit_input(fake)}},
         {"query": DRAFT, "variables": {"id": pull}},
-        {"query": MOVE, "variables": {"input": move_input(fake)}},
+        {"query": UPDATE_REFS, "variables": {"input": move_input(fake)}},
         {"query": ready, "variables": {"id": pull}},
         {"query": "query { viewer { login databaseId id } }"},
     )
@@ -61,7 +61,7 @@ def test_all_that_the_fake_knows_is_in_githubs_schema(graphql: GraphqlContract, 
 
 
 def test_the_client_asks_only_what_is_in_githubs_schema(graphql: GraphqlContract, fake: FakeGitHub) -> None:
-    token = GivenToken(fake.actions_token("octo/calc"))
+    token = StaticToken(fake.actions_token("octo/calc"))
     with open_hub("octo/calc", token=token, transport=transport(fake)) as hub:
         pull = hub.open_pull("Calc", "Body", HEAD, "main", draft=True)
         hub.set_draft(pull, draft=False)

@@ -7,19 +7,19 @@ from dataclasses import replace
 from typing import Any
 
 from fakes.pull_sample import Branch, plan, sample, spend, to_green
-from prd2pr.core.board.prds import prd_board
-from prd2pr.core.board.source import PrdSource
-from prd2pr.core.board.stories import story_page
-from prd2pr.core.board.view import (
+from prd2pr.domain.breakers.records import Circuit, Circuits
+from prd2pr.domain.records import Backlog, Criterion, Cycle, CycleState, RoleSpend, RunRecord, Sprint, Story
+from prd2pr.server.board_reader import BoardBackedReader, RepoBoards
+from prd2pr.server.reader import RepoFilter
+from prd2pr.views.board.models import (
     PrdBoard,
     StoryView,
 )
-from prd2pr.core.breakers.records import Circuit, Circuits
-from prd2pr.core.picture_facts import BranchFacts
-from prd2pr.core.picture_parts import PlanningCost, SpendLimits
-from prd2pr.core.records import Backlog, Criterion, Cycle, CycleState, RoleSpend, RunRecord, Sprint, Story
-from prd2pr.server.from_boards import FromBoards, ReadRepo
-from prd2pr.server.reading import Repos
+from prd2pr.views.board.prds import build_prd_board
+from prd2pr.views.board.source import PrdSource
+from prd2pr.views.board.stories import build_story_view
+from prd2pr.views.pull_request.facts import BranchFacts
+from prd2pr.views.pull_request.models import PlanningCost, SpendLimits
 
 NOW = "2026-11-16T12:00:00Z"
 SONNET = "anthropic:claude-sonnet-5-5"
@@ -146,8 +146,8 @@ def sprint_of(branch: Branch) -> Sprint:
     return Sprint(id="sprint-1", goal="all", stories=stories, status="active", started_at="2026-11-16T09:00:00Z")
 
 
-class StillReading(FromBoards):
-    """Answers `server.reading.Reading` from sources that a test may exchange at any time."""
+class StillReading(BoardBackedReader):
+    """Answers `server.reader.Reading` from sources that a test may exchange at any time."""
 
     def __init__(self, *sources: PrdSource, problems: tuple[str, ...] = ()) -> None:
         self._lock = threading.Lock()
@@ -156,16 +156,16 @@ class StillReading(FromBoards):
         self.show(*sources)
 
     def show(self, *sources: PrdSource) -> None:
-        boards = {(each.repo, each.facts.prd.id): (each, prd_board(each)) for each in sources}
+        boards = {(each.repo, each.facts.prd.id): (each, build_prd_board(each)) for each in sources}
         with self._lock:
             self._kept = boards
 
     def story(self, repo: str, key: str) -> StoryView | None:
         with self._lock:
             sources = [source for (name, _), (source, _) in self._kept.items() if name == repo]
-        return next((found for source in sources if (found := story_page(source, key))), None)
+        return next((found for source in sources if (found := build_story_view(source, key))), None)
 
-    def _read(self, repos: Repos) -> tuple[ReadRepo, ...]:
+    def _read(self, repos: RepoFilter) -> tuple[RepoBoards, ...]:
         found: dict[str, list[PrdBoard]] = {}
         with self._lock:
             for (repo, _), (_, board) in self._kept.items():

@@ -6,12 +6,12 @@ import subprocess
 from pathlib import Path
 
 from fakes.pull_sample import Branch
-from prd2pr.core.breakers.records import Circuits
-from prd2pr.core.commit_message import StepRef, digest, step_trailers
-from prd2pr.core.layout import PROJECT
-from prd2pr.core.records import Cycle, Phase, Project, RunRecord
-from prd2pr.repo.git import Git
-from prd2pr.repo.store import StateChange, StateStore
+from prd2pr.domain.breakers.records import Circuits
+from prd2pr.domain.records import Cycle, Phase, Project, RunRecord
+from prd2pr.state.commit_message import StepRef, build_step_trailers, compute_evidence_digest
+from prd2pr.state.git import Git
+from prd2pr.state.layout import PROJECT
+from prd2pr.state.store import StateChange, StateStore
 
 
 def repository(place: Path) -> Path:
@@ -38,9 +38,9 @@ def write_branch(
             change = change.with_doc(paths.run(run.id), run)
         if circuits:
             change = change.with_doc(paths.circuits, circuits)
-        ref = StepRef(branch.prd.id, "plan", 1, Phase.PLAN, digest(b""))
+        ref = StepRef(branch.prd.id, "plan", 1, Phase.PLAN, compute_evidence_digest(b""))
         head = store.commit_step(
-            base, git.code_tree(base), change, "plan: x", trailers=step_trailers(ref), at="2026-11-16T09:00:00Z"
+            base, git.code_tree(base), change, "plan: x", trailers=build_step_trailers(ref), at="2026-11-16T09:00:00Z"
         )
         for cycle in branch.cycles.values():
             head = _steps(store, head, branch, cycle)
@@ -58,7 +58,7 @@ def _steps(store: StateStore, head: str, branch: Branch, cycle: Cycle) -> str:
         if (proof := branch.proofs.get((cycle.story, step.n))) is not None:
             change = change.with_doc(paths.evidence(cycle.story, step.n, step.phase), proof)
         tree = git.edit_tree(git.code_tree(head), {f"src/shop/{cycle.story}.py": f"STEP = {step.n}\n".encode()})
-        ref = StepRef(branch.prd.id, cycle.story, step.n, step.phase, digest(b""))
+        ref = StepRef(branch.prd.id, cycle.story, step.n, step.phase, compute_evidence_digest(b""))
         subject = f"{step.phase.value}({cycle.story}): step {step.n}"
-        head = store.commit_step(head, tree, change, subject, trailers=step_trailers(ref), at=step.at)
+        head = store.commit_step(head, tree, change, subject, trailers=build_step_trailers(ref), at=step.at)
     return head

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha1
 from typing import Any
 
-from prd2pr.core.evidence import (
+from prd2pr.domain.evidence import (
     Comparison,
     Coverage,
     Evidence,
@@ -22,8 +22,7 @@ from prd2pr.core.evidence import (
     TestResult,
     Verdict,
 )
-from prd2pr.core.picture import CommitFacts, PlanningCost, PullPicture, RefusedWrite, SpendLimits, picture
-from prd2pr.core.records import (
+from prd2pr.domain.records import (
     Backlog,
     Criterion,
     Cycle,
@@ -39,6 +38,14 @@ from prd2pr.core.records import (
     Step,
     Story,
     TestFile,
+)
+from prd2pr.views.pull_request.page import (
+    CommitFacts,
+    PlanningCost,
+    PullRequestView,
+    RefusedWriteView,
+    SpendLimits,
+    assemble_pull_request_view,
 )
 
 RED_PATCH = """\
@@ -148,14 +155,14 @@ class Branch:
     proofs: dict[tuple[str, int], Proof] = field(default_factory=dict)
     commits: dict[tuple[str, int], CommitFacts] = field(default_factory=dict)
 
-    def picture(self, **options: Any) -> PullPicture:
+    def picture(self, **options: Any) -> PullRequestView:
         settings: dict[str, Any] = {
             "limits": SpendLimits(usd=5.0),
             "model": "replay of Loyalty points",
             "base": "main",
             "planning": PlanningCost(spend(6000, 0.03), 9.0),
         }
-        return picture(
+        return assemble_pull_request_view(
             self.prd,
             self.backlog,
             self.status,
@@ -284,8 +291,8 @@ def docs(branch: Branch) -> None:
     branch.update("loyalty-3", state=CycleState.COMMIT, design=design)
 
 
-def refused_write() -> RefusedWrite:
-    return RefusedWrite("loyalty-4", "green", "tests/tdd/loyalty-4/test_tier.py", "GRN201", "the tests are locked")
+def refused_write() -> RefusedWriteView:
+    return RefusedWriteView("loyalty-4", "green", "tests/tdd/loyalty-4/test_tier.py", "GRN201", "the tests are locked")
 
 
 def many(count: int) -> Branch:

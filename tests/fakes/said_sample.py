@@ -10,72 +10,73 @@ from typing import Any
 from pydantic import BaseModel
 
 from fakes.pull_sample import many, plan, sample, sha, spend
-from prd2pr.core.burndown import Point
-from prd2pr.core.command_table import COMMANDS
-from prd2pr.core.decide import Rest
-from prd2pr.core.estimate import Estimate
-from prd2pr.core.evidence import Failure, FailureKind, Finding, RunReport, TestResult
-from prd2pr.core.findings import FINDINGS
-from prd2pr.core.hub import Actor, Issue
-from prd2pr.core.picture_parts import NextStep, PullPicture, SpendLimits
-from prd2pr.core.records import ProjectState, RunRecord, Sprint, Status, Transition
-from prd2pr.core.refusal import Refusal
-from prd2pr.core.said.answers import (
-    Answer,
-    Carried,
-    Drafted,
-    Failed,
-    Illegal,
-    Judged,
-    Misused,
-    NotAllowed,
-    NotNow,
-    PlanShown,
-    Registered,
-    TooOld,
-    Unknown,
-)
-from prd2pr.core.said.checks import CheckView
-from prd2pr.core.said.markers import status_marker, story_marker, tracking_marker, waiting_marker
-from prd2pr.core.said.over import HaltedView, OverView
-from prd2pr.core.said.plans import PlanDiff, plan_view
-from prd2pr.core.said.readings import (
+from prd2pr.domain.costs.estimate import Estimate
+from prd2pr.domain.evidence import Failure, FailureKind, Finding, RunReport, TestResult
+from prd2pr.domain.forge import Actor, Issue
+from prd2pr.domain.machines.commands import COMMANDS
+from prd2pr.domain.machines.next_phase import NoAction
+from prd2pr.domain.machines.refusal import CommandRefusal
+from prd2pr.domain.records import ProjectState, RunRecord, Sprint, Status, Transition
+from prd2pr.errors import SetupProblem
+from prd2pr.github.messages.checks import CheckView
+from prd2pr.github.messages.closed import ClosedView, HaltedView
+from prd2pr.github.messages.markers import status_marker, story_marker, tracking_marker, waiting_marker
+from prd2pr.github.messages.query_replies import (
+    BacklogReply,
     BacklogRow,
-    BacklogShown,
+    BudgetReply,
     BudgetRow,
-    BudgetShown,
-    Explained,
-    Help,
+    ExplainReply,
+    HelpReply,
     HelpRow,
     LogLine,
-    Logs,
-    Metrics,
-    Overview,
+    LogsReply,
+    MetricsReply,
+    OverviewReply,
     ReportRow,
-    SprintShown,
-    StateShown,
-    StoryStatusShown,
-    TestsRun,
-    Verified,
-    VerifiedRow,
+    SprintReply,
+    StateReply,
+    StoryStatusReply,
+    TestRunReply,
+    UnprovedRow,
+    VerifyReply,
     VerifyReport,
 )
-from prd2pr.core.said.status import NotProved, Refuted, status_view
-from prd2pr.core.said.tracking import tracking_view
-from prd2pr.core.statement import Statements
-from prd2pr.errors import SetupProblem
-from prd2pr.flows.show_proof import as_refuted
-from prd2pr.forges.said import (
+from prd2pr.github.messages.rendering import (
+    action_needed_text,
     check_text,
+    closed_text,
     halted_text,
-    needed_text,
     offer_text,
-    over_text,
     status_text,
     story_issue_text,
     tracking_text,
     whole_check_text,
 )
+from prd2pr.github.messages.replies import (
+    CommandDone,
+    CommandReply,
+    CommandTooOld,
+    DraftReply,
+    GateReply,
+    IllegalReply,
+    NotNow,
+    PermissionDenied,
+    PlanReply,
+    ProblemReply,
+    RegisterReply,
+    UnknownCommandReply,
+    WrongArguments,
+)
+from prd2pr.github.messages.status import status_view
+from prd2pr.github.messages.tracking import tracking_view
+from prd2pr.github.publish.proof import mark_refuted
+from prd2pr.proof.attestation import StatementCheck
+from prd2pr.verification.commit_check import BranchRefutation, UnprovedCommit
+from prd2pr.verification.findings import FINDINGS
+from prd2pr.views.burndown import BurndownPoint
+from prd2pr.views.plan import PlanDiff, build_plan_view
+from prd2pr.views.pull_request.models import NextStep, PullRequestView, SpendLimits
 
 GO_ON = NextStep("`loyalty-4` is waiting for its code. For one phase:", "/tdd next")
 LOCKED = Finding(
@@ -116,70 +117,70 @@ HALF_COLLECTED = RunReport(
 )
 
 
-def answers() -> dict[str, Answer]:
+def answers() -> dict[str, CommandReply]:
     return {**refused(), **carried_out(), **read(), **plans()}
 
 
-def refused() -> dict[str, Answer]:
+def refused() -> dict[str, CommandReply]:
     # Written out, not asked of the machines: their tables may grow without changing how this is said.
-    active = Refusal(
+    active = CommandRefusal(
         "/sprint plan",
         "SPRINT_ACTIVE",
         ("/sprint status", "/sprint pause", "/backlog view", "/state"),
         ("BACKLOG_READY",),
         "it is allowed after all stories are done, then `/request_changes`",
     )
-    early = Refusal(
+    early = CommandRefusal(
         "/tdd commit-code",
         "TEST_RED",
         ("/tdd test", "/tdd commit-tests", "/tdd next"),
         ("CODE_GREEN",),
-        "`/tdd next` does what the current phase needs",
+        "`/tdd next` works on the current phase",
     )
-    typo = Refusal("/tdd nxt", "TEST_RED", ("/tdd next", "/tdd run"), did_you_mean="/tdd next")
+    typo = CommandRefusal("/tdd nxt", "TEST_RED", ("/tdd next", "/tdd run"), did_you_mean="/tdd next")
     broken = SetupProblem(
         "GitHub Actions is not permitted to create pull requests",
         where="Settings > Actions > General",
         remedy="tick `Allow GitHub Actions to create and approve pull requests`, then `/tdd run`",
     )
     return {
-        "illegal_project": Illegal(active),
-        "illegal_cycle": Illegal(early),
-        "illegal_unknown": Illegal(typo),
-        "unknown": Unknown("/tdd nxt", "/tdd next"),
-        "unknown_far": Unknown("/tdd frobnicate"),
-        "misused": Misused(
+        "illegal_project": IllegalReply(active),
+        "illegal_cycle": IllegalReply(early),
+        "illegal_unknown": IllegalReply(typo),
+        "unknown": UnknownCommandReply("/tdd nxt", "/tdd next"),
+        "unknown_far": UnknownCommandReply("/tdd frobnicate"),
+        "misused": WrongArguments(
             "/backlog prioritize",
             "`first` is not a number from 1 to 5",
             "/backlog prioritize STORY NUMBER",
             "/backlog prioritize auth-3 1",
         ),
-        "misused_length": Misused(
+        "misused_length": WrongArguments(
             "/epic",
             "its text is longer than 10,000 characters",
             '/epic "TEXT"',
             '/epic "Gift cards"',
             "Write it shorter in a new comment.",
         ),
-        "not_allowed": NotAllowed("/tdd run", "rea", "read", "write"),
-        "too_old": TooOld("/tdd run", 3),
+        "not_allowed": PermissionDenied("/tdd run", "rea", "read", "write"),
+        "too_old": CommandTooOld("/tdd run", 3),
         "not_now": NotNow(
             "/tdd next", "the plan is not approved", NextStep("Read the plan, then comment", "/approve"), waits=True
         ),
         "not_done": NotNow("/backlog remove", "loyalty-1 is done, and what is done stays"),
-        "failed": Failed.of("/tdd run", broken),
-        "failed_part": Failed.of("the pull request", broken),
-        "failed_run": Failed.of("this run", broken),
+        "failed": ProblemReply.of("/tdd run", broken),
+        "failed_part": ProblemReply.of("the pull request", broken),
+        "failed_run": ProblemReply.of("this run", broken),
     }
 
 
-def carried_out() -> dict[str, Answer]:
+def carried_out() -> dict[str, CommandReply]:
     state = {"after": "SPRINT_ACTIVE", "before": "BLOCKED"}
     moved = {"after": "CODE_GREEN", "before": "REFACTOR"}
     texts = {"backlog prioritize": "1", "backlog add_story": "Refund points"}
     silent = ("tdd next", "tdd run", "tdd design", "tdd test", "tdd code", "tdd refactor")
     said = {
-        f"carried_{name.replace(' ', '_')}": Carried(
+        f"carried_{name.replace(' ', '_')}": CommandDone(
             name,
             "wendy",
             ("loyalty-4",),
@@ -193,27 +194,27 @@ def carried_out() -> dict[str, Answer]:
     }
     return {
         **said,
-        "carried_approve_all": Carried("approve", "ada", sha=sha("approve")),
-        "drafted": Drafted(
+        "carried_approve_all": CommandDone("approve", "ada", sha=sha("approve")),
+        "drafted": DraftReply(
             "loyalty-4",
             ("tests/tdd/loyalty-4/test_tier.py",),
             sha("draft"),
             NextStep("Look at it, change it if you like, then have it judged:", "/tdd commit-tests"),
         ),
-        "judged_refused": Judged("loyalty-2", "green", accepted=False, findings=(LOCKED, KNOCKED), attempt=2, of=4),
-        "judged_last": Judged(
+        "judged_refused": GateReply("loyalty-2", "green", accepted=False, findings=(LOCKED, KNOCKED), attempt=2, of=4),
+        "judged_last": GateReply(
             "loyalty-2", "green", accepted=False, findings=(KNOCKED, LITERALS), attempt=4, of=4,
             next=NextStep("Say what to try, or skip the story:", '/suggest_fix "what to try"'),
         ),
-        "judged_people": Judged("loyalty-2", "green", accepted=False, findings=(LOCKED,), people=("wendy", "max")),
-        "judged_accepted": Judged(
-            "loyalty-2", "red", accepted=True, people=("wendy",), sha=sha("red"), outcome="9 tests fail as planned",
+        "judged_people": GateReply("loyalty-2", "green", accepted=False, findings=(LOCKED,), people=("wendy", "max")),
+        "judged_accepted": GateReply(
+            "loyalty-2", "red", accepted=True, people=("wendy",), sha=sha("red"), outcome="9 tests fail as expected",
             next=GO_ON,
         ),
     }  # fmt: skip
 
 
-def read() -> dict[str, Answer]:
+def read() -> dict[str, CommandReply]:
     picture = sample().picture(mode="none")
     stories = tuple(row.id for row in picture.board)
     finding = FINDINGS["GRN201"]
@@ -236,33 +237,35 @@ def read() -> dict[str, Answer]:
         for s in sample().backlog.stories
     )  # fmt: skip
     return {
-        "help": Help(
+        "help": HelpReply(
             (
-                HelpRow('/epic "TEXT"', "Plan an epic: it becomes stories.", '/epic "Gift cards"', "write", now=False),
+                HelpRow('/epic "TEXT"', "Plan stories for an epic.", '/epic "Gift cards"', "write", now=False),
                 HelpRow("/approve [STORY…]", "Approve stories.", needs="write", now=False),
-                HelpRow("/tdd next [STORY]", "Do the current phase and cross its gate.", "/tdd next", "write"),
-                HelpRow("/tdd explain CODE", "Say what a finding means.", "/tdd explain RED104", "triage"),
+                HelpRow("/tdd next [STORY]", "Do the current phase and pass its gate.", "/tdd next", "write"),
+                HelpRow("/tdd explain CODE", "Explain a finding.", "/tdd explain RED104", "triage"),
             ),
             "SPRINT_ACTIVE",
         ),
-        "help_short": Help((HelpRow("/tdd next [STORY]", "Do the current phase and cross its gate.", needs="write"),)),
-        "state": StateShown(
+        "help_short": HelpReply(
+            (HelpRow("/tdd next [STORY]", "Do the current phase and pass its gate.", needs="write"),)
+        ),
+        "state": StateReply(
             paused,
             ("/sprint resume", "/sprint status", "/backlog view", "/state"),
             NextStep("The sprint is paused.", "/sprint resume"),
         ),
-        "story_status": StoryStatusShown(picture.board[3], "CODE_GREEN", 1, 4, (LOCKED,), GO_ON),
-        "overview": Overview(picture.board, picture.figures, picture.stories_in_all, GO_ON),
-        "logs": Logs(
+        "story_status": StoryStatusReply(picture.board[3], "CODE_GREEN", 1, 4, (LOCKED,), GO_ON),
+        "overview": OverviewReply(picture.board, picture.figures, picture.stories_in_all, GO_ON),
+        "logs": LogsReply(
             (
                 LogLine("2026-11-16T09:00:00Z", "call loyalty-1/red/tester/1/1: 2400 tokens"),
                 LogLine("2026-11-16T09:00:11Z", "crossed loyalty-1 red at attempt 1"),
             ),
             120,
         ),
-        "logs_none": Logs((), 0, "loyalty-5"),
-        "metrics": Metrics(picture.figures, picture.costs, attempts=9, refused=2),
-        "budget": BudgetShown(
+        "logs_none": LogsReply((), 0, "loyalty-5"),
+        "metrics": MetricsReply(picture.figures, picture.costs, attempts=9, refused=2),
+        "budget": BudgetReply(
             (
                 BudgetRow("this run", "usd", 0.5, None),
                 BudgetRow("this PRD", "usd", 5.02, 5.0),
@@ -271,13 +274,13 @@ def read() -> dict[str, Answer]:
             ),
             NextStep("Raise `budget.usd_per_prd` in `.prd2pr.yml`, then", "/tdd run"),
         ),
-        "budget_unlimited": BudgetShown((BudgetRow("this PRD", "usd", None, None),)),
-        "verified": Verified(12, 12, 12, head=sha("head"), warnings=2),
-        "verified_not": Verified(
+        "budget_unlimited": BudgetReply((BudgetRow("this PRD", "usd", None, None),)),
+        "verified": VerifyReply(12, 12, 12, head=sha("head"), warnings=2),
+        "verified_not": VerifyReply(
             12, 11, 14,
             (
-                VerifiedRow(sha("a"), "green(loyalty-2): the tests pass", "loyalty/loyalty-2/3", (LOCKED,)),
-                VerifiedRow(sha("b"), "quick fix"),
+                UnprovedRow(sha("a"), "green(loyalty-2): the tests pass", "loyalty/loyalty-2/3", (LOCKED,)),
+                UnprovedRow(sha("b"), "quick fix"),
             ),
             sha("head"),
         ),
@@ -292,30 +295,36 @@ def read() -> dict[str, Answer]:
             ),
             "23 test runs made for it.",
             (("RUN104", "the run was not sandboxed", 12),),
-            Statements(12, 1, (Finding(code="VER201", severity="error", message="about another", path="a.json"),)),
+            StatementCheck(12, 1, (Finding(code="VER201", severity="error", message="about another", path="a.json"),)),
         ),
-        "tests_run": TestsRun(sha("head"), 41, 39, 1, 0, 1, 3.2, (), (fails,)),
-        "tests_run_uncollected": TestsRun.of(sha("head"), HALF_COLLECTED, 50),
-        "tests_run_dishonest": TestsRun(sha("head"), 41, 41, seconds=3, problems=("the hidden failing test passed",)),
-        "explained": Explained(
+        "tests_run": TestRunReply(sha("head"), 41, 39, 1, 0, 1, 3.2, (), (fails,)),
+        "tests_run_uncollected": TestRunReply.of(sha("head"), HALF_COLLECTED, 50),
+        "tests_run_dishonest": TestRunReply(
+            sha("head"), 41, 41, seconds=3, problems=("the hidden failing test passed",)
+        ),
+        "explained": ExplainReply(
             finding.code, finding.title, finding.explanation, finding.bad, finding.good, finding.hint,
             "error: refuses the step",
         ),
-        "explained_not": Explained("GRN999", did_you_mean=("GRN201", "GRN301")),
-        "sprint": SprintShown(
+        "explained_not": ExplainReply("GRN999", did_you_mean=("GRN201", "GRN301")),
+        "sprint": SprintReply(
             Sprint(id="s1", goal="Customers come back.", stories=stories, status="active"),
             picture.board, "SPRINT_ACTIVE", GO_ON,
-            (Point("2026-11-16T09:00:00Z", 5), Point("2026-11-16T09:20:00Z", 4), Point("2026-11-16T10:05:00Z", 2)),
+            (
+                BurndownPoint("2026-11-16T09:00:00Z", 5),
+                BurndownPoint("2026-11-16T09:20:00Z", 4),
+                BurndownPoint("2026-11-16T10:05:00Z", 2),
+            ),
         ),
-        "backlog": BacklogShown(rows, ("Do refunds take points back?",), NextStep("", "/approve loyalty-5")),
-        "registered": Registered("octo/calc", "main", (".prd2pr.yml", "prds/_template.md"), 7),
-        "registered_before": Registered("octo/calc", "main"),
+        "backlog": BacklogReply(rows, ("Do refunds take points back?",), NextStep("", "/approve loyalty-5")),
+        "registered": RegisterReply("octo/calc", "main", (".prd2pr.yml", "prds/_template.md"), 7),
+        "registered_before": RegisterReply("octo/calc", "main"),
     }  # fmt: skip
 
 
-def plans() -> dict[str, Answer]:
+def plans() -> dict[str, CommandReply]:
     branch = plan()
-    view = plan_view(
+    view = build_plan_view(
         branch.prd,
         branch.backlog,
         estimate=GUESS,
@@ -331,15 +340,15 @@ def plans() -> dict[str, Answer]:
         asked=("FR-4 is gone from the PRD, and `loyalty-4` was built for it. Shall it stay?",),
     )
     after = branch.backlog.model_copy(update={"dropping": (fourth.id,)})
-    changed = plan_view(branch.prd, after, estimate=GUESS, limits=SpendLimits(tokens=200_000), head=sha("plan"))
-    free = plan_view(branch.prd, branch.backlog, command="", estimate=GUESS.model_copy(update={"usd_low": None}))
-    built = plan_view(branch.prd, after, command="")
+    changed = build_plan_view(branch.prd, after, estimate=GUESS, limits=SpendLimits(tokens=200_000), head=sha("plan"))
+    free = build_plan_view(branch.prd, branch.backlog, command="", estimate=GUESS.model_copy(update={"usd_low": None}))
+    built = build_plan_view(branch.prd, after, command="")
     taken_out = NextStep("To have it taken out, comment", '/request_changes "take it out"')
     return {
-        "plan": PlanShown(view),
-        "plan_changed": PlanShown(changed, diff),
-        "plan_free": PlanShown(free),
-        "plan_removed": PlanShown(built, diff, taken_out),
+        "plan": PlanReply(view),
+        "plan_changed": PlanReply(changed, diff),
+        "plan_free": PlanReply(free),
+        "plan_removed": PlanReply(built, diff, taken_out),
     }
 
 
@@ -354,11 +363,20 @@ def views() -> dict[str, str]:
     going = Status(state=ProjectState.SPRINT_ACTIVE, order="run")
     rests = {
         "working": (going, None),
-        "waiting": (branch.status, Rest("stopped", "loyalty-4 is waiting for green", "prd2pr next prds/loyalty.md")),
-        "approval": (Status(state=ProjectState.BACKLOG_READY), Rest("waiting", "the plan is not approved", "/approve")),
-        "paused": (Status(state=ProjectState.SPRINT_PAUSED), Rest("paused", "the sprint is paused", "/sprint resume")),
-        "budget": (going, Rest("budget", "the budget of this PRD is used up: $5.02 of $5.00", "raise it")),
-        "deadline": (going, Rest("deadline", "this run's time is used up; another run goes on with it")),
+        "waiting": (
+            branch.status,
+            NoAction("stopped", "loyalty-4 is waiting for green", "prd2pr next prds/loyalty.md"),
+        ),
+        "approval": (
+            Status(state=ProjectState.BACKLOG_READY),
+            NoAction("waiting", "the plan is not approved", "/approve"),
+        ),
+        "paused": (
+            Status(state=ProjectState.SPRINT_PAUSED),
+            NoAction("paused", "the sprint is paused", "/sprint resume"),
+        ),
+        "budget": (going, NoAction("budget", "the budget of this PRD is used up: $5.02 of $5.00", "raise it")),
+        "deadline": (going, NoAction("deadline", "this run's time is used up; another run goes on with it")),
     }
     made = {
         f"status_{name}": status_text(
@@ -377,7 +395,7 @@ def views() -> dict[str, str]:
     return {**made, **stopped_views(links), **check_views(picture), **tracking_views(picture)}
 
 
-def in_status(status: Status) -> PullPicture:
+def in_status(status: Status) -> PullRequestView:
     branch = sample()
     branch.status = status
     return branch.picture(mode="plan" if status.state is ProjectState.BACKLOG_READY else "none")
@@ -390,15 +408,15 @@ def stopped_views(links: dict[str, str]) -> dict[str, str]:
     blocked = status_view(
         stuck.picture(mode="none"),
         Status(state=ProjectState.BLOCKED),
-        Rest("blocked", "loyalty-4: out of attempts"),
+        NoAction("blocked", "loyalty-4: out of attempts"),
         **links,
     )
     proven = many(2).picture(mode="none")
     done = status_view(
-        proven, Status(state=ProjectState.SPRINT_REVIEW), Rest("done", "all 2 stories are settled"), **links
+        proven, Status(state=ProjectState.SPRINT_REVIEW), NoAction("done", "all 2 stories are settled"), **links
     )
     asked = refused()["failed"]
-    assert isinstance(asked, Failed)
+    assert isinstance(asked, ProblemReply)
     problem = status_view(
         sample().picture(mode="none"),
         Status(),
@@ -407,35 +425,35 @@ def stopped_views(links: dict[str, str]) -> dict[str, str]:
         notes=(replace(asked, command="the checks"),),
         **links,
     )
-    refuted = Refuted(7, 8, (NotProved(sha("forged"), "green(loyalty-1): Earn", ("GRN201",)),))
+    refuted = BranchRefutation(7, 8, (UnprovedCommit(sha("forged"), "green(loyalty-1): Earn", ("GRN201",)),))
     unproved = status_view(
-        as_refuted(proven, refuted),
+        mark_refuted(proven, refuted),
         Status(state=ProjectState.SPRINT_REVIEW),
-        Rest("done", "all"),
+        NoAction("done", "all"),
         refuted=refuted,
         **links,
     )
     changed = status_view(
         many(2).picture(mode="none", unjudged=1),
         Status(state=ProjectState.SPRINT_REVIEW),
-        Rest("done", "all 2 stories are settled"),
+        NoAction("done", "all 2 stories are settled"),
         **links,
     )
     return {
         "status_unjudged": status_text(changed, marks=[status_marker("loyalty")]),
         "status_unproved": status_text(unproved, marks=[status_marker("loyalty")]),
-        "needed_unproved": needed_text(unproved, marker=waiting_marker("loyalty", "unproved")),
+        "needed_unproved": action_needed_text(unproved, marker=waiting_marker("loyalty", "unproved")),
         **over_views(),
         "status_blocked": status_text(blocked, marks=[status_marker("loyalty")]),
         "status_done": status_text(done, marks=[status_marker("loyalty")]),
         "status_problem": status_text(problem, marks=[status_marker("loyalty")]),
-        "needed_blocked": needed_text(blocked, marker=waiting_marker("loyalty", "blocked/loyalty-4/1")),
-        "needed_problem": needed_text(problem, marker=waiting_marker("loyalty", "problem")),
+        "needed_blocked": action_needed_text(blocked, marker=waiting_marker("loyalty", "blocked/loyalty-4/1")),
+        "needed_problem": action_needed_text(problem, marker=waiting_marker("loyalty", "problem")),
     }
 
 
 def over_views() -> dict[str, str]:
-    closed = OverView("Loyalty points", 7, "main", "prd2pr/loyalty", merged=False, branch_there=True)
+    closed = ClosedView("Loyalty points", 7, "main", "prd2pr/loyalty", merged=False, branch_there=True)
     closed = replace(closed, stories=5, settled=3)
     path = "prds/loyalty.md"
     shown = {
@@ -449,12 +467,12 @@ def over_views() -> dict[str, str]:
     halted = HaltedView("Loyalty points", reason, "restore the branch of #7, or close it")
     marks = [status_marker("loyalty")]
     return {
-        **{f"over_{name}": over_text(view, marks=marks) for name, view in shown.items()},
+        **{f"over_{name}": closed_text(view, marks=marks) for name, view in shown.items()},
         "halted": halted_text(halted, marks=marks),
     }
 
 
-def check_views(picture: PullPicture) -> dict[str, str]:
+def check_views(picture: PullRequestView) -> dict[str, str]:
     redeem = picture.stories[1]
     return {
         f"check_{step.phase}": check_text(CheckView(redeem, step, picture.check, 0, (KNOCKED,)))
@@ -463,7 +481,7 @@ def check_views(picture: PullPicture) -> dict[str, str]:
     } | {"check_whole": whole_check_text(picture)}
 
 
-def tracking_views(picture: PullPicture) -> dict[str, str]:
+def tracking_views(picture: PullRequestView) -> dict[str, str]:
     me = Actor("github-actions[bot]", 41898282, bot=True)
     issues = {"loyalty-1": Issue(12, "", "", me)}
     runs = [
@@ -496,7 +514,7 @@ def worded(value: Any, word: Callable[[], str]) -> Any:
         return value.model_copy(update=parts)
     if not is_dataclass(value) or isinstance(value, type):
         return value
-    kept = FIXED | ({"command"} if isinstance(value, Carried) else set())
+    kept = FIXED | ({"command"} if isinstance(value, CommandDone) else set())
     return replace(value, **{f.name: worded(getattr(value, f.name), word) for f in fields(value) if f.name not in kept})
 
 

@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from prd2pr.core.records import Spend
-from prd2pr.ports import Message, Reply, Request, Text, ToolResult, ToolUse
+from prd2pr.agents.models.base import Message, Reply, Request, Text, ToolResult, ToolUse
+from prd2pr.domain.records import Spend
 
 MAX_CACHE_MARKS = 4
 

@@ -13,10 +13,10 @@ def test_a_pull_request_with_another_base_waits_and_gets_no_twin(planned):
     assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
     assert [(each.number, each.pull.base) for each in planned.pulls()] == [(row.number, "develop")]
     said = planned.status_comment().body
-    assert "goes into develop since somebody changed its base" in said and "the base main again" in said
-    assert "goes into develop" in planned.answers()[-1].body
+    assert "was changed from main to develop" in said and "back to main" in said
+    assert "was changed from main to develop" in planned.answers()[-1].body
     row.pull.base = "main"
     planned.comment(row.number, "/approve\n/tdd pause", by="ada")
     assert planned.act().status == 0
     assert [each.number for each in planned.pulls()] == [row.number]
-    assert "goes into develop" not in planned.status_comment().body
+    assert "was changed from main to develop" not in planned.status_comment().body

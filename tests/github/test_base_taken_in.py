@@ -11,6 +11,8 @@ import pytest
 
 from world import PRD, World
 
+pytestmark = pytest.mark.slow
+
 # Passes on the base, and not together with what the stories built.
 ALONE = """from pathlib import Path
 

@@ -7,6 +7,8 @@ import pytest
 from fakes.github.state import CheckRun
 from github_world import GitHubWorld
 
+pytestmark = pytest.mark.slow
+
 
 def ci_fails(world: GitHubWorld) -> None:
     """On every commit of the branch so far, the RED ones too."""

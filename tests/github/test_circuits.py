@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from github_world import GitHubWorld
+
+pytestmark = pytest.mark.slow
 
 DOWN = {"PRD2PR_MODEL": "command:false"}
 CIRCUITS = ".orch-state/prds/calc/circuits.json"
@@ -23,10 +27,10 @@ def test_trouble_is_on_the_branch_and_costs_no_more_than_it_must(started: GitHub
     waits = started.act(env=DOWN)
     assert waits.outputs["outcome"] == "refused", waits.output
     told = started.answers()[-1].body
-    assert "everything is stopped since" in told
+    assert "all work is stopped since" in told
     assert "`/tdd reset`" in told
     assert started.phases() == phases, "nobody was asked, and nothing was written"
-    assert "Everything is stopped since" in started.status_comment().body
+    assert "All work is stopped since" in started.status_comment().body
     started.comment(number, "/tdd reset\n/tdd next", by="wendy")
     done = started.act()
     assert done.status == 0, done.output

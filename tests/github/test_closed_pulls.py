@@ -7,6 +7,8 @@ import pytest
 from fakes.github.events import pushed
 from world import PRD
 
+pytestmark = pytest.mark.slow
+
 
 def written(world, before) -> list[str]:
     calls = world.fake.calls[before:]
@@ -62,9 +64,9 @@ def test_what_is_closed_or_merged_answers_questions_and_refuses_work_with_the_wa
     planned.pending.clear()
     outcome, asked = said_to(planned, "/state")
     assert outcome == "waiting" and "**State BACKLOG" in asked and "`/approve`" not in asked
-    assert "**Next:** To go on, reopen" in asked
+    assert "**Next:** To continue, reopen" in asked
     outcome, refused = said_to(planned, "/tdd next")
-    assert outcome == "refused" and "`/tdd next` was not carried out" in refused and "To go on, reopen" in refused
+    assert outcome == "refused" and "`/tdd next` was not executed" in refused and "To continue, reopen" in refused
     assert planned.phases() == phases
     planned.reopen(number)
     planned.merge(number)
@@ -109,7 +111,7 @@ def test_where_it_was_merged_and_the_branch_deleted_commands_of_before_are_not_a
     planned.comment(tracking.number, "/tdd overview")
     assert planned.act().outputs["outcome"] != "error"
     (answer,) = planned.answers()[before:]
-    assert "no PRD belongs to" not in answer.body and "was not carried out" not in answer.body
+    assert "has no PRD" not in answer.body and "was not executed" not in answer.body
 
 
 def test_our_own_issues_are_no_prds(planned):
@@ -117,7 +119,7 @@ def test_our_own_issues_are_no_prds(planned):
     branches = planned.bare.heads()
     planned.label(tracking.number, "prd2pr")
     acted = planned.act()
-    assert planned.bare.heads() == branches and "prd2pr wrote this issue itself" in acted.output
+    assert planned.bare.heads() == branches and "prd2pr wrote this issue" in acted.output
     planned.tick()
     planned.act()
     assert planned.bare.heads() == branches

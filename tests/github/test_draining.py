@@ -156,7 +156,7 @@ def test_a_pull_request_from_a_fork_is_nobodys_whatever_its_branch_is_called(sta
     said = started.comment(pull.number, "/tdd run", by="wendy")
     acted = started.act()
     assert (acted.status, acted.outputs["outcome"]) == (1, "refused"), acted.output
-    assert "no PRD belongs" in said_about(started, said)[0]
+    assert "has no PRD" in said_about(started, said)[0]
     assert started.phases() == START
 
 
@@ -208,7 +208,7 @@ def test_an_order_from_before_the_plan_approves_nothing(planned):
     acted = planned.act()
     assert (acted.status, acted.outputs["outcome"]) == (1, "refused"), acted.output
     assert planned.phases() == ["plan(calc)"]
-    assert "after this was written" in said_about(planned, late)[0]
+    assert "changed after this comment" in said_about(planned, late)[0]
 
 
 def test_a_list_that_is_behind_loses_no_earlier_command(started):
@@ -266,7 +266,7 @@ def test_an_outsider_who_is_quicker_is_named_and_once_he_closes_it_ours_is_opene
     world.fake.faults.add(Calls(before=sneak), "POST */pulls")
     world.push_prd("prds/calc.md", PRD)
     acted = world.act()
-    assert f"nobody, who may not write here, has opened #{foreign[0].number}" in acted.output
+    assert f"nobody, who has no write permission, opened #{foreign[0].number}" in acted.output
     world.close(foreign[0].number, by="nobody")
     world.pending.clear()
     world.tick()
@@ -285,7 +285,7 @@ def test_one_comment_brings_few_answers_and_alike_ones_once_in_later_runs_too(st
         (told,) = said_about(started, forbidden)
         assert "write" in told
         *some, last = said_about(started, refused)
-        assert len(some) == 5 and "at most 5 answers" in last
+        assert len(some) == 5 and "at most 5 replies" in last
         started.tick()
         started.act()
     assert started.phases() == START

@@ -195,7 +195,7 @@ def test_what_needs_no_prd_is_answered_anywhere_and_the_rest_says_how_to_begin(n
     assert refused.outputs["outcome"] == "refused"
     first, second = world.answers()
     assert "/sprint plan" in first.body
-    assert "no PRD belongs to" in second.body and "label `prd2pr`" in second.body
+    assert "has no PRD" in second.body and "label `prd2pr`" in second.body
 
 
 def test_what_is_asked_for_by_name_and_is_not_there_is_not_green(planned):

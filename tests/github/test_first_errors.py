@@ -68,7 +68,7 @@ def test_no_key_for_the_model(started):
     acted = started.act(env={"PRD2PR_MODEL": ""})
     assert (acted.status, acted.outputs["outcome"]) == (1, "error"), acted.output
     assert "ANTHROPIC_API_KEY" in said(acted)
-    assert "There is no key for the model" in started.answers()[-1].body
+    assert "No key for the model" in started.answers()[-1].body
     assert started.phases() == START
     started.tick()
     started.act()
@@ -85,7 +85,7 @@ def test_no_key_before_there_is_a_plan_is_told_under_the_issue(new):
         acted = world.act(event, env={"PRD2PR_MODEL": ""})
         assert acted.status == 1
     (told,) = world.comments(1)
-    assert "There is no key for the model" in told.body
+    assert "No key for the model" in told.body
     assert world.bare.heads().keys() == {"main"}
 
 
@@ -119,7 +119,7 @@ def test_files_that_the_token_may_not_write(new):
 @pytest.mark.parametrize(
     ("env", "words"),
     [
-        ({"PRD2PR_MAX_MINUTES": "soon"}, "is no number of minutes"),
+        ({"PRD2PR_MAX_MINUTES": "soon"}, "is not a valid number of minutes"),
         ({"GITHUB_TOKEN": ""}, "Set GITHUB_TOKEN"),
         ({"GITHUB_TOKEN": "ghs_wrong"}, "does not accept the token"),
         ({"GITHUB_REPOSITORY": "octo/clac"}, "not found on GitHub"),
@@ -157,7 +157,7 @@ def test_a_broken_configuration_is_told_to_each_command_and_mending_it_sets_none
     started.act(started.pending[2])
     told = [row.body for row in started.answers(number)]
     assert len(told) == 3 and all("`bugdet`" in body and ".prd2pr.yml:2" in body for body in told), told
-    assert all("mending the file does not carry it out" in body for body in told), told
+    assert all("fixing the file does not execute it" in body for body in told), told
     assert [started.reactions(row.id) for row in said] == [["confused"]] * 3
     started.push({".prd2pr.yml": "approval: plan\n"}, "ada")
     started.pending.clear()

@@ -9,15 +9,18 @@ import pytest
 
 from world import write
 
+pytestmark = pytest.mark.slow
+
 PATCHED = """
 import sys
-import prd2pr.core.gates as gates
-import prd2pr.flows.drive as drive
-from prd2pr.core.evidence import Verdict
-drive.holds_so_far = lambda session, position: None
+import prd2pr.verification.verdict as gates
+import prd2pr.workflow.run as drive
+from prd2pr.domain.evidence import Verdict
+assert drive.check_regressions
+drive.check_regressions = lambda session, position: None
 for phase in list(gates.GATES):
     gates.GATES[phase] = lambda evidence, policy, phase=phase: Verdict(phase=phase, accepted=True)
-from prd2pr.entry.main import main
+from prd2pr.cli.main import main
 sys.exit(main())
 """
 EVIL = "def add(a, b):\n    return 'evil'\n"

@@ -86,7 +86,7 @@ def test_out_of_budget_no_answer_says_that_the_work_goes_on(started, limit):
     assert acted.status == 0, acted.output
     said = [row.body for row in started.answers()[before:]]
     helps = "Raise the limit under `budget` in `.prd2pr.yml` on the base branch, then comment"
-    assert len(said) == 2 and all(helps in each and "goes on by itself" not in each for each in said), said
+    assert len(said) == 2 and all(helps in each and "continues automatically" not in each for each in said), said
     assert started.phases() == phases
 
 
@@ -118,7 +118,7 @@ def test_a_budget_that_is_used_up_before_the_plan_names_what_helps_there(new):
     of_issue, of_file = world.settle()[1:]
     assert (of_issue.outputs["outcome"], of_file.outputs["outcome"]) == ("budget", "budget")
     (told,) = (row.body for row in world.comments(issue.number))
-    assert "under `budget` in `.prd2pr.yml`" in told and "take the label `prd2pr` off" in told
+    assert "under `budget` in `.prd2pr.yml`" in told and "remove the label `prd2pr`" in told
     assert "`prd2pr run`" not in told + of_file.output
     assert "run the workflow with `prd` set to `calc`" in of_file.output
 

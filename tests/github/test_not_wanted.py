@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from world import PRD, script
+
+pytestmark = pytest.mark.slow
 
 BODY = PRD.partition("calculator\n\n")[2]
 FOR_AN_ISSUE = (
@@ -37,7 +41,7 @@ def test_an_issue_that_was_unlabelled_half_way_waits_until_it_is_labelled_again(
     world.tick()
     acted = world.act()
     assert world.phases() == before and acted.status == 0, acted.output
-    assert "The label `prd2pr` was taken away meanwhile" in world.status_comment().body
+    assert "The label `prd2pr` was removed" in world.status_comment().body
     world.label(1, "prd2pr")
     world.act(env={"PRD2PR_MAX_MINUTES": "0.001"})
     assert len(world.phases()) > len(before)
@@ -59,8 +63,8 @@ def test_a_label_that_was_taken_away_is_not_given_back_by_who_may_not_order_work
     acted = world.act()
     assert world.phases() == before and acted.status == 0, acted.output
     told = world.status_comment().body
-    assert "tria, who gave it again, may not order work by it" in told, told
-    assert "1 and give it again; or close the pull request" in told
+    assert "tria, who added it again, may not start work" in told, told
+    assert "1 and add it again; or close the pull request" in told
     assert "@tria" not in told
 
 
@@ -75,7 +79,8 @@ def test_an_issue_that_is_closed_half_way_waits_until_somebody_says_that_it_goes
     before = world.phases()
     world.tick()
     world.act()
-    assert "1 again; or close the pull request" in world.status_comment().body
+    told = world.status_comment().body
+    assert "To continue, reopen #" in told and "1; or close the pull request" in told, told
     assert world.phases() == before
     world.comment(world.pull().number, "/tdd next")
     world.act()
@@ -97,7 +102,7 @@ def test_an_issue_that_epic_began_needs_no_label(new):
     world.act()
     world.comment(world.pull().number, "/tdd status")
     assert world.act().outputs["outcome"] != "refused"
-    assert "taken away" not in world.status_comment().body
+    assert "was removed" not in world.status_comment().body
 
 
 def test_a_merge_that_was_reverted_is_not_begun_again_by_the_schedule(new):

@@ -53,7 +53,7 @@ def test_where_the_host_does_not_say_who_is_at_work_the_schedule_goes_on(started
     started.fake.faults.add(Refused(403, "Resource not accessible by integration"), "GET */workflows/*/runs*")
     started.tick()
     acted = started.act()
-    assert "whether another run is at work is not known" in acted.out
+    assert "cannot tell whether another run is active" in acted.out
     assert (acted.status, started.phases()[-1]) == (0, "integrated(calc-1)"), acted.output
 
 
@@ -82,6 +82,6 @@ def test_who_loses_a_race_to_another_run_leaves_the_work_to_it_and_tells_what_it
     first, other = beside(started, again, skip=0, env=env)
     assert other.outputs["outcome"] == "deadline", other.output
     assert (first.status, first.outputs["outcome"]) == (0, "nothing-to-do"), first.output
-    assert "another run is at work on it" in first.out
+    assert "another run is working on it" in first.out
     assert started.phases()[-2:] == ["red(calc-1)", "note(calc-1)"]
     assert "spent without a step" in started.bare.git("log", "-1", "--format=%B", started.branch)

@@ -10,7 +10,7 @@ import pytest
 
 from github_runner import Acted, Ending
 from github_world import GitHubWorld
-from prd2pr.core.orders import Order, written_orders
+from prd2pr.state.server_commands import ServerCommand, format_server_commands
 
 APP = "builder[bot]"
 ORDER_MARK = "<!-- prd2pr:order:"
@@ -21,15 +21,15 @@ def moment(ago: timedelta = timedelta()) -> str:
     return (datetime.now(UTC) - ago).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def retry(number: int = 1, story: str = "calc-1", **more: str) -> Order:
+def retry(number: int = 1, story: str = "calc-1", **more: str) -> ServerCommand:
     given = {"by": "ops", "at": moment(), **more}
-    return Order(id=f"{number:016x}", prd=given.pop("prd", "calc"), verb="tdd retry", story=story, **given)
+    return ServerCommand(id=f"{number:016x}", prd=given.pop("prd", "calc"), verb="tdd retry", story=story, **given)
 
 
-def brought(world: GitHubWorld, *orders: Order, by: str = APP, **more: object) -> Acted:
+def brought(world: GitHubWorld, *orders: ServerCommand, by: str = APP, **more: object) -> Acted:
     world.pending.clear()
     world.fake.add_user(APP, kind="Bot")
-    world.dispatch(by=by, delivery="s-1", said="", orders=written_orders(orders))
+    world.dispatch(by=by, delivery="s-1", said="", orders=format_server_commands(orders))
     return world.act(**more)
 
 
@@ -114,7 +114,7 @@ def test_an_order_of_next_week_is_not_carried_out_and_the_next_one_is(started: G
     """By whatever clock: on record it would outlast all that was remembered before it."""
     now = retry(2)
     assert brought(started, retry(at=moment(timedelta(days=-8))), now).status == 0
-    assert "which is still to come" in refusals(started)[0]
+    assert "which is in the future" in refusals(started)[0]
     assert [each["id"] for each in json.loads(started.show(STATUS))["orders"]] == [now.id]
 
 

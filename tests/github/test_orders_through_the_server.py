@@ -14,13 +14,15 @@ from github_runner import Acted
 from github_world import GitHubWorld
 from prd2pr.client import Client, Conflict, ServerTrouble
 from prd2pr.client.models import Asked
-from prd2pr.core.access import Scope
-from prd2pr.server.api.door import now
-from prd2pr.server.api.tokens import issue
+from prd2pr.server.api.authentication import utc_now
+from prd2pr.server.api.tokens import create_token
 from prd2pr.server.database import open_database
-from prd2pr.server.orders.following import MOST_RUNS
+from prd2pr.server.token_scopes import Scope
+from prd2pr.server.work.order_tracking import MAX_RUNS
 from server.app_world import WORKFLOW, WORKFLOW_PATH, keys, wait_until
 from server.serving import Served, serving, start_server
+
+pytestmark = pytest.mark.slow
 
 TASK = "octo/calc:calc-1"
 DISPATCHES = "POST /repos/octo/calc/actions/workflows/prd2pr.yml/dispatches"
@@ -46,7 +48,7 @@ class Installed:
     def token(self, scope: Scope = Scope.OPERATE, name: str = "ops") -> str:
         opened = open_database(self.database)
         try:
-            return issue(opened, name, scope, (self.world.name,), days=None, now=now()).token
+            return create_token(opened, name, scope, (self.world.name,), days=None, now=utc_now()).token
         finally:
             opened.close()
 
@@ -163,21 +165,21 @@ def test_an_order_is_not_given_up_while_a_run_is_at_work_that_may_carry_it_out(s
         it.waits_for_a_run()
         started.repo.at_work.add(999)
         before = len(started.fake.calls)
-        for _ in range(MOST_RUNS):
+        for _ in range(MAX_RUNS):
             it.waits_for_a_run()
             it.end()
         wait_until(lambda: any(call.query.get("status") == "in_progress" for call in started.fake.calls[before:]), 60)
         assert client.order(order.id).state == "given"
         started.repo.at_work.clear()
         given_up = settled(client, order)
-        assert given_up.state == "failed" and f"{MOST_RUNS} runs were given this order" in given_up.answer
+        assert given_up.state == "failed" and f"{MAX_RUNS} runs got this order" in given_up.answer
 
 
 def test_a_workflow_file_of_an_older_prd2pr_gets_no_orders_and_who_ordered_is_told(started: GitHubWorld) -> None:
     it = Installed(started, WITHOUT_ORDERS)
     with it.serving() as server, it.client(server, it.token()) as client:
         failed = settled(client, client.retry(TASK))
-        assert failed.state == "failed" and "does not know orders yet" in failed.answer
+        assert failed.state == "failed" and "does not support orders" in failed.answer
         it.waits_for_a_run()
         assert [set(row.inputs) for row in started.repo.dispatches] == [{"delivery", "reason", "said"}]
         assert client.retry(TASK, idempotency_key="again").id != failed.id

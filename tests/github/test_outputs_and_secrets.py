@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from github_runner import read_outputs
-from prd2pr.core.outcome import Ending
-from prd2pr.entry.actions import Job, command, mask
-from prd2pr.entry.verbs.action import finish
+from prd2pr.cli.actions import ActionsJob, mask_secret, write_workflow_command
+from prd2pr.cli.verbs.action import report_endings
+from prd2pr.github.outcome import PrdOutcome
 from world import PRD, write
 
 HOSTILE = "x\nevil=1\nname<<EOF\nEOF\n::set-output name=a::b\r\nprd2pr-0<<z"
@@ -44,7 +44,7 @@ def test_adds_negative_numbers():
 def job(tmp_path):
     for name in ("output", "summary"):
         (tmp_path / name).touch()
-    return Job(
+    return ActionsJob(
         {
             "GITHUB_OUTPUT": str(tmp_path / "output"),
             "GITHUB_STEP_SUMMARY": str(tmp_path / "summary"),
@@ -54,13 +54,15 @@ def job(tmp_path):
 
 
 def test_an_annotation_ends_its_sentence_before_the_next(job, capsys):
-    finish(job, (Ending("waiting", "the plan is not approved", "/approve", prd="calc"),))
+    report_endings(job, (PrdOutcome("waiting", "the plan is not approved", "/approve", prd="calc"),))
     assert capsys.readouterr().out == "::notice title=prd2pr::calc: waiting: the plan is not approved. Next: /approve\n"
 
 
 def test_no_value_can_add_an_output_or_a_command(job, capsys):
-    ending = Ending("waiting", HOSTILE, HOSTILE, prd="calc", branch=HOSTILE, pull=HOSTILE, story=HOSTILE, phase=HOSTILE)
-    assert finish(job, (ending,)) == 0
+    ending = PrdOutcome(
+        "waiting", HOSTILE, HOSTILE, prd="calc", branch=HOSTILE, pull=HOSTILE, story=HOSTILE, phase=HOSTILE
+    )
+    assert report_endings(job, (ending,)) == 0
     outputs = read_outputs(Path(job.env["GITHUB_OUTPUT"]).read_text())
     assert set(outputs) == {"outcome", "prd", "pr", "branch", "story", "phase", "cost", "report", "wave"}
     assert outputs["outcome"] == "waiting"
@@ -81,15 +83,15 @@ def test_no_value_can_add_an_output_or_a_command(job, capsys):
     ],
 )
 def test_the_worst_ending_is_the_jobs(job, endings, status, worst):
-    assert finish(job, tuple(Ending(each, "so it is") for each in endings)) == status
+    assert report_endings(job, tuple(PrdOutcome(each, "so it is") for each in endings)) == status
     assert read_outputs(Path(job.env["GITHUB_OUTPUT"]).read_text())["outcome"] == worst
 
 
 def test_a_summary_is_cut_and_masks_are_one_for_each_line(job, capsys):
-    job.summarise("é" * 900_000)
+    job.write_summary("é" * 900_000)
     assert len(Path(job.env["GITHUB_STEP_SUMMARY"]).read_bytes()) <= 1_000_001
-    mask("first\n\nsecond%\n")
-    command("error", "a%b\nc")
+    mask_secret("first\n\nsecond%\n")
+    write_workflow_command("error", "a%b\nc")
     assert capsys.readouterr().out.splitlines() == [
         "::add-mask::first", "::add-mask::second%25", "::error title=prd2pr::a%25b%0Ac",
     ]  # fmt: skip

@@ -62,7 +62,7 @@ def test_an_approval_is_for_the_head_that_was_shown(planned):
     assert planned.bare.heads()[planned.branch] == pushed, "nothing is approved, and nothing is built"
     (answer,) = planned.answers(number)
     assert f"{shown[:10]} → {pushed[:10]}: 1 commit by wendy" in answer.body
-    assert "Look at it, then comment `/approve`" in answer.body
+    assert "Review it, then comment `/approve`" in answer.body
     planned.pending.clear()
     planned.comment(number, "/tdd next", by="ada")
     assert planned.act().status == 0, "it was shown, and this is for it"
@@ -79,7 +79,7 @@ def test_a_branch_that_was_forced_back_is_left_alone_and_that_is_said_once(start
     assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
     started.comment(number, "/tdd next", by="wendy")
     assert started.act().outputs["outcome"] == "waiting"
-    assert len(told(started, number, "somebody forced it back")) == 3  # in the status, of its own, to the command
+    assert len(told(started, number, "was force-pushed")) == 3  # in the status, of its own, to the command
     assert started.bare.heads()[started.branch] == forced
     started.bare.git("update-ref", f"refs/heads/{started.branch}", last)  # put right again
     started.comment(number, "/tdd next", by="wendy")
@@ -95,7 +95,7 @@ def test_what_is_closed_or_deleted_stays_so_until_somebody_opens_it_again(starte
     started.comment(pull.number, "/tdd next", by="wendy")
     acted = started.act()
     assert (acted.status, acted.outputs["outcome"]) == (1, "refused"), acted.output
-    assert len(told(started, pull.number, "nothing is done until somebody opens it again")) == 1
+    assert len(told(started, pull.number, "nothing is done until it is reopened")) == 1
     started.delete_branch(started.branch, by="wendy")
     started.tick()
     started.push_prd("prds/calc.md", PRD + "\nMore words.\n")
@@ -201,7 +201,7 @@ def test_two_prds_with_one_id_are_both_refused_and_others_are_not(new):
     acted = world.act()
     assert (acted.status, acted.outputs["outcome"]) == (1, "error"), acted.output
     assert acted.out.count("::error") == 2
-    assert "both have the id `calc`" in acted.out
+    assert "have the same id `calc`" in acted.out
     assert set(world.bare.heads()) == {"main", "prd2pr/other"}
     assert len(world.pulls()) == 1
 

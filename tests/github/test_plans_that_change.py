@@ -8,6 +8,8 @@ import pytest
 
 from world import PRD
 
+pytestmark = pytest.mark.slow
+
 NO_FR2 = PRD.replace("- **FR-2** A number can be doubled.\n", "")
 
 

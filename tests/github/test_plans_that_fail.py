@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from world import PLAN, PRD, say
+
+pytestmark = pytest.mark.slow
 
 TRIPLE = {
     "key": "S9", "epic": "", "title": "Triple a number", "description": "As a user I triple numbers.",
@@ -22,12 +26,12 @@ def test_a_first_plan_that_failed_is_not_paid_for_again_by_the_schedule(new):
     assert world.act().outputs["outcome"] == "error"
     (told,) = world.checks()
     assert (told.name, told.conclusion) == ("prd2pr / plan(calc)", "neutral")
-    assert "not planned again by itself" in told.summary and "change `prds/calc.md` and push it" in told.summary
+    assert "no automatic retry" in told.summary and "change `prds/calc.md` and push it" in told.summary
     world.answers_of_model["calc/plan/planner/1/1"] = good
     world.tick()
     acted = world.act()
     assert (acted.status, acted.outputs["outcome"]) == (0, "nothing-to-do"), acted.output
-    assert "no plan came of what `prds/calc.md` says now" in acted.out
+    assert "planning the present text of `prds/calc.md` failed" in acted.out
     assert set(world.bare.heads()) == {"main"}
     world.dispatch(by="ada", prd="calc")
     assert world.act().outputs["outcome"] == "waiting"
@@ -46,7 +50,7 @@ def test_the_plan_of_an_issue_that_failed_is_told_under_it_once_and_made_when_it
     world.tick()
     assert world.act().outputs["outcome"] == "nothing-to-do"
     (told,) = world.comments(1)
-    assert "not planned again by itself" in told.body and "take the label away and give it again" in told.body
+    assert "no automatic retry" in told.body and "remove the label and add it again" in told.body
     world.unlabel(1, "prd2pr")
     world.label(1, "prd2pr")
     del world.pending[0]
@@ -60,7 +64,7 @@ def test_where_a_changed_prd_could_not_be_planned_its_old_plan_is_not_built_and_
     started.answers_of_model["calc/plan-2/planner/1/1"] = say({"stories": []})
     started.push_prd("prds/calc.md", WITH_TRIPLE)
     assert started.act().outputs["outcome"] == "error"
-    (told,) = [row.body for row in started.comments(number) if "not planned again by itself" in row.body]
+    (told,) = [row.body for row in started.comments(number) if "no automatic retry" in row.body]
     assert "comment `/tdd next`" in told
     assert [row.body for row in started.comments(number) if "was stopped by a problem" in row.body] == []
     started.answers_of_model["calc/plan-2/planner/1/1"] = say({"stories": [TRIPLE]})
@@ -68,9 +72,9 @@ def test_where_a_changed_prd_could_not_be_planned_its_old_plan_is_not_built_and_
     started.tick()
     assert [acted.status for acted in started.settle()] == [0, 0]
     assert started.phases() == before
-    assert "no plan came of what `prds/calc.md` says now" in started.status_comment(number).body.lower()
+    assert "planning the present text of `prds/calc.md` failed" in started.status_comment(number).body.lower()
     started.comment(number, "/tdd next", by="wendy")
     acted = started.act()
     assert acted.status == 0, acted.output
     assert "plan(calc): the PRD changed: 1 new, 2 kept" in started.subjects()
-    assert "no plan came" not in started.status_comment(number).body.lower()
+    assert "planning the present text" not in started.status_comment(number).body.lower()

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 from world import PRD
+
+pytestmark = pytest.mark.slow
 
 README = "# Our PRDs\n\nEach file here is one feature. A number must be given to each.\n"
 
@@ -23,8 +27,8 @@ def test_a_readme_among_the_prds_is_none_and_the_job_says_why(new):
     world.push({"prds/README.md": README, "prds/_idea.md": PRD}, "ada")
     acted = world.act()
     assert (acted.status, acted.outputs["outcome"]) == (0, "nothing-to-do"), acted.output
-    assert "prds/README.md is no PRD" in acted.out and "`id:`" in acted.out
-    assert "prds/_idea.md is no PRD" in acted.out
+    assert "prds/README.md is not a PRD" in acted.out and "`id:`" in acted.out
+    assert "prds/_idea.md is not a PRD" in acted.out
     world.push({"prds/README.md": None}, "ada")
     assert world.act().outputs["outcome"] == "nothing-to-do"
     plans_for(world, "house")
@@ -55,16 +59,16 @@ def test_a_prd_that_is_called_otherwise_begins_anew_and_its_old_branch_is_kept_a
     assert planned.phases("prd2pr/sums") == ["plan(sums)"]
     assert planned.bare.heads()["prd2pr/calc"] == head
     said = planned.status_comment(old.number).body
-    assert "`prds/calc.md` is called `sums` now" in said, said
-    assert "Put `id: calc` back to go on here" in said, said
+    assert "`prds/calc.md` now has the id `sums`" in said, said
+    assert "Restore `id: calc` to continue here" in said, said
     planned.comment(old.number, "/tdd next", by="wendy")
     assert planned.act().outputs["outcome"] == "refused"
     assert [phase for phase in planned.phases() if "calc-1" in phase] == []
     planned.push_prd("prds/calc.md", PRD)  # a mistake, put right: all of it is still there
     acted = planned.act()
     assert acted.status == 0, acted.output
-    assert "is called" not in planned.status_comment(old.number).body
-    assert "`prds/calc.md` is called `calc` now" in planned.status_comment(planned.pull("prd2pr/sums").number).body
+    assert "now has the id" not in planned.status_comment(old.number).body
+    assert "`prds/calc.md` now has the id `calc`" in planned.status_comment(planned.pull("prd2pr/sums").number).body
 
 
 def test_a_name_that_is_not_utf_8_is_refused_by_name_and_keeps_no_other_from_its_plan(new):

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fakes.github.events import pushed
+
+pytestmark = pytest.mark.slow
 
 
 def rebased(world) -> str:
@@ -39,7 +43,7 @@ def test_rebased_steps_are_shown_as_not_proved_before_anything_is_spent(started)
         assert (acted.status, acted.outputs["outcome"]) == (1, "blocked"), acted.output
         assert "steps were rewritten" in started.answers()[-1].body
         said, page = started.status_comment().body, started.pull().body
-        for claim in ("1 of 2 stories proven", "3 of 3 gates proved", "1 of 1 gate proved"):
+        for claim in ("1 of 2 stories proven", "3 of 3 gates passed", "1 of 1 gate passed"):
             assert claim not in said and claim not in page
         assert "of 6 steps as proved" in said and "a rebase does not" in said
     assert started.phases() == phases

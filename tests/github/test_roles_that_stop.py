@@ -8,6 +8,8 @@ import pytest
 
 from world import SCENARIOS_PRD, planned_in_passes, say
 
+pytestmark = pytest.mark.slow
+
 WHY: dict[str, Any] = {"purpose": "People can add.", "reasoning": "Nothing adds yet."}
 EXISTS = {"what": "src/calc/signs.py", "share": "all", "evidence": "negate() does it"}
 WAY = {"name": "a module", "how": "calc.sums", "gains": "small", "risks": "none"}
@@ -37,7 +39,7 @@ def test_a_prd_that_should_not_be_built_is_told_with_the_way_on_and_paid_for_onc
     world.push_prd("prds/calc.md", SCENARIOS_PRD)
     assert world.act().outputs["outcome"] == "error"
     (told,) = world.checks()
-    assert "merge\\_with\\_existing, since it exists already" in told.summary
+    assert "merge\\_with\\_existing, since it already exists" in told.summary
     assert "`despite: " in told.summary and "prds/calc.md" in told.summary
     assert set(world.bare.heads()) == {"main"}
     world.tick()

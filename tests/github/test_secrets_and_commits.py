@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from prd2pr.core.said.leaks import Secrets
-from prd2pr.entry.actions import Job
-from prd2pr.entry.verbs.action import minted
-from prd2pr.runners.sandbox import find_sandbox
+from prd2pr.cli.actions import ActionsJob
+from prd2pr.cli.verbs.action import hide_token
+from prd2pr.domain.secrets import Secrets
+from prd2pr.sandbox.detection import find_sandbox
 from world import PLAN, PRD, say, script, write
+
+pytestmark = pytest.mark.slow
 
 KEY = "sk-canary-Zq8vWn31LkPd7TyR"
 TEST_FILE = "tests/tdd/calc-1/test_calc_1_add.py"
@@ -67,7 +69,7 @@ def pushed(world) -> str:
 
 
 def can_read_the_environment_of_others() -> bool:
-    return os.geteuid() == 0 and find_sandbox(Path(sys.executable)).door is None
+    return os.geteuid() == 0 and find_sandbox(Path(sys.executable)).privilege is None
 
 
 @pytest.mark.parametrize("content", [LOOKS_AROUND, WRITTEN_DOWN], ids=["read", "written"])
@@ -80,9 +82,7 @@ def test_a_commit_that_holds_a_key_is_not_pushed(started, content):
     assert KEY not in acted.output + acted.summary + repr(acted.outputs)
     if content == WRITTEN_DOWN or can_read_the_environment_of_others():
         assert acted.outputs["outcome"] == "blocked", acted.output
-        assert started.subjects()[-1].startswith(
-            "note(calc-1): blocked: red was refused 4 times, the last time by RUN107"
-        )
+        assert started.subjects()[-1].startswith("note(calc-1): blocked: red was refused 4 times, last by RUN107")
         assert "would publish a secret" in acted.output
         assert "calc-1" in next(line for line in acted.output.splitlines() if "would publish" in line), acted.output
         made = started.phases()
@@ -114,7 +114,7 @@ def test_titles_cannot_act_through_commit_messages(new):
 
 
 def test_secrets_are_known_by_their_names_in_any_case_and_when_they_are_minted(capsys):
-    job = Job(
+    job = ActionsJob(
         {
             "npm_pat": "pat-of-npm-0123",
             "Deploy_Credentials": "credentials-0123",
@@ -124,8 +124,8 @@ def test_secrets_are_known_by_their_names_in_any_case_and_when_they_are_minted(c
         }
     )
     assert sorted(job.secrets()) == ["credentials-0123", "pat-of-npm-0123", "token-in-small-0123"]
-    secrets = Secrets.of(job.secrets())
-    minted(secrets, "ghs_mintedInstallationToken0123")
+    secrets = Secrets.from_values(job.secrets())
+    hide_token(secrets, "ghs_mintedInstallationToken0123")
     assert secrets.scrub("ghs_mintedInstallationToken0123").text == "[redacted]"
     assert "::add-mask::ghs_minted" in capsys.readouterr().out
 
@@ -133,7 +133,7 @@ def test_secrets_are_known_by_their_names_in_any_case_and_when_they_are_minted(c
 @pytest.mark.skipif(sys.platform != "linux", reason="what keeps others out is Linux's")
 def test_the_worker_closes_itself_to_others():
     code = (
-        "import ctypes; from prd2pr.entry.hiding import hide_process\n"
+        "import ctypes; from prd2pr.cli.process_hardening import hide_process\n"
         "dumpable = lambda: ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)\n"
         "print(dumpable(), hide_process(), dumpable())"
     )

@@ -7,7 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from github_world import GitHubWorld
-from prd2pr.flows.onboarding import BRANCH
+from prd2pr.github.setup.onboarding import SETUP_BRANCH
+
+pytestmark = pytest.mark.slow
 
 New = Callable[..., GitHubWorld]
 
@@ -19,8 +21,8 @@ def test_what_is_missing_comes_as_one_pull_request(new: New) -> None:
     register(world)
     register(world)
     (pull,) = world.pulls()
-    assert pull.title == "Set prd2pr up"
-    made = world.bare.git("diff", "--name-status", f"main...{BRANCH}").split("\n")
+    assert pull.title == "Set up prd2pr"
+    made = world.bare.git("diff", "--name-status", f"main...{SETUP_BRANCH}").split("\n")
     assert made == [f"A\t{path}" for path in sorted(pull_files(pull.body))]
     assert [f"#{pull.number}" in answer.body for answer in world.answers()] == [True, True]
 
@@ -39,7 +41,7 @@ def test_whoever_may_not_write_sets_nothing_up(new: New, by: str, answers: int) 
     world = new()
     register(world, by=by)
     assert not world.pulls()
-    assert BRANCH not in world.bare.heads()
+    assert SETUP_BRANCH not in world.bare.heads()
     assert ["needs the permission `write`" in answer.body for answer in world.answers()] == [True] * answers
 
 
@@ -49,7 +51,7 @@ def test_it_is_about_the_repository_also_where_the_prd_is_over(planned: GitHubWo
     planned.pending.clear()
     planned.comment(number, "/project register", by="ada")
     planned.act()
-    assert BRANCH in planned.bare.heads(), planned.answers()[-1].body
+    assert SETUP_BRANCH in planned.bare.heads(), planned.answers()[-1].body
     assert "sets" in planned.answers()[-1].body
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from world import PRD
+
+pytestmark = pytest.mark.slow
 
 LIVE = ("closes #7", "[skip ci]", "@octo/team")
 
@@ -35,7 +39,7 @@ def test_a_commit_after_the_last_step_is_not_called_ready(started):
     pull = started.pull()
     assert pull.labels == ["prd2pr:waiting"] and pull.pull.draft
     for text in (started.status_comment(number).body, pull.body):
-        assert "No gate has judged the commit after the last step." in text and "`/tdd run_tests`" in text
+        assert "No gate has checked the commit after the last step." in text and "`/tdd run_tests`" in text
         assert "passed at the last step" in text
         assert "Ready for review" not in text and "Review it and merge" not in text
 

@@ -110,10 +110,10 @@ def test_a_branch_that_is_taken_away_during_a_run_waits_for_a_person(started, ho
         started.act()
         assert (started.phases() if how == "force" else []) == left
     said = started.status_comment(number).body
-    assert "At work" not in said, said
+    assert "### Working" not in said, said
     everything = "".join(row.body for row in started.comments(number))
     assert "branch -f" not in everything and "starts anew" not in everything
-    assert ("forced it back" if how == "force" else "was deleted") in said, said
+    assert ("was force-pushed" if how == "force" else "was deleted") in said, said
 
 
 def test_a_story_s_issue_points_to_where_commands_are_read(started):
@@ -123,7 +123,7 @@ def test_a_story_s_issue_points_to_where_commands_are_read(started):
     acted = started.act()
     assert acted.outputs["outcome"] == "refused" and started.phases() == before
     (answer,) = started.answers(story.number)
-    assert f"Comment it under #&#8203;{started.pull().number}." in answer.body
+    assert f"Comment below #&#8203;{started.pull().number}." in answer.body
 
 
 def test_a_storys_time_that_is_used_up_says_which_limit_to_raise(started):

@@ -47,7 +47,7 @@ def test_what_two_jobs_make_is_brought_together_and_shown(new):
     shown = {check.name for check in world.checks() if check.conclusion == "success"}
     gates = {f"prd2pr / {phase}(calc-{n})" for n in (1, 2, 3) for phase in ("red", "green", "integrated")}
     assert gates <= shown
-    assert "3 of 3 stories proven" in world.pull().body and "2 stories side by side" not in world.pull().body
+    assert "3 of 3 stories proven" in world.pull().body and "2 stories in parallel" not in world.pull().body
     alone = started(new(), 3, {3: (1,)}, jobs=1)
     assert alone.act().outputs["outcome"] == "done"
     assert code_of(world) == code_of(alone), "as one job makes it, one story after the other"
@@ -91,7 +91,7 @@ def test_jobs_that_were_lost_are_made_good_by_the_next_wave(new):
 def test_where_no_job_got_any_further_nothing_is_started_again_by_itself(new):
     world = started(new(), 2)
     (run,) = settled(world, [lambda name, job: job() if name == "integrate" else None])
-    assert "none of the story jobs of this run got any further" in run.integrated.out
+    assert "no story job of this run made progress" in run.integrated.out
     assert world.pending == [] and world.repo.dispatches == []
 
 
@@ -163,7 +163,7 @@ def test_what_another_run_is_at_work_on_is_left_to_it(new):
     world.repo.at_work.add(4711)
     world.repo.jobs[4711] = ["Work", "Story calc-1", "Story calc-2"]
     run = run_wave(world)
-    assert run.stories == [] and "another run is at work on calc-1, calc-2" in run.planned.out
+    assert run.stories == [] and "another run is working on calc-1, calc-2" in run.planned.out
     world.repo.jobs[4711] = ["Story calc-1"]
     assert run_wave(world, world.dispatch(prd="calc")).stories == ["calc-2"]
 
@@ -184,7 +184,7 @@ def test_a_pause_is_heeded_by_jobs_that_are_under_way(new):
     assert own_branches(world) == ["calc-1"], "neither integrated nor lost"
     world.comment(world.pull().number, "/tdd next", by="wendy")
     refused = world.act(env={"PRD2PR_MODE": "plan"})
-    assert "`calc-1` is worked on side by side" in world.answers()[-1].body, refused.output
+    assert "`calc-1` is worked on in parallel" in world.answers()[-1].body, refused.output
     world.comment(world.pull().number, "/tdd resume", by="wendy")
     settled(world)
     assert made(world).count("green(calc-1)") == made(world).count("integrated(calc-2)") == 1

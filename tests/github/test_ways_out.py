@@ -8,6 +8,8 @@ from github_runner import Acted
 from github_world import GitHubWorld
 from world import PRD
 
+pytestmark = pytest.mark.slow
+
 NO_KEY = {"PRD2PR_MODEL": "anthropic:claude-sonnet-5-5", "ANTHROPIC_API_KEY": ""}
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from github_world import GitHubWorld
 from world import PRD, RED_ADD
+
+pytestmark = pytest.mark.slow
 
 NEXT = "**Next:**"
 LOCKED = "tests/tdd/calc-1/test_calc_1_add.py"

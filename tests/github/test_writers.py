@@ -9,8 +9,8 @@ import pytest
 
 from fakes.github.faults import Broken, DropAfter, Refused
 from prd2pr.errors import BranchMoved, BranchProblem, ScopeMissing
-from prd2pr.flows.remote_writers import PushingWriter, follow
-from prd2pr.repo.git import Git
+from prd2pr.github.branch_writer import GitPushWriter, sync_branch
+from prd2pr.state.git import Git
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +43,7 @@ def remote(world, here, waited):
 
 @pytest.fixture
 def writer(here, remote):
-    return PushingWriter(here, remote)
+    return GitPushWriter(here, remote)
 
 
 def commit(git: Git, on: str, text: str) -> str:
@@ -84,7 +84,7 @@ def test_a_branch_that_was_deleted_is_not_made_again(world, here, writer, remote
         writer.move(BRANCH, commit(here, first, "two"), first)
     assert BRANCH not in world.bare.heads()
     assert here.branch_head(BRANCH) is None
-    assert follow(here, remote, BRANCH) is None
+    assert sync_branch(here, remote, BRANCH) is None
 
 
 @pytest.mark.parametrize(

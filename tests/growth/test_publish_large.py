@@ -13,17 +13,17 @@ import pytest
 from growth.importing import Importing
 
 from fakes.pull_sample import Branch, many
-from prd2pr.core.budget import Limits
-from prd2pr.core.codec import encode
-from prd2pr.core.commit_message import StepRef, format_message, step_trailers
-from prd2pr.core.layout import PROJECT, PrdLayout
-from prd2pr.core.picture_parts import PullPicture
-from prd2pr.core.records import Phase, Project
-from prd2pr.flows.branch_line import line_of
-from prd2pr.flows.publish import picture_of
-from prd2pr.repo.git import Git
-from prd2pr.repo.process import ObjectReader
-from prd2pr.repo.store import StateStore
+from prd2pr.domain.costs.budget import UsageLimits
+from prd2pr.domain.records import Phase, Project
+from prd2pr.reports.commits import read_branch_commits
+from prd2pr.reports.pull_request import build_pull_request_view
+from prd2pr.state.codec import encode_document
+from prd2pr.state.commit_message import StepRef, build_step_trailers, format_message
+from prd2pr.state.git import Git
+from prd2pr.state.git_process import ObjectReader
+from prd2pr.state.layout import PROJECT, PrdLayout
+from prd2pr.state.store import StateStore
+from prd2pr.views.pull_request.models import PullRequestView
 
 BRANCH = "prd2pr/loyalty"
 EVIDENCE = "sha256:" + "0" * 64
@@ -40,7 +40,7 @@ def made(place: Path, count: int) -> Path:
         importing.commit("main", "Begin", {"README.md": b"A shop\n"})
         steps = [("plan", 1, Phase.PLAN), *steps_of(branch)]
         for number, (story, n, phase) in enumerate(steps):
-            trailers = step_trailers(StepRef("loyalty", story, n, phase, EVIDENCE))
+            trailers = build_step_trailers(StepRef("loyalty", story, n, phase, EVIDENCE))
             files = {"src/shop.py": b"STEP = %d\n" % number} if number else records(branch)
             message = format_message(f"{phase.value}({story}): a step", "", trailers)
             importing.commit(BRANCH, message, files, parent="" if number else "refs/heads/main")
@@ -63,7 +63,7 @@ def records(branch: Branch) -> dict[str, bytes]:
     for name, n, phase in steps_of(branch):
         if (name, n) in branch.proofs:
             documents[paths.evidence(name, n, phase)] = branch.proofs[name, n]
-    return {path: encode(document) for path, document in documents.items()}
+    return {path: encode_document(document) for path, document in documents.items()}
 
 
 class Counted:
@@ -91,9 +91,9 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counted]:
         yield counted
 
 
-def pictured(place: Path) -> PullPicture:
+def pictured(place: Path) -> PullRequestView:
     with Git.open(place) as git:
-        return picture_of(StateStore(git, "loyalty", BRANCH), BRANCH, Limits())
+        return build_pull_request_view(StateStore(git, "loyalty", BRANCH), BRANCH, UsageLimits())
 
 
 def test_a_page_takes_no_more_processes_and_objects_when_there_are_more_settled_stories(
@@ -128,15 +128,15 @@ def test_the_line_of_a_branch_goes_on_where_it_was_and_begins_anew_where_it_was_
     place = made(tmp_path / "repo", 2)
     with Git.open(place) as git:
         base, head = git.rev("main"), git.rev(BRANCH)
-        whole = line_of(git, base, head)
-        earlier = line_of(git, base, whole[3].sha)
+        whole = read_branch_commits(git, base, head)
+        earlier = read_branch_commits(git, base, whole[3].sha)
         assert earlier == whole[:4]
-        assert line_of(git, base, head) == whole
+        assert read_branch_commits(git, base, head) == whole
         assert [each.sha for each in whole] == [each.sha for each in git.log(f"{base}..{head}")]
         (kept,) = (git.private / "cache").glob("line-*")
         for damage in ("half a line", "x\ty\n"):
             with kept.open("a") as file:
                 file.write(damage)
-            assert line_of(git, base, head) == whole
+            assert read_branch_commits(git, base, head) == whole
         kept.write_text(kept.read_text() * 2)
-        assert line_of(git, base, head) == whole
+        assert read_branch_commits(git, base, head) == whole

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from honest_cycle import Honest
 
-from prd2pr.core.records import StoryKind
+from prd2pr.domain.records import StoryKind
 
 CORPUS = Path(__file__).with_name("corpus")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from prd2pr.core.records import StoryKind
+from prd2pr.domain.records import StoryKind
 
 Files = Mapping[str, str | None]  # path -> text; None: deleted
 

@@ -15,13 +15,13 @@ import honest_steps
 import honest_values
 from honest_cycle import STORY, Files, Honest
 
-from prd2pr.core.evidence import Evidence, Verdict
-from prd2pr.core.gates import GATES, GatePolicy
-from prd2pr.core.paths import promote
-from prd2pr.core.records import UNTESTED_KINDS, Phase, PlannedSymbol
-from prd2pr.flows.gather import StoryContext, gather
-from prd2pr.flows.judge import judge
-from prd2pr.flows.living_docs import render_tree
+from prd2pr.domain.evidence import Evidence, Verdict
+from prd2pr.domain.paths import promote
+from prd2pr.domain.records import UNTESTED_KINDS, Phase, PlannedSymbol
+from prd2pr.livingdocs.render import render_tree
+from prd2pr.proof.judge import judge_commits
+from prd2pr.verification.gather.pipeline import StoryContext, gather
+from prd2pr.verification.verdict import GATES, GatePolicy
 from repositories import Repository
 
 KINDS: Mapping[str, list[Honest]] = MappingProxyType(
@@ -78,7 +78,7 @@ def _judged(case: Honest, repository: Repository) -> Iterator[Judged]:
         base = repository.head
         head = repository.commit({**step.files, **docs}, f"{step.phase.value}: {case.name}")
         if case.planned is None and case.kind not in UNTESTED_KINDS:
-            evidence, verdict = judge(repository.gathering, policy, step.phase, base, head)
+            evidence, verdict = judge_commits(repository.gathering, policy, step.phase, base, head)
         else:
             context = _context(case, proved)
             evidence = gather(repository.gathering, step.phase, base, head, story=context)

@@ -11,7 +11,7 @@ from _pytest.mark import ParameterSet
 from honest_cycle import Honest
 from honest_judging import CASES, play
 
-from prd2pr.core.records import UNTESTED_KINDS, Phase
+from prd2pr.domain.records import UNTESTED_KINDS, Phase
 
 SAMPLED = 8  # of so many cycles, `make test` plays one
 

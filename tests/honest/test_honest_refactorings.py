@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from refactorings import REFACTORINGS
 
-from prd2pr.core.gates import GatePolicy
-from prd2pr.core.records import Phase
-from prd2pr.flows.judge import judge
+from prd2pr.domain.records import Phase
+from prd2pr.proof.judge import judge_commits
+from prd2pr.verification.verdict import GatePolicy
 from repositories import Repository
 
 
@@ -19,7 +19,7 @@ def test_none_is_refused(tmp_path: Path) -> None:
         tests = {f"tests/test_{each.name}.py": each.tests for each in REFACTORINGS}
         base = repository.commit({**{f"{each.name}.py": each.before for each in REFACTORINGS}, **tests})
         head = repository.commit({f"{each.name}.py": each.after for each in REFACTORINGS})
-        evidence, verdict = judge(repository.gathering, GatePolicy(), Phase.REFACTOR, base, head)
+        evidence, verdict = judge_commits(repository.gathering, GatePolicy(), Phase.REFACTOR, base, head)
     assert [f"{each.code} {each.path}:{each.line} {each.message}" for each in verdict.errors] == []
     parity = evidence.parity
     assert parity is not None

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from prd2pr.core.evidence import Verdict
-from prd2pr.core.gates import GATES, GatePolicy
-from prd2pr.core.records import Cycle, Phase, Story, StoryKind
-from prd2pr.flows.gather import StoryContext, gather
+from prd2pr.domain.evidence import Verdict
+from prd2pr.domain.records import Cycle, Phase, Story, StoryKind
+from prd2pr.verification.gather.pipeline import StoryContext, gather
+from prd2pr.verification.verdict import GATES, GatePolicy
 from repositories import Files, Repository
 
 BASE: Files = {"shop/__init__.py": "", "tests/test_sum.py": "def test_sum():\n    assert 1 + 1 == 2\n"}
@@ -17,7 +17,7 @@ BASE: Files = {"shop/__init__.py": "", "tests/test_sum.py": "def test_sum():\n  
 
 def verdict(place: Path, phase: Phase, kind: StoryKind, files: Files, note: str = "") -> Verdict:
     story = Story(id="p-1", epic="e", title="t", kind=kind)
-    context = StoryContext.of("p", story, Cycle(story="p-1"), note=note)
+    context = StoryContext.from_cycle("p", story, Cycle(story="p-1"), note=note)
     with Repository(place / "project") as repository:
         base, head = repository.commit(BASE), repository.commit(files)
         evidence = gather(repository.gathering, phase, base, head, story=context)

@@ -15,7 +15,7 @@ from fakes.github import ACTIONS_BOT
 from fakes.github.state import Comment, Issue
 from github_world import GitHubWorld
 from kill.battery import TIMED
-from prd2pr.core.layout import PrdLayout
+from prd2pr.state.layout import PrdLayout
 
 HEX = re.compile(r"(?<![0-9a-f])[0-9a-f]{7,40}(?![0-9a-f])")
 MARK = re.compile(r"<!-- prd2pr:(\w+)")

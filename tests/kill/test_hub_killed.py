@@ -77,23 +77,23 @@ def test_kills_in_a_row_double_nothing(it, tmp_path):
 # --- mistakes that it must find ---------------------------------------------------------------------------------------
 
 NO_LOOK = Planted(
-    "forges/github/comments.py",
-    "return look() or look() or alone(wire, ours, wire.make(call, look, read), marker)",
-    "return wire.make(call, look, read)",
+    "github/client/comments.py",
+    "return look() or look() or drop_duplicate_comments(api, ours, api.create_or_find(call, look, read), marker)",
+    "return api.create_or_find(call, look, read)",
 )
 # The cursor moves in a commit of its own, before the phase that was asked for.
 HEARD_FIRST = Planted(
-    "flows/drive.py",
-    "    started = session.clock.monotonic()\n    if phase in GATED:\n",
-    """    if session.log.pending is not None:
-        from prd2pr.flows.deed_commits import Deed, commit_deed
+    "workflow/run.py",
+    "    started = session.clock.monotonic()\n    prewarm_suite(session, position, phase)\n",
+    """    if session.log.landings.pending is not None:
+        from prd2pr.workflow.commits.notes import WorkNote, commit_work_note
 
-        head, _ = commit_deed(session, position, Deed("heard", position.cycle, position.code_tree))
+        head, _ = commit_work_note(session, position, WorkNote("heard", position.cycle, position.code_tree))
         state = session.store.load(head)
         story = next(each for each in state.backlog.stories if each.id == position.story.id)
-        position = position_of(session, head, state, story)
+        position = load_position(session, head, state, story)
     started = session.clock.monotonic()
-    if phase in GATED:
+    prewarm_suite(session, position, phase)
 """,
 )
 
@@ -107,6 +107,7 @@ def found_by(flow: Flow, planted: Planted, root: Path, *, turn: int, after: str,
         return after_kill(it, moment, root / "after")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_doubled_comment_is_found(tmp_path):
     """The plan's comment is the last thing that is posted."""

@@ -27,7 +27,7 @@ STORIES = Subject(
     command=command,
     repository=lambda directory: directory / "repo",
     started_in=lambda directory: directory / "repo",
-    ends_with="proved 9 of 9 steps",
+    ends_with="9 of 9 steps proved",
     prepare=prepared,
 )
 

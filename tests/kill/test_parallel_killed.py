@@ -31,7 +31,7 @@ def test_a_killed_worker_is_replaced_and_a_killed_run_goes_on(tmp_path: Path) ->
             break
     run.wait()
     wait_for_orphans(run.pid)
-    assert any("was killed; another one goes on with it" in line for line in said), said
+    assert any("was killed; another one resumes it" in line for line in said), said
 
     again = world.run("--workers", "2")
     assert again.status == 0, again.out + again.err

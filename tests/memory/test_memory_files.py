@@ -7,9 +7,23 @@ import json
 import pytest
 
 from memories import AT, estimate, failure, note, pattern, usage
-from prd2pr.core.memory.files import MOST_BYTES, memory_file, read_all, read_record, record_id
-from prd2pr.core.memory.records import KINDS, ComplexitySnapshot, Decision, Failure, FileMeasure, Lesson, SpikeRecord
+from prd2pr.domain.memory_records import (
+    MEMORY_KINDS,
+    ComplexitySnapshot,
+    DecisionRecord,
+    FailureRecord,
+    FileMeasure,
+    Lesson,
+    SpikeRecord,
+)
 from prd2pr.errors import InputInvalid, StateCorrupted, StateNewer
+from prd2pr.memory.files import (
+    MAX_RECORD_BYTES,
+    encode_memory_file,
+    make_record_id,
+    read_all_records,
+    read_memory_record,
+)
 
 WHERE = ".orch-state/memory/failures/f-1.json"
 
@@ -27,7 +41,7 @@ def one_of_each() -> list:
             **common,
             files=(FileMeasure(path="a.py", lines=3, functions=1, dependencies=0, complexity=2.5),),
         ),
-        Decision(id="d-1", **common, title="Redis", text="Redis between processes", why="scaling"),
+        DecisionRecord(id="d-1", **common, title="Redis", text="Redis between processes", why="scaling"),
         pattern(),
         usage("u-1", 87.5),
     ]
@@ -35,16 +49,16 @@ def one_of_each() -> list:
 
 def test_every_kind_reads_back_as_it_was_written():
     records = one_of_each()
-    assert {record.kind for record in records} == set(KINDS)
+    assert {record.kind for record in records} == set(MEMORY_KINDS)
     for record in records:
-        path, data = memory_file(record)
+        path, data = encode_memory_file(record)
         assert path == f".orch-state/memory/{record.kind}/{record.id}.json"
-        assert read_record(path, data) == record
-        assert memory_file(read_record(path, data)) == (path, data)
+        assert read_memory_record(path, data) == record
+        assert encode_memory_file(read_memory_record(path, data)) == (path, data)
 
 
 def raw(**changes: object) -> bytes:
-    return json.dumps({**json.loads(memory_file(failure())[1]), **changes}).encode()
+    return json.dumps({**json.loads(encode_memory_file(failure())[1]), **changes}).encode()
 
 
 @pytest.mark.parametrize(
@@ -56,23 +70,23 @@ def raw(**changes: object) -> bytes:
         (WHERE, b"[" * 100_000, StateCorrupted, "cannot be read"),
         (WHERE, raw(schema_version=2), StateNewer, "newer prd2pr"),
         (WHERE, raw(schema_version=99, invented="yes"), StateNewer, "newer prd2pr"),
-        (WHERE, raw(id="f-2"), StateCorrupted, "the file is called 'f-1'"),
+        (WHERE, raw(id="f-2"), StateCorrupted, "'f-1'"),
         (WHERE, raw(invented="yes"), StateCorrupted, "invented"),
         (WHERE, raw(feature=None), StateCorrupted, "feature"),
         (WHERE, raw(at="yesterday"), StateCorrupted, "at: "),
         (WHERE, raw(at="2026-11-01T12:00:00"), StateCorrupted, "time zone"),
         (WHERE, raw(prd=""), StateCorrupted, "no PRD"),
         (WHERE, raw(prd="../../etc"), StateCorrupted, "../../etc"),
-        (WHERE, raw(lesson="x" * MOST_BYTES), StateCorrupted, "more than a record may have"),
+        (WHERE, raw(lesson="x" * MAX_RECORD_BYTES), StateCorrupted, f"({MAX_RECORD_BYTES:,})"),
         (".orch-state/memory/wishes/f-1.json", raw(), StateCorrupted, "'wishes'"),
         (".orch-state/memory/f-1.json", raw(), StateCorrupted, "KIND/ID.json"),
         (".orch-state/memory/failures/old/f-1.json", raw(), StateCorrupted, "KIND/ID.json"),
         (".orch-state/memory/docs_cache/f-1.json", raw(), StateCorrupted, "library"),
     ],
 )
-def test_what_is_no_record_is_named(path, data, kind, words):
+def test_invalid_files_are_rejected_with_their_path(path, data, kind, words):
     with pytest.raises(kind) as caught:
-        read_record(path, data)
+        read_memory_record(path, data)
     assert words in caught.value.what
     assert path in caught.value.what
     assert caught.value.where == path
@@ -80,7 +94,7 @@ def test_what_is_no_record_is_named(path, data, kind, words):
 
 def estimate_with(**numbers: str) -> bytes:
     """As somebody's hand may have left it: the numbers are written as they are given."""
-    told = json.loads(memory_file(estimate("e-1", 3, 5))[1])
+    told = json.loads(encode_memory_file(estimate("e-1", 3, 5))[1])
     for name, number in numbers.items():
         told[name] = f"@{number}@"
     return json.dumps(told).replace('"@', "").replace('@"', "").encode()
@@ -88,15 +102,15 @@ def estimate_with(**numbers: str) -> bytes:
 
 @pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "Infinity", "-1", "1e300"])
 @pytest.mark.parametrize("name", ["actual_minutes", "estimated_minutes", "usd"])
-def test_numbers_without_end_are_no_record(name, number):
+def test_infinite_numbers_are_rejected(name, number):
     path = ".orch-state/memory/estimates/e-1.json"
-    seen = read_all({path: estimate_with(**{name: number}), **dict([memory_file(failure())])})
+    seen = read_all_records({path: estimate_with(**{name: number}), **dict([encode_memory_file(failure())])})
     assert [(each.path, each.code) for each in seen.problems] == [(path, "ERR401")]
     assert name in seen.problems[0].what
     assert seen.records == (failure(),), "what else was learnt still counts"
 
 
-def test_measures_and_lessons_hold_numbers_too():
+def test_infinite_numbers_in_nested_fields_are_rejected():
     for number in ("1e999", "NaN"):
         files = {
             ".orch-state/memory/complexity_snapshots/c-1.json": (
@@ -108,24 +122,24 @@ def test_measures_and_lessons_hold_numbers_too():
                 f' "variance": {number}}}'
             ).encode(),
         }
-        assert len(read_all(files).problems) == 2
+        assert len(read_all_records(files).problems) == 2
 
 
 @pytest.mark.parametrize("at", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
-def test_a_moment_outside_of_all_years_is_no_moment(at):
+def test_a_timestamp_out_of_range_is_rejected(at):
     record = note("fastapi", "0.115.0", AT, AT)
-    told = {**json.loads(memory_file(record)[1]), "at": at, "expires_at": at}
+    told = {**json.loads(encode_memory_file(record)[1]), "at": at, "expires_at": at}
     with pytest.raises(StateCorrupted, match="out of range"):
-        read_record(memory_file(record)[0], json.dumps(told).encode())
+        read_memory_record(encode_memory_file(record)[0], json.dumps(told).encode())
 
 
-def test_a_bad_file_is_reported_and_the_rest_is_still_known():
-    files = dict(map(memory_file, one_of_each()))
+def test_a_bad_file_is_reported_and_the_others_are_read():
+    files = dict(map(encode_memory_file, one_of_each()))
     files[".orch-state/memory/failures/bad.json"] = b"not json"
     files[".orch-state/memory/failures/newer.json"] = raw(schema_version=7)
-    seen = read_all(files)
-    assert len(seen.records) == len(KINDS)
-    assert seen.of(Failure) == (failure(),)
+    seen = read_all_records(files)
+    assert len(seen.records) == len(MEMORY_KINDS)
+    assert seen.of_kind(FailureRecord) == (failure(),)
     assert [(problem.path.rpartition("/")[2], problem.code) for problem in seen.problems] == [
         ("bad.json", "ERR401"),
         ("newer.json", "ERR402"),
@@ -133,17 +147,22 @@ def test_a_bad_file_is_reported_and_the_rest_is_still_known():
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"id": "a/b"}, {"id": ".."}, {"at": "soon"}, {"prd": ""}, {"lesson": "x" * MOST_BYTES}]
+    "wrong", [{"id": "a/b"}, {"id": ".."}, {"at": "soon"}, {"prd": ""}, {"lesson": "x" * MAX_RECORD_BYTES}]
 )
-def test_what_could_not_be_read_back_is_not_written(wrong):
+def test_an_unreadable_record_is_not_written(wrong):
     with pytest.raises(InputInvalid):
-        memory_file(failure(**wrong))
+        encode_memory_file(failure(**wrong))
 
 
-def test_ids_are_short_and_no_two_are_one():
-    assert record_id(["shop-1", 4]) == "shop-1-4"
-    long_ones = {record_id(["a" * 99 + letter, 1]) for letter in "bcd"}
-    odd = {record_id(["shop/1", 1]), record_id(["shop 1", 1]), record_id(["...", 1]), record_id(["shop", "x.lock"])}
+def test_ids_are_short_and_unique():
+    assert make_record_id(["shop-1", 4]) == "shop-1-4"
+    long_ones = {make_record_id(["a" * 99 + letter, 1]) for letter in "bcd"}
+    odd = {
+        make_record_id(["shop/1", 1]),
+        make_record_id(["shop 1", 1]),
+        make_record_id(["...", 1]),
+        make_record_id(["shop", "x.lock"]),
+    }
     assert len(long_ones) == 3 and len(odd) == 4
     for name in long_ones | odd:
-        assert memory_file(failure(name))[0].endswith(f"/{name}.json")
+        assert encode_memory_file(failure(name))[0].endswith(f"/{name}.json")

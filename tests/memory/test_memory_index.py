@@ -14,12 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memories import Library, estimate, failure, note, pattern, usage
-from prd2pr.core.memory.files import memory_file
-from prd2pr.repo.git import Git
-from prd2pr.repo.memory_index import MemoryIndex
-from prd2pr.repo.memory_index.filling import fill
-from prd2pr.repo.memory_index.index import WHOLE
-from prd2pr.repo.memory_index.place import Place
+from prd2pr.memory.files import encode_memory_file
+from prd2pr.memory.index import MemoryIndex
+from prd2pr.memory.index.file import IndexFile
+from prd2pr.memory.index.index import ALL_SCOPES
+from prd2pr.memory.index.update import update_rows
+from prd2pr.state.git import Git
 
 CODE = b"import os\n\nfrom shop import rates\n\n\nclass Basket:\n    def total(self, fee=0):\n        return fee\n"
 TEST = b"from shop.basket import Basket\n\n\ndef test_total():\n    assert Basket().total() == 0\n"
@@ -27,8 +27,10 @@ TEST = b"from shop.basket import Basket\n\n\ndef test_total():\n    assert Baske
 
 def fresh(library: Library, tree: str = "") -> dict[str, list[tuple]]:
     """What an index made from nothing says; beside the file, which goes on as it is."""
-    index = MemoryIndex(library.git, library.git.tree(tree or library.head), WHOLE, Place(Path("/nowhere/index.db")))
-    index._connection = index._at_hand()
+    index = MemoryIndex(
+        library.git, library.git.tree(tree or library.head), ALL_SCOPES, IndexFile(Path("/nowhere/index.db"))
+    )
+    index._connection = index._build_in_memory()
     with index:
         return index.dump()
 
@@ -43,7 +45,7 @@ def test_an_index_that_was_updated_equals_one_that_was_rebuilt(library):
     library.put({"src/shop/basket.py": CODE, "tests/test_basket.py": TEST, "logo.png": b"\x89PNG"})
     library.index().close()
     library.put(
-        {memory_file(failure("f-1"))[0]: None, "src/shop/basket.py": CODE.replace(b"total", b"sum"), "a b": b""}
+        {encode_memory_file(failure("f-1"))[0]: None, "src/shop/basket.py": CODE.replace(b"total", b"sum"), "a b": b""}
     )
     library.add(failure("f-3"), estimate("e-1", 4, 5))
     with library.index() as index:
@@ -53,7 +55,7 @@ def test_an_index_that_was_updated_equals_one_that_was_rebuilt(library):
     assert ("src/shop/basket.py", "shop.basket.Basket.sum") in {row[:1] + row[2:3] for row in updated["symbols"]}
 
 
-def test_a_rebuild_forgets_what_somebody_put_into_the_file(library):
+def test_a_rebuild_drops_foreign_rows(library):
     library.add(failure("f-1"))
     library.index().close()
     with opened(library.git.private / "index.db") as known:
@@ -85,7 +87,7 @@ def test_an_index_follows_any_commit_there_and_back(library):
             assert index.rows("SELECT count(*) FROM failures") == [(expected,)]
 
 
-def test_a_tree_that_was_swept_away_leads_to_a_rebuild(library):
+def test_a_missing_tree_causes_a_rebuild(library):
     library.add(failure("f-1"))
     library.index().close()
     with opened(library.git.private / "index.db") as known:
@@ -95,7 +97,7 @@ def test_a_tree_that_was_swept_away_leads_to_a_rebuild(library):
         assert index.dump() == fresh(library)
 
 
-def test_words_of_what_was_deleted_are_no_longer_found(library):
+def test_deleted_records_are_not_found_by_words(library):
     library.add(failure("f-1", lesson="Flamingo"))
     library.index().close()
     library.drop([failure("f-1")])
@@ -104,7 +106,7 @@ def test_words_of_what_was_deleted_are_no_longer_found(library):
         assert index.rows("SELECT * FROM failures_words") == []
 
 
-def test_code_is_only_looked_at_when_it_is_asked_for(library):
+def test_code_is_only_indexed_on_request(library):
     library.put({"src/shop/basket.py": CODE, "tests/test_basket.py": TEST})
     with library.index(code=False) as index:
         assert index.rows("SELECT * FROM files") == []
@@ -135,7 +137,7 @@ def test_odd_files_are_listed_and_break_nothing(library):
 
 
 def test_files_that_cannot_be_read_are_listed_as_problems(library):
-    path, data = memory_file(failure("f-1"))
+    path, data = encode_memory_file(failure("f-1"))
     bad = {
         ".orch-state/memory/failures/torn.json": data[: len(data) // 2],
         ".orch-state/memory/failures/newer.json": data.replace(b'"schema_version": 1', b'"schema_version": 2'),
@@ -156,7 +158,7 @@ def test_files_that_cannot_be_read_are_listed_as_problems(library):
         assert index.rows("SELECT * FROM problems") == []
 
 
-def test_a_log_by_anybodys_hand_is_read_with_patience(library):
+def test_a_manually_edited_log_is_read(library):
     lines = (
         b'{"at": 5, "kind": "call", "purpose": 7, "duration_ms": "long", "codes": "x"}\n{"at": "", "kind": "call", "'
     )
@@ -182,7 +184,7 @@ def test_a_log_by_anybodys_hand_is_read_with_patience(library):
         lambda path: sqlite3.connect(path).execute("DROP TABLE failures").connection.close(),
     ],
 )
-def test_a_damaged_or_foreign_file_is_made_anew(library, damage):
+def test_a_damaged_or_foreign_file_is_rebuilt(library, damage):
     library.add(failure("f-1"))
     expected = fresh(library)
     library.index().close()
@@ -199,7 +201,7 @@ def test_a_damaged_or_foreign_file_is_made_anew(library, damage):
         assert index.dump() == expected
 
 
-def test_damage_that_shows_only_when_it_is_read_is_mended_too(library):
+def test_damage_detected_on_reading_is_repaired(library):
     library.add(*(failure(f"f-{n}", lesson=f"word{n} " * 50) for n in range(60)))
     expected = fresh(library)
     library.index().close()
@@ -216,10 +218,10 @@ def test_damage_that_shows_only_when_it_is_read_is_mended_too(library):
         assert index.dump() == expected
 
 
-def test_where_nothing_can_be_written_the_index_is_made_in_memory(library, monkeypatch):
+def test_without_write_access_the_index_is_in_memory(library, monkeypatch):
     library.add(failure("f-1"))
     expected = fresh(library)
-    monkeypatch.setattr(Place, "writer", lambda _: sqlite3.connect("file:/nowhere/at/all?mode=rw", uri=True))
+    monkeypatch.setattr(IndexFile, "writer", lambda _: sqlite3.connect("file:/nowhere/at/all?mode=rw", uri=True))
     with library.index() as index:
         assert not index.on_disk
         assert index.dump() == expected
@@ -231,11 +233,11 @@ def test_a_failure_in_the_middle_of_an_update_leaves_the_index_as_it_was(library
     library.add(failure("f-2"))
 
     def torn(connection, git, tree, scopes):
-        fill(connection, git, tree, scopes)
+        update_rows(connection, git, tree, scopes)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("prd2pr.repo.memory_index.index.fill", torn)
+        patched.setattr("prd2pr.memory.index.index.update_rows", torn)
         with pytest.raises(KeyboardInterrupt):
             library.index()
     with opened(library.git.private / "index.db") as known:
@@ -248,7 +250,7 @@ def test_a_failure_in_the_middle_of_an_update_leaves_the_index_as_it_was(library
 # --- several at once --------------------------------------------------------------------------------------------------
 
 
-def test_who_reads_keeps_seeing_the_commit_that_was_opened(library):
+def test_a_reader_stays_at_its_commit(library):
     first = library.add(failure("f-1"))
     with MemoryIndex.open(library.git, first) as early:
         library.add(failure("f-2"))
@@ -258,7 +260,7 @@ def test_who_reads_keeps_seeing_the_commit_that_was_opened(library):
             assert early.rows("SELECT count(*) FROM failures") == [(1,)]
 
 
-def test_nobody_removes_the_file_from_under_another(library):
+def test_a_file_in_use_is_not_removed(library):
     library.add(failure("f-1"))
     with library.index() as first, library.index() as second:
         second.rebuild()
@@ -268,8 +270,8 @@ def test_nobody_removes_the_file_from_under_another(library):
 
 PROCESS = """
 import sys
-from prd2pr.repo.git import Git
-from prd2pr.repo.memory_index import MemoryIndex
+from prd2pr.state.git import Git
+from prd2pr.memory.index import MemoryIndex
 commits = sys.argv[2:]
 with Git.open(sys.argv[1]) as git:
     for commit, expected in [each.split(":") for each in commits] * 6:
@@ -301,9 +303,14 @@ def test_processes_on_different_commits_at_once_each_see_their_own(library):
 # --- any history ------------------------------------------------------------------------------------------------------
 
 FILES = {
-    **{f".orch-state/memory/failures/f-{n}.json": memory_file(failure(f"f-{n}", lesson=f"l{n}"))[1] for n in range(4)},
-    **dict([memory_file(pattern()), memory_file(usage("u-1", 50)), memory_file(estimate("e-1", 4, 5))]),
-    **dict([memory_file(note("fastapi", "1", "2026-11-01T00:00:00Z", "2026-11-08T00:00:00Z"))]),
+    **{
+        f".orch-state/memory/failures/f-{n}.json": encode_memory_file(failure(f"f-{n}", lesson=f"l{n}"))[1]
+        for n in range(4)
+    },
+    **dict(
+        [encode_memory_file(pattern()), encode_memory_file(usage("u-1", 50)), encode_memory_file(estimate("e-1", 4, 5))]
+    ),
+    **dict([encode_memory_file(note("fastapi", "1", "2026-11-01T00:00:00Z", "2026-11-08T00:00:00Z"))]),
     ".orch-state/memory/failures/torn.json": b"{",
     ".orch-state/logs/r-1.jsonl": b'{"at": "2026-11-01T00:00:00Z", "kind": "call", "purpose": "a/red/tester/1/1"}\n',
     "src/shop/basket.py": CODE,
@@ -313,8 +320,10 @@ FILES = {
 VARIANTS = {
     "src/shop/basket.py": CODE + b"\n\ndef more():\n    return 1\n",
     ".orch-state/logs/r-1.jsonl": b"damaged\n",
-    ".orch-state/memory/failures/f-1.json": memory_file(failure("f-1", feature="Another one", lesson="other"))[1],
-    ".orch-state/memory/failures/torn.json": memory_file(failure("torn"))[1],
+    ".orch-state/memory/failures/f-1.json": encode_memory_file(failure("f-1", feature="Another one", lesson="other"))[
+        1
+    ],
+    ".orch-state/memory/failures/torn.json": encode_memory_file(failure("torn"))[1],
 }
 change = st.dictionaries(
     st.sampled_from(sorted(FILES)), st.sampled_from(["there", "other", "gone"]), min_size=1, max_size=5

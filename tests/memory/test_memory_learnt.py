@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 
 from memories import Library, failure, note
-from prd2pr.core.layout import PrdLayout
-from prd2pr.core.memory.queries import correction_factor, similar_failures, slow_agents, trace
-from prd2pr.core.memory.records import Decision, EstimateRecord, Failure
+from prd2pr.domain.memory_records import DecisionRecord, EstimateRecord, FailureRecord
 from prd2pr.errors import InputInvalid
-from prd2pr.flows.memory import memory_of, relevant_to, with_memory
-from prd2pr.flows.remembered import branch_facts, remembered
-from prd2pr.repo.git import Git
-from prd2pr.repo.memory_index import MemoryIndex
-from prd2pr.repo.store import StateChange, StateStore
+from prd2pr.memory.commit import add_memory, find_relevant_memory, read_memory
+from prd2pr.memory.index import MemoryIndex
+from prd2pr.memory.queries import compute_correction_factor, find_similar_failures, rank_slow_agents
+from prd2pr.reports.query_scope import find_query_scope, list_trace_lines, load_branch_facts
+from prd2pr.state.git import Git
+from prd2pr.state.layout import PrdLayout
+from prd2pr.state.store import StateChange, StateStore
 from world import GREEN_ADD, World, designed, submit, write
 
 SEED_QUERIES = {
@@ -75,7 +75,7 @@ def look_up(git: Git, branch: str) -> None:
         note("fastapi", "0.115.0", "2026-01-01T00:00:00Z", "2026-01-08T00:00:00Z"),
         note("pydantic", "2.10", now(), "2999-01-01T00:00:00Z"),
     ]
-    change = with_memory(StateChange(), notes)
+    change = add_memory(StateChange(), notes)
     git.update_branch(branch, store.commit_step(head, git.code_tree(head), change, "Remember"), head)
 
 
@@ -105,7 +105,7 @@ def test_the_queries_of_the_first_design_are_answered(index):
     assert {(row["story"], row["functions"]) for row in rows["complexity"]} == {("calc-1", 1), ("calc-2", 2)}
 
 
-def test_the_pipeline_is_told_from_backlog_and_cycles(index):
+def test_the_pipeline_is_derived_from_backlog_and_cycles(index):
     ((state, done, planned, steps, created, updated),) = index.rows(
         "SELECT status, json_extract(state_json, '$.stories_done'), planned_steps, actual_steps, created_at, updated_at"
         " FROM pipeline_states"
@@ -114,12 +114,12 @@ def test_the_pipeline_is_told_from_backlog_and_cycles(index):
     assert created <= updated
 
 
-def test_functions_say_the_same_as_the_sql(index):
-    found = correction_factor(index, now())
+def test_functions_and_sql_agree(index):
+    found = compute_correction_factor(index, now())
     assert (found.sessions, found.estimates) == (1.125, 2)
-    (tried,) = similar_failures(index, "adding of numbers")
+    (tried,) = find_similar_failures(index, "adding of numbers")
     assert tried.story == "calc-1"
-    builder = next(each for each in slow_agents(index, now()) if each.agent == "builder")
+    builder = next(each for each in rank_slow_agents(index, now()) if each.agent == "builder")
     assert (builder.calls, builder.failed) == (3, 0)
 
 
@@ -134,9 +134,9 @@ def test_the_code_of_the_branch_is_in_the_index(index):
 
 def test_the_trace_leads_from_requirement_to_verdict(world):
     with Git.open(world.repo) as git:
-        facts = branch_facts(git, "calc", git.rev(world.branch))
+        facts = load_branch_facts(git, "calc", git.rev(world.branch))
         assert facts is not None
-        lines = trace([facts])
+        lines = list_trace_lines([facts])
         integrated = world.git("log", "-1", "--format=%H", "--grep=^integrated(calc-1)", world.branch)
     first = lines[0]
     assert (first.requirements, first.story, first.criterion, first.verdict) == (
@@ -147,45 +147,45 @@ def test_the_trace_leads_from_requirement_to_verdict(world):
     )
     assert first.commit == integrated
     assert first.tests and all("::test_" in test for test in first.tests)
-    assert {line.story for line in trace([facts], about="FR-2")} == {"calc-2"}
-    assert trace([facts], about="nobody") == ()
+    assert {line.story for line in list_trace_lines([facts], about="FR-2")} == {"calc-2"}
+    assert list_trace_lines([facts], about="nobody") == ()
 
 
 def test_memory_is_read_whole_and_by_kind(world):
     with Git.open(world.repo) as git:
-        found = memory_of(git, world.branch)
+        found = read_memory(git, world.branch)
         assert not found.problems
-        assert [each.story for each in found.of(Failure)] == ["calc-1"]
-        assert len(found.of(EstimateRecord)) == 2
-        assert [each.title for each in found.of(Decision)] == ["Sums are functions, not methods"]
-        assert memory_of(git, "main").records == ()
+        assert [each.story for each in found.of_kind(FailureRecord)] == ["calc-1"]
+        assert len(found.of_kind(EstimateRecord)) == 2
+        assert [each.title for each in found.of_kind(DecisionRecord)] == ["Sums are functions, not methods"]
+        assert read_memory(git, "main").records == ()
 
 
-def test_what_was_learnt_reaches_a_later_task_within_the_cap(world):
+def test_relevant_memory_respects_the_cap(world):
     with Git.open(world.repo) as git:
-        told = relevant_to(git, world.branch, "Add numbers by a function", 400)
+        told = find_relevant_memory(git, world.branch, "Add numbers by a function", 400)
         assert [each.story for each in told.failures] == ["calc-1"]
         assert told.tokens <= 400
-        assert not relevant_to(git, "main", "Add numbers by a function", 400)
+        assert not find_relevant_memory(git, "main", "Add numbers by a function", 400)
 
 
 def test_a_record_is_not_written_twice_in_one_step():
-    change = with_memory(StateChange(), [failure("f-1")])
+    change = add_memory(StateChange(), [failure("f-1")])
     assert list(change.updates) == [".orch-state/memory/failures/f-1.json"]
     with pytest.raises(InputInvalid, match="twice"):
-        with_memory(change, [failure("f-1", lesson="another")])
+        add_memory(change, [failure("f-1", lesson="another")])
 
 
 # --- several branches -------------------------------------------------------------------------------------------------
 
 
-def test_branches_that_both_learnt_something_merge_without_conflict(library: Library, tmp_path: Path) -> None:
+def test_branches_with_new_memory_merge_without_conflict(library: Library, tmp_path: Path) -> None:
     start = library.head
     for prd, lesson in (("shop", "Use Redis"), ("bank", "Ask the auditor first")):
         library.head = start
         files = {PrdLayout(prd).progress: f"# {prd}\n".encode()}
         record = failure(f"{prd}-1-4", prd=prd, story=f"{prd}-1", lesson=lesson)
-        change = with_memory(StateChange(), [record]).updates
+        change = add_memory(StateChange(), [record]).updates
         library.put({**files, **change, f"src/{prd}.py": b"x = 1\n"}, branch=f"prd2pr/{prd}")
     clone = tmp_path / "clone"
     library.shell("clone", "-q", str(library.place), str(clone))
@@ -210,23 +210,23 @@ def index_rows(git: Git, sql: str) -> list[tuple]:
         return index.rows(sql)
 
 
-def test_from_a_branch_without_state_all_branches_are_asked_together(library: Library) -> None:
+def test_a_branch_without_state_queries_all_branches(library: Library) -> None:
     start = library.head
     for prd in ("shop", "bank"):
         library.head = start
-        library.put(dict(with_memory(StateChange(), [failure(f"{prd}-1", prd=prd)]).updates), branch=f"prd2pr/{prd}")
+        library.put(dict(add_memory(StateChange(), [failure(f"{prd}-1", prd=prd)]).updates), branch=f"prd2pr/{prd}")
     library.git.set_branch("other", library.head)
-    where = remembered(library.git, "prd2pr/")
+    where = find_query_scope(library.git, "prd2pr/")
     with MemoryIndex.open(library.git, where.tree) as index:
         assert index.rows("SELECT id FROM failures ORDER BY id") == [("bank-1",), ("shop-1",)]
         assert index.rows("SELECT path FROM files") == [("README.md",)]
     library.head = start
-    library.put(dict(with_memory(StateChange(), [failure("own")]).updates))
-    with MemoryIndex.open(library.git, remembered(library.git, "prd2pr/").tree) as index:
+    library.put(dict(add_memory(StateChange(), [failure("own")]).updates))
+    with MemoryIndex.open(library.git, find_query_scope(library.git, "prd2pr/").tree) as index:
         assert index.rows("SELECT id FROM failures") == [("own",)]
 
 
-def test_the_index_is_beside_the_repository_and_never_in_it(world):
+def test_the_index_is_never_committed(world):
     assert (world.repo / ".git/prd2pr/index.db").is_file()
     assert "index.db" not in world.git("ls-tree", "-r", "--name-only", world.branch)
     with sqlite3.connect(world.repo / ".git/prd2pr/index.db") as known:

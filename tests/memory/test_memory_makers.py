@@ -3,20 +3,8 @@
 from __future__ import annotations
 
 from memories import AT, estimate, failure
-from prd2pr.core.findings import FINDINGS
-from prd2pr.core.judgement.estimating import corrected
-from prd2pr.core.memory.files import memory_file
-from prd2pr.core.memory.makers import (
-    decisions_of,
-    estimate_of,
-    failure_of,
-    is_by_code,
-    lesson_by_code,
-    planned_steps,
-    retrospective_of,
-    snapshot_of,
-)
-from prd2pr.core.records import (
+from prd2pr.agents.outputs.estimator import apply_estimates
+from prd2pr.domain.records import (
     NOTHING_TO_REFACTOR,
     Backlog,
     Cycle,
@@ -28,6 +16,18 @@ from prd2pr.core.records import (
     Step,
     Story,
 )
+from prd2pr.memory.files import encode_memory_file
+from prd2pr.memory.lessons import (
+    count_story_steps,
+    is_generated_lesson,
+    make_complexity_snapshot,
+    make_decisions,
+    make_estimate_record,
+    make_failure_record,
+    make_lesson,
+    make_retrospective,
+)
+from prd2pr.verification.findings import FINDINGS
 
 STORY = Story(id="shop-2", epic="E1", title="Redeem at checkout", estimate_minutes=4, complexity=5)
 DESIGN = Design(
@@ -61,8 +61,8 @@ CYCLE = Cycle(
 )
 
 
-def test_a_failure_tells_what_was_refused_and_where_stands_what_passed():
-    made = failure_of("shop", STORY, CYCLE, step=4, at=AT)
+def test_a_failure_names_what_was_refused_and_what_passed():
+    made = make_failure_record("shop", STORY, CYCLE, step=4, at=AT)
     assert made is not None
     assert (made.id, made.prd, made.story, made.phase) == ("shop-2-4", "shop", "shop-2", "green")
     assert made.codes == ("GRN201", "GRN301")
@@ -71,83 +71,89 @@ def test_a_failure_tells_what_was_refused_and_where_stands_what_passed():
     told = [f"{FINDINGS[code].title} ({code})" for code in ("GRN201", "GRN301")]
     passed = "green passed at attempt 3, in src/shop/points.py."
     assert made.lesson == f"Mind what was refused: {told[0]}; {told[1]}. {passed}"
-    assert is_by_code(made.lesson) and memory_file(made)
+    assert is_generated_lesson(made.lesson) and encode_memory_file(made)
 
 
 def test_a_lesson_made_by_code_leaves_out_what_people_could_do_about_a_finding():
     cycle = Cycle(story="shop-2", refused=(refused(Phase.GREEN, 1, "GRN506"),))
-    assert lesson_by_code(STORY, cycle) == "Mind what was refused: tests do not look at the answer (GRN506)."
+    assert make_lesson(STORY, cycle).endswith(" (GRN506).")
 
 
 def test_a_failure_of_a_blocked_story_begins_with_why_it_is_blocked():
-    made = failure_of("shop", STORY, CYCLE, step=5, at=AT, blocked="out of attempts", lesson="Ask for the fee first.")
+    made = make_failure_record(
+        "shop", STORY, CYCLE, step=5, at=AT, blocked="out of attempts", lesson="Ask for the fee first."
+    )
     assert made is not None
     assert made.why_failed.startswith("out of attempts; green:")
     assert made.lesson == "Ask for the fee first."
-    bare = failure_of("shop", STORY, Cycle(story="shop-2"), step=1, at=AT, blocked="the tests contradict the story")
+    bare = make_failure_record(
+        "shop", STORY, Cycle(story="shop-2"), step=1, at=AT, blocked="the tests contradict the story"
+    )
     assert bare is not None and bare.lesson and bare.codes == ()
 
 
 def test_where_nothing_was_refused_there_is_no_failure():
-    assert failure_of("shop", STORY, CYCLE.model_copy(update={"refused": ()}), step=4, at=AT) is None
+    assert make_failure_record("shop", STORY, CYCLE.model_copy(update={"refused": ()}), step=4, at=AT) is None
 
 
 def test_codes_that_are_no_longer_known_leave_a_lesson_all_the_same():
     cycle = Cycle(story="shop-2", refused=(refused(Phase.RED, 1, "XXX999"),))
-    made = failure_of("shop", STORY, cycle, step=1, at=AT)
+    made = make_failure_record("shop", STORY, cycle, step=1, at=AT)
     assert made is not None and made.lesson
 
 
 def test_an_estimate_counts_every_attempt_as_a_session():
-    made = estimate_of("shop", STORY, CYCLE, step=4, at=AT, created=1, modified=2)
+    made = make_estimate_record("shop", STORY, CYCLE, step=4, at=AT, created=1, modified=2)
     assert (made.estimated_sessions, made.actual_sessions) == (4, 6)
     assert (made.estimated_minutes, made.actual_minutes) == (4, 2)
     assert (made.tokens, made.usd) == (150, 0.75)
     smooth = CYCLE.model_copy(update={"refused": ()})
-    assert estimate_of("shop", STORY, smooth, step=4, at=AT).actual_sessions == 4
+    assert make_estimate_record("shop", STORY, smooth, step=4, at=AT).actual_sessions == 4
 
 
 def test_a_factor_that_was_right_is_taught_again():
     """One minute was guessed, twice that estimated, and it took two: against the estimate, the factor would be 1."""
-    (planned,) = corrected(Backlog(stories=(STORY.model_copy(update={"estimate_minutes": 1}),)), None, 2.0).stories
-    made = estimate_of("shop", planned, CYCLE, step=4, at=AT)
+    (planned,) = apply_estimates(
+        Backlog(stories=(STORY.model_copy(update={"estimate_minutes": 1}),)), None, 2.0
+    ).stories
+    made = make_estimate_record("shop", planned, CYCLE, step=4, at=AT)
     assert (planned.estimate_minutes, made.actual_minutes) == (2, 2)
     assert made.actual_minutes / made.estimated_minutes == 2
 
 
 def test_a_story_without_tests_is_planned_with_fewer_sessions():
     docs = STORY.model_copy(update={"kind": "docs"})
-    assert planned_steps(STORY) == 5
-    assert planned_steps(docs) == 3
-    assert estimate_of("shop", docs, CYCLE, step=4, at=AT).estimated_sessions == 2
+    assert count_story_steps(STORY) == 5
+    assert count_story_steps(docs) == 3
+    assert make_estimate_record("shop", docs, CYCLE, step=4, at=AT).estimated_sessions == 2
 
 
 def test_a_snapshot_measures_the_changed_source():
     text = "import os\nfrom . import rates\n\n\ndef fee(a):\n    if a:\n        return 1\n    return 2\n"
-    made = snapshot_of("shop", "shop-2", {"src/fee.py": text, "web/app.js": "let a = 1\n"}, step=4, at=AT)
+    made = make_complexity_snapshot("shop", "shop-2", {"src/fee.py": text, "web/app.js": "let a = 1\n"}, step=4, at=AT)
     assert made is not None
     python, other = made.files
     assert (python.path, python.functions, python.dependencies, python.complexity) == ("src/fee.py", 1, 2, 2)
     assert (other.path, other.lines, other.complexity) == ("web/app.js", 1, 0)
-    assert snapshot_of("shop", "shop-2", {}, step=4, at=AT) is None
+    assert make_complexity_snapshot("shop", "shop-2", {}, step=4, at=AT) is None
 
 
 def test_decisions_are_those_of_the_design():
-    one, two = decisions_of("shop", "shop-2", DESIGN, step=4, at=AT)
+    one, two = make_decisions("shop", "shop-2", DESIGN, step=4, at=AT)
     assert (one.id, one.title) == ("shop-2-4-1", "Points are whole numbers")
     assert one.text == "Points are whole numbers. Cents would be rounded."
     assert one.why == DESIGN.summary
     assert two.id == "shop-2-4-2"
-    assert decisions_of("shop", "shop-2", None, step=4, at=AT) == ()
+    assert make_decisions("shop", "shop-2", None, step=4, at=AT) == ()
 
 
 def test_a_retrospective_tells_what_took_longer_and_what_to_change():
     prd = Prd(id="shop", title="A shop", path="prds/shop.md")
-    made = retrospective_of(prd, [estimate("e-1", 4, 6), estimate("e-2", 4, 4)], [failure()], at=AT)
+    made = make_retrospective(prd, [estimate("e-1", 4, 6), estimate("e-2", 4, 4)], [failure()], at=AT)
     assert made.surprises[0] == "shop-1 took 6 sessions, planned 4"
     assert made.would_change == (failure().lesson,)
     assert made.variance == 0.625
-    assert retrospective_of(prd, [], [], at=AT).variance is None
+    assert make_retrospective(prd, [], [], at=AT).variance is None
     tiny = estimate("e-3", 4, 4).model_copy(update={"estimated_minutes": 1e-308, "actual_minutes": 1e9})
-    assert retrospective_of(prd, [tiny], [], at=AT).variance is None, "a quotient that JSON has no number for"
-    assert memory_file(made)
+    assert make_retrospective(prd, [tiny], [], at=AT).variance is None, "a quotient that JSON has no number for"
+    assert encode_memory_file(made)

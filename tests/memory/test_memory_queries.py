@@ -7,23 +7,10 @@ import json
 import pytest
 
 from memories import AT, NOW, Library, estimate, failure, note, pattern, usage
-from prd2pr.core.codec import encode
-from prd2pr.core.decision import Decision
-from prd2pr.core.evidence import Evidence, Proof, Verdict
-from prd2pr.core.memory.queries import (
-    complexity_trend,
-    correction_factor,
-    relevant,
-    scope_creep,
-    similar_failures,
-    similar_patterns,
-    slow_agents,
-    stale_docs,
-)
-from prd2pr.core.memory.records import ComplexitySnapshot, FileMeasure
-from prd2pr.core.memory.retention import Keeping
-from prd2pr.core.memory.words import stem, telling_words, tokens_of
-from prd2pr.core.records import (
+from prd2pr.domain.decision import Decision
+from prd2pr.domain.evidence import Evidence, Proof, Verdict
+from prd2pr.domain.memory_records import ComplexitySnapshot, FileMeasure
+from prd2pr.domain.records import (
     REPLAY_OF,
     Backlog,
     Cycle,
@@ -36,6 +23,19 @@ from prd2pr.core.records import (
     Story,
     Transition,
 )
+from prd2pr.memory.queries import (
+    compute_complexity_trends,
+    compute_correction_factor,
+    find_relevant,
+    find_scope_creep,
+    find_similar_failures,
+    find_similar_patterns,
+    find_stale_docs,
+    rank_slow_agents,
+)
+from prd2pr.memory.retention import RetentionPolicy
+from prd2pr.memory.search_terms import count_text_tokens, extract_search_words, stem_word
+from prd2pr.state.codec import encode_document
 
 PAYMENTS = failure(
     "f-2",
@@ -68,7 +68,7 @@ ROUNDING = failure(
 def test_the_nearest_failure_comes_first(library, text, first):
     library.add(failure("f-1"), PAYMENTS, ROUNDING)
     with library.index() as index:
-        found = similar_failures(index, text)
+        found = find_similar_failures(index, text)
     assert found[0].id == first
     assert found[0].by == "words"
 
@@ -79,25 +79,25 @@ def test_the_nearest_failure_comes_first(library, text, first):
 def test_texts_that_say_nothing_here_find_nothing_and_break_nothing(library, text):
     library.add(failure("f-1"))
     with library.index() as index:
-        assert similar_failures(index, text) == ()
-        assert not relevant(index, text, 500)
+        assert find_similar_failures(index, text) == ()
+        assert not find_relevant(index, text, 500)
 
 
 def test_of_equals_the_newest_is_first_and_then_the_name_decides(library):
     same = [failure(name, at=f"2026-11-0{day}T00:00:00Z") for name, day in [("b", 1), ("a", 1), ("c", 2)]]
     library.add(*same)
     with library.index() as index:
-        assert [each.id for each in similar_failures(index, "websocket")] == ["c", "a", "b"]
-        assert [each.id for each in similar_failures(index, "websocket", limit=2)] == ["c", "a"]
+        assert [each.id for each in find_similar_failures(index, "websocket")] == ["c", "a", "b"]
+        assert [each.id for each in find_similar_failures(index, "websocket", limit=2)] == ["c", "a"]
         index.rebuild()
-        assert [each.id for each in similar_failures(index, "websocket")] == ["c", "a", "b"]
+        assert [each.id for each in find_similar_failures(index, "websocket")] == ["c", "a", "b"]
 
 
 def test_words_are_met_in_their_other_forms():
-    assert stem("notifications") == stem("notification") == "notific"
-    assert "notifying".startswith(stem("notify"))
-    assert stem("scaling") == stem("scaled") == stem("scales") == "scal"
-    assert telling_words("The user's points, and POINTS of a user: 2 of 2026") == ("point", "2026")
+    assert stem_word("notifications") == stem_word("notification") == "notific"
+    assert "notifying".startswith(stem_word("notify"))
+    assert stem_word("scaling") == stem_word("scaled") == stem_word("scales") == "scal"
+    assert extract_search_words("The user's points, and POINTS of a user: 2 of 2026") == ("point", "2026")
 
 
 # --- what reaches the roles -------------------------------------------------------------------------------------------
@@ -112,27 +112,27 @@ def test_what_is_relevant_stays_under_the_cap_and_failures_and_patterns_take_tur
     )
     text = "Redeem points at the checkout, and round the money"
     with library.index() as index:
-        whole = relevant(index, text, 10_000)
+        whole = find_relevant(index, text, 10_000)
         assert len(whole.failures) == 4 and len(whole.patterns) == 4
         assert whole.patterns[0].used == 2 and whole.patterns[0].compliance == 90
-        one = tokens_of(whole.failures[0].line()) + tokens_of(whole.patterns[0].line())
-        some = relevant(index, text, one + 5)
+        one = count_text_tokens(whole.failures[0].line()) + count_text_tokens(whole.patterns[0].line())
+        some = find_relevant(index, text, one + 5)
         assert (len(some.failures), len(some.patterns)) == (1, 1)
         assert some.tokens <= one + 5
-        assert not relevant(index, text, 3)
+        assert not find_relevant(index, text, 3)
 
 
 def test_one_common_word_makes_nothing_relevant(library):
     library.add(failure("f-1"), pattern())
     with library.index() as index:
-        assert not relevant(index, "A new process for sending letters to suppliers", 1000)
-        assert relevant(index, "Connections between processes", 1000).failures
+        assert not find_relevant(index, "A new process for sending letters to suppliers", 1000)
+        assert find_relevant(index, "Connections between processes", 1000).failures
 
 
 def test_patterns_are_found_by_what_they_are_about(library):
     library.add(pattern(), pattern("p-2", name="Errors", description="Errors name file and remedy", example=""))
     with library.index() as index:
-        (found,) = similar_patterns(index, "amounts of money are rounded")
+        (found,) = find_similar_patterns(index, "amounts of money are rounded")
     assert (found.id, found.used, found.compliance) == ("p-1", 0, None)
 
 
@@ -148,11 +148,11 @@ def test_the_correction_factor_is_the_mean_of_the_last_ninety_days(library):
         estimate("later", 1, 100, story="shop-5", at="2026-12-01T00:00:00Z"),
     )
     with library.index() as index:
-        found = correction_factor(index, NOW)
+        found = compute_correction_factor(index, NOW)
         assert found.sessions == round((5 / 3 + 1) / 2, 3)
         assert found.minutes == round((25 / 30 + 20 / 40) / 2, 3)
         assert (found.estimates, found.timed, found.days) == (2, 2, 90)
-        assert correction_factor(index, "2027-06-01T00:00:00Z").sessions is None
+        assert compute_correction_factor(index, "2027-06-01T00:00:00Z").sessions is None
 
 
 def test_one_absurd_record_teaches_nothing(library):
@@ -163,7 +163,7 @@ def test_one_absurd_record_teaches_nothing(library):
         estimate("nothing", 4, 0, story="shop-4", actual_minutes=0),
     )
     with library.index() as index:
-        found = correction_factor(index, NOW)
+        found = compute_correction_factor(index, NOW)
     assert (found.sessions, found.minutes) == (1.0, 0.5)
     assert (found.estimates, found.timed) == (2, 1)
 
@@ -171,16 +171,16 @@ def test_one_absurd_record_teaches_nothing(library):
 def test_of_a_story_that_was_done_twice_the_last_record_counts(library):
     library.add(estimate("first", 4, 40, at="2026-10-30T00:00:00Z"), estimate("again", 4, 8))
     with library.index() as index:
-        found = correction_factor(index, NOW)
+        found = compute_correction_factor(index, NOW)
     assert (found.sessions, found.minutes, found.estimates) == (2.0, 1.0, 1)
 
 
 def test_minutes_of_a_replayed_model_teach_nothing_but_its_sessions_do(library):
     run = RunRecord(id="r-1", started_at=AT, model=f"{REPLAY_OF}demo")
-    library.put({".orch-state/prds/demo/runs/r-1.json": encode(run)})
+    library.put({".orch-state/prds/demo/runs/r-1.json": encode_document(run)})
     library.add(estimate("real", 4, 4), estimate("fast", 4, 12, prd="demo", story="demo-1", actual_minutes=1))
     with library.index() as index:
-        found = correction_factor(index, NOW)
+        found = compute_correction_factor(index, NOW)
     assert (found.sessions, found.minutes) == (2.0, 0.5)
     assert (found.estimates, found.timed) == (2, 1)
 
@@ -199,14 +199,14 @@ def prd_files(prd: str, stories: int, steps: int, *, added: int = 0, ended: str 
         phase=Phase.NOTE, prd=prd, story="plan", step=2, base_tree="t", head_tree="t", decision=decision
     )
     return {
-        f"{root}/prd.json": encode(Prd(id=prd, title=f"The {prd}", path=f"prds/{prd}.md")),
-        f"{root}/status.json": encode(Status(state=state, transitions=moves)),
-        f"{root}/backlog.json": encode(Backlog(stories=listed)),
-        f"{root}/tdd/cycles/{prd}-1.json": encode(Cycle(story=f"{prd}-1", steps=(*made, talk))),
-        f"{root}/tdd/evidence/plan/2-note.json": encode(
+        f"{root}/prd.json": encode_document(Prd(id=prd, title=f"The {prd}", path=f"prds/{prd}.md")),
+        f"{root}/status.json": encode_document(Status(state=state, transitions=moves)),
+        f"{root}/backlog.json": encode_document(Backlog(stories=listed)),
+        f"{root}/tdd/cycles/{prd}-1.json": encode_document(Cycle(story=f"{prd}-1", steps=(*made, talk))),
+        f"{root}/tdd/evidence/plan/2-note.json": encode_document(
             Proof(evidence=evidence, verdict=Verdict(phase=Phase.NOTE, accepted=True))
         ),
-        f"{root}/runs/r-{prd}.json": encode(RunRecord(id=f"r-{prd}", started_at=at, ended_at=at)),
+        f"{root}/runs/r-{prd}.json": encode_document(RunRecord(id=f"r-{prd}", started_at=at, ended_at=at)),
     }
 
 
@@ -220,23 +220,23 @@ def test_scope_creep_is_more_than_half_again_of_the_plan(library):
         }
     )
     with library.index() as index:
-        found = scope_creep(index, NOW)
+        found = find_scope_creep(index, NOW)
         assert [(each.id, each.planned_steps, each.actual_steps, each.ratio) for each in found] == [
             ("grown", 10, 16, 1.6),
             ("more", 5, 8, 1.6),
         ]
         assert found[0].added_stories == ("grown-3", "grown-4", "grown-5")
         assert found[0].feature_request == "The grown"
-        assert [each.id for each in scope_creep(index, NOW, times=1.2)] == ["grown", "more", "full"]
+        assert [each.id for each in find_scope_creep(index, NOW, times=1.2)] == ["grown", "more", "full"]
 
 
 def test_finished_pipelines_are_archived_and_then_left_out(library):
     library.put(prd_files("done", 1, 8, ended="2026-05-01T00:00:00Z"))
     with library.index() as index:
-        assert [each.archived for each in scope_creep(index, "2026-05-15T00:00:00Z")] == [False]
-        assert [each.archived for each in scope_creep(index, NOW)] == [True]
-        assert scope_creep(index, "2027-05-02T00:00:00Z") == ()
-        assert len(scope_creep(index, "2027-05-02T00:00:00Z", Keeping(pipelines_days=999))) == 1
+        assert [each.archived for each in find_scope_creep(index, "2026-05-15T00:00:00Z")] == [False]
+        assert [each.archived for each in find_scope_creep(index, NOW)] == [True]
+        assert find_scope_creep(index, "2027-05-02T00:00:00Z") == ()
+        assert len(find_scope_creep(index, "2027-05-02T00:00:00Z", RetentionPolicy(pipelines_days=999))) == 1
 
 
 # --- documentation, roles, code ---------------------------------------------------------------------------------------
@@ -251,7 +251,7 @@ def test_stale_docs_are_those_past_their_day_that_nobody_looked_up_again(library
         note("rich", "13", "2026-11-14T00:00:00Z", "2026-11-21T00:00:00Z"),
     )
     with library.index() as index:
-        assert [(each.library, each.version) for each in stale_docs(index, NOW)] == [
+        assert [(each.library, each.version) for each in find_stale_docs(index, NOW)] == [
             ("jinja2", "3.1"),
             ("fastapi", "0.115.0"),
         ]
@@ -274,7 +274,8 @@ def test_slow_agents_are_told_by_the_calls_that_were_measured(library):
     library.put({".orch-state/logs/run-1.jsonl": "\n".join(lines).encode()})
     with library.index() as index:
         found = [
-            (each.agent, each.calls, each.average_ms, each.slowest_ms, each.failed) for each in slow_agents(index, NOW)
+            (each.agent, each.calls, each.average_ms, each.slowest_ms, each.failed)
+            for each in rank_slow_agents(index, NOW)
         ]
     assert found == [("builder", 2, 600, 900, 1), ("tester", 1, 100, 100, 0)]
 
@@ -297,21 +298,21 @@ def test_a_file_that_grows_too_fast_is_flagged(library):
         snapshot(7, empty=1),
     )
     with library.index() as index:
-        found = complexity_trend(index)
+        found = compute_complexity_trends(index)
         assert [(each.path, each.growth, each.flagged) for each in found] == [
             ("src/points.py", 1.6, True),
             ("src/empty.py", 1.0, False),
             ("src/fee.py", 0.8, False),
         ]
         assert (found[0].snapshots, found[0].before, found[0].now) == (5, 10, 16)
-        assert [each.path for each in complexity_trend(index, "src/fee.py")] == ["src/fee.py"]
-        assert complexity_trend(index, "src/nowhere.py") == ()
+        assert [each.path for each in compute_complexity_trends(index, "src/fee.py")] == ["src/fee.py"]
+        assert compute_complexity_trends(index, "src/nowhere.py") == ()
 
 
 def test_an_empty_memory_answers_every_question(library: Library) -> None:
     with library.index() as index:
-        assert similar_failures(index, "anything") == ()
-        assert correction_factor(index, NOW).sessions is None
-        for question in (scope_creep, stale_docs, slow_agents):
+        assert find_similar_failures(index, "anything") == ()
+        assert compute_correction_factor(index, NOW).sessions is None
+        for question in (find_scope_creep, find_stale_docs, rank_slow_agents):
             assert question(index, NOW) == ()
-        assert complexity_trend(index) == ()
+        assert compute_complexity_trends(index) == ()

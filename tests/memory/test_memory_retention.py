@@ -6,10 +6,10 @@ import pytest
 
 from memories import NOW, Library, failure, note
 from prd2pr.config import Config, Retention
-from prd2pr.core.memory.files import memory_file
-from prd2pr.core.memory.retention import Keeping, expired
-from prd2pr.flows.memory import keeping, without_expired
-from prd2pr.repo.store import StateChange
+from prd2pr.memory.commit import drop_expired, make_retention_policy
+from prd2pr.memory.files import encode_memory_file
+from prd2pr.memory.retention import RetentionPolicy, find_expired_files
+from prd2pr.state.store import StateChange
 
 LOG = ".orch-state/logs/run-1.jsonl"
 NOTE = ".orch-state/memory/docs_cache/rich-13.json"
@@ -30,13 +30,13 @@ NOTE = ".orch-state/memory/docs_cache/rich-13.json"
     ],
 )
 def test_logs_go_after_ninety_days_and_library_notes_after_seven(path, at, gone):
-    assert expired({path: at}, NOW) == ((path,) if gone else ())
+    assert find_expired_files({path: at}, NOW) == ((path,) if gone else ())
 
 
 def test_the_days_are_those_of_the_configuration():
-    assert keeping(Config().retention) == Keeping()
-    longer = keeping(Retention(agent_logs_days=1000))
-    assert expired({LOG: "2026-01-01T00:00:00Z"}, NOW, longer) == ()
+    assert make_retention_policy(Config().retention) == RetentionPolicy()
+    longer = make_retention_policy(Retention(agent_logs_days=1000))
+    assert find_expired_files({LOG: "2026-01-01T00:00:00Z"}, NOW, longer) == ()
 
 
 def test_a_change_drops_what_is_past_its_time_and_nothing_else(library: Library) -> None:
@@ -52,13 +52,19 @@ def test_a_change_drops_what_is_past_its_time_and_nothing_else(library: Library)
             ".orch-state/logs/unreadable.jsonl": b"?\n",
             ".orch-state/logs/mine.jsonl": log("2026-01-02T00:00:00Z"),
             ".orch-state/memory/docs_cache/torn.json": b"{",
-            **dict([memory_file(old_note), memory_file(new_note), memory_file(failure(at="2020-01-01T00:00:00Z"))]),
+            **dict(
+                [
+                    encode_memory_file(old_note),
+                    encode_memory_file(new_note),
+                    encode_memory_file(failure(at="2020-01-01T00:00:00Z")),
+                ]
+            ),
         }
     )
     mine = StateChange().with_bytes(".orch-state/logs/mine.jsonl", b"news\n")
-    change = without_expired(mine, library.git, library.head, now=NOW, retention=Retention())
+    change = drop_expired(mine, library.git, library.head, now=NOW, retention=Retention())
     assert dict(change.updates) == {
         ".orch-state/logs/mine.jsonl": b"news\n",
         ".orch-state/logs/old.jsonl": None,
-        memory_file(old_note)[0]: None,
+        encode_memory_file(old_note)[0]: None,
     }

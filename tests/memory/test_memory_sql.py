@@ -8,9 +8,9 @@ import pytest
 
 from memories import Library, failure
 from prd2pr.errors import UsageProblem
-from prd2pr.repo.memory_index import MemoryIndex
-from prd2pr.repo.memory_index.index import WHOLE
-from prd2pr.repo.memory_index.place import Place
+from prd2pr.memory.index import MemoryIndex
+from prd2pr.memory.index.file import IndexFile
+from prd2pr.memory.index.index import ALL_SCOPES
 
 BOMB = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
 
@@ -64,8 +64,10 @@ ATTACKS = [
 def kept_in(library: Library, how: str) -> MemoryIndex:
     if how == "file":
         return library.index()
-    made = MemoryIndex(library.git, library.git.tree(library.head), WHOLE, Place(library.place / "none" / "index.db"))
-    made._connection = made._at_hand()
+    made = MemoryIndex(
+        library.git, library.git.tree(library.head), ALL_SCOPES, IndexFile(library.place / "none" / "index.db")
+    )
+    made._connection = made._build_in_memory()
     return made
 
 

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "runners")]
+sys.path[:0] = [str(HERE), str(HERE.parent / "languages" / "python")]
 
 from bait_world import World, world  # noqa: E402
 from small_projects import exporter  # noqa: E402
 
 from prd2pr.config import TestRun  # noqa: E402
-from prd2pr.core.evidence import RunReport, TestResult  # noqa: E402
-from prd2pr.ports import RunRequest  # noqa: E402
-from prd2pr.runners.pytest_runner import PytestRunner  # noqa: E402
+from prd2pr.domain.evidence import RunReport, TestResult  # noqa: E402
+from prd2pr.languages.python.runner.pytest_runner import PytestRunner  # noqa: E402
+from prd2pr.languages.test_runner import RunRequest  # noqa: E402
 
 INSIDE = ("reading", "network", "processes", "privilege")
 MUST_WORK = {"test_loopback_works_for_honest_tests"}

@@ -11,9 +11,9 @@ import pytest
 from small_projects import run_files
 
 from prd2pr.config import TestRun
-from prd2pr.core.isolation import missing
-from prd2pr.runners import disk, sandbox
-from prd2pr.runners.sandbox import find_sandbox
+from prd2pr.domain.results.isolation import list_missing_protections
+from prd2pr.sandbox import child_process, detection
+from prd2pr.sandbox.detection import find_sandbox
 
 pytestmark = pytest.mark.xdist_group("sandbox")
 
@@ -22,10 +22,10 @@ pytestmark = pytest.mark.xdist_group("sandbox")
 def jailed() -> str:
     """What the tests below run in, said loudly."""
     found = find_sandbox(Path(sys.executable))
-    if found.door is None:
-        pytest.skip(f"NO SANDBOX ON THIS MACHINE: {[(refusal.door, refusal.why) for refusal in found.refusals]}")
-    warnings.warn(f"sandbox by {found.door}: {found.had}", stacklevel=1)
-    return found.had
+    if found.privilege is None:
+        pytest.skip(f"NO SANDBOX ON THIS MACHINE: {[(refusal.privilege, refusal.why) for refusal in found.refusals]}")
+    warnings.warn(f"sandbox by {found.privilege}: {found.protections}", stacklevel=1)
+    return found.protections
 
 
 def test_no_probe_gets_out(jailed: str) -> None:
@@ -33,7 +33,7 @@ def test_no_probe_gets_out(jailed: str) -> None:
     assert (found.succeeded, found.problems) == ([], [])
     assert found.probes >= 60
     assert found.sandbox == jailed
-    assert missing(found.sandbox) == ()
+    assert list_missing_protections(found.sandbox) == ()
 
 
 def test_without_a_sandbox_the_same_probes_do_get_out() -> None:
@@ -43,7 +43,13 @@ def test_without_a_sandbox_the_same_probes_do_get_out() -> None:
     assert not [problem for problem in found.problems if "broken" in problem]
 
 
-SMALL = {"MEMORY": 200 << 20, "PROCESSES": 40, "OPEN_FILES": 100, "FILE_SIZE": 4 << 20, "SCRATCH": 4 << 20}
+SMALL = {
+    "MAX_MEMORY": 200 << 20,
+    "MAX_PROCESSES": 40,
+    "MAX_OPEN_FILES": 100,
+    "MAX_FILE_SIZE": 4 << 20,
+    "MAX_SCRATCH": 4 << 20,
+}
 
 LIMITED = {
     "test_limits.py": """
@@ -89,8 +95,8 @@ LIMITED = {
 @pytest.fixture
 def small(jailed: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in SMALL.items():
-        monkeypatch.setattr(sandbox, name, value)
-    monkeypatch.setattr(disk, "LIMIT", 16 << 20)
+        monkeypatch.setattr(detection, name, value)
+    monkeypatch.setattr(child_process, "MAX_BYTES_WRITTEN", 16 << 20)
 
 
 @pytest.mark.usefixtures("small")

@@ -17,26 +17,26 @@ from fastapi import FastAPI
 from sqlalchemy import Connection
 
 from prd2pr.client import Client
-from prd2pr.core.access import Scope
-from prd2pr.core.orders import Order
-from prd2pr.server.announcing import Kind, announce
-from prd2pr.server.api.asking import put
-from prd2pr.server.api.tokens import issue
-from prd2pr.server.app import Parts, create_app
+from prd2pr.server.api.change_requests import insert_request
+from prd2pr.server.api.tokens import create_token
+from prd2pr.server.app import ServerContext, create_app
 from prd2pr.server.database import Database, open_database
-from prd2pr.server.projection.running import Refreshing
+from prd2pr.server.event_log import EventKind, announce
+from prd2pr.server.projection.service import ProjectionUpdater
 from prd2pr.server.settings import ServerSettings
+from prd2pr.server.token_scopes import Scope
+from prd2pr.state.server_commands import ServerCommand
 
-ADDED = ("prd2pr.server.projection.running", "prd2pr.server.api.routes")
+ADDED = ("prd2pr.server.projection.service:add_projection", "prd2pr.server.api.routes:add_api")
 
 
 @dataclass
 class KeptOrders:
     """Stands in for `server.work`: what was handed on, and nothing is done."""
 
-    placed: list[tuple[str, Order]] = field(default_factory=list)
+    placed: list[tuple[str, ServerCommand]] = field(default_factory=list)
 
-    def place(self, _: Connection, repo: str, order: Order) -> None:
+    def place(self, _: Connection, repo: str, order: ServerCommand) -> None:
         self.placed.append((repo, order))
 
     def wake(self) -> None:
@@ -55,11 +55,11 @@ class ApiServer:
         self, scope: str = "read", repos: Sequence[str] = ("*",), *, days: float | None = None, name: str = "a test"
     ) -> str:
         now = datetime.now(UTC)
-        return issue(self.database, name, Scope(scope), tuple(repos), days=days, now=now).token
+        return create_token(self.database, name, Scope(scope), tuple(repos), days=days, now=now).token
 
     def expired(self) -> str:
         past = datetime.now(UTC) - timedelta(days=2)
-        return issue(self.database, "old", Scope.ADMIN, ("*",), days=1, now=past).token
+        return create_token(self.database, "old", Scope.ADMIN, ("*",), days=1, now=past).token
 
     def client(self, token: str = "", **more: Any) -> Client:
         return Client(self.url, token, **more)
@@ -71,21 +71,21 @@ class ApiServer:
         headers = {**({"Authorization": f"Bearer {token}"} if token else {}), **more.pop("headers", {})}
         return httpx.request(method, f"{self.url}{path}", headers=headers, timeout=10, **more)
 
-    def happen(self, kind: Kind, repo: str, **data: Any) -> None:
+    def happen(self, kind: EventKind, repo: str, **data: Any) -> None:
         with self.database.writing() as connection:
             announce(connection, kind, repo, data)
 
     def have_ordered(self, order: str, repo: str = "octo/shop") -> None:
         """On record, and with nobody."""
-        made = Order(id=order, prd="shop", verb="tdd retry", story="shop-2", by="x", at="2026-01-01T00:00:00Z")
+        made = ServerCommand(id=order, prd="shop", verb="tdd retry", story="shop-2", by="x", at="2026-01-01T00:00:00Z")
         row = {"key": order, "token": "t", "name": "x", "subject": f"{repo}:shop-2", "repo": repo}
         with self.database.writing() as connection:
-            put(connection, row, made)
+            insert_request(connection, row, made)
 
     def refresh(self) -> None:
         """At once, and not by the thread."""
-        refreshing: Refreshing = self.app.state.refreshing
-        refreshing.once()
+        refreshing: ProjectionUpdater = self.app.state.projection_updater
+        refreshing.refresh_all()
 
 
 def until(true: Callable[[], object], seconds: float = 120) -> None:
@@ -112,7 +112,7 @@ def api_server(
         **settings,
     )
     opened = open_database(given.database)
-    app = create_app(Parts(given, opened), added)
+    app = create_app(ServerContext(given, opened), added)
     orders = KeptOrders()
     app.state.orders = orders
     prepare(app)
@@ -126,7 +126,7 @@ def api_server(
         port = server.servers[0].sockets[0].getsockname()[1]
         made = ApiServer(f"http://127.0.0.1:{port}", app, opened, orders, server)
         if repositories:
-            until(lambda: {each.repo for each in app.state.reading.projects()} >= set(repositories))
+            until(lambda: {each.repo for each in app.state.reader.projects()} >= set(repositories))
         yield made
     finally:
         server.should_exit = True

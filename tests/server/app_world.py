@@ -11,7 +11,7 @@ from fakes.github import FakeGitHub
 from fakes.github.jwt import new_key_pair
 from fakes.github.state import App, Dispatch
 from prd2pr.server.database import Database
-from prd2pr.server.inbox.store import counts
+from prd2pr.server.inbox.store import count_deliveries
 
 WORKFLOW_PATH = ".github/workflows/prd2pr.yml"
 WORKFLOW = """name: prd2pr
@@ -70,7 +70,7 @@ def wait_until(true: Callable[[], bool], seconds: float = 30) -> None:
 
 def states(database: Database) -> dict[str, int]:
     with database.reading() as connection:
-        return counts(connection)
+        return count_deliveries(connection)
 
 
 def is_settled(database: Database) -> bool:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import text
 
 from prd2pr.server.database import Database, open_database
-from prd2pr.server.work.dispatching import mark_of
+from prd2pr.server.work.dispatch import make_run_mark
 from server.app_world import keys
 from server.desk import desk_beside, noted
 from server.postgres import binaries, postgres
@@ -241,7 +241,7 @@ def judge(database: Database, desk: str, sent: list[Sent], told: Told) -> None:
     for row in (row for listed in at_desk["runs"].values() for row in listed):
         runs.setdefault(row["display_title"], []).append(row["at"])
     told.runs = sum(map(len, runs.values()))
-    marks = {mark_of(name, 1): name for name in claims}
+    marks = {make_run_mark(name, 1): name for name in claims}
     wrong += [
         f"claim {marks.get(mark, mark)} started {len(times)} runs" for mark, times in runs.items() if len(times) > 1
     ]
@@ -249,7 +249,7 @@ def judge(database: Database, desk: str, sent: list[Sent], told: Told) -> None:
     wrong += [f"claim {name} is {row.state}: {row.error}" for name, row in claims.items() if row.state != "done"]
     for row in rows:
         if row.state == "done":
-            times = runs.get(mark_of(row.claim, 1), [])
+            times = runs.get(make_run_mark(row.claim, 1), [])
             if row.claim not in claims or not times:
                 wrong.append(f"{row.guid} is done, and nothing was started for it")
             elif max(times) < row.received_at:

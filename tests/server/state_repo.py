@@ -6,9 +6,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from prd2pr.core import layout
-from prd2pr.core.breakers.records import Circuit, Circuits
-from prd2pr.core.records import (
+from prd2pr.domain.breakers.records import Circuit, Circuits
+from prd2pr.domain.records import (
     Backlog,
     Criterion,
     Cycle,
@@ -24,8 +23,9 @@ from prd2pr.core.records import (
     Story,
     StoryStatus,
 )
-from prd2pr.repo.git import Git
-from prd2pr.repo.store import StateChange, StateStore
+from prd2pr.state import layout
+from prd2pr.state.git import Git
+from prd2pr.state.store import StateChange, StateStore
 
 AT = "2026-11-17T08:00:00Z"
 OPEN = Circuit(

@@ -14,7 +14,7 @@ from api_server import ApiServer, api_server
 from fastapi import FastAPI
 from state_repo import OPEN, StateRepo, run
 
-from prd2pr.server.app import ADDED
+from prd2pr.server.app import SERVER_PARTS
 
 # Of octo/shop are `read` and `operate`; `reads` and `admin` are for all; `other` may do anything, elsewhere.
 ROLES = ("none", "bad", "expired", "revoked", "read", "operate", "reads", "admin", "other")
@@ -88,7 +88,7 @@ def served(request, tmp_path_factory) -> Iterator[ApiServer]:
     shop.put("shop", {"shop-1": "done", "shop-2": "blocked"}, circuits=[OPEN], runs=[run("r1")])
     StateRepo(place / "secret").put("plan", {"plan-1": "in_progress"}, runs=[run("r2")])
     repositories = {"octo/shop": place / "shop", "octo/secret": place / "secret"}
-    with api_server(place, repositories, database=url, added=ADDED) as server:
+    with api_server(place, repositories, database=url, added=SERVER_PARTS) as server:
         server.have_ordered(ORDER)
         yield server
 
@@ -97,7 +97,7 @@ def served(request, tmp_path_factory) -> Iterator[ApiServer]:
 def tokens(served) -> dict[str, str]:
     from datetime import UTC, datetime
 
-    from prd2pr.server.api.tokens import revoke
+    from prd2pr.server.api.tokens import revoke_token
 
     made = {
         "none": "",
@@ -110,7 +110,7 @@ def tokens(served) -> dict[str, str]:
         "admin": served.token("admin", ["*"]),
         "other": served.token("admin", ["else/*"]),
     }
-    revoke(served.database, made["revoked"].split("_")[1], datetime.now(UTC))
+    revoke_token(served.database, made["revoked"].split("_")[1], datetime.now(UTC))
     return made
 
 

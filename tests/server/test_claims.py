@@ -6,12 +6,12 @@ import threading
 
 from sqlalchemy import text
 
-from prd2pr.core.intake import Intake
-from prd2pr.server.database import now_of
-from prd2pr.server.inbox.store import Delivery, forget, known, store
-from prd2pr.server.work import claims, holding
-from prd2pr.server.work.dead_letters import dead_letters, replay
-from prd2pr.server.work.holding import Hold
+from prd2pr.github.events.delivery import DeliverySummary
+from prd2pr.server.database import read_database_time
+from prd2pr.server.inbox.store import InboxDelivery, delete_settled_deliveries, find_known_guids, store_deliveries
+from prd2pr.server.work import claims, leases
+from prd2pr.server.work.dead_letters import list_dead_letters, replay_dead_letters
+from prd2pr.server.work.leases import Lease
 from server.app_world import states
 from server.queueing import SETTINGS, backoff_is_over, delivered, held, opened
 
@@ -20,17 +20,17 @@ def test_what_waits_in_a_repository_is_taken_together_and_once(either_database):
     database = either_database
     delivered(database, "b", "a", said="4@x.0")
     (hold,) = opened(database)
-    assert hold == Hold("a.1", "one", 0)
+    assert hold == Lease("a.1", "one", 0)
     assert opened(database, "two") == []
-    claim = claims.read(database, "a.1")
+    claim = claims.read_claim(database, "a.1")
     assert {each.guid for each in claim.deliveries} == {"a", "b"}
-    assert claim.deliveries[0].said == "4@x.0" and claim.asked.turn == 0
+    assert claim.deliveries[0].comment == "4@x.0" and claim.request.turn == 0
     delivered(database, "c")
     assert opened(database) == []  # one at a time for each repository
-    assert holding.settle(database, hold, "run 7")
-    assert not holding.settle(database, hold, "run 8")
+    assert leases.settle_claim(database, hold, "run 7")
+    assert not leases.settle_claim(database, hold, "run 8")
     assert states(database) == {"done": 2, "waiting": 1}
-    assert opened(database, "two") == [Hold("c.1", "two", 0)]
+    assert opened(database, "two") == [Lease("c.1", "two", 0)]
 
 
 def test_repositories_do_not_wait_for_one_another(either_database):
@@ -64,17 +64,19 @@ def test_many_replicas_at_once_take_each_repository_once(either_database):
 def test_a_failed_try_waits_longer_each_time_and_ends_as_a_dead_letter(either_database):
     database = either_database
     slow = SETTINGS.model_copy(update={"backoff_seconds": 100.0})
-    holding.fail(database, held(database, "a"), "no workflow", slow)
+    leases.fail_claim(database, held(database, "a"), "no workflow", slow)
     assert states(database) == {"waiting": 1} and opened(database) == []
     with database.reading() as connection:
-        waits = connection.execute(text("SELECT not_before FROM deliveries")).scalar_one() - now_of(connection)
+        waits = connection.execute(text("SELECT not_before FROM deliveries")).scalar_one() - read_database_time(
+            connection
+        )
     assert 95 < waits <= 100
     for attempt, why in ((2, "no workflow"), (3, "still no workflow")):
         backoff_is_over(database)
         (hold,) = opened(database)
         assert hold.claim == f"a.{attempt}"
-        holding.fail(database, hold, why, SETTINGS)
-    (letter,) = dead_letters(database)
+        leases.fail_claim(database, hold, why, SETTINGS)
+    (letter,) = list_dead_letters(database)
     assert (letter.guid, letter.lane, letter.attempts, letter.reason) == ("a", "octo/calc", 3, "still no workflow")
     assert opened(database) == []
 
@@ -85,15 +87,15 @@ def test_a_dead_letter_that_is_replayed_has_all_of_its_tries_again(either_databa
     for attempt in range(1, 4):
         (hold,) = opened(database)
         assert hold.claim == f"a.{attempt}"
-        holding.fail(database, hold, "no", SETTINGS)
+        leases.fail_claim(database, hold, "no", SETTINGS)
         backoff_is_over(database)
-    assert replay(database, ["nobody"]) == []
-    assert replay(database, ["b"]) == ["b"]
+    assert replay_dead_letters(database, ["nobody"]) == []
+    assert replay_dead_letters(database, ["b"]) == ["b"]
     (hold,) = opened(database)
     assert hold.claim == "b.4"
-    holding.fail(database, hold, "no", SETTINGS)
+    leases.fail_claim(database, hold, "no", SETTINGS)
     assert states(database) == {"dead": 1, "waiting": 1}
-    assert replay(database) == ["a"]
+    assert replay_dead_letters(database) == ["a"]
 
 
 def test_a_repository_that_had_enough_this_minute_waits(either_database):
@@ -101,7 +103,7 @@ def test_a_repository_that_had_enough_this_minute_waits(either_database):
     for guid in ("a", "b"):
         delivered(either_database, guid)
         (hold,) = opened(either_database, settings=few)
-        holding.settle(either_database, hold, "")
+        leases.settle_claim(either_database, hold, "")
     delivered(either_database, "c")
     delivered(either_database, "d", lane="octo/other")
     assert [each.claim for each in opened(either_database, settings=few)] == ["d.1"]
@@ -115,8 +117,8 @@ def test_a_repeat_while_it_is_worked_on_changes_nothing(either_database):
 
 def test_what_was_settled_long_ago_is_forgotten(either_database):
     delivered(either_database, "a", "b")
-    store(either_database, [Delivery("i", "star", b"", 1.0, Intake("", "starts nothing"))])
+    store_deliveries(either_database, [InboxDelivery("i", "star", b"", 1.0, DeliverySummary("", "starts nothing"))])
     with either_database.writing() as connection:
-        assert known(connection, ["a", "i", "x"]) == {"a", "i"}
-        assert forget(connection, before=2.0) == 1
+        assert find_known_guids(connection, ["a", "i", "x"]) == {"a", "i"}
+        assert delete_settled_deliveries(connection, before=2.0) == 1
     assert states(either_database) == {"waiting": 2}

@@ -15,8 +15,8 @@ from pages.browser import chromium, needs_browser, tab
 
 from fakes.board_sample import broken, mixed
 from fakes.branch_on_disk import repository, write_branch
-from prd2pr.core.breakers.records import Circuits
-from prd2pr.core.records import CycleState
+from prd2pr.domain.breakers.records import Circuits
+from prd2pr.domain.records import CycleState
 
 BOARD = "/dashboard/projects/acme/shop"
 
@@ -32,7 +32,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    added = (*ADDED, "prd2pr.server.pages.routes")
+    added = (*ADDED, "prd2pr.server.dashboard.setup:add_dashboard")
     with api_server(tmp_path_factory.mktemp("server"), {"acme/shop": place}, added=added) as found:
         yield found
 
@@ -77,7 +77,7 @@ def test_a_reset_becomes_an_order_under_the_tokens_name(server: ApiServer) -> No
         assert (sent.status_code, sent.headers["location"]) == (303, "/dashboard/circuits#orders")
         shown = client.get("/dashboard/circuits").text
     assert [(each.shown, each.by) for _, each in server.orders.placed] == [("/tdd reset green", "ann")]
-    assert "<code>/tdd reset green</code>" in shown and "waits to be handed on" in shown
+    assert "<code>/tdd reset green</code>" in shown and "waiting for a run" in shown
 
 
 def test_a_cookie_listens_to_events_and_changes_nothing(server: ApiServer) -> None:

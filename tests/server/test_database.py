@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from prd2pr.errors import SetupProblem, StateNewer
-from prd2pr.server.database import Migration, all_migrations, open_database
+from prd2pr.server.database import Migration, load_migrations, open_database
 
 ONE = Migration(1, "one", ("CREATE TABLE one (id {serial}, body {bytes})",))
 TWO = Migration(2, "two", ("ALTER TABLE one ADD COLUMN at {real}",))
@@ -75,5 +75,5 @@ def test_a_database_that_cannot_be_opened_is_told(tmp_path):
 
 
 def test_the_numbers_of_all_parts_are_different():
-    numbers = [each.number for each in all_migrations()]
+    numbers = [each.number for each in load_migrations()]
     assert len(numbers) == len(set(numbers))

@@ -13,10 +13,10 @@ import pytest
 from api_server import ApiServer, api_server, until
 
 from prd2pr.client import Event
-from prd2pr.server.api import happened
-from prd2pr.server.api.happened import Kept
-from prd2pr.server.api.stream import begin_after
-from prd2pr.server.api.tokens import revoke
+from prd2pr.server.api import events
+from prd2pr.server.api.events import EventRange
+from prd2pr.server.api.stream import find_stream_start
+from prd2pr.server.api.tokens import revoke_token
 
 
 @pytest.fixture(scope="module")
@@ -86,11 +86,11 @@ def heard_first_id(client, served) -> str:
     got: list[str] = []
     thread = threading.Thread(target=lambda: got.append(heard(client, 1)[0].id))
     thread.start()
-    until(lambda: served.app.state.announcements.listeners)
+    until(lambda: served.app.state.event_feed.listener_count)
     while thread.is_alive():
         served.happen("worker_heartbeat", "octo/shop", worker="w")
         thread.join(0.3)
-    return str(served.app.state.announcements.kept().newest)
+    return str(served.app.state.event_feed.read_stored_range().newest)
 
 
 def speak(served: ApiServer, count: int) -> None:
@@ -106,10 +106,10 @@ def test_an_event_arrives_within_a_second_with_kind_and_repository(served):
         with served.client(served.token("read", ["octo/shop"])) as client:
             got.append((heard(client, 1)[0], time.monotonic()))
 
-    until(lambda: not served.app.state.announcements.listeners)  # those of other tests are gone
+    until(lambda: not served.app.state.event_feed.listener_count)  # those of other tests are gone
     thread = threading.Thread(target=listen)
     thread.start()
-    until(lambda: served.app.state.announcements.listeners)
+    until(lambda: served.app.state.event_feed.listener_count)
     time.sleep(0.3)  # it has said where it begins
     said = time.monotonic()
     served.happen("circuit_state_changed", "octo/other", name="not for this one")
@@ -126,12 +126,12 @@ def test_an_event_arrives_within_a_second_with_kind_and_repository(served):
 
 
 def test_what_is_older_than_memory_comes_from_the_database(served, monkeypatch):
-    monkeypatch.setattr(happened, "AT_ONCE", 7)
-    start = served.app.state.announcements.kept().newest
+    monkeypatch.setattr(events, "BATCH_SIZE", 7)
+    start = served.app.state.event_feed.read_stored_range().newest
     speak(served, 30)
-    until(lambda: served.app.state.announcements.recent(start + 29) is not None)
-    served.app.state.announcements._recent.clear()
-    served.app.state.announcements._from = start + 30
+    until(lambda: served.app.state.event_feed.read_recent(start + 29) is not None)
+    served.app.state.event_feed._recent.clear()
+    served.app.state.event_feed._memory_start = start + 30
     with served.client(served.token()) as client:
         assert [event.data["n"] for event in heard(client, 30, after=str(start))] == list(range(30))
 
@@ -139,19 +139,19 @@ def test_what_is_older_than_memory_comes_from_the_database(served, monkeypatch):
 @pytest.mark.parametrize(
     ("last", "kept", "begins"),
     [
-        ("", Kept(1, 9), (9, False)),
-        ("", Kept(0, 0), (0, False)),
-        ("4", Kept(1, 9), (4, False)),
-        ("9", Kept(1, 9), (9, False)),
-        ("4", Kept(5, 9), (4, False)),
-        ("3", Kept(5, 9), (4, True)),  # 4 is gone
-        ("12", Kept(1, 9), (9, True)),  # of a database that is no more
-        ("soon", Kept(1, 9), (9, True)),
-        ("٣", Kept(1, 9), (9, True)),
+        ("", EventRange(1, 9), (9, False)),
+        ("", EventRange(0, 0), (0, False)),
+        ("4", EventRange(1, 9), (4, False)),
+        ("9", EventRange(1, 9), (9, False)),
+        ("4", EventRange(5, 9), (4, False)),
+        ("3", EventRange(5, 9), (4, True)),  # 4 is gone
+        ("12", EventRange(1, 9), (9, True)),  # of a database that is no more
+        ("soon", EventRange(1, 9), (9, True)),
+        ("٣", EventRange(1, 9), (9, True)),
     ],
 )
 def test_where_a_listener_begins(last, kept, begins):
-    assert begin_after(last, kept) == begins
+    assert find_stream_start(last, kept) == begins
 
 
 def test_whoever_missed_something_is_told_so(served):
@@ -164,7 +164,7 @@ def test_a_token_that_is_revoked_hears_no_more(served):
     with httpx.stream("GET", f"{served.url}/events", headers={"Authorization": f"Bearer {token}"}, timeout=30) as open_:
         lines = open_.iter_lines()
         assert next(lines).startswith("retry:")
-        revoke(served.database, token.split("_")[1], datetime.now(UTC))
+        revoke_token(served.database, token.split("_")[1], datetime.now(UTC))
         assert list(lines)[-1] == ""  # to the end, which comes
     assert served.get("/events", token).status_code == 401
 
@@ -175,7 +175,7 @@ def test_only_so_many_may_listen_with_one_token(served):
     with httpx.stream("GET", url, headers=headers), httpx.stream("GET", url, headers=headers):
         refused = served.get("/events", token)
     assert refused.status_code == 429 and refused.headers["Retry-After"] == "30"
-    until(lambda: not served.app.state.seats.taken)  # those who left have given theirs back
+    until(lambda: not served.app.state.connection_limit.open_by_token)  # those who left have given theirs back
     with httpx.stream("GET", url, headers=headers) as again:
         assert again.status_code == 200
 
@@ -185,7 +185,7 @@ def test_whoever_leaves_at_once_gives_the_seat_back(served):
     for _ in range(8):
         with httpx.stream("GET", url, headers=headers) as left_at_once:
             assert left_at_once.status_code == 200
-        until(lambda: not served.app.state.seats.taken, seconds=20)
+        until(lambda: not served.app.state.connection_limit.open_by_token, seconds=20)
 
 
 def test_a_reader_that_does_not_read_is_let_go(served, monkeypatch):
@@ -194,19 +194,19 @@ def test_a_reader_that_does_not_read_is_let_go(served, monkeypatch):
 
     monkeypatch.setattr(reads, "EventStream", lambda *given, **more: EventStream(*given, **more, slowest=0.5))
     # Those of other tests may still be there: what is looked at is this one's coming and going.
-    seats, there = dict(served.app.state.seats.taken), served.app.state.announcements.listeners
+    seats, there = dict(served.app.state.connection_limit.open_by_token), served.app.state.event_feed.listener_count
     host, port = served.url.removeprefix("http://").split(":")
     slow = socket.socket()
     slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     slow.connect((host, int(port)))
     request = f"GET /events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {served.token()}\r\n\r\n"
     slow.sendall(request.encode())
-    until(lambda: served.app.state.announcements.listeners > there)
+    until(lambda: served.app.state.event_feed.listener_count > there)
     with served.database.writing() as connection:
-        from prd2pr.server.announcing import announce
+        from prd2pr.server.event_log import announce
 
         for n in range(8000):
             announce(connection, "task_status_changed", "octo/shop", {"n": n, "title": "x" * 400, "more": "y" * 400})
-    until(lambda: served.app.state.announcements.listeners <= there)
-    assert dict(served.app.state.seats.taken).items() <= seats.items()
+    until(lambda: served.app.state.event_feed.listener_count <= there)
+    assert dict(served.app.state.connection_limit.open_by_token).items() <= seats.items()
     slow.close()

@@ -10,7 +10,7 @@ from state_repo import StateRepo
 
 from prd2pr.client import Unreachable
 from prd2pr.client.models import Project, Spend
-from prd2pr.server.federation import Federation, shown
+from prd2pr.server.federation import Federation, make_remote_project_view
 from prd2pr.server.settings import SourceSetting
 
 
@@ -31,17 +31,17 @@ def test_an_aggregator_shows_all_and_what_is_down_as_stale(team, tmp_path, monke
         {"name": "closed", "url": team.url},  # without a token
     ]
     with api_server(tmp_path, {"octo/own": tmp_path / "own"}, sources=sources) as server:
-        standing = server.app.state.federation.standing
+        standing = server.app.state.federation.list_sources
         until(lambda: not standing()[0].stale and standing()[1].problem and standing()[2].problem)
         told = server.get("/projects", server.token()).json()
         by_name = {each["name"]: each for each in told["sources"]}
         assert [(each["repo"], each["server"]) for each in told["items"]] == [("octo/own", ""), ("team/thing", "team")]
         assert told["items"][1]["stories"] == 2 and told["items"][1]["stale"] is False
         assert by_name["down"]["stale"] and by_name["down"]["age_seconds"] is None
-        assert "needs a token" in by_name["closed"]["problem"]
+        assert "token is required" in by_name["closed"]["problem"]
         seen = server.get("/projects", server.token("read", ["octo/*"])).json()["items"]
         assert [each["repo"] for each in seen] == ["octo/own"]
-        pages = server.app.state.reading.projects()
+        pages = server.app.state.reader.projects()
         assert [(each.repo, each.server, each.stories) for each in pages] == [
             ("octo/own", "", 1),
             ("team/thing", "team", 2),
@@ -56,26 +56,26 @@ def test_what_was_said_last_stays_with_its_age():
     now = [0.0]
     answers = [(project(),), Unreachable("no"), (project("a/c"),)]
 
-    def asking(_: SourceSetting) -> tuple[Project, ...]:
+    def fetch(_: SourceSetting) -> tuple[Project, ...]:
         answer = answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     source = SourceSetting(name="x", url="http://x.example")
-    federation = Federation([source], asking=asking, clock=lambda: now[0])
-    assert federation.projects() == () and federation.standing()[0].age_seconds is None
-    federation.listen_to(source)
+    federation = Federation([source], fetch=fetch, clock=lambda: now[0])
+    assert federation.projects() == () and federation.list_sources()[0].age_seconds is None
+    federation.poll_source(source)
     now[0] = 125.0
-    federation.listen_to(source)
+    federation.poll_source(source)
     (old,) = federation.projects()
     assert (old.repo, old.server, old.stale, old.age_seconds) == ("a/b", "x", True, 125.0)
-    assert "x does not answer; this is what it said" in shown(old).problems[0]
-    federation.listen_to(source)
+    assert "x does not answer" in make_remote_project_view(old).problems[0]
+    federation.poll_source(source)
     assert [(each.repo, each.stale) for each in federation.projects()] == [("a/c", False)]
 
 
 def test_what_another_server_says_is_cleaned():
     hostile = project("a/b\u202e\x1b[31m", "x").model_copy(update={"problems": ("\x00" + "y" * 9000,)})
-    made = shown(hostile)
+    made = make_remote_project_view(hostile)
     assert "\x1b" not in made.repo and len(made.problems[0]) <= 500

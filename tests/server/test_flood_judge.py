@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import text
 
-from prd2pr.core.intake import Intake
+from prd2pr.github.events.delivery import DeliverySummary
 from prd2pr.server.database import open_database
-from prd2pr.server.inbox.store import Delivery, store
+from prd2pr.server.inbox.store import InboxDelivery, store_deliveries
 from prd2pr.server.settings import ServerSettings
-from prd2pr.server.work import claims, holding
-from prd2pr.server.work.dispatching import mark_of
+from prd2pr.server.work import claims, leases
+from prd2pr.server.work.dispatch import make_run_mark
 from server import flood
 from server.flood import Sent, Told, judge
 
@@ -21,11 +21,16 @@ SENT = [Sent("a", "issue_comment", b"", wanted=True), Sent("b", "issue_comment",
 def settled(tmp_path, monkeypatch):
     """As it must be: one delivery done by a claim with one run, one ignored, both acknowledged."""
     database = open_database(f"sqlite:///{tmp_path}/s.db")
-    store(database, [Delivery("a", "issue_comment", b"{}", 10.0, Intake("octo/r")),
-                     Delivery("b", "issue_comment", b"{}", 10.0, Intake("octo/r", "no command"))])  # fmt: skip
+    store_deliveries(
+        database,
+        [
+            InboxDelivery("a", "issue_comment", b"{}", 10.0, DeliverySummary("octo/r")),
+            InboxDelivery("b", "issue_comment", b"{}", 10.0, DeliverySummary("octo/r", "no command")),
+        ],
+    )
     (hold,) = claims.open_claims(database, "one", ServerSettings(), 1)
-    holding.settle(database, hold, "7")
-    noted = {"strange": [], "runs": {"octo/r": [{"id": 7, "display_title": mark_of(hold.claim, 1), "at": 20.0}]}}
+    leases.settle_claim(database, hold, "7")
+    noted = {"strange": [], "runs": {"octo/r": [{"id": 7, "display_title": make_run_mark(hold.claim, 1), "at": 20.0}]}}
     monkeypatch.setattr(flood, "noted", lambda _: noted)
     yield database, noted
     database.close()

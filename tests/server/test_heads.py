@@ -7,10 +7,10 @@ import asyncio
 import pytest
 import uvicorn
 
-from prd2pr.server.heads import BoundedHeads
+from prd2pr.server.http_limits import BoundedHttpProtocol
 
 
-class Impatient(BoundedHeads):
+class Impatient(BoundedHttpProtocol):
     head_seconds = rest_seconds = unread_seconds = 0.2
 
 

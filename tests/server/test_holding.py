@@ -12,13 +12,13 @@ import pytest
 
 from prd2pr.errors import HubProblem, Prd2prError
 from prd2pr.server.database import Database
-from prd2pr.server.work import claims, holding
-from prd2pr.server.work.claims import Claim
-from prd2pr.server.work.dead_letters import dead_letters
-from prd2pr.server.work.dispatching import mark_of
-from prd2pr.server.work.effects import Ask, Unclear
-from prd2pr.server.work.engine import Labour, carried_out
-from prd2pr.server.work.holding import Hold
+from prd2pr.server.work import claims, leases
+from prd2pr.server.work.claims import WorkClaim
+from prd2pr.server.work.dead_letters import list_dead_letters
+from prd2pr.server.work.dispatch import make_run_mark
+from prd2pr.server.work.effects import EffectUnclear, RecordRequest
+from prd2pr.server.work.engine import EngineContext, process_claim
+from prd2pr.server.work.leases import Lease
 from server.app_world import states
 from server.queueing import SETTINGS, backoff_is_over, held, it_was_long_ago, leases_run_out, opened
 
@@ -37,32 +37,32 @@ class World:
     started: list[str] = field(default_factory=list)
     settles_in: float = 30.0
 
-    def of(self, _: Claim) -> World:
+    def select(self, _: WorkClaim) -> World:
         return self
 
-    def find(self, claim: Claim, turn: int) -> str | None:
-        marks = {mark_of(claim.id, each) for each in range(1, turn + 1)}
+    def find(self, claim: WorkClaim, turn: int) -> str | None:
+        marks = {make_run_mark(claim.id, each) for each in range(1, turn + 1)}
         return next((each for each in self.started if each in marks), None)
 
-    def begin(self, claim: Claim, turn: int, ask: Ask) -> str:
+    def begin(self, claim: WorkClaim, turn: int, ask: RecordRequest) -> str:
         self.before()
         ask()
         self.sending()
-        self.started.append(mark_of(claim.id, turn))
+        self.started.append(make_run_mark(claim.id, turn))
         self.answered()
         return self.started[-1]
 
-    def has_begun(self, claim: Claim, mark: str) -> bool:
+    def has_begun(self, claim: WorkClaim, mark: str) -> bool:
         return mark in self.started
 
 
-def labour(database: Database, replica: str, world: World, sleep: Callable[[float], None] = nothing) -> Labour:
-    return Labour(database, SETTINGS, replica, world, sleep=sleep)
+def labour(database: Database, replica: str, world: World, sleep: Callable[[float], None] = nothing) -> EngineContext:
+    return EngineContext(database, SETTINGS, replica, world, sleep=sleep)
 
 
-def taken_over(database: Database, replica: str = "two") -> Hold:
+def taken_over(database: Database, replica: str = "two") -> Lease:
     leases_run_out(database)
-    (hold,) = holding.take_over(database, replica, 60, 5)
+    (hold,) = leases.take_over_claims(database, replica, 60, 5)
     return hold
 
 
@@ -72,32 +72,34 @@ def taken_over(database: Database, replica: str = "two") -> Hold:
 def test_a_claim_without_signs_is_taken_over_once(either_database):
     database = either_database
     hold = held(database, "a")
-    holding.give_signs(database, "one", 60, ["a.1"])
-    assert holding.keeps(database, hold, 60) and holding.take_over(database, "two", 60, 5) == []
+    leases.record_heartbeat(database, "one", 60, ["a.1"])
+    assert leases.renew_lease(database, hold, 60) and leases.take_over_claims(database, "two", 60, 5) == []
     leases_run_out(database)
-    assert holding.take_over(database, "one", 60, 5, in_hand=["a.1"]) == []  # one's own is not taken from oneself
-    assert holding.take_over(database, "two", 60, 0) == []  # there is no room for it
-    assert holding.take_over(database, "two", 60, 5) == [Hold("a.1", "two", 1)]
-    assert holding.take_over(database, "three", 60, 5) == []
-    holding.give_signs(database, "one", 60, ["a.1"])  # too late
+    assert (
+        leases.take_over_claims(database, "one", 60, 5, active_claims=["a.1"]) == []
+    )  # one's own is not taken from oneself
+    assert leases.take_over_claims(database, "two", 60, 0) == []  # there is no room for it
+    assert leases.take_over_claims(database, "two", 60, 5) == [Lease("a.1", "two", 1)]
+    assert leases.take_over_claims(database, "three", 60, 5) == []
+    leases.record_heartbeat(database, "one", 60, ["a.1"])  # too late
     leases_run_out(database)
-    assert holding.take_over(database, "three", 60, 5) == [Hold("a.1", "three", 2)]
+    assert leases.take_over_claims(database, "three", 60, 5) == [Lease("a.1", "three", 2)]
 
 
 def test_who_is_slow_keeps_what_nobody_has_taken(either_database):
     hold = held(either_database, "a")
     leases_run_out(either_database)
-    assert holding.keeps(either_database, hold, 60)
-    assert holding.take_over(either_database, "two", 60, 5) == []
+    assert leases.renew_lease(either_database, hold, 60)
+    assert leases.take_over_claims(either_database, "two", 60, 5) == []
 
 
 CHANGES = {
-    "keeps": lambda database, hold: holding.keeps(database, hold, 60),
-    "asks": lambda database, hold: holding.ask(database, hold, 1, 60),
-    "notes": lambda database, hold: holding.note(database, hold, "m"),
-    "settles": lambda database, hold: holding.settle(database, hold, "m"),
-    "fails": lambda database, hold: holding.fail(database, hold, "no", SETTINGS),
-    "puts off": lambda database, hold: holding.put_off(database, hold, "who knows", SETTINGS),
+    "keeps": lambda database, hold: leases.renew_lease(database, hold, 60),
+    "asks": lambda database, hold: leases.record_effect_request(database, hold, 1, 60),
+    "notes": lambda database, hold: leases.record_effect_mark(database, hold, "m"),
+    "settles": lambda database, hold: leases.settle_claim(database, hold, "m"),
+    "fails": lambda database, hold: leases.fail_claim(database, hold, "no", SETTINGS),
+    "puts off": lambda database, hold: leases.postpone_claim(database, hold, "who knows", SETTINGS),
 }
 
 
@@ -107,11 +109,11 @@ def test_who_lost_a_claim_can_do_nothing_about_it(either_database, change, succe
     """Its own replica may have taken it again, under another number."""
     database, hold = either_database, held(either_database, "a")
     if successor == "nobody yet":
-        holding.let_go(database, "one")
+        leases.release_claims(database, "one")
     else:
         later = taken_over(database, "two" if successor == "another replica" else "one")
     assert not CHANGES[change](database, hold)
-    asked = claims.read(database, "a.1").asked
+    asked = claims.read_claim(database, "a.1").request
     assert states(database) == {"taken": 1} and (asked.turn, asked.mark) == (0, "")
     if successor != "nobody yet":
         assert CHANGES[change](database, later)
@@ -119,15 +121,15 @@ def test_who_lost_a_claim_can_do_nothing_about_it(either_database, change, succe
 
 def test_what_a_replica_lets_go_is_taken_over_at_once(either_database):
     held(either_database, "a")
-    holding.let_go(either_database, "one")
-    assert holding.take_over(either_database, "two", 1, 5) == [Hold("a.1", "two", 1)]
+    leases.release_claims(either_database, "one")
+    assert leases.take_over_claims(either_database, "two", 1, 5) == [Lease("a.1", "two", 1)]
 
 
 def test_a_server_that_is_alone_frees_what_a_dead_one_held(either_database):
     held(either_database, "a")
-    assert holding.all_are_gone(either_database, in_hand=["a.1"]) == 0
-    assert holding.all_are_gone(either_database, in_hand=[]) == 1
-    assert holding.take_over(either_database, "two", 1, 5) == [Hold("a.1", "two", 1)]
+    assert leases.release_orphaned_claims(either_database, active_claims=["a.1"]) == 0
+    assert leases.release_orphaned_claims(either_database, active_claims=[]) == 1
+    assert leases.take_over_claims(either_database, "two", 1, 5) == [Lease("a.1", "two", 1)]
 
 
 # --- one start, whoever sleeps when -----------------------------------------------------------------------------------
@@ -139,11 +141,11 @@ def test_a_holder_that_slept_before_it_asked_starts_nothing(either_database):
 
     def overtaken() -> None:
         world.before = nothing
-        ends.append(carried_out(labour(database, "two", world), taken_over(database)))
+        ends.append(process_claim(labour(database, "two", world), taken_over(database)))
 
     world.before = overtaken
-    assert carried_out(labour(database, "one", world), hold) == "taken over"
-    assert ends == ["settled"] and world.started == [mark_of("a.1", 1)] and states(database) == {"done": 1}
+    assert process_claim(labour(database, "one", world), hold) == "taken over"
+    assert ends == ["settled"] and world.started == [make_run_mark("a.1", 1)] and states(database) == {"done": 1}
 
 
 def test_what_a_slow_holder_has_on_its_way_is_waited_for(either_database):
@@ -153,28 +155,28 @@ def test_what_a_slow_holder_has_on_its_way_is_waited_for(either_database):
 
     def overtaken() -> None:
         def arrives(_: float) -> None:
-            world.started.append(mark_of("a.1", 1))
+            world.started.append(make_run_mark("a.1", 1))
 
-        ends.append(carried_out(labour(database, "two", world, sleep=arrives), taken_over(database)))
+        ends.append(process_claim(labour(database, "two", world, sleep=arrives), taken_over(database)))
         world.started.clear()  # it is the same one, which `begin` is about to note
 
     world.sending = overtaken
-    assert carried_out(labour(database, "one", world), hold) == "taken over"
-    assert ends == ["settled"] and world.started == [mark_of("a.1", 1)] and states(database) == {"done": 1}
+    assert process_claim(labour(database, "one", world), hold) == "taken over"
+    assert ends == ["settled"] and world.started == [make_run_mark("a.1", 1)] and states(database) == {"done": 1}
 
 
 def test_what_was_started_before_its_holder_slept_is_found(either_database):
     database, world, ends = either_database, World(), []
     hold = held(database, "a")
-    world.answered = lambda: ends.append(carried_out(labour(database, "two", world), taken_over(database)))
-    assert carried_out(labour(database, "one", world), hold) == "taken over"
-    assert ends == ["settled"] and world.started == [mark_of("a.1", 1)] and states(database) == {"done": 1}
+    world.answered = lambda: ends.append(process_claim(labour(database, "two", world), taken_over(database)))
+    assert process_claim(labour(database, "one", world), hold) == "taken over"
+    assert ends == ["settled"] and world.started == [make_run_mark("a.1", 1)] and states(database) == {"done": 1}
 
 
 def test_what_died_with_its_holder_is_started_once_it_cannot_arrive_any_more(either_database):
     database, world = either_database, World()
     hold = held(database, "a")
-    assert holding.ask(database, hold, 1, 60)  # and then it was killed
+    assert leases.record_effect_request(database, hold, 1, 60)  # and then it was killed
     waits: list[float] = []
 
     def sleep(seconds: float) -> None:
@@ -182,28 +184,30 @@ def test_what_died_with_its_holder_is_started_once_it_cannot_arrive_any_more(eit
         waits.append(seconds)
         it_was_long_ago(database)
 
-    assert carried_out(labour(database, "two", world, sleep), taken_over(database)) == "settled"
-    assert len(waits) == 1 and world.started == [mark_of("a.1", 1)] and states(database) == {"done": 1}
+    assert process_claim(labour(database, "two", world, sleep), taken_over(database)) == "settled"
+    assert len(waits) == 1 and world.started == [make_run_mark("a.1", 1)] and states(database) == {"done": 1}
 
 
 def test_what_was_accepted_and_is_not_yet_there_is_not_asked_for_again_by_a_successor(either_database):
     database, world = either_database, World()
     hold = held(database, "a")
-    assert holding.ask(database, hold, 1, 60) and holding.note(database, hold, mark_of("a.1", 1))
+    assert leases.record_effect_request(database, hold, 1, 60) and leases.record_effect_mark(
+        database, hold, make_run_mark("a.1", 1)
+    )
     it_was_long_ago(database)
 
     def begins(_: float) -> None:
-        world.started.append(mark_of("a.1", 1))
+        world.started.append(make_run_mark("a.1", 1))
 
-    assert carried_out(labour(database, "two", world, sleep=begins), taken_over(database)) == "settled"
-    assert world.started == [mark_of("a.1", 1)]
+    assert process_claim(labour(database, "two", world, sleep=begins), taken_over(database)) == "settled"
+    assert world.started == [make_run_mark("a.1", 1)]
 
 
 def test_nothing_is_waited_for_where_nothing_was_asked(either_database):
     database, world = either_database, World()
     held(database, "a")
-    assert carried_out(labour(database, "two", world, sleep=lambda _: 1 / 0), taken_over(database)) == "settled"
-    assert world.started == [mark_of("a.1", 1)]
+    assert process_claim(labour(database, "two", world, sleep=lambda _: 1 / 0), taken_over(database)) == "settled"
+    assert world.started == [make_run_mark("a.1", 1)]
 
 
 # --- what is not known is not tried under another name ----------------------------------------------------------------
@@ -216,23 +220,23 @@ def raising(error: Exception) -> Callable[[], None]:
     return now
 
 
-@pytest.mark.parametrize("error", [Unclear("no answer"), ConnectionResetError("the database, say")])
+@pytest.mark.parametrize("error", [EffectUnclear("no answer"), ConnectionResetError("the database, say")])
 def test_a_claim_of_which_nobody_knows_keeps_its_marks(either_database, error):
     database, world = either_database, World()
     world.answered = raising(error)
-    carried_out(labour(database, "one", world), held(database, "a"))
+    process_claim(labour(database, "one", world), held(database, "a"))
     assert states(database) == {"taken": 1} and opened(database) == []
     world.answered = nothing
     leases_run_out(database)
-    (hold,) = holding.take_over(database, "two", 60, 5)
-    assert hold.claim == "a.1" and carried_out(labour(database, "two", world), hold) == "settled"
-    assert world.started == [mark_of("a.1", 1)]
+    (hold,) = leases.take_over_claims(database, "two", 60, 5)
+    assert hold.claim == "a.1" and process_claim(labour(database, "two", world), hold) == "settled"
+    assert world.started == [make_run_mark("a.1", 1)]
 
 
 def test_a_refusal_is_an_answer_and_is_tried_again_as_another_claim(either_database):
     database, world = either_database, World()
     world.sending = raising(HubProblem("no such workflow"))
-    assert carried_out(labour(database, "one", world), held(database, "a")) == "failed"
+    assert process_claim(labour(database, "one", world), held(database, "a")) == "failed"
     backoff_is_over(database)
     assert [each.claim for each in opened(database)] == ["a.2"]
 
@@ -241,12 +245,12 @@ def test_what_cannot_be_looked_at_is_put_off_until_a_person_has_to_decide(either
     database, hold = either_database, held(either_database, "a")
 
     class Blind(World):
-        def find(self, claim: Claim, turn: int) -> str | None:
+        def find(self, claim: WorkClaim, turn: int) -> str | None:
             raise Prd2prError("GitHub does not answer")
 
-    assert holding.ask(database, hold, 1, 60)
-    for ended in ("put off", "put off", "put off"):
-        assert carried_out(labour(database, "two", Blind()), taken_over(database)) == ended
-    (letter,) = dead_letters(database)
-    assert "it cannot be seen whether it was started: GitHub does not answer" in letter.reason
-    assert holding.take_over(database, "three", 60, 5) == [] and opened(database) == []
+    assert leases.record_effect_request(database, hold, 1, 60)
+    for ended in ("postponed", "postponed", "postponed"):
+        assert process_claim(labour(database, "two", Blind()), taken_over(database)) == ended
+    (letter,) = list_dead_letters(database)
+    assert "GitHub does not answer" in letter.reason
+    assert leases.take_over_claims(database, "three", 60, 5) == [] and opened(database) == []

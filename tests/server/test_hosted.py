@@ -8,12 +8,12 @@ from app_world import AppWorld, wait_until
 from state_repo import StateRepo
 
 from fakes.github.server import serve
-from prd2pr.repo.git import Git
 from prd2pr.server.database import open_database
-from prd2pr.server.projection.hosted import HostedRepositories
-from prd2pr.server.projection.reading import Projection
-from prd2pr.server.projection.running import Refreshing
+from prd2pr.server.projection.reader import ProjectionReader
+from prd2pr.server.projection.repositories import HostedRepositories
+from prd2pr.server.projection.service import ProjectionUpdater
 from prd2pr.server.settings import ServerSettings
+from prd2pr.state.git import Git
 
 
 def pushed(world: AppWorld, name: str, repo: StateRepo) -> None:
@@ -32,16 +32,16 @@ def test_installed_repositories_are_mirrored_and_followed(tmp_path):
         given = {**world.settings(url), "app_id": str(world.app.id), "github_url": url}
         settings = ServerSettings.model_validate(given)
         database = open_database(f"sqlite:///{tmp_path}/s.db")
-        look = Refreshing(database, {}, tmp_path / "mirrors", hosted=HostedRepositories(settings))
-        reading = Projection(database)
-        look.once()
+        look = ProjectionUpdater(database, {}, tmp_path / "mirrors", hosted=HostedRepositories(settings))
+        reading = ProjectionReader(database)
+        look.refresh_all()
         found = {each.repo: each for each in reading.projects()}
         assert set(found) == {"octo/calc", "octo/empty"}
         assert found["octo/calc"].problems == () and found["octo/calc"].stories == 1
         assert found["octo/empty"].prds == ()
         repo.put("shop", {"shop-1": "blocked", "shop-2": "backlog"})
         pushed(world, "octo/calc", repo)
-        look.once()
+        look.refresh_all()
         board = reading.project("octo/calc")
         assert board is not None
         assert [(card.id, card.column.value) for card in board.cards] == [("shop-1", "BLOCKED"), ("shop-2", "PENDING")]
@@ -49,7 +49,7 @@ def test_installed_repositories_are_mirrored_and_followed(tmp_path):
         with Git.open(mirror) as git:
             assert set(git.branches("")) == {"main", "prd2pr/shop"}
         assert "x-access-token" not in (mirror / "config").read_text()
-    look.once()  # the code host is away: what was read stays
+    look.refresh_all()  # the code host is away: what was read stays
     assert {each.repo for each in reading.projects()} == {"octo/calc", "octo/empty"}
     database.close()
 
@@ -66,8 +66,8 @@ def test_a_repository_s_own_prefix_of_branches_is_followed(tmp_path):
         given = {**world.settings(url), "app_id": str(world.app.id), "github_url": url}
         database = open_database(f"sqlite:///{tmp_path}/s.db")
         hosted = HostedRepositories(ServerSettings.model_validate(given))
-        Refreshing(database, {}, tmp_path / "mirrors", hosted=hosted).once()
-        (found,) = Projection(database).projects()
+        ProjectionUpdater(database, {}, tmp_path / "mirrors", hosted=hosted).refresh_all()
+        (found,) = ProjectionReader(database).projects()
         database.close()
     assert (found.problems, found.stories) == ((), 1)
 
@@ -80,10 +80,12 @@ def test_github_is_asked_for_the_list_by_one_clock_whatever_happens_in_between(t
     """`refresh_seconds` says when all are looked at; an event looks at its own repository, and lists nothing."""
     listed: list[int] = []
     database = open_database(f"sqlite:///{tmp_path}/s.db")
-    look = Refreshing(database, {}, tmp_path / "mirrors", hosted=lambda: listed.append(1) or (), hosted_every=3600)
+    look = ProjectionUpdater(
+        database, {}, tmp_path / "mirrors", hosted=lambda: listed.append(1) or (), hosted_every=3600
+    )
     with look:
         for number in range(5):
-            look.ask(f"octo/unknown-{number}")
-            wait_until(lambda: not look._asked)
+            look.request_refresh(f"octo/unknown-{number}")
+            wait_until(lambda: not look._requested)
     assert listed == [1]
     database.close()

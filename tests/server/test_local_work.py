@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from github_world import GitHubWorld
 from prd2pr.server.database import open_database
-from prd2pr.server.work.local import clean_environment, ended_as
+from prd2pr.server.work.local import read_outcomes, strip_server_settings
 from server.app_world import is_settled, keys, states, wait_until
 from server.serving import deliver, serving
 from world import PRD
@@ -43,13 +43,13 @@ def test_a_pushed_prd_is_planned_by_a_process_of_this_machine(tmp_path, monkeypa
 
 def test_a_process_gets_none_of_the_servers_secrets():
     given = {"PRD2PR_WEBHOOK_SECRET": "a", "PRD2PR_APP_PRIVATE_KEY_FILE": "b", "PRD2PR_DATABASE": "c"}
-    assert clean_environment({**given, "PRD2PR_MODEL": "m", "ANTHROPIC_API_KEY": "k"}) == {
+    assert strip_server_settings({**given, "PRD2PR_MODEL": "m", "ANTHROPIC_API_KEY": "k"}) == {
         "PRD2PR_MODEL": "m",
         "ANTHROPIC_API_KEY": "k",
     }
 
 
 def test_a_report_that_is_not_there_is_no_end(tmp_path):
-    assert ended_as(tmp_path / "none.json") == []
+    assert read_outcomes(tmp_path / "none.json") == []
     (tmp_path / "r.json").write_text('[{"outcome": "done"}]')
-    assert ended_as(tmp_path / "r.json") == ["done"]
+    assert read_outcomes(tmp_path / "r.json") == ["done"]

@@ -8,8 +8,8 @@ import logging
 
 import pytest
 
-from prd2pr.core.said.leaks import Secrets
-from prd2pr.server.logs import LONGEST, JsonLines, secrets_in, write_logs
+from prd2pr.domain.secrets import Secrets
+from prd2pr.server.logs import MAX_TEXT_LENGTH, JsonFormatter, configure_logging, list_secret_values
 from prd2pr.server.settings import ServerSettings
 
 TOKEN = f"prd2pr_{'a1' * 6}_{'Zz0-' * 10}abc"
@@ -19,7 +19,7 @@ TOKEN = f"prd2pr_{'a1' * 6}_{'Zz0-' * 10}abc"
 def log():
     stream = io.StringIO()
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(JsonLines(Secrets.of(["a webhook's secret"])))
+    handler.setFormatter(JsonFormatter(Secrets.from_values(["a webhook's secret"])))
     logger = logging.getLogger("prd2pr.test_logs")
     logger.addHandler(handler)
     logger.propagate = False
@@ -65,9 +65,9 @@ def test_secrets_are_taken_out_of_everything(log, leak):
 def test_a_long_line_is_cut_behind_no_half_of_a_secret(log, secret):
     logger, stream = log
     for part in range(1, len(secret)):
-        logger.warning("%s%s and so on", "x" * (LONGEST - part), secret)
+        logger.warning("%s%s and so on", "x" * (MAX_TEXT_LENGTH - part), secret)
     told = [json.loads(line)["message"] for line in stream.getvalue().splitlines()]
-    assert {len(each) <= LONGEST for each in told} == {True}
+    assert {len(each) <= MAX_TEXT_LENGTH for each in told} == {True}
     assert [each[-20:] for each in told if secret[:8] in each] == []
 
 
@@ -78,7 +78,7 @@ def test_what_the_settings_hold_is_known(monkeypatch):
         database="postgresql://prd2pr:hunter22@db/prd2pr",
         sources=[{"name": "a", "url": "https://a.example", "token_env": "TEAM_A"}],
     )
-    assert {"hush-hush", "hunter22", "the token of team a"} <= set(secrets_in(settings))
+    assert {"hush-hush", "hunter22", "the token of team a"} <= set(list_secret_values(settings))
 
 
 def test_libraries_write_through_the_same_lines(monkeypatch):
@@ -89,7 +89,7 @@ def test_libraries_write_through_the_same_lines(monkeypatch):
     before = (root.handlers[:], root.level, dbos.handlers[:], dbos.propagate)
     stream = io.StringIO()
     try:
-        write_logs(Secrets.of(["hush-hush"]), stream)
+        configure_logging(Secrets.from_values(["hush-hush"]), stream)
         assert dbos.handlers, "dbos would add one of its own"
         dbos.error("it says hush-hush")
         logging.getLogger("uvicorn.error").info("running on %s", "http://127.0.0.1:1")

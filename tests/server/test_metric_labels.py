@@ -10,8 +10,8 @@ from fastapi import FastAPI
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
-from prd2pr.core.board.view import CircuitView, Column, ColumnCount, ProjectView
-from prd2pr.server.api.measures import Measured, Measures
+from prd2pr.server.api.metrics import MetricsMiddleware, MetricsRegistry
+from prd2pr.views.board.models import CircuitView, Column, ColumnCount, ProjectView
 
 HOSTILE = 10_000
 
@@ -39,12 +39,12 @@ class Hostile:
 
 
 class Quiet:
-    listeners = 3
+    listener_count = 3
 
 
 @pytest.fixture
 def measures():
-    return Measures(Hostile(), Quiet())  # type: ignore[arg-type]
+    return MetricsRegistry(Hostile(), Quiet())  # type: ignore[arg-type]
 
 
 def series(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
@@ -67,7 +67,7 @@ def test_ten_thousand_hostile_repositories_make_no_series(measures):
 def test_paths_and_methods_of_others_make_no_series(measures):
     inner = FastAPI()
     inner.add_api_route("/tasks/{key:path}", lambda key: key)
-    client = TestClient(Measured(inner, measures), raise_server_exceptions=False)
+    client = TestClient(MetricsMiddleware(inner, measures), raise_server_exceptions=False)
     client.get("/tasks/one")
     before = len(series(measures.text().decode()))
     chance = random.Random(8)
@@ -89,12 +89,12 @@ def test_stories_are_counted_by_column():
         def projects(self, repos=None):
             from types import SimpleNamespace
 
-            from prd2pr.core.records import Spend
+            from prd2pr.domain.records import Spend
 
             counts = (ColumnCount(Column.BLOCKED, 2), ColumnCount(Column.COMPLETE, 5))
             spend = Spend(input_tokens=7, usd=0.5)
             return (SimpleNamespace(counts=counts, problems=(), spend=spend),) * 2
 
-    found = series(Measures(Few(), Quiet()).text().decode())  # type: ignore[arg-type]
+    found = series(MetricsRegistry(Few(), Quiet()).text().decode())  # type: ignore[arg-type]
     assert found["prd2pr_stories", (("column", "BLOCKED"),)] == 4
     assert found["prd2pr_spent_usd", ()] == 1.0 and found["prd2pr_spent_tokens", ()] == 14

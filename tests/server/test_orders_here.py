@@ -5,13 +5,13 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+from prd2pr.cli.local_orders import run_orders
 from prd2pr.client import Client
-from prd2pr.core.access import Scope
-from prd2pr.core.orders import Order
-from prd2pr.entry.ordered_here import carried_out
-from prd2pr.server.api.door import now
-from prd2pr.server.api.tokens import issue
+from prd2pr.server.api.authentication import utc_now
+from prd2pr.server.api.tokens import create_token
 from prd2pr.server.database import open_database
+from prd2pr.server.token_scopes import Scope
+from prd2pr.state.server_commands import ServerCommand
 from server.app_world import wait_until
 from server.serving import serving
 from world import World
@@ -22,7 +22,7 @@ REPO = "demo/calc"
 def token_in(database: str) -> str:
     opened = open_database(database)
     try:
-        return issue(opened, "demo", Scope.OPERATE, (REPO,), days=None, now=now()).token
+        return create_token(opened, "demo", Scope.OPERATE, (REPO,), days=None, now=utc_now()).token
     finally:
         opened.close()
 
@@ -55,10 +55,10 @@ def test_a_retry_is_on_the_branch_and_what_cannot_be_is_answered_as_a_comment_is
 
 
 def test_an_order_for_a_prd_whose_branch_is_gone_keeps_no_other_from_its_turn(tmp_path: Path) -> None:
-    world, at = World(tmp_path).start(), now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    world, at = World(tmp_path).start(), utc_now().strftime("%Y-%m-%dT%H:%M:%SZ")
     assert world.next().status == 0
-    gone = Order(id="a" * 16, prd="gone", verb="tdd retry", story="gone-1", by="ops", at=at)
-    there = Order(id="b" * 16, prd="calc", verb="tdd retry", story="calc-1", by="ops", at=at)
-    told = {each.id: each for each in carried_out(str(world.repo), (gone, there))}
-    assert told[gone.id].outcome == "refused" and "no branch holds a PRD 'gone'" in told[gone.id].answer
+    gone = ServerCommand(id="a" * 16, prd="gone", verb="tdd retry", story="gone-1", by="ops", at=at)
+    there = ServerCommand(id="b" * 16, prd="calc", verb="tdd retry", story="calc-1", by="ops", at=at)
+    told = {each.id: each for each in run_orders(str(world.repo), (gone, there))}
+    assert told[gone.id].outcome == "refused" and "PRD 'gone'" in told[gone.id].answer
     assert there.id in told and "no branch" not in told[there.id].answer

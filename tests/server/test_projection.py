@@ -10,14 +10,14 @@ import pytest
 from sqlalchemy import text
 from state_repo import OPEN, StateRepo, run
 
-from prd2pr.core.board.view import Column
 from prd2pr.server.database import Database, open_database
-from prd2pr.server.disk import DiskReading
-from prd2pr.server.projection import forms
-from prd2pr.server.projection.filling import Filling
-from prd2pr.server.projection.mirrors import mirror_path
-from prd2pr.server.projection.reading import Projection
-from prd2pr.server.projection.running import Refreshing, rebuild
+from prd2pr.server.disk_reader import DiskReader
+from prd2pr.server.projection import codec
+from prd2pr.server.projection.mirrors import resolve_mirror_path
+from prd2pr.server.projection.reader import ProjectionReader
+from prd2pr.server.projection.service import ProjectionUpdater, clear_projection
+from prd2pr.server.projection.update import ProjectionWriter
+from prd2pr.views.board.models import Column
 
 AT = "2026-11-17T12:00:00Z"
 
@@ -36,13 +36,13 @@ def shop(tmp_path) -> StateRepo:
     return made
 
 
-def refreshing(database: Database, **repos: StateRepo) -> Refreshing:
+def refreshing(database: Database, **repos: StateRepo) -> ProjectionUpdater:
     local = {f"octo/{name}": repo.path for name, repo in repos.items()}
-    return Refreshing(database, local, Path("nowhere"))
+    return ProjectionUpdater(database, local, Path("nowhere"))
 
 
-def projection(database: Database) -> Projection:
-    return Projection(database, lambda: AT)
+def projection(database: Database) -> ProjectionReader:
+    return ProjectionReader(database, lambda: AT)
 
 
 def announced(database: Database) -> list[tuple[str, str]]:
@@ -62,25 +62,25 @@ def answers(reading: Any) -> tuple[Any, ...]:
 
 def test_it_says_what_the_repository_itself_says(database, shop):
     shop.put("other", {"other-1": "blocked"}, circuits=[OPEN])
-    refreshing(database, shop=shop).once()
-    with DiskReading({"octo/shop": shop.path}, lambda: AT) as disk:
+    refreshing(database, shop=shop).refresh_all()
+    with DiskReader({"octo/shop": shop.path}, lambda: AT) as disk:
         assert answers(projection(database)) == answers(disk)
 
 
 def test_only_what_changed_is_read_and_told(database, shop, monkeypatch):
     shop.put("other", {"other-1": "in_progress"})
     look = refreshing(database, shop=shop)
-    look.once()
+    look.refresh_all()
     assert announced(database) == []  # what was there before is no news
     read: list[str] = []
-    original = Filling._read
-    monkeypatch.setattr(Filling, "_read", lambda self, shelf, place, **more: (
+    original = ProjectionWriter._read
+    monkeypatch.setattr(ProjectionWriter, "_read", lambda self, shelf, place, **more: (
         read.append(place.prd), original(self, shelf, place, **more)
     ))  # fmt: skip
-    look.once()
+    look.refresh_all()
     assert read == []
     shop.put("shop", {"shop-1": "done", "shop-2": "blocked", "shop-3": "backlog"}, circuits=[OPEN], runs=[run("r1")])
-    look.once()
+    look.refresh_all()
     assert read == ["shop"]
     kinds = [kind for kind, _ in announced(database)]
     assert kinds == ["task_status_changed", "circuit_state_changed", "run_completed"]
@@ -90,11 +90,11 @@ def test_only_what_changed_is_read_and_told(database, shop, monkeypatch):
 
 def test_it_is_dropped_and_made_again_the_same(database, shop):
     look = refreshing(database, shop=shop)
-    look.once()
+    look.refresh_all()
     before = answers(projection(database))
-    rebuild(database)
+    clear_projection(database)
     assert projection(database).projects() == ()
-    look.once()
+    look.refresh_all()
     assert answers(projection(database)) == before
     assert announced(database) == []
 
@@ -102,9 +102,9 @@ def test_it_is_dropped_and_made_again_the_same(database, shop):
 def test_a_branch_that_is_gone_is_gone(database, shop):
     shop.put("other", {"other-1": "backlog"})
     look = refreshing(database, shop=shop)
-    look.once()
+    look.refresh_all()
     shop.delete("other")
-    look.once()
+    look.refresh_all()
     assert [prd.id for prd in projection(database).projects()[0].prds] == ["shop"]
     assert projection(database).story("octo/shop", "other-1") is None
 
@@ -120,19 +120,19 @@ def test_a_branch_that_is_gone_is_gone(database, shop):
 def test_broken_or_newer_state_is_shown_as_such_and_breaks_nothing_else(database, shop, damage, words):
     shop.put("bad", {"bad-1": "in_progress"}, files=damage)
     look = refreshing(database, shop=shop)
-    look.once()
+    look.refresh_all()
     (project,) = projection(database).projects()
     assert [prd.id for prd in project.prds] == ["shop"]
     assert len(project.problems) == 1 and "prd2pr/bad" in project.problems[0] and words in project.problems[0]
     shop.put("bad", {"bad-1": "in_progress"})
-    look.once()
+    look.refresh_all()
     (project,) = projection(database).projects()
     assert project.problems == () and [prd.id for prd in project.prds] == ["bad", "shop"]
 
 
 def test_a_repository_that_cannot_be_opened_says_so_beside_the_others(database, shop, tmp_path):
-    look = Refreshing(database, {"octo/shop": shop.path, "octo/gone": tmp_path / "gone"}, Path("nowhere"))
-    look.once()
+    look = ProjectionUpdater(database, {"octo/shop": shop.path, "octo/gone": tmp_path / "gone"}, Path("nowhere"))
+    look.refresh_all()
     gone, there = projection(database).projects()
     assert gone.repo == "octo/gone" and "not a directory" in gone.problems[0]
     assert there.stories == 3 and there.problems == ()
@@ -140,19 +140,19 @@ def test_a_repository_that_cannot_be_opened_says_so_beside_the_others(database, 
 
 def test_rows_of_another_version_are_made_again(database, shop, monkeypatch):
     look = refreshing(database, shop=shop)
-    look.once()
-    forms.form.cache_clear()
-    monkeypatch.setattr(forms, "adapter", lambda kind, known=forms.adapter: known(int))
-    other = forms.form()
+    look.refresh_all()
+    codec.compute_schema_digest.cache_clear()
+    monkeypatch.setattr(codec, "get_type_adapter", lambda kind, known=codec.get_type_adapter: known(int))
+    other = codec.compute_schema_digest()
     monkeypatch.undo()
-    forms.form.cache_clear()
-    assert other != forms.form()
+    codec.compute_schema_digest.cache_clear()
+    assert other != codec.compute_schema_digest()
     with database.writing() as connection:
         connection.execute(
             text("UPDATE projected_branches SET form = :form, board = :junk"), {"form": other, "junk": b"x"}
         )
     assert projection(database).projects()[0].prds == ()
-    look.once()
+    look.refresh_all()
     assert projection(database).projects()[0].stories == 3
 
 
@@ -160,7 +160,7 @@ def test_hostile_titles_come_out_as_text(database, tmp_path):
     repo = StateRepo(tmp_path / "r")
     title = "<script>alert(1)</script>\u202e\x00 ' OR 1=1; --"
     repo.put("p", {"p-1": "backlog"}, titles={"p-1": title})
-    refreshing(database, r=repo).once()
+    refreshing(database, r=repo).refresh_all()
     board = projection(database).project("octo/r")
     assert board is not None and "\x00" not in board.cards[0].title and "<script>" in board.cards[0].title
     assert board.cards[0].column is Column.PENDING
@@ -171,4 +171,4 @@ def test_no_name_leads_out_of_the_mirrors(tmp_path, name):
     from prd2pr.errors import InputInvalid
 
     with pytest.raises(InputInvalid):
-        mirror_path(tmp_path, name)
+        resolve_mirror_path(tmp_path, name)

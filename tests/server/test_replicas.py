@@ -11,10 +11,10 @@ from postgres import binaries, postgres
 from sqlalchemy import text
 from state_repo import OPEN, StateRepo
 
-from prd2pr.server.announcing import announce
 from prd2pr.server.database import Database, open_database
-from prd2pr.server.projection.reading import Projection
-from prd2pr.server.projection.running import Refreshing, rebuild
+from prd2pr.server.event_log import announce
+from prd2pr.server.projection.reader import ProjectionReader
+from prd2pr.server.projection.service import ProjectionUpdater, clear_projection
 
 
 @pytest.fixture
@@ -39,16 +39,16 @@ def at_once(*tasks: object) -> None:
 def test_both_read_and_one_tells(replicas, tmp_path):
     repo = StateRepo(tmp_path / "r")
     repo.put("shop", {"shop-1": "in_progress"})
-    looks = [Refreshing(each, {"octo/shop": repo.path}, Path("nowhere")) for each in replicas]
-    looks[0].once()
+    looks = [ProjectionUpdater(each, {"octo/shop": repo.path}, Path("nowhere")) for each in replicas]
+    looks[0].refresh_all()
     repo.put("shop", {"shop-1": "blocked"}, circuits=[OPEN])
-    at_once(*(look.once for look in looks))
+    at_once(*(look.refresh_all for look in looks))
     with replicas[0].reading() as connection:
         kinds = connection.execute(text("SELECT kind FROM events ORDER BY id")).scalars().all()
     assert kinds == ["task_status_changed", "circuit_state_changed"]
-    first, second = (Projection(each, lambda: "2026-11-17T12:00:00Z") for each in replicas)
+    first, second = (ProjectionReader(each, lambda: "2026-11-17T12:00:00Z") for each in replicas)
     assert first.projects() == second.projects() and first.story("octo/shop", "shop-1") is not None
-    rebuild(replicas[1])
+    clear_projection(replicas[1])
     assert first.projects() == ()
 
 

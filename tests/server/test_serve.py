@@ -25,7 +25,7 @@ def test_it_serves_and_stops_without_a_fault_when_asked_to(tmp_path):
 
 
 def test_without_its_libraries_it_says_how_to_install_them(tmp_path):
-    code = "import sys; sys.modules['fastapi'] = None; from prd2pr.entry.main import main; sys.exit(main(['serve']))"
+    code = "import sys; sys.modules['fastapi'] = None; from prd2pr.cli.main import main; sys.exit(main(['serve']))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 1 and "pip install 'prd2pr[server]'" in done.stderr
 
@@ -43,6 +43,6 @@ def test_a_port_that_is_taken_is_told_and_is_no_bug(tmp_path):
 def test_what_the_worker_loads_later_leaves_nothing_half_loaded_that_requests_use():
     """dbos loads SQLAlchemy's ORM, in a thread: a request that read the database meanwhile was answered with 500."""
     code = (
-        "import prd2pr.server.work.running, sys; sys.exit('sqlalchemy.orm' not in sys.modules or 'dbos' in sys.modules)"
+        "import prd2pr.server.work.service, sys; sys.exit('sqlalchemy.orm' not in sys.modules or 'dbos' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

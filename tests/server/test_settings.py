@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from prd2pr.errors import ConfigInvalid
-from prd2pr.server.settings import ServerSettings, read_settings, reference_rows
+from prd2pr.server.settings import ServerSettings, list_server_settings, read_settings
 
 
 def test_options_count_before_the_environment_and_that_before_the_file(tmp_path):
@@ -43,5 +43,5 @@ def test_a_wrong_setting_is_told_with_its_place(tmp_path, options, environment, 
 
 
 def test_every_setting_is_described():
-    assert [row[0] for row in reference_rows() if not row[3]] == []
-    assert len(reference_rows()) == len(ServerSettings.model_fields)
+    assert [row[0] for row in list_server_settings() if not row[3]] == []
+    assert len(list_server_settings()) == len(ServerSettings.model_fields)

@@ -12,15 +12,14 @@ from sqlalchemy import text
 
 from fakes.github import serve
 from fakes.github.state import Delivery
-from prd2pr.core.codec import encode
-from prd2pr.core.records import ProjectState, Status
-from prd2pr.core.stuck import is_stuck
-from prd2pr.forges.github.app_log import Attempt, unanswered
-from prd2pr.server.app import Parts
+from prd2pr.domain.records import ProjectState, Status
+from prd2pr.github.client.app_deliveries import DeliveryAttempt, failed_deliveries
+from prd2pr.server.app import ServerContext
 from prd2pr.server.database import open_database
 from prd2pr.server.settings import ServerSettings
-from prd2pr.server.work.hubs import Hubs
-from prd2pr.server.work.sweeping import Sweeping
+from prd2pr.server.work.hubs import HubPool
+from prd2pr.server.work.sweep import Sweeper, is_branch_stuck
+from prd2pr.state.codec import encode_document
 from server.app_world import AppWorld, is_settled, states, wait_until
 from server.serving import commented, headers_of, serving
 
@@ -84,22 +83,22 @@ def test_a_fifth_of_all_deliveries_is_dropped_and_the_sweep_brings_all_to_their_
 
 def test_a_delivery_is_asked_for_again_only_where_no_attempt_arrived_and_not_for_ever():
     log = [
-        Attempt(5, "twice-lost", 50, arrived=False),
-        Attempt(4, "mended", 40, arrived=True),
-        Attempt(3, "twice-lost", 30, arrived=False),
-        Attempt(2, "mended", 20, arrived=False),
-        Attempt(1, "lost", 10, arrived=False),
+        DeliveryAttempt(5, "twice-lost", 50, arrived=False),
+        DeliveryAttempt(4, "mended", 40, arrived=True),
+        DeliveryAttempt(3, "twice-lost", 30, arrived=False),
+        DeliveryAttempt(2, "mended", 20, arrived=False),
+        DeliveryAttempt(1, "lost", 10, arrived=False),
     ]
-    assert [each.id for each in unanswered(log, most=3)] == [1, 5]
-    assert [each.id for each in unanswered(log, most=2)] == [1]
+    assert [each.id for each in failed_deliveries(log, most=3)] == [1, 5]
+    assert [each.id for each in failed_deliveries(log, most=2)] == [1]
 
 
 @pytest.fixture
 def sweeping(tmp_path):
     world, database = AppWorld(tmp_path), open_database(f"sqlite:///{tmp_path}/s.db")
     with serve(world.fake) as github:
-        hubs = Hubs(ServerSettings(**world.settings(github) | {"app_id": str(world.app.id)}))
-        yield world, Sweeping(Parts(hubs.settings, database), hubs), database
+        hubs = HubPool(ServerSettings(**world.settings(github) | {"app_id": str(world.app.id)}))
+        yield world, Sweeper(ServerContext(hubs.settings, database), hubs), database
         hubs.close()
     database.close()
     assert world.fake.violations == []
@@ -112,9 +111,9 @@ def found(database) -> list[tuple[str, str, str]]:
 
 def test_a_branch_that_was_ordered_to_go_on_and_stands_still_is_put_into_the_inbox_once(sweeping):
     world, sweep, database = sweeping
-    state = {".orch-state/prds/calc/status.json": encode(ORDERED).decode()}
+    state = {".orch-state/prds/calc/status.json": encode_document(ORDERED).decode()}
     sha = world.write("octo/calc", state, "prd2pr/calc")
-    world.write("octo/calc", {".orch-state/prds/idle/status.json": encode(Status()).decode()}, "prd2pr/idle")
+    world.write("octo/calc", {".orch-state/prds/idle/status.json": encode_document(Status()).decode()}, "prd2pr/idle")
     world.write("octo/calc", {"README.md": "no state"}, "prd2pr/bare")
     assert sweep.sweep_if_due()
     assert not sweep.sweep_if_due()  # not yet again
@@ -128,14 +127,14 @@ def test_a_branch_that_was_ordered_to_go_on_and_stands_still_is_put_into_the_inb
 
 def test_a_branch_that_somebody_works_on_is_left_alone(sweeping):
     world, sweep, database = sweeping
-    world.write("octo/calc", {".orch-state/prds/calc/status.json": encode(ORDERED).decode()}, "prd2pr/calc")
+    world.write("octo/calc", {".orch-state/prds/calc/status.json": encode_document(ORDERED).decode()}, "prd2pr/calc")
     world.fake.repo("octo/calc").at_work.add(77)
     assert sweep.sweep_if_due() and found(database) == []
 
 
 def test_only_what_was_ordered_and_stands_still_is_stuck():
     def stuck(status: Status, *, moved: float = 0.0, at_work: bool = False) -> bool:
-        return is_stuck(status, moved, 100.0, after=60.0, at_work=at_work)
+        return is_branch_stuck(status, moved, 100.0, after=60.0, at_work=at_work)
 
     assert stuck(ORDERED)
     assert not stuck(ORDERED, moved=50.0)

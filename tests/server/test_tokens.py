@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import event, text
 
-from prd2pr.core.access import Bearer, Scope, covers
-from prd2pr.entry.main import main
+from prd2pr.cli.main import main
 from prd2pr.errors import InputInvalid
-from prd2pr.server.api.tokens import bearer_of, issue, listed, revoke
+from prd2pr.server.api.tokens import create_token, find_bearer, list_tokens, revoke_token
 from prd2pr.server.database import open_database
+from prd2pr.server.token_scopes import Bearer, Scope, matches_repo_pattern
 
 NOW = datetime(2026, 11, 17, 12, tzinfo=UTC)
 
@@ -25,12 +25,12 @@ def database(tmp_path):
 
 def made(database, **more):
     given = {"name": "ci", "scope": Scope.READ, "repos": ("octo/shop",), "days": 30, "now": NOW, **more}
-    return issue(database, given.pop("name"), given.pop("scope"), given.pop("repos"), **given)
+    return create_token(database, given.pop("name"), given.pop("scope"), given.pop("repos"), **given)
 
 
 def test_a_token_is_known_again_and_only_its_digest_is_kept(database):
     issued = made(database)
-    assert bearer_of(database, issued.token, NOW) == Bearer(issued.id, "ci", Scope.READ, ("octo/shop",))
+    assert find_bearer(database, issued.token, NOW) == Bearer(issued.id, "ci", Scope.READ, ("octo/shop",))
     secret = issued.token.rpartition("_")[2]
     with database.reading() as connection:
         kept = " ".join(str(value) for row in connection.execute(text("SELECT * FROM tokens")) for value in row)
@@ -51,35 +51,35 @@ def test_a_token_is_known_again_and_only_its_digest_is_kept(database):
     ],
 )
 def test_anything_but_the_token_is_nobodys(database, spoilt):
-    assert bearer_of(database, spoilt(made(database).token), NOW) is None
+    assert find_bearer(database, spoilt(made(database).token), NOW) is None
 
 
 def test_it_expires_to_the_second(database):
     token = made(database, days=1).token
-    assert bearer_of(database, token, NOW + timedelta(days=1, seconds=-1))
-    assert bearer_of(database, token, NOW + timedelta(days=1)) is None
+    assert find_bearer(database, token, NOW + timedelta(days=1, seconds=-1))
+    assert find_bearer(database, token, NOW + timedelta(days=1)) is None
 
 
 def test_one_that_was_revoked_stays_so(database):
     issued = made(database)
-    first = revoke(database, issued.id, NOW)
-    again = revoke(database, issued.id, NOW + timedelta(days=1))
+    first = revoke_token(database, issued.id, NOW)
+    again = revoke_token(database, issued.id, NOW + timedelta(days=1))
     assert first == again and first.revoked_at == "2026-11-17T12:00:00Z"
-    assert bearer_of(database, issued.token, NOW) is None
-    assert revoke(database, "nobody's", NOW) is None
+    assert find_bearer(database, issued.token, NOW) is None
+    assert revoke_token(database, "nobody's", NOW) is None
 
 
 def test_its_last_use_is_known_to_the_minute(database):
     token = made(database).token
     for seconds in (0, 30, 59, 61):
-        bearer_of(database, token, NOW + timedelta(seconds=seconds))
-    assert listed(database)[0].last_used_at == "2026-11-17T12:01:01Z"
+        find_bearer(database, token, NOW + timedelta(seconds=seconds))
+    assert list_tokens(database)[0].last_used_at == "2026-11-17T12:01:01Z"
 
 
 def test_it_holds_where_its_use_cannot_be_noted(database, caplog):
     issued = made(database)
     event.listen(database.engine, "begin", lambda connection: connection.exec_driver_sql("PRAGMA query_only=ON"))
-    assert bearer_of(database, issued.token, NOW) == Bearer(issued.id, "ci", Scope.READ, ("octo/shop",))
+    assert find_bearer(database, issued.token, NOW) == Bearer(issued.id, "ci", Scope.READ, ("octo/shop",))
     assert "readonly" in caplog.text and issued.token not in caplog.text
 
 
@@ -97,11 +97,11 @@ def test_it_holds_where_its_use_cannot_be_noted(database, caplog):
     ],
 )
 def test_which_repositories_a_pattern_covers(pattern, repo, covered):
-    assert covers(pattern, repo) is covered
+    assert matches_repo_pattern(pattern, repo) is covered
 
 
 def test_a_scope_holds_those_below_it():
-    assert [[a.holds(b) for b in Scope] for a in Scope] == [
+    assert [[a.includes(b) for b in Scope] for a in Scope] == [
         [True, False, False],
         [True, True, False],
         [True, True, True],
@@ -132,5 +132,5 @@ def test_the_program_makes_lists_and_revokes_them(tmp_path, monkeypatch, capsys)
     assert main(["serve", "token", "list"]) == 0
     assert "revoked" in capsys.readouterr().out
     assert main(["serve", "token", "create", "--name", "ci", "--repo", "*"]) == 2
-    assert "a token needs a scope" in capsys.readouterr().err
+    assert "--scope" in capsys.readouterr().err
     assert main(["serve", "tokens"]) == 2

@@ -14,10 +14,10 @@ import pytest
 from pydantic import SecretStr
 from sqlalchemy import text
 
-from prd2pr.core.intake import take_in
+from prd2pr.github.events.delivery import summarize_delivery
 from prd2pr.server.database import Database, open_database
 from prd2pr.server.inbox.webhook import Webhook
-from prd2pr.server.inbox.writer import GroupWriter
+from prd2pr.server.inbox.writer import BatchWriter
 from prd2pr.server.settings import ServerSettings
 from server.serving import SECRET, commented, deliver, headers_of, serving, signed
 
@@ -147,7 +147,7 @@ def test_a_form_that_does_not_arrive_is_not_waited_for_and_is_no_fault(served):
 def test_bodies_that_arrive_at_once_are_bounded_together():
     """Nobody knows yet that GitHub sends them."""
     webhook = Webhook(ServerSettings(webhook_secret=SecretStr(SECRET)), writer=None)
-    webhook.most_arriving, statuses = 1000, []
+    webhook.max_arriving_bytes, statuses = 1000, []
 
     async def arrives(ends: asyncio.Event) -> None:
         told = [{"type": "http.request", "body": b"x" * 600, "more_body": True}]
@@ -166,14 +166,14 @@ def test_bodies_that_arrive_at_once_are_bounded_together():
     async def two() -> None:
         ends = asyncio.Event()
         first = asyncio.create_task(arrives(ends))
-        while not webhook.arriving:
+        while not webhook.arriving_bytes:
             await asyncio.sleep(0)
         await arrives(ends)
         ends.set()
         await first
 
     asyncio.run(two())
-    assert [each for each in statuses if each] == [503, 401] and webhook.arriving == 0
+    assert [each for each in statuses if each] == [503, 401] and webhook.arriving_bytes == 0
 
 
 def test_a_database_that_gives_no_answer_is_not_waited_for(tmp_path):
@@ -188,7 +188,7 @@ def test_a_database_that_gives_no_answer_is_not_waited_for(tmp_path):
         statuses.append(message.get("status"))
 
     async def delivered() -> None:
-        with GroupWriter(database) as writer:
+        with BatchWriter(database) as writer:
             webhook = Webhook(ServerSettings(webhook_secret=SecretStr(SECRET)), writer)
             webhook.answer_seconds = 0
             headers = headers_of(BODY, "late", "issue_comment").items()
@@ -196,8 +196,8 @@ def test_a_database_that_gives_no_answer_is_not_waited_for(tmp_path):
             with contextlib.closing(sqlite3.connect(tmp_path / "s.db")) as other:
                 other.execute("BEGIN IMMEDIATE")
                 await asyncio.wait_for(webhook(scope, receive, send), 10)
-                assert statuses[0] == 503 and writer.waiting_bytes == len(BODY)
-            while writer.waiting_bytes:
+                assert statuses[0] == 503 and writer.pending_bytes == len(BODY)
+            while writer.pending_bytes:
                 await asyncio.sleep(0.01)
 
     asyncio.run(delivered())
@@ -212,7 +212,7 @@ def test_only_post_is_taken(served, client):
 @pytest.mark.parametrize(
     ("event", "payload", "reason"),
     [
-        ("issue_comment", commented("octo/calc", 5, "thanks"), "the comment holds no command"),
+        ("issue_comment", commented("octo/calc", 5, "thanks"), "the comment contains no command"),
         ("star", {"repository": {"full_name": "octo/calc"}}, "the event star starts nothing"),
         ("issue_comment", [], "the payload is not a JSON object"),
         (
@@ -267,8 +267,8 @@ def test_a_repeat_of_what_was_processed_changes_nothing(served, client):
 def test_a_push_stirs_its_repository_also_one_of_a_bot():
     user = {"login": "prd2pr[bot]", "id": 9, "type": "Bot"}
     push = {"ref": "refs/heads/prd2pr/x", "before": "0", "after": "1", "sender": user, "commits": []}
-    taken = take_in("push", json.dumps({**push, "repository": {"full_name": "octo/calc"}}).encode())
-    assert (taken.lane, taken.stirs, taken.ignored) == ("octo/calc", True, "prd2pr[bot] is a bot")
+    taken = summarize_delivery("push", json.dumps({**push, "repository": {"full_name": "octo/calc"}}).encode())
+    assert (taken.lane, taken.moves_branches, taken.ignored) == ("octo/calc", True, "prd2pr[bot] is a bot")
 
 
 def test_without_a_secret_nothing_is_taken(tmp_path, client):

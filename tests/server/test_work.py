@@ -12,8 +12,8 @@ from sqlalchemy import text
 
 from fakes.github import serve
 from fakes.github.faults import Calls, DropAfter
-from prd2pr.core.said.text_digest import text_digest
-from prd2pr.entry.main import main
+from prd2pr.cli.main import main
+from prd2pr.github.events.events import text_digest
 from prd2pr.server.database import open_database
 from server.app_world import WORKFLOW, WORKFLOW_PATH, AppWorld, is_settled, states, wait_until
 from server.serving import commented, deliver, serving, start_server

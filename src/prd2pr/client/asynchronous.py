@@ -1,4 +1,4 @@
-"""The client for programs that do other things meanwhile."""
+"""The asynchronous client."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from typing import Self, TypeVar
 import httpx
 from pydantic import BaseModel
 
-from prd2pr.client import calls
-from prd2pr.client.calls import Call
-from prd2pr.client.following import Following
+from prd2pr.client import protocol
 from prd2pr.client.models import (
     Asked,
     Circuit,
@@ -26,25 +24,31 @@ from prd2pr.client.models import (
     TaskDetail,
     Worker,
 )
+from prd2pr.client.protocol import ApiCall
+from prd2pr.client.reconnect import EventSubscription
 
 M = TypeVar("M", bound=BaseModel)
 
 
 class AsyncClient:
-    """As `Client`, word for word."""
+    """The same methods as `Client`, asynchronous."""
 
     def __init__(
         self,
         url: str,
         token: str = "",
         *,
-        timeout: httpx.Timeout = calls.TIMEOUT,
+        timeout: httpx.Timeout = protocol.TIMEOUT,
         transport: httpx.AsyncBaseTransport | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.url = url.rstrip("/")
         self._http = httpx.AsyncClient(
-            base_url=self.url, headers=calls.signed(token), timeout=timeout, transport=transport, follow_redirects=False
+            base_url=self.url,
+            headers=protocol.make_headers(token),
+            timeout=timeout,
+            transport=transport,
+            follow_redirects=False,
         )
         self._sleep = sleep
 
@@ -63,7 +67,7 @@ class AsyncClient:
     # --- reading ------------------------------------------------------------------------------------------------------
 
     async def health(self) -> Health:
-        return await self._ask(calls.health())
+        return await self._send(protocol.health_call())
 
     async def tasks(
         self,
@@ -75,27 +79,27 @@ class AsyncClient:
         text: str = "",
         page_size: int = 100,
     ) -> AsyncIterator[Task]:
-        asked = {"repo": repo, "prd": prd, "column": column, "kind": kind, "text": text, "limit": str(page_size)}
+        query = {"repo": repo, "prd": prd, "column": column, "kind": kind, "text": text, "limit": str(page_size)}
         cursor: str | None = ""
         while cursor is not None:
-            page = await self._ask(calls.tasks(**asked, cursor=cursor))
+            page = await self._send(protocol.tasks_call(**query, cursor=cursor))
             for task in page.items:
                 yield task
             cursor = page.next
 
     async def task(self, key: str) -> TaskDetail:
-        return await self._ask(calls.task(key))
+        return await self._send(protocol.task_call(key))
 
     async def workers(self) -> tuple[Worker, ...]:
-        return (await self._ask(calls.workers())).items
+        return (await self._send(protocol.workers_call())).items
 
     async def circuits(self, *, repo: str = "", state: CircuitState | str = "") -> tuple[Circuit, ...]:
-        return (await self._ask(calls.circuits(repo, state))).items
+        return (await self._send(protocol.circuits_call(repo, state))).items
 
     async def runs(self, *, repo: str = "", prd: str = "", page_size: int = 100) -> AsyncIterator[Run]:
         cursor: str | None = ""
         while cursor is not None:
-            page = await self._ask(calls.runs(repo, prd, page_size, cursor))
+            page = await self._send(protocol.runs_call(repo, prd, page_size, cursor))
             for run in page.items:
                 yield run
             cursor = page.next
@@ -104,57 +108,57 @@ class AsyncClient:
         return (await self.overview()).items
 
     async def overview(self) -> Projects:
-        return await self._ask(calls.projects())
+        return await self._send(protocol.projects_call())
 
-    # --- asking for a change ------------------------------------------------------------------------------------------
+    # --- changes ------------------------------------------------------------------------------------------------------
 
     async def retry(self, key: str, *, why: str = "", idempotency_key: str = "") -> Asked:
-        return await self._ask(calls.retry(key, why, idempotency_key))
+        return await self._send(protocol.retry_call(key, why, idempotency_key))
 
     async def reset(self, circuit: str, *, why: str = "", idempotency_key: str = "") -> Asked:
-        return await self._ask(calls.reset(circuit, why, idempotency_key))
+        return await self._send(protocol.reset_call(circuit, why, idempotency_key))
 
     async def orders(self, *, repo: str = "", subject: str = "", most: int = 100) -> tuple[Asked, ...]:
-        return (await self._ask(calls.orders(repo, subject, most))).items
+        return (await self._send(protocol.orders_call(repo, subject, most))).items
 
     async def order(self, number: str) -> Asked:
-        return await self._ask(calls.order(number))
+        return await self._send(protocol.order_call(number))
 
-    # --- following ----------------------------------------------------------------------------------------------------
+    # --- events -------------------------------------------------------------------------------------------------------
 
     async def events(self, *, after: str = "", repo: str = "", patience: float | None = None) -> AsyncIterator[Event]:
-        following = Following(self.url, after, patience)
+        subscription = EventSubscription(self.url, after, patience)
         while True:
             try:
-                async with self._http.stream("GET", following.path, **following.request(repo)) as response:
+                async with self._http.stream("GET", subscription.path, **subscription.make_request(repo)) as response:
                     if not response.is_success:
                         await response.aread()
-                    following.connected(response)
+                    subscription.handle_response(response)
                     if response.is_success:
                         async for line in response.aiter_lines():
-                            for event in following.events(iter((line,))):
+                            for event in subscription.parse_events(iter((line,))):
                                 yield event
             except httpx.HTTPError as error:
-                following.cut(error)
-            await self._sleep(following.wait())
+                subscription.handle_error(error)
+            await self._sleep(subscription.compute_wait())
 
-    # --- how ----------------------------------------------------------------------------------------------------------
+    # --- transport ----------------------------------------------------------------------------------------------------
 
-    async def _ask(self, call: Call[M]) -> M:
-        tried = 0
+    async def _send(self, call: ApiCall[M]) -> M:
+        tries = 0
         while True:
-            tried += 1
+            tries += 1
             response: httpx.Response | None = None
             try:
                 response = await self._http.request(
                     call.method, call.path, params=call.query, json=call.body, headers=call.headers
                 )
             except httpx.TransportError as error:
-                failed = calls.unreachable(self.url, error)
-            wait = calls.wait_before_retry(call, tried, response)
+                error_result = protocol.make_unreachable(self.url, error)
+            wait = protocol.compute_retry_wait(call, tries, response)
             if wait is not None:
                 await self._sleep(wait)
             elif response is None:
-                raise failed
+                raise error_result
             else:
-                return calls.understood(call, response)
+                return protocol.parse_answer(call, response)

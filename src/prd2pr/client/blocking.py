@@ -1,4 +1,4 @@
-"""The client that waits for each answer."""
+"""The blocking client."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from typing import Self, TypeVar
 import httpx
 from pydantic import BaseModel
 
-from prd2pr.client import calls
-from prd2pr.client.calls import Call
-from prd2pr.client.following import Following
+from prd2pr.client import protocol
 from prd2pr.client.models import (
     Asked,
     Circuit,
@@ -26,6 +24,8 @@ from prd2pr.client.models import (
     TaskDetail,
     Worker,
 )
+from prd2pr.client.protocol import ApiCall
+from prd2pr.client.reconnect import EventSubscription
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -36,13 +36,17 @@ class Client:
         url: str,
         token: str = "",
         *,
-        timeout: httpx.Timeout = calls.TIMEOUT,
+        timeout: httpx.Timeout = protocol.TIMEOUT,
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.url = url.rstrip("/")
         self._http = httpx.Client(
-            base_url=self.url, headers=calls.signed(token), timeout=timeout, transport=transport, follow_redirects=False
+            base_url=self.url,
+            headers=protocol.make_headers(token),
+            timeout=timeout,
+            transport=transport,
+            follow_redirects=False,
         )
         self._sleep = sleep
 
@@ -61,7 +65,7 @@ class Client:
     # --- reading ------------------------------------------------------------------------------------------------------
 
     def health(self) -> Health:
-        return self._ask(calls.health())
+        return self._send(protocol.health_call())
 
     def tasks(
         self,
@@ -73,28 +77,28 @@ class Client:
         text: str = "",
         page_size: int = 100,
     ) -> Iterator[Task]:
-        """Every task that fits, page after page as they are asked for."""
-        asked = {"repo": repo, "prd": prd, "column": column, "kind": kind, "text": text, "limit": str(page_size)}
+        """Yield every matching task; pages are fetched as needed."""
+        query = {"repo": repo, "prd": prd, "column": column, "kind": kind, "text": text, "limit": str(page_size)}
         cursor: str | None = ""
         while cursor is not None:
-            page = self._ask(calls.tasks(**asked, cursor=cursor))
+            page = self._send(protocol.tasks_call(**query, cursor=cursor))
             yield from page.items
             cursor = page.next
 
     def task(self, key: str) -> TaskDetail:
-        return self._ask(calls.task(key))
+        return self._send(protocol.task_call(key))
 
     def workers(self) -> tuple[Worker, ...]:
-        return self._ask(calls.workers()).items
+        return self._send(protocol.workers_call()).items
 
     def circuits(self, *, repo: str = "", state: CircuitState | str = "") -> tuple[Circuit, ...]:
-        return self._ask(calls.circuits(repo, state)).items
+        return self._send(protocol.circuits_call(repo, state)).items
 
     def runs(self, *, repo: str = "", prd: str = "", page_size: int = 100) -> Iterator[Run]:
-        """The newest first."""
+        """Yield runs, newest first."""
         cursor: str | None = ""
         while cursor is not None:
-            page = self._ask(calls.runs(repo, prd, page_size, cursor))
+            page = self._send(protocol.runs_call(repo, prd, page_size, cursor))
             yield from page.items
             cursor = page.next
 
@@ -102,62 +106,62 @@ class Client:
         return self.overview().items
 
     def overview(self) -> Projects:
-        """The projects, with the other servers that were read for them."""
-        return self._ask(calls.projects())
+        """Return the projects and the other servers they come from."""
+        return self._send(protocol.projects_call())
 
     # --- asking for a change ------------------------------------------------------------------------------------------
 
     def retry(self, key: str, *, why: str = "", idempotency_key: str = "") -> Asked:
-        return self._ask(calls.retry(key, why, idempotency_key))
+        return self._send(protocol.retry_call(key, why, idempotency_key))
 
     def reset(self, circuit: str, *, why: str = "", idempotency_key: str = "") -> Asked:
-        return self._ask(calls.reset(circuit, why, idempotency_key))
+        return self._send(protocol.reset_call(circuit, why, idempotency_key))
 
     def orders(self, *, repo: str = "", subject: str = "", most: int = 100) -> tuple[Asked, ...]:
-        """The newest first, each with what came of it."""
-        return self._ask(calls.orders(repo, subject, most)).items
+        """Return orders, newest first, each with its outcome."""
+        return self._send(protocol.orders_call(repo, subject, most)).items
 
     def order(self, number: str) -> Asked:
-        return self._ask(calls.order(number))
+        return self._send(protocol.order_call(number))
 
-    # --- following ----------------------------------------------------------------------------------------------------
+    # --- events -------------------------------------------------------------------------------------------------------
 
     def events(self, *, after: str = "", repo: str = "", patience: float | None = None) -> Iterator[Event]:
-        """What happens from now on, or after the event with this id, without an end.
+        """Yield events from now on, or after the event with this id, without end.
 
-        A cut connection is made again where it was cut: nothing is lost, nothing comes twice. `patience`: seconds
-        without any connection after which it gives up; None: never.
+        A lost connection is resumed: no event is missed or repeated. `patience`: seconds without a connection after
+        which it gives up; None: never.
         """
-        following = Following(self.url, after, patience)
+        subscription = EventSubscription(self.url, after, patience)
         while True:
             try:
-                with self._http.stream("GET", following.path, **following.request(repo)) as response:
+                with self._http.stream("GET", subscription.path, **subscription.make_request(repo)) as response:
                     if not response.is_success:
                         response.read()
-                    following.connected(response)
+                    subscription.handle_response(response)
                     if response.is_success:
-                        yield from following.events(response.iter_lines())
+                        yield from subscription.parse_events(response.iter_lines())
             except httpx.HTTPError as error:
-                following.cut(error)
-            self._sleep(following.wait())
+                subscription.handle_error(error)
+            self._sleep(subscription.compute_wait())
 
-    # --- how ----------------------------------------------------------------------------------------------------------
+    # --- transport ----------------------------------------------------------------------------------------------------
 
-    def _ask(self, call: Call[M]) -> M:
-        tried = 0
+    def _send(self, call: ApiCall[M]) -> M:
+        tries = 0
         while True:
-            tried += 1
+            tries += 1
             response: httpx.Response | None = None
             try:
                 response = self._http.request(
                     call.method, call.path, params=call.query, json=call.body, headers=call.headers
                 )
             except httpx.TransportError as error:
-                failed = calls.unreachable(self.url, error)
-            wait = calls.wait_before_retry(call, tried, response)
+                error_result = protocol.make_unreachable(self.url, error)
+            wait = protocol.compute_retry_wait(call, tries, response)
             if wait is not None:
                 self._sleep(wait)
             elif response is None:
-                raise failed
+                raise error_result
             else:
-                return calls.understood(call, response)
+                return protocol.parse_answer(call, response)

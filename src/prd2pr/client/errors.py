@@ -1,15 +1,15 @@
-"""What may go wrong with a call, in words.
+"""Errors of the client.
 
-ApiError                     the server could not be asked, or did not do it
+ApiError                     the server could not be reached, or refused the request
 ├── Unreachable              no answer: connection refused, cut or timed out
-├── NotUnderstood            an answer that is not one of this API: a proxy's page, another program
-└── Refused                  an answer that says no; `problem` is all of it
-    ├── NotSignedIn          401  no token, or one that does not hold (any more)
-    ├── NotAllowed           403  the token may read this, and may not do that
-    ├── NotFound             404  it is not there, or this token may not see it
-    ├── Conflict             409  as things stand, there is nothing to do
-    ├── Invalid              413, 422  the request itself is wrong
-    ├── TooMany              429  `retry_after` says when
+├── NotUnderstood            an answer that is not of this API: a proxy's page, another program
+└── Refused                  an error answer; `problem` holds all of it
+    ├── NotSignedIn          401  the token is missing, invalid, expired or revoked
+    ├── NotAllowed           403  the token's scope does not cover the request
+    ├── NotFound             404  the subject does not exist, or the token may not see it
+    ├── Conflict             409  there is nothing to do in the current state
+    ├── Invalid              413, 422  the request is invalid
+    ├── TooMany              429  `retry_after` tells when to retry
     └── ServerTrouble        5xx
 """
 
@@ -82,6 +82,6 @@ BY_STATUS: dict[int, type[Refused]] = {
 }
 
 
-def refused(problem: Problem, retry_after: float | None = None) -> Refused:
+def make_refusal(problem: Problem, retry_after: float | None = None) -> Refused:
     kind = BY_STATUS.get(problem.status, ServerTrouble if problem.status >= 500 else Refused)
     return kind(problem, retry_after)

@@ -1,7 +1,7 @@
-"""What the API says, as frozen values: the server answers with these, and the client reads them.
+"""The API's models: the server answers with these, and the client parses them.
 
-A key that a newer server adds is passed over, so that an older client goes on working. Times are UTC, ISO 8601 with a
-`Z`; an empty one is not known.
+Unknown keys are ignored, so that an older client works with a newer server. Times are UTC, ISO 8601 with a `Z`; an
+empty one is unknown.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ OrderState = Literal["waiting", "given", "done", "refused", "failed"]
 
 REPO_PATTERN = r"^[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}$"
 KEY_PATTERN = r"^[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}:[A-Za-z0-9._-]{1,100}$"
-LONGEST_WHY = 500
+MAX_WHY_LENGTH = 500
 
 
-class Said(BaseModel):
+class ApiModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class Spend(Said):
-    calls: int = Field(default=0, description="Calls of a model.")
+class Spend(ApiModel):
+    calls: int = Field(default=0, description="Model calls.")
     input_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
-    usd: float | None = Field(default=0.0, description="None where a model without a known price took part.")
+    usd: float | None = Field(default=0.0, description="Null if the price of a model is unknown.")
 
 
-class ColumnCount(Said):
+class ColumnCount(ApiModel):
     column: Column
     stories: int
 
@@ -43,37 +43,37 @@ class ColumnCount(Said):
 # --- tasks ------------------------------------------------------------------------------------------------------------
 
 
-class Task(Said):
+class Task(ApiModel):
     """One story of one repository."""
 
-    key: str = Field(description="owner/repo:story, unique over all repositories.")
+    key: str = Field(description="owner/repo:story, unique across repositories.")
     repo: str
     prd: str
-    id: str = Field(description="The story's id, unique inside of its repository.")
+    id: str = Field(description="The story's id, unique within its repository.")
     title: str
     kind: str
     column: Column
-    outcome: str = Field(description="How it stands, in a word or two, as on the pull request.")
-    phase: str = Field(description="The one that is due, or was crossed last; empty: nothing was begun.")
+    outcome: str = Field(description="Its state in a word or two, as on the pull request.")
+    phase: str = Field(description="The phase that is due, or was passed last; empty: not started.")
     attempts: int
     refused: int = Field(description="Attempts that a gate refused.")
     spend: Spend
-    seconds: float = Field(description="Of runner time.")
-    since: str = Field(description="When its last step was made.")
+    seconds: float = Field(description="Runner time.")
+    since: str = Field(description="The time of its last step.")
     tests: str = Field(description="As a sentence: 9 of 9 pass.")
-    bite: str = Field(description="How many deliberate faults its tests noticed, as a sentence.")
+    bite: str = Field(description="How many mutants its tests killed, as a sentence.")
     reason: str = Field(default="", description="Why it is blocked.")
     depends_on: tuple[str, ...] = ()
 
 
-class TestOutcome(Said):
+class TestOutcome(ApiModel):
     __test__ = False
     id: str
     outcome: str
 
 
-class CriterionProof(Said):
-    """A criterion of the story, and what proves it."""
+class CriterionProof(ApiModel):
+    """A criterion of the story with its proof."""
 
     id: str
     text: str
@@ -83,15 +83,15 @@ class CriterionProof(Said):
     verdict: str
 
 
-class Finding(Said):
+class Finding(ApiModel):
     code: str
     severity: str
     message: str
     place: str
 
 
-class StepProof(Said):
-    """One crossed phase."""
+class StepProof(ApiModel):
+    """One passed phase."""
 
     n: int
     phase: str
@@ -102,19 +102,19 @@ class StepProof(Said):
     cost: str
     note: str
     findings: tuple[Finding, ...] = ()
-    faults: str = Field(default="", description="How many deliberate faults were noticed, as a sentence.")
+    faults: str = Field(default="", description="How many mutants were killed, as a sentence.")
 
 
-class RefusedAttempt(Said):
+class RefusedAttempt(ApiModel):
     phase: str
     attempt: int
     codes: tuple[str, ...]
     summary: str
-    crossed: bool = Field(description="A later attempt got through.")
+    crossed: bool = Field(description="A later attempt passed.")
 
 
 class TaskDetail(Task):
-    """A story with all that proves it."""
+    """A story with all its proofs."""
 
     prd_title: str
     prd_path: str
@@ -126,10 +126,10 @@ class TaskDetail(Task):
     refusals: tuple[RefusedAttempt, ...]
 
 
-# --- who works, and what keeps it from working ------------------------------------------------------------------------
+# --- workers, circuits, runs ------------------------------------------------------------------------
 
 
-class Worker(Said):
+class Worker(ApiModel):
     name: str
     kind: str = Field(description="model, pool, actions or plugin.")
     state: str = Field(description="working, idle, gone or not known.")
@@ -142,8 +142,8 @@ class Worker(Said):
     circuit: CircuitState
 
 
-class Circuit(Said):
-    id: str = Field(description="owner/repo:prd:name; only the name may hold colons.")
+class Circuit(ApiModel):
+    id: str = Field(description="owner/repo:prd:name; only the name may contain colons.")
     repo: str
     prd: str
     name: str = Field(description="green, push, anthropic:claude-sonnet-5-5, system …")
@@ -153,11 +153,11 @@ class Circuit(Said):
     since: str
     last: str
     why: str
-    by_hand: bool = Field(description="It flaps: only a person closes it.")
-    told: str = Field(description="A sentence; empty where it is closed.")
+    by_hand: bool = Field(description="It trips repeatedly: only a person can reset it.")
+    told: str = Field(description="A sentence; empty if it is closed.")
 
 
-class Run(Said):
+class Run(ApiModel):
     key: str = Field(description="owner/repo:run.")
     repo: str
     prd: str
@@ -175,7 +175,7 @@ class Run(Said):
 # --- repositories -----------------------------------------------------------------------------------------------------
 
 
-class PrdSummary(Said):
+class PrdSummary(ApiModel):
     id: str
     title: str
     path: str
@@ -183,7 +183,7 @@ class PrdSummary(Said):
     head: str
     state: str
     outcome: str
-    next: str = Field(description="What is next, as a sentence.")
+    next: str = Field(description="The next action, as a sentence.")
     stories: int
     proven: int
     counts: tuple[ColumnCount, ...]
@@ -191,113 +191,113 @@ class PrdSummary(Said):
     updated_at: str
 
 
-class Project(Said):
-    """A repository with all its PRDs, on this server or on another that it reads."""
+class Project(ApiModel):
+    """A repository with all its PRDs, of this server or of one of its sources."""
 
     repo: str
-    server: str = Field(default="", description="The other server that says so; empty: this one.")
-    stale: bool = Field(default=False, description="That server does not answer now: this is what it said last.")
-    age_seconds: float = Field(default=0, description="How long ago that was.")
+    server: str = Field(default="", description="The other server it comes from; empty: this one.")
+    stale: bool = Field(default=False, description="That server does not answer: this is its last answer.")
+    age_seconds: float = Field(default=0, description="The age of that answer.")
     stories: int
     proven: int
     counts: tuple[ColumnCount, ...]
     spend: Spend
     updated_at: str
-    problems: tuple[str, ...] = Field(default=(), description="Branches whose state cannot be read, each with why.")
+    problems: tuple[str, ...] = Field(default=(), description="Branches whose state cannot be read, with the reason.")
     prds: tuple[PrdSummary, ...] = ()
 
 
-class Source(Said):
-    """Another server that is read too."""
+class Source(ApiModel):
+    """Another server whose projects are shown."""
 
     name: str
     url: str
     stale: bool
-    age_seconds: float | None = Field(description="Since it answered last; null: it never has.")
+    age_seconds: float | None = Field(description="Since its last answer; null: it never answered.")
     problem: str = ""
 
 
-# --- what was asked for -----------------------------------------------------------------------------------------------
+# --- orders -----------------------------------------------------------------------------------------------
 
 
-class Why(Said):
-    """The body of a request that changes something; it may be left out."""
+class Why(ApiModel):
+    """The optional body of a request that changes something."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-    why: str = Field(default="", max_length=LONGEST_WHY, description="Goes on record with the command.")
+    why: str = Field(default="", max_length=MAX_WHY_LENGTH, description="Recorded with the command.")
 
 
-class Asked(Said):
-    """A command that was taken in. It is carried out on the branch, by the same flow as a comment."""
+class Asked(ApiModel):
+    """An order. It is carried out on the branch, in the same way as a comment."""
 
     id: str
-    command: str = Field(description="As a comment would say it: /tdd retry loyalty-2.")
+    command: str = Field(description="As in a comment: /tdd retry loyalty-2.")
     repo: str
     subject: str = Field(description="The task's key or the circuit's id.")
-    by: str = Field(description="The name of the token that asked.")
+    by: str = Field(description="The name of the token that gave the order.")
     at: str
     why: str = ""
     state: OrderState = Field(
         default="waiting",
-        description="waiting: not handed on yet; given: a run has it; done: it is on the branch; refused: `answer` "
-        "says why, as a comment would be answered; failed: nobody could be made to do it, `answer` says why.",
+        description="waiting: no run has it yet; given: a run has it; done: it is on the branch; refused: `answer` has "
+        "the reason, as for a comment; failed: no run could carry it out, `answer` has the reason.",
     )
-    answer: str = Field(default="", description="Markdown, as it stands under the pull request.")
-    url: str = Field(default="", description="Where the answer stands, or the run that gave none.")
-    settled_at: str = Field(default="", description="When it was known what came of it.")
-    repeated: bool = Field(default=False, description="It had been asked for already, and is not done twice.")
+    answer: str = Field(default="", description="Markdown, as on the pull request.")
+    url: str = Field(default="", description="The address of the answer, or of the run that gave none.")
+    settled_at: str = Field(default="", description="When the outcome became known.")
+    repeated: bool = Field(default=False, description="The same order existed already; it is not carried out twice.")
 
 
 # --- events, health, problems -----------------------------------------------------------------------------------------
 
 
-class Event(Said):
-    id: str = Field(description="To go on from: Last-Event-ID.")
-    kind: str = Field(description="One of the five kinds, or `missed` where events were dropped before this one.")
+class Event(ApiModel):
+    id: str = Field(description="To resume from, as Last-Event-ID.")
+    kind: str = Field(description="One of the five kinds, or `missed` if events were dropped before this one.")
     at: str = ""
     repo: str = ""
     data: dict[str, Any] = Field(default_factory=dict)
 
 
-class Check(Said):
+class Check(ApiModel):
     name: str
     ok: bool
     detail: str = ""
 
 
-class Health(Said):
+class Health(ApiModel):
     status: Literal["ok", "degraded"]
     checks: tuple[Check, ...] = ()
 
 
-class WrongField(Said):
+class WrongField(ApiModel):
     where: str
     what: str
 
 
-class Problem(Said):
-    """application/problem+json (RFC 9457), with what to do."""
+class Problem(ApiModel):
+    """application/problem+json (RFC 9457), with a remedy."""
 
     type: str = "about:blank"
     title: str
     status: Annotated[int, Field(ge=400, le=599)]
     detail: str
     remedy: str = Field(default="", description="What to do about it.")
-    errors: tuple[WrongField, ...] = Field(default=(), description="Which parts of the request are wrong.")
+    errors: tuple[WrongField, ...] = Field(default=(), description="The invalid fields of the request.")
 
 
 T = TypeVar("T")
 
 
-class Page(Said, Generic[T]):
+class Page(ApiModel, Generic[T]):
     items: tuple[T, ...]
-    next: str | None = Field(default=None, description="The cursor of the next page; null: this was the last one.")
+    next: str | None = Field(default=None, description="The cursor of the next page; null: this is the last one.")
 
 
-class Projects(Said):
+class Projects(ApiModel):
     items: tuple[Project, ...]
-    sources: tuple[Source, ...] = Field(default=(), description="Other servers that are read too.")
+    sources: tuple[Source, ...] = Field(default=(), description="Other servers whose projects are included.")
 
 
-class Listed(Said, Generic[T]):
+class Listed(ApiModel, Generic[T]):
     items: tuple[T, ...]

@@ -1,4 +1,4 @@
-"""The server as one ASGI application: what is served, and what runs beside it."""
+"""The server as one ASGI application: its routes and its background services."""
 
 from __future__ import annotations
 
@@ -12,49 +12,56 @@ from typing import Any
 from fastapi import FastAPI
 
 from prd2pr import __version__
-from prd2pr.server.bodies import PatientBodies
-from prd2pr.server.database import Database, is_there
+from prd2pr.server.database import Database, is_module_available
+from prd2pr.server.request_bodies import BodyTimeoutMiddleware
 from prd2pr.server.settings import ServerSettings
 
-WEBHOOK = "/webhook"
-# Modules with `add_to(app, parts)`, which adds routes, and may return a context: entered before the first request is
-# served, left after the last. One that is not there adds nothing.
-ADDED = (
-    "prd2pr.server.inbox.webhook",
-    "prd2pr.server.work.running",
-    "prd2pr.server.projection.running",
-    "prd2pr.server.api.routes",
-    "prd2pr.server.pages.routes",
+WEBHOOK_PATH = "/webhook"
+# `module:function` of each part. The function gets the app and the `ServerContext`, adds routes, and may return a
+# context manager: entered before the first request, exited after the last.
+SERVER_PARTS = (
+    "prd2pr.server.inbox.webhook:add_webhook",
+    "prd2pr.server.work.service:add_work_service",
+    "prd2pr.server.projection.service:add_projection",
+    "prd2pr.server.api.routes:add_api",
+    "prd2pr.server.dashboard.setup:add_dashboard",
 )
 
 
 @dataclass(frozen=True)
-class Parts:
-    """What every part of the server may use."""
+class ServerContext:
+    """What every part of the server uses."""
 
     settings: ServerSettings
     database: Database
-    news: threading.Event = field(default_factory=threading.Event)  # set when there may be something new to do
+    work_available: threading.Event = field(default_factory=threading.Event)  # set when there may be new work
 
 
-def create_app(parts: Parts, added: tuple[str, ...] = ADDED, state: Mapping[str, object] | None = None) -> FastAPI:
-    """`state`: what is in `app.state` before the parts are added."""
-    beside: list[AbstractContextManager[Any]] = []
+def create_app(
+    parts: ServerContext, added: tuple[str, ...] = SERVER_PARTS, state: Mapping[str, object] | None = None
+) -> FastAPI:
+    """Create the application. `state`: values of `app.state` set before the parts are added."""
+    background: list[AbstractContextManager[Any]] = []
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         with ExitStack() as running:
-            for each in beside:
+            for each in background:
                 running.enter_context(each)
             yield
 
     app = FastAPI(title="prd2pr", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
-    app.add_middleware(PatientBodies, seconds=parts.settings.body_timeout_seconds, besides=frozenset({WEBHOOK}))
+    app.add_middleware(
+        BodyTimeoutMiddleware, seconds=parts.settings.body_timeout_seconds, exempt_paths=frozenset({WEBHOOK_PATH})
+    )
     app.state.parts = parts
     for name, value in (state or {}).items():
         setattr(app.state, name, value)
     for name in added:
-        context = importlib.import_module(name).add_to(app, parts) if is_there(name) else None
+        module, _, function = name.partition(":")
+        context = (
+            getattr(importlib.import_module(module), function)(app, parts) if is_module_available(module) else None
+        )
         if context is not None:
-            beside.append(context)
+            background.append(context)
     return app

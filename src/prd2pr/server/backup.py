@@ -1,6 +1,6 @@
-"""Backup and restore of a SQLite database, by SQLite's own backup: whole at one moment, also while the server writes.
+"""Back up and restore a SQLite database with SQLite's online backup: consistent, also while the server writes.
 
-PostgreSQL has tools of its own, and is told of them.
+For PostgreSQL the error names `pg_dump` and `pg_restore`.
 """
 
 from __future__ import annotations
@@ -15,77 +15,79 @@ from pathlib import Path
 from sqlalchemy.engine import make_url
 
 from prd2pr.errors import SetupProblem, StateNewer, UsageProblem
-from prd2pr.server.database import Migration, all_migrations
-from prd2pr.server.owner import hand_over
-from prd2pr.server.work.sole import only_replica
+from prd2pr.server.database import Migration, load_migrations
+from prd2pr.server.file_owner import match_directory_owner
+from prd2pr.server.work.single_writer import hold_database_lock
 
-PAGES_AT_ONCE = 1_000  # between them the server may write
+PAGES_PER_STEP = 1_000  # the server may write between steps
 
 
-def back_up(url: str, target: Path) -> int:
-    """The size of the copy in bytes. A file that is there is never written over."""
-    source = sqlite_file(url, "pg_dump --format=custom --file=FILE --dbname=URL")
+def back_up_database(url: str, target: Path) -> int:
+    """Copy the database to `target` and return the size in bytes. An existing file is never overwritten."""
+    source = resolve_sqlite_path(url, "pg_dump --format=custom --file=FILE --dbname=URL")
     if not source.exists():
-        raise SetupProblem("there is no database yet", where=str(source), remedy="check PRD2PR_DATABASE")
+        raise SetupProblem("the database does not exist", where=str(source), remedy="check PRD2PR_DATABASE")
     if target.exists():
-        raise UsageProblem("this file is there already", where=str(target), remedy="name a new one")
+        raise UsageProblem("the backup file exists already", where=str(target), remedy="choose a new file name")
     unfinished = target.with_name(f".{target.name}.unfinished")
     try:
-        _copy(source, unfinished)
-        _sound(unfinished)
-        os.link(unfinished, target)  # fails where somebody was quicker
+        _copy_database(source, unfinished)
+        _check_integrity(unfinished)
+        os.link(unfinished, target)  # fails if the file was created meanwhile
     except FileExistsError:
-        raise UsageProblem("this file is there already", where=str(target), remedy="name a new one") from None
+        raise UsageProblem(
+            "the backup file exists already", where=str(target), remedy="choose a new file name"
+        ) from None
     finally:
         unfinished.unlink(missing_ok=True)
-    _on_disk(target.parent)
+    _fsync_directory(target.parent)
     return target.stat().st_size
 
 
-def restore(url: str, source: Path, migrations: Iterable[Migration] | None = None) -> Path | None:
-    """Puts the backup into the database's place; the answer is where the old one is kept.
+def restore_database(url: str, source: Path, migrations: Iterable[Migration] | None = None) -> Path | None:
+    """Replace the database with the backup; return the path that the old database was renamed to.
 
-    Nothing is replaced before the backup was looked at, nor while a server uses the database.
+    The backup is checked first, and nothing is replaced while a server uses the database.
     """
-    place = sqlite_file(url, "pg_restore --clean --if-exists --dbname=URL FILE")
+    place = resolve_sqlite_path(url, "pg_restore --clean --if-exists --dbname=URL FILE")
     if not source.is_file():
-        raise UsageProblem("there is no such backup", where=str(source), remedy="name a file that --backup wrote")
-    _refuse_newer(_sound(source), source, all_migrations() if migrations is None else migrations)
+        raise UsageProblem("the backup does not exist", where=str(source), remedy="name a file written by --backup")
+    _refuse_newer(_check_integrity(source), source, load_migrations() if migrations is None else migrations)
     place.parent.mkdir(parents=True, exist_ok=True)
     unfinished = place.with_name(f".{place.name}.unfinished")
-    with only_replica(url):
+    with hold_database_lock(url):
         try:
-            _copy(source, unfinished)
-            hand_over(unfinished)
-            kept = _put_aside(place)
+            _copy_database(source, unfinished)
+            match_directory_owner(unfinished)
+            old_path = _rename_existing(place)
             unfinished.rename(place)
         finally:
             unfinished.unlink(missing_ok=True)
-        _on_disk(place.parent)
-    return kept
+        _fsync_directory(place.parent)
+    return old_path
 
 
-def sqlite_file(url: str, instead: str) -> Path:
+def resolve_sqlite_path(url: str, instead: str) -> Path:
     read = make_url(url)
     if read.get_backend_name() != "sqlite":
         raise UsageProblem(
-            "a PostgreSQL database is backed up and restored by its own tools",
+            "a PostgreSQL database is backed up and restored with PostgreSQL's own tools",
             where=read.render_as_string(hide_password=True),
             remedy=f"{instead} (docs/deploy.md)",
         )
     if not read.database or read.database == ":memory:":
-        raise UsageProblem("this database is in memory alone", where=url)
+        raise UsageProblem("an in-memory database cannot be backed up or restored", where=url)
     return Path(read.database)
 
 
-def _copy(source: Path, target: Path) -> None:
-    """Readable by its owner alone: it holds what people wrote, and the digests of tokens."""
+def _copy_database(source: Path, target: Path) -> None:
+    """Copy with mode 0600: the database holds private text and token digests."""
     target.unlink(missing_ok=True)
     os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     try:
-        with closing(_opened(source)) as read, closing(sqlite3.connect(target)) as written:
-            read.backup(written, pages=PAGES_AT_ONCE, sleep=0.01)
-            # One file, without a journal beside it.
+        with closing(_open_read_only(source)) as read, closing(sqlite3.connect(target)) as written:
+            read.backup(written, pages=PAGES_PER_STEP, sleep=0.01)
+            # One file, without a separate journal.
             written.execute("PRAGMA journal_mode=DELETE")
     except sqlite3.Error as error:
         raise SetupProblem(f"the database cannot be copied: {error}", where=str(source)) from None
@@ -93,23 +95,20 @@ def _copy(source: Path, target: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _opened(path: Path) -> sqlite3.Connection:
-    """Read-only: a look at a backup leaves it as it is."""
+def _open_read_only(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=30)
 
 
-def _sound(path: Path) -> set[int]:
-    """The numbers of its migrations."""
+def _check_integrity(path: Path) -> set[int]:
+    """Raise unless the file is an intact prd2pr database; return the numbers of its migrations."""
     try:
-        with closing(_opened(path)) as connection:
+        with closing(_open_read_only(path)) as connection:
             [verdict] = connection.execute("PRAGMA quick_check(1)").fetchone()
             numbers = {int(row[0]) for row in connection.execute("SELECT number FROM migrations")}
     except sqlite3.Error as error:
         verdict, numbers = str(error), set()
     if verdict != "ok":
-        raise SetupProblem(
-            f"this is no sound database of prd2pr: {verdict}", where=str(path), remedy="take another backup"
-        )
+        raise SetupProblem(f"not an intact prd2pr database: {verdict}", where=str(path), remedy="use another backup")
     return numbers
 
 
@@ -117,26 +116,26 @@ def _refuse_newer(applied: set[int], path: Path, migrations: Iterable[Migration]
     unknown = applied - {each.number for each in migrations}
     if unknown:
         raise StateNewer(
-            f"this backup is of a newer prd2pr (migration {max(unknown)})",
+            f"the backup was made by a newer prd2pr (migration {max(unknown)})",
             where=str(path),
-            remedy="install that version, or take an older backup",
+            remedy="install that version, or use an older backup",
         )
 
 
-def _put_aside(place: Path) -> Path | None:
-    """With its journal: the pages of a write-ahead log belong to this file and to no other."""
+def _rename_existing(place: Path) -> Path | None:
+    """Rename the database and its write-ahead log, which belongs to this file only."""
     if not place.exists():
         return None
-    kept = place.with_name(f"{place.name}.before-restore-{time.strftime('%Y%m%dT%H%M%S')}")
+    old_path = place.with_name(f"{place.name}.before-restore-{time.strftime('%Y%m%dT%H%M%S')}")
     for ending in ("-wal", "-shm"):
-        beside = Path(f"{place}{ending}")
-        if beside.exists():
-            beside.rename(f"{kept}{ending}")
-    place.rename(kept)
-    return kept
+        journal = Path(f"{place}{ending}")
+        if journal.exists():
+            journal.rename(f"{old_path}{ending}")
+    place.rename(old_path)
+    return old_path
 
 
-def _on_disk(directory: Path) -> None:
+def _fsync_directory(directory: Path) -> None:
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

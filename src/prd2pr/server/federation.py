@@ -1,6 +1,6 @@
-"""Several servers read together: each is asked now and then with its own token, and what it said last is kept.
+"""Projects of other servers: each is polled with its own token, and its last answer is kept.
 
-One that does not answer is shown as it was, with its age; the others do not wait for it.
+A server that does not answer is shown with its last answer and its age; the others do not wait for it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,12 @@ from typing import Self
 import httpx
 
 from prd2pr.client import ApiError, Client
-from prd2pr.client import models as said
-from prd2pr.core.board.view import (
+from prd2pr.client import models as api
+from prd2pr.domain.records import Spend
+from prd2pr.domain.wording import clean_line, clip, format_duration
+from prd2pr.server.reader import RepoFilter, ViewReader
+from prd2pr.server.settings import SourceSetting
+from prd2pr.views.board.models import (
     BoardView,
     CircuitView,
     Column,
@@ -30,62 +34,58 @@ from prd2pr.core.board.view import (
     StoryView,
     WorkerView,
 )
-from prd2pr.core.picture_parts import NextStep
-from prd2pr.core.records import Spend
-from prd2pr.core.wording import clip, duration, plain
-from prd2pr.server.reading import Reading, Repos
-from prd2pr.server.settings import SourceSetting
+from prd2pr.views.pull_request.models import NextStep
 
-ASKED_EVERY = 15.0  # seconds
+POLL_SECONDS = 15.0  # seconds
 TIMEOUT = httpx.Timeout(8.0, connect=4.0)
-STALE_AFTER = 3 * ASKED_EVERY
+STALE_SECONDS = 3 * POLL_SECONDS
 LOG = logging.getLogger("prd2pr.server.federation")
 
 
 @dataclass(frozen=True)
-class Heard:
-    """What a server said last."""
+class SourceReport:
+    """A server's last answer."""
 
-    projects: tuple[said.Project, ...] = ()
-    at: float | None = None  # by the clock of Federation; None: it never answered
-    problem: str = ""  # why it did not answer the last time it was asked
+    projects: tuple[api.Project, ...] = ()
+    at: float | None = None  # by Federation's clock; None: it never answered
+    problem: str = ""  # why the last poll failed
 
     def age(self, now: float) -> float | None:
         return None if self.at is None else max(0.0, now - self.at)
 
     def is_stale(self, now: float) -> bool:
         age = self.age(now)
-        return bool(self.problem) or age is None or age > STALE_AFTER
+        return bool(self.problem) or age is None or age > STALE_SECONDS
 
 
-AskSource = Callable[[SourceSetting], tuple[said.Project, ...]]
+FetchProjects = Callable[[SourceSetting], tuple[api.Project, ...]]
 
 
-def ask(source: SourceSetting) -> tuple[said.Project, ...]:
-    """Only its own: what it reads of others would come round in circles."""
+def fetch_projects(source: SourceSetting) -> tuple[api.Project, ...]:
+    """Fetch a server's own projects; those of its sources could form a cycle."""
     token = os.environ.get(source.token_env, "") if source.token_env else ""
     with Client(source.url, token, timeout=TIMEOUT, sleep=lambda _: None) as client:
         return tuple(project for project in client.projects() if not project.server)
 
 
 class Federation:
-    """One thread for each source, so that a slow one delays no other."""
+    """Polls each source in its own thread, so that a slow one delays no other."""
 
     def __init__(
         self,
         sources: Iterable[SourceSetting],
         *,
-        asking: AskSource = ask,
-        every: float = ASKED_EVERY,
+        fetch: FetchProjects = fetch_projects,
+        every: float = POLL_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.sources = tuple(sources)
-        self._asking, self._every, self._clock = asking, every, clock
-        self._heard = {source.name: Heard() for source in self.sources}
+        self._fetch, self._poll_seconds, self._clock = fetch, every, clock
+        self._reports = {source.name: SourceReport() for source in self.sources}
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._threads = [
-            threading.Thread(target=self._follow, args=(source,), name=f"source {source.name}", daemon=True)
+            threading.Thread(target=self._poll_forever, args=(source,), name=f"source {source.name}", daemon=True)
             for source in self.sources
         ]
 
@@ -99,63 +99,65 @@ class Federation:
         for thread in self._threads:
             thread.join(timeout=1)
 
-    def _follow(self, source: SourceSetting) -> None:
+    def _poll_forever(self, source: SourceSetting) -> None:
         while not self._stopping.is_set():
-            self.listen_to(source)
-            self._stopping.wait(self._every)
+            self.poll_source(source)
+            self._stopping.wait(self._poll_seconds)
 
-    def listen_to(self, source: SourceSetting) -> None:
+    def poll_source(self, source: SourceSetting) -> None:
         try:
-            heard = Heard(self._asking(source), self._clock())
+            reports = SourceReport(self._fetch(source), self._clock())
         except ApiError as error:
-            problem = clip(plain(str(error)), 300)
-            LOG.warning("another server does not answer", extra={"source": source.name, "problem": problem})
-            heard = replace(self._heard[source.name], problem=problem)
+            problem = clip(clean_line(str(error)), 300)
+            LOG.warning("a federated server does not answer", extra={"source": source.name, "problem": problem})
+            reports = replace(self._reports[source.name], problem=problem)
         with self._lock:
-            self._heard[source.name] = heard
+            self._reports[source.name] = reports
 
-    def standing(self) -> tuple[said.Source, ...]:
+    def list_sources(self) -> tuple[api.Source, ...]:
         now = self._clock()
         with self._lock:
-            heard = dict(self._heard)
+            reports = dict(self._reports)
         return tuple(
-            said.Source(
+            api.Source(
                 name=source.name,
                 url=source.url,
-                stale=heard[source.name].is_stale(now),
-                age_seconds=heard[source.name].age(now),
-                problem=heard[source.name].problem,
+                stale=reports[source.name].is_stale(now),
+                age_seconds=reports[source.name].age(now),
+                problem=reports[source.name].problem,
             )
             for source in self.sources
         )
 
-    def projects(self) -> tuple[said.Project, ...]:
-        """Of all of them, each with the name of its server, and whether that answers now."""
+    def projects(self) -> tuple[api.Project, ...]:
+        """Return all projects, each with its server's name and whether that answers now."""
         now = self._clock()
         with self._lock:
-            heard = dict(self._heard)
+            reports = dict(self._reports)
         return tuple(
             project.model_copy(
                 update={
                     "server": source.name,
-                    "stale": heard[source.name].is_stale(now),
-                    "age_seconds": heard[source.name].age(now) or 0.0,
+                    "stale": reports[source.name].is_stale(now),
+                    "age_seconds": reports[source.name].age(now) or 0.0,
                 }
             )
             for source in self.sources
-            for project in heard[source.name].projects
+            for project in reports[source.name].projects
         )
 
 
 @dataclass(frozen=True)
-class Federated:
-    """A reading whose overview shows other servers' projects too. Everything else is this server's own."""
+class FederatedReader:
+    """A reader whose project list includes other servers; everything else is this server's own."""
 
-    own: Reading
+    own: ViewReader
     federation: Federation
 
-    def projects(self, repos: Repos = None) -> tuple[ProjectView, ...]:
-        others = (shown(each) for each in self.federation.projects() if repos is None or each.repo in repos)
+    def projects(self, repos: RepoFilter = None) -> tuple[ProjectView, ...]:
+        others = (
+            make_remote_project_view(each) for each in self.federation.projects() if repos is None or each.repo in repos
+        )
         return tuple(sorted((*self.own.projects(repos), *others), key=lambda each: (each.repo, each.server)))
 
     def project(self, repo: str) -> BoardView | None:
@@ -164,47 +166,47 @@ class Federated:
     def story(self, repo: str, key: str) -> StoryView | None:
         return self.own.story(repo, key)
 
-    def circuits(self, repos: Repos = None) -> tuple[CircuitView, ...]:
+    def circuits(self, repos: RepoFilter = None) -> tuple[CircuitView, ...]:
         return self.own.circuits(repos)
 
-    def workers(self, repos: Repos = None) -> tuple[WorkerView, ...]:
+    def workers(self, repos: RepoFilter = None) -> tuple[WorkerView, ...]:
         return self.own.workers(repos)
 
-    def runs(self, repos: Repos = None) -> tuple[RunView, ...]:
+    def runs(self, repos: RepoFilter = None) -> tuple[RunView, ...]:
         return self.own.runs(repos)
 
-    def costs(self, repos: Repos = None) -> CostView:
+    def costs(self, repos: RepoFilter = None) -> CostView:
         return self.own.costs(repos)
 
-    def metrics(self, repos: Repos = None) -> MetricsView:
+    def metrics(self, repos: RepoFilter = None) -> MetricsView:
         return self.own.metrics(repos)
 
 
-def shown(project: said.Project) -> ProjectView:
-    """As a page shows it. What another server says is text of others, and cleaned like any."""
-    stale = f"{project.server} does not answer; this is what it said {duration(project.age_seconds)} ago"
+def make_remote_project_view(project: api.Project) -> ProjectView:
+    """Convert a project for the pages. Text from another server is untrusted and is cleaned."""
+    stale = f"{project.server} does not answer; its last answer is {format_duration(project.age_seconds)} old"
     return ProjectView(
-        repo=clip(plain(project.repo), 201),
-        prds=tuple(prd_shown(project.repo, each) for each in project.prds),
-        problems=(*((stale,) if project.stale else ()), *(clip(plain(each), 500) for each in project.problems)),
+        repo=clip(clean_line(project.repo), 201),
+        prds=tuple(make_remote_prd_view(project.repo, each) for each in project.prds),
+        problems=(*((stale,) if project.stale else ()), *(clip(clean_line(each), 500) for each in project.problems)),
         server=project.server,
     )
 
 
-def prd_shown(repo: str, prd: said.PrdSummary) -> PrdView:
+def make_remote_prd_view(repo: str, prd: api.PrdSummary) -> PrdView:
     return PrdView(
-        repo=clip(plain(repo), 201),
-        id=clip(plain(prd.id), 100),
-        title=clip(plain(prd.title), 160),
-        path=clip(plain(prd.path), 300),
-        branch=clip(plain(prd.branch), 200),
-        head=clip(plain(prd.head), 64),
+        repo=clip(clean_line(repo), 201),
+        id=clip(clean_line(prd.id), 100),
+        title=clip(clean_line(prd.title), 160),
+        path=clip(clean_line(prd.path), 300),
+        branch=clip(clean_line(prd.branch), 200),
+        head=clip(clean_line(prd.head), 64),
         base="",
-        state=clip(plain(prd.state), 40),
-        outcome=clip(plain(prd.outcome), 80),
+        state=clip(clean_line(prd.state), 40),
+        outcome=clip(clean_line(prd.outcome), 80),
         tone="proven" if prd.stories and prd.proven == prd.stories else "working",
         figures=(),
-        next=NextStep(clip(plain(prd.next), 500)),
+        next=NextStep(clip(clean_line(prd.next), 500)),
         counts=tuple(ColumnCount(Column(each.column), each.stories) for each in prd.counts),
         stories=prd.stories,
         proven=prd.proven,
@@ -212,5 +214,5 @@ def prd_shown(repo: str, prd: said.PrdSummary) -> PrdView:
         seconds=0.0,
         model="",
         replayed=False,
-        updated_at=clip(plain(prd.updated_at), 40),
+        updated_at=clip(clean_line(prd.updated_at), 40),
     )

@@ -1,4 +1,4 @@
-"""Logs as JSON lines, one for each record, with what must not be read by others taken out."""
+"""Logging as JSON lines with secrets redacted."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 from urllib.parse import urlsplit
 
-from prd2pr.core.said.leaks import REDACTED, Secrets
-from prd2pr.server.settings import SECRETS, ServerSettings
+from prd2pr.domain.secrets import REDACTED, Secrets
+from prd2pr.server.settings import SECRET_NAMES, ServerSettings
 
-# Known by their form, wherever they come from: our tokens, GitHub's, and whatever stands in such a header or address.
-FORMS = re.compile(
+# Secrets recognised by their form: prd2pr's and GitHub's tokens, passwords in URLs, and Authorization headers.
+SECRET_PATTERN = re.compile(
     r"prd2pr_[0-9a-f]{12}_[A-Za-z0-9_-]{20,}"
     r"|gh[a-z]_[A-Za-z0-9_]{20,}|github_pat_[A-Za-z0-9_]{20,}"
     r"|(?<=://)[^\s/@:]*:[^\s/@]+(?=@)"
     r"|(?i:(?<=bearer )|(?<=basic ))[A-Za-z0-9._~+/=-]{8,}"
 )
-# What every record has; the rest is what was said along with it.
-OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
-LONGEST = 20_000  # characters of one line
+# Attributes of every record; others were passed as `extra`.
+STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
+MAX_TEXT_LENGTH = 20_000  # characters of one line
 
 
-def secrets_in(settings: ServerSettings) -> Iterator[str]:
-    """Whatever is set and must not be read in a log."""
-    for name in SECRETS:
+def list_secret_values(settings: ServerSettings) -> Iterator[str]:
+    """Yield the configured values that must not appear in a log."""
+    for name in SECRET_NAMES:
         yield getattr(settings, name).get_secret_value()
     yield urlsplit(settings.database).password or ""
     yield from (os.environ.get(source.token_env, "") for source in settings.sources if source.token_env)
 
 
-class JsonLines(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     def __init__(self, secrets: Secrets) -> None:
         super().__init__()
         self._secrets = secrets
@@ -45,31 +45,31 @@ class JsonLines(logging.Formatter):
             "at": datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": self.clean(record.getMessage()),
+            "message": self.redact(record.getMessage()),
         }
         for name, value in vars(record).items():
-            if name not in OWN and not name.startswith("_"):
+            if name not in STANDARD_FIELDS and not name.startswith("_"):
                 plain = isinstance(value, bool | int | float) or value is None
-                line[name] = value if plain else self.clean(str(value))
+                line[name] = value if plain else self.redact(str(value))
         if record.exc_info:
-            line["error"] = self.clean(self.formatException(record.exc_info))
+            line["error"] = self.redact(self.formatException(record.exc_info))
         return json.dumps(line)
 
-    def clean(self, text: str) -> str:
-        """Cut afterwards: half of a secret is not known again."""
-        return self._secrets.scrub(FORMS.sub(REDACTED, text)).text[:LONGEST]
+    def redact(self, text: str) -> str:
+        """Remove secrets, then truncate: a truncated secret would not be recognised."""
+        return self._secrets.scrub(SECRET_PATTERN.sub(REDACTED, text)).text[:MAX_TEXT_LENGTH]
 
 
-def write_logs(secrets: Secrets, stream: TextIO | None = None, level: int = logging.INFO) -> logging.Handler:
-    """From now on, for the whole process; libraries' own handlers are taken away, so that nothing goes around it."""
+def configure_logging(secrets: Secrets, stream: TextIO | None = None, level: int = logging.INFO) -> logging.Handler:
+    """Configure logging for the whole process. Libraries' handlers are removed, so that nothing bypasses redaction."""
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(JsonLines(secrets))
+    handler.setFormatter(JsonFormatter(secrets))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "dbos"):
         logger = logging.getLogger(name)
-        logger.handlers[:] = [logging.NullHandler()]  # dbos adds one of its own where there is none
+        logger.handlers[:] = [logging.NullHandler()]  # dbos adds its own handler if there is none
         logger.propagate = True
     for name in ("httpx", "httpcore", "sqlalchemy.engine"):  # every request and every statement
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -1,7 +1,7 @@
-"""What the server is told: one frozen object, from a YAML file, the environment and the command line, in this order.
+"""The server's settings: one frozen object from a YAML file, the environment and the command line; the last wins.
 
-Each setting is described once, here; the reference page is made from these descriptions. A secret comes from the
-environment, or from a file that the environment names, and from nowhere else: files get copied, command lines are seen.
+The reference page is generated from the descriptions here. Secrets come only from the environment, or from a file that
+the environment names: settings files get copied, and command lines are visible to other users.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 
-from prd2pr.core import strict_yaml
-from prd2pr.core.plain_errors import complaint, plain_type
 from prd2pr.errors import ConfigInvalid, InputInvalid
+from prd2pr.prd import strict_yaml
+from prd2pr.prd.validation_messages import build_field_problem, unwrap_optional
 
-PREFIX = "PRD2PR_"
-FROM_FILE = "_FILE"
+ENV_PREFIX = "PRD2PR_"
+FILE_SUFFIX = "_FILE"
 URL_PATTERN = r"^https?://[^\s/]+(/[^\s]*)?$"
 DATABASE_PATTERN = r"^(sqlite:///\S+|postgres(ql)?(\+psycopg)?://\S+)$"
 APP_ID_PATTERN = r"^([A-Za-z0-9._-]{1,100})?$"
 REPO_PATTERN = r"^[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}$"
 SOURCE_NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,59}$"
 VARIABLE_PATTERN = r"^([A-Za-z_][A-Za-z0-9_]{0,99})?$"
-PATTERN_WORDS = {
+PATTERN_HINTS = {
     REPO_PATTERN: "Write owner/name.",
     SOURCE_NAME_PATTERN: "Write a short name, such as `team-a`.",
     VARIABLE_PATTERN: "Write the name of an environment variable, not the token itself.",
@@ -35,14 +35,14 @@ PATTERN_WORDS = {
     APP_ID_PATTERN: "Write the App's id or client id, as the App's page shows it.",
 }
 # GitHub sends nothing larger.
-LARGEST_DELIVERY = 25 * 1024 * 1024
+MAX_DELIVERY_BYTES = 25 * 1024 * 1024
 
 
 RepoName = Annotated[str, Field(pattern=REPO_PATTERN)]
 
 
 class SourceSetting(BaseModel):
-    """Another server that is read too."""
+    """Another server whose projects are shown too."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -51,8 +51,8 @@ class SourceSetting(BaseModel):
     token_env: str = Field(default="", pattern=VARIABLE_PATTERN)
 
 
-def named_paths(given: object) -> object:
-    """owner/name=path,owner/name=path, as an environment variable has it."""
+def parse_repository_paths(given: object) -> object:
+    """Parse `owner/name=path,owner/name=path`, the form of the environment variable."""
     if not isinstance(given, str):
         return given
     pairs = (part.partition("=") for part in given.split(",") if part.strip())
@@ -65,40 +65,46 @@ class ServerSettings(BaseModel):
     host: str = Field(default="127.0.0.1", min_length=1, description="The address to listen on.")
     port: int = Field(default=8080, ge=0, le=65535, description="The port to listen on; 0 takes a free one.")
     public_url: str = Field(
-        default="http://127.0.0.1:8080", pattern=URL_PATTERN, description="Where people and GitHub reach this server."
+        default="http://127.0.0.1:8080",
+        pattern=URL_PATTERN,
+        description="The address under which people and GitHub reach this server.",
     )
     database: str = Field(
         default="sqlite:///prd2pr-server.db",
         pattern=DATABASE_PATTERN,
-        description="sqlite:///FILE, or postgresql://… for several replicas. One with a password belongs into the "
+        description="sqlite:///FILE, or postgresql://… for several replicas. Set a URL with a password in the "
         "environment.",
     )
     github_api_url: str = Field(
-        default="https://api.github.com", pattern=URL_PATTERN, description="GitHub's REST API; another one for GHES."
+        default="https://api.github.com", pattern=URL_PATTERN, description="GitHub's REST API; set it for GHES."
     )
     github_url: str = Field(default="https://github.com", pattern=URL_PATTERN, description="GitHub's pages and git.")
     app_id: str = Field(
-        default="", pattern=APP_ID_PATTERN, description="The App's id. Empty: events are taken in, nothing is done."
+        default="", pattern=APP_ID_PATTERN, description="The App's id. Empty: events are stored, but no work is done."
     )
     app_private_key: SecretStr = Field(default=SecretStr(""), description="The App's private key, PEM.")
     webhook_secret: SecretStr = Field(
-        default=SecretStr(""), description="What GitHub signs deliveries with. Empty: every delivery is refused."
+        default=SecretStr(""),
+        description="The secret with which GitHub signs deliveries. Empty: every delivery is rejected.",
     )
     webhook_secret_previous: SecretStr = Field(
-        default=SecretStr(""), description="Also accepted, while the secret is being changed."
+        default=SecretStr(""), description="The previous secret, also accepted while the secret is being rotated."
     )
     max_body_bytes: int = Field(
-        default=LARGEST_DELIVERY, ge=1024, le=LARGEST_DELIVERY, description="A larger delivery is answered with 413."
+        default=MAX_DELIVERY_BYTES,
+        ge=1024,
+        le=MAX_DELIVERY_BYTES,
+        description="Larger deliveries are answered with 413.",
     )
     body_timeout_seconds: float = Field(
-        default=8.0, gt=0, le=60, description="A request whose body takes longer to arrive is answered with 408."
+        default=8.0, gt=0, le=60, description="Requests whose body takes longer to arrive are answered with 408."
     )
     workers: Literal["actions", "local"] = Field(
         default="actions",
-        description="Who does the work. actions: the repository's own workflow, started by `workflow_dispatch`; "
-        "local: processes of this machine, in clones, which need the model's key in this server's environment.",
+        description="Where work is done. actions: in the repository's own workflow, started by `workflow_dispatch`; "
+        "local: in processes on this machine, in clones; they need the model's key in this server's environment.",
     )
-    local_workers: int = Field(default=2, ge=1, le=64, description="Processes at once with `workers: local`.")
+    local_workers: int = Field(default=2, ge=1, le=64, description="Concurrent processes with `workers: local`.")
     local_directory: str = Field(
         default="prd2pr-clones", min_length=1, description="Where `workers: local` keeps its clones."
     )
@@ -107,24 +113,28 @@ class ServerSettings(BaseModel):
         default=14,
         ge=1,
         le=50,
-        description="Tries at a delivery before it is put aside as a dead letter. With the waits between them, these "
-        "are about an hour.",
+        description="Attempts at a delivery before it becomes a dead letter. With the waits in between, the default "
+        "takes about an hour.",
     )
     backoff_seconds: float = Field(
-        default=2.0, gt=0, description="Wait after the first failed try; doubled after each, up to ten minutes."
+        default=2.0, gt=0, description="Wait after the first failed attempt; doubled after each, up to ten minutes."
     )
     lease_seconds: float = Field(
-        default=30.0, ge=0.5, description="How long a silent replica keeps what it took before another takes it over."
+        default=30.0, ge=0.5, description="How long a silent replica keeps its claims before another takes them over."
     )
     rate_per_minute: int = Field(
-        default=20, ge=1, description="Effects of one repository in a minute; what is beyond waits."
+        default=20, ge=1, description="Work items started for one repository per minute; more have to wait."
     )
-    effects_at_once: int = Field(default=8, ge=1, le=256, description="Repositories that one replica works on at once.")
+    effects_at_once: int = Field(
+        default=8, ge=1, le=256, description="Repositories that one replica works on concurrently."
+    )
     dispatch_minutes: float = Field(
-        default=10.0, gt=0, description="A dispatched workflow that has not begun by then is dispatched again."
+        default=10.0,
+        gt=0,
+        description="A dispatched workflow that has not started after this time is dispatched again.",
     )
     sweep_minutes: float = Field(
-        default=5.0, gt=0, description="How often GitHub's delivery log and the branches are looked through."
+        default=5.0, gt=0, description="How often GitHub's delivery log and the branches are checked."
     )
     stuck_minutes: float = Field(
         default=60.0, gt=0, description="A branch with work to do and no run for this long is continued."
@@ -133,127 +143,129 @@ class ServerSettings(BaseModel):
         default=1.0,
         ge=0,
         le=300,
-        description="After SIGTERM: how long requests are still taken, with `/health/ready` at 503, before none is.",
+        description="After SIGTERM: how long requests are still accepted, with `/health/ready` at 503.",
     )
-    repositories: Annotated[dict[RepoName, str], BeforeValidator(named_paths)] = Field(
+    repositories: Annotated[dict[RepoName, str], BeforeValidator(parse_repository_paths)] = Field(
         default={},
-        description="Repositories on this machine that are shown: owner/name and the path of each. In the environment: "
+        description="Repositories on this machine to show: owner/name and path of each. In the environment: "
         "owner/name=path, separated by commas.",
     )
     orders_here: bool = Field(
         default=False,
-        description="Whether orders for `repositories` are carried out in them. Only where nobody else has their "
+        description="Whether orders for `repositories` are carried out in them. Use it only if nobody else has their "
         "branches: nothing is pushed.",
     )
     mirrors_directory: str = Field(
         default="prd2pr-mirrors", min_length=1, description="Where copies of hosted repositories are kept for reading."
     )
     refresh_seconds: float = Field(
-        default=60.0, ge=1, description="How often hosted repositories are looked at, also where no event came."
+        default=60.0, ge=1, description="How often hosted repositories are checked, also without an event."
     )
     sources: tuple[SourceSetting, ...] = Field(
         default=(),
         description="Other servers whose projects are shown too: `name`, `url`, and in `token_env` the variable that "
-        "holds the token for it. Only in the file.",
+        "holds the token. Only in the file.",
     )
     api_rate_per_minute: int = Field(
-        default=1200, ge=1, description="Requests to the API with one token in a minute; beyond that it answers 429."
+        default=1200, ge=1, description="API requests per token and minute; more are answered with 429."
     )
     event_connections: int = Field(
-        default=500, ge=1, description="Connections that listen to events at once; one token has a tenth of these."
+        default=500, ge=1, description="Concurrent connections to the event stream; one token gets a tenth of these."
     )
     keep_days: float = Field(
-        default=30.0, ge=4, description="How long settled deliveries are kept. GitHub delivers again within 3 days."
+        default=30.0, ge=4, description="How long settled deliveries are kept. GitHub redelivers within 3 days."
     )
 
 
-SECRETS = frozenset(name for name, field in ServerSettings.model_fields.items() if field.annotation is SecretStr)
+SECRET_NAMES = frozenset(name for name, field in ServerSettings.model_fields.items() if field.annotation is SecretStr)
 
 
 @dataclass(frozen=True)
-class Given:
-    """A value and where it was written, for the sentence that says what is wrong with it."""
+class SettingValue:
+    """A value with its origin, for error messages."""
 
     value: Any
     where: str
 
 
 def read_settings(options: Mapping[str, Any], environment: Mapping[str, str], file: Path | None) -> ServerSettings:
-    """Options that are None were not given. What is given later in this order counts: file, environment, options."""
-    given = {**_from_file(file), **_from_environment(environment), **_from_options(options)}
+    """Merge file, environment and options; later ones win, and options that are None are ignored."""
+    given = {**_read_file(file), **_read_environment(environment), **_read_options(options)}
     try:
         return ServerSettings.model_validate({name: each.value for name, each in given.items()})
     except ValidationError as error:
-        first = complaint(error.errors(include_url=False)[0], ServerSettings, PATTERN_WORDS)
+        first = build_field_problem(error.errors(include_url=False)[0], ServerSettings, PATTERN_HINTS)
         name = str(first.path[0]) if first.path else ""
-        what = f"`{name}` cannot be used" if name in SECRETS else first.what
+        what = f"`{name}` is invalid" if name in SECRET_NAMES else first.what
         where = given[name].where if name in given else "the settings"
         raise ConfigInvalid(what, where=where, remedy=first.remedy) from None
 
 
-def _from_file(path: Path | None) -> dict[str, Given]:
+def _read_file(path: Path | None) -> dict[str, SettingValue]:
     if path is None:
         return {}
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigInvalid(f"the settings cannot be read: {error}", where=str(path)) from None
+        raise ConfigInvalid(f"the settings file cannot be read: {error}", where=str(path)) from None
     try:
-        loaded = strict_yaml.load(text, str(path))
+        loaded = strict_yaml.load_yaml(text, str(path))
     except InputInvalid as error:
         raise ConfigInvalid(error.what, where=error.where, remedy=error.remedy) from None
     if loaded.data is None:
         return {}
     if not isinstance(loaded.data, dict):
-        raise ConfigInvalid("the file is not a list of `key: value` lines", where=str(path))
+        raise ConfigInvalid("the settings file is not a mapping of `key: value` lines", where=str(path))
     for name in loaded.data:
-        if name in SECRETS:
+        if name in SECRET_NAMES:
             raise ConfigInvalid(
-                f"`{name}` is a secret and does not belong into this file",
-                where=f"{path}:{loaded.line_of((name,))}",
-                remedy=f"Set {PREFIX}{name.upper()}, or {PREFIX}{name.upper()}{FROM_FILE} to the path of a file.",
+                f"`{name}` is a secret and must not be in the settings file",
+                where=f"{path}:{loaded.find_line((name,))}",
+                remedy=f"Set {ENV_PREFIX}{name.upper()}, or {ENV_PREFIX}{name.upper()}{FILE_SUFFIX} to a file's path.",
             )
-    return {name: Given(value, f"{path}:{loaded.line_of((name,))}") for name, value in loaded.data.items()}
+    return {name: SettingValue(value, f"{path}:{loaded.find_line((name,))}") for name, value in loaded.data.items()}
 
 
-def _from_environment(environment: Mapping[str, str]) -> dict[str, Given]:
+def _read_environment(environment: Mapping[str, str]) -> dict[str, SettingValue]:
     given = {}
     for name in ServerSettings.model_fields:
-        variable = PREFIX + name.upper()
+        variable = ENV_PREFIX + name.upper()
         if environment.get(variable, ""):
-            given[name] = Given(environment[variable], variable)
-        elif environment.get(variable + FROM_FILE, ""):
-            given[name] = Given(_file_text(environment[variable + FROM_FILE], variable), variable + FROM_FILE)
+            given[name] = SettingValue(environment[variable], variable)
+        elif environment.get(variable + FILE_SUFFIX, ""):
+            given[name] = SettingValue(
+                _read_secret_file(environment[variable + FILE_SUFFIX], variable), variable + FILE_SUFFIX
+            )
     return given
 
 
-def _file_text(path: str, variable: str) -> str:
+def _read_secret_file(path: str, variable: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigInvalid(f"the file that {variable}{FROM_FILE} names cannot be read: {error}", where=path) from None
+        raise ConfigInvalid(f"the file named by {variable}{FILE_SUFFIX} cannot be read: {error}", where=path) from None
 
 
-def _from_options(options: Mapping[str, Any]) -> dict[str, Given]:
+def _read_options(options: Mapping[str, Any]) -> dict[str, SettingValue]:
     given = {
-        name: Given(options[name], f"--{name.replace('_', '-')}")
+        name: SettingValue(options[name], f"--{name.replace('_', '-')}")
         for name in ServerSettings.model_fields
         if options.get(name) is not None
     }
     if "database" in given and urlsplit(str(given["database"].value)).password:
         raise ConfigInvalid(
-            "a password on the command line can be seen by everybody on this machine",
+            "a password on the command line is visible to every user of this machine",
             where="--database",
-            remedy=f"Set {PREFIX}DATABASE, or {PREFIX}DATABASE{FROM_FILE} to the path of a file.",
+            remedy=f"Set {ENV_PREFIX}DATABASE, or {ENV_PREFIX}DATABASE{FILE_SUFFIX} to the path of a file.",
         )
     return given
 
 
-def reference_rows() -> list[tuple[str, str, str, str]]:
-    """Name, variable, default and description of every setting, in order."""
+def list_server_settings() -> list[tuple[str, str, str, str]]:
+    """Return name, variable, default and description of every setting, in order."""
     rows = []
     for name, field in ServerSettings.model_fields.items():
-        kind = plain_type(field.annotation)
+        kind = unwrap_optional(field.annotation)
         default = "none" if kind is SecretStr or field.default == "" else f"`{field.default}`"
-        rows.append((name, PREFIX + name.upper(), default, field.description or ""))
+        rows.append((name, ENV_PREFIX + name.upper(), default, field.description or ""))
     return rows

@@ -1,13 +1,13 @@
-// What the pages do besides being read: ages, a filter on the board, and updates without a reload.
-// Without it everything is still there. Nothing from a page is ever evaluated or parsed as anything but HTML of ours.
+// Progressive enhancement of the pages: ages, a filter on the board, and live updates.
+// Pages work without it. Nothing from a page is evaluated, or parsed as anything but our own HTML.
 "use strict";
 
 (() => {
   const body = document.body;
-  const said = document.getElementById("said");
+  const announcer = document.getElementById("said");
   const status = document.getElementById("live");
 
-  // --- how long ago, in the words of core/board/words.py ---
+  // --- ages, worded as in views/board/labels.py ---
 
   function age(since, now) {
     const seconds = (now - since) / 1000;
@@ -17,7 +17,7 @@
     return `${Math.floor(seconds / 86400)} days ago`;
   }
 
-  function tellAges() {
+  function updateAges() {
     const now = Date.now();
     for (const time of document.querySelectorAll("time[data-ago]")) {
       const since = Date.parse(time.dateTime);
@@ -30,7 +30,7 @@
 
   const filter = document.getElementById("filter");
 
-  function sift() {
+  function applyFilter() {
     if (!filter) return;
     const wanted = filter.value.trim().toLowerCase();
     let shown = 0;
@@ -47,9 +47,9 @@
     document.getElementById("filtered").textContent = wanted ? `${shown} of ${all}` : "";
   }
 
-  // --- taking over what changed ---
+  // --- applying changes ---
 
-  let shown = null; // the page as the server sent it last: what is on screen has ages and open folds besides
+  let shown = null; // the page as the server sent it last; the one on screen also has ages and open details
 
   function parts(root) {
     return new Map([...root.querySelectorAll("[data-part]")].map((each) => [each.dataset.part, each]));
@@ -70,7 +70,7 @@
     old.replaceWith(node);
   }
 
-  function takeParts(fresh) {
+  function updateParts(fresh) {
     const before = parts(shown);
     const now = parts(document);
     for (const [name, node] of parts(fresh)) {
@@ -80,7 +80,7 @@
     }
   }
 
-  function takeCards(fresh) {
+  function updateCards(fresh) {
     const here = lists(document);
     if (!here.size) return [];
     const known = new Map([...shown.querySelectorAll("ul[data-column] > [data-key]")].map((each) => [each.dataset.key, each]));
@@ -116,14 +116,14 @@
     return news;
   }
 
-  function focused() {
+  function rememberFocus() {
     const at = document.activeElement;
     if (!at || at === body) return null;
     const key = at.closest("[data-key]");
     return { at, key: key && key.dataset.key, id: at.id || (at.parentElement && at.parentElement.id), href: at.getAttribute("href") };
   }
 
-  function focusAgain(was) {
+  function restoreFocus(was) {
     if (!was || document.activeElement === was.at) return;
     let to = document.contains(was.at) ? was.at : null;
     if (!to && was.key) to = document.querySelector(`[data-key="${CSS.escape(was.key)}"] a`);
@@ -133,53 +133,53 @@
     if (to) to.focus({ preventScroll: true });
   }
 
-  function take(text) {
+  function update(text) {
     const fresh = new DOMParser().parseFromString(text, "text/html");
-    const was = focused();
-    const news = takeCards(fresh);
-    takeParts(fresh);
+    const was = rememberFocus();
+    const news = updateCards(fresh);
+    updateParts(fresh);
     shown = fresh;
-    tellAges();
-    sift();
-    focusAgain(was);
-    if (news.length) said.textContent = news.length > 3 ? `${news.length} stories moved` : news.join(", ");
+    updateAges();
+    applyFilter();
+    restoreFocus(was);
+    if (news.length) announcer.textContent = news.length > 3 ? `${news.length} stories moved` : news.join(", ");
   }
 
   // --- listening ---
 
-  const WAIT = 300; // between two looks; the first is taken at once
-  let looking = false;
+  const WAIT = 300; // milliseconds between two refreshes; the first is immediate
+  let refreshing = false;
   let again = false;
 
-  async function look() {
-    if (looking) {
+  async function refresh() {
+    if (refreshing) {
       again = true;
       return;
     }
-    looking = true;
+    refreshing = true;
     try {
       const answer = await fetch(location.href, { headers: { Accept: "text/html" }, redirect: "manual", cache: "no-store" });
-      if (answer.ok) take(await answer.text());
-      else if (answer.type === "opaqueredirect" || answer.status === 401) tell("off", "logged out");
+      if (answer.ok) update(await answer.text());
+      else if (answer.type === "opaqueredirect" || answer.status === 401) showStatus("off", "logged out");
     } catch {
-      tell("off", "not live");
+      showStatus("off", "not live");
     }
     await new Promise((done) => setTimeout(done, WAIT));
-    looking = false;
+    refreshing = false;
     if (again) {
       again = false;
-      look();
+      refresh();
     }
   }
 
-  function tell(kind, words) {
+  function showStatus(kind, words) {
     if (!status) return;
     status.hidden = false;
     status.className = `live ${kind}`;
     status.textContent = words;
   }
 
-  function concerns(event) {
+  function isRelevant(event) {
     if (!body.dataset.repo) return true;
     try {
       const repo = JSON.parse(event.data).repo;
@@ -193,27 +193,27 @@
     const source = new EventSource(body.dataset.events);
     let cut = false;
     source.addEventListener("open", () => {
-      tell("on", "live");
-      if (cut) look(); // the browser asks for what it missed by itself; this is for a server that kept nothing
+      showStatus("on", "live");
+      if (cut) refresh(); // the browser requests missed events itself; this is for a server that no longer has them
       cut = false;
     });
     source.addEventListener("error", () => {
       cut = true;
-      tell("off", source.readyState === EventSource.CLOSED ? "not live" : "connecting");
+      showStatus("off", source.readyState === EventSource.CLOSED ? "not live" : "connecting");
     });
     for (const kind of [...body.dataset.kinds.split(" "), "missed"]) {
-      if (kind) source.addEventListener(kind, (event) => { if (kind === "missed" || concerns(event)) look(); });
+      if (kind) source.addEventListener(kind, (event) => { if (kind === "missed" || isRelevant(event)) refresh(); });
     }
     addEventListener("pagehide", () => source.close());
     addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
   }
 
   shown = document.cloneNode(true); // before anything is changed
-  tellAges();
-  setInterval(tellAges, 30000);
+  updateAges();
+  setInterval(updateAges, 30000);
   if (filter) {
     filter.closest("[hidden]").hidden = false;
-    filter.addEventListener("input", sift);
+    filter.addEventListener("input", applyFilter);
   }
   if (body.dataset.events && body.dataset.kinds) listen();
 })();

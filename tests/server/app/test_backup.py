@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from prd2pr.entry.main import main
+from prd2pr.cli.main import main
 from prd2pr.errors import SetupProblem, StateNewer, UsageProblem
-from prd2pr.server.backup import back_up, restore
+from prd2pr.server.backup import back_up_database, restore_database
 from prd2pr.server.database import Database, Migration, open_database
 
 FIRST = Migration(40, "notes", ("CREATE TABLE notes (id {serial}, body TEXT NOT NULL)",))
@@ -51,7 +51,7 @@ def test_a_backup_is_whole_while_the_server_writes(tmp_path: Path) -> None:
     writer = threading.Thread(target=write_on)
     writer.start()
     try:
-        size = back_up(f"sqlite:///{place}", target)
+        size = back_up_database(f"sqlite:///{place}", target)
     finally:
         done.set()
         writer.join()
@@ -60,20 +60,20 @@ def test_a_backup_is_whole_while_the_server_writes(tmp_path: Path) -> None:
     assert copied == notes(place)[: len(copied)] and copied[0] == "before"
     assert size == target.stat().st_size and stat.S_IMODE(target.stat().st_mode) == 0o600
     assert sorted(path.name for path in tmp_path.iterdir() if "backup" in path.name) == ["backup.db"]
-    with pytest.raises(UsageProblem, match="there already"):
-        back_up(f"sqlite:///{place}", target)
+    with pytest.raises(UsageProblem, match="exists already"):
+        back_up_database(f"sqlite:///{place}", target)
 
 
 def test_a_restore_puts_the_backup_into_its_place_and_keeps_what_was_there(tmp_path: Path) -> None:
     place, target = tmp_path / "s.db", tmp_path / "backup.db"
     database = opened(place)
     write(database, "kept")
-    back_up(f"sqlite:///{place}", target)
+    back_up_database(f"sqlite:///{place}", target)
     write(database, "lost")
     database.engine.dispose()
-    aside = restore(f"sqlite:///{place}", target, (FIRST,))
+    aside = restore_database(f"sqlite:///{place}", target, (FIRST,))
     assert notes(place) == ["kept"] and aside is not None and notes(aside) == ["kept", "lost"]
-    assert restore(f"sqlite:///{tmp_path}/new/s.db", target, (FIRST,)) is None
+    assert restore_database(f"sqlite:///{tmp_path}/new/s.db", target, (FIRST,)) is None
     assert notes(tmp_path / "new/s.db") == ["kept"]
 
 
@@ -81,18 +81,18 @@ def test_an_older_backup_is_migrated_and_a_newer_one_refused(tmp_path: Path) -> 
     old, new = tmp_path / "old.db", tmp_path / "new.db"
     database = opened(old)
     write(database, "from before the upgrade")
-    back_up(f"sqlite:///{old}", tmp_path / "old.backup")
+    back_up_database(f"sqlite:///{old}", tmp_path / "old.backup")
     database.close()
-    assert restore(f"sqlite:///{new}", tmp_path / "old.backup", (FIRST, SECOND)) is None
+    assert restore_database(f"sqlite:///{new}", tmp_path / "old.backup", (FIRST, SECOND)) is None
     upgraded = opened(new, FIRST, SECOND)
     with upgraded.reading() as connection:
         assert connection.execute(text("SELECT body, author FROM notes")).all() == [
             ("from before the upgrade", "nobody")
         ]
-    back_up(f"sqlite:///{new}", tmp_path / "new.backup")
+    back_up_database(f"sqlite:///{new}", tmp_path / "new.backup")
     upgraded.close()
     with pytest.raises(StateNewer, match="newer prd2pr"):
-        restore(f"sqlite:///{old}", tmp_path / "new.backup", (FIRST,))
+        restore_database(f"sqlite:///{old}", tmp_path / "new.backup", (FIRST,))
     with pytest.raises(StateNewer, match="newer prd2pr"):
         opened(new)
     assert notes(old) == ["from before the upgrade"], "what is refused changes nothing"
@@ -128,10 +128,10 @@ def test_what_is_no_backup_replaces_nothing(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE t (x)")
         connection.commit()
     for source in (torn, other):
-        with pytest.raises(SetupProblem, match="no sound database of prd2pr"):
-            restore(f"sqlite:///{place}", source, (FIRST,))
-    with pytest.raises(UsageProblem, match="no such backup"):
-        restore(f"sqlite:///{place}", tmp_path / "nowhere", (FIRST,))
+        with pytest.raises(SetupProblem, match="not an intact prd2pr database"):
+            restore_database(f"sqlite:///{place}", source, (FIRST,))
+    with pytest.raises(UsageProblem, match="backup does not exist"):
+        restore_database(f"sqlite:///{place}", tmp_path / "nowhere", (FIRST,))
     assert notes(place) == ["mine"]
 
 
@@ -140,14 +140,14 @@ def test_what_is_no_backup_replaces_nothing(tmp_path: Path) -> None:
 def test_what_root_restores_belongs_to_whom_the_directory_does(tmp_path: Path, is_there: bool) -> None:
     """The service of docs/deploy.md has a user of its own, and who restores is root."""
     open_database(f"sqlite:///{tmp_path}/old.db").close()
-    back_up(f"sqlite:///{tmp_path}/old.db", tmp_path / "backup.db")
+    back_up_database(f"sqlite:///{tmp_path}/old.db", tmp_path / "backup.db")
     state = tmp_path / "state"
     state.mkdir()
     os.chown(state, 10001, 10002)
     url = f"sqlite:///{state}/server.db"
     if is_there:
         open_database(url).close()
-    restore(url, tmp_path / "backup.db")
+    restore_database(url, tmp_path / "backup.db")
     open_database(url).close()
     owners = {each.name: (each.stat().st_uid, each.stat().st_gid) for each in state.iterdir()}
     assert set(owners.values()) == {(10001, 10002)} and {"server.db", "server.db.lock"} <= owners.keys()
@@ -156,17 +156,17 @@ def test_what_root_restores_belongs_to_whom_the_directory_does(tmp_path: Path, i
 def test_nothing_is_restored_under_a_running_server(tmp_path: Path) -> None:
     place, target = tmp_path / "s.db", tmp_path / "backup.db"
     opened(place).close()
-    back_up(f"sqlite:///{place}", target)
+    back_up_database(f"sqlite:///{place}", target)
     with Path(f"{place}.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(SetupProblem, match="server uses this database"):
-            restore(f"sqlite:///{place}", target, (FIRST,))
+            restore_database(f"sqlite:///{place}", target, (FIRST,))
 
 
 def test_postgresql_is_told_of_its_own_tools() -> None:
     with pytest.raises(UsageProblem) as caught:
-        back_up("postgresql://ada:s3cret@db/prd2pr", Path("backup"))
+        back_up_database("postgresql://ada:s3cret@db/prd2pr", Path("backup"))
     assert "pg_dump" in caught.value.remedy and "s3cret" not in " ".join(caught.value.lines())
     with pytest.raises(UsageProblem) as caught:
-        restore("postgresql://db/prd2pr", Path("backup"))
+        restore_database("postgresql://db/prd2pr", Path("backup"))
     assert "pg_restore" in caught.value.remedy

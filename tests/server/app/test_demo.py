@@ -14,8 +14,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from prd2pr.entry.serving import demo
-from prd2pr.entry.serving.demo import show_demo
+from prd2pr.cli.verbs.serve_modes import demo
+from prd2pr.cli.verbs.serve_modes.demo import serve_demo
 from prd2pr.errors import SetupProblem, UsageProblem
 from prd2pr.server.settings import ServerSettings
 from world import World
@@ -23,10 +23,10 @@ from world import World
 # Everything but the playing, which takes longer than a test may: a repository that was driven already stands in for it.
 PLAYED = """
 import contextlib, sys
-from prd2pr.entry.serving import demo
-from prd2pr.entry.main import main
-demo.demo.prepare = lambda *_: None
-demo.playing = lambda *_: contextlib.nullcontext()
+from prd2pr.cli.verbs.serve_modes import demo
+from prd2pr.cli.main import main
+demo.demo.prepare_sample = lambda *_: None
+demo.play_demo = lambda *_: contextlib.nullcontext()
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -40,7 +40,7 @@ class Shown:
     def address(self, seconds: float) -> str:
         ends = time.monotonic() + seconds
         while time.monotonic() < ends and self.process.poll() is None:
-            found = re.search(r"The dashboard: +(http://[\d.]+:\d+/)", self.log.read_text())
+            found = re.search(r"Dashboard: +(http://[\d.]+:\d+/)", self.log.read_text())
             if found:
                 return found[1]
             time.sleep(0.05)
@@ -119,13 +119,13 @@ def test_from_nothing_to_the_dashboard_by_one_command(tmp_path: Path) -> None:
 
 
 def test_it_is_not_shown_to_others(tmp_path: Path) -> None:
-    with pytest.raises(UsageProblem, match="this machine alone"):
-        show_demo(ServerSettings(host="0.0.0.0"), tmp_path / "demo")
+    with pytest.raises(UsageProblem, match="only listen on this machine"):
+        serve_demo(ServerSettings(host="0.0.0.0"), tmp_path / "demo")
     assert not (tmp_path / "demo").exists()
 
 
 def test_a_port_that_is_taken_is_said_before_anything_is_played(tmp_path: Path) -> None:
     taken = socket.create_server(("127.0.0.1", 0))
-    with taken, pytest.raises(SetupProblem, match="cannot be listened on"):
-        show_demo(ServerSettings(port=taken.getsockname()[1]), tmp_path / "demo")
+    with taken, pytest.raises(SetupProblem, match="cannot listen on port"):
+        serve_demo(ServerSettings(port=taken.getsockname()[1]), tmp_path / "demo")
     assert not (tmp_path / "demo").exists()

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from prd2pr.entry.cli import parser
-from prd2pr.server.settings import PREFIX, ServerSettings, read_settings
+from prd2pr.cli.table import build_parser
+from prd2pr.server.settings import ENV_PREFIX, ServerSettings, read_settings
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 UNIT = (DEPLOY / "prd2pr.service").read_text(encoding="utf-8")
@@ -23,15 +23,15 @@ INSTRUCTIONS = {
 
 
 def variables(text: str) -> set[str]:
-    known = {f"{PREFIX}{name.upper()}{ending}" for name in ServerSettings.model_fields for ending in ("", "_FILE")}
-    used = set(re.findall(rf"{PREFIX}[A-Z_]+", text))
+    known = {f"{ENV_PREFIX}{name.upper()}{ending}" for name in ServerSettings.model_fields for ending in ("", "_FILE")}
+    used = set(re.findall(rf"{ENV_PREFIX}[A-Z_]+", text))
     assert used <= known, used - known
     return used
 
 
 def test_the_unit_starts_the_server_as_it_is_called() -> None:
     [started] = re.findall(r"^ExecStart=\S+/prd2pr (.+)$", UNIT, re.MULTILINE)
-    options = parser().parse_args(started.split())
+    options = build_parser().parse_args(started.split())
     assert options.command == "serve" and options.config == "/etc/prd2pr/server.yml"
     assert variables(UNIT) >= {"PRD2PR_APP_PRIVATE_KEY_FILE", "PRD2PR_WEBHOOK_SECRET_FILE"}
     stop = int(re.search(r"^TimeoutStopSec=(\d+)$", UNIT, re.MULTILINE)[1])
@@ -63,7 +63,7 @@ def test_the_container_starts_the_server_and_runs_nothing_as_root() -> None:
     assert {word for word, _ in told} <= INSTRUCTIONS
     last = dict(told)
     program, *arguments = [*json.loads(last["ENTRYPOINT"]), *json.loads(last["CMD"])]
-    options = parser().parse_args(arguments)
+    options = build_parser().parse_args(arguments)
     assert (program, options.command, options.host, options.port) == ("prd2pr", "serve", "0.0.0.0", 8080)
     assert last["USER"] not in ("root", "0") and last["STOPSIGNAL"] == "SIGTERM" and last["EXPOSE"] == "8080"
     assert variables(CONTAINER) == {"PRD2PR_DATABASE"}

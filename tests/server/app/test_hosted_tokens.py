@@ -9,12 +9,12 @@ from pydantic import SecretStr
 
 from fakes.github import FakeGitHub, serve
 from fakes.github.jwt import new_key_pair
-from prd2pr.core.app_needs import READING, asked_permissions
 from prd2pr.errors import HubProblem
-from prd2pr.repo.git import Git
-from prd2pr.server.projection.hosted import HostedRepositories
-from prd2pr.server.projection.mirrors import mirrored
+from prd2pr.github.setup.app_permissions import READ_ACCESS, requested_permissions
+from prd2pr.server.projection.mirrors import update_mirror
+from prd2pr.server.projection.repositories import HostedRepositories
 from prd2pr.server.settings import ServerSettings
+from prd2pr.state.git import Git
 
 WHO = ("Ada", "ada@example.com", "2026-01-01T00:00:00Z")
 
@@ -27,7 +27,7 @@ def test_each_is_listed_and_can_be_read_with_a_token_of_its_own(tmp_path: Path) 
         tree = bare.write_tree(None, [("README.md", "100644", bare.write_blob(name.encode()))])
         bare.git("update-ref", "refs/heads/main", bare.write_commit(tree, [], "x\n", WHO, WHO))
     app = fake.add_app("builder", "octo", public)
-    fake.install(app, ["octo/calc", "octo/shop"], asked_permissions())
+    fake.install(app, ["octo/calc", "octo/shop"], requested_permissions())
     with serve(fake) as url:
         settings = ServerSettings(
             app_id=str(app.id), app_private_key=SecretStr(private), github_api_url=url, github_url=url
@@ -36,8 +36,8 @@ def test_each_is_listed_and_can_be_read_with_a_token_of_its_own(tmp_path: Path) 
             found = {each.name: each for each in hosted()}
             assert list(found) == ["octo/calc", "octo/shop"] and found["octo/calc"].default_branch == "main"
             token = fake.state.tokens[found["octo/calc"].token()]
-            assert (token.repositories, token.permissions) == (["octo/calc"], dict(READING))
-            with Git.open(mirrored(found["octo/shop"], tmp_path / "mirrors")) as git:
+            assert (token.repositories, token.permissions) == (["octo/calc"], dict(READ_ACCESS))
+            with Git.open(update_mirror(found["octo/shop"], tmp_path / "mirrors")) as git:
                 assert git.read("main", "README.md") == b"octo/shop"
             fake.state.installations.clear()
             assert hosted() == ()

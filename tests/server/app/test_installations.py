@@ -15,14 +15,14 @@ from pydantic import SecretStr
 
 from fakes.github import FakeGitHub, serve, transport
 from fakes.github.jwt import new_key_pair
-from prd2pr.core import app_needs
-from prd2pr.core.events import READERS
 from prd2pr.errors import HubProblem, TokenMissing, UsageProblem
-from prd2pr.forges.github.app_api import AppApi
-from prd2pr.forges.github.tokens import AppKey
-from prd2pr.server.installations import KEPT, Installations, open_installations
+from prd2pr.github.client.app import AppApi
+from prd2pr.github.client.tokens import AppKey
+from prd2pr.github.events.events import READERS
+from prd2pr.github.setup import app_permissions
+from prd2pr.server.installations import MAX_TOKEN_SOURCES, Installations, open_installations
 from prd2pr.server.settings import ServerSettings
-from prd2pr.server.work.hubs import Hubs
+from prd2pr.server.work.hubs import HubPool
 
 keys = cache(new_key_pair)
 
@@ -56,18 +56,26 @@ class Mint:
 def test_a_token_is_minted_for_one_job_kept_and_renewed_before_it_ends() -> None:
     mint, heard = Mint(), list[str]()
     installations = Installations(mint, heard.append, lambda: mint.now)
-    read = installations.token(7, ["octo/calc"], app_needs.READING)
-    assert installations.token(7, ["octo/calc"], dict(reversed(app_needs.READING.items()))) == read
-    assert installations.token(7, ["octo/calc"], app_needs.DISPATCHING) != read
-    assert installations.token(7, ["octo/shop", "octo/calc"], app_needs.READING) != read
+    read = installations.token(7, ["octo/calc"], app_permissions.READ_ACCESS)
+    assert installations.token(7, ["octo/calc"], dict(reversed(app_permissions.READ_ACCESS.items()))) == read
+    assert installations.token(7, ["octo/calc"], app_permissions.DISPATCH_ACCESS) != read
+    assert installations.token(7, ["octo/shop", "octo/calc"], app_permissions.READ_ACCESS) != read
     assert mint.asked[0] == (7, ("calc",), {"contents": "read", "metadata": "read"})
     assert mint.asked[2][1] == ("calc", "shop")
     mint.now += 3001
-    assert installations.token(7, ["octo/calc"], app_needs.READING) == "t4" and heard == ["t1", "t2", "t3", "t4"]
+    assert installations.token(7, ["octo/calc"], app_permissions.READ_ACCESS) == "t4" and heard == [
+        "t1",
+        "t2",
+        "t3",
+        "t4",
+    ]
     installations.forget(7)
-    assert installations.token(7, ["octo/calc"], app_needs.READING) == "t5"
-    assert installations.source(7, ["octo/calc"], app_needs.READING).login() == "builder[bot]"
-    assert [installations.source_for("octo/calc", app_needs.READING).token() for _ in range(2)] == ["t5", "t5"]
+    assert installations.token(7, ["octo/calc"], app_permissions.READ_ACCESS) == "t5"
+    assert installations.source(7, ["octo/calc"], app_permissions.READ_ACCESS).login() == "builder[bot]"
+    assert [installations.source_for("octo/calc", app_permissions.READ_ACCESS).token() for _ in range(2)] == [
+        "t5",
+        "t5",
+    ]
     assert mint.looked_up == ["octo/calc"], "it is looked up once"
 
 
@@ -77,13 +85,13 @@ def test_whoever_asks_at_once_waits_for_one_token() -> None:
     installations = Installations(mint, now=lambda: mint.now)
     got: list[str] = []
     threads = [
-        threading.Thread(target=lambda: got.append(installations.token(7, ["octo/calc"], app_needs.READING)))
+        threading.Thread(target=lambda: got.append(installations.token(7, ["octo/calc"], app_permissions.READ_ACCESS)))
         for _ in range(8)
     ]
     for thread in threads:
         thread.start()
     # Another repository does not wait for the one that is being minted.
-    other = threading.Thread(target=installations.token, args=(7, ["octo/shop"], app_needs.READING))
+    other = threading.Thread(target=installations.token, args=(7, ["octo/shop"], app_permissions.READ_ACCESS))
     other.start()
     mint.gate.set()
     for thread in (*threads, other):
@@ -93,23 +101,23 @@ def test_whoever_asks_at_once_waits_for_one_token() -> None:
 
 @pytest.mark.parametrize(
     ("repositories", "permissions"),
-    [([], app_needs.READING), (["octo/calc"], {}), (["octo/calc", "evil/calc"], app_needs.READING)],
+    [([], app_permissions.READ_ACCESS), (["octo/calc"], {}), (["octo/calc", "evil/calc"], app_permissions.READ_ACCESS)],
 )
 def test_a_token_for_everything_cannot_be_asked_for(repositories: list[str], permissions: dict[str, str]) -> None:
     mint = Mint()
     with pytest.raises(UsageProblem):
         Installations(mint).token(7, repositories, permissions)
     with pytest.raises(UsageProblem):
-        Installations(mint).token(7, ["octo/../app"], app_needs.READING)
+        Installations(mint).token(7, ["octo/../app"], app_permissions.READ_ACCESS)
     assert not mint.asked
 
 
 def test_what_is_kept_is_bounded() -> None:
     mint = Mint()
     installations = Installations(mint, now=lambda: mint.now)
-    for number in range(KEPT + 5):
-        installations.source(number, ["octo/calc"], app_needs.READING)
-    assert len(installations._sources) == KEPT
+    for number in range(MAX_TOKEN_SOURCES + 5):
+        installations.source(number, ["octo/calc"], app_permissions.READ_ACCESS)
+    assert len(installations._sources) == MAX_TOKEN_SOURCES
 
 
 def test_github_gives_what_was_asked_for_and_nothing_more(tmp_path: Path) -> None:
@@ -118,19 +126,26 @@ def test_github_gives_what_was_asked_for_and_nothing_more(tmp_path: Path) -> Non
     for name in ("octo/calc", "octo/shop"):
         fake.add_repository(name)
     app = fake.add_app("builder", "octo", public)
-    installed = fake.install(app, ["octo/calc", "octo/shop"], app_needs.asked_permissions())
+    installed = fake.install(app, ["octo/calc", "octo/shop"], app_permissions.requested_permissions())
     installations = Installations(AppApi(AppKey(str(app.id), private), transport=transport(fake)), now=fake.now)
-    for part in (app_needs.READING, app_needs.DISPATCHING, app_needs.ONBOARDING, app_needs.WORKING):
+    for part in (
+        app_permissions.READ_ACCESS,
+        app_permissions.DISPATCH_ACCESS,
+        app_permissions.SETUP_ACCESS,
+        app_permissions.WORK_ACCESS,
+    ):
         token = fake.state.tokens[installations.token(installed.id, ["octo/calc"], part)]
         assert (token.repositories, token.permissions) == (["octo/calc"], dict(part))
     with pytest.raises(HubProblem):
-        installations.token(installed.id, ["octo/other"], app_needs.READING)
-    found = installations.source_for("octo/shop", app_needs.READING)
+        installations.token(installed.id, ["octo/other"], app_permissions.READ_ACCESS)
+    found = installations.source_for("octo/shop", app_permissions.READ_ACCESS)
     assert fake.state.tokens[found.token()].repositories == ["octo/shop"]
     assert installations.slug() == "builder" and fake.violations == []
 
 
-@pytest.mark.parametrize(("workers", "part"), [("actions", app_needs.DISPATCHING), ("local", app_needs.WORKING)])
+@pytest.mark.parametrize(
+    ("workers", "part"), [("actions", app_permissions.DISPATCH_ACCESS), ("local", app_permissions.WORK_ACCESS)]
+)
 def test_the_servers_work_has_a_token_for_its_repository_alone(
     tmp_path: Path, workers: str, part: Mapping[str, str]
 ) -> None:
@@ -139,14 +154,14 @@ def test_the_servers_work_has_a_token_for_its_repository_alone(
     fake.add_repository("octo/calc")
     fake.add_repository("octo/shop")
     app = fake.add_app("builder", "octo", public)
-    fake.install(app, ["octo/calc", "octo/shop"], app_needs.asked_permissions())
+    fake.install(app, ["octo/calc", "octo/shop"], app_permissions.requested_permissions())
     with serve(fake) as url:
         settings = ServerSettings(
             app_id=str(app.id), app_private_key=SecretStr(private), github_api_url=url, workers=workers
         )
-        with closing(Hubs(settings)) as hubs:
-            assert hubs.of("octo/calc").default_branch() == "main"
-            token = fake.state.tokens[hubs.tokens_of("octo/calc").token()]
+        with closing(HubPool(settings)) as hubs:
+            assert hubs.get_hub("octo/calc").default_branch() == "main"
+            token = fake.state.tokens[hubs.get_tokens("octo/calc").token()]
     assert (token.repositories, token.permissions) == (["octo/calc"], dict(part))
     assert len(fake.asked("POST */access_tokens")) == 1 and fake.violations == []
 
@@ -158,10 +173,22 @@ def test_a_server_without_an_app_is_told_how_to_get_one() -> None:
 
 
 def test_every_part_is_within_what_the_app_asks_for_and_every_event_is_read() -> None:
-    for part in (app_needs.READING, app_needs.DISPATCHING, app_needs.ONBOARDING, app_needs.WORKING):
+    for part in (
+        app_permissions.READ_ACCESS,
+        app_permissions.DISPATCH_ACCESS,
+        app_permissions.SETUP_ACCESS,
+        app_permissions.WORK_ACCESS,
+    ):
         assert not {
-            name for name, access in part.items() if app_needs.asked_permissions()[name] not in (access, "write")
+            name
+            for name, access in part.items()
+            if app_permissions.requested_permissions()[name] not in (access, "write")
         }
-    assert set(app_needs.asked_events()) <= set(READERS)
-    used = set().union(app_needs.READING, app_needs.DISPATCHING, app_needs.ONBOARDING, app_needs.WORKING)
-    assert used == set(app_needs.asked_permissions()), "nothing is asked for that no job is given"
+    assert set(app_permissions.requested_events()) <= set(READERS)
+    used = set().union(
+        app_permissions.READ_ACCESS,
+        app_permissions.DISPATCH_ACCESS,
+        app_permissions.SETUP_ACCESS,
+        app_permissions.WORK_ACCESS,
+    )
+    assert used == set(app_permissions.requested_permissions()), "nothing is asked for that no job is given"

@@ -13,21 +13,21 @@ from sqlalchemy import text
 from fakes.github import FakeGitHub, serve
 from fakes.github.jwt import new_key_pair
 from prd2pr.config import Config
-from prd2pr.core.app_needs import ONBOARDING, asked_permissions
-from prd2pr.core.events import Installed, read_event
 from prd2pr.errors import HubProblem, NotFoundThere, WorkflowFilesLocked
-from prd2pr.flows.offering import OFFER_BRANCH, Offered, offer
-from prd2pr.flows.workflow_file import WORKFLOW_PATH, workflow_text
-from prd2pr.forges.github.app_api import AppApi
-from prd2pr.forges.github.open import open_hub
-from prd2pr.forges.github.setup_branch import SetupBranch
-from prd2pr.forges.github.tokens import AppKey
+from prd2pr.github.client.app import AppApi
+from prd2pr.github.client.factory import open_hub
+from prd2pr.github.client.setup_branch import SetupBranch
+from prd2pr.github.client.tokens import AppKey
+from prd2pr.github.events.events import AppInstalled, read_event
+from prd2pr.github.setup.app_permissions import SETUP_ACCESS, requested_permissions
+from prd2pr.github.setup.offer import OFFER_BRANCH, SetupOffer, offer_setup
+from prd2pr.github.setup.workflow_file import WORKFLOW_PATH, workflow_text
 from prd2pr.server.database import open_database
 from prd2pr.server.installations import Installations
 from prd2pr.server.settings import ServerSettings
-from prd2pr.server.setup.effect import Onboarding
-from prd2pr.server.setup.onboarding import offering_on_github, onboard
-from prd2pr.server.work.claims import Claim
+from prd2pr.server.setup.onboarding import make_github_offer, onboard_repositories
+from prd2pr.server.work.claims import WorkClaim
+from prd2pr.server.work.setup_effect import OnboardingEffect
 
 keys = cache(new_key_pair)
 REPOSITORY = "octo/calc"
@@ -57,10 +57,10 @@ class World:
         tree = bare.write_tree(bare.git("rev-parse", f"{old}^{{tree}}") if old else None, entries)
         bare.git("update-ref", f"refs/heads/{branch}", bare.write_commit(tree, [old] if old else [], "x\n", WHO, WHO))
 
-    def offer(self) -> Offered:
-        source = self.installations.source(self.installation.id, [REPOSITORY], ONBOARDING)
+    def offer(self) -> SetupOffer:
+        source = self.installations.source(self.installation.id, [REPOSITORY], SETUP_ACCESS)
         with open_hub(REPOSITORY, token=source, api_url=self.settings.github_api_url) as hub:
-            return offer(SetupBranch(hub), app_url="https://example.org/installations/7", workflow=pinned)
+            return offer_setup(SetupBranch(hub), app_url="https://example.org/installations/7", workflow=pinned)
 
     def pulls(self) -> list:
         return [issue for issue in self.fake.repo(REPOSITORY).issues.values() if issue.pull]
@@ -80,22 +80,22 @@ def fake(tmp_path: Path) -> FakeGitHub:
 @pytest.fixture
 def world(fake: FakeGitHub) -> Iterator[World]:
     with serve(fake) as url:
-        made = World(fake, url, asked_permissions())
+        made = World(fake, url, requested_permissions())
         made.push({"README.md": "Calc\n"})
         yield made
     assert fake.violations == []
 
 
 def test_one_pull_request_adds_what_is_missing_and_says_what_it_does(world: World) -> None:
-    assert world.offer() == Offered(REPOSITORY, "opened", 1)
-    assert world.offer() == Offered(REPOSITORY, "open already", 1)
+    assert world.offer() == SetupOffer(REPOSITORY, "opened", 1)
+    assert world.offer() == SetupOffer(REPOSITORY, "open already", 1)
     [pull] = world.pulls()
     assert pull.user == "builder[bot]"
     assert sorted(world.added()) == [f"A\t{name}" for name in (WORKFLOW_PATH, ".prd2pr.yml", "prds/_template.md")]
     for words in (WORKFLOW_PATH, "`ANTHROPIC_API_KEY`", "never merges", "not be opened again", "installations/7"):
         assert words in pull.body
     pull.state = "closed"
-    assert world.offer() == Offered(REPOSITORY, "declined", 1)
+    assert world.offer() == SetupOffer(REPOSITORY, "declined", 1)
     assert len(world.pulls()) == 1
 
 
@@ -127,7 +127,7 @@ def test_somebody_elses_branch_of_that_name_is_left_alone(world: World) -> None:
 
 def test_an_app_that_may_not_write_workflows_is_told_which_permission(fake: FakeGitHub) -> None:
     with serve(fake) as url:
-        world = World(fake, url, {**asked_permissions(), "workflows": "read"})
+        world = World(fake, url, {**requested_permissions(), "workflows": "read"})
         world.push({"README.md": "Calc\n"})
         source = world.installations.source(
             world.installation.id, [REPOSITORY], {"contents": "write", "pull_requests": "write"}
@@ -136,32 +136,32 @@ def test_an_app_that_may_not_write_workflows_is_told_which_permission(fake: Fake
             open_hub(REPOSITORY, token=source, api_url=url) as hub,
             pytest.raises(WorkflowFilesLocked, match="may not write workflow files"),
         ):
-            offer(SetupBranch(hub), workflow=pinned)
+            offer_setup(SetupBranch(hub), workflow=pinned)
 
 
-def installed(action: str, *names: str) -> Installed:
+def installed(action: str, *names: str) -> AppInstalled:
     key = "repositories" if action == "created" else "repositories_added"
     event = read_event(
         "installation",
         {"action": action, "installation": {"id": 7}, key: [{"full_name": name} for name in names]},
     )
-    assert isinstance(event, Installed)
+    assert isinstance(event, AppInstalled)
     return event
 
 
 def test_each_repository_of_the_event_is_offered_it_and_trouble_stays_with_one(world: World) -> None:
-    def offering(installation: int, repository: str) -> Offered:
+    def offering(installation: int, repository: str) -> SetupOffer:
         if repository == "octo/b":
             raise HubProblem("it rains")
-        return Offered(repository, "opened", installation)
+        return SetupOffer(repository, "opened", installation)
 
     event = installed("created", "octo/a", "octo/b", "octo/c", "octo/d")
-    done = onboard(event, world.installations, offering, most=3)
+    done = onboard_repositories(event, world.installations, offering, most=3)
     assert [each.repository for each in done.offered] == ["octo/a", "octo/c"]
     assert [name for name, _ in done.problems] == ["octo/b"] and done.left_out == ("octo/d",)
-    assert onboard(installed("added", "octo/a"), world.installations, offering).offered[0].pull == 7
+    assert onboard_repositories(installed("added", "octo/a"), world.installations, offering).offered[0].pull == 7
     for action in ("deleted", "suspend", "new_permissions_accepted"):
-        assert not onboard(installed(action, "octo/a"), world.installations, offering).offered
+        assert not onboard_repositories(installed(action, "octo/a"), world.installations, offering).offered
 
 
 def test_a_claim_on_an_installation_is_carried_out_from_the_inbox(world: World, tmp_path: Path) -> None:
@@ -176,29 +176,29 @@ def test_a_claim_on_an_installation_is_carried_out_from_the_inbox(world: World, 
             {"body": json.dumps(body).encode()},
         )
 
-    def failing(problem: HubProblem) -> Callable[[int, str], Offered]:
-        def offering(_: int, repository: str) -> Offered:
+    def failing(problem: HubProblem) -> Callable[[int, str], SetupOffer]:
+        def offering(_: int, repository: str) -> SetupOffer:
             raise problem
 
         return offering
 
     asked: list[str] = []
     ask = partial(asked.append, "may it?")
-    claim = Claim("c-1", "installation:7", ())
-    effect = Onboarding(database, world.installations, lambda *_: world.offer())
+    claim = WorkClaim("c-1", "installation:7", ())
+    effect = OnboardingEffect(database, world.installations, lambda *_: world.offer())
     assert effect.begin(claim, 1, ask) == f"{REPOSITORY}: opened #1"
     assert effect.begin(claim, 1, ask) == f"{REPOSITORY}: open already #1" and effect.has_begun(claim, "")
     assert effect.find(claim, 1) is None and len(asked) == 2
-    gone = Onboarding(database, world.installations, failing(NotFoundThere("it is gone")))
+    gone = OnboardingEffect(database, world.installations, failing(NotFoundThere("it is gone")))
     assert gone.begin(claim, 1, ask) == "nothing to offer"
     with pytest.raises(HubProblem, match="it rains"):
-        Onboarding(database, world.installations, failing(HubProblem("it rains"))).begin(claim, 1, ask)
+        OnboardingEffect(database, world.installations, failing(HubProblem("it rains"))).begin(claim, 1, ask)
     database.close()
 
 
 def test_an_empty_repository_is_left_alone_by_the_real_offering(fake: FakeGitHub) -> None:
     with serve(fake) as url:
-        world = World(fake, url, asked_permissions())
-        offering = offering_on_github(world.settings, world.installations)
+        world = World(fake, url, requested_permissions())
+        offering = make_github_offer(world.settings, world.installations)
         assert offering(world.installation.id, REPOSITORY).outcome == "empty"
     assert fake.violations == []

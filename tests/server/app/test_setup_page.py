@@ -21,15 +21,20 @@ from starlette.testclient import TestClient
 from fakes.github import FakeGitHub, serve, transport
 from fakes.github.manifests import check_manifest, create_app
 from fakes.github.wire import Violation
-from prd2pr.core.app_needs import asked_events, asked_permissions, lacking_events, lacking_permissions
-from prd2pr.entry.github_checks import app_check
+from prd2pr.cli.doctor.github_checks import app_check
 from prd2pr.errors import HubProblem, SetupProblem, UsageProblem
-from prd2pr.forges.github.app_api import AppApi, convert_manifest
-from prd2pr.forges.github.tokens import AppKey
+from prd2pr.github.client.app import AppApi, convert_manifest
+from prd2pr.github.client.tokens import AppKey
+from prd2pr.github.setup.app_permissions import (
+    missing_events,
+    missing_permissions,
+    requested_events,
+    requested_permissions,
+)
 from prd2pr.server.settings import ServerSettings, read_settings
-from prd2pr.server.setup.keeping import KEY, NewApp, keep, prepare
-from prd2pr.server.setup.manifest import creation_url, github_pages, hook_warning, manifest
-from prd2pr.server.setup.page import HOUR, Setup, States, setup_app
+from prd2pr.server.setup.app_credentials import KEY_FILE, NewApp, prepare_credentials_directory, save_credentials
+from prd2pr.server.setup.manifest import build_app_manifest, check_public_url, github_web_url, make_creation_url
+from prd2pr.server.setup.page import STATE_SECONDS, PendingStates, SetupFlow, create_setup_app
 
 PUBLIC = "https://prd2pr.example.org"
 
@@ -38,9 +43,9 @@ class Flow:
     def __init__(self, directory: Path, **settings: str) -> None:
         self.fake = FakeGitHub(directory / "github")
         self.place = directory / "app"
-        prepare(self.place)
+        prepare_credentials_directory(self.place)
         self.kept: list[NewApp] = []
-        self.setup = Setup(
+        self.setup = SetupFlow(
             ServerSettings(public_url=PUBLIC, **settings),
             self.place,
             "the-word",
@@ -48,7 +53,7 @@ class Flow:
             lambda app, _: self.kept.append(app),
             convert=self.convert,
         )
-        self.browser = TestClient(setup_app(self.setup), base_url="http://127.0.0.1:8080")
+        self.browser = TestClient(create_setup_app(self.setup), base_url="http://127.0.0.1:8080")
 
     def convert(self, code: str, api_url: str) -> Mapping[str, Any]:
         assert api_url == self.setup.settings.github_api_url
@@ -86,7 +91,7 @@ def test_the_whole_way_from_the_page_to_a_key_that_works(tmp_path: Path) -> None
     assert settings.public_url == PUBLIC and settings.webhook_secret.get_secret_value().startswith("hook")
     key = AppKey(settings.app_id, settings.app_private_key.get_secret_value())
     about = AppApi(key, transport=transport(flow.fake)).about()
-    assert not lacking_permissions(about["permissions"]) and not lacking_events(about["events"])
+    assert not missing_permissions(about["permissions"]) and not missing_events(about["events"])
     assert flow.fake.violations == []
 
 
@@ -101,12 +106,12 @@ def test_the_way_back_counts_once_for_this_browser_and_for_an_hour(tmp_path: Pat
         # The stranger's try has used the state up, so that the right browser begins again.
         assert browser.get("/setup/callback", params={"code": code, "state": given}).status_code == 403
     assert not flow.kept and not flow.fake.calls, "no code is exchanged for a way back that was not begun here"
-    states = States(lambda: moment[0])
+    states = PendingStates(lambda: moment[0])
     moment = [0.0]
-    late, cookie = (states.new(),) * 2
-    moment[0] += HOUR
-    assert not states.take(late, cookie)
-    assert len({states.new() for _ in range(40)}) == 40 and len(states.given) == 16
+    late, cookie = (states.create(),) * 2
+    moment[0] += STATE_SECONDS
+    assert not states.consume(late, cookie)
+    assert len({states.create() for _ in range(40)}) == 40 and len(states.pending) == 16
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8080", "localhost:8080", "[::1]:8080", "prd2pr.example.org"])
@@ -140,7 +145,7 @@ def test_a_code_that_github_does_not_know_is_said_on_the_page(tmp_path: Path) ->
         target, _ = flow.open()
         state = parse_qs(urlsplit(target).query)["state"][0]
         page = flow.browser.get("/setup/callback", params={"code": code, "state": state})
-        assert page.status_code == 502 and "Begin again" in page.text
+        assert page.status_code == 502 and "Start again" in page.text
     assert not flow.kept and flow.fake.violations == []
     with pytest.raises(HubProblem):
         convert_manifest("used-up", transport=transport(flow.fake))
@@ -148,14 +153,14 @@ def test_a_code_that_github_does_not_know_is_said_on_the_page(tmp_path: Path) ->
 
 def test_an_app_that_is_kept_is_never_written_over(tmp_path: Path) -> None:
     place = tmp_path / "my app"
-    prepare(place)
-    file = keep(place, NewApp("7", "builder", "PEM", "hook"), public_url=PUBLIC)
-    assert f"PRD2PR_APP_PRIVATE_KEY_FILE='{place / KEY}'" in file.read_text()
-    with pytest.raises(SetupProblem, match="kept here already"):
-        prepare(place)
+    prepare_credentials_directory(place)
+    file = save_credentials(place, NewApp("7", "builder", "PEM", "hook"), public_url=PUBLIC)
+    assert f"PRD2PR_APP_PRIVATE_KEY_FILE='{place / KEY_FILE}'" in file.read_text()
+    with pytest.raises(SetupProblem, match="holds an App's credentials"):
+        prepare_credentials_directory(place)
     with pytest.raises(FileExistsError):
-        keep(place, NewApp("8", "other", "OTHER", "hook"))
-    assert (place / KEY).read_text() == "PEM\n" and "PEM" not in repr(NewApp("7", "b", "PEM", "hook"))
+        save_credentials(place, NewApp("8", "other", "OTHER", "hook"))
+    assert (place / KEY_FILE).read_text() == "PEM\n" and "PEM" not in repr(NewApp("7", "b", "PEM", "hook"))
 
 
 @pytest.mark.parametrize(
@@ -169,22 +174,22 @@ def test_an_app_that_is_kept_is_never_written_over(tmp_path: Path) -> None:
 )
 def test_enterprise_follows_from_the_address_of_the_api(settings: dict[str, str], pages: str) -> None:
     made = ServerSettings(**settings)
-    assert github_pages(made) == pages
-    assert creation_url(made, "octo", "s/1") == f"{pages}/organizations/octo/settings/apps/new?state=s%2F1"
+    assert github_web_url(made) == pages
+    assert make_creation_url(made, "octo", "s/1") == f"{pages}/organizations/octo/settings/apps/new?state=s%2F1"
 
 
 def test_what_github_would_refuse_is_said_before() -> None:
     with pytest.raises(UsageProblem):
-        creation_url(ServerSettings(), "octo/../evil", "s")
-    assert "PRD2PR_PUBLIC_URL" in hook_warning(ServerSettings())
-    assert "not https" in hook_warning(ServerSettings(public_url="http://prd2pr.example.org"))
-    assert hook_warning(ServerSettings(public_url=PUBLIC)) == ""
+        make_creation_url(ServerSettings(), "octo/../evil", "s")
+    assert "PRD2PR_PUBLIC_URL" in check_public_url(ServerSettings())
+    assert "not https" in check_public_url(ServerSettings(public_url="http://prd2pr.example.org"))
+    assert check_public_url(ServerSettings(public_url=PUBLIC)) == ""
 
 
 def test_the_fake_is_as_strict_about_manifests_as_github() -> None:
-    good = manifest(ServerSettings(public_url=PUBLIC), PUBLIC)
+    good = build_app_manifest(ServerSettings(public_url=PUBLIC), PUBLIC)
     check_manifest(good)
-    without = {name: access for name, access in asked_permissions().items() if name != "issues"}
+    without = {name: access for name, access in requested_permissions().items() if name != "issues"}
     for bad in ({**good, "colour": "red"}, {**good, "url": ""}, {**good, "default_permissions": without}):
         with pytest.raises(Violation):
             check_manifest(bad)
@@ -212,13 +217,13 @@ def test_the_command_ends_by_itself_once_the_app_is_there(tmp_path: Path) -> Non
         finally:
             process.kill()
             process.wait()
-    assert (tmp_path / "app" / KEY).read_text().startswith("-----BEGIN") and fake.violations == []
+    assert (tmp_path / "app" / KEY_FILE).read_text().startswith("-----BEGIN") and fake.violations == []
 
 
 def test_doctor_compares_an_app_with_the_same_table() -> None:
-    whole = {"slug": "mine", "permissions": asked_permissions(), "events": asked_events()}
-    assert (app_check(whole).mark, "all that is needed" in app_check(whole).found) == ("ok", True)
-    action = {**whole, "permissions": {**asked_permissions(), "workflows": "read"}, "events": ["push"]}
+    whole = {"slug": "mine", "permissions": requested_permissions(), "events": requested_events()}
+    assert (app_check(whole).mark, "all permissions" in app_check(whole).found) == ("ok", True)
+    action = {**whole, "permissions": {**requested_permissions(), "workflows": "read"}, "events": ["push"]}
     assert app_check(action).mark == "ok" and "Workflows (write), the event issue_comment" in app_check(action).found
-    poor = app_check({"slug": "mine", "permissions": {**asked_permissions(), "checks": "read"}})
+    poor = app_check({"slug": "mine", "permissions": {**requested_permissions(), "checks": "read"}})
     assert poor.mark == "wrong" and "Checks (write): a check for each proven commit" in poor.found

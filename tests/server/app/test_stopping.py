@@ -16,17 +16,17 @@ from pathlib import Path
 import httpx
 import pytest
 
-from prd2pr.core.access import Scope
-from prd2pr.entry.verbs.serve import GRACE_SECONDS
-from prd2pr.server.api.tokens import issue
+from prd2pr.cli.verbs.serve import GRACE_SECONDS
+from prd2pr.server.api.tokens import create_token
 from prd2pr.server.database import open_database
+from prd2pr.server.token_scopes import Scope
 
 SERVER = """
 import signal, sys, threading, time
 import uvicorn
 from fastapi import FastAPI, Response
-from prd2pr.entry.verbs.serve import run
-from prd2pr.server.stopping import Draining, tell_readiness
+from prd2pr.cli.verbs.serve import run_server
+from prd2pr.server.shutdown import DrainingServer, register_readiness_check
 
 from contextlib import asynccontextmanager
 
@@ -37,7 +37,7 @@ async def lifespan(_):
 
 app = FastAPI(lifespan=lifespan)
 stopping = threading.Event()
-tell_readiness(app, stopping)
+register_readiness_check(app, stopping)
 
 @app.get("/slow")
 def slow():
@@ -51,7 +51,7 @@ def ready():
     well = all(check() for check in app.state.checks.values())
     return Response(status_code=200 if well else 503)
 
-run(Draining(uvicorn.Config(app, port=0, log_level="info"), stopping, float(sys.argv[1])))
+run_server(DrainingServer(uvicorn.Config(app, port=0, log_level="info"), stopping, float(sys.argv[1])))
 print("ended", flush=True)
 """
 
@@ -104,7 +104,7 @@ def test_it_says_not_ready_finishes_what_is_in_flight_and_lets_go(tmp_path: Path
 def test_the_whole_server_lets_those_go_who_listen_to_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"sqlite:///{tmp_path}/s.db"
     with closing(open_database(url)) as database:
-        token = issue(database, "a test", Scope.READ, ("*",), days=1, now=datetime.now(UTC)).token
+        token = create_token(database, "a test", Scope.READ, ("*",), days=1, now=datetime.now(UTC)).token
     monkeypatch.setenv("PRD2PR_DRAIN_SECONDS", "1")
     monkeypatch.chdir(tmp_path)
     served = Served(tmp_path, "-m", "prd2pr", "serve", "--port", "0", "--database", url)

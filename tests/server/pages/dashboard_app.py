@@ -16,15 +16,15 @@ from fastapi.responses import Response, StreamingResponse
 
 from fakes.board_sample import NOW, StillReading
 from prd2pr.client.models import Asked
-from prd2pr.core.board.source import PrdSource
-from prd2pr.core.board.view import CircuitView, StoryCard
-from prd2pr.server.pages.access import COOKIE, Visitor, everywhere, nowhere
-from prd2pr.server.pages.router import Desk, dashboard
+from prd2pr.server.dashboard.access import COOKIE, Visitor, allow_all, allow_none
+from prd2pr.server.dashboard.router import DashboardContext, make_dashboard_router
+from prd2pr.views.board.models import CircuitView, StoryCard
+from prd2pr.views.board.source import PrdSource
 
 OWNER, READER, OF_ONE = "token-of-the-owner", "token-of-a-reader", "token-for-acme-shop"
 VISITORS = {
-    OWNER: Visitor("owner", everywhere, everywhere, sees_all=True),
-    READER: Visitor("reader", everywhere, nowhere, sees_all=True),
+    OWNER: Visitor("owner", allow_all, allow_all, sees_all=True),
+    READER: Visitor("reader", allow_all, allow_none, sees_all=True),
     OF_ONE: Visitor("one", lambda repo: repo == "acme/shop", lambda repo: repo == "acme/shop"),
 }
 
@@ -74,7 +74,7 @@ class Shown:
     def retry(self, token: str, card: StoryCard, why: str) -> str:
         return self._ordered(token, card.key, f"/tdd retry {card.id}", why)
 
-    def about(self, *subjects: str) -> tuple[Asked, ...]:
+    def list_orders_about(self, *subjects: str) -> tuple[Asked, ...]:
         return tuple(each for each in reversed(self.ordered) if each.subject in subjects)
 
     def _ordered(self, token: str, subject: str, command: str, why: str = "") -> str:
@@ -89,8 +89,8 @@ class Shown:
 
 def dashboard_app(shown: Shown) -> FastAPI:
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    desk = Desk(reading=lambda: shown.reading, access=shown, orders=lambda: shown, clock=lambda: NOW)
-    app.include_router(dashboard(desk))
+    desk = DashboardContext(get_reader=lambda: shown.reading, access=shown, get_orders=lambda: shown, clock=lambda: NOW)
+    app.include_router(make_dashboard_router(desk))
 
     @app.get("/events")
     async def events(request: Request) -> Response:

@@ -17,8 +17,8 @@ from test_dashboard_pages import HOSTILE, PAGES
 
 from fakes.board_sample import broken, hostile, mixed, source_of, sprint_of, thousand
 from fakes.pull_sample import Branch, to_green
-from prd2pr.core.board.source import PrdSource
-from prd2pr.core.records import CycleState
+from prd2pr.domain.records import CycleState
+from prd2pr.views.board.source import PrdSource
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]
 
@@ -238,7 +238,7 @@ def test_logging_in_resetting_and_logging_out(browser: Any, site: tuple[Shown, s
         it.open("/dashboard/circuits")
         page.fill("#token", "not a token")
         page.keyboard.press("Enter")
-        page.get_by_text("This token does not hold").wait_for()
+        page.get_by_text("The token is invalid").wait_for()
         it.wrong.clear()  # the browser says 401 itself
         page.fill("#token", OWNER)
         page.keyboard.press("Enter")
@@ -332,7 +332,7 @@ def test_a_card_moves_within_a_second_and_keeps_the_focus(opened: Tab, site: tup
     assert page.evaluate("window.same") is True
     assert page.locator("#passing h3 .number").inner_text() == "2"
     assert page.locator("#in-progress h3 .number").inner_text() == "0"
-    assert page.locator("#in-progress .none").inner_text() == "Nothing is being worked on."
+    assert page.locator("#in-progress .none").inner_text() == "No story is in progress."
     assert page.evaluate("document.activeElement.textContent") == "loyalty-4"
     assert page.locator("#more-loyalty").get_attribute("open") is not None
     assert page.locator("#said").inner_text() == "loyalty-4: PASSING"

@@ -12,8 +12,8 @@ from dashboard_app import OF_ONE, OWNER, READER, Shown
 from starlette.testclient import TestClient
 
 from fakes.board_sample import hostile, source_of, thousand
-from prd2pr.server.pages.access import COOKIE, form_mark, is_place
-from prd2pr.server.pages.access import READER as EVERYBODY
+from prd2pr.server.dashboard.access import COOKIE, is_dashboard_path, make_csrf_token
+from prd2pr.server.dashboard.access import PUBLIC_VISITOR as EVERYBODY
 
 PAGES = (
     "/dashboard",
@@ -142,7 +142,9 @@ def test_a_guest_looks_without_a_token_and_resets_nothing(client: TestClient, sh
     shown.guest = EVERYBODY
     assert client.get("/dashboard").status_code == 200
     assert "<button" not in client.get("/dashboard/circuits").text
-    sent = client.post("/dashboard/circuits/reset", data={"circuit": "acme/shop:loyalty:green", "csrf": form_mark("x")})
+    sent = client.post(
+        "/dashboard/circuits/reset", data={"circuit": "acme/shop:loyalty:green", "csrf": make_csrf_token("x")}
+    )
     assert sent.status_code == 403
     assert shown.asked == []
 
@@ -187,7 +189,7 @@ def test_by_https_the_cookie_never_goes_by_http(shown: Shown) -> None:
 def test_a_token_that_does_not_hold_is_said_so(client: TestClient, token: str) -> None:
     sent = client.post("/dashboard/log-in", data={"token": token})
     assert sent.status_code == 401
-    assert "does not hold" in sent.text
+    assert "invalid, expired or revoked" in sent.text
     assert "set-cookie" not in sent.headers
 
 
@@ -205,7 +207,7 @@ def test_a_token_that_does_not_hold_is_said_so(client: TestClient, token: str) -
 def test_after_logging_in_nobody_is_led_elsewhere(client: TestClient, wanted: str) -> None:
     sent = client.post("/dashboard/log-in", data={"token": OWNER, "next": wanted})
     assert sent.headers["location"] == "/dashboard"
-    assert not is_place(wanted, "/dashboard")
+    assert not is_dashboard_path(wanted, "/dashboard")
 
 
 def test_who_follows_a_link_from_elsewhere_is_asked_once_more_by_ourselves(client: TestClient) -> None:
@@ -222,17 +224,17 @@ GREEN = "acme/shop:loyalty:green"
 
 def test_a_reset_is_handed_on_with_whose_it_is(client: TestClient, shown: Shown) -> None:
     sign_in(client)
-    sent = client.post("/dashboard/circuits/reset", data={"circuit": GREEN, "csrf": form_mark(OWNER)})
+    sent = client.post("/dashboard/circuits/reset", data={"circuit": GREEN, "csrf": make_csrf_token(OWNER)})
     assert (sent.status_code, sent.headers["location"]) == (303, "/dashboard/circuits#orders")
     assert shown.asked == [("owner", GREEN)]
     page = client.get("/dashboard/circuits").text
-    assert "<code>/tdd reset green</code>" in page and "waits to be handed on" in page
+    assert "<code>/tdd reset green</code>" in page and "waiting for a run" in page
 
 
 def test_a_reset_that_is_not_taken_says_why(client: TestClient, shown: Shown) -> None:
     sign_in(client)
     shown.refusal = "`green` is closed: there is nothing to reset."
-    sent = client.post("/dashboard/circuits/reset", data={"circuit": GREEN, "csrf": form_mark(OWNER)})
+    sent = client.post("/dashboard/circuits/reset", data={"circuit": GREEN, "csrf": make_csrf_token(OWNER)})
     assert sent.status_code == 200 and "is closed: there is nothing to reset" in sent.text
 
 
@@ -240,14 +242,14 @@ def test_a_reset_that_is_not_taken_says_why(client: TestClient, shown: Shown) ->
     ("token", "mark", "headers", "status"),
     [
         (OWNER, "", {}, 403),
-        (OWNER, form_mark(READER), {}, 403),
-        (OWNER, form_mark(OWNER), {"Origin": "https://evil.test"}, 403),
-        (OWNER, form_mark(OWNER), {"Origin": "null"}, 403),
-        (OWNER, form_mark(OWNER), {"Sec-Fetch-Site": "cross-site"}, 403),
-        (OWNER, form_mark(OWNER), {"Sec-Fetch-Site": "same-site"}, 403),
-        (READER, form_mark(READER), {}, 403),
-        ("", form_mark(OWNER), {}, 403),
-        (OWNER, form_mark(OWNER), {"Origin": "http://dashboard.test", "Sec-Fetch-Site": "same-origin"}, 303),
+        (OWNER, make_csrf_token(READER), {}, 403),
+        (OWNER, make_csrf_token(OWNER), {"Origin": "https://evil.test"}, 403),
+        (OWNER, make_csrf_token(OWNER), {"Origin": "null"}, 403),
+        (OWNER, make_csrf_token(OWNER), {"Sec-Fetch-Site": "cross-site"}, 403),
+        (OWNER, make_csrf_token(OWNER), {"Sec-Fetch-Site": "same-site"}, 403),
+        (READER, make_csrf_token(READER), {}, 403),
+        ("", make_csrf_token(OWNER), {}, 403),
+        (OWNER, make_csrf_token(OWNER), {"Origin": "http://dashboard.test", "Sec-Fetch-Site": "same-origin"}, 303),
     ],
 )
 def test_only_our_own_form_of_who_may_is_taken(
@@ -266,14 +268,14 @@ def test_only_our_own_form_of_who_may_is_taken(
 def test_a_circuit_of_a_repository_that_is_not_seen_cannot_be_reset(client: TestClient, shown: Shown) -> None:
     sign_in(client, OF_ONE)
     sent = client.post(
-        "/dashboard/circuits/reset", data={"circuit": "acme/other:loyalty:green", "csrf": form_mark(OF_ONE)}
+        "/dashboard/circuits/reset", data={"circuit": "acme/other:loyalty:green", "csrf": make_csrf_token(OF_ONE)}
     )
     assert (sent.status_code, shown.asked) == (404, [])
 
 
 def test_a_story_of_a_repository_that_is_not_seen_cannot_be_retried(client: TestClient, shown: Shown) -> None:
     sign_in(client, OF_ONE)
-    told = {"repo": "acme/other", "story": "loyalty-4", "csrf": form_mark(OF_ONE)}
+    told = {"repo": "acme/other", "story": "loyalty-4", "csrf": make_csrf_token(OF_ONE)}
     assert (client.post("/dashboard/stories/retry", data=told).status_code, shown.asked) == (404, [])
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from fakes.board_sample import NOW, broken, mixed, run_on
 from fakes.branch_on_disk import repository, write_branch
-from prd2pr.core.board.view import Column
-from prd2pr.flows.board import BoardReader
-from prd2pr.repo.git import Git
-from prd2pr.repo.journal import Journal
-from prd2pr.server.disk import DiskReading
+from prd2pr.reports.board import BoardReader
+from prd2pr.server.disk_reader import DiskReader
+from prd2pr.state.git import Git
+from prd2pr.state.journal import Journal
+from prd2pr.views.board.models import Column
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +29,8 @@ def place(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made, tmp_path / "shop"))
 
 
-def reading_of(place: Path) -> DiskReading:
-    return DiskReading({"acme/shop": place}, clock=lambda: NOW)
+def reading_of(place: Path) -> DiskReader:
+    return DiskReader({"acme/shop": place}, clock=lambda: NOW)
 
 
 def test_a_branch_is_read_with_all_that_is_shown(place: Path) -> None:

@@ -13,7 +13,7 @@ from test_dashboard_pages import Checked, checked
 
 from fakes.board_sample import NOW, StillReading, broken, hostile, mixed, source_of
 from prd2pr.errors import UsageProblem
-from prd2pr.server.site import site_files, write_site
+from prd2pr.server.static_site import render_site, write_site
 
 
 def links_of(found: Checked) -> list[str]:
@@ -22,7 +22,7 @@ def links_of(found: Checked) -> list[str]:
 
 def test_every_link_leads_to_a_file_and_to_a_place_in_it() -> None:
     reading = StillReading(source_of(mixed(), circuits=broken()), source_of(mixed(), repo="acme/other"))
-    files = dict(site_files(reading, NOW))
+    files = dict(render_site(reading, NOW))
     pages = {name: checked(data.decode()) for name, data in files.items() if name.endswith(".html")}
     assert len(pages) == 6 + 2 * 8
     for name, found in pages.items():
@@ -37,7 +37,7 @@ def test_every_link_leads_to_a_file_and_to_a_place_in_it() -> None:
 def test_odd_names_of_repositories_stay_below_the_site() -> None:
     for repo in ("../../etc", "a b/c?d#e", ".git/..", "<x>"):
         reading = StillReading(source_of(hostile("x"), repo=repo))
-        files = dict(site_files(reading, NOW))
+        files = dict(render_site(reading, NOW))
         assert all(posixpath.normpath(name) == name and not name.startswith((".", "/")) for name in files), repo
         boards = [name for name in files if name.startswith("projects/") and name.endswith("index.html")]
         index = checked(files["index.html"].decode())
@@ -65,7 +65,7 @@ def test_no_library_of_the_server_is_needed() -> None:
     code = (
         "import sys\n"
         "for name in ('fastapi', 'starlette', 'uvicorn', 'sqlalchemy', 'dbos', 'psycopg'): sys.modules[name] = None\n"
-        "import prd2pr.server.site, prd2pr.server.disk\n"
+        "import prd2pr.server.static_site, prd2pr.server.disk_reader\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,1 +1,4 @@
-"""The API for programs: thin over `server.reading` and the same flows, each route with the scope that it needs."""
+"""The JSON API under `/api/v1`: a thin layer over `server.reader` and `server.orders`, with a token scope per route.
+
+Offers `routes.add_api`. Its models are those of `prd2pr.client`. May import the server's database, orders and readers.
+"""

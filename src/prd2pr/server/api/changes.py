@@ -1,4 +1,4 @@
-"""What the API takes from whoever may ask for work. It is only handed on: `/orders` says what became of it."""
+"""Routes that request a change. They only submit it: `/orders` tells the outcome."""
 
 from __future__ import annotations
 
@@ -8,23 +8,30 @@ from typing import Annotated
 
 from fastapi import Depends, FastAPI, Header, Path, Request, Response
 
-from prd2pr.client import models as said
-from prd2pr.core.access import Bearer, Scope
-from prd2pr.core.board.view import CircuitView, StoryCard, split_key
-from prd2pr.server.api.asking import Wish, asked, must_operate, reset_wish, retry_wish, why_of
-from prd2pr.server.api.asking import said as told
-from prd2pr.server.api.door import Door, ForOperating
-from prd2pr.server.api.problems import Denied
-from prd2pr.server.api.reads import TaskKey, not_there, reading_of, visible
-from prd2pr.server.orders.record import newest
+from prd2pr.client import models as api
+from prd2pr.server.api.authentication import Authenticator, ForOperating
+from prd2pr.server.api.change_requests import (
+    ChangeRequest,
+    make_reset_request,
+    make_retry_request,
+    order_response,
+    read_why,
+    require_operate_scope,
+    submit_change,
+)
+from prd2pr.server.api.problems import RequestDenied
+from prd2pr.server.api.reads import TaskKey, get_reader, list_visible_repos, not_found
+from prd2pr.server.orders.store import list_orders
+from prd2pr.server.token_scopes import Bearer, Scope
+from prd2pr.views.board.models import CircuitView, StoryCard, split_task_key
 
-Reason = Annotated[str, Depends(why_of)]
+Reason = Annotated[str, Depends(read_why)]
 IdempotencyKey = Annotated[
     str | None,
     Header(
         min_length=1,
         max_length=200,
-        description="The same key again is the same request: it is answered, and not done twice.",
+        description="A request with the same key is answered, but not carried out twice.",
     ),
 ]
 CircuitId = Annotated[
@@ -32,13 +39,13 @@ CircuitId = Annotated[
     Path(
         min_length=3,
         max_length=500,
-        description="owner/repo:prd:name, as /circuits gives it.",
+        description="owner/repo:prd:name, as in /circuits.",
         examples=["octo/shop:loyalty:green"],
     ),
 ]
 
 
-def retry(
+def retry_task(
     request: Request,
     response: Response,
     bearer: ForOperating,
@@ -46,19 +53,21 @@ def retry(
     *,
     why: Reason,
     idempotency_key: IdempotencyKey = None,
-) -> said.Asked:
-    """As `/tdd retry STORY` in a comment: the phase is tried again with fresh attempts."""
-    repo, story = split_key(key)
-    names = visible(request, bearer, repo)
-    board = reading_of(request).project(names[0]) if names else None
+) -> api.Asked:
+    """Like `/tdd retry STORY` in a comment: the phase is retried with fresh attempts."""
+    repo, story = split_task_key(key)
+    names = list_visible_repos(request, bearer, repo)
+    board = get_reader(request).project(names[0]) if names else None
     card = next((each for each in board.cards if each.id == story), None) if board else None
     if card is None:
-        raise not_there("task")
-    must_operate(bearer)
-    return located(request, response, placed(request.app, bearer, retry_wish(bearer, card, why), idempotency_key))
+        raise not_found("task")
+    require_operate_scope(bearer)
+    return set_location(
+        request, response, place_change(request.app, bearer, make_retry_request(bearer, card, why), idempotency_key)
+    )
 
 
-def reset(
+def reset_circuit(
     request: Request,
     response: Response,
     bearer: ForOperating,
@@ -66,55 +75,59 @@ def reset(
     *,
     why: Reason,
     idempotency_key: IdempotencyKey = None,
-) -> said.Asked:
-    """As `/tdd reset CIRCUIT` in a comment: what trouble has opened is closed, and work goes on at once."""
-    names = visible(request, bearer, circuit_id.partition(":")[0])
-    found = reading_of(request).circuits(names)
+) -> api.Asked:
+    """Like `/tdd reset CIRCUIT` in a comment: reset the tripped circuit breaker and resume work."""
+    names = list_visible_repos(request, bearer, circuit_id.partition(":")[0])
+    found = get_reader(request).circuits(names)
     circuit = next((each for each in found if each.id.lower() == circuit_id.lower()), None)
     if circuit is None:
-        raise not_there("circuit")
-    must_operate(bearer)
-    return located(request, response, placed(request.app, bearer, reset_wish(bearer, circuit, why), idempotency_key))
+        raise not_found("circuit")
+    require_operate_scope(bearer)
+    return set_location(
+        request, response, place_change(request.app, bearer, make_reset_request(bearer, circuit, why), idempotency_key)
+    )
 
 
-def placed(app: FastAPI, bearer: Bearer, wish: Wish, key: str | None = None) -> said.Asked:
+def place_change(app: FastAPI, bearer: Bearer, change: ChangeRequest, key: str | None = None) -> api.Asked:
     orders = getattr(app.state, "orders", None)
-    return asked(app.state.parts.database, orders, bearer, wish, key=key, now=app.state.door.clock())
+    return submit_change(app.state.parts.database, orders, bearer, change, key=key, now=app.state.authenticator.clock())
 
 
-def located(request: Request, response: Response, made: said.Asked) -> said.Asked:
+def set_location(request: Request, response: Response, order: api.Asked) -> api.Asked:
     root = str(request.scope.get("root_path", "")).rstrip("/")
-    response.headers["Location"] = f"{root}/api/v1/orders/{made.id}"
-    return made
+    response.headers["Location"] = f"{root}/api/v1/orders/{order.id}"
+    return order
 
 
-# --- for the dashboard's forms: the same ---------------------------------------------------------------
+# --- the dashboard's forms ---------------------------------------------------------------
 
 
-MOST_SHOWN = 5
+MAX_SHOWN = 5
 
 
 @dataclass(frozen=True)
-class FormDesk:
+class FormOrders:
+    """Takes the dashboard's orders; each method returns why an order was refused, or an empty string."""
+
     app: FastAPI
 
     def reset(self, token: str, circuit: CircuitView) -> str:
-        return self._why_not(token, circuit.repo, lambda bearer: reset_wish(bearer, circuit, ""))
+        return self._submit(token, circuit.repo, lambda bearer: make_reset_request(bearer, circuit, ""))
 
     def retry(self, token: str, card: StoryCard, why: str) -> str:
-        return self._why_not(token, card.repo, lambda bearer: retry_wish(bearer, card, why))
+        return self._submit(token, card.repo, lambda bearer: make_retry_request(bearer, card, why))
 
-    def about(self, *subjects: str) -> tuple[said.Asked, ...]:
-        found = newest(self.app.state.parts.database, MOST_SHOWN, subjects=subjects) if subjects else ()
-        return tuple(map(told, found))
+    def list_orders_about(self, *subjects: str) -> tuple[api.Asked, ...]:
+        found = list_orders(self.app.state.parts.database, MAX_SHOWN, subjects=subjects) if subjects else ()
+        return tuple(map(order_response, found))
 
-    def _why_not(self, token: str, repo: str, wish: Callable[[Bearer], Wish]) -> str:
-        door: Door = self.app.state.door
-        bearer = door.bearer(token)
+    def _submit(self, token: str, repo: str, change: Callable[[Bearer], ChangeRequest]) -> str:
+        authenticator: Authenticator = self.app.state.authenticator
+        bearer = authenticator.bearer(token)
         if bearer is None or not bearer.may(Scope.OPERATE, repo):
-            return "This token may not ask for that."
+            return "This token may not request this."
         try:
-            placed(self.app, bearer, wish(bearer))
-        except Denied as denied:
+            place_change(self.app, bearer, change(bearer))
+        except RequestDenied as denied:
             return denied.detail
         return ""

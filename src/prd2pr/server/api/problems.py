@@ -1,4 +1,4 @@
-"""Every answer that says no, as application/problem+json: what, why, and what to do."""
+"""Error answers as application/problem+json, each with a remedy."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from prd2pr.client.models import Problem, WrongField
 
 MEDIA_TYPE = "application/problem+json"
 LOG = logging.getLogger("prd2pr.server.api")
-MOST_FIELDS = 20
-OUT_OF_REACH = (OperationalError, InterfaceError, NoConnection)
+MAX_FIELDS = 20
+DATABASE_ERRORS = (OperationalError, InterfaceError, NoConnection)
 
-# What each status means here, in the description of the API.
+# The meaning of each status, for the OpenAPI description.
 MEANINGS: dict[int, str] = {
-    401: "No token was sent, or it does not hold (any more).",
-    403: "The token may see this, and its scope does not reach for what was asked.",
-    404: "It is not there, or this token may not see it.",
-    409: "As things stand there is nothing to do, or the key was used for another request.",
+    401: "The token is missing, invalid, expired or revoked.",
+    403: "The token's scope does not cover this request.",
+    404: "The subject does not exist, or the token may not see it.",
+    409: "There is nothing to do in the current state, or the key was used for another request.",
     413: "The body is too large.",
-    422: "A part of the request is wrong; `errors` says which.",
-    429: "Too much at once; `Retry-After` says when to ask again.",
-    503: "The server is not ready, or its database does not do its part.",
+    422: "The request is invalid; `errors` lists the fields.",
+    429: "Too many requests; `Retry-After` tells when to retry.",
+    503: "The server is not ready, or its database failed.",
 }
 REMEDIES: dict[int, str] = {
     401: "Send `Authorization: Bearer …` with a token from `prd2pr serve token create`.",
-    405: "See /openapi.json for what each path takes.",
-    404: "See /openapi.json for what there is.",
+    405: "See /openapi.json for the methods of each path.",
+    404: "See /openapi.json for the available paths.",
 }
 
 
-class Denied(Exception):
-    """A request that is not answered with what it asked for."""
+class RequestDenied(Exception):
+    """A request that is refused with this status."""
 
     def __init__(self, status: int, detail: str, *, remedy: str = "", headers: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
@@ -49,90 +49,91 @@ class Denied(Exception):
         self.headers = dict(headers or {})
 
 
-def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """For the API's description."""
+def document_statuses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the OpenAPI description of these statuses."""
     schema = {"$ref": "#/components/schemas/Problem"}
     return {
         status: {"description": MEANINGS[status], "content": {MEDIA_TYPE: {"schema": schema}}} for status in statuses
     }
 
 
-def answer(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
+def problem_response(problem: Problem, headers: Mapping[str, str] | None = None) -> Response:
     return JSONResponse(
         problem.model_dump(mode="json"), status_code=problem.status, headers=dict(headers or {}), media_type=MEDIA_TYPE
     )
 
 
-def titled(status: int) -> str:
+def status_title(status: int) -> str:
     try:
         return HTTPStatus(status).phrase
     except ValueError:
         return "Error"
 
 
-async def on_denied(_: Request, error: Exception) -> Response:
-    assert isinstance(error, Denied)
-    problem = Problem(title=titled(error.status), status=error.status, detail=error.detail, remedy=error.remedy)
+async def handle_denied(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestDenied)
+    problem = Problem(title=status_title(error.status), status=error.status, detail=error.detail, remedy=error.remedy)
     headers = {"WWW-Authenticate": 'Bearer realm="prd2pr"', **error.headers} if error.status == 401 else error.headers
-    return answer(problem, headers)
+    return problem_response(problem, headers)
 
 
-async def on_http(_: Request, error: Exception) -> Response:
+async def handle_http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    detail = "There is nothing here." if error.status_code == 404 else str(error.detail)
+    detail = "This path does not exist." if error.status_code == 404 else str(error.detail)
     remedy = REMEDIES.get(error.status_code, "")
-    return answer(
-        Problem(title=titled(error.status_code), status=error.status_code, detail=detail, remedy=remedy), error.headers
+    return problem_response(
+        Problem(title=status_title(error.status_code), status=error.status_code, detail=detail, remedy=remedy),
+        error.headers,
     )
 
 
-async def on_invalid(_: Request, error: Exception) -> Response:
+async def handle_invalid_request(_: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     wrong = tuple(
         WrongField(where=".".join(str(part) for part in each["loc"])[:200], what=str(each["msg"])[:300])
-        for each in error.errors()[:MOST_FIELDS]
+        for each in error.errors()[:MAX_FIELDS]
     )
-    return answer(
+    return problem_response(
         Problem(
-            title=titled(422),
+            title=status_title(422),
             status=422,
-            detail="A part of the request is wrong.",
-            remedy="See /openapi.json for what it takes.",
+            detail="The request is invalid.",
+            remedy="See /openapi.json for its parameters.",
             errors=wrong,
         )
     )
 
 
-async def on_database(request: Request, error: Exception) -> Response:
-    """It is away, or its disk is full. That passes, and whoever asked may come again."""
-    said = getattr(error, "orig", None) or error
-    LOG.error("the database did not do its part: %s", said, extra={"path": request.url.path[:200]})
+async def handle_database_error(request: Request, error: Exception) -> Response:
+    """Answer 503: the database is down or its disk is full, and the client may retry."""
+    cause = getattr(error, "orig", None) or error
+    LOG.error("the database failed: %s", cause, extra={"path": request.url.path[:200]})
     problem = Problem(
-        title=titled(503),
+        title=status_title(503),
         status=503,
-        detail="The server's database does not do its part.",
-        remedy="Ask again in a moment. The server's log has the details.",
+        detail="The server's database failed.",
+        remedy="Try again in a moment. The server's log has the details.",
     )
-    return answer(problem, {"Retry-After": "5"})
+    return problem_response(problem, {"Retry-After": "5"})
 
 
-async def on_bug(request: Request, error: Exception) -> Response:
-    """The process's edge: told to the log, and to nobody else."""
+async def handle_bug(request: Request, error: Exception) -> Response:
+    """Log an unexpected error; the client gets no details."""
     LOG.error("a request failed", exc_info=error, extra={"path": request.url.path[:200], "method": request.method})
-    return answer(
+    return problem_response(
         Problem(
-            title=titled(500),
+            title=status_title(500),
             status=500,
-            detail="This is a bug in prd2pr, not in what you asked.",
+            detail="Internal error: this is a bug in prd2pr, not in the request.",
             remedy="The server's log has the details.",
         )
     )
 
 
-def add_problems(app: FastAPI) -> None:
-    app.add_exception_handler(Denied, on_denied)
-    app.add_exception_handler(HTTPException, on_http)
-    app.add_exception_handler(RequestValidationError, on_invalid)
-    for kind in OUT_OF_REACH:
-        app.add_exception_handler(kind, on_database)
-    app.add_exception_handler(Exception, on_bug)
+def add_problem_handlers(app: FastAPI) -> None:
+    app.add_exception_handler(RequestDenied, handle_denied)
+    app.add_exception_handler(HTTPException, handle_http_error)
+    app.add_exception_handler(RequestValidationError, handle_invalid_request)
+    for kind in DATABASE_ERRORS:
+        app.add_exception_handler(kind, handle_database_error)
+    app.add_exception_handler(Exception, handle_bug)

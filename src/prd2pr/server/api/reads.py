@@ -1,123 +1,186 @@
-"""What the API answers to whoever only reads. Of what a token may not see, nothing is said, not even that it exists."""
+"""Routes that only read. What a token may not see is answered as if it did not exist."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import base64
+import binascii
+import json
+import logging
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, TypeVar
 
-from fastapi import Header, Path, Query, Request, Response
+from fastapi import FastAPI, Header, Path, Query, Request, Response
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
 
-from prd2pr.client import models as said
-from prd2pr.client.models import CircuitState, Column
-from prd2pr.core.access import Bearer
-from prd2pr.core.board.view import RunView, StoryCard, split_key
-from prd2pr.server.api import answers
-from prd2pr.server.api.asking import record
-from prd2pr.server.api.asking import said as told
-from prd2pr.server.api.door import ForAdmin, ForReading, ForReadingAll, door_of, seated
-from prd2pr.server.api.listing import page_of
-from prd2pr.server.api.measures import CONTENT_TYPE_LATEST
-from prd2pr.server.api.problems import Denied
-from prd2pr.server.api.readiness import checks
+from prd2pr.client import models as api
+from prd2pr.client.models import Check, CircuitState, Column
+from prd2pr.server.api import responses
+from prd2pr.server.api.authentication import ForAdmin, ForReading, ForReadingAll, find_session_bearer, get_authenticator
+from prd2pr.server.api.change_requests import list_audit_log, order_response
+from prd2pr.server.api.metrics import CONTENT_TYPE_LATEST
+from prd2pr.server.api.problems import RequestDenied
 from prd2pr.server.api.stream import EventStream, Listener
-from prd2pr.server.federation import Federated
-from prd2pr.server.orders.record import newest, one
-from prd2pr.server.reading import Reading
+from prd2pr.server.federation import FederatedReader
+from prd2pr.server.orders.store import find_order, list_orders
+from prd2pr.server.reader import ViewReader
+from prd2pr.server.token_scopes import Bearer
+from prd2pr.views.board.models import RunView, StoryCard, split_task_key
 
-MOST = 500
-TEXT = 200
+MAX_LIMIT = 500
+MAX_TEXT = 200
 
-WORDS = r"^[^\x00]*$"  # PostgreSQL takes no text with a NUL in it
-Repo = Annotated[str, Query(max_length=201, pattern=WORDS, description="Only of this repository: owner/name.")]
-Prd = Annotated[str, Query(max_length=100, description="Only of this PRD.")]
-Cursor = Annotated[str, Query(max_length=1000, description="`next` of the page before.")]
-Limit = Annotated[int, Query(ge=1, le=MOST, description="How many at most.")]
+NO_NUL_PATTERN = r"^[^\x00]*$"  # PostgreSQL rejects NUL in text
+Repo = Annotated[str, Query(max_length=201, pattern=NO_NUL_PATTERN, description="Only this repository: owner/name.")]
+Prd = Annotated[str, Query(max_length=100, description="Only this PRD.")]
+Cursor = Annotated[str, Query(max_length=1000, description="`next` of the previous page.")]
+Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="The maximum number of items.")]
 TaskKey = Annotated[
     str,
     Path(
-        description="owner/repo:story. The slash may stand as it is or as %2F.",
-        pattern=said.KEY_PATTERN,
+        description="owner/repo:story. The slash may be written as %2F.",
+        pattern=api.KEY_PATTERN,
         examples=["octo/shop:loyalty-2"],
     ),
 ]
 
 
-OrderId = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="As the answer to the request gave it.")]
+OrderId = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$", description="The id from the answer to the request.")]
 
 
-def reading_of(request: Request) -> Reading:
-    reading: Reading = request.app.state.reading
-    return reading.own if isinstance(reading, Federated) else reading
+T = TypeVar("T")
+SortKey = tuple[str, ...]  # the position of an item in the order
+
+LONGEST_CURSOR = 1000
 
 
-def visible(request: Request, bearer: Bearer, repo: str = "") -> list[str]:
-    """The repositories that count for this request."""
-    names = [project.repo for project in reading_of(request).projects()]
+LOG = logging.getLogger("prd2pr.server.health")
+
+
+def run_health_checks(app: FastAPI) -> tuple[Check, ...]:
+    """Run the health checks. Other parts add theirs to `app.state.checks` by name."""
+    more: dict[str, Callable[[], bool]] = getattr(app.state, "checks", {})
+    return (
+        Check(name="database", ok=is_database_up(app)),
+        *(Check(name=name, ok=is_ok()) for name, is_ok in more.items()),
+    )
+
+
+def is_database_up(app: FastAPI) -> bool:
+    try:
+        with app.state.parts.database.reading() as connection:
+            return bool(connection.execute(text("SELECT 1")).scalar())
+    except SQLAlchemyError:
+        LOG.warning("the database does not answer", exc_info=True)
+        return False
+
+
+def paginate(
+    items: Iterable[T], place: Callable[[T], SortKey], cursor: str, limit: int, *, newest_first: bool = False
+) -> tuple[tuple[T, ...], str | None]:
+    ordered = sorted(items, key=place, reverse=newest_first)
+    if cursor:
+        last = read_cursor(cursor)
+        ordered = [each for each in ordered if (place(each) < last if newest_first else place(each) > last)]
+    kept = tuple(ordered[:limit])
+    return kept, (write_cursor(place(kept[-1])) if len(ordered) > limit else None)
+
+
+def write_cursor(place: SortKey) -> str:
+    return base64.urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
+
+
+def read_cursor(cursor: str) -> SortKey:
+    try:
+        data = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        place = json.loads(data)
+    except (binascii.Error, ValueError, RecursionError):
+        raise invalid_cursor() from None
+    if not isinstance(place, list) or not all(isinstance(part, str) for part in place):
+        raise invalid_cursor()
+    return tuple(place)
+
+
+def invalid_cursor() -> RequestDenied:
+    return RequestDenied(422, "`cursor` is invalid.", remedy="Send `next` of the previous page, or omit it.")
+
+
+def get_reader(request: Request) -> ViewReader:
+    reader: ViewReader = request.app.state.reader
+    return reader.own if isinstance(reader, FederatedReader) else reader
+
+
+def list_visible_repos(request: Request, bearer: Bearer, repo: str = "") -> list[str]:
+    """Return the repositories that this request may see, optionally only `repo`."""
+    names = [project.repo for project in get_reader(request).projects()]
     return [name for name in names if bearer.sees(name) and (not repo or name.lower() == repo.lower())]
 
 
-def not_there(what: str) -> Denied:
-    return Denied(404, f"There is no such {what}, or this token may not see it.", remedy=f"See /{what}s.")
+def not_found(what: str) -> RequestDenied:
+    return RequestDenied(404, f"The {what} does not exist, or this token may not see it.", remedy=f"See /{what}s.")
 
 
-def orders(
+def get_orders(
     request: Request,
     bearer: ForReading,
     *,
     repo: Repo = "",
-    subject: Annotated[str, Query(max_length=500, pattern=WORDS, description="Only about this task or circuit.")] = "",
+    subject: Annotated[
+        str, Query(max_length=500, pattern=NO_NUL_PATTERN, description="Only orders about this task or circuit.")
+    ] = "",
     limit: Limit = 100,
-) -> said.Listed[said.Asked]:
-    """Of the newest, those that this token may see."""
-    found = newest(request.app.state.parts.database, MOST, repo=repo, subjects=(subject,) if subject else ())
+) -> api.Listed[api.Asked]:
+    """Return the newest orders that this token may see."""
+    found = list_orders(request.app.state.parts.database, MAX_LIMIT, repo=repo, subjects=(subject,) if subject else ())
     seen = [each for each in found if bearer.sees(each.repo)][:limit]
-    return said.Listed[said.Asked](items=tuple(told(each) for each in seen))
+    return api.Listed[api.Asked](items=tuple(order_response(each) for each in seen))
 
 
-def order(request: Request, bearer: ForReading, order_id: OrderId) -> said.Asked:
+def get_order(request: Request, bearer: ForReading, order_id: OrderId) -> api.Asked:
     with request.app.state.parts.database.reading() as connection:
-        found = one(connection, order_id)
+        found = find_order(connection, order_id)
     if found is None or not bearer.sees(found.repo):
-        raise not_there("order")
-    return told(found)
+        raise not_found("order")
+    return order_response(found)
 
 
 # --- health -----------------------------------------------------------------------------------------------------------
 
 
-def health(request: Request) -> said.Health:
-    found = checks(request.app)
-    return said.Health(status="ok" if all(each.ok for each in found) else "degraded", checks=found)
+def get_health(request: Request) -> api.Health:
+    found = run_health_checks(request.app)
+    return api.Health(status="ok" if all(each.ok for each in found) else "degraded", checks=found)
 
 
-async def live() -> said.Health:
-    """Nothing is looked at: that this is answered at all is the answer."""
-    return said.Health(status="ok")
+async def get_liveness() -> api.Health:
+    """Answer without any check: answering proves that the server runs."""
+    return api.Health(status="ok")
 
 
-def ready(request: Request) -> said.Health:
-    found = checks(request.app)
+def get_readiness(request: Request) -> api.Health:
+    found = run_health_checks(request.app)
     wrong = [each for each in found if not each.ok]
     if wrong:
         names = ", ".join(each.name for each in wrong)
-        raise Denied(503, f"Not ready: {names}.", headers={"Retry-After": "5"})
-    return said.Health(status="ok", checks=found)
+        raise RequestDenied(503, f"Not ready: {names}.", headers={"Retry-After": "5"})
+    return api.Health(status="ok", checks=found)
 
 
 # --- tasks ------------------------------------------------------------------------------------------------------------
 
 
-def tasks(
+def get_tasks(
     request: Request,
     bearer: ForReading,
     *,
     repo: Repo = "",
     prd: Prd = "",
-    column: Annotated[Column | None, Query(description="Only in this column of the board.")] = None,
-    kind: Annotated[str, Query(max_length=40, description="Only of this kind: feature, bug, docs …")] = "",
-    text: Annotated[str, Query(max_length=TEXT, description="Only with these words in id or title.")] = "",
+    column: Annotated[Column | None, Query(description="Only this column of the board.")] = None,
+    kind: Annotated[str, Query(max_length=40, description="Only this kind: feature, bug, docs …")] = "",
+    text: Annotated[str, Query(max_length=MAX_TEXT, description="Only tasks with this text in id or title.")] = "",
     cursor: Cursor = "",
     limit: Limit = 100,
-) -> said.Page[said.Task]:
+) -> api.Page[api.Task]:
     wanted = {"prd": prd, "kind": kind}
     words = text.lower()
 
@@ -128,112 +191,114 @@ def tasks(
             return False
         return not words or words in f"{card.id} {card.title}".lower()
 
-    cards = (card for card in cards_of(request, bearer, repo) if fits(card))
-    items, following = page_of(cards, lambda card: (card.repo, card.prd, card.id), cursor, limit)
-    return said.Page[said.Task](items=tuple(map(answers.task, items)), next=following)
+    cards = (card for card in list_cards(request, bearer, repo) if fits(card))
+    items, next_cursor = paginate(cards, lambda card: (card.repo, card.prd, card.id), cursor, limit)
+    return api.Page[api.Task](items=tuple(map(responses.task_response, items)), next=next_cursor)
 
 
-def cards_of(request: Request, bearer: Bearer, repo: str) -> list[StoryCard]:
-    reading = reading_of(request)
-    boards = (reading.project(name) for name in visible(request, bearer, repo))
+def list_cards(request: Request, bearer: Bearer, repo: str) -> list[StoryCard]:
+    reader = get_reader(request)
+    boards = (reader.project(name) for name in list_visible_repos(request, bearer, repo))
     return [card for board in boards if board for card in board.cards]
 
 
-def task(request: Request, bearer: ForReading, key: TaskKey) -> said.TaskDetail:
-    repo, story = split_key(key)
-    names = visible(request, bearer, repo)
-    found = reading_of(request).story(names[0], story) if names else None
+def get_task(request: Request, bearer: ForReading, key: TaskKey) -> api.TaskDetail:
+    repo, story = split_task_key(key)
+    names = list_visible_repos(request, bearer, repo)
+    found = get_reader(request).story(names[0], story) if names else None
     if found is None:
-        raise not_there("task")
-    return answers.task_detail(found)
+        raise not_found("task")
+    return responses.task_detail_response(found)
 
 
 # --- workers, circuits, runs, projects --------------------------------------------------------------------------------
 
 
-def workers(request: Request, bearer: ForReading) -> said.Listed[said.Worker]:
-    names = visible(request, bearer)
-    found = reading_of(request).workers(None if bearer.sees_all else names)
+def get_workers(request: Request, bearer: ForReading) -> api.Listed[api.Worker]:
+    names = list_visible_repos(request, bearer)
+    found = get_reader(request).workers(None if bearer.sees_all else names)
     seen = set(names)
-    return said.Listed[said.Worker](
+    return api.Listed[api.Worker](
         items=tuple(
-            answers.worker(each, tuple(repo for repo in each.repos if repo in seen), all_seen=bearer.sees_all)
+            responses.worker_response(
+                each, tuple(repo for repo in each.repos if repo in seen), all_seen=bearer.sees_all
+            )
             for each in found
         )
     )
 
 
-def circuits(
+def get_circuits(
     request: Request,
     bearer: ForReading,
     repo: Repo = "",
-    state: Annotated[CircuitState | None, Query(description="Only in this state.")] = None,
-) -> said.Listed[said.Circuit]:
-    found = reading_of(request).circuits(visible(request, bearer, repo))
-    return said.Listed[said.Circuit](
-        items=tuple(answers.circuit(each) for each in found if state is None or each.state == state)
+    state: Annotated[CircuitState | None, Query(description="Only this state.")] = None,
+) -> api.Listed[api.Circuit]:
+    found = get_reader(request).circuits(list_visible_repos(request, bearer, repo))
+    return api.Listed[api.Circuit](
+        items=tuple(responses.circuit_response(each) for each in found if state is None or each.state == state)
     )
 
 
-def runs(
+def get_runs(
     request: Request, bearer: ForReading, *, repo: Repo = "", prd: Prd = "", cursor: Cursor = "", limit: Limit = 100
-) -> said.Page[said.Run]:
-    found = reading_of(request).runs(visible(request, bearer, repo))
+) -> api.Page[api.Run]:
+    found = get_reader(request).runs(list_visible_repos(request, bearer, repo))
     kept = (run for run in found if not prd or run.prd == prd)
-    items, following = page_of(kept, run_place, cursor, limit, newest_first=True)
-    return said.Page[said.Run](items=tuple(map(answers.run, items)), next=following)
+    items, next_cursor = paginate(kept, run_sort_key, cursor, limit, newest_first=True)
+    return api.Page[api.Run](items=tuple(map(responses.run_response, items)), next=next_cursor)
 
 
-def run_place(run: RunView) -> tuple[str, ...]:
+def run_sort_key(run: RunView) -> tuple[str, ...]:
     return (run.started_at, run.repo, run.prd, run.id)
 
 
-def projects(request: Request, bearer: ForReading) -> said.Projects:
-    """This server's own, and those of the servers that it reads."""
-    own = [project for project in reading_of(request).projects() if bearer.sees(project.repo)]
+def get_projects(request: Request, bearer: ForReading) -> api.Projects:
+    """Return this server's projects and those of its sources."""
+    own = [project for project in get_reader(request).projects() if bearer.sees(project.repo)]
     federation = getattr(request.app.state, "federation", None)
     others = [project for project in (federation.projects() if federation else ()) if bearer.sees(project.repo)]
-    items = sorted((*map(answers.project, own), *others), key=lambda each: (each.repo, each.server))
-    return said.Projects(items=tuple(items), sources=federation.standing() if federation else ())
+    items = sorted((*map(responses.project_response, own), *others), key=lambda each: (each.repo, each.server))
+    return api.Projects(items=tuple(items), sources=federation.list_sources() if federation else ())
 
 
 # --- for operators ----------------------------------------------------------------------------------------------------
 
 
-def metrics(request: Request, _: ForReadingAll) -> Response:
-    return Response(request.app.state.measures.text(), media_type=CONTENT_TYPE_LATEST)
+def get_metrics(request: Request, _: ForReadingAll) -> Response:
+    return Response(request.app.state.metrics_registry.text(), media_type=CONTENT_TYPE_LATEST)
 
 
-def audit(request: Request, _: ForAdmin, limit: Limit = 100) -> said.Listed[said.Asked]:
-    return said.Listed[said.Asked](items=record(request.app.state.parts.database, limit))
+def get_audit_log(request: Request, _: ForAdmin, limit: Limit = 100) -> api.Listed[api.Asked]:
+    return api.Listed[api.Asked](items=list_audit_log(request.app.state.parts.database, limit))
 
 
 # --- events -----------------------------------------------------------------------------------------------------------
 
 
-async def events(
+async def stream_events(
     request: Request,
     bearer: ForReading,
     repo: Repo = "",
     last_event_id: Annotated[
-        str, Header(max_length=100, description="The id of the last event that was seen; it goes on after that.")
+        str, Header(max_length=100, description="The id of the last event received; the stream resumes after it.")
     ] = "",
 ) -> Any:
     state = request.app.state
-    state.seats.take(bearer.id)
+    state.connection_limit.acquire(bearer.id)
     return EventStream(
-        state.announcements,
-        Listener(bearer, repo, still_valid_of(request)),
-        state.seats,
+        state.event_feed,
+        Listener(bearer, repo, make_token_check(request)),
+        state.connection_limit,
         last_event_id,
         heartbeat=state.heartbeat,
     )
 
 
-def still_valid_of(request: Request) -> Any:
-    """Asked with each heartbeat: a token that was revoked hears no more."""
-    door = door_of(request)
+def make_token_check(request: Request) -> Any:
+    """Return a check, made with each heartbeat, whether the token is still valid."""
+    authenticator = get_authenticator(request)
     scheme, _, presented = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer":
-        return lambda: seated(request) is not None
-    return lambda: door.bearer(presented.strip()) is not None
+        return lambda: find_session_bearer(request) is not None
+    return lambda: authenticator.bearer(presented.strip()) is not None

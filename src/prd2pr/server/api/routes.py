@@ -1,7 +1,7 @@
-"""All routes of the API in one table, each with what it needs and every answer that it may give.
+"""All routes of the API in one table, each with its handler and possible answers.
 
-They are served under `/api/v1`, where they stay as they are, and by their short names for people and Prometheus. The
-dashboard's pages are under `/dashboard`, so nothing stands in another's way.
+They are served under `/api/v1`, which is stable, and without the prefix for people and Prometheus. The dashboard's
+pages are under `/dashboard`, so the paths do not collide.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 from starlette.convertors import Convertor, register_url_convertor
 
-from prd2pr.client import models as said
+from prd2pr.client import models as api
 from prd2pr.server.api import changes, reads
-from prd2pr.server.api.door import Door, Pace
-from prd2pr.server.api.happened import Announcements
-from prd2pr.server.api.measures import Measured, Measures
-from prd2pr.server.api.problems import add_problems, documented
-from prd2pr.server.api.stream import HEARTBEAT, Seats
-from prd2pr.server.app import Parts
+from prd2pr.server.api.authentication import Authenticator, RateLimiter
+from prd2pr.server.api.events import EventFeed
+from prd2pr.server.api.metrics import MetricsMiddleware, MetricsRegistry
+from prd2pr.server.api.problems import add_problem_handlers, document_statuses
+from prd2pr.server.api.stream import HEARTBEAT_SECONDS, ConnectionLimit
+from prd2pr.server.app import ServerContext
 
 PREFIX = "/api/v1"
-SIGNED = (401, 422, 429, 503)
-CHANGING = (401, 403, 404, 409, 413, 422, 429, 503)
+TOKEN_ERRORS = (401, 422, 429, 503)
+CHANGE_ERRORS = (401, 403, 404, 409, 413, 422, 429, 503)
 
 
 class TaskKeyConvertor(Convertor[str]):
-    """owner/repo:story, with nothing after it: what has not this form is not taken for one."""
+    """Matches owner/repo:story and nothing else."""
 
     regex = "[^/]+/[^/:]+:[^/]+"
 
@@ -40,7 +40,8 @@ class TaskKeyConvertor(Convertor[str]):
 
 
 @dataclass(frozen=True)
-class Route:
+class ApiRoute:
+    operation: str  # the prefix of its operation id in the API's description
     method: str
     path: str
     handler: Callable[..., Any]
@@ -52,62 +53,139 @@ class Route:
     body: bool = False
 
 
-ROUTES: tuple[Route, ...] = (
-    Route("GET", "/health", reads.health, "Whether the server can do its work", said.Health),
-    Route("GET", "/health/live", reads.live, "Whether the server runs", said.Health),
-    Route("GET", "/health/ready", reads.ready, "Whether the server takes work now", said.Health, (503,)),
-    Route("GET", "/tasks", reads.tasks, "Stories of all repositories, page by page", said.Page[said.Task], SIGNED),
-    Route("GET", "/tasks/{key:taskkey}", reads.task, "One story, with its proofs", said.TaskDetail, (404, *SIGNED)),
-    Route(
-        "POST", "/tasks/{key:taskkey}/retry", changes.retry, "Try a story's phase again", said.Asked, CHANGING,
-        status=202, body=True,
+ROUTES: tuple[ApiRoute, ...] = (
+    ApiRoute("health", "GET", "/health", reads.get_health, "Whether the server can do its work", api.Health),
+    ApiRoute("live", "GET", "/health/live", reads.get_liveness, "Whether the server runs", api.Health),
+    ApiRoute(
+        "ready",
+        "GET",
+        "/health/ready",
+        reads.get_readiness,
+        "Whether the server accepts requests now",
+        api.Health,
+        (503,),
     ),
-    Route("GET", "/workers", reads.workers, "Who does the work", said.Listed[said.Worker], (401, 429, 503)),
-    Route("GET", "/circuits", reads.circuits, "Circuit breakers", said.Listed[said.Circuit], SIGNED),
-    Route(
-        "POST", "/circuits/{circuit_id:path}/reset", changes.reset, "Close a circuit", said.Asked, CHANGING,
-        status=202, body=True,
+    ApiRoute(
+        "tasks",
+        "GET",
+        "/tasks",
+        reads.get_tasks,
+        "Stories of all repositories, page by page",
+        api.Page[api.Task],
+        TOKEN_ERRORS,
     ),
-    Route("GET", "/runs", reads.runs, "Runs, the newest first", said.Page[said.Run], SIGNED),
-    Route("GET", "/orders", reads.orders, "What was asked for, newest first", said.Listed[said.Asked], SIGNED),
-    Route("GET", "/orders/{order_id}", reads.order, "What came of one order", said.Asked, (404, *SIGNED)),
-    Route("GET", "/projects", reads.projects, "Repositories, also of other servers", said.Projects, (401, 429, 503)),
-    Route("GET", "/audit", reads.audit, "Who asked for what, newest first", said.Listed[said.Asked], (403, *SIGNED)),
-    Route(
-        "GET", "/metrics", reads.metrics, "Measures for Prometheus", None, (401, 403, 429, 503), media_type="text/plain"
+    ApiRoute(
+        "task",
+        "GET",
+        "/tasks/{key:taskkey}",
+        reads.get_task,
+        "One story, with its proofs",
+        api.TaskDetail,
+        (404, *TOKEN_ERRORS),
     ),
-    Route(
-        "GET", "/events", reads.events, "What happens, as server-sent events", None, SIGNED,
+    ApiRoute(
+        "retry",
+        "POST",
+        "/tasks/{key:taskkey}/retry",
+        changes.retry_task,
+        "Retry a story's phase",
+        api.Asked,
+        CHANGE_ERRORS,
+        status=202,
+        body=True,
+    ),
+    ApiRoute("workers", "GET", "/workers", reads.get_workers, "Workers", api.Listed[api.Worker], (401, 429, 503)),
+    ApiRoute(
+        "circuits", "GET", "/circuits", reads.get_circuits, "Circuit breakers", api.Listed[api.Circuit], TOKEN_ERRORS
+    ),
+    ApiRoute(
+        "reset",
+        "POST",
+        "/circuits/{circuit_id:path}/reset",
+        changes.reset_circuit,
+        "Reset a circuit breaker",
+        api.Asked,
+        CHANGE_ERRORS,
+        status=202,
+        body=True,
+    ),
+    ApiRoute("runs", "GET", "/runs", reads.get_runs, "Runs, newest first", api.Page[api.Run], TOKEN_ERRORS),
+    ApiRoute("orders", "GET", "/orders", reads.get_orders, "Orders, newest first", api.Listed[api.Asked], TOKEN_ERRORS),
+    ApiRoute(
+        "order",
+        "GET",
+        "/orders/{order_id}",
+        reads.get_order,
+        "One order, with its outcome",
+        api.Asked,
+        (404, *TOKEN_ERRORS),
+    ),
+    ApiRoute(
+        "projects",
+        "GET",
+        "/projects",
+        reads.get_projects,
+        "Repositories, including those of other servers",
+        api.Projects,
+        (401, 429, 503),
+    ),
+    ApiRoute(
+        "audit",
+        "GET",
+        "/audit",
+        reads.get_audit_log,
+        "The audit log, newest first",
+        api.Listed[api.Asked],
+        (403, *TOKEN_ERRORS),
+    ),
+    ApiRoute(
+        "metrics",
+        "GET",
+        "/metrics",
+        reads.get_metrics,
+        "Metrics for Prometheus",
+        None,
+        (401, 403, 429, 503),
+        media_type="text/plain",
+    ),
+    ApiRoute(
+        "events",
+        "GET",
+        "/events",
+        reads.stream_events,
+        "Events, as server-sent events",
+        None,
+        TOKEN_ERRORS,
         media_type="text/event-stream",
     ),
-)  # fmt: skip
+)
 
 
-def add_to(app: FastAPI, parts: Parts) -> Announcements:
-    """`app.state.reading` answers; `app.state.orders`, if somebody sets it, takes what is asked for."""
+def add_api(app: FastAPI, parts: ServerContext) -> EventFeed:
+    """Add the API. It reads from `app.state.reader`; `app.state.orders`, if set, takes orders."""
     settings = parts.settings
     register_url_convertor("taskkey", TaskKeyConvertor())
-    app.state.door = Door(parts.database, Pace(settings.api_rate_per_minute))
-    app.state.announcements = announcements = Announcements(parts.database, is_ending=lambda: is_ending(app))
-    app.state.seats = Seats(settings.event_connections, max(1, settings.event_connections // 10))
-    app.state.heartbeat = HEARTBEAT
-    app.state.measures = measures = Measures(app.state.reading, announcements)
-    add_problems(app)
-    app.add_middleware(Measured, measures=measures)
-    app.include_router(router("v1"), prefix=PREFIX)
-    app.include_router(router("short"))
-    describe_problems(app)
-    app.state.order_desk = changes.FormDesk(app)
-    return announcements
+    app.state.authenticator = Authenticator(parts.database, RateLimiter(settings.api_rate_per_minute))
+    app.state.event_feed = feed = EventFeed(parts.database, is_ending=lambda: is_server_stopping(app))
+    app.state.connection_limit = ConnectionLimit(settings.event_connections, max(1, settings.event_connections // 10))
+    app.state.heartbeat = HEARTBEAT_SECONDS
+    app.state.metrics_registry = registry = MetricsRegistry(app.state.reader, feed)
+    add_problem_handlers(app)
+    app.add_middleware(MetricsMiddleware, registry=registry)
+    app.include_router(make_api_router("v1"), prefix=PREFIX)
+    app.include_router(make_api_router("short"))
+    document_problem_schema(app)
+    app.state.order_service = changes.FormOrders(app)
+    return feed
 
 
-def is_ending(app: FastAPI) -> bool:
-    """Whoever runs the server sets `app.state.stopping` when it was told to stop."""
+def is_server_stopping(app: FastAPI) -> bool:
+    """Return whether the server is stopping: `app.state.stopping` is set by its runner."""
     stopping = getattr(app.state, "stopping", None)
     return stopping is not None and bool(stopping.is_set())
 
 
-def router(kind: str) -> APIRouter:
+def make_api_router(kind: str) -> APIRouter:
     made = APIRouter()
     for route in ROUTES:
         made.add_api_route(
@@ -116,17 +194,17 @@ def router(kind: str) -> APIRouter:
             methods=[route.method],
             summary=route.summary,
             tags=[route.path.split("/")[1]],
-            operation_id=f"{route.handler.__name__}_{kind}",
+            operation_id=f"{route.operation}_{kind}",
             status_code=route.status,
             response_model=route.answer,
-            responses=answers_of(route),
+            responses=document_answers(route),
             openapi_extra=BODY if route.body else None,
         )
     return made
 
 
-def answers_of(route: Route) -> dict[int | str, dict[str, Any]]:
-    made = documented(*route.refusals)
+def document_answers(route: ApiRoute) -> dict[int | str, dict[str, Any]]:
+    made = document_statuses(*route.refusals)
     if route.status == 202:
         made[202] = {"description": route.summary, "headers": LOCATION}
     if 429 in route.refusals or 503 in route.refusals:
@@ -140,28 +218,28 @@ def answers_of(route: Route) -> dict[int | str, dict[str, Any]]:
     return made
 
 
-LOCATION = {"Location": {"description": "Where to look what came of it.", "schema": {"type": "string"}}}
+LOCATION = {"Location": {"description": "The order's address.", "schema": {"type": "string"}}}
 RETRY_AFTER = {"Retry-After": {"description": "Seconds.", "schema": {"type": "string"}}}
 BODY = {
     "requestBody": {
         "required": False,
-        "content": {"application/json": {"schema": said.Why.model_json_schema()}},
+        "content": {"application/json": {"schema": api.Why.model_json_schema()}},
     }
 }
 
 
-def describe_problems(app: FastAPI) -> None:
-    """FastAPI describes its own form of 422 where there is a parameter; ours is the one that is answered."""
+def document_problem_schema(app: FastAPI) -> None:
+    """Describe our Problem schema instead of FastAPI's default 422 schema, which is never sent."""
     made = app.openapi
 
-    def described() -> dict[str, Any]:
+    def describe() -> dict[str, Any]:
         if app.openapi_schema is None:
             schema = made()
             schemas = schema["components"]["schemas"]
-            schemas["Problem"] = said.Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+            schemas["Problem"] = api.Problem.model_json_schema(ref_template="#/components/schemas/{model}")
             schemas |= schemas["Problem"].pop("$defs", {})
             for unused in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(unused, None)
         return app.openapi_schema or {}
 
-    app.openapi = described  # type: ignore[method-assign]  # FastAPI's own documented way
+    app.openapi = describe  # type: ignore[method-assign]  # as FastAPI documents it

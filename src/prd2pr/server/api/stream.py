@@ -1,4 +1,4 @@
-"""`/events`: server-sent events to one listener, from where it left off."""
+"""`/events`: server-sent events for one listener, resuming after its last event."""
 
 from __future__ import annotations
 
@@ -13,69 +13,69 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from prd2pr.core.access import Bearer
-from prd2pr.server.api.happened import Announcements, Happened, Kept
-from prd2pr.server.api.problems import Denied
+from prd2pr.server.api.events import EventFeed, EventRange, LoggedEvent
+from prd2pr.server.api.problems import RequestDenied
+from prd2pr.server.token_scopes import Bearer
 
-HEARTBEAT = 15.0  # seconds; proxies cut what is silent
-SLOWEST = 10.0  # seconds that one piece may take to be sent
+HEARTBEAT_SECONDS = 15.0  # proxies close silent connections
+SEND_SECONDS = 10.0  # for sending one piece
 RETRY_MS = 1000
 MISSED = "missed"
 LOG = logging.getLogger("prd2pr.server.events")
 
 
 @dataclass
-class Seats:
-    """How many may listen at once: in all, and of one token. Used on the event loop alone."""
+class ConnectionLimit:
+    """Limits concurrent listeners, in total and per token. Used on the event loop only."""
 
-    most: int
-    most_of_one: int
-    taken: Counter[str] = field(default_factory=Counter)
+    limit: int
+    limit_per_token: int
+    open_by_token: Counter[str] = field(default_factory=Counter)
 
-    def take(self, holder: str) -> None:
-        if self.taken[holder] >= self.most_of_one or self.taken.total() >= self.most:
-            raise Denied(
+    def acquire(self, holder: str) -> None:
+        if self.open_by_token[holder] >= self.limit_per_token or self.open_by_token.total() >= self.limit:
+            raise RequestDenied(
                 429,
-                f"{self.most_of_one} connections listen with this token already, or {self.most} in all.",
-                remedy="Close one, or ask again later.",
+                f"Too many event connections: the limit is {self.limit_per_token} per token and {self.limit} in total.",
+                remedy="Close one, or try again later.",
                 headers={"Retry-After": "30"},
             )
-        self.taken[holder] += 1
+        self.open_by_token[holder] += 1
 
-    def leave(self, holder: str) -> None:
-        self.taken[holder] -= 1
-        if self.taken[holder] <= 0:
-            del self.taken[holder]
+    def release(self, holder: str) -> None:
+        self.open_by_token[holder] -= 1
+        if self.open_by_token[holder] <= 0:
+            del self.open_by_token[holder]
 
 
-def begin_after(last_event_id: str, kept: Kept) -> tuple[int, bool]:
-    """After which id to begin, and whether something was missed: it is no longer kept, or was never ours."""
+def find_stream_start(last_event_id: str, stored: EventRange) -> tuple[int, bool]:
+    """Return the id to start after, and whether events were missed: they are deleted, or the id is unknown."""
     if not last_event_id:
-        return kept.newest, False
+        return stored.newest, False
     number = int(last_event_id) if last_event_id.isascii() and last_event_id.isdigit() else -1
-    if number < 0 or number > kept.newest:
-        return kept.newest, True
-    return (number, False) if number >= kept.oldest - 1 else (kept.oldest - 1, True)
+    if number < 0 or number > stored.newest:
+        return stored.newest, True
+    return (number, False) if number >= stored.oldest - 1 else (stored.oldest - 1, True)
 
 
-def as_text(event: Happened) -> str:
-    """JSON has no bare line ends, so one line of data holds it."""
-    told = json.dumps({"at": event.at, "repo": event.repo, "data": event.data})
-    return f"id: {event.id}\nevent: {event.kind}\ndata: {told}\n\n"
+def format_event(event: LoggedEvent) -> str:
+    """Format one event; JSON has no raw line breaks, so it fits one data line."""
+    data = json.dumps({"at": event.at, "repo": event.repo, "data": event.data})
+    return f"id: {event.id}\nevent: {event.kind}\ndata: {data}\n\n"
 
 
-def place_text(number: int) -> str:
-    """Where the listener is, without an event: a connection that is cut now goes on from here."""
+def format_position(number: int) -> str:
+    """Format the listener's position without an event, so that a reconnect resumes there."""
     return f"id: {number}\n\n"
 
 
 @dataclass(frozen=True)
 class Listener:
     bearer: Bearer
-    repo: str  # only of this one; empty: of all that the token sees
-    still_valid: Callable[[], bool]
+    repo: str  # empty: all repositories that the token covers
+    is_token_valid: Callable[[], bool]
 
-    def hears(self, event: Happened) -> bool:
+    def receives(self, event: LoggedEvent) -> bool:
         if self.repo and event.repo.lower() != self.repo.lower():
             return False
         return self.bearer.sees(event.repo) if event.repo else self.bearer.sees_all
@@ -86,80 +86,80 @@ class EventStream(Response):
 
     def __init__(
         self,
-        announcements: Announcements,
+        announcements: EventFeed,
         listener: Listener,
-        seats: Seats,
+        seats: ConnectionLimit,
         last_event_id: str,
         *,
-        heartbeat: float = HEARTBEAT,
-        slowest: float = SLOWEST,
+        heartbeat: float = HEARTBEAT_SECONDS,
+        slowest: float = SEND_SECONDS,
     ) -> None:
         self.status_code = 200
         self.background = None
-        # No `body` is set: with one, the headers would say that nothing follows.
+        # No `body`: it would set Content-Length.
         self.init_headers({"Cache-Control": "no-store", "X-Accel-Buffering": "no", "Connection": "close"})
-        self._announcements, self._listener, self._seats = announcements, listener, seats
-        self._last_event_id, self._heartbeat, self._slowest = last_event_id, heartbeat, slowest
+        self._feed, self._listener, self._connection_limit = announcements, listener, seats
+        self._last_event_id, self._heartbeat, self._send_seconds = last_event_id, heartbeat, slowest
 
     async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
-        woken = self._announcements.listen()
-        speaking = asyncio.create_task(self._speak(send, woken))
-        leaving = asyncio.create_task(left(receive))
+        news = self._feed.add_listener()
+        sender = asyncio.create_task(self._send_events(send, news))
+        disconnect = asyncio.create_task(wait_for_disconnect(receive))
         try:
-            await asyncio.wait({speaking, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            if speaking.done():
-                speaking.result()
+            await asyncio.wait({sender, disconnect}, return_when=asyncio.FIRST_COMPLETED)
+            if sender.done():
+                sender.result()
         except TimeoutError:
-            # It is not waited for: what it did not read is kept, and it comes back for it.
-            LOG.info("a slow listener was let go", extra={"token": self._listener.bearer.id})
+            # A slow listener reconnects and reads the stored events.
+            LOG.info("a slow listener was disconnected", extra={"token": self._listener.bearer.id})
         finally:
-            for task in (speaking, leaving):
+            for task in (sender, disconnect):
                 task.cancel()
-            await asyncio.gather(speaking, leaving, return_exceptions=True)
-            self._announcements.leave(woken)
-            self._seats.leave(self._listener.bearer.id)
+            await asyncio.gather(sender, disconnect, return_exceptions=True)
+            self._feed.remove_listener(news)
+            self._connection_limit.release(self._listener.bearer.id)
 
-    async def _speak(self, send: Send, woken: asyncio.Event) -> None:
+    async def _send_events(self, send: Send, news: asyncio.Event) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-        last, missed = begin_after(self._last_event_id, await run_in_threadpool(self._announcements.kept))
-        await self._say(send, f"retry: {RETRY_MS}\n\n")
+        last, missed = find_stream_start(self._last_event_id, await run_in_threadpool(self._feed.read_stored_range))
+        await self._send_text(send, f"retry: {RETRY_MS}\n\n")
         if missed:
-            await self._say(send, f"id: {last}\nevent: {MISSED}\ndata: {{}}\n\n")
-        await self._say(send, place_text(last))
-        while not self._announcements.stopping:
-            woken.clear()
-            found = self._announcements.recent(last)
+            await self._send_text(send, f"id: {last}\nevent: {MISSED}\ndata: {{}}\n\n")
+        await self._send_text(send, format_position(last))
+        while not self._feed.is_stopping:
+            news.clear()
+            found = self._feed.read_recent(last)
             if found is None:
-                found = await run_in_threadpool(self._announcements.stored, last)
+                found = await run_in_threadpool(self._feed.read_stored, last)
             if found:
                 last = found[-1].id
-                await self._tell(send, found, last)
-            elif not await set_within(woken, self._heartbeat):
-                if not await run_in_threadpool(self._listener.still_valid):
+                await self._send_batch(send, found, last)
+            elif not await wait_for_news(news, self._heartbeat):
+                if not await run_in_threadpool(self._listener.is_token_valid):
                     break
-                await self._say(send, f": still here\n{place_text(last)}")
-        await self._say(send, "", more=False)
+                await self._send_text(send, f": still here\n{format_position(last)}")
+        await self._send_text(send, "", more=False)
 
-    async def _tell(self, send: Send, found: Iterable[Happened], last: int) -> None:
-        heard = [event for event in found if self._listener.hears(event)]
-        await self._say(send, "".join(map(as_text, heard)) or place_text(last))
+    async def _send_batch(self, send: Send, found: Iterable[LoggedEvent], last: int) -> None:
+        received = [event for event in found if self._listener.receives(event)]
+        await self._send_text(send, "".join(map(format_event, received)) or format_position(last))
 
-    async def _say(self, send: Send, words: str, *, more: bool = True) -> None:
-        piece = {"type": "http.response.body", "body": words.encode(), "more_body": more}
-        # Not `wait_for`: in Python 3.11 it may swallow that the listener has left, and the seat would stay taken.
-        async with asyncio.timeout(self._slowest):
+    async def _send_text(self, send: Send, text: str, *, more: bool = True) -> None:
+        piece = {"type": "http.response.body", "body": text.encode(), "more_body": more}
+        # Not `wait_for`: in Python 3.11 it may swallow the cancellation, and the connection would stay counted.
+        async with asyncio.timeout(self._send_seconds):
             await send(piece)
 
 
-async def set_within(woken: asyncio.Event, seconds: float) -> bool:
+async def wait_for_news(news: asyncio.Event, seconds: float) -> bool:
     try:
         async with asyncio.timeout(seconds):
-            await woken.wait()
+            await news.wait()
     except TimeoutError:
         return False
     return True
 
 
-async def left(receive: Receive) -> None:
+async def wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -1,4 +1,4 @@
-"""What the API keeps: tokens, who asked for what, and events for whoever listens."""
+"""Tables of the API: tokens, orders and events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MIGRATIONS = (
         20,
         "tokens",
         (
-            # Of a token only a digest is kept: who reads the database cannot use what is in it.
+            # Only a digest of each token is stored, so that reading the database does not yield usable tokens.
             """CREATE TABLE tokens (
                 id TEXT PRIMARY KEY,
                 name TEXT NOT NULL,
@@ -58,7 +58,7 @@ MIGRATIONS = (
         23,
         "orders",
         (
-            # What a run is told, the delivery that hands it on, and what came of it: see server/orders/record.py
+            # The order as a run gets it, its delivery, and its outcome: see server/orders/store.py
             "ALTER TABLE asked ADD COLUMN ordered TEXT NOT NULL DEFAULT ''",
             "ALTER TABLE asked ADD COLUMN delivery TEXT NOT NULL DEFAULT ''",
             "ALTER TABLE asked ADD COLUMN tries INTEGER NOT NULL DEFAULT 0",

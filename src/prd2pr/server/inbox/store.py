@@ -1,4 +1,4 @@
-"""Deliveries in the database. A delivery is known by GitHub's id for it, and is there once."""
+"""Deliveries in the database, unique by GitHub's delivery id."""
 
 from __future__ import annotations
 
@@ -7,22 +7,21 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, text
 
-from prd2pr.core.intake import Intake
+from prd2pr.github.events.delivery import DeliverySummary
 from prd2pr.server.database import Database
 
 
 @dataclass(frozen=True)
-class Delivery:
+class InboxDelivery:
     guid: str
     event: str
     body: bytes
     received_at: float
-    intake: Intake
+    intake: DeliverySummary
 
 
-# One that was given up and comes again, by hand or by a sweep, is tried again. Any other is there already: what was
-# processed is not processed again, and what was not is waiting.
-STORE = """
+# A dead delivery that arrives again, by hand or by a sweep, is retried. Any other duplicate is ignored.
+UPSERT_DELIVERY = """
 INSERT INTO deliveries (guid, event, lane, said, received_at, body, state, reason, settled_at)
 VALUES ({marks})
 ON CONFLICT (guid) DO UPDATE
@@ -32,28 +31,28 @@ WHERE deliveries.state = 'dead'
 """
 
 
-def store(database: Database, deliveries: Sequence[Delivery]) -> None:
-    """All of them in one transaction; on the disk when this returns."""
+def store_deliveries(database: Database, deliveries: Sequence[InboxDelivery]) -> None:
+    """Store all deliveries in one transaction; they are durable when this returns."""
     with database.writing() as connection:
-        store_in(connection, deliveries)
+        insert_deliveries(connection, deliveries)
 
 
-def store_in(connection: Connection, deliveries: Sequence[Delivery]) -> None:
-    # In the order of their ids: two replicas that store the same ones never wait for each other in a circle.
-    rows = [_row(each) for each in sorted(deliveries, key=lambda each: each.guid)]
-    # By the driver itself: this is the way that every delivery waits for.
+def insert_deliveries(connection: Connection, deliveries: Sequence[InboxDelivery]) -> None:
+    # Sorted by id: two replicas that store the same deliveries cannot deadlock.
+    rows = [_make_row(each) for each in sorted(deliveries, key=lambda each: each.guid)]
+    # With the driver's own SQL for speed: every delivery waits for this.
     mark = "?" if connection.dialect.name == "sqlite" else "%s"
-    connection.exec_driver_sql(STORE.format(marks=", ".join([mark] * len(rows[0]))), rows)
+    connection.exec_driver_sql(UPSERT_DELIVERY.format(marks=", ".join([mark] * len(rows[0]))), rows)
 
 
-def _row(delivery: Delivery) -> tuple[object, ...]:
+def _make_row(delivery: InboxDelivery) -> tuple[object, ...]:
     intake = delivery.intake
     settled = bool(intake.ignored)
     return (
         delivery.guid,
         delivery.event,
         intake.lane,
-        intake.said,
+        intake.comment_refs,
         delivery.received_at,
         None if settled else delivery.body,
         "ignored" if settled else "waiting",
@@ -62,24 +61,24 @@ def _row(delivery: Delivery) -> tuple[object, ...]:
     )
 
 
-def counts(connection: Connection) -> dict[str, int]:
-    """How many deliveries are in which state."""
+def count_deliveries(connection: Connection) -> dict[str, int]:
+    """Return the number of deliveries by state."""
     rows = connection.execute(text("SELECT state, count(*) FROM deliveries GROUP BY state"))
     return {str(state): int(number) for state, number in rows}
 
 
-def known(connection: Connection, guids: Sequence[str]) -> set[str]:
-    """Those of the ids that are stored, in whatever state but dead."""
+def find_known_guids(connection: Connection, guids: Sequence[str]) -> set[str]:
+    """Return the given ids that are stored and not dead."""
     found: set[str] = set()
     for start in range(0, len(guids), 500):
         part = guids[start : start + 500]
         marks = {f"g{at}": guid for at, guid in enumerate(part)}
         listed = ", ".join(f":{name}" for name in marks)
-        asked = text(f"SELECT guid FROM deliveries WHERE state <> 'dead' AND guid IN ({listed})")  # noqa: S608 - names only
-        found.update(connection.execute(asked, marks).scalars())
+        query = text(f"SELECT guid FROM deliveries WHERE state <> 'dead' AND guid IN ({listed})")  # noqa: S608 - names only
+        found.update(connection.execute(query, marks).scalars())
     return found
 
 
-def forget(connection: Connection, before: float) -> int:
-    """Rows of what was settled long ago: GitHub does not deliver them again any more."""
+def delete_settled_deliveries(connection: Connection, before: float) -> int:
+    """Delete deliveries settled before the given time: GitHub no longer redelivers them."""
     return connection.execute(text("DELETE FROM deliveries WHERE settled_at < :before"), {"before": before}).rowcount

@@ -1,11 +1,13 @@
-"""`POST /webhook`: 401 unless it is signed, 202 once it is on the disk, and nothing in between is believed.
+"""`POST /webhook`: 401 unless the delivery is signed, 202 once it is durable.
 
-It is plain ASGI: every delivery goes through here, and most of them are nothing.
+Plain ASGI for speed: every delivery passes through here, and most need no work.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import hmac
 import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -16,116 +18,127 @@ from fastapi import FastAPI
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from prd2pr.core.intake import Intake
-from prd2pr.server.app import WEBHOOK, Parts
-from prd2pr.server.inbox.signature import is_signed
-from prd2pr.server.inbox.writer import GroupWriter
+from prd2pr.github.events.delivery import DeliverySummary
+from prd2pr.server.app import WEBHOOK_PATH, ServerContext
+from prd2pr.server.inbox.writer import BatchWriter
 from prd2pr.server.settings import ServerSettings
 
-GUID = re.compile(rb"[A-Za-z0-9._-]{1,100}")
-EVENT = re.compile(rb"[a-z_]{1,64}")
-SIGNATURE = re.compile(rb"sha256=[0-9a-f]{64}")
-# Of bodies that are still arriving, and that nobody has signed as far as is known.
-MOST_ARRIVING_BYTES = 128 * 1024 * 1024
-# From head to answer; GitHub waits for ten seconds. However late its body was, a delivery has a moment to be stored.
+GUID_PATTERN = re.compile(rb"[A-Za-z0-9._-]{1,100}")
+EVENT_PATTERN = re.compile(rb"[a-z_]{1,64}")
+SIGNATURE_PATTERN = re.compile(rb"sha256=[0-9a-f]{64}")
+# Of bodies that are still arriving, so that their signature is not verified yet.
+MAX_ARRIVING_BYTES = 128 * 1024 * 1024
+# From head to answer; GitHub waits ten seconds. A late body still gets MIN_STORE_SECONDS to be stored.
 ANSWER_SECONDS = 9.0
-A_MOMENT = 1.0
+MIN_STORE_SECONDS = 1.0
 
 
-def add_to(app: FastAPI, parts: Parts) -> AbstractContextManager[Any]:
-    writer = GroupWriter(parts.database, after=partial(tell, app, parts))
-    app.router.routes.append(Route(WEBHOOK, Webhook(parts.settings, writer), methods=["POST"]))
+SIGNATURE_PREFIX = b"sha256="
+
+
+def has_valid_signature(body: bytes, signature: bytes, secrets: Sequence[bytes]) -> bool:
+    """Return whether any secret made the signature. All are tried, in constant time; two are valid while rotating."""
+    if not signature.startswith(SIGNATURE_PREFIX):
+        return False
+    given = signature.removeprefix(SIGNATURE_PREFIX)
+    found = [hmac.compare_digest(hmac.digest(secret, body, hashlib.sha256).hex().encode(), given) for secret in secrets]
+    return any(found)
+
+
+def add_webhook(app: FastAPI, parts: ServerContext) -> AbstractContextManager[Any]:
+    writer = BatchWriter(parts.database, on_stored=partial(notify_stored, app, parts))
+    app.router.routes.append(Route(WEBHOOK_PATH, Webhook(parts.settings, writer), methods=["POST"]))
     return writer
 
 
-def tell(app: FastAPI, parts: Parts, stored: Sequence[Intake]) -> None:
-    """Whoever does the work is woken, and whoever shows the branches is told whose may have moved."""
+def notify_stored(app: FastAPI, parts: ServerContext, stored: Sequence[DeliverySummary]) -> None:
+    """Wake the worker, and refresh the projection of repositories whose branches may have moved."""
     if any(not each.ignored for each in stored):
-        parts.news.set()
-    refreshing = getattr(app.state, "refreshing", None)
-    if refreshing is not None:
-        for lane in {each.lane for each in stored if each.stirs}:
-            refreshing.ask(lane)
+        parts.work_available.set()
+    updater = getattr(app.state, "projection_updater", None)
+    if updater is not None:
+        for lane in {each.lane for each in stored if each.moves_branches}:
+            updater.request_refresh(lane)
 
 
-class Refused(Exception):
+class DeliveryRejected(Exception):
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
         self.status, self.why = status, why
 
 
 class Webhook:
-    def __init__(self, settings: ServerSettings, writer: GroupWriter) -> None:
+    def __init__(self, settings: ServerSettings, writer: BatchWriter) -> None:
         secrets = (settings.webhook_secret, settings.webhook_secret_previous)
         self.secrets = [each.get_secret_value().encode() for each in secrets if each.get_secret_value()]
-        self.most, self.seconds = settings.max_body_bytes, settings.body_timeout_seconds
+        self.max_body_bytes, self.body_seconds = settings.max_body_bytes, settings.body_timeout_seconds
         self.writer = writer
-        self.arriving, self.most_arriving = 0, MOST_ARRIVING_BYTES
+        self.arriving_bytes, self.max_arriving_bytes = 0, MAX_ARRIVING_BYTES
         self.answer_seconds = ANSWER_SECONDS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            await self.take(dict(scope["headers"]), receive)
-        except Refused as refused:
-            await answer(send, refused.status, refused.why)
+            await self.accept(dict(scope["headers"]), receive)
+        except DeliveryRejected as refused:
+            await send_text_response(send, refused.status, refused.why)
         else:
-            await answer(send, 202, "stored")
+            await send_text_response(send, 202, "stored")
 
-    async def take(self, headers: dict[bytes, bytes], receive: Receive) -> None:
+    async def accept(self, headers: dict[bytes, bytes], receive: Receive) -> None:
         signature = headers.get(b"x-hub-signature-256", b"")
-        if not SIGNATURE.fullmatch(signature) or not self.secrets:
-            raise Refused(401, "the delivery is not signed")
-        begun = asyncio.get_running_loop().time()
-        body = await self.body(headers, receive)
-        if not is_signed(body, signature, self.secrets):
-            raise Refused(401, "the signature is not that of this App's secret")
+        if not SIGNATURE_PATTERN.fullmatch(signature) or not self.secrets:
+            raise DeliveryRejected(401, "the delivery is not signed")
+        started = asyncio.get_running_loop().time()
+        body = await self.read_body(headers, receive)
+        if not has_valid_signature(body, signature, self.secrets):
+            raise DeliveryRejected(401, "the signature does not match this App's secret")
         guid, event = headers.get(b"x-github-delivery", b""), headers.get(b"x-github-event", b"")
-        if not GUID.fullmatch(guid) or not EVENT.fullmatch(event):
-            raise Refused(400, "X-GitHub-Delivery or X-GitHub-Event is missing")
-        if not await self.stored(guid.decode(), event.decode(), body, begun):
-            raise Refused(503, "the delivery cannot be stored now")
+        if not GUID_PATTERN.fullmatch(guid) or not EVENT_PATTERN.fullmatch(event):
+            raise DeliveryRejected(400, "X-GitHub-Delivery or X-GitHub-Event is missing or invalid")
+        if not await self.store(guid.decode(), event.decode(), body, started):
+            raise DeliveryRejected(503, "the delivery cannot be stored now")
 
-    async def stored(self, guid: str, event: str, body: bytes, begun: float) -> bool:
-        """A database that gives no answer, not even a bad one, is not waited for any longer than GitHub waits."""
-        ends = max(begun + self.answer_seconds, asyncio.get_running_loop().time() + A_MOMENT)
+    async def store(self, guid: str, event: str, body: bytes, started: float) -> bool:
+        """Store the delivery; return False if the database does not answer in the time that GitHub waits."""
+        ends = max(started + self.answer_seconds, asyncio.get_running_loop().time() + MIN_STORE_SECONDS)
         try:
             async with asyncio.timeout_at(ends):
-                return await self.writer.put(guid, event, body)
+                return await self.writer.store_delivery(guid, event, body)
         except TimeoutError:
             return False
 
-    async def body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
+    async def read_body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
         length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > self.most:
-            raise Refused(413, "the delivery is too large")
+        if not length.isdigit() or int(length) > self.max_body_bytes:
+            raise DeliveryRejected(413, "the delivery is too large")
         pieces: list[bytes] = []
         size = 0
         try:
-            async with asyncio.timeout(self.seconds):
+            async with asyncio.timeout(self.body_seconds):
                 more = True
                 while more:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise Refused(400, "the delivery was cut off")
+                        raise DeliveryRejected(400, "the delivery was cut off")
                     pieces.append(message.get("body", b""))
                     size += len(pieces[-1])
-                    self.arriving += len(pieces[-1])
-                    if size > self.most:
-                        raise Refused(413, "the delivery is too large")
-                    if self.arriving > self.most_arriving:
-                        raise Refused(503, "too much is arriving at once")
+                    self.arriving_bytes += len(pieces[-1])
+                    if size > self.max_body_bytes:
+                        raise DeliveryRejected(413, "the delivery is too large")
+                    if self.arriving_bytes > self.max_arriving_bytes:
+                        raise DeliveryRejected(503, "too many bytes are arriving at once")
                     more = message.get("more_body", False)
         except TimeoutError:
-            raise Refused(408, "the delivery took too long") from None
+            raise DeliveryRejected(408, "the delivery took too long to arrive") from None
         finally:
-            self.arriving -= size
+            self.arriving_bytes -= size
         return b"".join(pieces)
 
 
-async def answer(send: Send, status: int, said: str) -> None:
-    body = said.encode() + b"\n"
+async def send_text_response(send: Send, status: int, message: str) -> None:
+    body = message.encode() + b"\n"
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
-    if status in (408, 413, 503):  # whatever still comes is not read
+    if status in (408, 413, 503):  # the rest of the body is not read
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

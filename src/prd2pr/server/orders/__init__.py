@@ -1,2 +1,4 @@
-"""Orders by API and dashboard: put on record, handed on through the inbox, and followed until it is known what came of
-them. Nothing is carried out here."""
+"""Orders given by API or dashboard: recorded, submitted through the inbox, and tracked until their outcome is known.
+
+Nothing is carried out here. May import the server's database, event log and inbox.
+"""

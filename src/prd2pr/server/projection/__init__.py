@@ -1,1 +1,5 @@
-"""What the branches say, in tables: read when asked, dropped and made again at will. Nothing in here is the truth."""
+"""A read model of the branches' state in database tables, for dashboard and API.
+
+The branches are authoritative; the tables can be dropped and rebuilt at any time. May import `prd2pr.views`,
+`prd2pr.reports` and the server's database and event log.
+"""

@@ -1,4 +1,4 @@
-"""Writing and reading the projection's rows."""
+"""The projection's tables: migrations, reads and writes."""
 
 from __future__ import annotations
 
@@ -7,15 +7,55 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, String, bindparam, text
 
-from prd2pr.server.projection.forms import form
-from prd2pr.server.projection.tables import TABLES
+from prd2pr.server.database import Migration
+from prd2pr.server.projection.codec import compute_schema_digest
 
-HELD = 7_215_030  # any number that nothing else locks
+REPO_WRITE_LOCK = 7_215_030  # an advisory lock number used for nothing else
+
+
+TABLES = ("projected_stories", "projected_branches", "projected_repos")
+
+MIGRATIONS = (
+    Migration(
+        30,
+        "projection",
+        (
+            """CREATE TABLE projected_repos (
+                repo TEXT PRIMARY KEY,
+                problem TEXT NOT NULL,
+                read_at TEXT NOT NULL
+            )""",
+            # One row per PRD: `board` is its PrdBoard, or NULL if it cannot be read; `problem` says why.
+            """CREATE TABLE projected_branches (
+                repo TEXT NOT NULL,
+                prd TEXT NOT NULL,
+                branch TEXT NOT NULL,
+                head TEXT NOT NULL,
+                form TEXT NOT NULL,
+                stamp TEXT NOT NULL,
+                problem TEXT NOT NULL,
+                board {bytes},
+                read_at TEXT NOT NULL,
+                PRIMARY KEY (repo, prd)
+            )""",
+            # `digest` is of the page without its diffs: while it stays the same, the diffs do too.
+            """CREATE TABLE projected_stories (
+                repo TEXT NOT NULL,
+                prd TEXT NOT NULL,
+                story TEXT NOT NULL,
+                digest TEXT NOT NULL,
+                page {bytes} NOT NULL,
+                PRIMARY KEY (repo, prd, story)
+            )""",
+            "CREATE INDEX projected_story ON projected_stories (repo, story)",
+        ),
+    ),
+)
 
 
 @dataclass(frozen=True)
 class BranchRow:
-    """A PRD as it was read last. `stamp` differs whenever anything of it does."""
+    """A PRD as it was read last. `stamp` changes with any part of it."""
 
     repo: str
     prd: str
@@ -29,11 +69,11 @@ class BranchRow:
 COLUMNS = "repo, prd, branch, head, stamp, problem, form"
 
 
-def branch_rows(connection: Connection, repos: Collection[str] | None = None) -> list[BranchRow]:
+def read_branch_rows(connection: Connection, repos: Collection[str] | None = None) -> list[BranchRow]:
     statement = text(f"SELECT {COLUMNS} FROM projected_branches ORDER BY repo, prd")  # noqa: S608 - fixed words
     given = {}
     if repos is not None:
-        # Texts also where there are none of them: PostgreSQL compares no text with what could be a number.
+        # Typed as text also if the list is empty: PostgreSQL does not compare text with an untyped value.
         statement = text(
             f"SELECT {COLUMNS} FROM projected_branches WHERE repo IN :repos ORDER BY repo, prd"  # noqa: S608
         ).bindparams(bindparam("repos", expanding=True, type_=String))
@@ -41,8 +81,8 @@ def branch_rows(connection: Connection, repos: Collection[str] | None = None) ->
     return [BranchRow(**row) for row in connection.execute(statement, given).mappings()]
 
 
-def repo_problems(connection: Connection) -> dict[str, str]:
-    """Every repository that was looked at, with what keeps it from being read; empty: nothing."""
+def read_repo_problems(connection: Connection) -> dict[str, str]:
+    """Return every known repository with the reason why it cannot be read; empty: it can."""
     rows = connection.execute(text("SELECT repo, problem FROM projected_repos ORDER BY repo"))
     return {row.repo: row.problem for row in rows}
 
@@ -54,8 +94,8 @@ class StoredBoard:
     data: bytes
 
 
-def stored_board(connection: Connection, repo: str, prd: str) -> StoredBoard | None:
-    """None: there is none (any more), or its state cannot be read."""
+def read_stored_board(connection: Connection, repo: str, prd: str) -> StoredBoard | None:
+    """Return the stored board; None if there is none or its state cannot be read."""
     row = connection.execute(
         text("SELECT stamp, form, board FROM projected_branches WHERE repo = :repo AND prd = :prd"),
         {"repo": repo, "prd": prd},
@@ -63,13 +103,15 @@ def stored_board(connection: Connection, repo: str, prd: str) -> StoredBoard | N
     return StoredBoard(row.stamp, row.form, bytes(row.board)) if row and row.board is not None else None
 
 
-def hold(connection: Connection, repo: str) -> None:
-    """One replica at a time writes what is known of a repository, so that nothing is announced twice."""
+def lock_repo_writes(connection: Connection, repo: str) -> None:
+    """Let one replica at a time write a repository's rows, so that nothing is announced twice."""
     if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key, hashtext(:repo))"), {"key": HELD, "repo": repo})
+        connection.execute(
+            text("SELECT pg_advisory_xact_lock(:key, hashtext(:repo))"), {"key": REPO_WRITE_LOCK, "repo": repo}
+        )
 
 
-def put_branch(connection: Connection, row: BranchRow, board: bytes | None, at: str) -> None:
+def upsert_branch(connection: Connection, row: BranchRow, board: bytes | None, at: str) -> None:
     given = {**vars(row), "board": board, "at": at}
     connection.execute(
         text(
@@ -82,7 +124,7 @@ def put_branch(connection: Connection, row: BranchRow, board: bytes | None, at: 
     )
 
 
-def put_repo(connection: Connection, repo: str, problem: str, at: str) -> None:
+def upsert_repo(connection: Connection, repo: str, problem: str, at: str) -> None:
     connection.execute(
         text(
             "INSERT INTO projected_repos (repo, problem, read_at) VALUES (:repo, :problem, :at)"
@@ -92,7 +134,7 @@ def put_repo(connection: Connection, repo: str, problem: str, at: str) -> None:
     )
 
 
-def story_digests(connection: Connection, repo: str, prd: str) -> dict[str, str]:
+def read_story_digests(connection: Connection, repo: str, prd: str) -> dict[str, str]:
     rows = connection.execute(
         text("SELECT story, digest FROM projected_stories WHERE repo = :repo AND prd = :prd"),
         {"repo": repo, "prd": prd},
@@ -100,8 +142,8 @@ def story_digests(connection: Connection, repo: str, prd: str) -> dict[str, str]
     return {row.story: row.digest for row in rows}
 
 
-def story_page_bytes(connection: Connection, repo: str, story: str) -> bytes | None:
-    if "\0" in repo + story:  # PostgreSQL takes no such text, and no branch has one
+def read_story_page(connection: Connection, repo: str, story: str) -> bytes | None:
+    if "\0" in repo + story:  # PostgreSQL rejects such text, and no branch has one
         return None
     row = connection.execute(
         text("SELECT page FROM projected_stories WHERE repo = :repo AND story = :story ORDER BY prd LIMIT 1"),
@@ -110,7 +152,7 @@ def story_page_bytes(connection: Connection, repo: str, story: str) -> bytes | N
     return bytes(row.page) if row else None
 
 
-def put_story(connection: Connection, repo: str, prd: str, story: str, *, digest: str, page: bytes) -> None:
+def upsert_story(connection: Connection, repo: str, prd: str, story: str, *, digest: str, page: bytes) -> None:
     connection.execute(
         text(
             "INSERT INTO projected_stories (repo, prd, story, digest, page)"
@@ -121,7 +163,7 @@ def put_story(connection: Connection, repo: str, prd: str, story: str, *, digest
     )
 
 
-def drop_stories(connection: Connection, repo: str, prd: str, stories: Iterable[str]) -> None:
+def delete_stories(connection: Connection, repo: str, prd: str, stories: Iterable[str]) -> None:
     for story in stories:
         connection.execute(
             text("DELETE FROM projected_stories WHERE repo = :repo AND prd = :prd AND story = :story"),
@@ -129,7 +171,7 @@ def drop_stories(connection: Connection, repo: str, prd: str, stories: Iterable[
         )
 
 
-def drop_prd(connection: Connection, repo: str, prd: str) -> None:
+def delete_prd(connection: Connection, repo: str, prd: str) -> None:
     for table in ("projected_stories", "projected_branches"):
         connection.execute(
             text(f"DELETE FROM {table} WHERE repo = :repo AND prd = :prd"),  # noqa: S608 - fixed words
@@ -137,16 +179,16 @@ def drop_prd(connection: Connection, repo: str, prd: str) -> None:
         )
 
 
-def drop_repo(connection: Connection, repo: str) -> None:
+def delete_repo(connection: Connection, repo: str) -> None:
     for table in TABLES:
         connection.execute(text(f"DELETE FROM {table} WHERE repo = :repo"), {"repo": repo})  # noqa: S608
 
 
-def drop_all(connection: Connection) -> None:
-    """Of the projection; tokens, inbox and settings are not in here."""
+def delete_all(connection: Connection) -> None:
+    """Empty the projection's tables; tokens and inbox are not among them."""
     for table in TABLES:
         connection.execute(text(f"DELETE FROM {table}"))  # noqa: S608 - fixed words
 
 
-def is_current(row: BranchRow, branch: str, head: str) -> bool:
-    return row.head == head and row.branch == branch and row.form == form()
+def is_branch_current(row: BranchRow, branch: str, head: str) -> bool:
+    return row.head == head and row.branch == branch and row.form == compute_schema_digest()

@@ -1,1 +1,4 @@
-"""The App: how it is created, how its key is kept, and what it offers to the repositories that it comes to."""
+"""Set-up of the GitHub App: create it, store its credentials, and onboard the repositories it is installed in.
+
+May import `prd2pr.github` and the server's settings and installations.
+"""

@@ -1,4 +1,4 @@
-"""The manifest from which GitHub makes the App, and the addresses that it names. Pure."""
+"""The manifest from which GitHub creates the App, and the addresses in it."""
 
 from __future__ import annotations
 
@@ -6,44 +6,44 @@ import re
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from prd2pr.core.app_needs import asked_events, asked_permissions
 from prd2pr.errors import UsageProblem
+from prd2pr.github.setup.app_permissions import requested_events, requested_permissions
 from prd2pr.server.settings import ServerSettings
 
 PROJECT = "https://github.com/prd2pr/prd2pr"
-DEFAULT_API, DEFAULT_PAGES = "https://api.github.com", "https://github.com"
-WEBHOOK, CALLBACK = "/webhook", "/setup/callback"
+DEFAULT_API, DEFAULT_WEB = "https://api.github.com", "https://github.com"
+WEBHOOK_PATH, CALLBACK_PATH = "/webhook", "/setup/callback"
 NAME_LIMIT = 34  # GitHub's, for the name of an App
 ORGANIZATION = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}")
 SLUG = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "0.0.0.0", "::"})  # noqa: S104 - recognised, not listened on
 
 
-def manifest(settings: ServerSettings, base: str) -> dict[str, Any]:
-    """`base`: where the person's browser comes back to."""
+def build_app_manifest(settings: ServerSettings, base: str) -> dict[str, Any]:
+    """Build the manifest. `base`: the address that the browser returns to."""
     public = settings.public_url.rstrip("/")
     return {
-        "name": app_name(settings),
+        "name": make_app_name(settings),
         "url": PROJECT,
         "description": "Push a PRD, get a pull request in which every commit proves itself.",
         "public": False,
-        "hook_attributes": {"url": f"{public}{WEBHOOK}", "active": True},
-        "redirect_url": f"{base}{CALLBACK}",
-        "default_permissions": asked_permissions(),
-        "default_events": asked_events(),
+        "hook_attributes": {"url": f"{public}{WEBHOOK_PATH}", "active": True},
+        "redirect_url": f"{base}{CALLBACK_PATH}",
+        "default_permissions": requested_permissions(),
+        "default_events": requested_events(),
     }
 
 
-def app_name(settings: ServerSettings) -> str:
-    """Names are unique on all of GitHub, so it says whose server it is; the page lets a person change it."""
+def make_app_name(settings: ServerSettings) -> str:
+    """Return a name with the server's host: App names are unique on GitHub. GitHub's page lets people change it."""
     host = urlsplit(settings.public_url).hostname or ""
     return f"prd2pr {host}"[:NAME_LIMIT].strip()
 
 
-def github_pages(settings: ServerSettings) -> str:
-    """Where people see GitHub. Of GitHub Enterprise it follows from the API's address, unless it is set."""
+def github_web_url(settings: ServerSettings) -> str:
+    """Return the address of GitHub's web pages; for GitHub Enterprise it is derived from the API's, unless set."""
     api, pages = settings.github_api_url.rstrip("/"), settings.github_url.rstrip("/")
-    if pages != DEFAULT_PAGES or api == DEFAULT_API:
+    if pages != DEFAULT_WEB or api == DEFAULT_API:
         return pages
     if api.endswith("/api/v3"):
         return api.removesuffix("/api/v3")
@@ -51,38 +51,42 @@ def github_pages(settings: ServerSettings) -> str:
     return f"{parts.scheme}://{parts.netloc.removeprefix('api.')}"
 
 
-def creation_url(settings: ServerSettings, organization: str, state: str) -> str:
-    """Where the form is posted to: for an organisation's App its own settings."""
+def make_creation_url(settings: ServerSettings, organization: str, state: str) -> str:
+    """Return the address that the form is posted to: the account's or the organisation's settings."""
     if organization and not ORGANIZATION.fullmatch(organization):
         raise UsageProblem(
-            f"{organization!r} is not the name of an organisation", where="--organization", remedy="Write its login."
+            f"{organization!r} is not a valid organisation", where="--organization", remedy="Write its login."
         )
     below = f"/organizations/{quote(organization)}" if organization else ""
-    return f"{github_pages(settings)}{below}/settings/apps/new?{urlencode({'state': state})}"
+    return f"{github_web_url(settings)}{below}/settings/apps/new?{urlencode({'state': state})}"
 
 
-def installation_url(settings: ServerSettings, slug: str) -> str:
-    return f"{github_pages(settings)}/apps/{slug}/installations/new" if SLUG.fullmatch(slug) else github_pages(settings)
+def make_installation_url(settings: ServerSettings, slug: str) -> str:
+    return (
+        f"{github_web_url(settings)}/apps/{slug}/installations/new"
+        if SLUG.fullmatch(slug)
+        else github_web_url(settings)
+    )
 
 
-def return_base(settings: ServerSettings, asked_host: str, port: int) -> str:
-    """Known addresses lead here, the public one and this machine's own; the request's `Host` chooses among them.
+def find_return_address(settings: ServerSettings, asked_host: str, port: int) -> str:
+    """Return the known address of this server that matches the request's `Host`; empty if none does.
 
-    It has to be the one that the browser is on: the state is in a cookie of that host. Empty: none of them is.
+    It must be the address that the browser used, since the state is in a cookie of that host.
     """
     public = settings.public_url.rstrip("/")
     own = {f"{name}:{port}": f"http://{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
     return {**own, urlsplit(public).netloc.lower(): public}.get(asked_host.lower(), "")
 
 
-def hook_warning(settings: ServerSettings) -> str:
-    """GitHub refuses an App whose deliveries could not reach it; better to hear it here."""
+def check_public_url(settings: ServerSettings) -> str:
+    """Return a warning if GitHub cannot deliver to the public address; GitHub would refuse the App."""
     parts = urlsplit(settings.public_url)
     if (parts.hostname or "") in LOOPBACK:
         return (
-            f"GitHub cannot deliver to {settings.public_url}: set PRD2PR_PUBLIC_URL, or --public-url, to the address "
+            f"GitHub cannot deliver to {settings.public_url}. Set PRD2PR_PUBLIC_URL, or --public-url, to the address "
             "under which GitHub reaches this server."
         )
     if parts.scheme != "https":
-        return f"{settings.public_url} is not https: deliveries and their signatures would travel in the open."
+        return f"{settings.public_url} is not https: deliveries and their signatures would be sent unencrypted."
     return ""

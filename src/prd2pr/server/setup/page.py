@@ -1,7 +1,7 @@
-"""`prd2pr serve --setup`: a page that creates the App, and the address that GitHub leads back to.
+"""`prd2pr serve --setup`: a page that creates the App, and the callback that GitHub redirects to.
 
-Whoever creates the App holds the server's key afterwards, so the page opens only with the word that the terminal shows.
-The way back is accepted once, with the state that this page gave to this very browser.
+Creating the App yields the server's key, so the page opens only with the word that the terminal shows. The callback is
+accepted once, with the state that this page gave to the same browser.
 """
 
 from __future__ import annotations
@@ -20,88 +20,90 @@ from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, Response
 
-from prd2pr.core.app_needs import EVENTS, PERMISSIONS, lacking_permissions
 from prd2pr.errors import Prd2prError
-from prd2pr.forges.github.app_api import convert_manifest
+from prd2pr.github.client.app import convert_manifest
+from prd2pr.github.setup.app_permissions import EVENTS, PERMISSIONS, missing_permissions
 from prd2pr.server.settings import ServerSettings
-from prd2pr.server.setup.keeping import NewApp, keep, read_new_app
+from prd2pr.server.setup.app_credentials import NewApp, parse_new_app, save_credentials
 from prd2pr.server.setup.manifest import (
-    CALLBACK,
-    creation_url,
-    github_pages,
-    hook_warning,
-    installation_url,
-    manifest,
-    return_base,
+    CALLBACK_PATH,
+    build_app_manifest,
+    check_public_url,
+    find_return_address,
+    github_web_url,
+    make_creation_url,
+    make_installation_url,
 )
-from prd2pr.templating import render, template_root
+from prd2pr.templating import render_template, template_root
 
 COOKIE = "prd2pr_setup"
-HOUR = 3600.0
-# Said before GitHub makes the App: its key would be lost on the way back.
-NO_WAY_BACK = (
-    "GitHub would not find the way back to this address. Open the page as http://127.0.0.1:{port}, from another "
-    "machine through ssh -L {port}:127.0.0.1:{port}, or at the address of --public-url, with the same word."
+STATE_SECONDS = 3600.0
+# Shown before GitHub creates the App, whose key would be lost.
+NO_RETURN_ADDRESS = (
+    "GitHub cannot redirect back to this address. Open the page as http://127.0.0.1:{port}, from another machine "
+    "through ssh -L {port}:127.0.0.1:{port}, or at the address of --public-url, with the same word."
 )
-MOST_STATES = 16  # pages that were opened and not come back from
+MAX_PENDING_STATES = 16  # opened pages without a callback yet
 
 
 @dataclass
-class States:
-    """One for each opened page; each counts once, for an hour."""
+class PendingStates:
+    """One state for each opened page; each is valid once, for an hour."""
 
     now: Callable[[], float] = time.time
-    given: dict[str, float] = field(default_factory=dict)
+    pending: dict[str, float] = field(default_factory=dict)
 
-    def new(self) -> str:
-        while len(self.given) >= MOST_STATES:
-            del self.given[next(iter(self.given))]
+    def create(self) -> str:
+        while len(self.pending) >= MAX_PENDING_STATES:
+            del self.pending[next(iter(self.pending))]
         state = secrets.token_urlsafe(32)
-        self.given[state] = self.now() + HOUR
+        self.pending[state] = self.now() + STATE_SECONDS
         return state
 
-    def take(self, state: str, cookie: str) -> bool:
-        """Whether the way back is this browser's own; it is used up either way."""
-        ends = self.given.pop(state, 0.0)
+    def consume(self, state: str, cookie: str) -> bool:
+        """Return whether the state is valid and belongs to this browser; it is used up either way."""
+        ends = self.pending.pop(state, 0.0)
         return ends > self.now() and compare_digest(state.encode(), cookie.encode())
 
 
 @dataclass(frozen=True)
-class Setup:
-    """`kept` hears of the App once its key is on the disk."""
+class SetupFlow:
+    """`on_created` is called with the App once its key is on disk."""
 
     settings: ServerSettings
-    place: Path
+    directory: Path
     word: str
     port: int
-    kept: Callable[[NewApp, Path], None]
+    on_created: Callable[[NewApp, Path], None]
     organization: str = ""
     convert: Callable[[str, str], Mapping[str, Any]] = convert_manifest
-    states: States = field(default_factory=States)
+    states: PendingStates = field(default_factory=PendingStates)
 
 
-def setup_app(setup: Setup) -> FastAPI:
+def create_setup_app(setup: SetupFlow) -> FastAPI:
     app = FastAPI(title="prd2pr set-up", docs_url=None, redoc_url=None, openapi_url=None)
 
     @app.get("/setup")
     def begin(request: Request, word: str = "") -> Response:
         if not compare_digest(word.encode(), setup.word.encode()):
-            return shown(setup, "refused", 403, what="This address is not the whole one: open what the terminal shows.")
-        base = return_base(setup.settings, request.headers.get("host", ""), setup.port)
+            return render_setup_page(
+                setup, "refused", 403, what="The address is incomplete. Open the one that the terminal shows."
+            )
+        base = find_return_address(setup.settings, request.headers.get("host", ""), setup.port)
         if not base:
-            return shown(setup, "refused", 403, what=NO_WAY_BACK.format(port=setup.port))
-        return creating(setup, base)
+            return render_setup_page(setup, "refused", 403, what=NO_RETURN_ADDRESS.format(port=setup.port))
+        return render_create_page(setup, base)
 
-    @app.get(CALLBACK)
+    @app.get(CALLBACK_PATH)
     async def back(request: Request, code: str = "", state: str = "") -> Response:
-        if not setup.states.take(state, request.cookies.get(COOKIE, "")):
-            what = "This was not begun on the page of this set-up, or it was used already. Open the page again."
-            return shown(setup, "refused", 403, what=what)
+        if not setup.states.consume(state, request.cookies.get(COOKIE, "")):
+            what = "This set-up was not started in this browser, or the link was already used. Open the page again."
+            return render_setup_page(setup, "refused", 403, what=what)
         try:
-            made, file = await run_in_threadpool(exchanged, setup, code)
+            made, file = await run_in_threadpool(exchange_code, setup, code)
         except Prd2prError as problem:
-            return shown(setup, "refused", 502, what=f"{problem.what}. {problem.remedy}")
-        return created(setup, made, file)
+            return render_setup_page(setup, "refused", 502, what=f"{problem.what}. {problem.remedy}")
+        return render_done_page(setup, made, file)
 
     @app.get("/setup/style.css")
     def style() -> Response:
@@ -110,49 +112,51 @@ def setup_app(setup: Setup) -> FastAPI:
     return app
 
 
-def creating(setup: Setup, base: str) -> Response:
-    """The page that leads to GitHub; its browser is known again by a cookie when it comes back to `base`."""
-    state = setup.states.new()
-    page = shown(
+def render_create_page(setup: SetupFlow, base: str) -> Response:
+    """Return the page that posts to GitHub. A cookie identifies the browser when it returns to `base`."""
+    state = setup.states.create()
+    page = render_setup_page(
         setup,
         "create",
-        target=creation_url(setup.settings, setup.organization, state),
-        manifest=json.dumps(manifest(setup.settings, base)),
-        warning=hook_warning(setup.settings),
+        target=make_creation_url(setup.settings, setup.organization, state),
+        manifest=json.dumps(build_app_manifest(setup.settings, base)),
+        warning=check_public_url(setup.settings),
         permissions=PERMISSIONS,
         events=EVENTS,
         owner=setup.organization or "your own account",
     )
     secure = base.startswith("https:")
-    page.set_cookie(COOKIE, state, max_age=int(HOUR), path="/setup", httponly=True, samesite="lax", secure=secure)
+    page.set_cookie(
+        COOKIE, state, max_age=int(STATE_SECONDS), path="/setup", httponly=True, samesite="lax", secure=secure
+    )
     return page
 
 
-def created(setup: Setup, made: NewApp, file: Path) -> Response:
-    lacking = [f"{each.title} ({each.access})" for each in lacking_permissions(made.permissions)]
-    install = installation_url(setup.settings, made.slug)
-    page = shown(setup, "done", app=made.slug, file=str(file), install=install, lacking=lacking)
+def render_done_page(setup: SetupFlow, made: NewApp, file: Path) -> Response:
+    lacking = [f"{each.title} ({each.access})" for each in missing_permissions(made.permissions)]
+    install = make_installation_url(setup.settings, made.slug)
+    page = render_setup_page(setup, "done", app=made.slug, file=str(file), install=install, lacking=lacking)
     page.delete_cookie(COOKIE, path="/setup")
-    setup.kept(made, file)
+    setup.on_created(made, file)
     return page
 
 
-def exchanged(setup: Setup, code: str) -> tuple[NewApp, Path]:
+def exchange_code(setup: SetupFlow, code: str) -> tuple[NewApp, Path]:
     settings = setup.settings
-    made = read_new_app(setup.convert(code, settings.github_api_url))
-    file = keep(
-        setup.place,
+    made = parse_new_app(setup.convert(code, settings.github_api_url))
+    file = save_credentials(
+        setup.directory,
         made,
         api_url=settings.github_api_url,
-        github_url=github_pages(settings),
+        github_url=github_web_url(settings),
         public_url=settings.public_url,
     )
     return made, file
 
 
-def shown(setup: Setup, name: str, status: int = 200, **values: object) -> HTMLResponse:
-    """Nothing but our own style, and a form that leads to GitHub."""
-    github = urlsplit(github_pages(setup.settings))
+def render_setup_page(setup: SetupFlow, name: str, status: int = 200, **values: object) -> HTMLResponse:
+    """Render a page. Its policy allows our style sheet and a form that posts to GitHub, nothing else."""
+    github = urlsplit(github_web_url(setup.settings))
     headers = {
         "Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; "
         f"form-action {github.scheme}://{github.netloc}",
@@ -160,4 +164,4 @@ def shown(setup: Setup, name: str, status: int = 200, **values: object) -> HTMLR
         "Cache-Control": "no-store",
         "X-Content-Type-Options": "nosniff",
     }
-    return HTMLResponse(render(f"setup/{name}.html.j2", values), status, headers)
+    return HTMLResponse(render_template(f"setup/{name}.html.j2", values), status, headers)

@@ -1,4 +1,4 @@
-"""Deliveries that were given up: listed, and tried again when a person says so."""
+"""Dead letters: deliveries that were given up. List them, and queue them again on request."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ class DeadLetter:
     received_at: float
 
 
-def dead_letters(database: Database) -> list[DeadLetter]:
+def list_dead_letters(database: Database) -> list[DeadLetter]:
     with database.reading() as connection:
-        asked = (
+        query = (
             "SELECT guid, event, lane, attempts, reason, received_at FROM deliveries WHERE state = 'dead' ORDER BY id"
         )
-        return [DeadLetter(*row) for row in connection.execute(text(asked))]
+        return [DeadLetter(*row) for row in connection.execute(text(query))]
 
 
-def replay(database: Database, guids: Sequence[str] = ()) -> list[str]:
-    """Dead letters wait again, with all of their tries; all of them where none is named."""
-    wanted = [each.guid for each in dead_letters(database) if not guids or each.guid in guids]
+def replay_dead_letters(database: Database, guids: Sequence[str] = ()) -> list[str]:
+    """Queue the given dead letters again with fresh attempts; all of them if none is given."""
+    wanted = [each.guid for each in list_dead_letters(database) if not guids or each.guid in guids]
     with database.writing() as connection:
         for guid in wanted:
             connection.execute(

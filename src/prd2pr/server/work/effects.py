@@ -1,4 +1,4 @@
-"""What is done for a claim. The server itself runs neither a model nor a test: it has the work done elsewhere."""
+"""The interface of effects: what is started for a claim. The server itself runs neither a model nor a test."""
 
 from __future__ import annotations
 
@@ -6,30 +6,30 @@ from collections.abc import Callable
 from typing import Protocol
 
 from prd2pr.errors import Prd2prError
-from prd2pr.server.work.claims import Claim
+from prd2pr.server.work.claims import WorkClaim
 
-# Puts on record that something is about to be asked for; raises where the claim is another's by now.
-Ask = Callable[[], None]
+# Records that a request is about to be sent; raises if the claim belongs to another replica by now.
+RecordRequest = Callable[[], None]
 
 
-class Unclear(Prd2prError):
-    """Something was asked for, and nobody knows whether it was done."""
+class EffectUnclear(Prd2prError):
+    """A request was sent, and its outcome is unknown."""
 
 
 class Effect(Protocol):
-    """`turn` counts from 1: the work that was started before did not begin in time."""
+    """`turn` counts from 1; each later turn follows a start that did not begin in time."""
 
     @property
     def settles_in(self) -> float:
-        """Seconds after the asking in which what was asked for may still turn up."""
+        """Seconds after a request in which its work may still appear."""
         ...
 
-    def find(self, claim: Claim, turn: int) -> str | None:
-        """The mark of what somebody started for this claim before, in this turn or an earlier one."""
+    def find(self, claim: WorkClaim, turn: int) -> str | None:
+        """Return the mark of work already started for this claim, in this turn or an earlier one."""
         ...
 
-    def begin(self, claim: Claim, turn: int, ask: Ask) -> str:
-        """Starts the work; its mark. Asks right before each thing that it has done elsewhere."""
+    def begin(self, claim: WorkClaim, turn: int, ask: RecordRequest) -> str:
+        """Start the work and return its mark. Call `ask` right before each external request."""
         ...
 
-    def has_begun(self, claim: Claim, mark: str) -> bool: ...
+    def has_begun(self, claim: WorkClaim, mark: str) -> bool: ...

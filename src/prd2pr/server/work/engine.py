@@ -1,10 +1,10 @@
-"""The engine behind the inbox: dbos, one workflow for each holding of a claim.
+"""Run claims as dbos workflows, one for each lease on a claim.
 
-Which claims there are, who holds them and what was asked for on their behalf is the inbox's record alone: whoever takes
-a claim over begins a workflow of its own and goes on from that record. So two holders never share a workflow, and were
-dbos's own database lost, nothing would be.
+Claims, their holders and their requests are recorded in our tables alone. A replica that takes a claim over starts its
+own workflow and continues from that record, so two holders never share a workflow, and losing dbos's own database loses
+nothing.
 
-dbos is one for the whole process, and so are the names below.
+dbos is global to the process, and so are the names below.
 """
 
 from __future__ import annotations
@@ -26,191 +26,194 @@ from sqlalchemy.exc import SQLAlchemyError
 from prd2pr.errors import Prd2prError
 from prd2pr.server.database import Database
 from prd2pr.server.settings import ServerSettings
-from prd2pr.server.work import claims, holding
-from prd2pr.server.work.claims import Claim
-from prd2pr.server.work.effects import Effect, Unclear
-from prd2pr.server.work.holding import Hold
+from prd2pr.server.work import claims, leases
+from prd2pr.server.work.claims import WorkClaim
+from prd2pr.server.work.effects import Effect, EffectUnclear
+from prd2pr.server.work.leases import Lease
 
 log = logging.getLogger(__name__)
 
-# Changed where the steps below change.
+# Increase it when the steps below change.
 STEPS_VERSION = "2"
-TURNS = 3
-FIRST_LOOK, LONGEST_LOOK = 1.0, 30.0
-# A record that took longer to write is older than it says by too much, and is written again.
-PROMPT_SECONDS = 5.0
+MAX_STARTS = 3
+FIRST_POLL_SECONDS, MAX_POLL_SECONDS = 1.0, 30.0
+# A record that took longer to write has an outdated time and is written again.
+MAX_RECORD_SECONDS = 5.0
 
 
-class NotBegun(Prd2prError):
-    """The work was started several times, and never began."""
+class WorkNotStarted(Prd2prError):
+    """The work was started several times and never began."""
 
 
 class LeaseLost(Prd2prError):
-    """Another replica works on it by now."""
+    """Another replica holds the claim by now."""
 
 
-class Effects(Protocol):
-    def of(self, claim: Claim) -> Effect: ...
+class EffectSelector(Protocol):
+    def select(self, claim: WorkClaim) -> Effect: ...
 
 
 @dataclass
-class Labour:
-    """What the workflows of this process work with."""
+class EngineContext:
+    """What the workflows of this process use."""
 
     database: Database
     settings: ServerSettings
     replica: str
-    effects: Effects
-    in_hand: set[str] = field(default_factory=set)
+    effects: EffectSelector
+    active_claims: set[str] = field(default_factory=set)
     changed: threading.Event = field(default_factory=threading.Event)
     sleep: Callable[[float], None] = DBOS.sleep
 
 
-_labour: list[Labour] = []
+_contexts: list[EngineContext] = []
 
 
-def labour() -> Labour:
-    return _labour[-1]
+def get_engine_context() -> EngineContext:
+    return _contexts[-1]
 
 
 @DBOS.workflow(name="carry_out")
-def carry_out(claim: str, epoch: int) -> str:
-    work = labour()
+def run_claim(claim: str, epoch: int) -> str:
+    context = get_engine_context()
     try:
-        return carried_out(work, Hold(claim, work.replica, epoch))
+        return process_claim(context, Lease(claim, context.replica, epoch))
     finally:
-        work.in_hand.discard(claim)
-        work.changed.set()
+        context.active_claims.discard(claim)
+        context.changed.set()
 
 
-def carried_out(work: Labour, hold: Hold) -> str:
-    """How it ended, for dbos's record. Whoever is not the holder any more changes nothing by any of these.
+def process_claim(context: EngineContext, lease: Lease) -> str:
+    """Start the claim's work, record how it ended, and return that for dbos. A former holder changes nothing.
 
-    Once something was asked for, only an answer to that fails the claim. Whatever else goes wrong puts it off: its next
-    try would be another claim with another mark, which does not find what this one may have started."""
+    Once a request was sent, only a definite answer fails the claim. Other errors postpone it: a failed claim is retried
+    as a new claim with another mark, which would not find what this one may have started."""
     try:
-        done, ended = holding.settle(work.database, hold, begun(work, hold)), "settled"
+        done, ended = leases.settle_claim(context.database, lease, ensure_started(context, lease)), "settled"
     except LeaseLost:
         done, ended = False, ""
-    except Unclear as problem:
-        done, ended = holding.put_off(work.database, hold, " ".join(problem.lines()), work.settings), "put off"
+    except EffectUnclear as problem:
+        done, ended = (
+            leases.postpone_claim(context.database, lease, " ".join(problem.lines()), context.settings),
+            "postponed",
+        )
     except Prd2prError as problem:
-        done, ended = holding.fail(work.database, hold, " ".join(problem.lines()), work.settings), "failed"
+        done, ended = leases.fail_claim(context.database, lease, " ".join(problem.lines()), context.settings), "failed"
     except Exception as error:
-        log.exception("claim %s was interrupted", hold.claim)
-        asked = claims.read(work.database, hold.claim).asked
-        end = holding.put_off if asked.turn else holding.fail
-        done, ended = end(work.database, hold, repr(error), work.settings), "interrupted"
+        log.exception("claim %s was interrupted", lease.claim)
+        request = claims.read_claim(context.database, lease.claim).request
+        end = leases.postpone_claim if request.turn else leases.fail_claim
+        done, ended = end(context.database, lease, repr(error), context.settings), "interrupted"
     return ended if done else "taken over"
 
 
-def begun(work: Labour, hold: Hold) -> str:
-    """The mark of work that is known to have begun."""
-    asked = claims.read(work.database, hold.claim).asked
-    mark = asked.mark or (looked_for(work, hold) if asked.turn else None)
-    for turn in range(max(1, asked.turn), TURNS + 1):
+def ensure_started(context: EngineContext, lease: Lease) -> str:
+    """Return the mark of work that has begun, starting it if needed."""
+    request = claims.read_claim(context.database, lease.claim).request
+    mark = request.mark or (find_earlier_start(context, lease) if request.turn else None)
+    for turn in range(max(1, request.turn), MAX_STARTS + 1):
         if mark is None:
-            mark = begin(work, hold, turn)
-        if began_in_time(work, hold, mark):
+            mark = start_effect(context, lease, turn)
+        if wait_until_started(context, lease, mark):
             return mark
         mark = None
-    raise NotBegun(
-        f"the work was started {TURNS} times and did not begin within {work.settings.dispatch_minutes:g} minutes"
+    raise WorkNotStarted(
+        f"the work was started {MAX_STARTS} times and did not begin in {context.settings.dispatch_minutes:g} minutes"
     )
 
 
-def looked_for(work: Labour, hold: Hold) -> str | None:
-    """What a former holder asked for. It may still be on its way: only once it would have arrived is it not there."""
+def find_earlier_start(context: EngineContext, lease: Lease) -> str | None:
+    """Return the mark of what a former holder started; wait as long as its request may still be in flight."""
     while True:
-        claim = claims.read(work.database, hold.claim)
-        effect = work.effects.of(claim)
-        with unclear("it cannot be seen whether it was started"):
-            mark = effect.find(claim, claim.asked.turn)
-        if mark is not None or claim.asked.seconds_ago >= effect.settles_in:
+        claim = claims.read_claim(context.database, lease.claim)
+        effect = context.effects.select(claim)
+        with raise_as_unclear("cannot tell whether the work was started"):
+            mark = effect.find(claim, claim.request.turn)
+        if mark is not None or claim.request.seconds_ago >= effect.settles_in:
             return mark
-        work.sleep(FIRST_LOOK)
-        keep(work, hold)
+        context.sleep(FIRST_POLL_SECONDS)
+        require_lease(context, lease)
 
 
-def begin(work: Labour, hold: Hold, turn: int) -> str:
-    claim = claims.read(work.database, hold.claim)
+def start_effect(context: EngineContext, lease: Lease, turn: int) -> str:
+    claim = claims.read_claim(context.database, lease.claim)
 
     def ask() -> None:
         late = True
         while late:
             since = time.monotonic()
-            if not holding.ask(work.database, hold, turn, work.settings.lease_seconds):
-                raise LeaseLost(f"{hold.claim} is not ours any more")
-            late = time.monotonic() - since > PROMPT_SECONDS
+            if not leases.record_effect_request(context.database, lease, turn, context.settings.lease_seconds):
+                raise LeaseLost(f"{lease.claim} is held by another replica")
+            late = time.monotonic() - since > MAX_RECORD_SECONDS
 
-    return work.effects.of(claim).begin(claim, turn, ask)
+    return context.effects.select(claim).begin(claim, turn, ask)
 
 
-def began_in_time(work: Labour, hold: Hold, mark: str) -> bool:
-    seconds, waited, look = work.settings.dispatch_minutes * 60, 0.0, FIRST_LOOK
-    claim = claims.read(work.database, hold.claim)
-    effect = work.effects.of(claim)
-    while not seen(effect, claim, mark):
+def wait_until_started(context: EngineContext, lease: Lease, mark: str) -> bool:
+    seconds, waited, interval = context.settings.dispatch_minutes * 60, 0.0, FIRST_POLL_SECONDS
+    claim = claims.read_claim(context.database, lease.claim)
+    effect = context.effects.select(claim)
+    while not has_effect_started(effect, claim, mark):
         if waited >= seconds:
             return False
-        if not holding.note(work.database, hold, mark):
-            raise LeaseLost(f"{hold.claim} is not ours any more")
-        work.sleep(look)
-        keep(work, hold)
-        waited, look = waited + look, min(LONGEST_LOOK, look * 2)
+        if not leases.record_effect_mark(context.database, lease, mark):
+            raise LeaseLost(f"{lease.claim} is held by another replica")
+        context.sleep(interval)
+        require_lease(context, lease)
+        waited, interval = waited + interval, min(MAX_POLL_SECONDS, interval * 2)
     return True
 
 
-def seen(effect: Effect, claim: Claim, mark: str) -> bool:
-    with unclear("it was started, and cannot be looked at"):
+def has_effect_started(effect: Effect, claim: WorkClaim, mark: str) -> bool:
+    with raise_as_unclear("the work was started, but its state cannot be read"):
         return effect.has_begun(claim, mark)
 
 
 @contextmanager
-def unclear(what: str) -> Iterator[None]:
+def raise_as_unclear(what: str) -> Iterator[None]:
     try:
         yield
     except Prd2prError as problem:
-        raise Unclear(f"{what}: {problem.what}", where=problem.where, remedy=problem.remedy) from problem
+        raise EffectUnclear(f"{what}: {problem.what}", where=problem.where, remedy=problem.remedy) from problem
 
 
-def keep(work: Labour, hold: Hold) -> None:
-    if not holding.keeps(work.database, hold, work.settings.lease_seconds):
-        raise LeaseLost(f"{hold.claim} is not ours any more")
+def require_lease(context: EngineContext, lease: Lease) -> None:
+    if not leases.renew_lease(context.database, lease, context.settings.lease_seconds):
+        raise LeaseLost(f"{lease.claim} is held by another replica")
 
 
-class Engine:
-    """A context: while it is open, workflows run."""
+class WorkEngine:
+    """A context manager; workflows run while it is open."""
 
-    def __init__(self, work: Labour) -> None:
-        self.work = work
+    def __init__(self, context: EngineContext) -> None:
+        self.context = context
 
-    def __enter__(self) -> Engine:
-        """dbos makes its tables one by one, and cannot go on where it was killed in between: then they are made anew.
-        Nothing is in them that is needed."""
+    def __enter__(self) -> WorkEngine:
+        """Launch dbos. If it was killed while creating its tables it cannot resume: its database is then recreated,
+        which is safe, since nothing in it is needed."""
         try:
             self._launch()
         except SQLAlchemyError:
-            if not self.work.database.is_sqlite:
+            if not self.context.database.is_sqlite:
                 raise
-            log.warning("dbos's own database cannot be used, and is made anew")
-            drop(beside(self.work.settings.database))
+            log.warning("dbos's own database is unusable and is recreated")
+            delete_sqlite_files(make_dbos_url(self.context.settings.database))
             self._launch()
         return self
 
     def _launch(self) -> None:
         config: DBOSConfig = {
             "name": "prd2pr",
-            "system_database_url": beside(self.work.settings.database),
+            "system_database_url": make_dbos_url(self.context.settings.database),
             "application_version": STEPS_VERSION,
-            # New for each process: dbos takes nothing up by itself. The inbox says what is gone on with.
-            "executor_id": self.work.replica,
+            # Unique for each process, so that dbos recovers nothing by itself; our claims decide what continues.
+            "executor_id": self.context.replica,
             "log_level": "ERROR",
             "use_listen_notify": False,
-            "max_executor_threads": self.work.settings.effects_at_once + 4,
+            "max_executor_threads": self.context.settings.effects_at_once + 4,
         }
         DBOS(config=config)
-        _labour.append(self.work)
+        _contexts.append(self.context)
         try:
             DBOS.launch()
         except BaseException:
@@ -219,20 +222,20 @@ class Engine:
 
     def __exit__(self, *_: object) -> None:
         DBOS.destroy(workflow_completion_timeout_sec=0)
-        _labour.pop()
+        _contexts.pop()
 
-    def start(self, hold: Hold) -> None:
-        """Under a name that no other holding has, whatever database is restored beside it."""
-        self.work.in_hand.add(hold.claim)
+    def start(self, lease: Lease) -> None:
+        """Start a workflow whose id no other lease has, even after a database was restored."""
+        self.context.active_claims.add(lease.claim)
         try:
-            with SetWorkflowID(f"{hold.claim}/{hold.epoch}/{hold.replica}"):
-                DBOS.start_workflow(carry_out, hold.claim, hold.epoch)
+            with SetWorkflowID(f"{lease.claim}/{lease.epoch}/{lease.replica}"):
+                DBOS.start_workflow(run_claim, lease.claim, lease.epoch)
         except BaseException:
-            self.work.in_hand.discard(hold.claim)
+            self.context.active_claims.discard(lease.claim)
             raise
 
     def forget(self, before: float) -> None:
-        """Records of workflows that ended, or were left, long ago."""
+        """Delete records of workflows that ended before the given time."""
         ended = datetime.fromtimestamp(before, UTC).isoformat()
         while old := DBOS.list_workflows(
             status=["SUCCESS", "ERROR", "PENDING"], end_time=ended, limit=500, load_input=False, load_output=False
@@ -240,13 +243,14 @@ class Engine:
             DBOS.delete_workflows([each.workflow_id for each in old])
 
 
-def drop(url: str) -> None:
+def delete_sqlite_files(url: str) -> None:
     for suffix in ("", "-wal", "-shm", "-journal"):
         Path(f"{make_url(url).database}{suffix}").unlink(missing_ok=True)
 
 
-def beside(url: str) -> str:
-    """dbos's own database: a file beside ours, whose writes do not wait for ours; in PostgreSQL a schema of it."""
+def make_dbos_url(url: str) -> str:
+    """Return the URL of dbos's own database: a second SQLite file, so that its writes do not wait for ours; in
+    PostgreSQL a schema of the same database."""
     read = make_url(url)
     if read.get_backend_name() == "sqlite":
         return read.set(database=f"{read.database}-dbos").render_as_string(hide_password=False)

@@ -1,7 +1,7 @@
-"""Work on this machine: `prd2pr action` as a process of its own, in a fresh clone, a few at a time.
+"""Effect: run `prd2pr action` in a process on this machine, in a fresh clone, a few at a time.
 
-It is told of each delivery as a job of Actions is told of its event, and does what that job would do; doing it twice
-changes nothing. It gets a token for its one repository, and neither the App's key nor any other secret of the server.
+The process gets each delivery as an Actions job gets its event and does what that job would do; repeating it is safe.
+It gets a token for its repository, and neither the App's key nor any other secret of the server.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
-from prd2pr.core.hub import Actor
+from prd2pr.domain.forge import Actor
 from prd2pr.errors import Prd2prError
-from prd2pr.forges.github.tokens import TokenSource
-from prd2pr.repo.git import Git
+from prd2pr.github.client.tokens import TokenSource
 from prd2pr.server.database import Database
-from prd2pr.server.settings import FROM_FILE, PREFIX, ServerSettings
+from prd2pr.server.settings import ENV_PREFIX, FILE_SUFFIX, ServerSettings
 from prd2pr.server.work import claims
-from prd2pr.server.work.claims import Claim
-from prd2pr.server.work.effects import Ask
-from prd2pr.server.work.hubs import Hubs
+from prd2pr.server.work.claims import WorkClaim
+from prd2pr.server.work.effects import RecordRequest
+from prd2pr.server.work.hubs import HubPool
+from prd2pr.state.git import Git
 
 log = logging.getLogger(__name__)
 
-# The end of a run that a person has to look at is an end. These are not: it is tried again.
-UNFINISHED = frozenset({"error"})
-# Dies with the server: whoever goes on with the claim must be alone.
-TIED = """
+# Runs with these outcomes are retried; a run that needs a person is finished.
+RETRIED_OUTCOMES = frozenset({"error"})
+# The child dies with the server, so that the next holder of the claim is alone.
+CHILD_LAUNCHER = """
 import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 if os.getppid() != int(sys.argv[1]):
@@ -46,49 +46,51 @@ GRACE_SECONDS = 30
 
 
 class LocalRunFailed(Prd2prError):
-    """The process ended without having done its work."""
+    """The process ended without doing its work."""
 
 
-class Local:
+class LocalEffect:
     settles_in = 0.0
 
-    def __init__(self, settings: ServerSettings, database: Database, hubs: Hubs) -> None:
+    def __init__(self, settings: ServerSettings, database: Database, hubs: HubPool) -> None:
         self.settings, self.database, self.hubs = settings, database, hubs
-        self._places = threading.BoundedSemaphore(settings.local_workers)
+        self._slots = threading.BoundedSemaphore(settings.local_workers)
         self._processes: set[subprocess.Popen[bytes]] = set()
 
     def stop(self) -> None:
-        """What they have proved is pushed already; the rest is gone on with by whoever takes the claim up."""
+        """Terminate the processes. Proved work is already pushed; the claim's next holder continues."""
         for each in tuple(self._processes):
             each.send_signal(signal.SIGTERM)
 
-    def find(self, claim: Claim, turn: int) -> str | None:
-        """A former holder's processes died with it, and pushed what they had proved."""
+    def find(self, claim: WorkClaim, turn: int) -> str | None:
+        """Return None: a former holder's processes died with it."""
         del claim, turn
         return None
 
-    def begin(self, claim: Claim, turn: int, ask: Ask) -> str:
-        """The whole work: it has ended when this returns."""
+    def begin(self, claim: WorkClaim, turn: int, ask: RecordRequest) -> str:
+        """Do the whole work; it is finished when this returns."""
         del turn
-        with self._places, tempfile.TemporaryDirectory(dir=self._room(), prefix="run-") as scratch:
+        with self._slots, tempfile.TemporaryDirectory(dir=self._make_clones_directory(), prefix="run-") as scratch:
             place = Path(scratch)
-            tokens, base = self.hubs.tokens_of(claim.lane), self.hubs.of(claim.lane).default_branch()
-            clone(place / "work", f"{self.settings.github_url.rstrip('/')}/{claim.lane}.git", base, tokens)
-            me = self.hubs.of(claim.lane).me()
-            ended = []
-            for event, body in claims.payloads(self.database, claim.id):
+            tokens, base = self.hubs.get_tokens(claim.lane), self.hubs.get_hub(claim.lane).default_branch()
+            clone_default_branch(
+                place / "work", f"{self.settings.github_url.rstrip('/')}/{claim.lane}.git", base, tokens
+            )
+            me = self.hubs.get_hub(claim.lane).me()
+            outcomes = []
+            for event, body in claims.read_payloads(self.database, claim.id):
                 ask()
-                ended.append(self._run(place, claim.lane, tokens, event, signed(body, me)))
-        return f"{len(ended)} run here: {', '.join(dict.fromkeys(ended))}"
+                outcomes.append(self._run_action(place, claim.lane, tokens, event, add_missing_sender(body, me)))
+        return f"{len(outcomes)} run here: {', '.join(dict.fromkeys(outcomes))}"
 
-    def has_begun(self, claim: Claim, mark: str) -> bool:
+    def has_begun(self, claim: WorkClaim, mark: str) -> bool:
         del claim, mark
         return True
 
-    def _tied(self, env: Mapping[str, str], place: Path, said: Path) -> int:
-        """Exit status. The process gets SIGTERM when its time is up, and is killed where that does not help."""
-        command = [sys.executable, "-c", TIED, str(os.getpid()), "-m", "prd2pr", "action"]
-        with said.open("wb") as out:
+    def _run_process(self, env: Mapping[str, str], place: Path, output: Path) -> int:
+        """Run the process and return its exit status. After the time limit it gets SIGTERM, then SIGKILL."""
+        command = [sys.executable, "-c", CHILD_LAUNCHER, str(os.getpid()), "-m", "prd2pr", "action"]
+        with output.open("wb") as out:
             process = subprocess.Popen(
                 command, env=env, cwd=place, stdout=out, stderr=out, stdin=subprocess.DEVNULL, start_new_session=True
             )
@@ -104,16 +106,16 @@ class Local:
                 process.wait()
             self._processes.discard(process)
 
-    def _room(self) -> Path:
-        room = Path(self.settings.local_directory).absolute()
-        room.mkdir(parents=True, exist_ok=True)
-        return room
+    def _make_clones_directory(self) -> Path:
+        directory = Path(self.settings.local_directory).absolute()
+        directory.mkdir(parents=True, exist_ok=True)
+        return directory
 
-    def _run(self, place: Path, repository: str, tokens: TokenSource, event: str, body: bytes) -> str:
+    def _run_action(self, place: Path, repository: str, tokens: TokenSource, event: str, body: bytes) -> str:
         payload, report = place / "event.json", place / "prd2pr-report.json"
         payload.write_bytes(body)
         report.unlink(missing_ok=True)
-        given = {
+        variables = {
             "GITHUB_EVENT_NAME": event,
             "GITHUB_EVENT_PATH": str(payload),
             "GITHUB_REPOSITORY": repository,
@@ -125,47 +127,47 @@ class Local:
             "PRD2PR_BOT_LOGIN": tokens.login(),
             "PRD2PR_MAX_MINUTES": str(max(1.0, self.settings.local_minutes - MARGIN_MINUTES)),
         }
-        said = place / "said.txt"
-        status = self._tied(clean_environment(os.environ) | given, place, said)
-        outcomes = ended_as(report)
-        if status not in (0, 1) or not outcomes or UNFINISHED & set(outcomes):
+        output = place / "output.txt"
+        status = self._run_process(strip_server_settings(os.environ) | variables, place, output)
+        outcomes = read_outcomes(report)
+        if status not in (0, 1) or not outcomes or RETRIED_OUTCOMES & set(outcomes):
             raise LocalRunFailed(
-                f"`prd2pr action` ended with {status}: {', '.join(outcomes) or 'no report'}",
+                f"`prd2pr action` exited with {status}: {', '.join(outcomes) or 'no report'}",
                 where=f"{repository}, {event}",
-                remedy=said.read_text(encoding="utf-8", errors="replace")[-1500:],
+                remedy=output.read_text(encoding="utf-8", errors="replace")[-1500:],
             )
         return "/".join(outcomes)
 
 
-def signed(body: bytes, me: Actor) -> bytes:
-    """What is not GitHub's own delivery is ours: whoever reads it is told so, as Actions would tell it."""
+def add_missing_sender(body: bytes, me: Actor) -> bytes:
+    """Name the App as sender of a delivery that GitHub did not send."""
     payload = json.loads(body)
     payload.setdefault("sender", {"login": me.login, "id": me.id, "type": "Bot" if me.bot else "User"})
     return json.dumps(payload).encode()
 
 
-def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Ours, without the server's settings, secrets among them."""
-    own = {PREFIX + name.upper() for name in ServerSettings.model_fields}
-    return {name: words for name, words in environment.items() if name.removesuffix(FROM_FILE) not in own}
+def strip_server_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment without the server's settings and secrets."""
+    own = {ENV_PREFIX + name.upper() for name in ServerSettings.model_fields}
+    return {name: value for name, value in environment.items() if name.removesuffix(FILE_SUFFIX) not in own}
 
 
-def clone(path: Path, url: str, base: str, tokens: TokenSource) -> None:
-    """The default branch, in a repository of its own without any remote. A stale lock is left to nobody."""
+def clone_default_branch(path: Path, url: str, base: str, tokens: TokenSource) -> None:
+    """Fetch and check out the default branch in a new repository without a remote."""
     git = shutil.which("git") or "git"
     subprocess.run([git, "init", "-q", "-b", base, str(path)], check=True, capture_output=True)
     with Git.open(path) as repository:
         remote = repository.remote(url, tokens.token)
         head = remote.head(base)
         if head is None:
-            raise LocalRunFailed(f"the default branch {base} is not there", where=url)
+            raise LocalRunFailed(f"the default branch {base} does not exist", where=url)
         remote.fetch(head, base)
         repository.set_branch(base, head)
     command = [git, "-c", "core.hooksPath=/dev/null", "-C", str(path), "reset", "-q", "--hard", head]
     subprocess.run(command, check=True, capture_output=True)
 
 
-def ended_as(report: Path) -> list[str]:
+def read_outcomes(report: Path) -> list[str]:
     try:
         return [str(each["outcome"]) for each in json.loads(report.read_bytes())]
     except (OSError, ValueError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""The tables of the work: who works on which repository, and which replicas there are."""
+"""Tables of claims, replicas and sweeps."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ MIGRATIONS = (
         6,
         "what was asked for",
         (
-            # `resumed` numbers the changes of hands. What is asked for is on record before, with turn and time.
+            # `resumed` is the epoch. A request is recorded before it is sent, with turn and time.
             "ALTER TABLE claims ADD COLUMN asked_turn INTEGER NOT NULL DEFAULT 0",
             "ALTER TABLE claims ADD COLUMN asked_at {real} NOT NULL DEFAULT 0",
             "ALTER TABLE claims ADD COLUMN mark TEXT NOT NULL DEFAULT ''",
-            # Nobody knows how far these had come.
+            # It is unknown how far these had come.
             "UPDATE claims SET asked_turn = 1, asked_at = lease_until WHERE state = 'open'",
             "CREATE INDEX claims_left ON claims (lease_until) WHERE state = 'open'",
         ),
@@ -28,7 +28,7 @@ MIGRATIONS = (
         2,
         "claims",
         (
-            # All deliveries of a lane that waited, taken together by a replica. state: open, done, failed
+            # All waiting deliveries of a lane, taken together by a replica. state: open, done, failed
             """CREATE TABLE claims (
                  id TEXT PRIMARY KEY,
                  lane TEXT NOT NULL,
@@ -40,7 +40,7 @@ MIGRATIONS = (
                  error TEXT NOT NULL DEFAULT '',
                  closed_at {real}
                )""",
-            # This is what lets two replicas never work on one repository at once.
+            # Prevents two replicas from working on one repository at once.
             "CREATE UNIQUE INDEX claims_open ON claims (lane) WHERE state = 'open'",
             "CREATE INDEX claims_recent ON claims (lane, opened_at)",
             "CREATE INDEX claims_closed ON claims (closed_at) WHERE closed_at IS NOT NULL",

@@ -1,0 +1,170 @@
+"""`human`: a person does a phase in the workspace with their own tools; the same gate checks the result."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, TextIO
+
+from prd2pr.agents.models.base import SUBMIT, Block, Message, Reply, Request, Text, Tool, ToolResult, ToolUse
+from prd2pr.domain.costs.budget import CallEstimate
+from prd2pr.domain.records import Spend
+from prd2pr.errors import ModelProblem
+
+REPORT_FIELDS = frozenset({"status", "explanation"})
+BLANKS: dict[str, object] = {"string": "", "array": [], "object": {}, "integer": 0, "number": 0, "boolean": False}
+
+
+class HumanModel:
+    name = "human"
+
+    def __init__(self, *, stdin: TextIO, stdout: TextIO) -> None:
+        self._in = stdin
+        self._out = stdout
+
+    def reply(self, request: Request) -> Reply:
+        if not self._in.isatty():
+            raise ModelProblem(
+                "The model `human` needs an interactive terminal",
+                where=request.purpose.key(),
+                remedy="Run it in a terminal, or choose another model with `--model`.",
+            )
+        self._say(format_task(request) + "\n" + format_choices(request))
+        while True:
+            block = self._understand(self._ask(request), request)
+            if block is not None:
+                return Reply(
+                    blocks=(block,),
+                    spend=Spend(calls=1),
+                    stop="tool_use" if isinstance(block, ToolUse) else "end",
+                    model=self.name,
+                )
+
+    def estimate(self, request: Request | None) -> CallEstimate:  # noqa: ARG002 - a person is not billed by the token
+        return CallEstimate(self.name)
+
+    def _ask(self, request: Request) -> str:
+        self._say("> ", end="")
+        line = self._in.readline()
+        if not line:
+            raise ModelProblem(
+                "The input ended before the work was submitted",
+                where=request.purpose.key(),
+                remedy="Run the same command again: it continues from here.",
+            )
+        return line.strip()
+
+    def _understand(self, line: str, request: Request) -> Block | None:
+        """Return the answer as a block; None after an unknown answer was reported."""
+        word, _, rest = line.partition(" ")
+        match word.rstrip(":").lower():
+            case "" | "done" if not needs_json(request):
+                return _report(request, "done", rest.strip() or "Done by a person.")
+            case "nothing":
+                return _report(request, "nothing_to_do", rest.strip() or "A person found nothing worth changing.")
+            case "contradiction" if rest.strip():
+                return _report(request, "contradiction", rest.strip())
+            case "answer" if rest.strip():
+                return self._read_answer(Path(rest.strip()).expanduser(), request)
+        self._say("Unknown answer. Possible answers:\n" + format_choices(request))
+        return None
+
+    def _read_answer(self, path: Path, request: Request) -> Block | None:
+        try:
+            text = path.read_text(encoding="utf-8")
+            answer = json.loads(text)
+        except (OSError, ValueError) as error:
+            self._say(f"{path} cannot be used: {error}")
+            return None
+        if _submit_tool(request) is not None and isinstance(answer, dict):
+            return ToolUse(f"human_{request.purpose.turn}", SUBMIT, answer)
+        return Text(text)
+
+    def _say(self, text: str, end: str = "\n") -> None:
+        self._out.write(text + end)
+        self._out.flush()
+
+
+def format_task(request: Request) -> str:
+    """Format the task as Markdown: what to do, where, and which files may be written."""
+    purpose = request.purpose
+    parts = [f"# {purpose.subject}: {purpose.phase}, as the {purpose.role} (attempt {purpose.attempt})"]
+    if purpose.turn == 1 and request.system:
+        parts += ["## Rules", *(block.text for block in request.system)]
+    parts += ["## What to do", *_latest_texts(request.messages)]
+    if request.workspace is not None:
+        writable = [f"- `{glob}`" for glob in request.writable] or ["- none: this step only needs an answer"]
+        parts += ["## Where", f"Work in `{request.workspace}`. Files that may be written:", "\n".join(writable)]
+    if needs_json(request):
+        schema = json.dumps(_answer_schema(request), indent=2, ensure_ascii=False)
+        parts += ["## The answer", "This step needs a file with JSON of this schema:", f"```json\n{schema}\n```"]
+    return _drop_control_characters("\n\n".join(part.strip() for part in parts)) + "\n"
+
+
+def format_choices(request: Request) -> str:
+    first = (
+        "answer FILE           submit the JSON in this file"
+        if needs_json(request)
+        else "Enter                 the work in the workspace is done"
+    )
+    return (
+        f"{first}\n"
+        "nothing               nothing is worth changing\n"
+        "contradiction: WHY    the story, its tests or the code contradict each other"
+    )
+
+
+def needs_json(request: Request) -> bool:
+    """Whether the step needs more fields than the report that "done" is converted to."""
+    if request.output_schema is not None:
+        return True
+    tool = _submit_tool(request)
+    return tool is not None and not set(tool.schema.get("required", ())) <= REPORT_FIELDS
+
+
+def _report(request: Request, status: str, explanation: str) -> Block:
+    """Report as a call of `submit` if the step has one, else as plain text."""
+    tool = _submit_tool(request)
+    if tool is None or "status" not in tool.schema.get("properties", {}):
+        return Text(explanation if status == "done" else f"{status}: {explanation}")
+    blanks = {name: _blank_value(tool.schema["properties"].get(name, {})) for name in tool.schema.get("required", ())}
+    answer = {**blanks, "status": status, "explanation": explanation}
+    return ToolUse(f"human_{request.purpose.turn}", SUBMIT, answer)
+
+
+def _blank_value(schema: Mapping[str, Any]) -> object:
+    return BLANKS.get(str(schema.get("type")), "")
+
+
+def _submit_tool(request: Request) -> Tool | None:
+    return next((tool for tool in request.tools if tool.name == SUBMIT), None)
+
+
+def _answer_schema(request: Request) -> Mapping[str, Any]:
+    if request.output_schema is not None:
+        return dict(request.output_schema)
+    tool = _submit_tool(request)
+    return dict(tool.schema) if tool is not None else {}
+
+
+def _latest_texts(messages: Iterable[Message]) -> list[str]:
+    """List all texts since the person's last answer."""
+    newest = takewhile(lambda message: message.role == "user", reversed(tuple(messages)))
+    blocks = [block for message in reversed(list(newest)) for block in message.blocks]
+    return [words for block in blocks if (words := _block_text(block))]
+
+
+def _block_text(block: Block) -> str:
+    match block:
+        case Text(text=text):
+            return text
+        case ToolResult(content=content):
+            return content
+    return ""
+
+
+def _drop_control_characters(text: str) -> str:
+    """Drop control and direction characters, so that a PRD's text cannot control the terminal."""
+    return "".join(character for character in text if character in "\n\t" or character.isprintable())

@@ -1,0 +1,110 @@
+"""PRDs that have a branch in this repository, for commands that are called without a PRD."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from prd2pr.cli.context import SystemClock, read_config
+from prd2pr.domain.breaker_text import find_circuit_stop
+from prd2pr.domain.breakers.records import Circuits
+from prd2pr.domain.machines.next_action import ActionContext, format_reset_command
+from prd2pr.domain.machines.next_phase import NoAction
+from prd2pr.domain.records import SETTLED, Phase, Prd, Story
+from prd2pr.errors import UsageProblem
+from prd2pr.state.branch_base import list_prd_ids
+from prd2pr.state.git import Git
+from prd2pr.state.journal import Journal
+from prd2pr.state.layout import PRDS, build_stories_prefix
+from prd2pr.state.store import BranchState, StateStore
+from prd2pr.workflow.breakers import current_circuits
+from prd2pr.workflow.commits.decisions import read_decision_input
+
+
+@dataclass(frozen=True)
+class ActivePrd:
+    branch: str
+    prd: Prd
+    state: BranchState
+    story_states: Mapping[str, BranchState] = field(default_factory=dict)  # stories with a branch of their own
+
+    @property
+    def now(self) -> str:
+        return SystemClock().now()
+
+    @property
+    def circuits(self) -> Circuits:
+        """Return the circuit breakers, including failures that no commit has recorded yet."""
+        journal = Journal(self.state.store.git.private, self.prd.id)
+        return current_circuits(self.state, journal.entries_since(self.state.commit))
+
+    @property
+    def view(self) -> ActionContext:
+        """What is next, as far as the branch and this machine's journal tell."""
+
+        def open_circuit(_: Story, phase: Phase) -> NoAction | None:
+            return find_circuit_stop(
+                self.circuits, phase.value, "", self.now, format_reset_command(self.prd.path, local=True)
+            )
+
+        return ActionContext(read_decision_input(self.state), find_hold=open_circuit)
+
+    @property
+    def is_finished(self) -> bool:
+        return all(story.status in SETTLED for story in self.state.backlog.stories)
+
+
+def iter_active_prds(git: Git) -> Iterator[ActivePrd]:
+    """Yield each PRD that has a branch with state."""
+    prefix = read_config(git, git.rev("HEAD")).branch_prefix
+    for branch in git.branches(prefix):
+        prd_id = branch.removeprefix(prefix)
+        if git.read(branch, f"{PRDS}/{prd_id}/prd.json") is None:
+            continue
+        state = StateStore(git, prd_id, branch).load(branch)
+        if state.prd is not None:
+            yield ActivePrd(branch, state.prd, state, load_story_states(git, prefix, prd_id))
+
+
+def load_story_states(git: Git, prefix: str, prd_id: str) -> dict[str, BranchState]:
+    branches_prefix = build_stories_prefix(prefix, prd_id)
+    stores = {
+        branch.removeprefix(branches_prefix): StateStore(git, prd_id, branch)
+        for branch in git.branches(branches_prefix)
+    }
+    return {story: store.load(store.branch) for story, store in stores.items()}
+
+
+def find_active_prd(git: Git) -> Prd:
+    """Return the only unfinished PRD; raise UsageProblem if there is none or more than one."""
+    unfinished = [each for each in iter_active_prds(git) if not each.is_finished]
+    if len(unfinished) == 1:
+        return unfinished[0].prd
+    if not unfinished:
+        raise UsageProblem("no PRD is in progress", remedy="name one, for example: prd2pr next prds/my-feature.md")
+    names = ", ".join(each.prd.path for each in unfinished)
+    example = f"name one: prd2pr next {unfinished[0].prd.path}"
+    raise UsageProblem(f"{len(unfinished)} PRDs are in progress: {names}", remedy=example)
+
+
+def iter_merged_prds(git: Git) -> Iterator[ActivePrd]:
+    """Yield the PRDs recorded in HEAD: merged ones, or those of a clone without PRD branches."""
+    head = git.rev("HEAD")
+    for prd_id in list_prd_ids(git, head):
+        state = StateStore(git, prd_id).load(head)
+        if state.prd is not None:
+            yield ActivePrd("HEAD", state.prd, state)
+
+
+def select_prds(git: Git, name: str | None, *, else_in_head: bool = False) -> list[ActivePrd]:
+    """Return all PRDs, or the one whose id or file is `name`. `else_in_head`: read HEAD if no branch holds a PRD."""
+    found = list(iter_active_prds(git)) or (list(iter_merged_prds(git)) if else_in_head else [])
+    if name is None:
+        return found
+    named = [each for each in found if name in (each.prd.id, each.prd.path) or each.prd.path.endswith(f"/{name}")]
+    if not named:
+        known = ", ".join(each.prd.id for each in found) or "none"
+        raise UsageProblem(
+            f"no branch holds the PRD {name!r}; known PRDs: {known}", remedy=f"start it with: prd2pr run {name}"
+        )
+    return named

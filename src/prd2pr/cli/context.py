@@ -1,0 +1,305 @@
+"""Repository, configuration and test runner: the context that all verbs share.
+
+Loaded before the rest of the program, which takes as long to import, so that the first test run can start meanwhile.
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prd2pr.config import CONFIG_PATH, Config, list_configured_stacks
+from prd2pr.config_file import load_config
+from prd2pr.domain.paths import PathRules
+from prd2pr.domain.records import Phase, Prd
+from prd2pr.domain.results.isolation import list_missing_protections, suggest_sandbox_remedy
+from prd2pr.domain.stack import PYTHON, Stack, is_python_stack
+from prd2pr.errors import ConfigInvalid, NotARepository, PrdInvalid, SetupProblem
+from prd2pr.languages.python.runner.pytest_runner import PytestRunner
+from prd2pr.languages.test_runner import RED_RERUN_SEEDS, RunRequest, Surveyor
+from prd2pr.prd.parser import MAX_PRD_BYTES, decode_prd, parse_prd
+from prd2pr.sandbox.detection import Sandbox, find_sandbox
+from prd2pr.sandbox.interpreter import find_python
+from prd2pr.state.commit_message import read_step
+from prd2pr.state.git import Git
+from prd2pr.verification.findings import UNSWITCHABLE
+from prd2pr.verification.run_cache import CachedRunner, IdentifiedRunner
+from prd2pr.verification.stack_scope import apply_setup_commands, detect_stacks
+
+if TYPE_CHECKING:
+    from prd2pr.languages.project.toolchain import Toolchain
+
+
+class SystemClock:
+    def now(self) -> str:
+        return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+def open_repository(path: str) -> Git:
+    """Open a repository that has at least one commit."""
+    git = Git.open(Path(path))
+    if git.is_unborn():
+        raise NotARepository(
+            "the repository has no commit yet, so there is nothing to start from",
+            where=str(git.workdir or git.common_dir),
+            remedy="git add -A && git commit -m 'First commit'",
+        )
+    return git
+
+
+def read_config(git: Git, base: str) -> Config:
+    """Read the configuration from the base commit, so that a pull request cannot change its own policy."""
+    data = git.read(base, CONFIG_PATH)
+    text = None if data is None else data.decode("utf-8", "replace")
+    config = load_config(text, CONFIG_PATH, unswitchable=UNSWITCHABLE)
+    if config.models.roles:
+        refuse_unknown_roles(config)
+    return config
+
+
+def refuse_unknown_roles(config: Config) -> None:
+    from prd2pr.agents.roles import MODEL_ROLES  # slow to load, with the schemas of all answers
+
+    for role in config.models.roles:
+        if role not in MODEL_ROLES:
+            near = difflib.get_close_matches(role, MODEL_ROLES, n=1)
+            hint = f"did you mean `{near[0]}`? " if near else ""
+            raise ConfigInvalid(
+                f"unknown role `{role}`",
+                where=f"{CONFIG_PATH}: models.roles",
+                remedy=f"{hint}known roles: {', '.join(MODEL_ROLES)}",
+            )
+
+
+def read_prd(git: Git, name: str) -> Prd:
+    """Read the PRD file as it is now and pin it by its blob."""
+    path = Path(name)
+    shown = relative_path(git, path)
+    try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise PrdInvalid("a PRD must be a plain file", where=name, remedy="name a PRD file")
+        with path.open("rb") as file:
+            data = file.read(MAX_PRD_BYTES + 1)
+    except IsADirectoryError:
+        raise PrdInvalid("a PRD must be a file, not a directory", where=name, remedy="name the file") from None
+    except FileNotFoundError:
+        raise PrdInvalid(
+            "the PRD file does not exist", where=name, remedy="name a PRD, for example prds/my-feature.md"
+        ) from None
+    except OSError as error:
+        raise PrdInvalid(f"the file cannot be read: {error.strerror}", where=name) from None
+    return parse_prd(decode_prd(data, name), shown, blob=git.write_blob(data))
+
+
+def relative_path(git: Git, path: Path) -> str:
+    if git.workdir is None:
+        return path.name
+    try:
+        return path.resolve().relative_to(git.workdir.resolve()).as_posix()
+    except ValueError:
+        raise PrdInvalid(
+            "the PRD is outside the repository",
+            where=str(path),
+            remedy=f"move it below {git.workdir}, for example into prds/, or name the repository with --repo",
+        ) from None
+
+
+def make_path_rules(config: Config) -> PathRules:
+    return PathRules(source=config.paths.source, tests=config.paths.tests, protected=config.paths.protected)
+
+
+def open_runner(git: Git, config: Config, base: str, *, cached: bool, many: bool = False) -> CachedRunner:
+    """Open the test runner. `cached`: keep results in the repository's private directory.
+
+    `many`: several runs will follow.
+    """
+    runner = make_runner(git, config, find_stacks(git, config, base), base, many=many)
+    return CachedRunner(runner, run_cache_dir(git) if cached else None)
+
+
+def run_cache_dir(git: Git) -> Path:
+    return git.private / "cache" / "runs"
+
+
+def find_stacks(git: Git, config: Config, base: str) -> tuple[Stack, ...]:
+    """Return the configured stacks, or those that the files of the base commit show."""
+    return apply_setup_commands(git, base, list_configured_stacks(config) or detect_stacks(git, base), config.setup)
+
+
+def make_runner(
+    git: Git, config: Config, stacks: tuple[Stack, ...], base: str, *, many: bool = False
+) -> IdentifiedRunner:
+    if stacks == (PYTHON,):
+        return make_python_runner(git, config, many=many)
+    from prd2pr.verification.stack_runners import MultiStackRunner, open_other_runner, prepare_python
+
+    def open_stack(stack: Stack) -> IdentifiedRunner:
+        if is_python_stack(stack):
+            interpreter = None
+            if stack.setup:
+                refuse_two_interpreters(config)
+                given = ((path, git.read(base, stack.to_outer_path(path))) for path in stack.manifests)
+                interpreter = prepare_python(git.private / "cache", stack, {path: data for path, data in given if data})
+            return make_python_runner(git, config, stack, interpreter, many=many)
+        find_toolchain(stack)  # fail before anything is paid for: no model can fix a machine
+        if config.sandbox == "required":
+            refuse_without_sandbox(find_sandbox(Path(sys.executable)))
+        return open_other_runner(
+            git.export, git.private / "cache", stack, config.test, sandboxed=config.sandbox != "off"
+        )
+
+    is_single = len(stacks) == 1 and not stacks[0].is_judged_inside
+    return open_stack(stacks[0]) if is_single else MultiStackRunner(stacks, open_stack, git.subtree)
+
+
+def find_toolchain(stack: Stack) -> Toolchain:
+    """Find the tools of a language other than Python; raise SetupProblem if they are not installed."""
+    from prd2pr.languages.project.toolchain import locate_toolchain
+    from prd2pr.languages.registry import get_runner_kind
+
+    return locate_toolchain(get_runner_kind(stack.runner), stack)
+
+
+def refuse_two_interpreters(config: Config) -> None:
+    if config.test.python:
+        raise SetupProblem(
+            "`test.python` and `setup` both choose an interpreter for the tests",
+            where=CONFIG_PATH,
+            remedy="remove one of them",
+        )
+
+
+def make_python_runner(
+    git: Git, config: Config, stack: Stack = PYTHON, made: Path | None = None, *, many: bool = False
+) -> PytestRunner:
+    """Make the pytest runner. `made`: the interpreter that the set-up created."""
+    if config.test.command:
+        raise SetupProblem(
+            "test.command is set, but only pytest is supported for Python",
+            where=CONFIG_PATH,
+            remedy="remove test.command; use test.python and test.args instead",
+        )
+    python = made or find_python(git.workdir, config.test.python, within=stack.within)
+    if config.sandbox == "required":
+        refuse_without_sandbox(find_sandbox(python))
+    return PytestRunner(git.export, python, config.test, many=many, sandboxed=config.sandbox != "off")
+
+
+def refuse_without_sandbox(found: Sandbox) -> None:
+    """Raise SetupProblem before anything is paid for, since every gate would refuse the run."""
+    if found.is_complete:
+        return
+    refused = [refusal.why for refusal in found.refusals]
+    missing_parts = ", ".join(list_missing_protections(found.protections)) if found.privilege else "no sandbox"
+    raise SetupProblem(
+        f"sandbox: required is set, but this machine does not provide all of it: {missing_parts}",
+        where="; ".join(f"{refusal.privilege}: {refusal.why}" for refusal in found.refusals) or CONFIG_PATH,
+        remedy=f"{suggest_sandbox_remedy(refused)}. Or set sandbox: preferred; then every verdict says what is missing",
+    )
+
+
+@dataclass(frozen=True)
+class RepositoryContext:
+    """What all sessions in one repository share."""
+
+    git: Git
+    config: Config
+    base_commit: str
+    base_branch: str  # empty: HEAD is detached
+    many: bool = False  # several test runs will follow
+
+    @cached_property
+    def stacks(self) -> tuple[Stack, ...]:
+        return find_stacks(self.git, self.config, self.base_commit)
+
+    @cached_property
+    def _plain_runner(self) -> IdentifiedRunner:
+        return make_runner(self.git, self.config, self.stacks, self.base_commit, many=self.many)
+
+    @cached_property
+    def runner(self) -> CachedRunner:
+        return CachedRunner(self._plain_runner, run_cache_dir(self.git))
+
+    @property
+    def surveyor(self) -> Surveyor | None:
+        return self._plain_runner if isinstance(self._plain_runner, Surveyor) else None
+
+
+def open_context(repo: str, prd: str | None, *, many: bool) -> RunContext:
+    """Open the repository, its configuration and, if named, the PRD."""
+    git = open_repository(repo)
+    base = git.rev("HEAD")
+    repository = RepositoryContext(git, read_config(git, base), base, git.head_branch() or "", many=many)
+    return RunContext(repository, read_prd(git, prd) if prd else None)
+
+
+class BackgroundTask:
+    """Work done by a thread. `wait` raises its exception in the waiting thread."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._work = work
+        self._problem: Exception | None = None
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._work()
+        except Exception as problem:  # noqa: BLE001 - raised by wait()
+            self._problem = problem
+
+    def succeeded(self) -> bool:
+        self._thread.join()
+        return self._problem is None
+
+    def wait(self) -> None:
+        self._thread.join()
+        if self._problem:
+            raise self._problem
+
+
+@dataclass(frozen=True)
+class RunContext:
+    repository: RepositoryContext
+    prd: Prd | None  # None: the only one in progress
+
+    @contextmanager
+    def start_suite(self) -> Iterator[Callable[[], None]]:
+        """Start the suite run that RED is compared with, if RED is near; yield a function that waits for it.
+
+        It starts in the background, since finding interpreter and sandbox is mostly waiting. Call the yielded function
+        before using the runner for anything else.
+        """
+        if (tree := self._guess_red_base()) is None:
+            yield lambda: None
+            return
+        start = BackgroundTask(
+            lambda: self.repository.runner.begin(RunRequest(tree, followed_by=(0,), later=RED_RERUN_SEEDS))
+        )
+        try:
+            yield start.wait
+        finally:
+            if start.succeeded():
+                self.repository.runner.discard_early_runs()
+
+    def _guess_red_base(self) -> str | None:
+        """Return the base tree of RED if the last commit suggests that RED is next; None otherwise."""
+        git, config = self.repository.git, self.repository.config
+        head = git.branch_head(f"{config.branch_prefix}{self.prd.id}") if self.prd else None
+        step = read_step(git.commit_info(head).trailers) if head else None
+        if head is None or step is None:
+            return None
+        near = (Phase.DESIGN, Phase.PLAN, Phase.INTEGRATED) if self.repository.many else (Phase.DESIGN,)
+        return git.code_tree(head) if step.phase in near else None

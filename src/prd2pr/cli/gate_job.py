@@ -1,0 +1,235 @@
+"""The gate job of the workflow: check that an event is for prd2pr and from an authorised person; acknowledge it.
+
+Runs straight from the Action's source (`python3 -I gate_job.py`) with the standard library alone, so it answers
+within seconds and needs no installation. It requires the least permission that any command needs; the worker checks
+each command itself. Outsiders get neither a reaction nor a worker.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+if __name__ == "__main__":  # -I leaves neither the directory of the script nor the current one on the path
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from prd2pr.cli.event_exit import find_ignore_reason
+from prd2pr.domain.forge import LEVELS
+from prd2pr.github.messages.markers import read_prd_marker
+from prd2pr.prd.issue_ids import issue_prd_id
+
+# A comment may hold a read command, for which triage is enough; a label starts work.
+REQUIRED_LEVELS = {"issue_comment": "triage", "issues": "write"}
+CONFIG = ".prd2pr.yml"
+DEFAULT_LABEL, DEFAULT_PREFIX = "prd2pr", "prd2pr/"  # defaults of the configuration
+TRIES = 4
+MAX_WAIT_SECONDS = 20.0
+RETRYABLE_STATUSES = (429, 500, 502, 503, 504)
+PRD_ID = re.compile(r"[A-Za-z0-9._-]+")
+
+
+class GateDecision(NamedTuple):
+    go: bool
+    reason: str
+    acknowledge: str = ""  # API path of the reactions of the comment or issue
+    prd: str = ""  # the PRD's id, if it is cheap to find: runs of one PRD wait for each other
+
+
+class GateApiError(Exception):
+    """GitHub did not answer, or the answer was not usable."""
+
+
+def main() -> int:
+    try:
+        decision = decide_event()
+        if decision.acknowledge:
+            acknowledge(decision.acknowledge)
+    except GateApiError as error:
+        print_line(f"::error title=prd2pr::could not check the author's permission: {error}")
+        return 1
+    print_line(f"prd2pr: {'go' if decision.go else 'nothing to do'}: {decision.reason}")
+    write_output("go", "true" if decision.go else "false")
+    write_output("reason", decision.reason)
+    write_output("prd", decision.prd)
+    return 0
+
+
+def decide_event() -> GateDecision:
+    if reason := find_ignore_reason():
+        return GateDecision(go=False, reason=reason)
+    name = os.environ.get("GITHUB_EVENT_NAME", "")
+    if name not in REQUIRED_LEVELS:
+        return GateDecision(go=True, reason=f"{name or 'no event'} is checked by the worker")
+    event = read_event_payload()
+    subject = get_object(event, "comment") if name == "issue_comment" else event
+    person = get_object(subject, "user" if name == "issue_comment" else "sender")
+    login = str(person.get("login") or "")
+    if person.get("type") == "Bot" or login.endswith("[bot]"):
+        return GateDecision(go=False, reason="commands from bots are ignored")
+    if name == "issues" and not is_trigger_label(str(get_object(event, "label").get("name") or "")):
+        return GateDecision(go=False, reason="this is not the trigger label")
+    level = fetch_permission(login)
+    if LEVELS.index(level) < LEVELS.index(REQUIRED_LEVELS[name]):
+        return GateDecision(
+            go=False, reason=f"the author's permission is {level}, but {REQUIRED_LEVELS[name]} is needed"
+        )
+    return GateDecision(
+        go=True,
+        reason=f"{login} is authorised",
+        acknowledge=reactions_path(name, event),
+        prd=find_prd_id(get_object(event, "issue")),
+    )
+
+
+def find_prd_id(issue: dict[str, Any]) -> str:
+    """Return the PRD's id for the worker's concurrency group only; the worker finds the real one itself."""
+    number = issue.get("number")
+    try:
+        if get_object(issue, "pull_request"):
+            found = prd_id_from_branch(
+                get_object(call_api("GET", f"{repository_path()}/pulls/{number}", missing={}), "head")
+            )
+        else:
+            found = read_prd_marker(str(issue.get("body") or "")) or issue_prd_id(int(str(number)))
+    except (GateApiError, ValueError):
+        return ""  # then runs for the same issue wait for each other
+    return found if PRD_ID.fullmatch(found) else ""
+
+
+def prd_id_from_branch(head: dict[str, Any]) -> str:
+    branch = str(head.get("ref") or "")
+    if branch.startswith(DEFAULT_PREFIX):
+        return branch.removeprefix(DEFAULT_PREFIX)
+    config = decode_content(call_api("GET", f"{repository_path()}/contents/{CONFIG}", missing={}))
+    configured = re.search(r"^branch_prefix:\s*[\"']?([^\s\"'#]+)", config, re.MULTILINE)
+    return branch.removeprefix(configured[1]) if configured and branch.startswith(configured[1]) else ""
+
+
+def read_event_payload() -> dict[str, Any]:
+    try:
+        found = json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_bytes())
+    except (KeyError, OSError, ValueError, RecursionError) as problem:
+        raise GateApiError(f"the event payload cannot be read ({type(problem).__name__})") from None
+    return found if isinstance(found, dict) else {}
+
+
+def get_object(whole: dict[str, Any], name: str) -> dict[str, Any]:
+    found = whole.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def is_trigger_label(label: str) -> bool:
+    """Return whether the label may be the trigger. A mention in the configuration is enough for the gate."""
+    response = call_api("GET", f"{repository_path()}/contents/{CONFIG}", missing={})
+    config = decode_content(response).casefold()
+    if "trigger" not in config:
+        return label.casefold() == DEFAULT_LABEL
+    return label.casefold() in config or "\\" in config
+
+
+def decode_content(response: dict[str, Any]) -> str:
+    import base64
+
+    return base64.b64decode(str(response.get("content") or "")).decode("utf-8", "replace")
+
+
+def fetch_permission(login: str) -> str:
+    """Ask GitHub each time: what the payload says about an author is not a permission."""
+    if not login or not login.replace("-", "").replace("_", "").isalnum() or not login.isascii():
+        return "none"
+    response = call_api("GET", f"{repository_path()}/collaborators/{login}/permission", missing={})
+    for key in ("role_name", "permission"):  # a custom role has a name that is not a level
+        if response.get(key) in LEVELS:
+            return str(response[key])
+    return "none"
+
+
+def reactions_path(name: str, event: dict[str, Any]) -> str:
+    if name == "issue_comment":
+        return f"{repository_path()}/issues/comments/{require_number(get_object(event, 'comment').get('id'))}/reactions"
+    return f"{repository_path()}/issues/{require_number(get_object(event, 'issue').get('number'))}/reactions"
+
+
+def require_number(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise GateApiError("the event payload names neither a comment nor an issue")
+
+
+def repository_path() -> str:
+    return f"/repos/{os.environ.get('GITHUB_REPOSITORY', '')}"
+
+
+def acknowledge(path: str) -> None:
+    """React to the comment or issue. Failure is only a warning: a missing permission must not lose a command."""
+    try:
+        call_api("POST", path, {"content": "eyes"})
+    except GateApiError as error:
+        print_line(f"::warning title=prd2pr::could not add a reaction to acknowledge the event: {error}")
+
+
+def call_api(method: str, path: str, body: object = None, missing: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Call the API with retries. `missing`: the result for a 404; without it, a 404 is an error."""
+    import time  # lazy, here and below: an ignored event needs none of this
+
+    for attempt in range(1, TRIES + 1):
+        status, wait, response = request_once(method, path, body)
+        if 200 <= status < 300:
+            return response
+        if status == 404 and missing is not None:
+            return missing
+        is_temporary = not status or status in RETRYABLE_STATUSES or (status == 403 and wait)
+        if not is_temporary or attempt == TRIES:
+            message = str(response.get("message", ""))[:200].replace("\n", " ")
+            raise GateApiError(f"{method} {path} returned {status or 'no response'} {message}".strip())
+        time.sleep(min(wait or 0.5 * 2**attempt, MAX_WAIT_SECONDS))
+    raise AssertionError("the last attempt returns or raises")
+
+
+def request_once(method: str, path: str, body: object) -> tuple[int, float, dict[str, Any]]:
+    """Return the status (0: no connection), the seconds to wait according to the response, and the response."""
+    from http.client import HTTPException
+    from urllib.error import HTTPError
+    from urllib.request import Request, urlopen
+
+    headers = {"Accept": "application/vnd.github+json", "User-Agent": "prd2pr-gate"}
+    headers |= {"Authorization": f"Bearer {os.environ.get('GITHUB_TOKEN', '')}", "X-GitHub-Api-Version": "2022-11-28"}
+    data = None if body is None else json.dumps(body).encode()
+    url = os.environ.get("GITHUB_API_URL", "https://api.github.com").rstrip("/") + path
+    try:
+        with urlopen(Request(url, data, headers, method=method), timeout=20) as response:  # noqa: S310 - the runner's own URL
+            return response.status, 0.0, parse_object(response.read(1_000_000))
+    except HTTPError as error:
+        retry_after = error.headers.get("Retry-After", "")
+        return error.code, float(retry_after) if retry_after.isdigit() else 0.0, parse_object(error.read(100_000))
+    except (OSError, HTTPException):
+        return 0, 0.0, {}
+
+
+def parse_object(data: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(data)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def print_line(line: str) -> None:
+    sys.stdout.write(line + "\n")
+
+
+def write_output(name: str, value: str) -> None:
+    """Write a step output between random delimiters."""
+    path = os.environ.get("GITHUB_OUTPUT")
+    if path:
+        delimiter = os.urandom(16).hex()
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(f"{name}<<{delimiter}\n{value}\n{delimiter}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

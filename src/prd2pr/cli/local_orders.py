@@ -1,0 +1,60 @@
+"""Execute a server's orders on a local repository: `python -m prd2pr.cli.local_orders DIR`.
+
+Orders come on stdin, results go to stdout. The server runs it as a separate process for repositories on its own
+machine, since it never writes to a branch itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from prd2pr.cli.active_prds import select_prds
+from prd2pr.cli.context import open_repository
+from prd2pr.cli.terminal import Terminal
+from prd2pr.cli.wiring import open_session
+from prd2pr.errors import Prd2prError, Stopped
+from prd2pr.github.local_commands import LocalCommandResult, execute_local_command, refuse_local_command
+from prd2pr.state.server_commands import ServerCommand, parse_server_commands
+
+SENDER = "this server"
+MAX_INPUT = 100_000
+
+
+def main(arguments: list[str]) -> int:
+    directory = arguments[0]
+    orders = parse_server_commands(sys.stdin.read(MAX_INPUT))
+    try:
+        results = [asdict(each) for each in run_orders(directory, orders)]
+    except Prd2prError as error:
+        sys.stderr.write(" ".join(error.lines()) + "\n")
+        return 1
+    sys.stdout.write(json.dumps(results) + "\n")
+    return 0
+
+
+def run_orders(directory: str, orders: tuple[ServerCommand, ...]) -> Iterator[LocalCommandResult]:
+    """Execute each order on its own: one that fails is answered with its error, and the next one follows."""
+    for order in orders:
+        try:
+            yield run_order(directory, order)
+        except Stopped:
+            raise
+        except Prd2prError as error:
+            yield refuse_local_command(order, error)
+
+
+def run_order(directory: str, order: ServerCommand) -> LocalCommandResult:
+    options = argparse.Namespace(repo=directory, prd=None, model=None, record=None)
+    with open_repository(directory) as git, Terminal(sys.stderr) as progress:
+        prd = select_prds(git, order.prd)[0].prd
+        session = open_session(options, progress, prd)
+        with session.git:
+            return execute_local_command(session, order, SENDER)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,48 @@
+"""Entry point of the program. It imports little, so that an ignored Actions event costs one start of Python."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+
+
+def main(argv: list[str] | None = None) -> int:
+    arguments = sys.argv[1:] if argv is None else argv
+    try:
+        return dispatch(arguments)
+    except KeyboardInterrupt:  # while modules are still being loaded
+        sys.stderr.write("error: stopped by Ctrl-C\n")
+        return 130
+    finally:
+        if argv is None:
+            gc.freeze()  # the process ends; without this, Python would first collect garbage twice
+
+
+def dispatch(arguments: list[str]) -> int:
+    if arguments[:1] == ["action"]:
+        from prd2pr.cli.event_exit import find_ignore_reason
+
+        if reason := find_ignore_reason():
+            sys.stdout.write(f"prd2pr: nothing to do: {reason}\n")
+            return 0
+    tune_runtime()
+    from prd2pr.cli.imports import suspend_gc
+
+    with suspend_gc():
+        from prd2pr.cli.table import run_command
+    return run_command(arguments)
+
+
+def tune_runtime() -> None:
+    """Set garbage collection, thread switching and pydantic for fast imports and many waiting threads.
+
+    Threads that follow test runs have little to do at a time; they should not wait 5 ms for each turn.
+    """
+    gc.set_threshold(50_000, 20, 20)
+    sys.setswitchinterval(0.0005)
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,18 @@
+"""Protect a process that holds keys from other processes of the same user, as far as the kernel allows."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+
+PR_SET_DUMPABLE = 4
+
+
+def hide_process() -> bool:
+    """Hide environment and memory from other processes of the user; return whether it worked. Linux only."""
+    if sys.platform != "linux":
+        return False
+    try:
+        return bool(ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0)
+    except (OSError, AttributeError):  # a C library without prctl
+        return False

@@ -1,0 +1,470 @@
+"""The table of commands, from which help, reference page and dispatch are made.
+
+Handlers are named, not imported, so that each call loads only what it uses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import platform
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from prd2pr import __version__
+from prd2pr.cli.imports import suspend_gc
+from prd2pr.errors import Prd2prError, SetupProblem, Stopped
+
+BUG_STATUS = 3
+
+
+@dataclass(frozen=True)
+class CliOption:
+    names: tuple[str, ...]
+    help: str
+    settings: tuple[tuple[str, Any], ...] = ()  # keyword arguments of argparse
+
+
+@dataclass(frozen=True)
+class TableCommand:
+    name: str
+    help: str
+    handler: str  # module under prd2pr.cli.verbs, and function
+    exits: str
+    options: tuple[CliOption, ...] = ()
+    example: str = ""
+
+
+def option(*names: str, help: str, **settings: Any) -> CliOption:  # noqa: A002 - argparse's own word
+    return CliOption(names, help, tuple(settings.items()))
+
+
+JSON = option("--json", help="Print JSON", action="store_true")
+REPO = option(
+    "--repo", help="Repository (default: the one that contains the current directory)", metavar="DIR", default="."
+)
+MODEL = option(
+    "--model",
+    help="Model to use: anthropic:ID, openai:ID, command:PROGRAM, plugin:NAME, human or replay:FILE",
+    metavar="SPEC",
+)
+RECORD = option("--record", help="Write the model's replies to a transcript, for use with replay:FILE", metavar="FILE")
+STORY = option("--story", help="Work on this story only", metavar="ID")
+
+COMMANDS: tuple[TableCommand, ...] = (
+    TableCommand(
+        "demo",
+        "Take a sample repository and PRD all the way to the PR page with a replayed model",
+        "demo:main",
+        "0",
+        (
+            option("--dir", help="Directory of the demo; if it exists, the demo is resumed", metavar="D"),
+            option(
+                "--language",
+                help="Language of the sample; languages other than Python need their toolchain",
+                choices=("python", "javascript", "typescript", "go", "rust"),
+                default="python",
+            ),
+        ),
+        "prd2pr demo --dir demo",
+    ),
+    TableCommand(
+        "init",
+        "Write .prd2pr.yml, the workflow and prds/ with a template; existing files are kept",
+        "init:main",
+        "0, or 1",
+        (
+            REPO,
+            option(
+                "--action",
+                help="Action to use in the workflow (default: the commit of this prd2pr)",
+                metavar="OWNER/REPO@SHA",
+            ),
+            option("--verify", help="Also write the workflow that verifies every pull request", action="store_true"),
+        ),
+        "prd2pr init",
+    ),
+    TableCommand(
+        "doctor",
+        "Check the set-up and suggest fixes",
+        "doctor:main",
+        "0 no problem, 1 problems found",
+        (REPO, JSON),
+        "prd2pr doctor",
+    ),
+    TableCommand(
+        "plan",
+        "Preview the stories of a PRD with an estimate of time and cost; writes nothing",
+        "plan:main",
+        "0, or 1",
+        (option("prd", help="PRD file", metavar="PRD"), REPO, MODEL, RECORD, JSON),
+        "prd2pr plan prds/loyalty.md",
+    ),
+    TableCommand(
+        "run",
+        "Implement a PRD story by story, up to the PR page",
+        "run:main",
+        "0 done, 1 stopped with a reason",
+        (
+            option("prd", help="PRD file", metavar="PRD"),
+            REPO,
+            STORY,
+            MODEL,
+            RECORD,
+            JSON,
+            option("--max-steps", help="Stop after N phases", metavar="N", type=int),
+            option(
+                "--workers",
+                help="Number of stories to work on in parallel (0: one per core, at most 4)",
+                metavar="N",
+                type=int,
+            ),
+        ),
+        "prd2pr run prds/loyalty.md --model anthropic:claude-sonnet-5-5",
+    ),
+    TableCommand(
+        "next",
+        "Run one phase: work, gate and commit",
+        "run:run_one_phase",
+        "0, or 1 with a reason",
+        (
+            option("prd", help="PRD file (default: the only one in progress)", metavar="PRD", nargs="?"),
+            REPO,
+            STORY,
+            MODEL,
+            RECORD,
+            JSON,
+        ),
+        "prd2pr next",
+    ),
+    TableCommand(
+        "gate",
+        "Judge any two commits, including commits by people",
+        "gate:main",
+        "0 accepted, 1 refused, 2 could not judge",
+        (
+            option(
+                "phase",
+                help="Gate to apply: red, green, refactor or integrated",
+                choices=("red", "green", "refactor", "integrated"),
+            ),
+            option("--base", help="Commit to compare with", metavar="REV", required=True),
+            option("--head", help="Commit to judge (default: HEAD)", metavar="REV", default="HEAD"),
+            option("--story", help="Story whose criteria and design apply", metavar="ID"),
+            REPO,
+            JSON,
+        ),
+        "prd2pr gate green --base red1 --head mine",
+    ),
+    TableCommand(
+        "verify",
+        "Prove every step of a branch again, from the commits alone",
+        "verify:main",
+        "0 all proved, 1 not all proved, 2 could not judge",
+        (
+            option(
+                "range",
+                help="A..B or a branch (default: the current branch, else every prd2pr branch)",
+                metavar="RANGE",
+                nargs="?",
+            ),
+            REPO,
+            JSON,
+            option("--markdown", help="Write the report as Markdown to FILE", metavar="FILE"),
+            option(
+                "--fresh",
+                help="Run all tests again, and ignore results of earlier verify runs on this machine",
+                action="store_true",
+            ),
+            option(
+                "--workers",
+                help="Number of steps to prove in parallel (default: one per core, or 1 without a complete sandbox)",
+                metavar="N",
+                type=int,
+            ),
+            option("--attest", help="Write an in-toto statement for each proved step to DIR", metavar="DIR"),
+            option(
+                "--statements",
+                help="Also check these statements or bundles (default: prd2pr-statements/, if it exists)",
+                metavar="PATH",
+            ),
+            option(
+                "--job", help="Run as a check in GitHub Actions, for the pull request of the event", action="store_true"
+            ),
+        ),
+        "prd2pr verify main..prd2pr/loyalty",
+    ),
+    TableCommand(
+        "explain",
+        "Explain a finding or an error, with an example and how to resolve it",
+        "explain:main",
+        "0, or 2 if unknown",
+        (option("code", help="Code, such as RED104, GRN201 or ERR401", metavar="CODE"), JSON),
+        "prd2pr explain RED104",
+    ),
+    TableCommand(
+        "status",
+        "Show the progress of each PRD and the next step",
+        "status:main",
+        "0",
+        (option("prd", help="Id or file of a PRD", metavar="PRD", nargs="?"), REPO, JSON),
+        "prd2pr status",
+    ),
+    TableCommand(
+        "reset",
+        "Reset tripped circuit breakers and resume",
+        "reset:main",
+        "0, or 1 if none is tripped",
+        (
+            option("prd", help="PRD file (default: the only one in progress)", metavar="PRD", nargs="?"),
+            option(
+                "--circuit", help="Reset only this breaker: green, push, system or the name of a model", metavar="NAME"
+            ),
+            REPO,
+            JSON,
+        ),
+        "prd2pr reset prds/loyalty.md",
+    ),
+    TableCommand(
+        "logs",
+        "Show what the runs did: model calls, verdicts, tokens",
+        "logs:main",
+        "0",
+        (
+            option("prd", help="Id or file of a PRD", metavar="PRD", nargs="?"),
+            option("--tokens", help="Show token usage by role, story and part of the prompt", action="store_true"),
+            REPO,
+            STORY,
+            JSON,
+        ),
+        "prd2pr logs --tokens",
+    ),
+    TableCommand(
+        "query",
+        "Query the project's memory and history: similar-failures TEXT, correction-factor, scope-creep, stale-docs, "
+        "slow-agents, complexity-trend [FILE], trace [ID]",
+        "query:main",
+        "0, or 2 if the query is unknown",
+        (
+            option("name", help="Name of the query", metavar="NAME", nargs="?"),
+            option("text", help="Argument of the query, if it takes one", metavar="TEXT", nargs="?"),
+            option("--sql", help="Query the index with one read-only SELECT statement", metavar="SQL"),
+            option("--limit", help="Maximum number of rows (at most 1000)", metavar="N", type=int),
+            REPO,
+            JSON,
+        ),
+        'prd2pr query similar-failures "send a message when points expire"',
+    ),
+    TableCommand(
+        "docs",
+        "List the living docs that would change; write them, or check that they are current",
+        "docs:main",
+        "0, or 1 if --check finds docs that are stale or cannot be updated",
+        (
+            option(
+                "--write", help="Write them into the checkout; text outside their markers is kept", action="store_true"
+            ),
+            option(
+                "--check",
+                help="Change nothing; exit with 1 if any is stale or cannot be updated",
+                action="store_true",
+            ),
+            option("--out", help="Write them into this directory instead", metavar="DIR"),
+            option("--site", help="Write the dashboard of all PRDs as a static site, for GitHub Pages", metavar="DIR"),
+            REPO,
+            JSON,
+        ),
+        "prd2pr docs --check",
+    ),
+    TableCommand("schema", "Print the JSON Schema of .prd2pr.yml", "schema:main", "0", (JSON,), "prd2pr schema"),
+    TableCommand(
+        "action",
+        "Run as the GitHub Action (entry point of action.yml)",
+        "action:main",
+        "0, or 1 with an annotation",
+        (),
+        "",
+    ),
+    TableCommand(
+        "replay",
+        "Process a GitHub event from a file, as `action` does; with --dry-run, show what it would do",
+        "replay:main",
+        "0, or 1",
+        (
+            option(
+                "-e", "--event", help="Name of the event: push, issues, issue_comment …", metavar="EVENT", required=True
+            ),
+            option("-p", "--payload", help="JSON file with the payload of the event", metavar="FILE", required=True),
+            option("--dry-run", help="Show what would be done, and change nothing", action="store_true"),
+            JSON,
+        ),
+        "prd2pr replay -e issue_comment -p event.json --dry-run",
+    ),
+    TableCommand(
+        "serve",
+        "Run the App's server: webhook, API and dashboard; requires prd2pr[server]",
+        "serve:main",
+        "0 if stopped by a signal, or 1",
+        (
+            option(
+                "words",
+                help="Empty to serve; or `token create`, `token list`, `token revoke ID`",
+                metavar="WORD",
+                nargs="*",
+            ),
+            option("--name", help="Name of the token, recorded with every request that uses it", metavar="NAME"),
+            option("--scope", help="What the token may do", choices=("read", "operate", "admin")),
+            option(
+                "--repo",
+                help="Repositories of the token: owner/name, 'owner/*' or '*'; can be repeated",
+                metavar="REPO",
+                action="append",
+                dest="token_repos",
+            ),
+            option("--days", help="Days until the token expires (default: 90; 0: never)", metavar="N", type=float),
+            option(
+                "--rebuild",
+                help="Discard everything that was read from branches, so that the server reads it again",
+                action="store_true",
+            ),
+            option("--config", help="Settings as YAML; the environment and options take precedence", metavar="FILE"),
+            option("--host", help="Address to listen on (default: 127.0.0.1)", metavar="ADDRESS"),
+            option("--port", help="Port to listen on (default: 8080)", metavar="N", type=int),
+            option("--database", help="Database: sqlite:///FILE or postgresql://…", metavar="URL"),
+            option("--workers", help="Where the work is done: actions or local", choices=("actions", "local")),
+            option("--dead", help="List the failed deliveries with their reasons, and exit", action="store_true"),
+            option(
+                "--replay-dead",
+                help="Retry the failed deliveries, all or the one with ID, and exit",
+                metavar="ID",
+                nargs="?",
+                const="",
+            ),
+            option("--public-url", help="URL under which people and GitHub reach this server", metavar="URL"),
+            option(
+                "--setup",
+                help="Show a page that creates the GitHub App, and store its key in DIR (default: prd2pr-app)",
+                metavar="DIR",
+                nargs="?",
+                const="prd2pr-app",
+            ),
+            option("--organization", help="With --setup: owner of the App (default: your own account)", metavar="ORG"),
+            option(
+                "--demo",
+                help="Run the demo in DIR (default: prd2pr-demo) and show it on this machine, without a token",
+                metavar="DIR",
+                nargs="?",
+                const="prd2pr-demo",
+            ),
+            option("--backup", help="Copy the SQLite database to FILE, even while the server runs", metavar="FILE"),
+            option("--restore", help="Replace the database with a backup", metavar="FILE"),
+        ),
+        "prd2pr serve --port 8080",
+    ),
+)
+
+
+class ShowVersion(argparse.Action):
+    """Print the version; look up the commit only when needed."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from prd2pr.build_info import get_build_commit
+
+        sys.stdout.write(f"prd2pr {__version__} ({get_build_commit() or 'commit unknown'})\n")
+        parser.exit()
+
+
+def build_parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="prd2pr",
+        description="Push a PRD, get a pull request in which every commit proves itself.",
+        epilog="New here? Try `prd2pr demo`: it needs no key, no network and no GitHub.",
+    )
+    top.add_argument("--version", action=ShowVersion, nargs=0, help="Show version and commit")
+    verbs = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        verb = verbs.add_parser(
+            command.name, help=command.help, description=command.help, epilog=f"Exit status: {command.exits}"
+        )
+        for each in command.options:
+            verb.add_argument(*each.names, help=each.help, **dict(each.settings))
+        verb.set_defaults(handler=command.handler)
+    return top
+
+
+def load_handler(handler: str) -> Callable[[argparse.Namespace], int]:
+    module, function = handler.split(":")
+    with suspend_gc():
+        verb = importlib.import_module(f"prd2pr.cli.verbs.{module}")
+    found: Callable[[argparse.Namespace], int] = getattr(verb, function)
+    return found
+
+
+def run_command(argv: list[str]) -> int:
+    """Parse the arguments, run the verb, and turn errors into messages and exit statuses."""
+    try:
+        signal.signal(signal.SIGTERM, raise_stopped)
+        options = build_parser().parse_args(argv)
+        status = load_handler(options.handler)(options)
+        sys.stdout.flush()
+    except Prd2prError as error:
+        return report_error(error)
+    except KeyboardInterrupt:
+        return report_error(
+            Stopped("stopped by Ctrl-C", remedy="run the same command again: it resumes after the last proved phase")
+        )
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            # The reader (`head`, a pager) closed the pipe. Without this, Python would report it again at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        return report_error(describe_os_error(error))
+    except Exception:  # noqa: BLE001 - anything that arrives here is a bug
+        return report_bug(argv)
+    return status
+
+
+def describe_os_error(error: OSError) -> SetupProblem:
+    """Turn a full disk, a missing permission or a file in the way into an error that is no bug."""
+    return SetupProblem(
+        f"system error: {error.strerror or error}",
+        where=str(error.filename or ""),
+        remedy="free space, grant permission or move what is in the way, then run the same command again",
+    )
+
+
+def raise_stopped(*_: object) -> None:
+    """Handle SIGTERM, which a runner sends shortly before it kills a cancelled job."""
+    raise Stopped("stopped by SIGTERM", remedy="run the same command again: it resumes after the last proved phase")
+
+
+def report_error(error: Prd2prError) -> int:
+    from prd2pr.domain.wording import clean_line, neutralize_log_commands
+
+    # A message may quote untrusted files.
+    sys.stderr.write("".join(f"{neutralize_log_commands(clean_line(line))}\n" for line in error.lines()))
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        from prd2pr.cli.actions import write_workflow_command
+
+        write_workflow_command("error", clean_line(" ".join((error.what, error.remedy))), error.where)
+    return error.exit_status
+
+
+def report_bug(argv: list[str]) -> int:
+    """Print a report to paste, without values of environment variables or contents of files."""
+    from prd2pr.domain.wording import escape_invisible, neutralize_log_commands
+
+    trace = "\n".join(neutralize_log_commands(escape_invisible(line)) for line in traceback.format_exc().split("\n"))
+    sys.stderr.write(
+        "\nThis is a bug in prd2pr, not an error of yours. Everything that was committed is kept.\n"
+        "Please paste the following into a new issue:\n\n```\n"
+        f"prd2pr {__version__}, Python {platform.python_version()}, {platform.system()} {platform.release()}\n"
+        f"command: prd2pr {' '.join(argv[:1])}\n"
+        f"{trace}```\n"
+    )
+    return BUG_STATUS

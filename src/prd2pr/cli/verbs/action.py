@@ -1,0 +1,202 @@
+"""`prd2pr action`: entry point of the GitHub Action. Irrelevant events end earlier, in `cli/event_exit.py`."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+
+from prd2pr.cli.actions import ActionsJob, Mode, mask_secret, read_job, write_workflow_command
+from prd2pr.cli.context import RepositoryContext, SystemClock, open_repository, read_config
+from prd2pr.cli.process_hardening import hide_process
+from prd2pr.cli.terminal import Terminal
+from prd2pr.cli.wiring import make_model_opener, make_model_selection, make_session
+from prd2pr.config import CONFIG_PATH
+from prd2pr.domain.secrets import Secrets
+from prd2pr.domain.wording import end_sentence
+from prd2pr.errors import ConfigInvalid, NotFoundThere, Stopped
+from prd2pr.github.branch_writer import GitPushWriter, LocalCommitReader, SyncedApiWriter
+from prd2pr.github.client.commits import ApiWriter
+from prd2pr.github.client.factory import open_hub, token_source
+from prd2pr.github.client.hub import GitHubHub
+from prd2pr.github.client.tokens import TokenSource
+from prd2pr.github.config_errors import ConfigErrorContext, report_config_error
+from prd2pr.github.context import Deadline, GitHubContext, Handoff, JobContext
+from prd2pr.github.events.events import Event, EventIgnored, read_event
+from prd2pr.github.jobs.story_job import run_story_job
+from prd2pr.github.notifications import send_notices
+from prd2pr.github.outcome import PrdOutcome, worst_outcome
+from prd2pr.github.run import continue_wave, handle_event
+from prd2pr.github.secret_guard import GuardedHub
+from prd2pr.state.git import Git
+from prd2pr.state.remote import Remote
+from prd2pr.workflow.interfaces import BranchWriter, Progress
+
+CANCEL_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+CANCELLED_HINT = "To resume now, comment `/tdd run`. Otherwise the schedule resumes it; `/tdd halt_all` prevents that."
+
+
+HANDS_ON: dict[Mode, Handoff] = {"work": "", "plan": "to jobs", "story": "", "integrate": "to a run"}
+
+
+def main(options: argparse.Namespace) -> int:  # noqa: ARG001 - every verb has the same form
+    job = read_job()
+    hide_process()
+    for signal_number in CANCEL_SIGNALS:
+        signal.signal(signal_number, raise_cancelled)
+    try:
+        return run_job(job)
+    except Stopped as error:
+        outcome = PrdOutcome("waiting", error.what, error.remedy)
+        job.write_outputs({"outcome": outcome.status, "report": job.write_report((outcome,))})
+        raise
+    except Exception:
+        job.write_outputs({"outcome": "error"})
+        raise
+
+
+def raise_cancelled(*_: object) -> None:
+    """Handle the first signal of a cancelled job and ignore further ones.
+
+    A runner sends SIGINT, SIGTERM after 7.5 s, and kills after another 2.5 s; the time is used for reporting.
+    """
+    for signal_number in CANCEL_SIGNALS:
+        signal.signal(signal_number, signal.SIG_IGN)
+    raise Stopped("this run was cancelled; all proved steps are on the branch", remedy=CANCELLED_HINT)
+
+
+def run_job(job: ActionsJob) -> int:
+    event = read_event(job.event_name, job.read_payload())
+    if isinstance(event, EventIgnored):
+        return report_endings(job, (PrdOutcome("nothing-to-do", event.reason),))
+    secrets = Secrets.from_values(job.secrets())
+    tokens = token_source(job.env, job.repository, api_url=job.api_url, on_minted=partial(hide_token, secrets))
+    with (
+        Terminal(sys.stdout) as progress,
+        closing(open_job_hub(job, tokens, progress)) as hub,
+        open_repository(job.workspace) as git,
+    ):
+        try:
+            host = make_host(job, hub, tokens, git, progress, secrets=secrets)
+        except ConfigInvalid as problem:
+            remote = git.remote(job.git_url, tokens.token)
+            told = ConfigErrorContext(GuardedHub(hub, secrets), git, remote, SystemClock(), read_config_text(git))
+            report_config_error(told, event, problem)
+            raise
+        endings = scrub_endings(run_mode(job, host, event), secrets)
+        send_notices(host.config.notify, job.env, endings, progress)
+        return report_endings(job, endings)
+
+
+def run_mode(job: ActionsJob, host: GitHubContext, event: Event) -> tuple[PrdOutcome, ...]:
+    """Run the job in its mode. The job in mode plan checked who started it; the others continue what it decided."""
+    if job.mode == "story":
+        return (run_story_job(host, job.order),)
+    return continue_wave(host, job.wave) if job.mode == "integrate" else handle_event(host, event)
+
+
+def open_job_hub(job: ActionsJob, tokens: TokenSource, progress: Progress) -> GitHubHub:
+    return open_hub(
+        job.repository,
+        token=tokens,
+        api_url=job.api_url,
+        graphql_url=job.graphql_url,
+        say=lambda text: progress.say("note", text=text),
+    )
+
+
+def read_config_text(git: Git) -> str:
+    return (git.read(git.rev("HEAD"), CONFIG_PATH) or b"").decode("utf-8", "replace")
+
+
+def hide_token(secrets: Secrets, token: str) -> None:
+    mask_secret(token)
+    secrets.learn(token)
+
+
+def scrub_endings(endings: tuple[PrdOutcome, ...], secrets: Secrets) -> tuple[PrdOutcome, ...]:
+    """Remove secrets: reasons may quote other programs, and they go into annotations, outputs and messages."""
+    return tuple(
+        replace(each, reason=secrets.scrub(each.reason).text, next=secrets.scrub(each.next).text) for each in endings
+    )
+
+
+def make_host(
+    job: ActionsJob, hub: GitHubHub, tokens: TokenSource, git: Git, progress: Progress, *, secrets: Secrets
+) -> GitHubContext:
+    remote = git.remote(job.git_url, tokens.token)
+    base_branch = hub.default_branch()
+    base = remote.head(base_branch)
+    if base is None:
+        raise NotFoundThere(f"the default branch {base_branch} does not exist", where=job.git_url)
+    if not git.has_commit(base):
+        remote.fetch(base, base_branch)
+    config = read_config(git, base)
+    secrets.learn(job.env.get(config.notify.urls_from, ""))
+    clock = SystemClock()
+    ground = RepositoryContext(git, config, base, base_branch, many=True)
+    selection = make_model_selection(config)
+    select_model = make_model_opener(config, selection, progress)
+    writer = make_writer(config.commit, hub, git, remote)
+    minutes = min((m for m in (job.minutes, config.budget.minutes_per_run) if m is not None), default=None)
+    return GitHubContext(
+        hub=GuardedHub(hub, secrets),
+        git=git,
+        remote=remote,
+        config=config,
+        repository=job.repository,
+        base_branch=base_branch,
+        base_commit=base,
+        open_session=lambda prd, issue: make_session(
+            ground,
+            prd,
+            progress,
+            selection=selection,
+            select_model=select_model,
+            writer=writer,
+            approval=config.approval,
+            issue=issue,
+            hidden=secrets,
+        ),
+        progress=progress,
+        deadline=Deadline(clock, None if minutes is None else clock.monotonic() + minutes * 60),
+        job=JobContext(
+            handoff=HANDS_ON[job.mode],
+            workflow=job.workflow,
+            run_url=job.run_url,
+            write_summary=lambda text: job.write_summary(secrets.scrub(text).text),
+        ),
+        server_url=job.server_url,
+    )
+
+
+def make_writer(how: str, hub: GitHubHub, git: Git, remote: Remote) -> BranchWriter:
+    if how == "api":
+        return SyncedApiWriter(ApiWriter(hub.api, LocalCommitReader(git)), git, remote)
+    return GitPushWriter(git, remote)
+
+
+def report_endings(job: ActionsJob, endings: tuple[PrdOutcome, ...]) -> int:
+    """Write outputs and annotations and return the exit status: 0 only if nobody has to look into it."""
+    last = worst_outcome(endings)
+    job.write_outputs(
+        {
+            "outcome": last.status,
+            "pr": last.pull,
+            "branch": last.branch,
+            "story": last.story,
+            "phase": last.phase,
+            "prd": last.prd,
+            "wave": last.wave.matrix_json() if last.wave else "",
+            "cost": "" if last.usd is None else f"{sum(each.usd or 0 for each in endings):.4f}",
+            "report": job.write_report(endings),
+        }
+    )
+    for each in endings:
+        message = f"{each.prd or 'prd2pr'}: {each.status}: {end_sentence(each.reason)}"
+        message += f" Next: {each.next}" if each.next else ""
+        write_workflow_command("error" if each.failed else "notice", message, each.where)
+    return 1 if last.failed else 0

@@ -1,0 +1,79 @@
+"""`prd2pr init`: write the files that a repository needs; existing ones are kept."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from prd2pr.config import CONFIG_PATH
+from prd2pr.config_file import load_config
+from prd2pr.errors import NotARepository
+from prd2pr.github.setup.onboarding import TEMPLATE_PATH, starting_files
+from prd2pr.github.setup.workflow_file import (
+    VERIFY_PATH,
+    WORKFLOW_PATH,
+    check_action_ref,
+    key_names,
+    verify_workflow_text,
+    workflow_text,
+)
+from prd2pr.state.branch_base import USUAL_BASES
+from prd2pr.state.git import Git
+
+NEXT = """Next:
+  1. copy {template} to your own PRD and commit all of this to {branch}
+  2. on your machine: prd2pr plan prds/YOURS.md
+     on GitHub: set the secret {keys}, allow Actions to open pull requests (docs/github.md), then push
+  3. to check the set-up: prd2pr doctor
+"""
+
+UNCERTAIN = """
+NOTE: the workflow is written for the branch {branch}, but this checkout does not know GitHub's default branch.
+If it is a different one: git remote set-head origin --auto, delete {path}, and run prd2pr init again.
+
+"""
+
+
+def main(options: argparse.Namespace) -> int:
+    action = check_action_ref(options.action) if options.action else ""
+    with Git.open(Path(options.repo)) as git:
+        root = git.workdir
+        if root is None:
+            raise NotARepository("this is a bare repository", remedy="run prd2pr init in a checkout")
+        branch, certain = guess_default_branch(git)
+    files = starting_files()
+    for path in files:
+        write_once(root / path, path, partial(files.__getitem__, path))
+    config = load_config((root / CONFIG_PATH).read_text(encoding="utf-8"))
+    write_once(root / WORKFLOW_PATH, WORKFLOW_PATH, lambda: workflow_text(config, branch, action))
+    if options.verify:
+        write_once(root / VERIFY_PATH, VERIFY_PATH, lambda: verify_workflow_text(action))
+    keys = " and ".join(key_names(config)) or "for your model, if it needs one"
+    sys.stdout.write("" if certain else UNCERTAIN.format(branch=branch, path=WORKFLOW_PATH))
+    sys.stdout.write(NEXT.format(template=TEMPLATE_PATH, branch=branch, keys=keys))
+    return 0
+
+
+def guess_default_branch(git: Git) -> tuple[str, bool]:
+    """Return the default branch, and whether git knows it; the current branch is the last guess."""
+    known = git.default_branch()
+    if known:
+        return known, True
+    current = git.head_branch() or ""
+    candidates = [name for name in USUAL_BASES if name == current or git.remote_head(name) or git.branch_head(name)]
+    if candidates == [current]:
+        return current, True
+    return (*candidates, current or USUAL_BASES[0])[0], False
+
+
+def write_once(path: Path, name: str, text: Callable[[], str]) -> None:
+    if path.exists():
+        sys.stdout.write(f"kept     {name} (exists already)\n")
+        return
+    content = text()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content, encoding="utf-8")
+    sys.stdout.write(f"wrote    {name}\n")

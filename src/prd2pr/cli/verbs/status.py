@@ -1,0 +1,111 @@
+"""`prd2pr status`: show the progress of each PRD and the next step."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+
+from prd2pr.cli.active_prds import ActivePrd, select_prds
+from prd2pr.cli.context import open_repository
+from prd2pr.domain.breaker_text import describe_open_circuits
+from prd2pr.domain.machines.next_action import PhaseAction, find_next_action
+from prd2pr.domain.moderation import describe_alarms
+from prd2pr.domain.records import Story
+from prd2pr.domain.wording import clean_line
+from prd2pr.views.burndown import compute_burndown, format_burndown
+from prd2pr.views.pull_request.next_step import rest_after_step_limit
+from prd2pr.views.pull_request.story_reader import read_cycles
+from prd2pr.workflow.moderation import find_branch_alarms
+
+
+def main(options: argparse.Namespace) -> int:
+    with open_repository(options.repo) as git:
+        found = select_prds(git, options.prd)
+        facts = [prd_facts(each) for each in found]
+    if options.json:
+        sys.stdout.write(json.dumps({"prds": facts}, indent=2) + "\n")
+    elif not facts:
+        sys.stdout.write("No PRD is in progress. To start one: prd2pr run prds/my-feature.md\n")
+    else:
+        sys.stdout.write("\n".join(map(prd_status_text, facts)))
+    return 0
+
+
+def prd_facts(each: ActivePrd) -> dict[str, object]:
+    stories = each.state.backlog.stories
+    each.state.add_cycles(read_cycles(each.state, each.state.cycle_ids))
+    return {
+        "prd": each.prd.id,
+        "title": clean_line(each.prd.title),
+        "path": each.prd.path,
+        "branch": each.branch,
+        "state": each.state.status.state.value,
+        "done": sum(story.status == "done" for story in stories),
+        "stories": [story_progress(each, story) for story in stories],
+        "sprint": sprint_status(each),
+        "alarms": [describe_alarms((alarm,)) for alarm in find_branch_alarms(each.state)],
+        "circuits": list(describe_open_circuits(each.circuits, each.now)),
+        **next_action_facts(each),
+    }
+
+
+def story_progress(each: ActivePrd, story: Story) -> dict[str, object]:
+    state = each.story_states.get(story.id, each.state)
+    if state is not each.state:
+        story = next((own for own in state.backlog.stories if own.id == story.id), story)
+    cycle = state.cycle(story.id) if story.status != "backlog" else None
+    return {
+        "id": story.id,
+        "title": clean_line(story.title),
+        "status": story.status,
+        "phase": cycle.state.value if cycle else None,
+        "refused": len(cycle.refused) if cycle else 0,
+        "branch": state.store.branch or each.branch,
+    }
+
+
+def sprint_status(each: ActivePrd) -> dict[str, object] | None:
+    sprint = each.state.sprint(each.state.status.sprint) if each.state.status.sprint else None
+    if sprint is None:
+        return None
+    points = compute_burndown(sprint, each.state.backlog.stories, each.state.cycle)
+    burned = [{"at": point.at, "left": point.left} for point in points]
+    return {"id": sprint.id, "status": sprint.status, "burn_down": burned, "told": format_burndown(points)}
+
+
+def next_action_facts(each: ActivePrd) -> dict[str, object]:
+    situation = each.view
+    next_step = rest_after_step_limit(situation)
+    outcome = (
+        "ready"
+        if next_step.outcome == "stopped" and isinstance(find_next_action(situation), PhaseAction)
+        else next_step.outcome
+    )
+    return {"outcome": outcome, "why": next_step.reason, "next": next_step.next}
+
+
+def story_progress_row(story: Mapping[str, object], branch: str) -> str:
+    location = f"  (on {story['branch']})" if story["branch"] != branch else ""
+    return f"  {story['id']:<16} {story['status']:<12} {story['phase'] or '':<11} {story['title']}{location}\n"
+
+
+def prd_status_text(facts: dict[str, object]) -> str:
+    stories = facts["stories"]
+    breakers = facts["circuits"]
+    assert isinstance(stories, list)
+    assert isinstance(breakers, list)
+    rows = "".join(story_progress_row(story, str(facts["branch"])) for story in stories)
+    breaker_lines = "".join(f"  breaker: {clean_line(circuit)}\n" for circuit in breakers if circuit != facts["why"])
+    alarms = facts["alarms"]
+    assert isinstance(alarms, list)
+    alarm_lines = "".join(f"  warning: {clean_line(alarm)}\n" for alarm in alarms)
+    sprint = facts["sprint"]
+    sprint_line = f"sprint {sprint['id']}: {sprint['told']}\n" if isinstance(sprint, dict) and sprint["told"] else ""
+    next_line = f"Next: {facts['next']}\n" if facts["next"] else ""
+    return (
+        f"{facts['title']}  ({facts['path']}, branch {facts['branch']})\n"
+        f"{facts['done']} of {len(stories)} stories integrated, state {facts['state']}\n{rows}"
+        f"{sprint_line}{alarm_lines}{breaker_lines}{facts['why']}\n{next_line}"
+    )

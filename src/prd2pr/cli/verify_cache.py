@@ -1,0 +1,49 @@
+"""Cache of test results for `prd2pr verify`, so that a second run is fast.
+
+The cache belongs to the user and is outside every repository, so that no clone can bring results along. Code in a
+sandbox cannot write there, and verify ignores what was written since it started (`verification/run_cache.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import prd2pr.languages
+import prd2pr.sandbox
+
+MAX_RESULTS = 2000
+
+
+def find_results_store(env: Mapping[str, str]) -> Path | None:
+    """Return the cache directory; None if there is no place that only this user can write."""
+    home = env.get("XDG_CACHE_HOME") or (str(Path(env["HOME"]) / ".cache") if env.get("HOME") else "")
+    if not Path(home).is_absolute():
+        return None
+    directory = Path(home) / "prd2pr" / "verified" / runner_fingerprint()
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return directory if all(map(is_private, (directory, directory.parent, directory.parent.parent))) else None
+    except OSError:
+        return None
+
+
+def is_private(path: Path) -> bool:
+    status = path.stat()
+    return status.st_uid == os.getuid() and not status.st_mode & 0o022
+
+
+def runner_fingerprint() -> str:
+    """Return a digest of the runners' sources: another version may read other results from the same run."""
+    packages = (prd2pr.languages, prd2pr.sandbox)
+    sources = sorted(path for package in packages for path in Path(str(package.__file__)).parent.glob("**/*.py"))
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+
+
+def prune_results(store: Path, keep: int = MAX_RESULTS) -> None:
+    """Delete the oldest results."""
+    found = sorted(store.glob("*.json"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+    for path in found[keep:]:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,91 @@
+"""`prd2pr verify --job`: verify a pull request as a check of it.
+
+Needs no secret and writes only its summary, annotations and outputs, so it also runs for forks. The event names the
+commits of the pull request; a checkout of its merge commit with full history holds them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from prd2pr.cli.actions import ActionsJob, write_workflow_command
+from prd2pr.cli.context import read_config
+from prd2pr.errors import SetupProblem
+from prd2pr.state.commit_message import read_step
+from prd2pr.state.git import Git
+from prd2pr.state.layout import STATE
+from prd2pr.verification.commit_check import CommitCheck, format_verify_total
+
+MAX_ANNOTATIONS = 9  # GitHub shows ten errors of a step
+
+
+@dataclass(frozen=True)
+class VerifyJob:
+    job: ActionsJob
+    range: str | None  # None: the default of `prd2pr verify`
+    skip_reason: str = ""  # why there is nothing to verify
+
+    @property
+    def commit_url(self) -> str:
+        return f"{self.job.server_url}/{self.job.repository}/commit/"
+
+    def report_nothing(self) -> int:
+        self.job.write_outputs({"proved": "nothing-claimed"})
+        self.job.write_summary(f"**Nothing to verify.** {self.skip_reason}\n")
+        write_workflow_command("notice", f"nothing to verify: {self.skip_reason}")
+        return 0
+
+    def report_proof(self, text: str, checked: Sequence[CommitCheck], *, all_proved: bool) -> None:
+        self.job.write_outputs({"proved": "true" if all_proved else "false"})
+        self.job.write_summary(text)
+        unproved = [each for each in checked if not each.proved]
+        for each in unproved[:MAX_ANNOTATIONS]:
+            codes = ", ".join(sorted({finding.code for finding in each.errors})) or "no gate judged it"
+            write_workflow_command("error", f"{each.mark}: {each.commit[:10]} {each.subject}: {codes}")
+        write_workflow_command("notice" if all_proved else "error", format_verify_total(checked))
+
+
+def read_verify_job(job: ActionsJob, git: Git) -> VerifyJob:
+    payload = job.read_payload()
+    pull = payload.get("pull_request") if isinstance(payload, dict) else None
+    if not isinstance(pull, dict):
+        return VerifyJob(job, None)
+    base, head = (_sha(pull, side) for side in ("base", "head"))
+    for commit in (base, head):
+        if not git.has_commit(commit):
+            raise SetupProblem(
+                "the checkout does not contain the commits of the pull request",
+                where=commit[:10],
+                remedy="set `fetch-depth: 0` on actions/checkout and remove its `ref`",
+            )
+    return VerifyJob(
+        job, f"{base}..{head}", skip_reason="" if has_claims(git, base, head, _branch(pull)) else NOTHING_CLAIMED
+    )
+
+
+NOTHING_CLAIMED = "No commit of this pull request claims a step, and none changes the state of prd2pr."
+
+
+def has_claims(git: Git, base: str, head: str, branch: str) -> bool:
+    """Return whether the pull request belongs to prd2pr, even if every trailer of its branch was removed."""
+    start = git.merge_base(base, head) or base
+    if branch.startswith(read_config(git, start).branch_prefix):
+        return True
+    if any(change.path.startswith(f"{STATE}/") for change in git.diff(git.tree(start), git.tree(head))):
+        return True
+    return any(read_step(commit.trailers) is not None for commit in git.log_all(f"{start}..{head}"))
+
+
+def _sha(pull: Mapping[str, Any], side: str) -> str:
+    found = pull.get(side)
+    sha = found.get("sha") if isinstance(found, dict) else None
+    if not isinstance(sha, str) or not sha.isalnum() or len(sha) not in (40, 64):
+        raise SetupProblem("the event payload names no commit", where=f"pull_request.{side}.sha")
+    return sha
+
+
+def _branch(pull: Mapping[str, Any]) -> str:
+    head = pull.get("head")
+    return str(head.get("ref", "")) if isinstance(head, dict) else ""

@@ -1,1 +1,0 @@
-"""Old code against new: the same calls, and whether they end the same way."""

@@ -1,1 +1,0 @@
-"""Dead code and its tests, removed openly: what went, and whether it was dead."""

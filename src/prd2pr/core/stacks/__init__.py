@@ -1,1 +1,0 @@
-"""What a project is made of: languages, runners, roots, and which of the gates' layers exist for each. Pure."""

@@ -1,0 +1,42 @@
+"""The repository's own checks: if they fail on three commits in a row, a person has to decide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+FAILED_COMMITS_TO_STOP = 3
+OUR_CHECKS = "prd2pr"  # the app name of our own checks: the App of the token may also be that of CI
+FAILING = frozenset({"failure", "timed_out", "cancelled", "action_required", "startup_failure"})
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """A check run as GitHub reports it. `app` is its owner; `conclusion` is empty while it runs."""
+
+    name: str
+    conclusion: str
+    app: str = ""
+
+
+def list_failing_checks(checks: Sequence[CheckResult], me: str) -> tuple[str, ...]:
+    """Return the names of failed checks of others. Our own checks only repeat the gates' verdicts."""
+    found = (check.name for check in checks if check.app != me and check.conclusion in FAILING)
+    return tuple(dict.fromkeys(found))
+
+
+def describe_ci_failure(heads: Sequence[Sequence[CheckResult]], me: str) -> str:
+    """Return why work must stop; empty: it may continue. `heads`: checks of the branch's commits, the newest first.
+
+    A commit without checks, or whose checks have not ended, is ignored.
+    """
+    judged = [checks for checks in heads if has_settled_checks(checks, me)][:FAILED_COMMITS_TO_STOP]
+    failed = [list_failing_checks(checks, me) for checks in judged]
+    if len(failed) < FAILED_COMMITS_TO_STOP or not all(failed):
+        return ""
+    return f"CI failed on {FAILED_COMMITS_TO_STOP} commits in a row: {', '.join(failed[0])}"
+
+
+def has_settled_checks(checks: Sequence[CheckResult], me: str) -> bool:
+    others = [check for check in checks if check.app != me]
+    return bool(others) and all(check.conclusion for check in others)

@@ -1,0 +1,342 @@
+"""The next action for a PRD, used by the work loop and shown on every page, in comments and in the terminal.
+
+A command that is suggested here would be accepted now.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from prd2pr.domain.machines.approval import (
+    ApprovalMode,
+    list_approved_stories,
+    list_covered_stories,
+    list_unapproved_stories,
+    suggest_approve_command,
+)
+from prd2pr.domain.machines.branch_records import BranchRecords
+from prd2pr.domain.machines.next_phase import NoAction, find_next_phase
+from prd2pr.domain.records import SETTLED, Cycle, CycleState, Phase, ProjectState, Status, Story
+
+STATES_WITHOUT_SPRINT = (ProjectState.IDLE, ProjectState.BACKLOG_READY, ProjectState.SPRINT_PLANNED)
+SUGGEST_FIX_COMMAND = '/suggest_fix "what to try"'
+
+
+@dataclass(frozen=True)
+class PhaseAction:
+    """The phase that can be worked on now."""
+
+    story: Story
+    phase: Phase
+    draft: bool = False  # a draft is on the branch that no gate has judged
+
+
+NextAction = PhaseAction | NoAction
+
+
+def find_no_changed_test(_: Cycle) -> str:
+    return ""
+
+
+def find_no_hold(_: Story, __: Phase) -> NoAction | None:
+    return None
+
+
+@dataclass(frozen=True)
+class ActionContext:
+    """The input of the decision: the records of the branch and other observations."""
+
+    records: BranchRecords
+    mode: ApprovalMode = "given"
+    only_story: str = ""  # restrict the decision to this story; empty: any story
+    # Returns the path of a locked test of the story that somebody has changed.
+    find_changed_test: Callable[[Cycle], str] = find_no_changed_test
+    prd_stop: NoAction | None = None  # the PRD was deleted, or cannot be read or planned in its current form
+    # Returns an open circuit breaker or an alarm that a person has to answer.
+    find_hold: Callable[[Story, Phase], NoAction | None] = find_no_hold
+    risk: str = ""  # a risk that a person has to accept before the plan is built
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the user is at a terminal; otherwise commands are written in comments."""
+        return self.mode == "given"
+
+    @cached_property
+    def approved_ids(self) -> frozenset[str] | None:
+        return list_approved_stories(self.mode, self.records.status, self.records.prd, self.records.backlog)
+
+    @cached_property
+    def settled_ids(self) -> frozenset[str]:
+        return frozenset(story.id for story in self.records.backlog.stories if story.status in SETTLED)
+
+    @cached_property
+    def open_stories(self) -> tuple[Story, ...]:
+        return tuple(story for story in self.records.backlog.stories if story.status not in SETTLED)
+
+    @cached_property
+    def workable_stories(self) -> tuple[Story, ...]:
+        """Open stories that are not blocked and whose dependencies are settled."""
+        return tuple(filter(self._is_free, self.open_stories))
+
+    def iter_ready_stories(self) -> Iterator[Story]:
+        """Yield the workable and approved stories; those in progress come first."""
+        for story in self.open_stories:
+            if story.status == "in_progress" and self._is_free(story) and self.is_approved(story):
+                yield story
+        for story in self.open_stories:
+            if story.status != "in_progress" and self._is_free(story) and self.is_approved(story):
+                yield story
+
+    def _is_free(self, story: Story) -> bool:
+        return story.status != "blocked" and self._has_settled_dependencies(story)
+
+    def _has_settled_dependencies(self, story: Story) -> bool:
+        return not story.depends_on or self.settled_ids.issuperset(self.list_dependencies(story))
+
+    @cached_property
+    def story_ids(self) -> frozenset[str]:
+        return frozenset(story.id for story in self.records.backlog.stories)
+
+    def list_dependencies(self, story: Story) -> tuple[str, ...]:
+        return tuple(name for name in story.depends_on if name in self.story_ids)
+
+    def is_approved(self, story: Story) -> bool:
+        return self.approved_ids is None or story.id in self.approved_ids
+
+
+def get_ordered_story(status: Status, mode: ApprovalMode) -> str:
+    """Return the story that a pending `/tdd run STORY` names; empty: none.
+
+    It does not apply while the project is blocked, nor at a terminal, where the call itself names the story.
+    """
+    applies = status.order == "run" and status.state is ProjectState.SPRINT_ACTIVE and mode != "given"
+    return status.order_story if applies else ""
+
+
+def find_next_action(view: ActionContext) -> NextAction:
+    story = find_next_story(view)
+    return story if isinstance(story, NoAction) else find_story_action(view, story)
+
+
+def find_next_story(view: ActionContext) -> Story | NoAction:
+    """Return the story to work on: one in progress, else the first whose dependencies are done."""
+    stopped = view.prd_stop or check_stories_left(view) or check_human_stop(view)
+    if stopped is not None:
+        return stopped
+    if view.only_story:
+        return find_named_story(view)
+    status = view.records.status
+    if status.state is ProjectState.BLOCKED:
+        return NoAction("blocked", status.blocked_reason or "a story is out of attempts", suggest_unblock_command(view))
+    return find_ready_story(view)
+
+
+def check_stories_left(view: ActionContext) -> NoAction | None:
+    stories = view.records.backlog.stories
+    if not stories:
+        return NoAction("nothing", "there are no stories yet", format_run_command(view))
+    if view.open_stories or view.only_story:
+        return None
+    return NoAction(
+        "done", "the one story is settled" if len(stories) == 1 else f"all {len(stories)} stories are settled"
+    )
+
+
+def check_human_stop(view: ActionContext) -> NoAction | None:
+    """Return why a person has to act first: a pause, or a missing approval."""
+    status = view.records.status
+    if status.halted:
+        return NoAction("paused", "all stories are halted", "/tdd resume")
+    if status.state is ProjectState.SPRINT_PAUSED:
+        return NoAction("paused", "the sprint is paused", "/sprint resume")
+    return describe_approval_wait(view) if view.open_stories and waits_for_person(view) else None
+
+
+def find_story_action(view: ActionContext, story: Story) -> NextAction:
+    cycle = view.records.cycle(story.id)
+    phase = find_next_phase(story, cycle)
+    if isinstance(phase, NoAction):
+        return replace(phase, next=suggest_retry_command(view, story)) if phase.outcome == "stopped" else phase
+    if cycle is not None and (path := view.find_changed_test(cycle)):
+        reason = f"`{path}` was changed after RED committed it. Restore it in a separate commit"
+        return NoAction("waiting", reason, format_next_command(view))
+    held = view.find_hold(story, phase)
+    if held is not None:
+        return held
+    return PhaseAction(story, phase, draft=bool(cycle and cycle.steps and cycle.steps[-1].draft))
+
+
+# --- approval ---------------------------------------------------------------------------------------------------------
+
+
+def waits_for_person(view: ActionContext) -> bool:
+    """Whether no sprint is active and none starts without a person."""
+    state = view.records.status.state
+    if view.risk and state is ProjectState.BACKLOG_READY:
+        return True
+    if state not in STATES_WITHOUT_SPRINT or view.mode == "given":
+        return False
+    if view.mode == "none":
+        return state is ProjectState.IDLE or (state is ProjectState.BACKLOG_READY and is_approval_due(view))
+    return True
+
+
+def is_approval_due(view: ActionContext) -> bool:
+    """Whether no approved story can continue while an unapproved one could."""
+    if not list_unapproved_stories(view.records.backlog, view.approved_ids):
+        return False
+    if not any(view.is_approved(story) for story in view.open_stories):
+        return True
+    return bool(view.workable_stories) and not any(view.is_approved(story) for story in view.workable_stories)
+
+
+def describe_approval_wait(view: ActionContext) -> NoAction:
+    status = view.records.status
+    if status.state is ProjectState.IDLE:
+        return NoAction(
+            "waiting", "the last sprint is closed, and the backlog has open stories", '/epic "what is next"'
+        )
+    if status.state is ProjectState.SPRINT_PLANNED:
+        return NoAction("waiting", "the sprint is planned but not started", "/sprint start")
+    changed = ": they changed after the last approval" if is_approval_outdated(view) else ""
+    command = suggest_approve_command(view.mode, view.records.backlog, view.approved_ids)
+    if view.risk:
+        return NoAction("waiting", view.risk, format_run_command(view) if view.is_local else command)
+    return NoAction("waiting", f"{describe_waiting_stories(view)}{changed}", command)
+
+
+def is_approval_outdated(view: ActionContext) -> bool:
+    """Whether a story that waits for approval was approved before it changed."""
+    found = view.records
+    waiting = {story.id for story in list_unapproved_stories(found.backlog, view.approved_ids)}
+    return any(
+        not list_covered_stories(given, found.prd, found.backlog)
+        and (not given.stories or waiting.intersection(given.stories))
+        for given in found.status.approvals
+    )
+
+
+def describe_waiting_stories(view: ActionContext) -> str:
+    """Say how many stories wait for approval, and how many of them would be dropped."""
+    unapproved = list_unapproved_stories(view.records.backlog, view.approved_ids) or view.open_stories
+    dropping = sum(story.id in view.records.backlog.dropping for story in unapproved)
+    building = len(unapproved) - dropping
+    waits = "1 story waits for approval" if building == 1 else f"{building} stories wait for approval"
+    if not dropping:
+        return waits
+    if not building:
+        return f"{'1 story waits' if dropping == 1 else f'{dropping} stories wait'} for approval to be dropped"
+    return f"{waits}, and {dropping} to be dropped"
+
+
+# --- which story ------------------------------------------------------------------------------------------------------
+
+
+def find_ready_story(view: ActionContext) -> Story | NoAction:
+    """Return the first ready story that is not paused. Cycles are read one by one: there may be thousands."""
+    story = next((story for story in view.iter_ready_stories() if not is_paused(view, story)), None)
+    if story is not None:
+        return story
+    if ready := tuple(view.iter_ready_stories()):
+        names = ", ".join(story.id for story in ready)
+        return NoAction("paused", f"{names} {'is' if len(ready) == 1 else 'are'} paused", f"/tdd resume {ready[0].id}")
+    if is_approval_due(view):
+        return describe_approval_wait(view)
+    return describe_blocked_wait(view)
+
+
+def describe_blocked_wait(view: ActionContext) -> NoAction:
+    stuck = next((story for story in view.open_stories if story.status == "blocked"), view.open_stories[0])
+    others = ", and the remaining stories wait for it" if len(view.open_stories) > 1 else ""
+    if not is_aborted(view, stuck):
+        return NoAction("waiting", f"{stuck.id} is blocked{others}", suggest_retry_command(view, stuck))
+    if view.is_local or view.records.status.state is not ProjectState.SPRINT_ACTIVE:
+        return NoAction("waiting", f"{stuck.id} was aborted{others}", suggest_retry_command(view, stuck))
+    choice = f"`{suggest_retry_command(view, stuck)}` restarts it, `{format_skip_command(stuck)}` skips it for good"
+    return NoAction("waiting", f"{stuck.id} was aborted{others}; {choice}", format_skip_command(stuck))
+
+
+def is_aborted(view: ActionContext, story: Story) -> bool:
+    cycle = view.records.cycle(story.id)
+    return cycle is not None and cycle.state is CycleState.ABORTED
+
+
+def is_paused(view: ActionContext, story: Story) -> bool:
+    cycle = view.records.cycle(story.id)
+    return cycle is not None and cycle.paused
+
+
+def find_named_story(view: ActionContext) -> Story | NoAction:
+    """Return the story of `only_story`, or why it cannot be worked on. A blocked story is tried again."""
+    story = view.records.find_story(view.only_story)
+    if story is None:
+        names = ", ".join(each.id for each in view.records.backlog.stories)
+        return NoAction(
+            "nothing", f"there is no story {view.only_story}; there are {names}", suggest_other_command(view)
+        )
+    if story.status in SETTLED:
+        return NoAction("done", f"{story.id} is {story.status}", suggest_other_command(view))
+    missing = [name for name in view.list_dependencies(story) if name not in view.settled_ids]
+    if missing:
+        return NoAction("waiting", f"{story.id} waits for {', '.join(missing)}", suggest_other_command(view))
+    if not view.is_approved(story):
+        reason = f"{story.id} is not approved; approved stories come first"
+        return NoAction("waiting", reason, suggest_other_command(view))
+    return story
+
+
+# --- suggested commands -----------------------------------------------------------------------------------------------
+
+
+def suggest_other_command(view: ActionContext) -> str:
+    """Return the command to use if the named story cannot be worked on."""
+    action = find_next_action(replace(view, only_story=""))
+    return format_next_command(replace(view, only_story="")) if isinstance(action, PhaseAction) else action.next
+
+
+def format_next_command(view: ActionContext) -> str:
+    return f"prd2pr next {quote_prd_path(view)}" if view.is_local else "/tdd next"
+
+
+def format_run_command(view: ActionContext) -> str:
+    return f"prd2pr run {quote_prd_path(view)}" if view.is_local else "/tdd run"
+
+
+def format_reset_command(path: str, *, local: bool) -> str:
+    """Return the command that resets all tripped circuit breakers."""
+    return f"prd2pr reset {shlex.quote(path)}" if local else "/tdd reset"
+
+
+def quote_prd_path(view: ActionContext) -> str:
+    return shlex.quote(view.records.prd.path)
+
+
+def suggest_unblock_command(view: ActionContext) -> str:
+    """Return the command that unblocks a project that is blocked by a story or by CI."""
+    if not view.is_local:
+        return SUGGEST_FIX_COMMAND
+    blocked = next((story for story in view.records.backlog.stories if story.status == "blocked"), None)
+    return suggest_retry_command(view, blocked) if blocked else ""
+
+
+def suggest_retry_command(view: ActionContext, story: Story) -> str:
+    """Return the command that retries a story that is out of attempts or was aborted."""
+    state = view.records.status.state
+    if view.is_local or not is_aborted(view, story):
+        return format_retry_command(story.id, view.records.prd.path, local=view.is_local)
+    if state is ProjectState.BLOCKED:
+        return format_skip_command(story)
+    return f"/tdd start {story.id}" if state is ProjectState.SPRINT_ACTIVE else f"/approve {story.id}"
+
+
+def format_retry_command(story: str, path: str, *, local: bool) -> str:
+    """Return the command that gives a story fresh attempts."""
+    return f"prd2pr run {shlex.quote(path)} --story {story}" if local else f"/tdd retry {story}"
+
+
+def format_skip_command(story: Story) -> str:
+    """Return the command that settles an aborted story, so that the remaining ones can be finished."""
+    return f"/skip_task {story.id}"

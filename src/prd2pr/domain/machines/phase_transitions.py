@@ -1,0 +1,197 @@
+"""How the records change when a phase is passed, a story blocks, or a plan is made. The workflow commits the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from prd2pr.domain.evidence import Evidence, Verdict
+from prd2pr.domain.machines.project_machine import apply_project_command, apply_project_event, record_transition
+from prd2pr.domain.machines.refusal import CommandRefusal
+from prd2pr.domain.machines.story_machine import pass_phase, pass_pre_implemented, pass_untested
+from prd2pr.domain.paths import promote
+from prd2pr.domain.records import (
+    SETTLED,
+    UNTESTED_KINDS,
+    Backlog,
+    Cycle,
+    CycleState,
+    Design,
+    HiddenExamples,
+    Phase,
+    RefusedAttempt,
+    RefusedWriteRecord,
+    Sprint,
+    Status,
+    Step,
+    Story,
+    StoryStatus,
+    TestFile,
+    TestFileStatus,
+)
+
+
+@dataclass(frozen=True)
+class PassedPhase:
+    """Everything that a passed phase changes in a cycle's record."""
+
+    step: Step
+    verdict: Verdict
+    evidence: Evidence
+    story: Story
+    design: Design | None = None
+    refused: tuple[RefusedAttempt, ...] = ()
+    refused_writes: tuple[RefusedWriteRecord, ...] = ()
+    test_blobs: tuple[tuple[str, str], ...] = ()  # path, blob: the story's files under tests/tdd
+
+
+def advance_cycle(cycle: Cycle, crossed: PassedPhase) -> Cycle:
+    """Return the cycle after the phase. Raises IllegalCommand if the state machine does not allow it."""
+    return cycle.model_copy(
+        update={
+            "state": compute_next_state(cycle, crossed),
+            "steps": (*cycle.steps, crossed.step),
+            "refused": (*cycle.refused, *crossed.refused),
+            "refused_writes": (*cycle.refused_writes, *crossed.refused_writes),
+            "design": crossed.design or cycle.design,
+            "test_files": update_test_files(cycle, crossed),
+            "tests": list_tests_after(cycle, crossed),
+            "held_out": get_hidden_examples_after(cycle, crossed),
+            "blocked": "",
+            "pre_implemented": cycle.pre_implemented or crossed.evidence.pre_implemented,
+        }
+    )
+
+
+def replaces_story_tests(crossed: PassedPhase) -> bool:
+    """Whether the phase sets the story's tests: RED adds them, INTEGRATED renames them, and GREEN of existing code adds
+    them too."""
+    return crossed.step.phase in (Phase.RED, Phase.INTEGRATED) or crossed.evidence.pre_implemented
+
+
+def list_tests_after(cycle: Cycle, crossed: PassedPhase) -> tuple[str, ...]:
+    """Return the story's tests after the phase; from GREEN on, hidden examples are ordinary tests."""
+    if replaces_story_tests(crossed):
+        return crossed.evidence.story_tests
+    opened = cycle.held_out.tests if cycle.held_out and crossed.step.phase is Phase.GREEN else ()
+    return (*cycle.tests, *opened)
+
+
+def get_hidden_examples_after(cycle: Cycle, crossed: PassedPhase) -> HiddenExamples | None:
+    seen = crossed.evidence.held_out
+    if crossed.step.phase is not Phase.RED:
+        return cycle.held_out
+    return HiddenExamples(files=seen.files, tests=seen.tests) if seen else None
+
+
+def compute_next_state(cycle: Cycle, crossed: PassedPhase) -> CycleState:
+    phase = crossed.step.phase
+    after: CycleState | CommandRefusal = pass_phase(cycle.state, phase, crossed.verdict)
+    if phase is Phase.DESIGN and crossed.story.kind in UNTESTED_KINDS:
+        after = pass_untested(cycle.state, crossed.story.kind, f"kind {crossed.story.kind}: no tests asked for")
+    elif phase is Phase.GREEN and crossed.evidence.pre_implemented:
+        after = pass_pre_implemented(cycle.state, crossed.verdict)
+    if isinstance(after, CommandRefusal):
+        raise after.to_error()
+    return after
+
+
+def update_test_files(cycle: Cycle, crossed: PassedPhase) -> tuple[TestFile, ...]:
+    """Return the test files after the phase: draft → committed (RED) → passing (GREEN) → integrated."""
+    built_before = crossed.evidence.pre_implemented
+    match crossed.step.phase:
+        case Phase.RED | Phase.GREEN if built_before or crossed.step.phase is Phase.RED:
+            status: TestFileStatus = "passing" if built_before else "committed"
+            return tuple(TestFile(path=path, blob=blob, status=status) for path, blob in crossed.test_blobs)
+        case Phase.GREEN | Phase.REFACTOR:
+            opened = cycle.held_out.files if cycle.held_out and crossed.step.phase is Phase.GREEN else ()
+            return (
+                *(file.model_copy(update={"status": "passing"}) for file in cycle.test_files),
+                *(TestFile(path=file.path, blob=file.blob, status="passing") for file in opened),
+            )
+        case Phase.INTEGRATED:
+            return tuple(
+                file.model_copy(update={"status": "integrated", "promoted_to": promote(file.path, cycle.story)})
+                for file in cycle.test_files
+            )
+        case _:
+            return cycle.test_files
+
+
+def set_story_status(backlog: Backlog, story: str, status: StoryStatus) -> Backlog:
+    """Return the backlog with one story's status set; the same object if nothing changes."""
+    if all(each.id != story or each.status == status for each in backlog.stories):
+        return backlog
+    changed = {"status": status}
+    stories = tuple(each.model_copy(update=changed) if each.id == story else each for each in backlog.stories)
+    return backlog.model_copy(update={"stories": stories})
+
+
+def start_planned_sprint(
+    status: Status, stories: Iterable[Story], *, by: str, at: str, goal: str
+) -> tuple[Status, Sprint]:
+    """Go from IDLE to an active sprint for a plan that the call itself approves; record each transition."""
+    for command in ("epic", "approve", "sprint plan", "sprint start"):
+        after = apply_project_command(status.state, command)
+        if isinstance(after, CommandRefusal):
+            raise after.to_error()
+        status = record_transition(status, after, command=f"/{command}", by=by, at=at)
+    sprint = Sprint(id="s1", goal=goal, stories=tuple(story.id for story in stories), status="active", started_at=at)
+    return status.model_copy(update={"sprint": sprint.id}), sprint
+
+
+def record_plan_ready(status: Status, *, by: str, at: str) -> Status:
+    """Record a plan that has to be approved, or whose sprint starts in a separate step."""
+    after = apply_project_command(status.state, "epic")
+    if isinstance(after, CommandRefusal):
+        raise after.to_error()
+    return record_transition(status, after, command="/epic", by=by, at=at)
+
+
+def get_advice(status: Status, story: str) -> str:
+    return status.advice if status.advice_story in ("", story) else ""
+
+
+def clear_advice(status: Status, story: str) -> Status:
+    """Remove advice that the passed phase has used; the same object if there was none."""
+    if not get_advice(status, story):
+        return status
+    return status.model_copy(update={"advice": "", "advice_story": ""})
+
+
+def record_integration(status: Status, backlog: Backlog, story: str, *, at: str) -> Status:
+    """Record that a story is integrated, and clear a pending run command for it."""
+    status = clear_advice(status, story)
+    if status.order_story == story:
+        status = status.model_copy(update={"order": "", "order_story": ""})
+    return finish_if_settled(status, backlog, at=at)
+
+
+def finish_if_settled(status: Status, backlog: Backlog, *, at: str) -> Status:
+    """Move to the review once all stories are done or skipped, and clear the pending run command."""
+    if any(story.status not in SETTLED for story in backlog.stories):
+        return status
+    after = record_event(status, "all stories done", at=at)
+    return after if after is status else after.model_copy(update={"order": "", "order_story": ""})
+
+
+def block_project(status: Status, reason: str, *, at: str) -> Status:
+    return record_event(status, "story out of attempts", at=at, why=reason).model_copy(
+        update={"blocked_reason": reason}
+    )
+
+
+def unblock_project(status: Status, *, by: str, at: str, why: str) -> Status:
+    """Record that a person tries again; the advice may be empty."""
+    after = apply_project_command(status.state, "suggest_fix")
+    if isinstance(after, CommandRefusal):
+        raise after.to_error()
+    made = record_transition(status, after, command="/suggest_fix", by=by, at=at, why=why)
+    return made.model_copy(update={"blocked_reason": ""})
+
+
+def record_event(status: Status, event: str, *, at: str, why: str = "") -> Status:
+    after = apply_project_event(status.state, event)
+    if isinstance(after, CommandRefusal):
+        return status  # a late event of a sprint that was paused meanwhile
+    return record_transition(status, after, command=event, by="prd2pr", at=at, why=why)

@@ -1,0 +1,111 @@
+"""The moderator: rules without a model that stop work which repeats itself or exceeds its plan. A person then decides.
+
+Attempts at a phase are limited elsewhere, and so are failures (`domain/breakers/`). This module finds steps of a story
+that repeat. Any decision or commit of a person about the story answers the alarm.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from prd2pr.domain.costs.budget import SPENT_NOTE
+from prd2pr.domain.records import SETTLED, UNTESTED_KINDS, Cycle, Phase, Step, Story
+from prd2pr.domain.wording import clean_line, clip, count
+
+Weight = Literal["critical", "warning"]
+
+REPEATS_TO_ALARM = 3
+ACTIONS_CONSIDERED = 10
+SCOPE_CREEP_FACTOR = 1.5  # times the steps that a story is planned with
+MAX_WARNINGS = 10  # in the verdicts of one story
+WARNING_ALARMS_TO_STOP = 5
+
+BLOCKED = "blocked"
+# A refactoring may be repeated.
+UNREPEATED_PHASES = frozenset({Phase.DESIGN, Phase.RED, Phase.GREEN, Phase.INTEGRATED})
+PHASES = UNREPEATED_PHASES | {Phase.REFACTOR}
+
+
+@dataclass(frozen=True)
+class Alarm:
+    story: str
+    weight: Weight
+    text: str  # the observation, with its numbers
+
+
+INACTIVE_STATUSES = frozenset((*SETTLED, "backlog", "sprint"))
+WarningCounter = Callable[[Story, Cycle], int]  # in the verdicts that let the story through
+
+
+def count_no_warnings(_: Story, __: Cycle) -> int:
+    return 0
+
+
+def find_alarms(
+    stories: Iterable[Story], cycle_of: Callable[[str], Cycle | None], warnings: WarningCounter = count_no_warnings
+) -> tuple[Alarm, ...]:
+    """Return the alarms of stories in progress that no person has answered."""
+    found: list[Alarm] = []
+    for story in stories:
+        cycle = cycle_of(story.id) if story.status not in INACTIVE_STATUSES else None
+        if cycle is not None and cycle.steps and not is_answered(cycle):
+            found += find_story_alarms(story, cycle, warnings(story, cycle))
+    return tuple(found)
+
+
+def find_story_alarms(story: Story, cycle: Cycle, warnings: int) -> Iterable[Alarm]:
+    repeated = find_repeated_action(cycle.steps)
+    if repeated:
+        yield Alarm(story.id, "critical", repeated)
+    made, planned = sum(step.phase in PHASES for step in cycle.steps), count_planned_steps(story)
+    if made > SCOPE_CREEP_FACTOR * planned:
+        yield Alarm(story.id, "warning", f"it took {count(made, 'step')}; {planned} were planned")
+    if warnings > MAX_WARNINGS:
+        yield Alarm(story.id, "warning", f"it passed its gates with {count(warnings, 'warning')}")
+
+
+def find_repeated_action(steps: tuple[Step, ...]) -> str:
+    """Describe an action that occurs three times among the last ten; empty: there is none."""
+    last = [action for step in steps if (action := describe_action(step))][-ACTIONS_CONSIDERED:]
+    for action, times in Counter(last).most_common(1):
+        if times >= REPEATS_TO_ALARM:
+            return f"{action}: {times} times in its last {count(len(last), 'step')}"
+    return ""
+
+
+def describe_action(step: Step) -> str:
+    """Return what prd2pr did in a step; empty for a step of a person."""
+    if step.phase in UNREPEATED_PHASES:
+        return f"{step.phase.value} was done"
+    if step.phase is not Phase.NOTE or not is_automatic_note(step):
+        return ""
+    return SPENT_NOTE if step.note.startswith(SPENT_NOTE) else clip(clean_line(step.note), 200)
+
+
+def is_automatic_note(step: Step) -> bool:
+    return step.note.startswith((SPENT_NOTE, BLOCKED))
+
+
+def is_answered(cycle: Cycle) -> bool:
+    """Whether the last step of the story is a person's decision or work."""
+    last = cycle.steps[-1]
+    return last.phase is Phase.NOTE and not is_automatic_note(last)
+
+
+def count_planned_steps(story: Story) -> int:
+    """Return 5 for design, tests, code, refactoring and integration; an untested story has neither tests nor
+    refactoring."""
+    return 3 if story.kind in UNTESTED_KINDS else 5
+
+
+def needs_person(alarms: Iterable[Alarm]) -> bool:
+    weights = [alarm.weight for alarm in alarms]
+    return "critical" in weights or len(weights) >= WARNING_ALARMS_TO_STOP
+
+
+def describe_alarms(alarms: Iterable[Alarm]) -> str:
+    """Return the alarms on one line, each with its story."""
+    return "; ".join(f"`{clean_line(alarm.story)}`: {alarm.text}" for alarm in alarms)

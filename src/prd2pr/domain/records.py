@@ -1,0 +1,424 @@
+"""The records in `.orch-state/`: frozen, with a schema version.
+
+A `Document` is one JSON file. Times are UTC, in ISO 8601 with a `Z`. Unknown keys are errors: only the bot writes here.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+SCHEMA_VERSION = 1
+
+
+def _check_timestamp(text: str) -> str:
+    datetime.fromisoformat(text)
+    return text
+
+
+# A time that is computed with, not only shown.
+UtcTimestamp = Annotated[
+    str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$"), AfterValidator(_check_timestamp)
+]
+
+
+class Record(BaseModel):
+    # Infinity and NaN are not JSON: a file that has them is damaged.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, allow_inf_nan=False)
+
+
+class Document(Record):
+    schema_version: int = SCHEMA_VERSION
+    # Without floats and mappings the output is stable field by field, which is ten times as fast.
+    plain_fields: ClassVar[bool] = False
+
+
+# --- the plan ---------------------------------------------------------------------------------------------------------
+
+StoryKind = Literal["feature", "bug", "refactor", "docs", "config", "chore"]
+StoryStatus = Literal["backlog", "sprint", "in_progress", "done", "blocked", "skipped"]
+
+# Statuses of stories that need no more work.
+SETTLED: tuple[StoryStatus, ...] = ("done", "skipped")
+
+# Kinds that pass without RED, which is shown: there is nothing that a unit test could prove.
+UNTESTED_KINDS: frozenset[str] = frozenset({"docs", "config", "chore"})
+
+
+class Criterion(Record):
+    id: str
+    text: str
+    example: str = ""
+
+
+class Epic(Record):
+    id: str
+    title: str
+    description: str = ""
+    status: Literal["active", "completed", "archived"] = "active"
+    requirements: tuple[str, ...] = ()
+
+
+class Story(Record):
+    id: str
+    epic: str
+    title: str
+    description: str = ""
+    kind: StoryKind = "feature"
+    criteria: tuple[Criterion, ...] = ()
+    priority: int = Field(3, ge=1, le=5)
+    depends_on: tuple[str, ...] = ()
+    estimate_minutes: int = Field(10, ge=0)
+    complexity: int = Field(3, ge=1, le=10)
+    requirements: tuple[str, ...] = ()
+    status: StoryStatus = "backlog"
+    module: str = ""
+    interface: str = ""
+    test_paths: tuple[str, ...] = ()
+    source_paths: tuple[str, ...] = ()
+    done_criteria: tuple[str, ...] = ()
+    issue: int | None = None
+    test_ideas: tuple[str, ...] = ()
+    verify_only: bool = False  # another story builds it: this one adds tests, and expects no new code
+    guessed_minutes: float | None = None  # the estimate before the learnt factor; None: no factor
+
+
+class Backlog(Document):
+    """backlog.json. `stories` are in working order."""
+
+    plain_fields: ClassVar[bool] = True
+    epics: tuple[Epic, ...] = ()
+    stories: tuple[Story, ...] = ()
+    questions: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    dropping: tuple[str, ...] = ()  # stories for removed requirements: approving the plan skips them
+    not_covered: tuple[str, ...] = ()  # requirements without a story; there is a question about each
+
+
+class Requirement(Record):
+    id: str
+    text: str
+    kind: Literal["functional", "non_functional", "acceptance"] = "functional"
+    line: int = 0
+    parent: str = ""
+
+
+class PlannedCycle(Record):
+    """A cycle of the PRD's own implementation plan."""
+
+    id: str
+    title: str
+    phase: str = ""
+    requirements: tuple[str, ...] = ()
+    depends_on: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
+
+
+class Prd(Document):
+    """prd.json: the parsed PRD, pinned to the blob that it was read from."""
+
+    id: str
+    title: str
+    path: str
+    blob: str = ""
+    summary: str = ""
+    requirements: tuple[Requirement, ...] = ()
+    cycles: tuple[PlannedCycle, ...] = ()
+    modules: tuple[str, ...] = ()
+    dependencies: tuple[str, ...] = ()
+    text: str = ""
+
+
+# --- the project ------------------------------------------------------------------------------------------------------
+
+
+class ProjectState(StrEnum):
+    IDLE = "IDLE"
+    BACKLOG_READY = "BACKLOG_READY"
+    SPRINT_PLANNED = "SPRINT_PLANNED"
+    SPRINT_ACTIVE = "SPRINT_ACTIVE"
+    SPRINT_PAUSED = "SPRINT_PAUSED"
+    SPRINT_REVIEW = "SPRINT_REVIEW"
+    BLOCKED = "BLOCKED"
+
+
+class Transition(Record):
+    at: str
+    by: str
+    command: str
+    before: str
+    after: str
+    why: str = ""
+
+
+class Spend(Record):
+    """Tokens and cost. `usd` is None if the price of a model is unknown."""
+
+    calls: int = Field(default=0, ge=0)
+    input_tokens: int = Field(default=0, ge=0)
+    cached_tokens: int = Field(default=0, ge=0)
+    output_tokens: int = Field(default=0, ge=0)
+    usd: float | None = Field(default=0.0, ge=0, allow_inf_nan=False)
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.cached_tokens + self.output_tokens
+
+    def __add__(self, other: Spend) -> Spend:
+        unpriced = self.usd is None or other.usd is None
+        return Spend(
+            calls=self.calls + other.calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            usd=None if unpriced else round((self.usd or 0) + (other.usd or 0), 6),
+        )
+
+
+class Cursor(Record):
+    """How far the comments of one issue or pull request have been processed."""
+
+    number: int
+    comment: int  # the last comment that was processed, at least in part
+    commands: int | None = None  # the number of its commands that are done; None: all of them
+
+
+class ExecutedCommand(Record):
+    """A command of the App's server that was executed, so that it is not executed again. `at`: when it was given."""
+
+    id: str
+    at: UtcTimestamp
+
+
+class Approval(Record):
+    """A person's approval to spend money. It is valid for the plan at `head`, not for later changes."""
+
+    by: str
+    at: str
+    head: str
+    stories: tuple[str, ...] = ()  # empty: all
+    plan: str = ""  # digest of the approved PRD and stories; another plan has to be approved again
+
+
+class Status(Document):
+    """status.json: the state of the project machine of one PRD."""
+
+    state: ProjectState = ProjectState.IDLE
+    sprint: str | None = None
+    transitions: tuple[Transition, ...] = ()  # the last 20
+    blocked_reason: str = ""
+    advice: str = ""  # /suggest_fix: given to the next attempts, until the phase is passed
+    advice_story: str = ""  # the story that it is for; empty: the next one
+    order: Literal["", "run"] = ""  # `run`: continue until done, blocked or out of budget, in as many runs as needed
+    order_story: str = ""  # restricts the order to this story
+    halted: bool = False  # /tdd halt_all: all work stops until /tdd resume
+    cursors: tuple[Cursor, ...] = ()
+    orders: tuple[ExecutedCommand, ...] = ()  # of the App's server, for as long as one could be delivered again
+    approvals: tuple[Approval, ...] = ()
+    issue: int | None = None  # the issue that the PRD was made from, or that requested it
+    tracking: int | None = None  # the tracking issue of the PRD
+
+
+class Retrospective(Record):
+    """The text of /feedback, split into its parts if it names them."""
+
+    by: str
+    at: str
+    text: str
+    went_well: tuple[str, ...] = ()
+    improve: tuple[str, ...] = ()
+    actions: tuple[str, ...] = ()
+
+
+class SprintMetrics(Record):
+    done: int = 0
+    skipped: int = 0
+    steps: int = 0
+    attempts: int = 0
+    refused: int = 0
+    seconds: float = 0
+    spend: Spend = Spend()
+
+
+class Sprint(Document):
+    id: str
+    goal: str
+    stories: tuple[str, ...]
+    status: Literal["planned", "active", "paused", "completed"] = "planned"
+    started_at: str | None = None
+    ended_at: str | None = None
+    retrospective: Retrospective | None = None
+    metrics: SprintMetrics | None = None
+
+
+class Project(Document):
+    """project.json"""
+
+    language: str = "python"
+    runner: str = "pytest"
+    base_branch: str = ""
+    base_commit: str = ""
+    strategy: Literal["strict", "fused"] = "strict"
+
+
+# --- the cycle of one story -------------------------------------------------------------------------------------------
+
+
+class CycleState(StrEnum):
+    DESIGN = "DESIGN"
+    TEST_RED = "TEST_RED"
+    CODE_GREEN = "CODE_GREEN"
+    REFACTOR = "REFACTOR"
+    COMMIT = "COMMIT"  # integrated: the story is done
+    ABORTED = "ABORTED"
+
+
+class Phase(StrEnum):
+    """The kinds of commit, with the values of the `Tdd-Phase` trailer."""
+
+    PLAN = "plan"
+    DESIGN = "design"
+    RED = "red"
+    GREEN = "green"
+    REFACTOR = "refactor"
+    INTEGRATED = "integrated"
+    NOTE = "note"  # a decision without code: blocked, skipped, aborted
+
+
+# The following texts are stored in the notes of steps: they must not change.
+DESIGN_SKIPPED = "design: left out"  # start of a note
+# Notes of an INTEGRATED step whose refactoring made no commit.
+NOTHING_TO_REFACTOR = "refactor: nothing worth changing"
+PLAIN_BY_MEASURE = f"{NOTHING_TO_REFACTOR} by measure"  # decided without a model
+REFACTORING_SKIPPED = "refactor: left out"  # start of a note: a person decided so
+REFACTORING_DROPPED = "refactor: refused, so the code stays as GREEN proved it"
+NO_REFACTORING = (NOTHING_TO_REFACTOR, REFACTORING_SKIPPED, REFACTORING_DROPPED)  # starts of such notes
+ABOUT_REFACTORING = "refactor: "
+
+
+# The note of a GREEN step without RED.
+ALREADY_BUILT = "built before: the new tests pass without any change of code, so RED is not claimed"
+
+
+class PlannedSymbol(Record):
+    """A symbol that the design announces: RED may fail because it does not exist yet."""
+
+    name: str  # dotted, from an importable module: shop.points.earn
+    signature: str = ""
+
+    @property
+    def declaration(self) -> str:
+        """Return `shop.points.earn(cart: Cart) -> int` or `shop.points.LIMIT: int`."""
+        joint = ": " if self.signature and not self.signature.startswith("(") else ""
+        return f"{self.name}{joint}{self.signature}"
+
+
+class Design(Record):
+    summary: str
+    symbols: tuple[PlannedSymbol, ...] = ()
+    source_paths: tuple[str, ...] = ()
+    test_paths: tuple[str, ...] = ()
+    decisions: tuple[str, ...] = ()
+
+
+class RefusedAttempt(Record):
+    phase: Phase
+    attempt: int
+    codes: tuple[str, ...]
+    summary: str
+    tests: tuple[str, ...] = ()  # the tests that it was refused for, without hidden examples
+
+
+class RefusedWriteRecord(Record):
+    """A write of a role that its phase does not allow. The file was not changed."""
+
+    phase: Phase
+    attempt: int
+    path: str
+    code: str
+    message: str = ""
+
+
+class Step(Record):
+    """One passed phase. A commit cannot contain its own SHA; the trailer `Tdd-Step` identifies the commit."""
+
+    n: int
+    phase: Phase
+    at: str
+    code_tree: str
+    evidence: str  # sha256 of the evidence file
+    attempts: int = 1
+    seconds: float = 0
+    spend: Spend = Spend()
+    note: str = ""
+    people: tuple[str, ...] = ()  # authors of commits that this step proves together with its own
+    draft: bool = False  # of a note: it holds work that no gate has judged
+    undoes: int = 0  # of a note: the step that it undoes
+
+
+TestFileStatus = Literal["draft", "committed", "passing", "integrated"]
+
+
+class TestFile(Record):
+    __test__ = False
+    path: str
+    blob: str
+    status: TestFileStatus = "draft"
+    promoted_to: str = ""
+
+
+class HiddenExampleFile(Record):
+    path: str  # its path once GREEN is judged
+    blob: str
+
+
+class HiddenExamples(Record):
+    """Examples that the programmer does not see. Until GREEN is judged, they are stored in `.orch-state/`."""
+
+    files: tuple[HiddenExampleFile, ...] = ()
+    tests: tuple[str, ...] = ()
+
+
+class Cycle(Document):
+    """tdd/cycles/<story>.json"""
+
+    story: str
+    state: CycleState = CycleState.DESIGN
+    steps: tuple[Step, ...] = ()
+    refused: tuple[RefusedAttempt, ...] = ()
+    refused_writes: tuple[RefusedWriteRecord, ...] = ()
+    design: Design | None = None
+    test_files: tuple[TestFile, ...] = ()
+    tests: tuple[str, ...] = ()  # ids proved RED; after promotion, the new ids
+    held_out: HiddenExamples | None = None  # without files: requested, but none were given; None: not requested
+    blocked: str = ""
+    paused: bool = False
+    pre_implemented: bool = False
+
+
+class RoleSpend(Record):
+    role: str
+    spend: Spend = Spend()
+
+
+REPLAY_OF = "replay of "  # start of the name of a model that replays a recording
+
+
+class RunRecord(Document):
+    """runs/<run-id>.json: one invocation, for `status` and `logs`."""
+
+    id: str
+    started_at: str
+    ended_at: str = ""
+    model: str = ""
+    steps: tuple[str, ...] = ()
+    outcome: str = ""
+    spend: Spend = Spend()
+    roles: tuple[RoleSpend, ...] = ()  # the same spend, by role
+
+    @property
+    def replayed(self) -> bool:
+        return self.model.startswith(REPLAY_OF)

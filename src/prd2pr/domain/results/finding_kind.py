@@ -1,0 +1,60 @@
+"""One row of the findings table.
+
+An entry shows what is refused (`bad`) and what is accepted (`good`): as Python if the finding is about code, else in
+words. `tests/languages/python/test_finding_examples.py` applies the rules to the Python examples.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Literal
+
+from prd2pr.domain.records import Phase
+
+_PHASES = {"RED": Phase.RED, "GRN": Phase.GREEN, "RFC": Phase.REFACTOR, "INT": Phase.INTEGRATED}
+
+
+@dataclass(frozen=True)
+class FindingKind:
+    code: str
+    title: str
+    explanation: str
+    bad: str = field(kw_only=True)
+    good: str = field(kw_only=True)
+    hint: str = field(kw_only=True)
+    severity: Literal["error", "warning"] = "error"
+    unswitchable: bool = False
+    reserved: bool = False  # the code is reserved, the check does not exist yet
+
+    @property
+    def phase(self) -> Phase | None:
+        """The gate of the finding; None for findings about any run or about a branch."""
+        return _PHASES.get(self.code[:3])
+
+
+def define_strict_error(code: str, title: str, explanation: str, *, bad: str, good: str, hint: str) -> FindingKind:
+    """Define an error whose severity cannot be changed: every proof depends on it."""
+    return FindingKind(code, title, explanation, bad=bad, good=good, hint=hint, unswitchable=True)
+
+
+def define_error(code: str, title: str, explanation: str, *, bad: str, good: str, hint: str) -> FindingKind:
+    """Define an error whose severity a project can change."""
+    return FindingKind(code, title, explanation, bad=bad, good=good, hint=hint)
+
+
+def define_warning(code: str, title: str, explanation: str, *, bad: str, good: str, hint: str) -> FindingKind:
+    return FindingKind(code, title, explanation, bad=bad, good=good, hint=hint, severity="warning")
+
+
+def define_reserved(code: str, title: str, explanation: str, *, bad: str, good: str, hint: str) -> FindingKind:
+    return FindingKind(code, title, explanation, bad=bad, good=good, hint=hint, reserved=True)
+
+
+def is_python_example(example: str) -> bool:
+    """Whether an example is code. Words may parse by accident (`sandbox: none`), but have no effect."""
+    try:
+        body = ast.parse(example).body
+    except SyntaxError:
+        return False
+    return any(not isinstance(node, ast.Expr | ast.AnnAssign) for node in body)

@@ -1,0 +1,57 @@
+"""Descriptions of the protections of a sandbox, the same in reports, findings and the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+NONE = "none"  # a run without any sandbox
+
+# The protections of a sandbox, each with its effect. The names are stored in reports.
+PROTECTIONS: dict[str, str] = {
+    "no network": "no external address, no name service, no socket of another process",
+    "own user": "a different user than the one who runs prd2pr, without privileges",
+    "own processes": "other processes are invisible and cannot be signalled, and none outlives the run",
+    "read-only": "only the run's own directories are writable, and other users' files are not visible",
+    "limits": "memory, processes, open files, file size and CPU time are limited",
+    "call filter": "system calls that no test needs are refused",
+}
+
+
+def format_sandbox(how: str, had: Iterable[str]) -> str:
+    """Return the form that reports store: `namespaces: no network, own user, …`."""
+    given = list(had)
+    return f"{how}: {', '.join(given)}" if given else NONE
+
+
+def list_missing_protections(sandbox: str) -> tuple[str, ...]:
+    """Return the protections that a run with this sandbox did not have."""
+    given = {part.partition(" (")[0] for part in sandbox.partition(": ")[2].split(", ")}
+    return tuple(name for name in PROTECTIONS if name not in given)
+
+
+def is_unsandboxed(sandbox: str) -> bool:
+    return sandbox in {"", NONE}
+
+
+def describe_missing_protections(sandbox: str) -> str:
+    """Return the message about missing protections; empty: none is missing."""
+    if is_unsandboxed(sandbox):
+        return "the tests ran without a sandbox"
+    lacking = list_missing_protections(sandbox)
+    return f"the sandbox of the tests lacks: {', '.join(lacking)}" if lacking else ""
+
+
+def suggest_sandbox_remedy(refused: Iterable[str], *, linux: bool = True) -> str:
+    """Return how to enable the protections that the kernel refused."""
+    if not linux:
+        return "run prd2pr on Linux: a container or a hosted runner is enough"
+    reasons = " ".join(refused)
+    if "cannot be read" in reasons or "cannot be written" in reasons:
+        return "let other users read the interpreter that runs the tests: chmod -R o+rX on its directory"
+    if "user map" in reasons or "user namespace" in reasons:
+        return (
+            "allow user namespaces: `sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0` on Ubuntu; or "
+            "let `sudo -n` work for this user; in a container: as root with --cap-add=SYS_ADMIN and without its "
+            "seccomp and AppArmor profiles"
+        )
+    return "in a container, give root the capability SYS_ADMIN; elsewhere, a kernel of 5.12 or later is needed"

@@ -1,0 +1,99 @@
+"""The saved result of mutation testing: mutants of the code, and wrong expectations in the tests."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from prd2pr.domain.records import Record
+
+# killed: a test failed. survived: none did. The others are not part of the score.
+FaultOutcome = Literal["killed", "survived", "timeout", "not_judged"]
+
+
+class MutantResult(Record):
+    """One mutant, and the result of the tests."""
+
+    id: str
+    path: str
+    line: int
+    function: str = ""
+    change: str = ""  # `cents // 100` → `cents * 100`
+    outcome: FaultOutcome
+    by: str = ""  # the test that killed it
+    why: str = ""  # why it could not be judged
+
+
+# once_more: it failed in another order, and passed when that order was repeated.
+VariationName = Literal["reversed", "twice", "once_more", "hash_seed", "clock", "zone", "released"]
+
+
+class TestVariation(Record):
+    """Another run of the story's tests under different conditions, to find flaky tests."""
+
+    name: VariationName
+    outcome: Literal["passed", "failed", "not_judged"]
+    tests: tuple[str, ...] = ()  # those that failed
+    why: str = ""  # why it could not be judged; for `twice`, a call with another result the second time
+
+
+class ReplayDifference(Record):
+    """A call that has one result in a test run and another one outside of it."""
+
+    path: str
+    line: int
+    function: str
+    test: str
+    shown: str  # the call, for people
+    inside: str
+    outside: str
+
+
+class MemorizedFunction(Record):
+    """A function that handles the inputs of its tests, and no similar ones."""
+
+    path: str
+    line: int
+    function: str
+    examples: int  # inputs of the tests that it handles
+    near: int  # similar inputs, none of which it handles
+    shown: str  # one of these, and its result
+
+
+class CallReplay(Record):
+    """Calls of the tests, repeated outside of a test run."""
+
+    same: int = 0
+    not_judged: int = 0  # depends on the test's set-up, on time or chance, or cannot be compared
+    differing: tuple[ReplayDifference, ...] = ()
+    recited: tuple[MemorizedFunction, ...] = ()
+
+
+class MutationResult(Record):
+    """All mutants of one step. `problems`: why the result is not valid; then all other fields are empty."""
+
+    knock_outs: tuple[MutantResult, ...] = ()  # functions whose body was replaced by an error
+    mutants: tuple[MutantResult, ...] = ()
+    perturbations: tuple[MutantResult, ...] = ()  # expected values of the story's tests, each replaced by another
+    indifferent: tuple[str, ...] = ()  # tests that pass whatever the story's functions return
+    answers: bool | None = None  # whether return values were replaced; None: unknown
+    ways: tuple[TestVariation, ...] = ()  # runs without a mutant, under different conditions
+    replay: CallReplay | None = None  # None: not tried
+    problems: tuple[str, ...] = ()
+    seconds: float = 0
+
+    @property
+    def judged(self) -> tuple[MutantResult, ...]:
+        return tuple(each for each in self.mutants if each.outcome in {"killed", "survived"})
+
+    @property
+    def killed(self) -> int:
+        return sum(each.outcome == "killed" for each in self.mutants)
+
+    @property
+    def survivors(self) -> tuple[MutantResult, ...]:
+        return tuple(each for each in self.mutants if each.outcome == "survived")
+
+    @property
+    def score(self) -> float | None:
+        """The share of mutants that the tests killed; None: none was judged."""
+        return self.killed / len(self.judged) if self.judged else None

@@ -1,0 +1,103 @@
+"""One stack of a repository: a language, its test runner and their root directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from prd2pr.domain.paths import TDD_ROOT
+
+ROOT = "."
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Detected from the repository's own files, or set in `.prd2pr.yml`."""
+
+    language: str = "python"
+    runner: str = "pytest"
+    root: str = ROOT  # commands run here; paths below are relative to it
+    source: tuple[str, ...] = ()  # empty: by convention
+    tests: tuple[str, ...] = ()
+    story_tests: str = TDD_ROOT  # the parent of the story's test directory; or a prefix such as `tests/tdd_{story}_`
+    package_manager: str = ""
+    setup: tuple[tuple[str, ...], ...] = ()  # commands that install the dependencies of the tests
+    manifests: tuple[str, ...] = ()  # files that `setup` reads, from the repository's root
+    command: tuple[str, ...] = ()  # for runners that take any command (junit, tap)
+    results: str = ""  # for junit: files that the command writes, as a glob below the root
+    options: tuple[str, ...] = ()  # options of the runner in the project's own script
+    within: str = ROOT  # of `as_root_stack`: the original root
+
+    @property
+    def name(self) -> str:
+        """The name in evidence, verdicts and messages."""
+        location = "" if self.root == ROOT else f" in {self.root}"
+        return f"{self.language}, {self.runner}{location}"
+
+    def to_repository_path(self, path: str) -> str:
+        """Convert a path relative to the stack's root to one relative to the repository."""
+        return path if self.root == ROOT else f"{self.root}/{path}"
+
+    def contains_path(self, path: str) -> bool:
+        return self.root == ROOT or path.startswith(f"{self.root}/")
+
+    def to_stack_path(self, path: str) -> str:
+        """Convert a path of the repository to one relative to the stack's root."""
+        return path if self.root == ROOT else path.removeprefix(f"{self.root}/")
+
+    def to_outer_path(self, path: str) -> str:
+        """Convert a path of an `as_root_stack` to one relative to the repository."""
+        return path if self.within == ROOT else f"{self.within}/{path}"
+
+    @property
+    def is_judged_inside(self) -> bool:
+        """Whether the root is treated as the whole repository: Python imports start there."""
+        return is_python_stack(self) and self.root != ROOT
+
+    @property
+    def as_root_stack(self) -> Stack:
+        """The same stack with its root as the root of the repository."""
+        return replace(self, root=ROOT, manifests=tuple(map(self.to_stack_path, self.manifests)), within=self.root)
+
+    def test_directory(self, story: str) -> str:
+        """Return the directory of a story's tests, or the prefix of their paths if the stack uses prefixes."""
+        if "{story}" in self.story_tests:
+            return self.to_repository_path(self.story_tests.format(story=story.replace("-", "_")))
+        return f"{self.to_repository_path(self.story_tests)}/{story}/"
+
+
+PYTHON = Stack()
+
+
+def is_python_stack(stack: Stack) -> bool:
+    """Whether the stack is Python, which has its own gates; all other languages share theirs."""
+    return stack.runner == PYTHON.runner
+
+
+def find_stack(paths: Iterable[str], stacks: tuple[Stack, ...], owns: dict[str, tuple[str, ...]]) -> Stack:
+    """Return the stack that owns most of the paths: by root, the deepest first, then by suffix.
+
+    `owns`: language → suffixes of its files. If no path decides it, the first stack.
+    """
+    votes: dict[Stack, int] = {}
+    for path in paths:
+        found = find_owner(path, stacks, owns)
+        if found is not None:
+            votes[found] = votes.get(found, 0) + 1
+    if votes:
+        return max(votes, key=lambda stack: votes[stack])
+    return stacks[0] if stacks else PYTHON
+
+
+def find_owner(path: str, stacks: tuple[Stack, ...], owns: dict[str, tuple[str, ...]]) -> Stack | None:
+    """Return the stack of a file; None: it is in none, or several stacks match equally."""
+    containing = sorted((each for each in stacks if each.contains_path(path)), key=lambda each: -_depth(each))
+    if not containing:
+        return None
+    by_suffix = [each for each in containing if path.endswith(owns.get(each.language, ()))]
+    deepest = [each for each in containing if _depth(each) == _depth(containing[0])]
+    return next(iter(by_suffix or (deepest if len(deepest) == 1 else [])), None)
+
+
+def _depth(stack: Stack) -> int:
+    return 0 if stack.root == ROOT else stack.root.count("/") + 1

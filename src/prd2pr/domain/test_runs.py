@@ -1,0 +1,82 @@
+"""Summaries and comparisons of test runs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+
+from prd2pr.domain.evidence import Comparison, RunReport, RunSummary, TestResult
+
+
+def summarize_run(report: RunReport, story_ids: Iterable[str]) -> RunSummary:
+    """Summarize a run: all story tests, the other tests that did not pass, and a digest of all ids."""
+    story = set(story_ids)
+    ids = sorted(result.id for result in report.results)
+    return RunSummary(
+        collected=len(ids),
+        passed=_count(report, "passed"),
+        failed=_count(report, "failed", "xpassed"),
+        errors=_count(report, "error"),
+        skipped=_count(report, "skipped", "xfailed"),
+        seconds=report.seconds,
+        exit_status=report.exit_status,
+        sandbox=report.sandbox,
+        honest=report.honest,
+        problems=report.problems,
+        tools=report.tools,
+        story=_sort_by_id(result for result in report.results if result.id in story),
+        others_not_passed=_sort_by_id(
+            result for result in report.results if result.id not in story and result.outcome != "passed"
+        ),
+        collect_errors=report.collect_errors,
+        ids_digest=hashlib.sha256("\n".join(ids).encode("utf-8", "surrogateescape")).hexdigest(),
+    )
+
+
+def compare_base_with_head(base: RunReport, head: RunReport, moved: Mapping[str, str] | None = None) -> Comparison:
+    """Compare the base run with the head run. `moved` maps old test files to new ones."""
+    before = {map_moved_id(test, moved or {}): result for test, result in base.by_id().items()}
+    after = head.by_id()
+    passed = [test for test, result in before.items() if result.outcome == "passed"]
+    ran = {test for test, result in after.items() if result.outcome not in {"skipped", "xfailed"}}
+    return Comparison(
+        collected_before=len(before),
+        collected_after=len(after),
+        regressed=tuple(sorted(test for test in passed if test in ran and after[test].outcome != "passed")),
+        vanished=tuple(sorted(test for test in passed if test not in ran)),
+        appeared=tuple(sorted(set(after) - set(before))),
+    )
+
+
+def map_moved_id(test: str, moved: Mapping[str, str]) -> str:
+    path, separator, rest = test.partition("::")
+    return moved.get(path, path) + separator + rest
+
+
+def strip_test_parameters(test: str) -> str:
+    """Return the id without parameters, as in the AST."""
+    path, separator, rest = test.partition("::")
+    return path + separator + rest.partition("[")[0]
+
+
+def expand_test_ids(ids: Iterable[str], report: RunReport) -> tuple[str, ...]:
+    """Return the ids with the parameters of this run. A module that cannot be imported has none yet.
+
+    An id that the run does not have in any form is kept, so that the missing test is noticed.
+    """
+    known = report.by_id()
+    by_bare: dict[str, list[str]] = {}
+    for test in known:
+        by_bare.setdefault(strip_test_parameters(test), []).append(test)
+    found: list[str] = []
+    for test in ids:
+        found += [test] if test in known or test not in by_bare else by_bare[test]
+    return tuple(dict.fromkeys(found))
+
+
+def _count(report: RunReport, *outcomes: str) -> int:
+    return sum(result.outcome in outcomes for result in report.results)
+
+
+def _sort_by_id(results: Iterable[TestResult]) -> tuple[TestResult, ...]:
+    return tuple(sorted(results, key=lambda result: result.id))

@@ -1,1 +1,0 @@
-"""Entry points. They wire and print; they decide nothing."""

@@ -1,1 +1,0 @@
-"""The ways of `prd2pr serve` beside serving: set-up, demo, backup."""

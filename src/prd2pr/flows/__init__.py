@@ -1,1 +1,0 @@
-"""Where effects happen: each flow is one verb of the product."""

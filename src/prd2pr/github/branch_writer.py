@@ -1,0 +1,137 @@
+"""Move the PRD's branch on GitHub first, then on this machine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from prd2pr.errors import BranchMoved, BranchProblem, HubProblem
+from prd2pr.github.client.commits import FileChange, LocalCommit
+from prd2pr.github.client.errors import classify_error
+from prd2pr.github.client.exchange import ApiResponse, RestCall
+from prd2pr.state.git import Git
+from prd2pr.state.remote import Remote, is_transient_error, list_retry_pauses
+from prd2pr.workflow.interfaces import BranchWriter
+
+MOVED_MESSAGES = re.compile(
+    r"stale info|non-fast-forward|fetch first|cannot lock ref|reference already exists", re.IGNORECASE
+)
+USER_IN_URL = re.compile(r"//[^/@\s]+@")
+
+# A push has no HTTP status: these messages stand for the one that the API would give.
+STATUS_BY_MESSAGE: tuple[tuple[str, int], ...] = (
+    (r"could not read (Username|Password)|Authentication failed|Invalid username or|bad credentials|error: 401", 401),
+    (r"not granted|Permission to .+ denied|error: 403|archived|read-only", 403),
+    (r"not found", 404),
+    (r"error: 429|rate limit", 429),
+)
+
+
+def classify_push_error(branch: str, output: str) -> HubProblem | BranchProblem:
+    """Turn the error output of `git push` into the same errors as the API's refusals."""
+    words = USER_IN_URL.sub("//", output.strip())
+    where = f"git push to {branch}"
+    if MOVED_MESSAGES.search(words):
+        return BranchMoved(
+            f"{branch} was moved by someone else meanwhile",
+            where=where,
+            remedy="Run it again; it reloads the branch.",
+        )
+    status = next((code for pattern, code in STATUS_BY_MESSAGE if re.search(pattern, words, re.IGNORECASE)), 0)
+    found = classify_error(RestCall("git push", "/git/refs/heads"), ApiResponse(status, {}, {"message": words}))
+    if type(found) is not HubProblem:
+        found.where = where
+        return found
+    return BranchProblem(
+        f"git could not push: {' '.join(words.split())}",
+        where=where,
+        remedy="Fix what the message names, then run it again; it continues from the last push.",
+    )
+
+
+@dataclass(frozen=True)
+class GitPushWriter:
+    """Push; the local branch follows GitHub's. After `BranchMoved` it is where GitHub's branch is."""
+
+    git: Git
+    remote: Remote
+
+    def move(self, branch: str, new: str, old: str | None) -> str:
+        for pause in (*list_retry_pauses(), None):
+            pushed = self.remote.push(branch, new, old)
+            if pushed.status == 0 or self.remote.head(branch) == new:  # applied, but the response was lost
+                break
+            problem = classify_push_error(branch, f"{pushed.stderr}\n{pushed.text}")
+            if isinstance(problem, BranchMoved):
+                sync_branch(self.git, self.remote, branch)
+            if pause is None or not is_transient_error(pushed.stderr):
+                raise problem
+            self.remote.sleep(pause)
+        self.git.set_branch(branch, new)
+        return new
+
+
+@dataclass(frozen=True)
+class SyncedApiWriter:
+    """Commits that GitHub makes and signs have other ids: the local branch takes them over."""
+
+    inner: BranchWriter
+    git: Git
+    remote: Remote
+
+    def move(self, branch: str, new: str, old: str | None) -> str:
+        try:
+            made = self.inner.move(branch, new, old)
+        finally:
+            sync_branch(self.git, self.remote, branch)
+        return made
+
+
+def sync_branch(git: Git, remote: Remote, branch: str) -> str | None:
+    """Move the local branch to where it is on GitHub; return its head."""
+    head = remote.head(branch)
+    if head is not None and not git.has_commit(head):
+        remote.fetch(head, branch)
+    git.set_branch(branch, head)
+    return head
+
+
+def sync_branches(git: Git, remote: Remote, prefix: str) -> dict[str, str]:
+    """Move every local branch with this prefix to where it is on GitHub; return the heads."""
+    heads = remote.branches(prefix)
+    if not all(map(git.has_commit, heads.values())):
+        remote.fetch_all(prefix)
+    fetched = {branch: head for branch, head in heads.items() if git.has_commit(head)}  # others moved meanwhile
+    for branch in (*fetched, *(set(git.branches(prefix)) - fetched.keys())):
+        git.set_branch(branch, fetched.get(branch))
+    return fetched
+
+
+def delete_remote_branch(remote: Remote, branch: str, old: str) -> bool:
+    """Return whether the branch is gone from GitHub, whoever deleted it."""
+    return remote.delete(branch, old).status == 0 or remote.head(branch) is None
+
+
+@dataclass(frozen=True)
+class LocalCommitReader:
+    """What `ApiWriter` reads from the local repository."""
+
+    git: Git
+
+    def commit(self, sha: str) -> LocalCommit:
+        info = self.git.commit_info(sha)
+        return LocalCommit(tree=info.tree, parents=info.parents, message=f"{info.subject}\n\n{info.body}")
+
+    def changes(self, old: str, new: str) -> Iterable[FileChange]:
+        for change in self.git.diff(old, new):
+            deleted = change.status == "D"
+            yield FileChange(
+                change.path, change.old_mode if deleted else change.new_mode, None if deleted else change.new_blob
+            )
+
+    def is_descendant(self, new: str, old: str) -> bool:
+        return self.git.is_ancestor(old, new)
+
+    def content(self, blob: str) -> bytes:
+        return self.git.read_blobs([blob])[blob]

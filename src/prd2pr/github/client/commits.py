@@ -1,0 +1,227 @@
+"""Commits through GitHub's API, which signs them as the bot: same tree and message, another SHA.
+
+Every tree is compared with the one that was proved before the branch moves.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from prd2pr.errors import BranchMoved, HubProblem, ScopeMissing, TreeDiffers, WorkflowFilesLocked
+from prd2pr.github.client.calls import RepositoryApi, check_response
+from prd2pr.github.client.errors import WORKFLOW_FILES_REMEDY
+from prd2pr.github.client.exchange import ApiResponse, RestCall, join_path
+
+MAX_ENTRIES = 400  # of a tree in one request
+MAX_BYTES = 5_000_000  # of texts in one request
+PLAIN_FILE, SUBMODULE = "100644", "160000"
+WORKFLOW_DIRECTORY = ".github/workflows/"
+UPDATE_REFS = "mutation($input: UpdateRefsInput!) { updateRefs(input: $input) { clientMutationId } }"
+
+
+@dataclass(frozen=True)
+class LocalCommit:
+    tree: str
+    parents: tuple[str, ...]
+    message: str
+
+
+@dataclass(frozen=True)
+class FileChange:
+    path: str
+    mode: str  # as git writes it, `100644`; irrelevant for a deleted file
+    blob: str | None  # None: deleted
+
+
+class LocalCommits(Protocol):
+    """What is read from the local repository."""
+
+    def commit(self, sha: str) -> LocalCommit: ...
+
+    def changes(self, old: str, new: str) -> Iterable[FileChange]:
+        """Between two commits; a renamed file is one deleted and one added."""
+        ...
+
+    def content(self, blob: str) -> bytes: ...
+
+    def is_descendant(self, new: str, old: str) -> bool:
+        """Return whether `new` is built on `old`."""
+        ...
+
+
+class ApiWriter:
+    """A `BranchWriter`. Only commits that GitHub does not have yet are created there."""
+
+    def __init__(self, api: RepositoryApi, local: LocalCommits) -> None:
+        self._api = api
+        self._local = local
+
+    def move(self, branch: str, new: str, old: str | None) -> str:
+        if self._branch_head(branch) != old:
+            raise _moved_error(branch)
+        made: dict[str, str] = {}
+        for sha in self._missing_commits(new, old):
+            made[sha] = self._create_commit(sha, made)
+        head = made.get(new, new)
+        # A restarted story drops its steps, but only from exactly where the branch was.
+        self._update_ref(branch, head, old, force=old is not None and not self._local.is_descendant(new, old))
+        return head
+
+    # --- commits ------------------------------------------------------------------------------------------------------
+
+    def _missing_commits(self, new: str, old: str | None) -> list[str]:
+        """Return the commits between `old`, or any commit on GitHub, and `new`; oldest first.
+
+        The newest one was just made, so GitHub is not asked for it; what is below may be the head of a story's branch.
+        """
+        chain: list[str] = []
+        sha = new
+        while sha != old and not ((chain or old is None) and self._exists_on_github(sha)):
+            chain.append(sha)
+            parents = self._local.commit(sha).parents
+            if not parents:
+                raise _no_base_error(new)
+            sha = parents[0]
+        return chain[::-1]
+
+    def _exists_on_github(self, sha: str) -> bool:
+        return self._api.get_optional(self._api.path("git", "commits", sha)) is not None
+
+    def _create_commit(self, sha: str, made: dict[str, str]) -> str:
+        commit = self._local.commit(sha)
+        tree = self._create_tree(commit.parents[0], sha)
+        if tree != commit.tree:
+            raise _tree_differs_error(tree, commit.tree, sha)
+        # Without an author, because GitHub signs only its own commits.
+        body = {
+            "message": commit.message,
+            "tree": tree,
+            "parents": [made.get(parent, parent) for parent in commit.parents],
+        }
+        return str(self._api.send_idempotent(RestCall("POST", self._api.path("git", "commits"), body=body))["sha"])
+
+    def _create_tree(self, parent: str, sha: str) -> str:
+        """Extend the parent's tree; deletions come first, so that a file can become a directory."""
+        tree = self._local.commit(parent).tree
+        changes = sorted(self._local.changes(parent, sha), key=lambda change: (change.blob is not None, change.path))
+        for part in split_entries([self._tree_entry(change) for change in changes]):
+            tree = self._extend_tree(tree, part)
+        return tree
+
+    def _extend_tree(self, tree: str, entries: list[dict[str, Any]]) -> str:
+        call = RestCall("POST", self._api.path("git", "trees"), body={"base_tree": tree, "tree": entries})
+        try:
+            return str(self._api.send_idempotent(call)["sha"])
+        except ScopeMissing as problem:
+            # GitHub does not name these files in its response.
+            if not any(entry["path"].startswith(WORKFLOW_DIRECTORY) for entry in entries):
+                raise
+            raise _workflow_files_error(call) from problem
+
+    def _tree_entry(self, change: FileChange) -> dict[str, Any]:
+        """Send text with the tree: GitHub counts every object that is created by itself."""
+        name = require_utf8(change.path)
+        if change.blob is None:
+            return {"path": name, "mode": PLAIN_FILE, "type": "blob", "sha": None}
+        if change.mode == SUBMODULE:
+            return {"path": name, "mode": SUBMODULE, "type": "commit", "sha": change.blob}
+        entry: dict[str, Any] = {"path": name, "mode": change.mode, "type": "blob"}
+        content = self._local.content(change.blob)
+        try:
+            return {**entry, "content": content.decode("utf-8")}
+        except UnicodeDecodeError:
+            return {**entry, "sha": self._create_blob(content)}
+
+    def _create_blob(self, content: bytes) -> str:
+        body = {"content": base64.b64encode(content).decode(), "encoding": "base64"}
+        return str(self._api.send_idempotent(RestCall("POST", self._api.path("git", "blobs"), body=body))["sha"])
+
+    # --- the branch ---------------------------------------------------------------------------------------------------
+
+    def _branch_head(self, branch: str) -> str | None:
+        found = self._api.get_optional(self._api.path("git", "ref", "heads", *branch.split("/")))
+        return None if found is None else str(found["object"]["sha"])
+
+    def _update_ref(self, branch: str, new: str, old: str | None, *, force: bool) -> None:
+        """Compare and swap: GitHub refuses to create an existing branch, or to move one that is elsewhere.
+
+        REST only checks for a fast-forward and would overwrite a branch that was just forced back.
+        """
+        if old is None:
+            call = RestCall("POST", self._api.path("git", "refs"), body={"ref": f"refs/heads/{branch}", "sha": new})
+        else:
+            update = {"name": f"refs/heads/{branch}", "beforeOid": old, "afterOid": new, "force": force}
+            given = {"repositoryId": self._repository_node_id(), "refUpdates": [update]}
+            call = RestCall("POST", "/graphql", body={"query": UPDATE_REFS, "variables": {"input": given}})
+        done = self._api.send_checked(call, lambda: True if self._branch_head(branch) == new else None)
+        if not isinstance(done, ApiResponse):
+            return
+        try:
+            check_response(call, done)
+        except HubProblem as problem:
+            if self._branch_head(branch) != old:
+                raise _moved_error(branch) from problem
+            raise
+
+    def _repository_node_id(self) -> str:
+        return str(self._api.get(join_path("repos", self._api.owner, self._api.name))["node_id"])
+
+
+def split_entries(entries: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Use as few requests as GitHub's size limits allow."""
+    parts: list[list[dict[str, Any]]] = []
+    size = 0
+    for entry in entries:
+        weight = len(entry.get("content", ""))
+        if not parts or len(parts[-1]) == MAX_ENTRIES or size + weight > MAX_BYTES:
+            parts.append([])
+            size = 0
+        parts[-1].append(entry)
+        size += weight
+    return parts
+
+
+def require_utf8(name: str) -> str:
+    """git takes any bytes for a name, JSON does not."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        raise HubProblem(
+            "a file name is not UTF-8, which GitHub's API requires",
+            where=ascii(name),
+            remedy="Set `commit: git` in `.prd2pr.yml`, or rename the file.",
+        ) from None
+    return name
+
+
+def _workflow_files_error(call: RestCall) -> WorkflowFilesLocked:
+    return WorkflowFilesLocked(
+        f"the token may not change files under `{WORKFLOW_DIRECTORY.rstrip('/')}`",
+        where=str(call),
+        remedy=WORKFLOW_FILES_REMEDY,
+    )
+
+
+def _moved_error(branch: str) -> BranchMoved:
+    return BranchMoved(
+        f"{branch} was moved by someone else meanwhile", where=branch, remedy="Run it again; it reloads the branch."
+    )
+
+
+def _tree_differs_error(made: str, proved: str, sha: str) -> TreeDiffers:
+    return TreeDiffers(
+        f"the tree created through GitHub's API is {made}, but {proved} was proved",
+        where=sha,
+        remedy="The branch was not moved. Run it again; if it persists, set `commit: git` in `.prd2pr.yml`.",
+    )
+
+
+def _no_base_error(sha: str) -> HubProblem:
+    return HubProblem(
+        "GitHub has no commit that this branch starts from",
+        where=sha,
+        remedy="Push the base branch first, then run it again.",
+    )

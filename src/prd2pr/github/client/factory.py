@@ -1,0 +1,67 @@
+"""Open a hub: the one place where githubkit is imported, and only when it is called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from prd2pr.errors import UsageProblem
+from prd2pr.github.client.calls import RepositoryApi
+from prd2pr.github.client.hub import GitHubHub
+from prd2pr.github.client.retry import RetryPolicy
+from prd2pr.github.client.tokens import AppTokens, StaticToken, TokenSource, read_token_config
+
+if TYPE_CHECKING:
+    import httpx
+
+API_URL = "https://api.github.com"
+REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,99}/[A-Za-z0-9._-]{1,100}")
+
+
+def open_hub(
+    repository: str,
+    *,
+    token: TokenSource,
+    api_url: str = API_URL,
+    graphql_url: str = "",
+    policy: RetryPolicy | None = None,
+    transport: httpx.BaseTransport | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> GitHubHub:
+    """Open a repository (`owner/name`). The connection is kept until `close`. `say` writes to the log."""
+    from prd2pr.github.client.transport import GitHubConnection, TokenAuthStrategy
+
+    client = GitHubConnection(TokenAuthStrategy(token), api_url, graphql_url, transport)
+    return GitHubHub(
+        RepositoryApi(client.send, check_repository_name(repository), policy or RetryPolicy()),
+        token,
+        client.close,
+        say,
+    )
+
+
+def token_source(
+    env: Mapping[str, str],
+    repository: str,
+    *,
+    api_url: str = API_URL,
+    on_minted: Callable[[str], None],
+    transport: httpx.BaseTransport | None = None,
+) -> TokenSource:
+    """Return the configured token source. `on_minted` gets each minted token before its use, to mask it."""
+    chosen = read_token_config(env)
+    if isinstance(chosen, StaticToken):
+        return chosen
+    from prd2pr.github.client.transport import AppMint
+
+    return AppTokens(AppMint(chosen, check_repository_name(repository), api_url, transport), on_minted)
+
+
+def check_repository_name(repository: str) -> str:
+    owner, _, name = repository.partition("/")
+    if REPOSITORY.fullmatch(repository) and owner and name not in {".", ".."}:
+        return repository
+    raise UsageProblem(
+        f"{repository!r} is not the name of a repository", where="GITHUB_REPOSITORY", remedy="Write OWNER/NAME."
+    )

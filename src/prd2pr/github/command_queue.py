@@ -1,0 +1,328 @@
+"""Pending commands, read from GitHub and not from the event, so that none is lost with an event and none runs twice.
+
+A comment is done when the cursor on the branch has passed it, or when our reply exists below it. People can delete a
+reply; the reaction that is set after the reply then still marks the comment as done.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+from prd2pr.domain.forge import Comment, PermissionLevel, Reaction
+from prd2pr.domain.records import Cursor, Status
+from prd2pr.domain.wording import clean_line
+from prd2pr.errors import HubProblem
+from prd2pr.github.commands.parser import (
+    MAX_REPLIES,
+    USE_A_NEW_COMMENT,
+    BadArguments,
+    ParsedCommand,
+    ParsedLine,
+    UnknownCommand,
+)
+from prd2pr.github.commands.request import CommandRequest
+from prd2pr.github.comment_once import post_once
+from prd2pr.github.hub import CommentApi, Hub
+from prd2pr.github.messages.markers import answer_marker
+from prd2pr.github.messages.replies import (
+    CommandReply,
+    CommandTooOld,
+    NotNow,
+    PermissionDenied,
+    UnknownCommandReply,
+    WrongArguments,
+    is_refusal,
+)
+from prd2pr.github.permissions import (
+    MAX_COMMAND_AGE,
+    Allowed,
+    Denied,
+    check_command_permission,
+    is_too_old,
+    read_commands,
+)
+from prd2pr.github.server_commands import PendingServerCommand, ServerCommandQueue, Trigger
+from prd2pr.state.cursors import ProcessedItem, count_commands_done, find_first_unread
+from prd2pr.views.pull_request.models import NextStep
+from prd2pr.workflow.interfaces import Clock
+
+RefusalReply = PermissionDenied | UnknownCommandReply | WrongArguments
+# Seconds before a stale list of comments is read again.
+REREAD_PAUSES = (0.5, 1.0, 2.0)
+
+
+@dataclass(frozen=True)
+class PendingCommand:
+    """One command of one comment."""
+
+    comment: Comment
+    index: int
+    total: int  # commands in the comment
+    parsed: ParsedLine
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return self.comment.id, self.index
+
+    @property
+    def marker(self) -> str:
+        return answer_marker(self.comment.id, self.index)
+
+    @property
+    def reads(self) -> bool:
+        return isinstance(self.parsed, ParsedCommand) and self.parsed.reads
+
+    def is_same_command(self, other: PendingCommand) -> bool:
+        return normalize_command(self.parsed) == normalize_command(other.parsed)
+
+    @property
+    def cursor(self) -> Cursor:
+        """Return the cursor's position after this command."""
+        is_last = self.index + 1 == self.total
+        return Cursor(number=self.comment.number, comment=self.comment.id, commands=None if is_last else self.index + 1)
+
+
+@dataclass(frozen=True)
+class QueuedCommand:
+    """A command to execute, and where its reply goes."""
+
+    request: CommandRequest
+    pending: PendingCommand | PendingServerCommand
+
+
+@dataclass
+class CommentReplies:
+    """Post replies and reactions below comments, each at most once."""
+
+    hub: CommentApi
+    _answered: dict[int, list[PendingCommand]] = field(default_factory=dict)  # by comment id
+    _reactions: set[tuple[int, Reaction]] = field(default_factory=set)
+
+    def post(
+        self, pending: PendingCommand, reply: CommandReply, reaction: Reaction = "confused", *, commit_url: str = ""
+    ) -> None:
+        answered = self._answered.setdefault(pending.comment.id, [])
+        if len(answered) == MAX_REPLIES:
+            reply, reaction = too_many_replies(pending.parsed), "confused"
+        if is_refusal(reply) or pending.reads:  # otherwise there is a commit, and the same command may come again
+            answered.append(pending)
+        post_once(self.hub, pending.comment.number, reply, pending.marker, commit_url=commit_url)
+        self.react(pending.comment.id, reaction)  # after the reply, so that a killed run leaves no reaction without one
+
+    def react(self, comment: int, reaction: Reaction) -> None:
+        """Set the reaction once. It is cosmetic, so a failure does not stop the work."""
+        if (comment, reaction) not in self._reactions:
+            self._reactions.add((comment, reaction))
+            with suppress(HubProblem):
+                self.hub.react(comment, reaction)
+
+    def forget(self, comment: int) -> None:
+        self._answered.pop(comment, None)
+
+    def needs_none(self, pending: PendingCommand, *, allowed: bool) -> bool:
+        """Return whether the command was answered, repeats an answered one, or exceeds the replies for one comment.
+
+        An allowed command repeats another only if nothing was done in between. A later run decides the same.
+        """
+        answered = self._answered.setdefault(pending.comment.id, [])
+        if len(answered) > MAX_REPLIES:
+            return True
+        if self.hub.find_comment(pending.comment.number, pending.marker) is not None:
+            answered.append(pending)  # by a run that was killed before the cursor moved
+            if not pending.comment.reactions:
+                self.react(pending.comment.id, "rocket" if allowed and pending.reads else "confused")
+            return True
+        if self._has_final_reaction(pending):
+            return True
+        same = [each for each in answered if each.is_same_command(pending)]
+        if allowed and isinstance(pending.parsed, ParsedCommand):
+            same = [each for each in same if each.index + 1 == pending.index]
+        if same:
+            answered[answered.index(same[-1])] = pending
+        return bool(same)
+
+    def _has_final_reaction(self, pending: PendingCommand) -> bool:
+        """Return whether our reaction shows that the command was answered and the reply deleted.
+
+        A command that changes something gets its `rocket` before its commit, so there `rocket` proves nothing. Nor does
+        a reaction tell which of several commands it belongs to.
+        """
+        final: tuple[Reaction, ...] = ("confused", "rocket") if pending.reads else ("confused",)
+        present = [each for each in final if each in pending.comment.reactions] if pending.total == 1 else []
+        return any(self.hub.has_reaction(pending.comment.id, each) for each in present)
+
+
+@dataclass
+class CommandQueue:
+    """Commands from the comments below every issue and pull request of one PRD, in the order in which they were
+    written, merged with the server commands of the event."""
+
+    hub: Hub
+    clock: Clock
+    trigger: Trigger = field(default_factory=Trigger)  # the event's own text counts, whatever was edited since
+    numbers: list[int] = field(default_factory=list)
+    suggests_near_words: bool = True  # reply to words that are nearly a command; not where prd2pr has no part
+    last_refusal: str = ""  # the last command that was not understood or not allowed, and why
+    sleep: Callable[[float], None] = time.sleep
+    _caught_up: bool = False  # a list with the event's own comment was read, or there will be none
+    _seen: set[tuple[int, int]] = field(default_factory=set)
+    _levels: dict[str, PermissionLevel] = field(default_factory=dict)
+    _queue: deque[PendingCommand] = field(default_factory=deque)
+
+    def __post_init__(self) -> None:
+        self.server_queue = ServerCommandQueue(self.hub, self.clock, self.trigger)
+        self.replies = CommentReplies(self.hub)
+
+    @property
+    def trigger_comment(self) -> Comment | None:
+        return self.trigger.comment
+
+    def watch(self, *numbers: int | None) -> None:
+        self.numbers = list(dict.fromkeys((*self.numbers, *(number for number in numbers if number is not None))))
+
+    def take_next(self, status: Status) -> QueuedCommand | None:
+        """Return the first permitted command that is not done yet. The ones before it that are refused get replies."""
+        if not self._queue:
+            self._levels.clear()  # a run can take hours, and permissions change
+            self._queue.extend(self._read_pending(status))
+        while self._queue or self.server_queue.has_pending:
+            if self.server_queue.is_next_before(self._queue[0].comment.created_at if self._queue else ""):
+                order = self.server_queue.take_next(status)
+                queued = QueuedCommand(order.request, order) if order is not None else None
+            else:
+                pending = self._queue.popleft()
+                self._seen.add(pending.key)
+                queued = self._accept(pending)
+            if queued is not None:
+                return queued
+        return None
+
+    def reply(self, queued: QueuedCommand, reply: CommandReply, *, commit_url: str = "") -> None:
+        if isinstance(queued.pending, PendingServerCommand):
+            self.server_queue.reply(queued.pending.order, reply, commit_url=commit_url)
+        else:
+            reaction: Reaction = "confused" if is_refusal(reply) else "rocket"
+            self.replies.post(queued.pending, reply, reaction, commit_url=commit_url)
+
+    def acknowledge(self, settled: ProcessedItem) -> None:
+        """React to a command that changed something; it gets no reply."""
+        if isinstance(settled, Cursor):
+            self.replies.react(settled.comment, "rocket")
+
+    def requeue(self, queued: QueuedCommand) -> None:
+        """Put a command back because the branch moved: the new branch tells whether it is still to be done."""
+        if isinstance(queued.pending, PendingServerCommand):
+            self.server_queue.requeue(queued.pending)
+            return
+        comment = queued.pending.comment.id
+        self._seen -= {key for key in self._seen if key[0] == comment}
+        self.replies.forget(comment)
+        self._queue.clear()
+
+    # --- reading ------------------------------------------------------------------------------------------------------
+
+    def _read_pending(self, status: Status) -> list[PendingCommand]:
+        comments = self._read_comments(status)
+        found = [each for comment in self._with_event_text(comments) for each in self._commands_in(comment, status)]
+        return sorted((each for each in found if each.key not in self._seen), key=lambda each: each.key)
+
+    def _read_comments(self, status: Status) -> list[Comment]:
+        """List the comments. A list without the event's comment is stale and may lack others; or it was deleted."""
+        comments = self._list_comments(status)
+        for pause in REREAD_PAUSES:
+            if not self._is_stale(comments, status):
+                break
+            self.sleep(pause)
+            comments = self._list_comments(status)
+        self._caught_up = True
+        return comments
+
+    def _list_comments(self, status: Status) -> list[Comment]:
+        return [
+            comment
+            for number in self.numbers
+            for comment in self.hub.comments(number, after=find_first_unread(status, number))
+        ]
+
+    def _is_stale(self, comments: list[Comment], status: Status) -> bool:
+        expected = self.trigger_comment
+        if expected is None or self._caught_up or expected.number not in self.numbers:
+            return False
+        unread = count_commands_done(status, expected.number, expected.id) is not None
+        return unread and all(comment.id != expected.id for comment in comments)
+
+    def _with_event_text(self, comments: Iterable[Comment]) -> Iterator[Comment]:
+        """Yield the comments, the event's own one with the text that it had in the event, even if it was deleted."""
+        own = self.trigger_comment
+        ids = set()
+        for comment in comments:
+            ids.add(comment.id)
+            is_own = own is not None and comment.id == own.id
+            yield replace(comment, body=own.body, edited=False) if is_own and own else comment
+        if own is not None and own.id not in ids and own.number in self.numbers:
+            yield own
+
+    def _commands_in(self, comment: Comment, status: Status) -> Iterator[PendingCommand]:
+        done = count_commands_done(status, comment.number, comment.id)
+        if done is None:
+            return
+        parsed = read_commands(comment, self.hub.me())
+        for index, each in enumerate(parsed):
+            if index >= done and (self.suggests_near_words or not (isinstance(each, UnknownCommand) and each.near)):
+                yield PendingCommand(comment, index, len(parsed), each)
+
+    # --- accepting ----------------------------------------------------------------------------------------------------
+
+    def _accept(self, pending: PendingCommand) -> QueuedCommand | None:
+        """Return the command if it may be executed; otherwise reply where a reply is due."""
+        author = pending.comment.author
+        level = self._level(author.login)
+        allowed = check_command_permission(pending.parsed, level, author, self.hub.me())
+        if isinstance(allowed, Denied) and allowed.silent:
+            return None
+        too_old = is_too_old(pending.comment.created_at, self.clock.now())
+        if too_old and not (isinstance(allowed, Allowed) and isinstance(pending.parsed, ParsedCommand)):
+            return None
+        if self.replies.needs_none(pending, allowed=isinstance(allowed, Allowed)):
+            return None
+        if isinstance(allowed, Allowed) and isinstance(pending.parsed, ParsedCommand):
+            if too_old:
+                self.replies.post(pending, CommandTooOld(pending.parsed.shown, MAX_COMMAND_AGE.days))
+                return None
+            request = CommandRequest(
+                pending.parsed, by=author.login, level=level, settles=pending.cursor, at=pending.comment.created_at
+            )
+            return QueuedCommand(request, pending)
+        refusal = build_refusal(pending.parsed, author.login, level, allowed=isinstance(allowed, Allowed))
+        self.last_refusal = clean_line(refusal.why)
+        self.replies.post(pending, refusal)
+        return None
+
+    def _level(self, login: str) -> PermissionLevel:
+        if login not in self._levels:
+            self._levels[login] = self.hub.permission(login)
+        return self._levels[login]
+
+
+def normalize_command(parsed: ParsedLine) -> ParsedLine:
+    """Return the command without its spelling, to compare two of them."""
+    return replace(parsed, written="") if isinstance(parsed, ParsedCommand) else parsed
+
+
+def too_many_replies(parsed: ParsedLine) -> NotNow:
+    reason = f"one comment gets at most {MAX_REPLIES} replies; this command and the ones after it were not executed"
+    return NotNow(parsed.shown, reason, NextStep(USE_A_NEW_COMMENT))
+
+
+def build_refusal(parsed: ParsedLine, login: str, level: PermissionLevel, *, allowed: bool) -> RefusalReply:
+    if not allowed:
+        return PermissionDenied(command=parsed.shown, login=login, has=level, needs=parsed.needs)
+    if isinstance(parsed, UnknownCommand):
+        return UnknownCommandReply(written=parsed.written, did_you_mean=parsed.did_you_mean)
+    assert isinstance(parsed, BadArguments), "a command that is understood and allowed is executed"
+    spec = parsed.spec
+    return WrongArguments(spec.shown, parsed.problem, spec.usage, spec.examples[0], parsed.helps)

@@ -1,0 +1,101 @@
+"""`/tdd next` and `/tdd run`: check whether the next phases may start. The main loop does the work."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from prd2pr.domain.decision import Decision
+from prd2pr.domain.machines.branch_records import BranchRecords
+from prd2pr.domain.machines.command_aliases import to_slash_commands
+from prd2pr.domain.machines.next_action import ActionContext, find_next_action
+from prd2pr.domain.machines.next_phase import NoAction
+from prd2pr.domain.machines.refusal import CommandRefusal
+from prd2pr.domain.machines.story_machine import check_cycle_command
+from prd2pr.github.commands.approval import commit_approval, implied_approval, is_awaiting_approval, preview_approval
+from prd2pr.github.commands.request import CommandRequest, CommandResult
+from prd2pr.github.commands.target import resolve_stories
+from prd2pr.github.messages.replies import CommandReply, IllegalReply, NotNow
+from prd2pr.planning.decisions.stories import find_or_create_cycle
+from prd2pr.state.store import BranchState
+from prd2pr.views.pull_request.models import NO_NEXT_STEP, NextStep
+from prd2pr.workflow.commits.decisions import AppliedDecision, apply_decision
+from prd2pr.workflow.next_action import find_branch_action, find_next_step, load_situation
+from prd2pr.workflow.run import refuse_checked_out
+from prd2pr.workflow.session import Session
+from prd2pr.workflow.spending import find_reached_limit
+
+
+def start_work(session: Session, state: BranchState, request: CommandRequest) -> CommandResult:
+    refuse_checked_out(session)
+    with session.git.lock(f"branch-{session.prd.id}"):
+        return allow_work(session, state, request)
+
+
+def allow_work(session: Session, state: BranchState, request: CommandRequest) -> CommandResult:
+    """Allow one phase, whose commit moves the cursor; or record a run command, which outlives this run."""
+    name = request.command.name
+    story = "".join(resolve_stories(state, name, request.command.stories)[:1])
+    granted = approve_and_check(session, state, request, story)
+    if not isinstance(granted, BranchState):
+        return CommandResult(state.commit, granted)
+    state = granted
+    if name == "tdd next":
+        session.log.landings.pending = request.settles
+        return CommandResult(state.commit, steps_wanted=1, story=story)
+    return record_run_command(session, state, request, story)
+
+
+def approve_and_check(
+    session: Session, state: BranchState, request: CommandRequest, story: str
+) -> BranchState | CommandReply:
+    """Return the state to work from. If the command implies approval, the check assumes it; it is committed last."""
+    view = load_situation(session, state, story)
+    if not is_awaiting_approval(session, state):
+        return find_objection(session, state, request, view) or state
+    approval = implied_approval(session, state, request, story)
+    found = preview_approval(session, state, request, story, approval)
+    if not isinstance(found, BranchRecords):
+        return found
+    objection = find_objection(session, state, request, replace(view, records=found))
+    return objection or commit_approval(session, state, approval)
+
+
+def record_run_command(session: Session, state: BranchState, request: CommandRequest, story: str) -> CommandResult:
+    head = state.commit
+    if (state.status.order, state.status.order_story) == ("run", story):
+        session.log.landings.pending = request.settles  # already in force: the next phase's commit records this one too
+        return CommandResult(head, steps_wanted=None, run=True, story=story)
+    session.log.landings.pending = request.settles
+    decision = Decision(
+        command="tdd run", by=request.by, at=session.clock.now(), text=request.why, stories=(story,) if story else ()
+    )
+    decided = apply_decision(session, head, decision)
+    assert isinstance(decided, AppliedDecision), "it was granted"
+    return CommandResult(decided.head, steps_wanted=None, run=True, story=story)
+
+
+def find_objection(
+    session: Session, state: BranchState, request: CommandRequest, view: ActionContext
+) -> CommandReply | None:
+    """Check the command against `view`; the next step in the reply is that of the present state."""
+    shown = request.command.shown
+    following = find_next_action(view)
+    if isinstance(following, NoAction):
+        really = find_branch_action(session, state) if is_awaiting_approval(session, state) else following
+        why = NotNow.of(shown, replace(following, next=really.next) if isinstance(really, NoAction) else following)
+        return why if why.next != NO_NEXT_STEP else replace(why, next=find_next_step(session, state))
+    meant = following.story.id
+    refusal = check_story_machine(session, view.records, request.command.name, meant)
+    if refusal is not None:
+        return IllegalReply(refusal, find_next_step(session, state))
+    stop = find_reached_limit(session, state, meant)
+    return NotNow(shown, stop.what, NextStep(to_slash_commands(stop.remedy))) if stop else None
+
+
+def check_story_machine(session: Session, found: BranchRecords, name: str, story: str) -> CommandRefusal | None:
+    """Return the story machine's refusal. If a sprint starts by itself, every story's cycle starts with it."""
+    cycle = find_or_create_cycle(found, story)
+    if cycle is None and session.constraints.approval in ("given", "none"):
+        return None
+    answer = check_cycle_command(cycle.state if cycle else None, name)
+    return answer if isinstance(answer, CommandRefusal) else None

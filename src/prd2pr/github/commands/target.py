@@ -1,0 +1,56 @@
+"""Resolve which story a command is about: the one it names, or by default the blocked or current one."""
+
+from __future__ import annotations
+
+from prd2pr.domain.records import SETTLED, Story
+from prd2pr.github.commands.request import CommandRequest, CommandResult
+from prd2pr.github.messages.replies import NotNow
+from prd2pr.planning.decisions.stories import find_current_story
+from prd2pr.state.store import BranchState
+
+# Commands about one story, which may be left out.
+CURRENT_STORY_COMMANDS = frozenset(
+    f"tdd {name}"
+    for name in (
+        *("abort", "skip_phase", "retry", "pause", "undo", "design", "test", "code", "refactor"),
+        *("commit-tests", "commit-code", "commit-refactor", "commit"),
+    )
+)
+
+
+def resolve_stories(state: BranchState, name: str, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the ids as the backlog spells them; unknown ids are kept, and the handler objects to them."""
+    if given:
+        known = {story.id.lower(): story.id for story in state.backlog.stories}
+        return tuple(dict.fromkeys(known.get(each.lower(), each) for each in given))
+    found: Story | None = None
+    if name == "suggest_fix":
+        found = blocked_story(state, out_of_attempts=True)
+    elif name == "skip_task":
+        found = blocked_story(state)
+    elif name == "tdd resume" and not state.status.halted:
+        found = paused_story(state) or find_current_story(state.backlog)
+    elif name in CURRENT_STORY_COMMANDS:
+        found = (blocked_story(state) if name == "tdd retry" else None) or find_current_story(state.backlog)
+    return (found.id,) if found else ()
+
+
+def blocked_story(state: BranchState, *, out_of_attempts: bool = False) -> Story | None:
+    blocked = (story for story in state.backlog.stories if story.status == "blocked")
+    if not out_of_attempts:
+        return next(blocked, None)
+    return next((story for story in blocked if (cycle := state.cycle(story.id)) and cycle.blocked), None)
+
+
+def paused_story(state: BranchState) -> Story | None:
+    begun = set(state.cycle_ids)
+    stories = (story for story in state.backlog.stories if story.id in begun and story.status not in SETTLED)
+    return next((story for story in stories if (cycle := state.cycle(story.id)) and cycle.paused), None)
+
+
+def find_target_story(state: BranchState, request: CommandRequest) -> str | CommandResult:
+    """Return the one story that the command is about, or the reply if there is none."""
+    stories = resolve_stories(state, request.command.name, request.command.stories)
+    if stories:
+        return stories[0]
+    return CommandResult(state.commit, NotNow(request.command.shown, "no story is left that it could apply to"))

@@ -1,0 +1,19 @@
+"""Post a comment once per occasion. It is a new comment, because an edited one notifies no one."""
+
+from __future__ import annotations
+
+from prd2pr.domain.forge import Comment
+from prd2pr.github.hub import CommentApi
+from prd2pr.github.messages.markers import waiting_marker
+from prd2pr.github.messages.rendering import render_reply
+from prd2pr.github.messages.replies import CommandReply, ProblemReply
+
+
+def post_once(hub: CommentApi, number: int, reply: CommandReply, marker: str, *, commit_url: str = "") -> Comment:
+    """Post the reply unless a comment with this marker exists; the marker names the occasion."""
+    return hub.comment(number, render_reply(reply, marker=marker, commit_url=commit_url), marker=marker)
+
+
+def post_problem(hub: CommentApi, number: int, prd_id: str, problem: ProblemReply, occasion: str = "") -> None:
+    """Post once per kind of problem, or once per occasion if one is given."""
+    post_once(hub, number, problem, waiting_marker(prd_id, f"problem/{problem.code}{occasion}"))

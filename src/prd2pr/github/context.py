@@ -1,0 +1,104 @@
+"""The context of a run on GitHub, built once by the Action's entry point or by the App's worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from prd2pr.config import Config
+from prd2pr.domain.machines.next_phase import NoAction
+from prd2pr.domain.records import Prd
+from prd2pr.errors import HubProblem
+from prd2pr.github.hub import Hub
+from prd2pr.github.wave import Wave
+from prd2pr.state.git import Git
+from prd2pr.state.remote import Remote
+from prd2pr.workflow.interfaces import Clock, Progress
+from prd2pr.workflow.session import Session
+
+# Who takes over stories that can be worked on in parallel: jobs of this run, a new run, or no one.
+Handoff = Literal["to jobs", "to a run", ""]
+STORY_JOB_PREFIX = "Story "  # the name of a story's job in the workflow that `init` writes starts with it
+MIN_SECONDS_LEFT = 120.0  # no phase starts with less
+PHASE_MARGIN = 1.5  # times the longest phase so far
+
+
+@dataclass
+class Deadline:
+    """The run's own time limit, below the job's: a phase that would be cut off does not start."""
+
+    clock: Clock
+    ends_at: float | None  # on the monotonic clock; None: no limit
+    longest_phase: float = 0.0
+
+    def rest_if_passed(self) -> NoAction | None:
+        if self.ends_at is None or not self.longest_phase:  # each run makes some progress, or they would follow forever
+            return None
+        left = self.ends_at - self.clock.monotonic()
+        if left >= max(MIN_SECONDS_LEFT, PHASE_MARGIN * self.longest_phase):
+            return None
+        return NoAction("deadline", "this run's time is used up; another run continues")
+
+    def record_phase(self, seconds: float) -> None:
+        self.longest_phase = max(self.longest_phase, seconds)
+
+
+@dataclass(frozen=True)
+class JobContext:
+    """The workflow job that this run is part of."""
+
+    handoff: Handoff = ""
+    previous_wave: Wave | None = None  # the stories that other jobs of this run worked on
+    workflow: str = ""  # file name of the workflow that continues where this run has to stop
+    run_url: str = ""
+    write_summary: Callable[[str], None] = lambda _: None  # where the run's report for people goes
+
+    @property
+    def run_number(self) -> str:
+        return self.run_url.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class GitHubContext:
+    hub: Hub
+    git: Git
+    remote: Remote
+    config: Config  # of the default branch
+    repository: str
+    base_branch: str
+    base_commit: str
+    open_session: Callable[[Prd, int | None], Session]  # for a PRD and the issue that it came from
+    progress: Progress
+    deadline: Deadline
+    job: JobContext = field(default_factory=JobContext)
+    server_url: str = "https://github.com"
+
+    def branch_of(self, prd_id: str) -> str:
+        return f"{self.config.branch_prefix}{prd_id}"
+
+    def has_other_active_runs(self) -> bool:
+        """Return whether another run of this workflow is active; False if GitHub does not answer."""
+        try:
+            return bool(self.job.workflow and self.hub.active_runs(self.job.workflow) - {self.job.run_number})
+        except HubProblem as problem:
+            self.progress.say("note", text=f"cannot tell whether another run is active: {problem.what}")
+            return False
+
+    def active_stories(self) -> frozenset[str]:
+        """Return the stories that jobs of other runs work on, or will; none if GitHub does not answer."""
+        job = self.job
+        try:
+            jobs = self.hub.active_jobs(job.workflow, besides=job.run_number) if job.workflow else frozenset()
+        except HubProblem as problem:
+            self.progress.say("note", text=f"cannot tell whether another run is active: {problem.what}")
+            return frozenset()
+        return frozenset(name.removeprefix(STORY_JOB_PREFIX) for name in jobs if name.startswith(STORY_JOB_PREFIX))
+
+    @property
+    def clock(self) -> Clock:
+        return self.deadline.clock
+
+    @property
+    def commit_url(self) -> str:
+        return f"{self.server_url}/{self.repository}/commit/"

@@ -1,0 +1,79 @@
+"""Summarize a webhook delivery when it arrives: which repository it is for, or why it is ignored.
+
+The worker reconciles: it reads the present state, whatever was delivered in whatever order. So little of a delivery has
+to be kept.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from prd2pr.github.events.event_filter import reason_to_ignore
+from prd2pr.github.events.events import (
+    AppInstalled,
+    CommentCreated,
+    CommentRef,
+    Event,
+    EventIgnored,
+    LabelAdded,
+    format_comment_refs,
+    read_event,
+    text_digest,
+)
+
+REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}/(?!\.{1,2}$)[A-Za-z0-9_.-]{1,100}")
+INSTALLATION_LANE = "installation:"  # a colon is in no repository's name
+# After these events a repository's branches may have changed.
+BRANCH_EVENTS = frozenset({"push", "create", "delete", "pull_request", "workflow_run"})
+
+
+@dataclass(frozen=True)
+class DeliverySummary:
+    lane: str  # processed serially: a repository, or an installation
+    ignored: str = ""  # why nothing follows; empty if something does
+    comment_refs: str = ""  # formatted `CommentRef`s, if a comment or label was added
+    moves_branches: bool = False  # its branches may have moved: the projection reads them again
+
+
+def summarize_delivery(event: str, body: bytes) -> DeliverySummary:
+    """Summarize a delivery. Never raises: what cannot be read is ignored with a reason."""
+    try:
+        payload = json.loads(body)
+    except (ValueError, RecursionError):
+        return DeliverySummary("", "the body is not JSON")
+    return (
+        summarize_payload(event, payload)
+        if isinstance(payload, dict)
+        else DeliverySummary("", "the payload is not a JSON object")
+    )
+
+
+def summarize_payload(event: str, payload: dict[str, Any]) -> DeliverySummary:
+    lane, moves_branches = repository_name(payload), event in BRANCH_EVENTS
+    reason = reason_to_ignore(event, payload)
+    read: Event = EventIgnored(reason) if reason else read_event(event, payload)
+    if isinstance(read, EventIgnored):
+        return DeliverySummary(lane, read.reason, moves_branches=moves_branches and bool(lane))
+    if isinstance(read, AppInstalled):
+        return DeliverySummary(f"{INSTALLATION_LANE}{read.installation}")
+    if not lane:
+        return DeliverySummary("", "the payload names no repository")
+    if isinstance(read, CommentCreated | LabelAdded):
+        return DeliverySummary(
+            lane, comment_refs=format_comment_refs([comment_ref_of(read)]), moves_branches=moves_branches
+        )
+    return DeliverySummary(lane, moves_branches=moves_branches)
+
+
+def comment_ref_of(read: CommentCreated | LabelAdded) -> CommentRef:
+    comment = read.comment.id if isinstance(read, CommentCreated) else 0
+    return CommentRef(read.number, text_digest(read.title, read.body), comment)
+
+
+def repository_name(payload: dict[str, Any]) -> str:
+    repository = payload.get("repository")
+    name = repository.get("full_name") if isinstance(repository, dict) else None
+    return name if isinstance(name, str) and REPOSITORY.fullmatch(name) else ""

@@ -1,0 +1,92 @@
+"""Decide from the payload alone which events prd2pr can ignore: most events in any repository.
+
+This has to be cheap, so it uses only the standard library. In doubt an event passes. The Action's gate and the server's
+inbox both use it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+COMMAND_WORDS = ("/tdd", "/epic", "/approve", "/sprint", "/suggest_fix", "/skip_task", "/request_changes", "/feedback",
+                 "/backlog", "/state", "/project")  # fmt: skip
+FILE_LISTS = ("added", "modified", "removed")
+PRD_ENDINGS = (".md", ".markdown", ".yml", ".yaml", ".json")
+
+
+def reason_to_ignore(name: str, event: dict[str, Any]) -> str:
+    """Return why the event can be ignored; empty if it may matter."""
+    return FILTERS_BY_EVENT[name](event) if name in FILTERS_BY_EVENT else f"the event {name} starts nothing"
+
+
+def check_push(event: dict[str, Any]) -> str:
+    commits = event.get("commits")
+    if not isinstance(commits, list) or len(commits) >= 20:  # GitHub lists no more than 20 with their files
+        return ""
+    if not commits:  # a branch was created or deleted
+        return ""
+    lists = [commit.get(part) if isinstance(commit, dict) else None for commit in commits for part in FILE_LISTS]
+    if not all(isinstance(each, list) for each in lists):  # Actions leaves the files out
+        return ""
+    paths = [path for each in lists for path in each or ()]
+    return "" if any(str(path).endswith(PRD_ENDINGS) for path in paths) else "no PRD was pushed"
+
+
+def check_comment(event: dict[str, Any]) -> str:
+    if event.get("action") != "created":
+        return "only new comments count, not edited or deleted ones"
+    comment = event.get("comment")
+    body = comment.get("body") if isinstance(comment, dict) else None
+    lines = [line.lstrip() for line in (body if isinstance(body, str) else "").lower().replace("-", "_").splitlines()]
+    if any(line.startswith(COMMAND_WORDS) for line in lines):
+        return ""
+    slashed = [line for line in lines if line.startswith("/")]
+    return (
+        ""
+        if slashed and names_prd2pr(event) and any(map(is_near_command, slashed))
+        else "the comment contains no command"
+    )
+
+
+def is_near_command(line: str) -> bool:
+    """`/aprove` gets a reply with a suggestion, but only where prd2pr is named: other bots have commands too."""
+    from prd2pr.domain.spelling import find_near_word
+
+    word = line[1:].split(maxsplit=1)[0] if line[1:].strip() else ""
+    return bool(find_near_word(word.rstrip(".,;:!?"), (known[1:] for known in COMMAND_WORDS)))
+
+
+def names_prd2pr(event: dict[str, Any]) -> bool:
+    """Return whether the issue or pull request is ours or has one of our labels."""
+    found = event.get("issue")
+    issue = found if isinstance(found, dict) else {}
+    labels = issue.get("labels")
+    names = [each.get("name") for each in labels if isinstance(each, dict)] if isinstance(labels, list) else []
+    return any("prd2pr" in str(text).lower() for text in (issue.get("body"), *names))
+
+
+def check_issue(event: dict[str, Any]) -> str:
+    return "" if event.get("action") == "labeled" else "no label was added"
+
+
+def check_pull(event: dict[str, Any]) -> str:
+    if event.get("action") in ("closed", "reopened", "labeled"):
+        return ""
+    return "the pull request was neither closed, reopened nor labelled"
+
+
+def always_relevant(_: dict[str, Any]) -> str:
+    return ""
+
+
+FILTERS_BY_EVENT = {
+    "push": check_push,
+    "issue_comment": check_comment,
+    "issues": check_issue,
+    "pull_request": check_pull,
+    "workflow_dispatch": always_relevant,
+    "repository_dispatch": always_relevant,
+    "schedule": always_relevant,
+    "installation": always_relevant,
+    "installation_repositories": always_relevant,
+}

@@ -1,0 +1,356 @@
+"""What happened on GitHub: a payload becomes one of a few small types, and no payload is used past this module.
+
+The models read only what is needed, so an unexpected payload is ignored with a reason and never raises. Whether the
+actor may do what the event asks for is decided in `github/permissions.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from pydantic import ValidationError
+
+from prd2pr.domain.forge import Actor, Comment
+from prd2pr.github.events.payloads import (
+    BranchRef,
+    CommentPayload,
+    DispatchPayload,
+    InstallationPayload,
+    IssuePayload,
+    Payload,
+    PullPayload,
+    PushPayload,
+    UserPart,
+)
+from prd2pr.state.server_commands import ServerCommand, parse_server_commands
+
+# A push with more commits may not list all of them.
+MAX_LISTED_COMMITS = 20
+BRANCH_PREFIX = "refs/heads/"
+COMMENT_REF = re.compile(r"(?:^|,)([1-9][0-9]{0,15})@([0-9a-f]{32})\.([0-9]{1,16})(?=,|$)")
+
+
+def text_digest(title: str, body: str) -> str:
+    """Return a digest of an issue's text, to tell later whether its author changed it."""
+    return hashlib.sha256(f"{title}\0{body}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class BranchPushed:
+    """A branch was created, moved or deleted. Paths are None if the payload does not list them: ask git then.
+
+    Actions strips the file lists from the payload that a job gets, so there they are always None.
+    """
+
+    branch: str
+    before: str
+    after: str
+    added: tuple[str, ...] | None
+    modified: tuple[str, ...] | None
+    removed: tuple[str, ...] | None
+    actor: Actor
+    forced: bool = False
+    deleted: bool = False
+    repository: str = ""
+    default_branch: str = ""
+
+    @property
+    def paths(self) -> tuple[str, ...] | None:
+        """Every path that was touched, or None for unknown."""
+        if self.added is None or self.modified is None or self.removed is None:
+            return None
+        return tuple(dict.fromkeys((*self.added, *self.modified, *self.removed)))
+
+
+@dataclass(frozen=True)
+class CommentCreated:
+    """With the issue's text at that time: its author may have edited it since."""
+
+    number: int
+    on_pull: bool
+    comment: Comment
+    actor: Actor
+    title: str = ""
+    body: str = ""
+    repository: str = ""
+    default_branch: str = ""
+
+
+@dataclass(frozen=True)
+class LabelAdded:
+    """With the text that the person saw who added the label: its author may have edited it since."""
+
+    number: int
+    on_pull: bool
+    label: str
+    actor: Actor
+    title: str = ""
+    body: str = ""
+    repository: str = ""
+    default_branch: str = ""
+
+
+@dataclass(frozen=True)
+class WorkflowDispatched:
+    """Started by hand, or by one of our runs that continues in a new one: then the actor is a bot."""
+
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    actor: Actor | None = None
+    ref: str = ""
+    repository: str = ""
+    default_branch: str = ""
+
+
+@dataclass(frozen=True)
+class ScheduleTriggered:
+    pass
+
+
+@dataclass(frozen=True)
+class CommentRef:
+    """Where a comment or label was seen: the issue, a digest of its text then, and the comment (0: a label)."""
+
+    number: int
+    digest: str
+    comment: int = 0
+
+
+@dataclass(frozen=True)
+class ServerDispatched:
+    """The App's server starts a run because something happened, or to deliver commands."""
+
+    comment_refs: tuple[CommentRef, ...] = ()
+    repository: str = ""
+    default_branch: str = ""
+    orders: tuple[ServerCommand, ...] = ()
+    actor: Actor | None = None
+
+
+@dataclass(frozen=True)
+class PullClosed:
+    number: int
+    branch: str
+    merged: bool
+    actor: Actor
+    repository: str = ""
+    default_branch: str = ""
+
+
+@dataclass(frozen=True)
+class PullReopened:
+    number: int
+    branch: str
+    actor: Actor
+    repository: str = ""
+    default_branch: str = ""
+
+
+@dataclass(frozen=True)
+class AppInstalled:
+    """The App was installed on repositories, or removed from them."""
+
+    action: str  # created, deleted, suspend, unsuspend, new_permissions_accepted, added, removed
+    installation: int
+    account: str
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    actor: Actor | None = None
+
+
+@dataclass(frozen=True)
+class EventIgnored:
+    reason: str
+
+
+Event = (
+    BranchPushed
+    | CommentCreated
+    | LabelAdded
+    | WorkflowDispatched
+    | ScheduleTriggered
+    | ServerDispatched
+    | PullClosed
+    | PullReopened
+    | AppInstalled
+    | EventIgnored
+)
+
+
+def read_event(name: str, payload: object) -> Event:
+    """Read a payload. Never raises: what cannot be read is ignored, and the reason names what is missing."""
+    if name not in READERS:
+        return EventIgnored(f"the event {_printable(name)} starts nothing")
+    if not isinstance(payload, dict):
+        return EventIgnored("the payload is not a JSON object")
+    try:
+        return READERS[name](payload)
+    except ValidationError as problem:
+        where = ".".join(
+            _printable(str(part)) for part in problem.errors(include_input=False, include_url=False)[0]["loc"]
+        )
+        return EventIgnored(f"the payload of {name} cannot be read at {where or 'its root'}")
+
+
+def _printable(text: str) -> str:
+    return "".join(letter if letter.isascii() and letter.isprintable() else "?" for letter in text[:60])
+
+
+def _read_push(payload: dict[str, object]) -> Event:
+    read = PushPayload.model_validate(payload)
+    if not read.ref.startswith(BRANCH_PREFIX):
+        return EventIgnored("a tag was pushed, not a branch")
+    if read.sender is None:
+        return EventIgnored("the payload does not say who pushed")
+    if read.sender.is_bot:
+        return _ignore_bot(read.sender)
+    all_listed = len(read.commits) < MAX_LISTED_COMMITS and all(commit.tells_files for commit in read.commits)
+    return BranchPushed(
+        branch=read.ref.removeprefix(BRANCH_PREFIX),
+        before=read.before,
+        after=read.after,
+        added=read.files("added") if all_listed else None,
+        modified=read.files("modified") if all_listed else None,
+        removed=read.files("removed") if all_listed else None,
+        forced=read.forced,
+        deleted=read.deleted,
+        actor=read.sender.actor,
+        repository=read.repository.full_name,
+        default_branch=read.repository.default_branch,
+    )
+
+
+def _read_comment(payload: dict[str, object]) -> Event:
+    if payload.get("action") != "created":
+        return EventIgnored("only new comments count, not edited or deleted ones")
+    read = CommentPayload.model_validate(payload)
+    author, sender = read.comment.user, read.sender
+    if author is None or sender is None:
+        return EventIgnored("the comment has no author")
+    if author.is_bot or sender.is_bot:
+        return _ignore_bot(author if author.is_bot else sender)
+    if author.id != sender.id:
+        return EventIgnored("the comment's author is not who sent it")
+    number = read.issue.number
+    comment = Comment(
+        id=read.comment.id,
+        number=number,
+        author=author.actor,
+        body=read.comment.body or "",
+        created_at=read.comment.created_at,
+        url=read.comment.html_url,
+    )
+    issue = read.issue
+    on_pull = issue.pull_request is not None
+    return CommentCreated(number, on_pull, comment, sender.actor, issue.title, issue.body, **_repository_fields(read))
+
+
+def _read_issue(payload: dict[str, object]) -> Event:
+    if payload.get("action") != "labeled":
+        return EventIgnored("no label was added")
+    read = IssuePayload.model_validate(payload)
+    labelled = _read_label(read, read.issue.number, on_pull=read.issue.pull_request is not None)
+    if not isinstance(labelled, LabelAdded):
+        return labelled
+    return replace(labelled, title=read.issue.title, body=read.issue.body)
+
+
+def _read_pull(payload: dict[str, object]) -> Event:
+    action = payload.get("action")
+    if action not in ("labeled", "closed", "reopened"):  # a tuple, because the value may be unhashable
+        return EventIgnored("the pull request was neither closed, reopened nor labelled")
+    read = PullPayload.model_validate(payload)
+    if _is_fork(read.pull_request.head, read.pull_request.base):
+        return EventIgnored("the pull request comes from a fork")
+    if action == "labeled":
+        return _read_label(read, read.pull_request.number, on_pull=True)
+    if read.sender is None:
+        return EventIgnored("the payload does not say who closed or opened it")
+    pull = read.pull_request  # a bot may close or merge too: that ends the work
+    if action == "reopened":
+        return PullReopened(pull.number, pull.head.ref, read.sender.actor, **_repository_fields(read))
+    return PullClosed(pull.number, pull.head.ref, bool(pull.merged), read.sender.actor, **_repository_fields(read))
+
+
+def _read_label(read: IssuePayload | PullPayload, number: int, *, on_pull: bool) -> Event:
+    if read.label is None:
+        return EventIgnored("the payload does not say which label")
+    if read.sender is None:
+        return EventIgnored("the payload does not say who added the label")
+    if read.sender.is_bot:
+        return _ignore_bot(read.sender)
+    return LabelAdded(number, on_pull, read.label.name, read.sender.actor, **_repository_fields(read))
+
+
+def _read_dispatch(payload: dict[str, object]) -> Event:
+    read = DispatchPayload.model_validate(payload)
+    given = read.inputs if read.inputs is not None else read.client_payload
+    inputs = {
+        str(key): _input_text(value) for key, value in (given or {}).items() if isinstance(value, str | int | float)
+    }
+    if inputs.get("delivery"):
+        return ServerDispatched(
+            tuple(parse_comment_refs(inputs.get("said", ""))),
+            **_repository_fields(read),
+            orders=parse_server_commands(inputs.get("orders", "")),
+            actor=read.sender.actor if read.sender else None,
+        )
+    return WorkflowDispatched(inputs, read.sender.actor if read.sender else None, read.ref, **_repository_fields(read))
+
+
+def parse_comment_refs(text: str) -> Iterator[CommentRef]:
+    """Parse `12@digest.34,13@digest.0`, as the server writes it; skip other forms."""
+    for found in COMMENT_REF.finditer(text):
+        yield CommentRef(int(found[1]), found[2], int(found[3]))
+
+
+def format_comment_refs(refs: Iterable[CommentRef]) -> str:
+    return ",".join(dict.fromkeys(f"{each.number}@{each.digest}.{each.comment}" for each in refs))
+
+
+def _input_text(value: str | float) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _read_schedule(_: dict[str, object]) -> Event:
+    return ScheduleTriggered()
+
+
+def _read_installation(payload: dict[str, object]) -> Event:
+    read = InstallationPayload.model_validate(payload)
+    return AppInstalled(
+        action=read.action,
+        installation=read.installation.id,
+        account=read.installation.account.login if read.installation.account else "",
+        added=tuple(each.full_name for each in (*read.repositories, *read.repositories_added)),
+        removed=tuple(each.full_name for each in read.repositories_removed),
+        actor=read.sender.actor if read.sender else None,
+    )
+
+
+def _ignore_bot(user: UserPart) -> EventIgnored:
+    return EventIgnored(f"{user.login} is a bot")
+
+
+def _is_fork(head: BranchRef, base: BranchRef) -> bool:
+    """Also true if the fork is gone: then the owner of the branch is unknown."""
+    return head.repo is None or base.repo is None or head.repo.full_name != base.repo.full_name
+
+
+def _repository_fields(read: Payload) -> dict[str, str]:
+    return {"repository": read.repository.full_name, "default_branch": read.repository.default_branch}
+
+
+READERS: dict[str, Callable[[dict[str, object]], Event]] = {
+    "push": _read_push,
+    "issue_comment": _read_comment,
+    "issues": _read_issue,
+    "pull_request": _read_pull,
+    "workflow_dispatch": _read_dispatch,
+    "repository_dispatch": _read_dispatch,
+    "schedule": _read_schedule,
+    "installation": _read_installation,
+    "installation_repositories": _read_installation,
+}

@@ -1,0 +1,5 @@
+"""Workflow jobs for parallel stories: one job per story, and the scheduler in the planning and integrating job.
+
+Offers `story_job.run_story_job` and `wave_scheduler.advance_parallel_stories`. May import `github` modules and
+workflow.
+"""

@@ -1,0 +1,134 @@
+"""One job for one story: it works on the story's own branch and pushes each phase there, nothing else.
+
+Publishing is left to the integrating job. The PRD's branch is read again between two phases, so a pause or a changed
+plan takes effect. The planning job decided which story; the branches tell whether anything is left to do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from prd2pr.domain.machines.next_action import find_next_story
+from prd2pr.domain.machines.next_phase import NoAction
+from prd2pr.domain.records import SETTLED
+from prd2pr.errors import Prd2prError, SpendLimit, Stopped
+from prd2pr.github.branch_writer import sync_branch
+from prd2pr.github.context import GitHubContext
+from prd2pr.github.outcome import PrdOutcome, RunStatus, status_of_rest
+from prd2pr.github.wave import StoryJobInput, apply_share, record_id_for_run
+from prd2pr.prd.issue_ids import issue_number
+from prd2pr.state.commit_message import read_step
+from prd2pr.state.store import StateStore
+from prd2pr.workflow.next_action import load_situation
+from prd2pr.workflow.parallel.story_branches import StoryAttempt, make_story_session, work_on_story
+from prd2pr.workflow.run import current_head
+from prd2pr.workflow.run_end import has_started, record_spending
+from prd2pr.workflow.session import Session
+
+
+@dataclass
+class StoryRun:
+    context: GitHubContext
+    session: Session  # of the PRD's branch
+    own: Session  # of the story's
+    story: str
+    steps: int = 0
+
+
+def run_story_job(context: GitHubContext, order: StoryJobInput) -> PrdOutcome:
+    run = open_story_run(context, order)
+    if isinstance(run, PrdOutcome):
+        return run
+    try:
+        rest = run_story_until_rest(run)
+    except SpendLimit as limit:
+        rest = NoAction("budget", limit.what, limit.remedy)
+    except Stopped:
+        record_story_spend(run)
+        raise
+    except Prd2prError as problem:
+        record_story_spend(run)
+        context.progress.say("note", text=" ".join(problem.lines()))
+        return build_story_outcome(run, "error", problem.what, problem.remedy)
+    record_story_spend(run, out_of_budget=rest.outcome == "budget")
+    return build_story_outcome(run, status_of_rest(rest), rest.reason, rest.next)
+
+
+def open_story_run(context: GitHubContext, order: StoryJobInput) -> StoryRun | PrdOutcome:
+    """Load both branches from GitHub; return an outcome if nothing is left to do."""
+    branch = context.branch_of(order.prd)
+    head = sync_branch(context.git, context.remote, branch)
+    state = StateStore(context.git, order.prd, branch).load(head) if head else None
+    if state is None or state.prd is None:
+        return PrdOutcome("nothing-to-do", f"{branch} holds no plan", prd=order.prd, branch=branch)
+    session = context.open_session(state.prd, issue_number(order.prd))
+    session = replace(
+        session, constraints=replace(session.constraints, limits=apply_share(session.constraints.limits, order.share))
+    )
+    own = make_story_session(session, order.story)
+    own.log.id = record_id_for_run(own.log.id, context.job.run_number)
+    there = sync_branch(context.git, context.remote, own.target.branch)
+    run = StoryRun(context, session, own, order.story)
+    story = next((each for each in state.backlog.stories if each.id == order.story), None)
+    if story is None or story.status in SETTLED:
+        status = story.status if story else "no longer in the plan"
+        return build_story_outcome(run, "nothing-to-do", f"{order.story} is {status}")
+    waits = find_next_story(load_situation(session, state, order.story)) if there is None else None
+    return build_story_outcome(run, "nothing-to-do", waits.reason, waits.next) if isinstance(waits, NoAction) else run
+
+
+def run_story_until_rest(run: StoryRun) -> NoAction:
+    """Run one phase after the other. Every phase is pushed, so nothing is lost with the job."""
+    context = run.context
+    while True:
+        late = context.deadline.rest_if_passed()
+        if late is not None:
+            return late
+        if sync_branch(context.git, context.remote, run.session.target.branch) is None:
+            return NoAction("stopped", f"{run.session.target.branch} was deleted meanwhile")
+        started = context.clock.monotonic()
+        worked = work_on_story(run.own, run.story, max_steps=1)
+        context.deadline.record_phase(context.clock.monotonic() - started)
+        run.steps += worked.steps
+        if not worked.steps:
+            return rest_after_work(worked)
+
+
+def rest_after_work(worked: StoryAttempt) -> NoAction:
+    return NoAction("done", f"{worked.story} is ready to be integrated") if worked.ready else worked.rest
+
+
+def record_story_spend(run: StoryRun, *, out_of_budget: bool = False) -> None:
+    """Record spending that has no commit on the story's branch; before its first step, on the PRD's.
+
+    The machine is discarded after the job, and a story's branch holds steps of that story only.
+    """
+    own = run.own
+    if has_started(own.store.load(current_head(own)), run.story):
+        record_spending(own, out_of_budget=out_of_budget)
+        return
+    there = sync_branch(run.context.git, run.context.remote, run.session.target.branch)
+    if there is not None:
+        own.services.journal.move_entries(current_head(own), there)
+        record_spending(
+            replace(run.session, services=replace(run.session.services, journal=own.services.journal), log=own.log),
+            out_of_budget=out_of_budget,
+        )
+
+
+def build_story_outcome(run: StoryRun, how: RunStatus, reason: str, following: str = "") -> PrdOutcome:
+    own, git = run.own, run.own.git
+    head = git.branch_head(own.target.branch)
+    step = read_step(git.commit_info(head).trailers) if head and run.steps else None
+    return PrdOutcome(
+        how,
+        reason,
+        following,
+        prd=own.prd.id,
+        branch=own.target.branch,
+        story=run.story,
+        phase=step.phase.value if step else "",
+        steps=run.steps,
+        usd=own.log.spend.usd,
+        tokens=own.log.spend.tokens,
+    )

@@ -1,0 +1,358 @@
+"""Parallel stories on GitHub, as the planning and the integrating job see them.
+
+The story branches tell what other jobs did. A finished story is integrated into the PRD's branch, one at a time; an
+unfinished one is handed on again, with others that can start. So any later run makes up for a lost or cancelled job,
+and a wave that starts twice does nothing twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from prd2pr.domain.costs.budget import Budget, CallEstimate, check_budget
+from prd2pr.domain.machines.next_action import (
+    ActionContext,
+    PhaseAction,
+    check_human_stop,
+    find_next_story,
+    find_story_action,
+)
+from prd2pr.domain.machines.next_phase import NoAction
+from prd2pr.domain.records import SETTLED, Phase, Spend, Story
+from prd2pr.domain.scheduling import find_startable_stories
+from prd2pr.errors import BranchMoved, SpendLimit, StepsRewritten
+from prd2pr.github.branch_writer import delete_remote_branch, sync_branches
+from prd2pr.github.prd_run_report import publish_run, rest_for_spend_limit
+from prd2pr.github.wave import Share, Wave, is_record_of_run, latest_spend_by_run, split_budget, total_spend
+from prd2pr.planning.decisions.spending import is_stopped_for_budget
+from prd2pr.proof.rewritten_steps import find_rewritten_since
+from prd2pr.state.layout import ID
+from prd2pr.state.store import BranchState
+from prd2pr.workflow.next_action import load_ordered_situation, load_situation
+from prd2pr.workflow.parallel.restart import count_restarts
+from prd2pr.workflow.parallel.story_branches import IntegrationResult, find_trunk_stop, integrate_story, work_on_story
+from prd2pr.workflow.parallel.story_session import make_story_session, story_branch_name, story_branch_prefix
+from prd2pr.workflow.readiness import prepare_sprint
+from prd2pr.workflow.run import current_head, describe_stop, refuse_lost_steps
+from prd2pr.workflow.session import Session
+
+if TYPE_CHECKING:
+    from prd2pr.github.commands.parser import ParsedCommand
+    from prd2pr.github.prd_run_context import PrdRun
+
+NO_PROGRESS = "no story job of this run made progress"
+CHECK_JOBS = "Check the jobs of the run; `/tdd run` tries again."
+
+
+# Commands while stories are worked on in parallel, each on a branch of its own: such a branch holds steps of its story
+# only. Commands that steer one story are therefore refused; those about all stories take effect between two phases.
+
+CYCLE_PREFIX = "tdd "
+PROJECT_WIDE_COMMANDS = frozenset({"tdd run", "tdd halt_all", "tdd reset"})
+PAUSE, RESUME, HALT_ALL = "tdd pause", "tdd resume", "tdd halt_all"
+
+
+@dataclass(frozen=True)
+class ActiveStories:
+    """Stories that have a branch of their own now."""
+
+    stories: tuple[str, ...] = ()
+
+    def resolve(self, command: ParsedCommand) -> ParsedCommand | NoAction:
+        """Return the command as it is executed, or why it is not."""
+        if not self.stories or command.reads or not command.name.startswith(CYCLE_PREFIX) or self._elsewhere(command):
+            return command
+        if command.name == PAUSE and not command.stories:
+            return replace(command, name=HALT_ALL)
+        if command.name in PROJECT_WIDE_COMMANDS or (command.name == RESUME and not command.stories):
+            return command
+        names = ", ".join(f"`{name}`" for name in self.stories)
+        reason = f"{names} {'is' if len(self.stories) == 1 else 'are'} worked on in parallel, by separate jobs"
+        return NoAction("waiting", f"{reason}. `/tdd pause` stops them after their present phase", "/tdd run")
+
+    def _elsewhere(self, command: ParsedCommand) -> bool:
+        return bool(command.stories) and not set(command.stories).intersection(self.stories)
+
+
+@dataclass(frozen=True)
+class StartedStory:
+    """A story on its own branch, as it is on GitHub."""
+
+    story: str
+    head: str
+    session: Session
+    state: BranchState
+    plan_row: Story | None  # in the plan of the PRD's branch
+
+    @property
+    def is_settled(self) -> bool:
+        return self.plan_row is None or self.plan_row.status in SETTLED
+
+    @property
+    def was_restarted(self) -> bool:
+        return count_restarts(self.state.cycle(self.story)) > 0
+
+    @property
+    def has_ended(self) -> bool:
+        """Finished and ready to integrate, blocked, or overtaken by a decision."""
+        found = self.situation.records.find_story(self.story)
+        if found is None or found.status == "blocked" or self.has_new_decision():
+            return True
+        due = find_story_action(self.situation, found)
+        return not isinstance(due, NoAction) and due.phase is Phase.INTEGRATED
+
+    def has_new_decision(self) -> bool:
+        """Return whether the PRD's branch has a decision about the story since it started."""
+        stopped = find_trunk_stop(self.session, self.story, self.head)
+        return stopped is not None and stopped.outcome == "stopped"
+
+    @property
+    def situation(self) -> ActionContext:
+        return load_situation(self.session, self.state, self.story)
+
+    def find_stop(self) -> NoAction | None:
+        """Return why it does not continue: a tripped breaker, an alarm, a pause."""
+        found = self.situation.records.find_story(self.story)
+        due = find_story_action(self.situation, found) if found else None
+        return due if isinstance(due, NoAction) else None
+
+
+def list_started_stories(run: PrdRun) -> tuple[StartedStory, ...]:
+    """Return them in the plan's order."""
+    context, session = run.context, run.session
+    prefix = story_branch_prefix(session)
+    heads = sync_branches(context.git, context.remote, prefix)
+    stories = session.store.load(current_head(session)).backlog.stories
+    rows = {story.id: story for story in stories}
+    names = {branch.removeprefix(prefix): head for branch, head in heads.items()}
+    order = [name for name in (*rows, *sorted(set(names) - set(rows))) if name in names and ID.fullmatch(name)]
+    return tuple(load_started_story(session, name, names[name], rows.get(name)) for name in order)
+
+
+def load_started_story(session: Session, story: str, head: str, row: Story | None) -> StartedStory:
+    own = replace(make_story_session(session, story), log=session.log)  # what this run does is one run's record
+    return StartedStory(story, head, own, own.store.load(head), row)
+
+
+def find_active_stories(run: PrdRun) -> ActiveStories:
+    """Find them by branch name only, which is enough for queries."""
+    prefix = story_branch_prefix(run.session)
+    names = run.context.remote.branches(prefix) if run.parallel.may_exist else ()
+    run.parallel.may_exist = bool(names or run.context.job.handoff)
+    return ActiveStories(tuple(sorted(name.removeprefix(prefix) for name in names)))
+
+
+# --- integration ------------------------------------------------------------------------------------------------------
+
+
+def integrate_one(run: PrdRun, stories: tuple[StartedStory, ...]) -> IntegrationResult | None:
+    """Integrate the first finished story into the PRD's branch; None if none is.
+
+    Settled stories come first, then those that could not be merged before.
+    """
+    for each in sorted(stories, key=lambda each: (not each.is_settled, not each.was_restarted)):
+        if each.story in run.parallel.set_aside or not (each.is_settled or each.has_ended):
+            continue
+        brought = integrate_story(run.session, each.story, each.session)
+        clean_up_branch(run, each, brought)
+        if brought.outcome != "waiting":
+            return brought
+        run.parallel.set_aside.add(each.story)
+        run.context.progress.say("note", text=f"{each.story} is not integrated now: {brought.reason}")
+    return None
+
+
+def clean_up_branch(run: PrdRun, each: StartedStory, brought: IntegrationResult) -> None:
+    """Delete the branch on GitHub if it was deleted here. What was set aside is kept under a ref."""
+    context, branch = run.context, story_branch_name(run.session, each.story)
+    if brought.outcome == "again" or (brought.outcome == "over" and brought.reason):
+        context.remote.push_ref(f"refs/prd2pr/aside/{run.session.prd.id}/{each.story}/{each.head[:12]}", each.head)
+    if context.git.branch_head(branch) is None and not delete_remote_branch(context.remote, branch, each.head):
+        context.progress.say("note", text=f"{branch} could not be deleted; it is not needed any more")
+
+
+def refuse_rewritten_branches(run: PrdRun, stories: tuple[StartedStory, ...]) -> None:
+    """Raise if a story branch holds rewritten steps, before anything is merged or built on them.
+
+    Settled stories are set aside, whatever they hold.
+    """
+    git, trunk = run.context.git, current_head(run.session)
+    for each in stories:
+        left = git.merge_base(trunk, each.head)
+        false = None if each.is_settled or left is None else find_rewritten_since(git, left, each.head)
+        if false is not None:
+            branch = story_branch_name(run.session, each.story)
+            raise StepsRewritten(
+                f"nothing is built on {branch}: {false.sentence()}",
+                remedy=f"Push {branch} as it was before, or delete it: {each.story} then starts again.",
+            )
+
+
+# --- the next wave ----------------------------------------------------------------------------------------------------
+
+
+def plan_next_wave(run: PrdRun, view: ActionContext, stories: tuple[StartedStory, ...]) -> Wave | NoAction | None:
+    """Return what other jobs work on next; None if this job continues because nothing can run in parallel."""
+    session = run.session
+    stopped = find_wave_stop(run, stories)
+    if stopped is not None:
+        return stopped
+    head = current_head(session)
+    going = {each.story: each.head for each in keep_one_restarted(stories)}
+    most = session.config.story_jobs
+    begun = frozenset(each.story for each in stories)
+    new = () if view.only_story else select_new_stories(view, begun, most - len(going))
+    wanted = dict([*going.items(), *((name, head) for name in new)][:most])
+    if not going and len(wanted) < 2:
+        return None
+    at_work = run.context.active_stories()
+    mine = {story: at for story, at in wanted.items() if story not in at_work}
+    if not mine:
+        return NoAction("nothing", f"another run is working on {', '.join(wanted)}")
+    return Wave(session.prd.id, mine, budget_share(run, session.store.load(head), stories, len(mine)))
+
+
+def keep_one_restarted(stories: tuple[StartedStory, ...]) -> tuple[StartedStory, ...]:
+    """Keep one restarted story per wave: two might conflict again."""
+    waiting = [each for each in stories if each.was_restarted][1:]
+    return tuple(each for each in stories if each not in waiting)
+
+
+def select_new_stories(view: ActionContext, going: frozenset[str], most: int) -> tuple[str, ...]:
+    """Return stories that can start next to those in progress."""
+    ready = (
+        each for each in find_startable_stories(view, going) if isinstance(find_story_action(view, each), PhaseAction)
+    )
+    return tuple(each.id for each in ready)[: max(0, most)]
+
+
+def find_wave_stop(run: PrdRun, stories: tuple[StartedStory, ...]) -> NoAction | None:
+    """Return why no new wave starts: a failure that every job would hit, a spent budget, or no progress."""
+    for each in stories:
+        cycle = each.state.cycle(each.story)
+        if run.context.job.previous_wave is not None and cycle is not None and is_stopped_for_budget(cycle):
+            return NoAction("budget", f"{each.story} used up its share of this run's budget")
+        held = each.find_stop()
+        if held is not None and held.outcome not in ("paused", "done"):
+            return held
+    before = run.context.job.previous_wave
+    if before is None or run.steps or not before.stories:
+        return None
+    now = {each.story: each.head for each in stories}
+    backlog = run.session.store.load(current_head(run.session)).backlog
+    settled = {story.id for story in backlog.stories if story.status in SETTLED}  # by another run
+    moved = any(story in settled or now.get(story, at) != at for story, at in before.stories.items())
+    return None if moved else NoAction("stopped", NO_PROGRESS, CHECK_JOBS)
+
+
+# --- money ------------------------------------------------------------------------------------------------------------
+
+
+def budget_share(run: PrdRun, state: BranchState, stories: tuple[StartedStory, ...], jobs: int) -> Share:
+    """Return the budget of each job. Raises `SpendLimit` before a wave is handed on without money."""
+    session, number = run.session, run.context.job.run_number
+    records = latest_spend_by_run(spend_records(state, *(each.state for each in stories)))
+    records[session.log.id] = session.log.spend  # by now
+    spent_run = total_spend({name: spend for name, spend in records.items() if is_record_of_run(name, number)})
+    spent_prd = total_spend(records)
+    budget = Budget(session.constraints.limits, spent_run=spent_run, spent_prd=spent_prd, started=session.log.started)
+    stop = check_budget(budget, session.clock.monotonic(), CallEstimate(model=""))
+    if stop is not None:
+        raise SpendLimit(stop.what, where=stop.limit, remedy=stop.remedy)
+    return split_budget(session.constraints.limits, spent_run, spent_prd, jobs)
+
+
+def spend_records(*states: BranchState) -> Iterator[tuple[str, Spend]]:
+    for state in states:
+        for name in state.run_ids():
+            found = state.run(name)
+            if found is not None:
+                yield name, found.spend
+
+
+# --- one iteration ----------------------------------------------------------------------------------------------------
+
+
+def advance_parallel_stories(run: PrdRun) -> NoAction | None:
+    """Integrate a story or hand on a wave; None if this job does the next phase on the PRD's branch."""
+    before, started = run.steps, run.session.clock.monotonic()
+    try:
+        rest = integrate_or_hand_off(run)
+    except SpendLimit as limit:
+        return rest_for_spend_limit(run, limit)
+    if run.steps == before:
+        return rest
+    run.context.deadline.record_phase(run.session.clock.monotonic() - started)
+    publish_run(run, None)
+    return describe_stop(run.session)
+
+
+def integrate_or_hand_off(run: PrdRun) -> NoAction | None:
+    session = run.session
+    hands_on = bool(run.context.job.handoff) and session.config.story_jobs > 1
+    if not (hands_on or run.parallel.may_exist):
+        return None
+    stories = list_started_stories(run)
+    run.parallel.may_exist = bool(stories or hands_on)
+    if not (stories or hands_on):
+        return None
+    waits = start_due_sprint(session) or find_project_stop(session)
+    if waits is not None:
+        return waits
+    refuse_rewritten_branches(run, stories)
+    if integrate_one(run, stories) is not None:
+        run.steps += 1
+        return None
+    return continue_stories(run, stories, hands_on=hands_on)
+
+
+def continue_stories(run: PrdRun, stories: tuple[StartedStory, ...], *, hands_on: bool) -> NoAction | None:
+    session = run.session
+    view = load_ordered_situation(session, session.store.load(current_head(session)))
+    following = find_next_story(view)
+    if isinstance(following, NoAction):
+        return following
+    stories = tuple(
+        each for each in stories if each.story not in run.parallel.set_aside and view.only_story in ("", each.story)
+    )
+    if view.only_story and not stories:
+        return None
+    return hand_off(run, view, stories) if hands_on else work_here(run, stories)
+
+
+def find_project_stop(session: Session) -> NoAction | None:
+    """Return a pause or a missing PRD: then nothing is integrated either."""
+    view = load_situation(session, session.store.load(current_head(session)))
+    return view.prd_stop or check_human_stop(view)
+
+
+def hand_off(run: PrdRun, view: ActionContext, stories: tuple[StartedStory, ...]) -> NoAction | None:
+    wave = plan_next_wave(run, view, stories)
+    if not isinstance(wave, Wave):
+        return wave
+    run.parallel.wave = wave
+    return NoAction("handed-on", f"other jobs work on {wave.sentence()}")
+
+
+def work_here(run: PrdRun, stories: tuple[StartedStory, ...]) -> NoAction | None:
+    """Continue started stories on their own branches, even if no other job works in parallel any more."""
+    for each in stories:
+        worked = work_on_story(each.session, each.story, max_steps=1)
+        run.steps += worked.steps
+        if worked.steps or worked.rest.outcome not in ("paused", "done"):
+            return worked.rest
+    return None
+
+
+def start_due_sprint(session: Session) -> NoAction | None:
+    """Start the sprint on the PRD's branch: a story's branch holds steps of that story only."""
+    before = current_head(session)
+    try:
+        with session.git.lock(f"branch-{session.prd.id}"):
+            ready = prepare_sprint(session, before)
+    except BranchMoved:
+        refuse_lost_steps(session, before)
+        return None
+    return ready if isinstance(ready, NoAction) else None

@@ -1,0 +1,51 @@
+"""Commands in a local repository without GitHub: the same handlers; the reply goes to the caller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from prd2pr.errors import BranchMoved, Prd2prError, Stopped
+from prd2pr.github.commands.dispatch import execute
+from prd2pr.github.messages.rendering import render_reply
+from prd2pr.github.messages.replies import CommandReply, ProblemReply, is_refusal
+from prd2pr.github.server_commands import request_from_server
+from prd2pr.state.server_commands import ServerCommand, is_executed
+from prd2pr.workflow.run import current_head
+from prd2pr.workflow.session import Session
+
+MAX_TRIES = 5
+
+
+@dataclass(frozen=True)
+class LocalCommandResult:
+    id: str
+    outcome: Literal["done", "refused"]
+    answer: str = ""
+
+
+def execute_local_command(session: Session, order: ServerCommand, sender: str) -> LocalCommandResult:
+    """Execute the command once; another process may be working on the branch and be faster."""
+    for _ in range(MAX_TRIES):
+        if is_executed(session.store.load(current_head(session)).status, order):
+            break
+        try:
+            reply: CommandReply | None = execute(session, request_from_server(order, sender)).answer
+        except BranchMoved:
+            session.log.landings.pending = None
+            continue
+        except Stopped:
+            raise
+        except Prd2prError as problem:
+            reply = ProblemReply.of(order.shown, problem)
+        if reply is not None and is_refusal(reply):
+            return LocalCommandResult(order.id, "refused", render_reply(reply).strip())
+        break
+    else:
+        moved = f"the branch moved in each of {MAX_TRIES} attempts"
+        return LocalCommandResult(order.id, "refused", render_reply(ProblemReply(order.shown, moved)).strip())
+    return LocalCommandResult(order.id, "done")
+
+
+def refuse_local_command(order: ServerCommand, problem: Prd2prError) -> LocalCommandResult:
+    return LocalCommandResult(order.id, "refused", render_reply(ProblemReply.of(order.shown, problem)).strip())

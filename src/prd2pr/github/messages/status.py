@@ -1,0 +1,194 @@
+"""The state of a PRD for the status comment, and the label that goes with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from prd2pr.domain.forge import Label
+from prd2pr.domain.machines.next_action import PhaseAction
+from prd2pr.domain.machines.next_phase import NoAction
+from prd2pr.domain.records import ProjectState, Status
+from prd2pr.domain.wording import capitalize_first, end_sentence
+from prd2pr.errors import Stopped
+from prd2pr.github.messages.replies import ProblemReply
+from prd2pr.verification.commit_check import BranchRefutation
+from prd2pr.views.blocked import BlockedView
+from prd2pr.views.pull_request.models import Figure, NextStep, PullRequestView, RefusalView
+from prd2pr.views.pull_request.next_step import build_budget_step
+
+LabelState = Literal["active", "waiting", "blocked", "done"]
+Headline = Literal[
+    "done",
+    "working",
+    "waiting",
+    "paused",
+    "blocked",
+    "budget",
+    "deadline",
+    "stopped",
+    "cancelled",
+    "unproved",
+    "unjudged",
+    "partly",
+]
+
+MAX_REFUSALS = 3
+
+
+@dataclass(frozen=True)
+class StatusView:
+    title: str
+    headline: Headline
+    reason: str
+    figures: tuple[Figure, ...]
+    next: NextStep
+    refusals: tuple[RefusalView, ...] = ()  # the last ones without a later accepted attempt
+    questions: tuple[str, ...] = ()
+    problem: ProblemReply | None = None
+    notes: tuple[ProblemReply, ...] = ()  # parts that could not be published
+    pull_url: str = ""
+    run_url: str = ""
+    tracking: int | None = None
+    unproven: int = 0  # commits
+    uncovered: tuple[str, ...] = ()  # requirements that no story builds
+    blocked: BlockedView | None = None
+    alarms: tuple[str, ...] = ()
+
+
+def status_view(
+    picture: PullRequestView,
+    status: Status,
+    rest: NoAction | None,
+    *,
+    problem: ProblemReply | None = None,
+    notes: tuple[ProblemReply, ...] = (),
+    pull_url: str = "",
+    run_url: str = "",
+    tracking: int | None = None,
+    refuted: BranchRefutation | None = None,
+) -> StatusView:
+    headline = choose_headline(picture, status, rest, problem, refuted)
+    waiting = headline == "waiting" and status.state is ProjectState.BACKLOG_READY
+    return StatusView(
+        title=picture.title,
+        headline=headline,
+        reason=refuted.sentence() if refuted else headline_reason(picture, status, headline, rest),
+        figures=picture.figures,
+        next=choose_next_step(picture, rest, problem),
+        refusals=tuple(each for each in picture.refusals if not each.crossed)[-MAX_REFUSALS:],
+        questions=picture.questions if waiting else (),
+        problem=problem,
+        notes=notes,
+        pull_url=pull_url,
+        run_url=run_url,
+        tracking=tracking,
+        unproven=len(picture.unproven),
+        uncovered=picture.uncovered,
+        blocked=picture.blocked if headline == "blocked" else None,
+        alarms=picture.alarms,
+    )
+
+
+def headline_reason(picture: PullRequestView, status: Status, headline: Headline, rest: NoAction | None) -> str:
+    """Return what the next step does not say."""
+    if headline == "blocked":
+        blocked = next((row for row in picture.board if row.tone == "blocked"), None)
+        told = f"`{blocked.id}`: {blocked.reason}" if blocked and blocked.reason else ""
+        return told or status.blocked_reason or "a story is out of attempts"
+    return rest.reason if rest and headline == "budget" else ""
+
+
+def choose_headline(
+    picture: PullRequestView,
+    status: Status,
+    rest: NoAction | None,
+    problem: ProblemReply | None,
+    refuted: BranchRefutation | None = None,
+) -> Headline:
+    """Choose the headline. `rest`: why the run stopped; None: it is still working."""
+    if problem or refuted:
+        return "unproved" if not problem else "cancelled" if problem.code == Stopped.code else "stopped"
+    if picture.tone in ("proven", "unproven"):
+        return "unjudged" if picture.unjudged else "partly" if picture.tone == "unproven" else "done"
+    following = picture.ahead
+    if isinstance(following, NoAction) and following.outcome == "blocked":
+        return "blocked"
+    if rest is None or rest.outcome in RUN_HEADLINES:
+        return RUN_HEADLINES[rest.outcome if rest else "at work"]
+    if isinstance(following, PhaseAction):
+        return "working" if status.order == "run" else "waiting"
+    return "paused" if following.outcome == "paused" else "waiting"
+
+
+RUN_HEADLINES: dict[str, Headline] = {
+    "at work": "working",
+    "budget": "budget",
+    "deadline": "deadline",
+    "handed-on": "working",
+}
+
+
+def choose_next_step(picture: PullRequestView, rest: NoAction | None, problem: ProblemReply | None) -> NextStep:
+    """Return the branch's next step, unless this run was stopped by something else."""
+    if problem:
+        return NextStep(problem.remedy or "Check the run's log.")
+    if picture.tone in ("proven", "unproven") or rest is None:
+        return picture.next
+    if rest.outcome == "budget":
+        return build_budget_step(rest.next)
+    if rest.outcome == "handed-on":
+        return NextStep(f"{end_sentence(capitalize_first(rest.reason))} No action is needed.")
+    return NEXT_STEPS_BY_RUN.get(rest.outcome, picture.next)
+
+
+NEXT_STEPS_BY_RUN = {"deadline": NextStep("Another run continues automatically. No action is needed.")}
+
+
+# --- labels -----------------------------------------------------------------------------------------------------------
+
+
+class LabelNames(Protocol):
+    """`labels:` of the config."""
+
+    @property
+    def active(self) -> str: ...
+    @property
+    def waiting(self) -> str: ...
+    @property
+    def blocked(self) -> str: ...
+    @property
+    def done(self) -> str: ...
+
+
+LABEL_STATES: dict[Headline, LabelState] = {
+    "done": "done",
+    "working": "active",
+    "deadline": "active",
+    "waiting": "waiting",
+    "paused": "waiting",
+    "budget": "waiting",
+    "stopped": "blocked",
+    "cancelled": "waiting",
+    "unproved": "blocked",
+    "unjudged": "waiting",
+    "partly": "done",
+    "blocked": "blocked",
+}
+# Colours that are distinguishable in dark mode and for colour-blind people.
+LABEL_STYLES: dict[LabelState, tuple[str, str]] = {
+    "active": ("1d76db", "prd2pr is working; no action is needed"),
+    "waiting": ("fbca04", "prd2pr is waiting for a person"),
+    "blocked": ("b60205", "prd2pr is blocked; a person has to decide"),
+    "done": ("0e8a16", "every story is settled; ready for review"),
+}
+
+
+def state_label(names: LabelNames, headline: Headline) -> Label:
+    light = LABEL_STATES[headline]
+    colour, words = LABEL_STYLES[light]
+    return Label(getattr(names, light), colour, words)
+
+
+def state_label_names(names: LabelNames) -> tuple[str, ...]:
+    return names.active, names.waiting, names.blocked, names.done

@@ -1,0 +1,134 @@
+"""The tracking issue: progress of each story and the last runs. Below it, an issue for each story."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from prd2pr.domain.forge import BotIdentities, Issue, is_same_text
+from prd2pr.domain.records import Prd, RunRecord, Story
+from prd2pr.domain.wording import clean_line, clip
+from prd2pr.github.messages.markers import STORY_MARK
+from prd2pr.state.commit_message import neutralize_references
+from prd2pr.views.pull_request.models import MAX_TITLE, Figure, NextStep, PullRequestView, StoryRow
+
+MAX_TITLE_LENGTH = 200
+TRACKING_PREFIX = "prd2pr: "
+MAX_RUNS = 10
+MAX_STORIES = 200
+MAX_SUB_ISSUES = 100  # that GitHub allows below one issue
+MAX_NEW_ISSUES = 20  # below GitHub's limit per minute
+
+SETTLED_OUTCOMES = frozenset(
+    {"proven", "done without tests", "already built, verified", "done without proof", "skipped", "aborted"}
+)
+
+
+@dataclass(frozen=True)
+class TrackedStory:
+    id: str
+    title: str
+    outcome: str
+    settled: bool
+    issue: int | None = None
+
+
+@dataclass(frozen=True)
+class TrackingView:
+    title: str
+    path: str
+    pull: int | None
+    figures: tuple[Figure, ...]
+    next: NextStep
+    stories: tuple[TrackedStory, ...]
+    in_all: int
+    runs: tuple[RunRecord, ...]  # the newest first
+    runs_in_all: int
+
+
+def tracking_view(
+    picture: PullRequestView,
+    runs: Sequence[RunRecord],
+    pull: int | None,
+    issues: Mapping[str, Issue],
+    following: NextStep,
+) -> TrackingView:
+    tracked = tuple(tracked_story(row, issues.get(row.id)) for row in picture.board)
+    return TrackingView(
+        title=picture.title,
+        path=picture.path,
+        pull=pull,
+        figures=picture.figures,
+        next=following,
+        stories=tracked[:MAX_STORIES],
+        in_all=picture.stories_in_all,
+        runs=tuple(reversed(runs[-MAX_RUNS:])),
+        runs_in_all=len(runs),
+    )
+
+
+def tracked_story(row: StoryRow, issue: Issue | None) -> TrackedStory:
+    return TrackedStory(
+        row.id, row.title, row.outcome, row.outcome in SETTLED_OUTCOMES, issue.number if issue else None
+    )
+
+
+def story_issues_by_id(issues: Iterable[Issue], prd: str, ours: BotIdentities) -> dict[str, Issue]:
+    """Return our story issues of this PRD by their markers. The first one counts; others may copy a marker."""
+    found: dict[str, Issue] = {}
+    for issue in issues:
+        mark = STORY_MARK.match(issue.body)
+        if mark and mark[1] == prd and issue.author in ours:
+            found.setdefault(mark[2], issue)
+    return found
+
+
+def stories_without_issue(stories: Sequence[Story], there: Mapping[str, Issue]) -> tuple[Story, ...]:
+    """Return the stories that get an issue now: active ones first, done ones last, up to the limit.
+
+    What one run planned and built gets closed issues, as a record.
+    """
+    missing = [s for s in stories if s.id not in there and s.status != "skipped"]
+    missing.sort(key=lambda story: (story.status == "done", story.status != "in_progress"))
+    return tuple(missing[: max(0, min(MAX_NEW_ISSUES, MAX_SUB_ISSUES - len(there)))])
+
+
+def is_reused_issue(issue: Issue, story: Story, text: str, earlier: frozenset[str]) -> bool:
+    """Return whether the issue belongs to an earlier story of this id. An issue that a person renamed is left alone.
+
+    `earlier`: the titles that stories of this id had on the branch.
+    """
+    if issue.title == story_title(story) or is_same_text(issue.body, text):
+        return False
+    return not issue.open or issue.title in earlier
+
+
+def settled_story_ids(picture: PullRequestView, stories: Sequence[Story], there: Iterable[str]) -> frozenset[str]:
+    """Return the stories whose issue can be closed: settled, or no longer in the plan."""
+    settled = {row.id for row in picture.board if row.outcome in SETTLED_OUTCOMES}
+    return frozenset(settled | (set(there) - {story.id for story in stories}))
+
+
+# --- titles: they end up in merge messages, where GitHub acts on keywords and mentions --------------------------------
+
+
+def pull_title(picture: PullRequestView) -> str:
+    return clip_title(picture.title)
+
+
+def titles_from_prds(prds: Iterable[Prd]) -> frozenset[str]:
+    """Return the titles that we may have given a pull request or tracking issue; any other was chosen by a person."""
+    names = {clip(clean_line(prd.title), MAX_TITLE) or prd.id for prd in prds}
+    return frozenset(clip_title(text) for name in names for text in (name, f"{TRACKING_PREFIX}{name}"))
+
+
+def story_title(story: Story) -> str:
+    return clip_title(f"{story.id}: {story.title}")
+
+
+def tracking_title(picture: PullRequestView) -> str:
+    return clip_title(f"{TRACKING_PREFIX}{picture.title}")
+
+
+def clip_title(text: str) -> str:
+    return clip(neutralize_references(clean_line(text)), MAX_TITLE_LENGTH)

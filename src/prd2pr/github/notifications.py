@@ -1,0 +1,78 @@
+"""Messages outside GitHub (Discord, Slack, mail and others, through apprise). Nothing depends on their arrival."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from prd2pr.config import Notify
+from prd2pr.github.outcome import PrdOutcome
+from prd2pr.workflow.interfaces import Progress
+
+INSTALL = "pip install 'prd2pr[notify]'"
+# What a chat would turn into a mention of everyone. PRDs are untrusted text.
+MENTIONS = re.compile(r"@(?=\w)|<(?=[!@#])")
+ZERO_WIDTH_SPACE = "\u200b"
+
+
+def split_addresses(text: str) -> tuple[str, ...]:
+    """Split one variable at spaces and line ends."""
+    return tuple(text.split())
+
+
+def send_message(urls: Iterable[str], title: str, body: str) -> tuple[str, ...]:
+    """Send to each address; return a note for each failure, without the address, which contains secrets."""
+    wanted = tuple(urls)
+    if not wanted:
+        return ()
+    try:
+        import apprise
+    except ImportError:
+        return (f"No message was sent: apprise is not installed. `{INSTALL}` installs it.",)
+    notes = []
+    with _mute_apprise_log():
+        for position, url in enumerate(wanted, start=1):
+            service = apprise.Apprise.instantiate(url, suppress_exceptions=True)
+            name = f"address {position} of {len(wanted)} ({url_scheme(url)})"
+            if service is None:
+                notes.append(f"No message was sent to {name}: apprise cannot read the address.")
+            elif not service.notify(body=defuse_mentions(body), title=defuse_mentions(title)):
+                notes.append(f"No message was sent to {name}: the service rejected it.")
+    return tuple(notes)
+
+
+def url_scheme(url: str) -> str:
+    """Return the only part of an address that may be shown."""
+    found = re.match(r"[A-Za-z][A-Za-z0-9+.-]*(?=://)", url)
+    return found[0].lower() if found else "no scheme"
+
+
+def defuse_mentions(text: str) -> str:
+    return MENTIONS.sub(lambda found: found[0] + ZERO_WIDTH_SPACE, text)
+
+
+@contextmanager
+def _mute_apprise_log() -> Iterator[None]:
+    """Keep apprise from logging addresses with their secrets when something fails."""
+    log = logging.getLogger("apprise")
+    before, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = before
+
+
+def send_notices(notify: Notify, env: Mapping[str, str], outcomes: Iterable[PrdOutcome], progress: Progress) -> None:
+    """Send one message per change: a scheduled run that finds nothing new sends nothing."""
+    urls = split_addresses(env.get(notify.urls_from, ""))
+    wanted = [outcome for outcome in outcomes if outcome.is_news and outcome.status in notify.events]
+    for outcome in wanted if urls else ():
+        title = f"prd2pr: {outcome.prd} is {OUTCOME_WORDS.get(outcome.status, outcome.status)}"
+        lines = (outcome.reason, f"Next: {outcome.next}" if outcome.next else "", outcome.pull)
+        for note in send_message(urls, title, "\n".join(filter(None, lines))):
+            progress.say("note", text=note)
+
+
+OUTCOME_WORDS = {"budget": "out of budget", "waiting": "waiting for a person"}

@@ -1,0 +1,65 @@
+"""How a run on GitHub ended: one word for programs; a sentence and the next command for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from prd2pr.domain.machines.next_phase import ActionOutcome, NoAction
+from prd2pr.github.wave import Wave
+
+RunStatus = Literal[
+    "done", "nothing-to-do", "waiting", "blocked", "budget", "deadline", "handed-on", "refused", "error"
+]
+
+# A job is red if a person has to look into it, also if it did nothing of what was requested.
+FAILED_STATUSES: frozenset[RunStatus] = frozenset({"blocked", "budget", "refused", "error"})
+# The worst outcome stands for a run over several PRDs.
+STATUSES_WORST_FIRST: tuple[RunStatus, ...] = (
+    *("error", "refused", "budget", "blocked", "deadline", "handed-on", "waiting", "done", "nothing-to-do"),
+)
+
+STATUS_BY_REST: dict[ActionOutcome, RunStatus] = {
+    "done": "done",
+    "waiting": "waiting",
+    "paused": "waiting",
+    "blocked": "blocked",
+    "budget": "budget",
+    "stopped": "waiting",
+    "nothing": "nothing-to-do",
+    "deadline": "deadline",
+    "handed-on": "handed-on",
+}
+
+
+@dataclass(frozen=True)
+class PrdOutcome:
+    """The outcome of one PRD in one run."""
+
+    status: RunStatus
+    reason: str
+    next: str = ""
+    prd: str = ""
+    branch: str = ""
+    pull: str = ""  # URL
+    story: str = ""
+    phase: str = ""
+    steps: int = 0
+    usd: float | None = 0.0
+    tokens: int = 0
+    where: str = ""  # file and line that a person has to look at
+    wave: Wave | None = None  # stories that other jobs of this run work on next
+    is_news: bool = True  # False if an earlier run reported the same
+
+    @property
+    def failed(self) -> bool:
+        return self.status in FAILED_STATUSES
+
+
+def status_of_rest(rest: NoAction) -> RunStatus:
+    return STATUS_BY_REST[rest.outcome]
+
+
+def worst_outcome(outcomes: tuple[PrdOutcome, ...]) -> PrdOutcome:
+    """Return the outcome that stands for the whole run."""
+    return min(outcomes, key=lambda outcome: STATUSES_WORST_FIRST.index(outcome.status))

@@ -1,0 +1,82 @@
+"""The current text of a PRD, at the start of a run and again before it would change a plan.
+
+A run can take hours: another run may have planned a newer text meanwhile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from prd2pr.domain.machines.next_phase import NoAction
+from prd2pr.domain.records import Prd
+from prd2pr.github.context import GitHubContext
+from prd2pr.github.preconditions import RemotePrd
+from prd2pr.github.relabelled_issue import prd_after_relabel
+from prd2pr.github.subjects import Subject, find_prd_by_id, read_prd_file
+from prd2pr.workflow.session import Outdated, Session
+
+
+def open_current_session(found: RemotePrd) -> Session:
+    anew = prd_after_relabel(found)
+    prd = anew if isinstance(anew, Prd) else load_current_prd(found)
+    session = found.context.open_session(prd, found.subject.issue)
+    session = replace(session, host=replace(session.host, reload_prd=lambda held: reload_prd(found, held)))
+    return (
+        replace(session, host=replace(session.host, outdated_plan=Outdated(prd.blob, anew)))
+        if isinstance(anew, NoAction)
+        else session
+    )
+
+
+def load_current_prd(found: RemotePrd) -> Prd:
+    """Return what was pushed or labelled; else the file on the base branch; else what the branch was planned from.
+
+    An issue's author can edit it, so once it is planned only a new label brings its new text in.
+    """
+    context, subject = found.context, found.subject
+    if subject.prd is not None:
+        return subject.prd
+    planned = prd_at_head(found)
+    assert planned is not None, "over_already has looked, and a PRD without a branch is begun by its text"
+    if subject.issue is not None:
+        return planned
+    here = context.git.read(context.base_commit, planned.path) is not None
+    there = read_prd_file(context, planned.path) if here else find_prd_by_id(context, subject.id)
+    same = isinstance(there, Subject) and there.id == subject.id
+    return there.prd if same and isinstance(there, Subject) and there.prd else planned
+
+
+def prd_at_head(found: RemotePrd) -> Prd | None:
+    return found.state_at(found.head).prd if found.head is not None else None
+
+
+def reload_prd(found: RemotePrd, session: Session) -> Session:
+    """Return the session with the PRD's present text. `found`: the PRD when the run started."""
+    context = with_current_base(found.context)
+    head = context.git.branch_head(session.target.branch)
+    now = RemotePrd(context, replace(found.subject, prd=None), head, found.pull)
+    if prd_at_head(now) is None:
+        return session
+    prd = load_issue_prd(found, now, session) if found.subject.issue is not None else load_current_prd(now)
+    return replace(session, prd=prd, target=replace(session.target, base_commit=context.base_commit))
+
+
+def load_issue_prd(found: RemotePrd, now: RemotePrd, session: Session) -> Prd:
+    """Keep what a label brought in, unless another run planned the issue since and no label came after that."""
+    before, planned = prd_at_head(found), prd_at_head(now)
+    assert planned is not None, "the caller has looked"
+    if before is not None and before.blob == planned.blob:
+        return session.prd
+    anew = prd_after_relabel(now)
+    if anew is None:
+        return planned
+    return found.subject.prd or (anew if isinstance(anew, Prd) else planned)
+
+
+def with_current_base(context: GitHubContext) -> GitHubContext:
+    head = context.remote.head(context.base_branch)
+    if head is None:
+        return context
+    if not context.git.has_commit(head):
+        context.remote.fetch(head, context.base_branch)
+    return replace(context, base_commit=head)

@@ -1,0 +1,215 @@
+"""Checks before any work: closed, merged, deleted, forced back, edited by hand. A failed check is reported once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from prd2pr.domain.forge import Issue, Pull
+from prd2pr.domain.records import Status
+from prd2pr.github.branch_writer import sync_branch
+from prd2pr.github.commands.request import CommandRequest
+from prd2pr.github.comment_once import post_once
+from prd2pr.github.context import GitHubContext
+from prd2pr.github.messages.closed import limit_to_queries
+from prd2pr.github.messages.markers import read_head_marker, status_marker, waiting_marker
+from prd2pr.github.messages.replies import CommandReply, NotNow, ProblemReply
+from prd2pr.github.outcome import PrdOutcome
+from prd2pr.github.publish.closed import next_step_after_close, publish_closed, publish_halted
+from prd2pr.github.server_commands import Trigger
+from prd2pr.github.subjects import Subject, has_trigger_label, reason_not_wanted
+from prd2pr.github.unhandled_commands import answer_query, last_refusal_reason, reply_to_trigger
+from prd2pr.proof.rewritten_steps import find_rewritten_steps
+from prd2pr.state.branch_base import is_started_after_merge
+from prd2pr.state.store import BranchState, StateStore
+from prd2pr.views.pull_request.models import NextStep
+from prd2pr.workflow.commits import hand_edits
+from prd2pr.workflow.session import Session
+
+
+@dataclass(frozen=True)
+class RemotePrd:
+    """A PRD as it is on GitHub; the local branch is at the same commit."""
+
+    context: GitHubContext
+    subject: Subject
+    head: str | None
+    pull: Pull | None
+
+    @property
+    def branch(self) -> str:
+        return self.context.branch_of(self.subject.id)
+
+    @property
+    def open_pull(self) -> Pull | None:
+        return self.pull if self.pull and self.pull.open else None
+
+    def state_at(self, at: str) -> BranchState:
+        return StateStore(self.context.git, self.subject.id, self.branch).load(at)
+
+    @cached_property
+    def last_shown_head(self) -> str:
+        """The head that was published last."""
+        pull = self.open_pull
+        status = self.context.hub.find_comment(pull.number, status_marker(self.subject.id)) if pull else None
+        return read_head_marker(status.body) if status else ""
+
+    @cached_property
+    def issue(self) -> Issue | None:
+        """The issue that the PRD came from."""
+        return self.context.hub.issue(self.subject.issue) if self.subject.issue is not None else None
+
+
+def load_remote_prd(context: GitHubContext, subject: Subject) -> RemotePrd:
+    branch = context.branch_of(subject.id)
+    head = sync_branch(context.git, context.remote, branch)
+    return RemotePrd(context, subject, head, context.hub.pull_for_branch(branch, context.base_branch))
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+
+def check_preconditions(found: RemotePrd) -> PrdOutcome | None:
+    """Return why no work is done; None if work may start. What people closed or deleted stays so."""
+    context, subject, head, pull = found.context, found.subject, found.head, found.pull
+    if pull is None and head is None:
+        return None if subject.can_start else PrdOutcome("nothing-to-do", f"{subject.id} has no branch here")
+    if pull is not None and not pull.merged and not pull.open:
+        reason = f"#{pull.number} was closed; nothing is done until it is reopened"
+        return PrdOutcome("waiting", reason, next_step_after_close(context, subject, pull, head))
+    if pull is not None and pull.merged:
+        stop = check_merged(found, pull)
+        if stop is not None or head is None:
+            return stop
+    if head is None:
+        assert pull is not None, "without branch and pull request, work starts"
+        reason = f"{found.branch} was deleted and is not created again"
+        return PrdOutcome("waiting", reason, f"restore the branch of #{pull.number}, or close it")
+    opened = found.open_pull
+    moved = opened and (check_changed_base(found, head, opened) or check_forced_back(found, head, opened))
+    return moved or check_edited_state(found, head) or check_missing_plan(found, head)
+
+
+def check_merged(found: RemotePrd, pull: Pull) -> PrdOutcome | None:
+    """A changed PRD may start again from the base branch. Its old branch is not ours to delete."""
+    context, subject, head = found.context, found.subject, found.head
+    if head is not None and is_started_after_merge(context.git, head, context.base_commit, pull):
+        return None
+    if not subject.can_start or subject.prd is None:
+        return PrdOutcome("done", f"#{pull.number} is merged", next_step_after_close(context, subject, pull, head))
+    if head is None:
+        return None
+    planned = found.state_at(head).prd
+    if planned is not None and planned.blob == subject.prd.blob:
+        return PrdOutcome("done", f"#{pull.number} is merged", next_step_after_close(context, subject, pull, head))
+    reason = f"{subject.prd.path} has changed since #{pull.number} was merged, but its branch still exists"
+    return PrdOutcome(
+        "refused", reason, f"delete the branch {found.branch}, then start the workflow again for {subject.id}"
+    )
+
+
+def check_changed_base(found: RemotePrd, head: str, pull: Pull) -> PrdOutcome | None:
+    """Nothing was planned or proved for the new base, and a second pull request would not help."""
+    if pull.base == found.context.base_branch:
+        return None
+    original_base = found.state_at(head).project.base_branch
+    if pull.base == original_base:
+        return None
+    reason = f"the base of #{pull.number} was changed from {original_base} to {pull.base}"
+    return PrdOutcome("waiting", reason, f"change the base of #{pull.number} back to {original_base}, or close it")
+
+
+def check_forced_back(found: RemotePrd, head: str, pull: Pull) -> PrdOutcome | None:
+    """The status comment names the last pushed step. A branch without it was forced back."""
+    git, last = found.context.git, found.last_shown_head
+    if not last or last == head or (git.has_commit(last) and git.is_ancestor(last, head)):
+        return None
+    reason = f"{found.branch} was force-pushed: it no longer contains {last[:10]}, the last step"
+    remedy = f"Push {last[:10]} again to continue from there"
+    if find_rewritten_steps(git, head) is None:  # otherwise its steps differ from what was proved
+        remedy += f"; or delete prd2pr's status comment to continue from {head[:10]}"
+    remedy += "."
+    reply = ProblemReply("this run", reason, found.branch, remedy)
+    post_once(found.context.hub, pull.number, reply, waiting_marker(found.subject.id, f"forced/{head}"))
+    return PrdOutcome("waiting", reason, remedy)
+
+
+def check_edited_state(found: RemotePrd, head: str) -> PrdOutcome | None:
+    """Hand-edited state is not trusted: neither commands nor cursors nor verdicts."""
+    commit = hand_edits.find_hand_edit(found.context.git, found.context.base_commit, head)
+    if commit is None:
+        return None
+    problem = hand_edits.hand_edit_error(commit, found.branch)
+    if found.open_pull is not None:
+        marker = waiting_marker(found.subject.id, f"by-hand/{commit.sha}")
+        post_once(found.context.hub, found.open_pull.number, ProblemReply.of("this run", problem), marker)
+    return PrdOutcome("waiting", problem.what, problem.remedy)
+
+
+def check_missing_plan(found: RemotePrd, head: str) -> PrdOutcome | None:
+    """A branch without a plan only shares our prefix."""
+    if found.subject.prd is not None or found.state_at(head).planned:
+        return None
+    return PrdOutcome("nothing-to-do", f"{found.branch} contains no plan and is left alone", "delete or rename it")
+
+
+def check_still_wanted(found: RemotePrd) -> PrdOutcome | None:
+    """Return why an issue is no longer wanted: its label was removed, or it was closed.
+
+    An issue that `/epic` started never had the label.
+    """
+    context, issue = found.context, found.issue
+    reason = reason_not_wanted(context, issue) if issue is not None else ""
+    label = context.config.labels.trigger
+    if issue is None or not reason or (issue.open and context.hub.last_labelling(issue.number, label) is None):
+        return None
+    relabel = f"add the label `{label}` to #{issue.number}"
+    if has_trigger_label(context, issue):
+        relabel = f"remove the label `{label}` from #{issue.number} and add it again"
+    remedy = relabel if issue.open else f"reopen #{issue.number}"
+    return PrdOutcome("waiting", f"{reason} (#{issue.number})", f"To continue, {remedy}; or close the pull request.")
+
+
+# --- reporting --------------------------------------------------------------------------------------------------------
+
+
+def stop_without_work(found: RemotePrd, stop: PrdOutcome, trigger: Trigger, *, requested: bool) -> PrdOutcome:
+    """Report why nothing is done, once. An unchanged state is no news and no failed job."""
+    context, subject, pull = found.context, found.subject, found.pull
+    closed = pull is not None and not pull.open
+    if trigger:
+        reply = reply_stopped(found, trigger, stop)
+        stop = reply if closed else stop  # otherwise it waits for a person to fix it
+    is_news = False
+    if pull is not None and closed:
+        is_news = publish_closed(context, subject, pull, found.head)
+    elif pull is not None and stop.status == "waiting":
+        is_news = publish_halted(context, subject, pull, stop)
+    if not (is_news or requested or trigger) and stop.status in ("waiting", "done"):
+        stop = replace(stop, status="nothing-to-do")
+    return replace(stop, prd=subject.id, branch=found.branch, pull=pull.url if pull else "", is_news=is_news)
+
+
+def reply_stopped(found: RemotePrd, trigger: Trigger, stop: PrdOutcome) -> PrdOutcome:
+    """Reply to commands with the reason and what helps; answer queries."""
+    status = found.state_at(found.head).status if found.head else Status()
+    reader = open_read_session(found)
+
+    def build_reply(request: CommandRequest) -> CommandReply:
+        if found.head is None and request.command.name == "tdd verify":
+            return NotNow(request.command.shown, f"{stop.reason}, and its steps were deleted with the branch")
+        if reader is not None and request.command.reads:
+            return limit_to_queries(answer_query(found.context, reader, request), stop.next)
+        return NotNow(request.command.shown, stop.reason, NextStep(stop.next))
+
+    refused = last_refusal_reason(reply_to_trigger(found.context, trigger, status, build_reply, pull=found.pull))
+    return replace(stop, status="refused", reason=refused) if refused else stop
+
+
+def open_read_session(found: RemotePrd) -> Session | None:
+    """Open the branch, or what was merged if it was deleted since. Hand-edited state is not read."""
+    context, at = found.context, found.head or found.context.base_commit
+    prd = found.state_at(at).prd
+    if prd is None or hand_edits.find_hand_edit(context.git, context.base_commit, at) is not None:
+        return None
+    return context.open_session(prd, found.subject.issue)

@@ -1,0 +1,116 @@
+"""A closed or merged pull request: status comment, labels and tracking issue say so, once."""
+
+from __future__ import annotations
+
+from prd2pr.domain.forge import Comment, Pull, is_same_text
+from prd2pr.errors import HubProblem
+from prd2pr.github.context import GitHubContext
+from prd2pr.github.messages.closed import ClosedView, HaltedView, count_settled
+from prd2pr.github.messages.markers import (
+    checked_marker,
+    head_marker,
+    read_checked_marker,
+    read_head_marker,
+    status_marker,
+    tracking_marker,
+)
+from prd2pr.github.messages.rendering import closed_text, halted_text
+from prd2pr.github.messages.status import state_label, state_label_names
+from prd2pr.github.outcome import PrdOutcome
+from prd2pr.github.subjects import Subject, find_prd_by_id
+from prd2pr.state.store import BranchState, StateStore
+
+
+def publish_closed(context: GitHubContext, subject: Subject, pull: Pull, head: str | None) -> bool:
+    """Return whether it was news. The comment is written last: after it, people's changes stay."""
+    try:
+        found = context.hub.find_comment(pull.number, status_marker(subject.id))
+        if found is None:
+            return False
+        text = closed_text(build_closed_view(context, subject, pull, head), marks=kept_markers(subject, found))
+        if is_same_text(found.body, text):
+            return False
+        set_closed_labels(context, pull)
+        close_tracking_issue(context, subject, pull)
+        context.hub.edit_comment(found.id, text)
+    except HubProblem as problem:
+        context.progress.say("note", text=f"#{pull.number} could not be published as closed: {problem.what}")
+        return False
+    return True
+
+
+def publish_halted(context: GitHubContext, subject: Subject, pull: Pull, why: PrdOutcome) -> bool:
+    """Publish that the branch of an open pull request was deleted, force-pushed or edited; return whether it was news.
+
+    The markers stay, so the last pushed step is still known.
+    """
+    try:
+        found = context.hub.find_comment(pull.number, status_marker(subject.id))
+        if found is None:
+            return False
+        text = halted_text(HaltedView(pull.title, why.reason, why.next), marks=kept_markers(subject, found))
+        if is_same_text(found.body, text):
+            return False
+        labels = context.config.labels
+        context.hub.set_labels(pull.number, (state_label(labels, "waiting"),), state_label_names(labels))
+        context.hub.edit_comment(found.id, text)
+    except HubProblem as problem:
+        context.progress.say("note", text=f"#{pull.number} could not be published as waiting: {problem.what}")
+        return False
+    return True
+
+
+def kept_markers(subject: Subject, found: Comment) -> list[str]:
+    """Return the markers with which the work continues if the pull request is reopened."""
+    head, checked = read_head_marker(found.body), read_checked_marker(found.body)
+    marks = [head_marker(head) if head else "", checked_marker(checked) if checked else ""]
+    return [status_marker(subject.id), *filter(None, marks)]
+
+
+def next_step_after_close(context: GitHubContext, subject: Subject, pull: Pull, head: str | None) -> str:
+    return build_closed_view(context, subject, pull, head).next_step
+
+
+def build_closed_view(context: GitHubContext, subject: Subject, pull: Pull, head: str | None) -> ClosedView:
+    """Read the branch, or what was merged if it was deleted after the merge."""
+    store = StateStore(context.git, subject.id, context.branch_of(subject.id))
+    at = head or (context.base_commit if pull.merged else None)
+    state = store.load(at) if at else None
+    known = state if state is not None and state.planned else None
+    return ClosedView(
+        title=known.prd.title if known and known.prd else pull.title,
+        pull=pull.number,
+        base=pull.base,
+        branch=pull.head,
+        merged=pull.merged,
+        branch_there=head is not None,
+        path=find_prd_path(context, subject, known),
+        stories=len(known.backlog.stories) if known else 0,
+        settled=count_settled(known.backlog) if known else 0,
+    )
+
+
+def find_prd_path(context: GitHubContext, subject: Subject, known: BranchState | None) -> str:
+    """Return the PRD's file. A reverted merge removes the state but leaves the file."""
+    if subject.issue is not None:
+        return ""
+    if known is not None and known.prd is not None:
+        return known.prd.path
+    there = find_prd_by_id(context, subject.id)
+    return there.prd.path if there is not None and there.prd is not None else ""
+
+
+def set_closed_labels(context: GitHubContext, pull: Pull) -> None:
+    """Remove the state labels. A merged pull request keeps the label for done."""
+    labels = context.config.labels
+    done = (state_label(labels, "done"),) if pull.merged and labels.done in pull.labels else ()
+    context.hub.set_labels(pull.number, done, state_label_names(labels))
+
+
+def close_tracking_issue(context: GitHubContext, subject: Subject, pull: Pull) -> None:
+    """GitHub itself closes an issue that was the PRD: the description says so."""
+    if not pull.merged or subject.issue is not None or context.config.tracker.kind == "none":
+        return
+    tracking = context.hub.find_issue(tracking_marker(subject.id))
+    if tracking is not None and tracking.open:
+        context.hub.edit_issue(tracking.number, closed=True)

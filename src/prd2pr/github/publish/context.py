@@ -1,0 +1,126 @@
+"""The context of publishing one PRD."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from prd2pr.config import Config
+from prd2pr.domain.forge import Comment, Issue, Pull
+from prd2pr.domain.machines.next_phase import NoAction
+from prd2pr.domain.records import Phase, Prd
+from prd2pr.errors import Prd2prError, Stopped
+from prd2pr.github.hub import Hub
+from prd2pr.github.messages.replies import ProblemReply
+from prd2pr.github.messages.status import (
+    Headline,
+    StatusView,
+    choose_headline,
+    status_view,
+)
+from prd2pr.state.git import Git
+from prd2pr.state.store import BranchState
+from prd2pr.verification.commit_check import BranchRefutation
+from prd2pr.views.pull_request.models import PullRequestView
+from prd2pr.workflow.human_commits import read_commit_step
+from prd2pr.workflow.session import Session
+
+T = TypeVar("T")
+
+
+@dataclass
+class Publication:
+    """One pass: the branch is read once, and GitHub is called as little as possible."""
+
+    hub: Hub
+    request: PublishRequest
+    head: str
+    state: BranchState
+    prd: Prd
+    picture: PullRequestView
+    refuted: BranchRefutation | None = None
+    notes: list[ProblemReply] = field(default_factory=list)
+    is_complete: bool = False  # checks and issues were published too
+    has_more: bool = False  # checks or issues beyond one run's limit: the next run continues
+
+    @property
+    def config(self) -> Config:
+        return self.request.session.config
+
+    @property
+    def git(self) -> Git:
+        return self.request.session.git
+
+    @property
+    def at_rest(self) -> bool:
+        return self.headline != "working"
+
+    @property
+    def just_planned(self) -> bool:
+        """The plan is the last step: people see it and its issues before anything is built."""
+        step = read_commit_step(self.git.commit_info(self.head))
+        return step is not None and step.phase is Phase.PLAN
+
+    @property
+    def headline(self) -> Headline:
+        return choose_headline(self.picture, self.state.status, self.request.rest, self.problem, self.refuted)
+
+    @property
+    def issue(self) -> int | None:
+        """The issue that the PRD came from."""
+        return self.state.status.issue or self.request.session.target.issue
+
+    @property
+    def problem(self) -> ProblemReply | None:
+        return ProblemReply.of("this run", self.request.problem) if self.request.problem else None
+
+    def view(self, pull: Pull | None, tracking: Issue | None = None) -> StatusView:
+        return status_view(
+            self.picture,
+            self.state.status,
+            self.request.rest,
+            problem=self.problem,
+            notes=tuple(self.notes),
+            pull_url=pull.url if pull else "",
+            run_url=self.request.run_url,
+            tracking=tracking.number if tracking else None,
+            refuted=self.refuted,
+        )
+
+    def attempt(self, part: str, act: Callable[[], T]) -> T | None:
+        """Publish one part; a failure is recorded with its remedy and does not stop the others."""
+        try:
+            return act()
+        except Stopped:
+            raise
+        except Prd2prError as problem:
+            self.notes.append(ProblemReply.of(part, problem))
+            return None
+
+
+@dataclass(frozen=True)
+class PublishRequest:
+    """What is published besides the content of the branch. The branch is already pushed."""
+
+    session: Session
+    rest: NoAction | None = None  # why the run stopped; None: it is still working
+    problem: Prd2prError | None = None
+    commit_url: str = ""  # https://github.com/octo/calc/commit/
+    run_url: str = ""
+    find_refuted: Callable[[str], BranchRefutation | None] = lambda _: (
+        None
+    )  # called for a head whose stories are all settled
+    passing_merges: Callable[[str], frozenset[str]] = lambda _: (
+        frozenset()
+    )  # merges of the base after which the tests pass
+    problem_reported: bool = False  # the problem has a comment of its own
+    unrequested: bool = False  # nothing was requested of this run, and it did nothing
+
+
+@dataclass(frozen=True)
+class PublishedLinks:
+    pull: Pull | None = None
+    comment: Comment | None = None
+    tracking: Issue | None = None
+    notes: tuple[ProblemReply, ...] = ()  # parts that could not be published, with their remedy

@@ -1,0 +1,126 @@
+"""The plan as a comment for those who may approve it: once per plan, with a diff if the PRD changed."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from prd2pr.agents.roles import ESTIMATOR
+from prd2pr.domain.costs.estimate import estimate_backlog
+from prd2pr.domain.machines.approval import compute_plan_digest, list_approved_stories, list_unapproved_stories
+from prd2pr.domain.machines.next_phase import NoAction
+from prd2pr.domain.records import SETTLED, Phase, ProjectState, Story
+from prd2pr.github.comment_once import post_once
+from prd2pr.github.messages.markers import plan_marker, waiting_marker
+from prd2pr.github.messages.rendering import render_reply
+from prd2pr.github.messages.replies import PlanReply
+from prd2pr.planning.plan_diff import diff_plans
+from prd2pr.state.branch_base import find_branch_start
+from prd2pr.state.commit_message import read_step
+from prd2pr.state.layout import PLAN_STORY
+from prd2pr.views.plan import PlanDiff, PlanView, build_plan_view
+from prd2pr.views.pull_request.models import NextStep, SpendLimits
+from prd2pr.workflow.planning.prd_changes import find_plan_change
+from prd2pr.workflow.roles.consultation import load_role_records
+
+NEXT_HEADING = "**Next:**"
+TAKE_OUT_STEP = NextStep(
+    "To keep it, continue with the review. To have it taken out, comment",
+    '/request_changes "take out what is no longer in the PRD"',
+)
+LINK_TARGET = re.compile(r"\]\([^)]*\)")
+
+if TYPE_CHECKING:
+    from prd2pr.github.publish.context import Publication
+
+
+def request_approval(publication: Publication, number: int) -> bool:
+    """Post a comment of its own because someone must act. False if approval is not the next step."""
+    session, backlog = publication.request.session, publication.state.backlog
+    following = publication.picture.ahead
+    if not isinstance(following, NoAction) or not following.next.startswith("/approve"):
+        return False
+    approved = list_approved_stories(session.constraints.approval, publication.state.status, publication.prd, backlog)
+    waiting = list_unapproved_stories(backlog, approved)
+    post_plan(publication, number, waiting or backlog.stories, following.next, approved)
+    return True
+
+
+def publish_plan(publication: Publication, number: int) -> bool:
+    """Post the plan and its estimated cost also if no approval is needed."""
+    backlog = publication.state.backlog
+    if backlog.dropping:  # a person is asked about it
+        return False
+    post_plan(publication, number, backlog.stories, "", None)
+    return True
+
+
+def ask_about_removed(publication: Publication, number: int) -> None:
+    """Ask at once about what was removed from the PRD but is planned or built."""
+    diff = last_plan_diff(publication)
+    if diff is None or not diff.asked:
+        return
+    said = PlanReply(current_plan_view(publication, "", None), diff, step_after_removal(publication, diff))
+    marker = waiting_marker(publication.prd.id, f"removed/{publication.head}")
+    post_once(publication.hub, number, said, marker, commit_url=publication.request.commit_url)
+
+
+def step_after_removal(publication: Publication, diff: PlanDiff | None) -> NextStep:
+    """Once everything is built, taking something out is a story of its own."""
+    if diff is None or not diff.asked:
+        return NextStep("")
+    finished = publication.state.status.state is ProjectState.SPRINT_REVIEW
+    return TAKE_OUT_STEP if finished else publication.picture.next
+
+
+def post_plan(
+    publication: Publication, number: int, stories: tuple[Story, ...], command: str, approved: frozenset[str] | None
+) -> None:
+    marker = plan_marker(publication.prd.id, compute_plan_digest(publication.prd, stories)[:16])
+    diff = last_plan_diff(publication)
+    plan = PlanReply(current_plan_view(publication, command, approved), diff, step_after_removal(publication, diff))
+    text = render_reply(plan, marker=marker, commit_url=publication.request.commit_url)
+    there = publication.hub.comment(number, text, marker=marker)
+    if command and next_step_text(there.body) != next_step_text(text):
+        publication.hub.edit_comment(there.id, text)  # the same plan again: ask for what is accepted now
+
+
+def current_plan_view(publication: Publication, command: str, approved: frozenset[str] | None) -> PlanView:
+    session, backlog = publication.request.session, publication.state.backlog
+    ahead = any(story.status not in SETTLED for story in backlog.stories)
+    config = publication.config
+    learnt = "".join(each.verdict for each in load_role_records(publication.state) if each.role == ESTIMATOR.name)
+    guess = estimate_backlog(
+        backlog, config.prices, session.services.models, profile=config.profile, fused=config.fused, learnt=learnt
+    )
+    return build_plan_view(
+        publication.prd,
+        backlog,
+        # Nothing is left to estimate once it is built.
+        estimate=guess if ahead and (command or publication.just_planned) else None,
+        limits=SpendLimits.of(session.constraints.limits),
+        head=publication.head,
+        command=command,
+        approved=approved or frozenset(),
+    )
+
+
+def next_step_text(text: str) -> str:
+    """Return the last paragraph of a plan's comment, without link targets."""
+    return LINK_TARGET.sub("]", text.rpartition(NEXT_HEADING)[2]).strip()
+
+
+def last_plan_diff(publication: Publication) -> PlanDiff | None:
+    """Return how the last plan on the branch differs from the one before; None for the first."""
+    git, store = publication.git, publication.request.session.store
+    made = []
+    for commit in git.log(f"{find_branch_start(git, publication.head).commit}..{publication.head}"):
+        step = read_step(commit.trailers)
+        if step and step.prd == publication.prd.id and step.story == PLAN_STORY and step.phase is Phase.PLAN:
+            made.append(commit)
+    if len(made) < 2:
+        return None
+    before, after = store.load(made[-1].parents[0]), store.load(made[-1].sha)
+    if before.prd is None or after.prd is None:
+        return None
+    return diff_plans(before.backlog, after.backlog, find_plan_change(before, after.prd).asked)

@@ -1,0 +1,71 @@
+"""Verify the whole branch before it is called done: someone with push access could have made its steps elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from prd2pr.domain.wording import inflect_noun
+from prd2pr.github.commands.verification import without_cache
+from prd2pr.memory.commit import make_retention_policy
+from prd2pr.proof.verify import Verifier
+from prd2pr.state.branch_base import find_branch_start
+from prd2pr.verification.commit_check import BranchRefutation, CommitCheck, UnprovedCommit
+from prd2pr.views.pull_request.models import CommitRow, Figure, NextStep, PullRequestView
+from prd2pr.workflow.human_commits import read_commit_step
+from prd2pr.workflow.session import Session
+
+RESTORE_STEP = NextStep(
+    "Nothing is built on rewritten steps. Push the branch as it was before, or revert them; a merge of the base keeps "
+    "proofs, a rebase does not. For all findings, comment",
+    "/tdd verify",
+)
+REVIEW_STEP = NextStep(
+    "Review the commits that are not proved and revert them. For all findings, comment", "/tdd verify"
+)
+
+
+def find_refuted_claims(session: Session, head: str) -> BranchRefutation | None:
+    """Return what is refuted; None if every step is what it claims. This run judged its own steps itself."""
+    base = find_branch_start(session.git, head).commit
+    steps = [commit.sha for commit in session.git.log_all(f"{base}..{head}") if read_commit_step(commit) is not None]
+    if session.log.landings.commits.issuperset(steps):
+        return None
+    gathering = replace(session.services.gathering, runner=without_cache(session.services.runner))
+    days = make_retention_policy(session.config.retention)
+    checked = Verifier(session.git, gathering, session.constraints.gate_policy, lambda _: None, keeping=days).verify(
+        base, head
+    )
+    # A commit without a claim is reported separately: only a claim can be false.
+    if all(each.proved or each.unproven for each in checked):
+        return None
+    bad = tuple(UnprovedCommit(each.commit, each.subject, error_codes(each)) for each in checked if not each.proved)
+    return BranchRefutation(len(checked) - len(bad), len(checked), bad)
+
+
+def error_codes(checked: CommitCheck) -> tuple[str, ...]:
+    return tuple(sorted({finding.code for finding in checked.findings if finding.severity == "error"}))
+
+
+def mark_refuted(picture: PullRequestView, found: BranchRefutation) -> PullRequestView:
+    """Return the picture without calling anything proved that is not."""
+    wrong = {each.sha: each for each in found.commits}
+    rows = tuple(mark_not_proved(row, wrong[row.sha]) if row.sha in wrong else row for row in picture.commits)
+    what = (
+        f"{inflect_noun(found.of, 'step')} as proved"
+        if found.by_records
+        else f"{inflect_noun(found.of, 'commit')} proved"
+    )
+    figure = Figure(f"{found.proved} of {found.of}", what, strong=True)
+    return replace(
+        picture,
+        state="not proved",
+        tone="unproven",
+        figures=(figure, *picture.figures[1:]),
+        next=RESTORE_STEP if found.by_records else REVIEW_STEP,
+        commits=rows,
+        unproven=tuple(row for row in rows if row.tone == "unproven"),
+    )
+
+
+def mark_not_proved(row: CommitRow, found: UnprovedCommit) -> CommitRow:
+    return replace(row, proof=f"not proved: {', '.join(found.codes)}", tone="unproven")

@@ -1,0 +1,319 @@
+"""Publish what people see on GitHub, derived from the branch; publishing twice changes nothing.
+
+The pull request comes first, because everything hangs on it; then checks, tracking issue and labels; then the status
+comment, which names the parts that failed; last the request to a person. A part that fails does not stop the others.
+Between phases the tracking issue and the branch's check wait for the end of the run: a job's token has 1,000 calls per
+hour.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import replace
+from typing import TypeVar
+
+from prd2pr.domain.forge import Comment, Issue, Pull, is_same_text
+from prd2pr.github.hub import Hub
+from prd2pr.github.messages.markers import (
+    DESCRIPTION_BEGINS,
+    DESCRIPTION_ENDS,
+    checked_marker,
+    head_marker,
+    proved_marker,
+    read_checked_marker,
+    shown_marker,
+    status_marker,
+    waiting_marker,
+)
+from prd2pr.github.messages.rendering import action_needed_text, status_text, summary_text
+from prd2pr.github.messages.status import (
+    LABEL_STATES,
+    Headline,
+    StatusView,
+    state_label,
+    state_label_names,
+)
+from prd2pr.github.messages.tracking import pull_title
+from prd2pr.github.publish.checks import publish_checks
+from prd2pr.github.publish.context import Publication, PublishedLinks, PublishRequest
+from prd2pr.github.publish.plan_comment import ask_about_removed, publish_plan, request_approval
+from prd2pr.github.publish.proof import mark_refuted
+from prd2pr.github.publish.tracking import earlier_pull_titles, publish_tracking
+from prd2pr.reports.pull_request import build_pull_request_view
+from prd2pr.reports.rendering import render_body
+from prd2pr.state.branch_base import is_started_after_merge
+from prd2pr.state.store import BranchState
+from prd2pr.verification.commit_check import BranchRefutation
+from prd2pr.views.pull_request.models import SETTLED_TONES, PullRequestView
+from prd2pr.views.untrusted_text import BODY_LIMIT, BodyTooLong
+from prd2pr.workflow.next_action import find_branch_action
+from prd2pr.workflow.session import Session
+
+T = TypeVar("T")
+RUN_LINK = re.compile(r"/actions/runs/\d+")
+# Used only for a branch whose claims were verified.
+HEADLINES_WITH_PROOF: tuple[Headline, ...] = ("done", "unjudged", "partly")
+MAX_SUMMARY_BYTES = 1_000_000  # GitHub takes 1 MiB
+
+
+# Descriptions from before there were markers are entirely ours and known by their last line.
+LAST_LINE = "Check it yourself: `prd2pr verify "
+
+
+def split_description(there: str) -> tuple[str, str]:
+    """Return what is before and after our part. A text without our part is a person's and comes before."""
+    text = there.replace("\r\n", "\n")
+    before, begins, rest = text.partition(DESCRIPTION_BEGINS)
+    _, ends, after = rest.rpartition(DESCRIPTION_ENDS)
+    if begins and ends:
+        return before.strip(), after.strip()
+    return ("", "") if LAST_LINE in text else (text.strip(), "")
+
+
+def merge_description(there: str, ours: str) -> str:
+    """Insert our part between what people wrote."""
+    before, after = split_description(there)
+    marked = f"{DESCRIPTION_BEGINS}\n{ours.strip()}\n{DESCRIPTION_ENDS}"
+    return "\n\n".join(part for part in (before, marked, after) if part)
+
+
+def foreign_length(there: str) -> int:
+    """Return how many characters of the limit are taken."""
+    return len(merge_description(there, ""))
+
+
+def publish(hub: Hub, request: PublishRequest) -> PublishedLinks:
+    """Publish all parts; return links and the parts that failed."""
+    publication = open_publication(hub, request)
+    pull = publication.attempt("the pull request", lambda: open_or_update_pull(publication))
+    if pull is None or not pull.open:
+        return PublishedLinks(pull, notes=tuple(publication.notes))
+    number = pull.number
+    found = publication.attempt(
+        "the status comment", lambda: hub.find_comment(number, status_marker(publication.prd.id))
+    )
+    if found is not None and is_published_already(publication, pull, found):
+        publication.attempt("the labels", lambda: set_state_labels(publication, pull))
+        publication.attempt("the request to a person", lambda: notify_person(publication, pull))
+        return PublishedLinks(pull, found, notes=tuple(publication.notes))
+    checked = publication.attempt(
+        "the checks", lambda: publish_checks(publication, read_checked_marker(found.body) if found else "")
+    )
+    tracking = publication.attempt("the tracking issue", lambda: publish_tracking(publication, number))
+    publication.is_complete = publication.at_rest and not publication.notes and not publication.has_more
+    publication.attempt("the labels", lambda: set_state_labels(publication, pull))
+    comment = publication.attempt(
+        "the status comment", lambda: publish_status(publication, pull, tracking, found, checked or last_checked(found))
+    )
+    publication.attempt("the request to a person", lambda: notify_person(publication, pull))
+    return PublishedLinks(pull, comment, tracking, tuple(publication.notes))
+
+
+def is_published_already(publication: Publication, pull: Pull, found: Comment) -> bool:
+    """Return whether the status comment shows that this commit was published completely.
+
+    A run without a request then skips checks and issues. Another head, text, base or a missing marker publishes
+    everything again.
+    """
+    marks = (current_shown_marker(publication, pull), proved_marker_if_settled(publication))
+    return publication.request.unrequested and publication.problem is None and all(mark in found.body for mark in marks)
+
+
+def proved_marker_if_settled(publication: Publication) -> str:
+    """Return the marker; empty if what is published is not proved as a whole."""
+    if publication.headline not in HEADLINES_WITH_PROOF:
+        return ""
+    return proved_marker(publication.head, publication.request.session.target.base_commit)
+
+
+def current_shown_marker(publication: Publication, pull: Pull) -> str:
+    said = strip_run_link(status_text(publication.view(pull), marks=[]))
+    return shown_marker(publication.head, hashlib.sha256(said.encode()).hexdigest()[:16])
+
+
+def publish_cancellation(hub: Hub, request: PublishRequest, tracking: Issue | None) -> None:
+    """Update only the status comment, which would still say that the bot works: seconds are left."""
+    publication = open_publication(hub, request)
+    pull = hub.pull_for_branch(request.session.target.branch, publication.picture.base)
+    if pull is not None and pull.open:
+        found = hub.find_comment(pull.number, status_marker(publication.prd.id))
+        publish_status(publication, pull, tracking, found, last_checked(found))
+
+
+def open_publication(hub: Hub, request: PublishRequest) -> Publication:
+    session = request.session
+    head = session.git.rev(session.target.branch)
+    state = session.store.load(head)
+    assert state.prd is not None, "only a planned PRD is shown"
+    made = build_pull_picture(session, state)
+    if made.unproven and made.tone in SETTLED_TONES and request.problem is None:
+        made = build_pull_picture(session, state, held=request.passing_merges(head))
+    found = session.host.refuted
+    if found is not None:
+        made = mark_refuted(build_pull_picture(session, state, refuted=found), found)
+    elif made.tone in SETTLED_TONES and request.problem is not None:
+        made = replace(made, tone="blocked")  # verification itself may have failed: nothing is certified
+    elif made.tone in SETTLED_TONES:
+        found = request.find_refuted(head)
+        made = mark_refuted(build_pull_picture(session, state, refuted=found), found) if found else made
+    publication = Publication(hub, request, head, state, state.prd, made, found)
+    publication.picture = replace(made, next=publication.view(None).next)  # the same next step everywhere
+    return publication
+
+
+def build_pull_picture(
+    session: Session, state: BranchState, *, held: frozenset[str] = frozenset(), refuted: BranchRefutation | None = None
+) -> PullRequestView:
+    return build_pull_request_view(
+        session.store,
+        session.target.branch,
+        session.constraints.limits,
+        head=state.commit,
+        mode=session.constraints.approval,
+        following=find_branch_action(session, state),
+        rules=session.constraints.paths,
+        patches=False,
+        held=held,
+        refuted=refuted.shas if refuted else frozenset(),
+        living_docs=session.services.gathering.living_docs,
+    )
+
+
+# --- the pull request -------------------------------------------------------------------------------------------------
+
+
+def open_or_update_pull(publication: Publication) -> Pull | None:
+    """Open a draft, or update it. A closed one stays closed; a title that someone changed stays."""
+    hub, picture = publication.hub, publication.picture
+    there = hub.pull_for_branch(publication.request.session.target.branch, picture.base)
+    done = is_ready_for_review(publication)
+    if there is None or (there.merged and is_merged_earlier_round(publication, there)):
+        text = build_description(publication, "")
+        return hub.open_pull(pull_title(picture), text, picture.head, picture.base, draft=not done)
+    if there.open:
+        title = pull_title(picture)
+        if there.title != title and there.title in earlier_pull_titles(publication):
+            there = replace(there, title=title)
+            hub.edit_pull(there, title=title)
+        text = build_description(publication, there.body)
+        if not is_same_text(there.body, text):
+            hub.edit_pull(there, body=text)
+        update_draft_state(publication, there, done=done)
+    return there
+
+
+def build_description(publication: Publication, there: str) -> str:
+    """Insert our text between what people wrote. If they left too little room, theirs stays as it is."""
+    room = BODY_LIMIT - foreign_length(there)
+    try:
+        ours = render_body(
+            publication.picture, commit_url=publication.request.commit_url, closes=publication.issue, limit=room
+        )
+    except BodyTooLong:
+        return there
+    return merge_description(there, ours)
+
+
+def is_merged_earlier_round(publication: Publication, merged: Pull) -> bool:
+    return is_started_after_merge(
+        publication.git, publication.head, publication.request.session.target.base_commit, merged
+    )
+
+
+def update_draft_state(publication: Publication, pull: Pull, *, done: bool) -> None:
+    """Mark ready when every story is settled, and draft again when new ones come; only on a change."""
+    was_done = publication.config.labels.done in pull.labels
+    if done != was_done and pull.draft is done:
+        publication.hub.set_draft(pull, draft=not done)
+
+
+def is_ready_for_review(publication: Publication) -> bool:
+    return LABEL_STATES[publication.headline] == "done"
+
+
+# --- labels and comments ----------------------------------------------------------------------------------------------
+
+
+def set_state_labels(publication: Publication, pull: Pull) -> None:
+    names = state_label_names(publication.config.labels)
+    wanted = state_label(publication.config.labels, publication.view(pull).headline)
+    if {name for name in pull.labels if name in names} != {wanted.name}:
+        publication.hub.set_labels(pull.number, (wanted,), names)
+
+
+def last_checked(found: Comment | None) -> str:
+    return read_checked_marker(found.body) if found else ""
+
+
+def publish_status(
+    publication: Publication, pull: Pull, tracking: Issue | None, found: Comment | None, checked: str
+) -> Comment | None:
+    marker = status_marker(publication.prd.id)
+    whole = current_shown_marker(publication, pull) if publication.is_complete and not publication.notes else ""
+    marks = [
+        marker,
+        head_marker(publication.head),
+        checked_marker(checked) if checked else "",
+        proved_marker_if_settled(publication),
+        whole,
+    ]
+    if publication.request.session.host.refuted is not None:
+        marks = [marker]  # no accepted head: the next run checks the whole branch
+    text = status_text(publication.view(pull, tracking), marks=[mark for mark in marks if mark])
+    if found is None:
+        return publication.hub.comment(pull.number, text, marker=marker)
+    if not is_same_text(strip_run_link(found.body), strip_run_link(text)):
+        publication.hub.edit_comment(found.id, text)
+    return found
+
+
+def strip_run_link(text: str) -> str:
+    """Ignore the link to the run, so that a run without changes leaves the comment as it is."""
+    return RUN_LINK.sub("", text)
+
+
+def notify_person(publication: Publication, pull: Pull) -> None:
+    """Post a new comment once for each thing that a person must do: an edited comment notifies no one."""
+    view = publication.view(pull)
+    told = False
+    if publication.request.session.constraints.approval == "none" and (publication.just_planned or publication.at_rest):
+        told = publish_plan(publication, pull.number)
+    if view.headline == "waiting":
+        told = request_approval(publication, pull.number) or told
+    if publication.just_planned and not told:
+        ask_about_removed(publication, pull.number)
+    if view.headline == "waiting":
+        return
+    what = request_key(publication, view)
+    if what:
+        marker = waiting_marker(publication.prd.id, what)
+        publication.hub.comment(pull.number, action_needed_text(view, marker=marker), marker=marker)
+
+
+def request_key(publication: Publication, view: StatusView) -> str:
+    """Return the key of the occasion: it is posted once, in however many runs."""
+    if view.headline == "blocked":
+        blocked = [row for row in publication.picture.board if row.tone == "blocked"]
+        tries = sum(each.story == blocked[0].id for each in publication.picture.refusals) if blocked else 0
+        return f"blocked/{blocked[0].id}/{tries}" if blocked else f"blocked/{publication.head}"
+    if view.headline in ("budget", "unproved"):
+        return f"{view.headline}/{publication.head}"
+    if view.headline == "stopped" and publication.request.problem and not publication.request.problem_reported:
+        return f"problem/{publication.request.problem.code}/{publication.head}"
+    return ""
+
+
+# --- the job's summary ------------------------------------------------------------------------------------------------
+
+
+def build_step_summary(request: PublishRequest, links: PublishedLinks, hub: Hub) -> str:
+    publication = open_publication(hub, request)
+    publication.notes.extend(links.notes)
+    view = publication.view(links.pull, links.tracking)
+    text = summary_text(view, render_body(publication.picture, commit_url=request.commit_url, limit=400_000))
+    return (
+        text
+        if len(text.encode()) <= MAX_SUMMARY_BYTES
+        else summary_text(view, render_body(publication.picture, limit=60_000))
+    )

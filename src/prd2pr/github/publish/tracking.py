@@ -1,0 +1,166 @@
+"""The tracking issue and an issue for each story below it. A PRD that is an issue tracks itself in one comment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from prd2pr.domain.forge import Issue, is_same_text
+from prd2pr.domain.records import Phase, RunRecord, Story
+from prd2pr.github.messages.markers import story_marker, tracking_marker
+from prd2pr.github.messages.rendering import story_issue_text, tracking_text
+from prd2pr.github.messages.tracking import (
+    is_reused_issue,
+    settled_story_ids,
+    stories_without_issue,
+    story_issues_by_id,
+    story_title,
+    titles_from_prds,
+    tracking_title,
+    tracking_view,
+)
+from prd2pr.state.branch_base import find_branch_start, is_follow_up_branch
+from prd2pr.state.commit_message import StepRef
+from prd2pr.workflow.human_commits import read_commit_step
+from prd2pr.workflow.merges import list_branch_commits
+
+if TYPE_CHECKING:
+    from prd2pr.github.publish.context import Publication
+
+
+def publish_tracking(publication: Publication, pull: int) -> Issue | None:
+    tracker = publication.config.tracker
+    if tracker.kind == "none" or not (publication.at_rest or publication.just_planned):
+        return None
+    parent, ours = find_parent_issue(publication, pull)
+    if parent is None:
+        return None
+    below = tracker.sub_issues
+    issues = (
+        publication.attempt("a story's issue", lambda: publish_story_issues(publication, parent, pull))
+        if below
+        else None
+    )
+    text = tracking_body(publication, pull, issues or {})
+    if ours:
+        update_tracking_issue(publication, parent, text)
+    else:
+        update_tracking_comment(publication, parent, text)
+    return parent
+
+
+def tracking_body(publication: Publication, pull: int, issues: dict[str, Issue]) -> str:
+    state, following = publication.state, publication.view(None).next
+    runs = [run for run_id in state.run_ids() if (run := state.run(run_id)) is not None]
+    runs.sort(key=run_start)
+    view = tracking_view(publication.picture, runs, pull, issues, following)
+    return tracking_text(view, marker=tracking_marker(publication.prd.id))
+
+
+def run_start(run: RunRecord) -> str:
+    return run.started_at
+
+
+def find_parent_issue(publication: Publication, pull: int) -> tuple[Issue | None, bool]:
+    """Return the issue above the stories, and whether its text is ours to write."""
+    if publication.issue is not None:
+        return publication.hub.issue(publication.issue), False
+    marker = tracking_marker(publication.prd.id)
+    there = publication.hub.find_issue(marker)
+    if there is None:
+        there = publication.hub.open_issue(
+            tracking_title(publication.picture), tracking_body(publication, pull, {}), (), marker=marker
+        )
+    elif not there.open and publication.just_planned and is_tracking_reopened(publication):
+        publication.hub.edit_issue(there.number, closed=False)
+        there = replace(there, open=True)
+    return there, True
+
+
+def is_tracking_reopened(publication: Publication) -> bool:
+    """Return whether this is a new round after a merge, which closed the issue."""
+    session = publication.request.session
+    return is_follow_up_branch(session.store, publication.head, session.target.base_commit)
+
+
+def earlier_pull_titles(publication: Publication) -> frozenset[str]:
+    """Return the titles from all plans of the branch so far."""
+    store = publication.request.session.store
+    plans = (store.load(sha).prd for sha, step in steps_so_far(publication) if step.phase is Phase.PLAN)
+    return titles_from_prds(prd for prd in plans if prd is not None)
+
+
+def earlier_story_titles(publication: Publication, story: str) -> frozenset[str]:
+    store = publication.request.session.store
+    backlogs = (store.load(sha).backlog for sha, _ in steps_so_far(publication))
+    return frozenset(story_title(each) for backlog in backlogs for each in backlog.stories if each.id == story)
+
+
+def steps_so_far(publication: Publication) -> Iterator[tuple[str, StepRef]]:
+    for commit in list_branch_commits(
+        publication.git, find_branch_start(publication.git, publication.head).commit, publication.head
+    ):
+        step = read_commit_step(commit)
+        if step is not None:
+            yield commit.sha, step
+
+
+def update_tracking_issue(publication: Publication, parent: Issue, text: str) -> None:
+    title = tracking_title(publication.picture)
+    if parent.open and parent.title != title and parent.title in earlier_pull_titles(publication):
+        publication.hub.edit_issue(parent.number, title=title)
+    if parent.open and not is_same_text(parent.body, text):
+        publication.hub.edit_issue(parent.number, body=text)
+
+
+def update_tracking_comment(publication: Publication, parent: Issue, text: str) -> None:
+    marker = tracking_marker(publication.prd.id)
+    there = publication.hub.find_comment(parent.number, marker)
+    if there is None:
+        publication.hub.comment(parent.number, text, marker=marker)
+    elif not is_same_text(there.body, text):
+        publication.hub.edit_comment(there.id, text)
+
+
+def publish_story_issues(publication: Publication, parent: Issue, pull: int) -> dict[str, Issue]:
+    issues = story_issues_by_id(publication.hub.sub_issues(parent.number), publication.prd.id, publication.hub.ours())
+    for story in stories_without_issue(publication.state.backlog.stories, issues):
+        issues[story.id] = open_story_issue(publication, parent, story, pull)
+    publication.has_more |= bool(stories_without_issue(publication.state.backlog.stories, issues))
+    settled = settled_story_ids(publication.picture, publication.state.backlog.stories, issues)
+    issues |= dict(rewrite_reused_issues(publication, issues, pull, settled))
+    for story_id, issue in issues.items():
+        # Closed when settled. One that a person closed earlier stays closed: the board shows the real state.
+        if issue.open and story_id in settled:
+            publication.hub.edit_issue(issue.number, closed=True)
+        elif not issue.open and story_id not in settled and was_closed_by_bot(publication, issue):
+            publication.hub.edit_issue(issue.number, closed=False)
+    return issues
+
+
+def was_closed_by_bot(publication: Publication, issue: Issue) -> bool:
+    """Return whether the bot closed it, so that the bot may reopen it."""
+    return issue.closed_by is not None and issue.closed_by in publication.hub.ours()
+
+
+def rewrite_reused_issues(
+    publication: Publication, issues: dict[str, Issue], pull: int, settled: frozenset[str]
+) -> Iterator[tuple[str, Issue]]:
+    """Rewrite the issue of an id that another story has now."""
+    for story in publication.state.backlog.stories:
+        issue, title = issues.get(story.id), story_title(story)
+        if issue is None or issue.title == title:
+            continue
+        text = story_issue_text(story, publication.prd, pull, marker=story_marker(publication.prd.id, story.id))
+        if is_reused_issue(issue, story, text, earlier_story_titles(publication, story.id)):
+            publication.hub.edit_issue(issue.number, title=title, body=text, closed=story.id in settled)
+            yield story.id, replace(issue, title=title, body=text, open=story.id not in settled)
+
+
+def open_story_issue(publication: Publication, parent: Issue, story: Story, pull: int) -> Issue:
+    marker = story_marker(publication.prd.id, story.id)
+    text = story_issue_text(story, publication.prd, pull, marker=marker)
+    made = publication.hub.open_issue(story_title(story), text, (), marker=marker)
+    publication.hub.add_sub_issue(parent.number, made)
+    return made

@@ -1,0 +1,68 @@
+"""An issue that was labelled again: its new text counts, whatever became of the run that the label started.
+
+That run may have been cut off, or its plan may have failed. GitHub knows when the label was added, and the branch when
+the run started that made its plan.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from prd2pr.domain.forge import Issue
+from prd2pr.domain.machines.next_phase import NoAction
+from prd2pr.domain.records import Phase, Prd
+from prd2pr.github.context import GitHubContext
+from prd2pr.github.preconditions import RemotePrd
+from prd2pr.github.subjects import Subject, UnreadablePrd, can_label, read_issue_prd, reason_not_wanted
+from prd2pr.state.store import BranchState
+from prd2pr.workflow.human_commits import read_commit_step, walk_first_parents
+
+
+def prd_after_relabel(found: RemotePrd) -> Prd | NoAction | None:
+    """Return the text to plan, or why it cannot be planned (then nothing is built); None if not relabelled."""
+    context = found.context
+    if found.subject.prd is not None or found.head is None:
+        return None
+    issue = found.issue
+    if issue is None or reason_not_wanted(context, issue):
+        return None
+    subject, state = read_issue_prd(context, issue), found.state_at(found.head)
+    same = isinstance(subject, Subject) and subject.prd and state.prd and subject.prd.blob == state.prd.blob
+    if same or not was_labelled_since(context, issue, last_plan_time(state)):
+        return None
+    if isinstance(subject, UnreadablePrd):
+        return rest_until_relabelled(context, f"its text is not a valid PRD: {subject.problem.what}")
+    if not can_label(context, issue.author):
+        # Its author can edit it at any time, and may not decide what is built.
+        return rest_until_relabelled(context, "its text then is not known: its author may have changed it since")
+    return subject.prd if isinstance(subject, Subject) else None
+
+
+def was_labelled_since(context: GitHubContext, issue: Issue, at: str) -> bool:
+    """Return whether someone with permission added the label after this time."""
+    labelling = context.hub.last_labelling(issue.number, context.config.labels.trigger)
+    if labelling is None or not labelling.at or datetime.fromisoformat(labelling.at) <= datetime.fromisoformat(at):
+        return False
+    return can_label(context, labelling.by)
+
+
+def last_plan_time(state: BranchState) -> str:
+    """Return when the run started that made the last plan: a label added while it planned was too late for it."""
+    store = state.store
+    for commit in walk_first_parents(store.git, state.commit):
+        step = read_commit_step(commit)
+        if step is not None and step.phase is Phase.PLAN:
+            made = store.load(commit.sha)
+            ids = made.run_ids()  # each begins with its time
+            run = made.run(ids[-1]) if ids else None
+            return run.started_at if run else commit.at
+    return state.store.git.commit_info(state.commit).at
+
+
+def rest_until_relabelled(context: GitHubContext, why: str) -> NoAction:
+    label = context.config.labels.trigger
+    return NoAction(
+        "waiting",
+        f"the issue was labelled again and not planned since; {why}. Nothing is built for its earlier text",
+        f"read the issue, then remove the label `{label}` and add it again",
+    )

@@ -1,0 +1,104 @@
+"""Commands that the App's server sends with an event, for one PRD, each executed or answered once.
+
+The commit that executes a command records it on the branch. A command that is not executed is answered below the pull
+request; the marker of that answer tells later runs and the server.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from prd2pr.domain.forge import Comment
+from prd2pr.domain.records import Status
+from prd2pr.domain.wording import clean_line
+from prd2pr.github.commands.parser import ParsedCommand
+from prd2pr.github.commands.request import CommandRequest
+from prd2pr.github.comment_once import post_once
+from prd2pr.github.hub import CommentApi
+from prd2pr.github.messages.markers import order_marker
+from prd2pr.github.messages.replies import CommandReply, CommandTooOld, NotNow, is_refusal
+from prd2pr.github.permissions import MAX_COMMAND_AGE, is_in_future, is_too_old
+from prd2pr.state.server_commands import ServerCommand, is_executed
+from prd2pr.views.pull_request.models import NextStep
+from prd2pr.workflow.interfaces import Clock
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """What the event that started the run contains: a comment, or server commands and their sender."""
+
+    comment: Comment | None = None
+    orders: tuple[ServerCommand, ...] = ()
+    sender: str = ""
+
+    def __bool__(self) -> bool:
+        return self.comment is not None or bool(self.orders)
+
+
+@dataclass(frozen=True)
+class PendingServerCommand:
+    order: ServerCommand
+    request: CommandRequest
+
+
+@dataclass
+class ServerCommandQueue:
+    hub: CommentApi
+    clock: Clock
+    trigger: Trigger = field(default_factory=Trigger)
+    pull: int | None = None  # where replies are posted
+    _pending: deque[ServerCommand] = field(default_factory=deque)
+
+    def __post_init__(self) -> None:
+        self._pending.extend(self.trigger.orders)
+
+    @property
+    def has_pending(self) -> bool:
+        return bool(self._pending)
+
+    def is_next_before(self, moment: str) -> bool:
+        """Return whether the next command was given before this moment; an empty moment is the end of time."""
+        return self.has_pending and (not moment or self._pending[0].at <= moment)
+
+    def take_next(self, status: Status) -> PendingServerCommand | None:
+        """Return the first command that was neither executed nor answered."""
+        while self._pending:
+            order = self._pending.popleft()
+            if is_executed(status, order) or self._is_answered(order):
+                continue
+            if is_too_old(order.at, self.clock.now()):
+                self.reply(order, CommandTooOld(order.shown, MAX_COMMAND_AGE.days))
+                continue
+            if is_in_future(order.at, self.clock.now()):
+                self.reply(order, reply_future_command(order))
+                continue
+            return PendingServerCommand(order, request_from_server(order, self.trigger.sender))
+        return None
+
+    def requeue(self, pending: PendingServerCommand) -> None:
+        self._pending.appendleft(pending.order)
+
+    def reply(self, order: ServerCommand, reply: CommandReply, *, commit_url: str = "") -> None:
+        """Post a refusal. What was executed is on the branch; without a pull request there is no place for the rest."""
+        if self.pull is not None and is_refusal(reply):
+            post_once(self.hub, self.pull, reply, order_marker(order.id), commit_url=commit_url)
+
+    def _is_answered(self, order: ServerCommand) -> bool:
+        return self.pull is not None and self.hub.find_comment(self.pull, order_marker(order.id)) is not None
+
+
+def request_from_server(order: ServerCommand, sender: str) -> CommandRequest:
+    stories = (order.story,) if order.story else ()
+    return CommandRequest(
+        ParsedCommand(order.verb, stories=stories, circuit=order.circuit, written=order.shown),
+        by=order.format_author(sender),
+        settles=order.to_executed,
+        why=clean_line(order.why),
+        at=order.at,
+    )
+
+
+def reply_future_command(order: ServerCommand) -> NotNow:
+    following = NextStep("Correct the clock of the App's server, then send the command again.")
+    return NotNow(order.shown, f"it is dated {order.at}, which is in the future", following)

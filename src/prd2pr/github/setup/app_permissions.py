@@ -1,0 +1,98 @@
+"""What prd2pr's App requests from GitHub, and why: the source of the manifest, `doctor` and the docs.
+
+Nothing is requested that is not used. Each minted token holds only the part that one job needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Access = Literal["read", "write"]
+
+
+@dataclass(frozen=True)
+class Permission:
+    name: str  # as the API calls it
+    title: str  # as GitHub's pages call it
+    access: Access
+    why: str
+
+
+@dataclass(frozen=True)
+class Subscription:
+    event: str
+    why: str
+
+
+PERMISSIONS: tuple[Permission, ...] = (
+    Permission("actions", "Actions", "write", "start the repository's workflow, and see whether it has started"),
+    Permission("checks", "Checks", "write", "a check for each proven commit"),
+    Permission("contents", "Contents", "write", "the branch of a PRD, and the setup branch"),
+    Permission("issues", "Issues", "write", "status, labels, the tracking issue, replies to commands"),
+    Permission("metadata", "Metadata", "read", "GitHub grants it to every App; it tells who has write permission"),
+    Permission("pull_requests", "Pull requests", "write", "the pull request of a PRD, and of the setup"),
+    Permission("workflows", "Workflows", "write", "the setup pull request adds a workflow file"),
+)
+# Every App receives `installation` and `installation_repositories` without a subscription.
+EVENTS: tuple[Subscription, ...] = (
+    Subscription("issue_comment", "commands"),
+    Subscription("issues", "a label that makes an issue a PRD"),
+    Subscription("pull_request", "a pull request that was closed, merged or reopened"),
+    Subscription("push", "a pushed PRD, a moved branch"),
+)
+
+# The permissions of one job's token.
+READ_ACCESS: Mapping[str, Access] = {"contents": "read", "metadata": "read"}
+DISPATCH_ACCESS: Mapping[str, Access] = {"actions": "write", "metadata": "read"}
+# To read the result of a server command: the run, the branch, the reply below the pull request.
+RESULT_ACCESS: Mapping[str, Access] = {
+    "actions": "read",
+    "contents": "read",
+    "issues": "read",
+    "metadata": "read",
+    "pull_requests": "read",
+}
+SETUP_ACCESS: Mapping[str, Access] = {
+    "contents": "write",
+    "metadata": "read",
+    "pull_requests": "write",
+    "workflows": "write",
+}
+# The local pool does the work of a workflow job; like it, it never writes workflow files.
+WORK_ACCESS: Mapping[str, Access] = {each.name: each.access for each in PERMISSIONS if each.name != "workflows"}
+
+
+def requested_permissions() -> dict[str, str]:
+    return {each.name: each.access for each in PERMISSIONS}
+
+
+def requested_events() -> list[str]:
+    return [each.event for each in EVENTS]
+
+
+def missing_permissions(granted: Mapping[str, str]) -> tuple[Permission, ...]:
+    """Return what an App or its installation was not granted. `write` includes `read`."""
+    return tuple(each for each in PERMISSIONS if granted.get(each.name) not in (each.access, "write", "admin"))
+
+
+def missing_events(subscribed: list[str]) -> tuple[Subscription, ...]:
+    return tuple(each for each in EVENTS if each.event not in subscribed)
+
+
+def app_page() -> str:
+    permissions = "".join(f"| {each.title} | {each.access} | {each.why} |\n" for each in PERMISSIONS)
+    events = "".join(f"| `{each.event}` | {each.why} |\n" for each in EVENTS)
+    return (
+        "# What the App may do\n\n"
+        "`prd2pr serve --setup` creates the App with exactly these permissions ([how](../deploy.md)); `prd2pr doctor` "
+        "checks an existing App.\nEach token that the server mints is limited to the repositories and permissions of "
+        "one job.\n\n"
+        "| permission | access | for |\n|---|---|---|\n"
+        f"{permissions}\n"
+        "| event | for |\n|---|---|\n"
+        f"{events}\n"
+        "Every App receives `installation` and `installation_repositories`: the server then offers the setup pull "
+        "request.\n"
+    )

@@ -1,0 +1,88 @@
+"""A newly installed App offers one setup pull request, once, and not again if it was declined."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from prd2pr.config import CONFIG_PATH, Config
+from prd2pr.config_file import load_config
+from prd2pr.domain.forge import Pull
+from prd2pr.errors import ConfigInvalid
+from prd2pr.github.messages.rendering import offer_text
+from prd2pr.github.setup.onboarding import SETUP_TITLE, starting_files
+from prd2pr.github.setup.workflow_file import WORKFLOW_PATH, key_names, workflow_text
+
+# Not the branch of `/project register`: a pull request that was closed there does not decline this one.
+OFFER_BRANCH = "prd2pr-onboarding"
+
+OfferOutcome = Literal["opened", "open already", "set up already", "declined", "archived", "empty", "branch taken"]
+
+
+@dataclass(frozen=True)
+class SetupOffer:
+    repository: str
+    outcome: OfferOutcome
+    pull: int = 0
+
+
+class SetupTarget(Protocol):
+    """What the setup needs from GitHub."""
+
+    def repository(self) -> Mapping[str, Any]: ...
+
+    def branch_head(self, branch: str) -> str | None: ...
+
+    def read_text(self, name: str, commit: str) -> str | None: ...
+
+    def create_branch(self, branch: str, parent: str, files: Mapping[str, str], message: str) -> bool: ...
+
+    def pull_for_branch(self, branch: str, base: str) -> Pull | None: ...
+
+    def open_pull(self, title: str, body: str, head: str, base: str) -> Pull: ...
+
+
+WorkflowText = Callable[[Config, str], str]
+
+
+def offer_setup(target: SetupTarget, *, app_url: str = "", workflow: WorkflowText = workflow_text) -> SetupOffer:
+    """Offer the setup; doing it twice opens nothing twice. `app_url`: the page of the App."""
+    about = target.repository()
+    repository, base = str(about["full_name"]), str(about["default_branch"])
+    if about.get("archived"):
+        return SetupOffer(repository, "archived")
+    head = target.branch_head(base)
+    if head is None:
+        return SetupOffer(repository, "empty")
+    if target.read_text(WORKFLOW_PATH, head) is not None:
+        return SetupOffer(repository, "set up already")
+    there = target.pull_for_branch(OFFER_BRANCH, base)
+    if there is not None:
+        # Merged, and the workflow deleted since: that was a decision too.
+        return SetupOffer(repository, "open already" if there.open else "declined", there.number)
+    files = missing_files(target, head, base, workflow)
+    made = target.branch_head(OFFER_BRANCH)
+    if made is None and not target.create_branch(OFFER_BRANCH, head, files, f"{SETUP_TITLE}\n"):
+        made = target.branch_head(OFFER_BRANCH)
+    # Left by a run that was cut off, or another branch of this name.
+    if made is not None and target.read_text(WORKFLOW_PATH, made) is None:
+        return SetupOffer(repository, "branch taken")
+    config = config_or_default(files.get(CONFIG_PATH) or target.read_text(CONFIG_PATH, head))
+    body = offer_text(tuple(files), repository, secrets=tuple(key_names(config)), app_url=app_url)
+    return SetupOffer(repository, "opened", target.open_pull(SETUP_TITLE, body, OFFER_BRANCH, base).number)
+
+
+def missing_files(target: SetupTarget, head: str, base: str, workflow: WorkflowText) -> dict[str, str]:
+    """Return the missing files. The workflow is generated for the settings that will be in force."""
+    files = {name: text for name, text in starting_files().items() if target.read_text(name, head) is None}
+    config = config_or_default(files.get(CONFIG_PATH) or target.read_text(CONFIG_PATH, head))
+    return {**files, WORKFLOW_PATH: workflow(config, base)}
+
+
+def config_or_default(text: str | None) -> Config:
+    """Invalid settings are reported by the first run; the setup does not wait for them."""
+    try:
+        return load_config(text)
+    except ConfigInvalid:
+        return Config()

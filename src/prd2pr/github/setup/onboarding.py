@@ -1,0 +1,66 @@
+"""`/project register`: a pull request with what a repository lacks.
+
+Workflow files are not included: the job's token may not write them, so a person runs `prd2pr init`.
+"""
+
+from __future__ import annotations
+
+from prd2pr.config import CONFIG_PATH, DEFAULT_PRDS
+from prd2pr.github.branch_writer import sync_branch
+from prd2pr.github.commands import execute
+from prd2pr.github.commands.request import CommandRequest, CommandResult
+from prd2pr.github.context import GitHubContext
+from prd2pr.github.messages.rendering import onboarding_text
+from prd2pr.github.messages.replies import RegisterReply
+from prd2pr.templating import render_template
+from prd2pr.workflow.run import current_head
+from prd2pr.workflow.session import Session
+
+REGISTER = "project register"
+SETUP_BRANCH = "prd2pr-setup"  # without the slash of PRD branches, so that no PRD id can clash with it
+SETUP_TITLE = "Set up prd2pr"
+TEMPLATE_PATH = "prds/_template.md"
+
+
+def starting_files() -> dict[str, str]:
+    """Return the files by path; the workflow is generated from the first of them."""
+    return {
+        CONFIG_PATH: render_template("init/prd2pr.yml.j2", {"prds": DEFAULT_PRDS}),
+        TEMPLATE_PATH: render_template("init/prd_template.md.j2", {}),
+    }
+
+
+def execute_on_github(context: GitHubContext, session: Session, request: CommandRequest) -> CommandResult:
+    """Execute a command. Only `/project register` is about the repository and not the PRD's branch."""
+    if request.command.name == REGISTER:
+        return CommandResult(current_head(session), open_setup_pull(context, session))
+    return execute(session, request)
+
+
+def open_setup_pull(context: GitHubContext, session: Session) -> RegisterReply:
+    """Open one pull request, however often it is requested; none if nothing is missing."""
+    missing = missing_setup_files(context, context.base_commit)
+    if not missing:
+        return RegisterReply(context.repository, context.base_branch)
+    there = context.hub.pull_for_branch(SETUP_BRANCH, context.base_branch)
+    if there is None or not there.open:
+        push_setup_files(context, session)
+        text = onboarding_text(tuple(missing), context.repository)
+        there = context.hub.open_pull(SETUP_TITLE, text, SETUP_BRANCH, context.base_branch, draft=False)
+    return RegisterReply(context.repository, context.base_branch, tuple(missing), there.number)
+
+
+def missing_setup_files(context: GitHubContext, commit: str) -> dict[str, bytes]:
+    return {path: text.encode() for path, text in starting_files().items() if context.git.read(commit, path) is None}
+
+
+def push_setup_files(context: GitHubContext, session: Session) -> None:
+    """Add to what an earlier run pushed before it was cut off."""
+    old = sync_branch(context.git, context.remote, SETUP_BRANCH)
+    parent = old or context.base_commit
+    missing = missing_setup_files(context, parent)
+    if missing:
+        made = context.git.commit(
+            context.git.edit_tree(context.git.tree(parent), missing), [parent], f"{SETUP_TITLE}\n"
+        )
+        session.services.writer.move(SETUP_BRANCH, made, old)

@@ -1,0 +1,123 @@
+"""Which checks exist for which runner: one table for verdicts, `doctor` and docs/languages.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from prd2pr.domain.records import Phase
+
+_ALL = (Phase.RED, Phase.GREEN, Phase.REFACTOR, Phase.INTEGRATED)
+_CODE = (Phase.GREEN, Phase.REFACTOR)
+
+PYTHON = "python"
+JAVASCRIPT = ("node:test", "vitest", "jest")
+COMPILED = ("go test", "cargo test")
+JAVA = "surefire"
+ANY = ("junit", "tap")
+RUNNERS = ("pytest", *JAVASCRIPT, *COMPILED, JAVA, *ANY)
+
+
+@dataclass(frozen=True)
+class CheckLayer:
+    name: str
+    what: str  # for the docs
+    phases: tuple[Phase, ...]  # whose verdicts name it if it is missing
+    runners: tuple[str, ...]  # that have it
+    partly: tuple[tuple[str, str], ...] = ()  # runner and limitation
+
+
+_EVERY = RUNNERS
+_READ = ("pytest", *JAVASCRIPT, *COMPILED)
+
+LAYERS: tuple[CheckLayer, ...] = (
+    CheckLayer(
+        "clean run",
+        "a fresh checkout in the sandbox, an environment built from nothing, dependencies read-only",
+        _ALL,
+        _EVERY,
+    ),
+    CheckLayer(
+        "exact ids",
+        "every test is identified by file and title, and none may disappear",
+        _ALL,
+        _EVERY,
+        (("cargo test", "tests in documentation are not run"),),
+    ),
+    CheckLayer(
+        "missing symbol as RED",
+        "a planned name that does not exist yet is distinguished from a broken build",
+        (Phase.RED,),
+        (*_READ, JAVA),
+    ),
+    CheckLayer(
+        "canaries",
+        "hidden tests with known results are added to the story's test files or directory",
+        _ALL,
+        _READ,
+        (("cargo test", "not for tests in `src/`"),),
+    ),
+    CheckLayer(
+        "results out of reach",
+        "results come through a pipe with a secret, and missing ids are noticed",
+        _ALL,
+        _READ,
+    ),
+    CheckLayer(
+        "locked files",
+        "tests, helpers, snapshots and the runner's configuration are locked by hash",
+        _ALL,
+        _EVERY,
+    ),
+    CheckLayer(
+        "tests that ask for nothing",
+        "empty, skipped or focused tests and constant or swallowed assertions are refused",
+        (Phase.RED,),
+        _READ,
+    ),
+    CheckLayer("public signatures", "REFACTOR keeps public signatures", (Phase.REFACTOR,), _READ),
+    CheckLayer("measures", "REFACTOR improves at least one metric", (Phase.REFACTOR,), _READ),
+    CheckLayer("knock-out", "if a new function is broken, a test of the story fails", _CODE, _READ),
+    CheckLayer("expected values replaced", "if an expected value is changed, the test fails", _CODE, _READ),
+    CheckLayer("held-out examples", "tests hidden from the programmer pass too", (Phase.GREEN,), _READ),
+    CheckLayer("subject that knows of tests", "source that detects test runs is refused", _CODE, _READ),
+    CheckLayer("literals of the tests", "source that repeats the tests' values is reported", _CODE, _READ),
+    CheckLayer("repeated", "the new tests fail in the same way in a second run", (Phase.RED,), _EVERY),
+    CheckLayer(
+        "mutants",
+        "a required ratio of mutants on changed lines is killed",
+        _CODE,
+        _READ,
+        tuple((runner, "eight at most") for runner in (*JAVASCRIPT, *COMPILED)),
+    ),
+    CheckLayer(
+        "other answers",
+        "tests that pass whatever the new code returns are refused",
+        (Phase.GREEN,),
+        _READ,
+        (("cargo test", "values that own memory, other than strings and vectors, are not replaced"),),
+    ),
+    CheckLayer(
+        "stand-ins before the code",
+        "tests that would pass whatever the new code returns are refused before it exists",
+        (Phase.RED,),
+        ("pytest",),
+    ),
+    CheckLayer("other circumstances", "order, clock, time zone and hash seed are changed", (Phase.GREEN,), ("pytest",)),
+    CheckLayer(
+        "outside of the test run", "recorded calls return the same without a test runner", (Phase.GREEN,), ("pytest",)
+    ),
+    CheckLayer("old code against new", "REFACTOR compares both with the same calls", (Phase.REFACTOR,), ("pytest",)),
+    CheckLayer(
+        "removal of dead code", "dead code may be removed together with its tests", (Phase.REFACTOR,), ("pytest",)
+    ),
+)
+
+
+def list_unchecked_layers(runner: str, phase: Phase) -> tuple[str, ...]:
+    """Return the layers that a verdict of this phase names as missing."""
+    return tuple(each.name for each in LAYERS if phase in each.phases and runner not in each.runners)
+
+
+def list_never_checked_layers(runner: str) -> tuple[str, ...]:
+    """Return the layers that this runner does not have in any phase."""
+    return tuple(each.name for each in LAYERS if runner not in each.runners)

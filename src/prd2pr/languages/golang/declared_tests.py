@@ -1,0 +1,173 @@
+"""Find the tests that a Go file declares, with their ids: test functions and the subtests of `t.Run`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from prd2pr.languages.base import DeclaredTestCase, ParsedTestFile
+from prd2pr.languages.golang.files import parse_source, read_package_name
+from prd2pr.languages.golang.imports import find_local_names, guess_package_name, read_imports
+from prd2pr.languages.golang.subject import find_foreign_names, find_subject_names, mentions_name
+from prd2pr.languages.syntax import (
+    find_first_error,
+    get_field,
+    get_last_line,
+    get_line,
+    get_text,
+    join_tokens,
+    list_children,
+    read_comment_above,
+    walk,
+)
+from prd2pr.languages.test_ids import SEPARATOR, make_test_id, normalize_title
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+HOLE = "…"
+_OUTPUT = re.compile(r"//\s*(unordered )?output:", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class TestFunction:
+    """A test function, or the call of `Run` that starts a subtest."""
+
+    __test__ = False
+    node: Node
+    body: Node | None
+    titles: tuple[str, ...]  # with HOLE for parts known only at run time
+    context: str  # the name of its *testing.T
+
+    @property
+    def is_holed(self) -> bool:
+        return HOLE in self.titles
+
+
+@lru_cache(maxsize=512)
+def read_tests(path: str, text: str) -> ParsedTestFile:
+    root = parse_source(text)
+    lines = text.splitlines()
+    names = find_subject_names(root)
+    return ParsedTestFile(
+        tests=tuple(dict.fromkeys(_make_declared(path, each, lines) for each in find_tests(root))),
+        broken=find_first_error(root),
+        subject_lines=tuple(sorted(set(_find_subject_lines(root, names)))),
+        called=tuple(sorted(set(_find_used_names(root, names)))),
+    )
+
+
+def find_tests(root: Node) -> Iterator[TestFunction]:
+    """Yield tests in text order, each before its subtests."""
+    testing = find_local_names(root, "testing") or frozenset({"testing"})
+    for node in list_children(root, "function_declaration"):
+        name, body = get_text(get_field(node, "name")), get_field(node, "body")
+        if is_test_function(node, testing):
+            yield from _walk_subtests(TestFunction(node, body, (name,), read_context_name(node)))
+        elif name.startswith("Example") and _OUTPUT.search(get_text(body)):
+            yield TestFunction(node, body, (name,), "")
+
+
+def is_test_function(node: Node, testing: frozenset[str]) -> bool:
+    """Return whether name and parameter are those of a test. `Testearn` counts, although Go ignores it."""
+    name = get_text(get_field(node, "name"))
+    parameters = list_children(get_field(node, "parameters"))
+    kind = join_tokens(parameters[0]).rpartition(" ")[0] + join_tokens(parameters[0]) if len(parameters) == 1 else ""
+    wanted = [f"{each} . {letter}" for each in testing for letter in "TF"]
+    return name.startswith(("Test", "Fuzz")) and any(each in kind for each in wanted)
+
+
+def read_context_name(node: Node) -> str:
+    parameters = list_children(get_field(node, "parameters"))
+    return get_text(get_field(parameters[0], "name")) if parameters else ""
+
+
+def _walk_subtests(test: TestFunction) -> Iterator[TestFunction]:
+    yield test
+    if test.body is not None:
+        for call in _find_run_calls(test.body, test.context):
+            title, function = _split_arguments(call)
+            if function is None:
+                yield TestFunction(call, None, (*test.titles, *_read_titles(title)), "")
+            else:
+                inner = TestFunction(
+                    call, get_field(function, "body"), (*test.titles, *_read_titles(title)), read_context_name(function)
+                )
+                yield from _walk_subtests(inner)
+
+
+def _find_run_calls(body: Node, context: str) -> Iterator[Node]:
+    """Yield the outermost calls of `t.Run`."""
+    pending = [body]
+    while pending:
+        node = pending.pop(0)
+        callee = get_field(node, "function") if node.type == "call_expression" else None
+        if (
+            callee is not None
+            and get_text(callee) == f"{context}.Run"
+            and len(list_children(get_field(node, "arguments"))) == 2
+        ):
+            yield node
+        else:
+            pending = [*node.children, *pending]
+
+
+def _split_arguments(call: Node) -> tuple[Node, Node | None]:
+    title, function = list_children(get_field(call, "arguments"))
+    return title, function if function.type == "func_literal" else None
+
+
+def _read_titles(node: Node) -> tuple[str, ...]:
+    if node.type in {"interpreted_string_literal", "raw_string_literal"}:
+        return tuple(rewrite_title(get_text(node)[1:-1]).split("/"))
+    return (HOLE,)
+
+
+def rewrite_title(title: str) -> str:
+    """Return the title as Go writes a subtest's name."""
+    return re.sub(r"\s", "_", title)
+
+
+def _make_declared(path: str, test: TestFunction, lines: list[str]) -> DeclaredTestCase:
+    top = test.node
+    while top.parent is not None and top.parent.parent is not None:
+        top = top.parent
+    return DeclaredTestCase(
+        id=make_test_id(path, test.titles),
+        line=get_line(test.node),
+        last=get_last_line(test.node),
+        body=join_tokens(test.body or test.node),
+        described="\n".join([read_comment_above(top, lines), " ".join(test.titles), get_text(test.node)]),
+        pattern=SEPARATOR.join(".*" if title == HOLE else re.escape(normalize_title(title)) for title in test.titles)
+        if test.is_holed
+        else "",
+    )
+
+
+def _find_subject_lines(root: Node, names: frozenset[str]) -> Iterator[int]:
+    """Yield lines that call, construct or access something of the project."""
+    for node in walk(root):
+        if node.type in {"call_expression", "composite_literal"}:
+            head = get_field(node, "function") or get_field(node, "type")
+            if head is not None and mentions_name(head, names):
+                yield from range(get_line(node), get_last_line(node) + 1)
+        elif node.type in {"selector_expression", "index_expression"} and mentions_name(node, names):
+            yield get_line(node)
+
+
+def _find_used_names(root: Node, names: frozenset[str]) -> Iterator[str]:
+    """Yield used names such as `shop.Earn`; for methods of its objects `.Add`."""
+    packages = {each.local: guess_package_name(each.path) for each in read_imports(root) if each.is_own}
+    package = read_package_name(root)
+    yield from (f"{package}.{name}" for name in find_foreign_names(root))
+    for node in walk(root):
+        if node.type in {"selector_expression", "qualified_type"}:
+            parts = list_children(node)
+            first, last = get_text(parts[0]), get_text(parts[-1])
+            if first in packages:
+                yield f"{packages[first]}.{last}"
+            elif mentions_name(parts[0], names):
+                yield f".{last}"

@@ -1,0 +1,105 @@
+"""Replace the expected values of tests: a test that still passes does not check the value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from prd2pr.languages.javascript.assertions import AssertionNames, find_assertion_names, find_assertions
+from prd2pr.languages.javascript.declared_tests import find_test_calls
+from prd2pr.languages.javascript.files import select_grammar
+from prd2pr.languages.javascript.test_calls import read_title
+from prd2pr.languages.javascript.value_origins import ValueOrigins
+from prd2pr.languages.mutation_plan import Fault
+from prd2pr.languages.syntax import get_field, get_text, list_children, parse_text, walk
+from prd2pr.languages.test_ids import normalize_title
+from prd2pr.languages.text_mutants import make_perturbation
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_EQUAL = frozenset(
+    {"equal", "strictEqual", "deepEqual", "deepStrictEqual", "toBe", "toEqual", "toStrictEqual", "toHaveLength"}
+)
+_WHOLE = re.compile(r"-?\d+")
+_OFFSET = 7
+
+
+def make_wrong_expectations(path: str, text: str) -> tuple[Fault, ...]:
+    root = parse_text(select_grammar(path), text)
+    names, tables = find_assertion_names(root), ValueOrigins(root)
+    helpers = dict(_find_helpers(root, names))
+    found: dict[tuple[int, int], Fault] = {}
+    for call, _ in find_test_calls(root):
+        if call.kind != "test" or call.body is None:
+            continue
+        title = normalize_title(read_title(call.title)[0])
+        for expected in _find_expected(call.body, names, helpers):
+            for node, other in _make_edits(expected, tables):
+                fault = make_perturbation(path, title, node, other)
+                found.setdefault(fault.edit[:2], fault)
+    return tuple(found.values())
+
+
+def _find_expected(body: Node, names: AssertionNames, helpers: dict[str, set[int]]) -> Iterator[Node]:
+    for each in find_assertions(body, names):
+        if each.form in _EQUAL and each.expected is not None:
+            yield each.expected
+        elif each.form == "helper":
+            given = list_children(get_field(each.node, "arguments"))
+            places = helpers.get(get_text(get_field(each.node, "function")), set())
+            yield from (given[at] for at in sorted(places) if at < len(given))
+
+
+def _find_helpers(root: Node, names: AssertionNames) -> Iterator[tuple[str, set[int]]]:
+    """Yield functions of the file that assert, with the positions of parameters that are expected values."""
+    for node in walk(root):
+        function = get_field(node, "value") if node.type == "variable_declarator" else node
+        name = get_text(get_field(node, "name"))
+        if function is None or name not in names.helpers or get_field(function, "body") is None:
+            continue
+        parameters = [
+            get_text(get_field(each, "pattern") or each) for each in list_children(get_field(function, "parameters"))
+        ]
+        wanted = {
+            get_text(each.expected)
+            for each in find_assertions(function, names)
+            if each.form in _EQUAL and each.expected
+        }
+        yield name, {at for at, each in enumerate(parameters) if each in wanted}
+
+
+def _make_edits(node: Node, tables: ValueOrigins) -> Iterator[tuple[Node, str]]:
+    """Yield nodes with their replacements: the value itself, or the literal it comes from."""
+    if other := _make_other_value(node):
+        yield node, other
+        return
+    changed = [(each, other) for each in tables.find_values(node) if (other := _make_other_value(each))]
+    if changed and (holder := tables.find_holder(node)) is not None:
+        yield holder, _rewrite_holder(holder, changed)
+
+
+def _rewrite_holder(holder: Node, changed: list[tuple[Node, str]]) -> str:
+    """Replace all values at once: a test may stop at the first row of a table."""
+    data, begin = (holder.text or b""), holder.start_byte
+    for node, other in sorted(changed, key=lambda each: each[0].start_byte, reverse=True):
+        data = data[: node.start_byte - begin] + other.encode() + data[node.end_byte - begin :]
+    return data.decode("utf-8", "replace")
+
+
+def _make_other_value(node: Node) -> str:
+    """Return a literal of the same kind, so that code which reads the test file finds the replaced value."""
+    text = get_text(node)
+    if _WHOLE.fullmatch(text):
+        return str(int(text) + _OFFSET)
+    others = {
+        "number": f"({text} + {_OFFSET})",
+        "unary_expression": f"({text} - {_OFFSET})" if text.startswith("-") else "",
+        "string": f"{text[:-1]}~{text[-1:]}",
+        "true": "false",
+        "false": "true",
+        "array": f"[...{text}, 41975]",
+        "object": f"{{ ...{text}, otherwise: 41975 }}",
+    }
+    return others.get(node.type, "")

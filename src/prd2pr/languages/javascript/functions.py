@@ -1,0 +1,212 @@
+"""Functions of a JavaScript file: public signatures and knock-outs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from prd2pr.domain.evidence import Signature
+from prd2pr.languages.javascript.files import name_module, select_grammar
+from prd2pr.languages.mutation_plan import Fault
+from prd2pr.languages.syntax import (
+    get_field,
+    get_last_line,
+    get_line,
+    get_text,
+    join_tokens,
+    list_children,
+    parse_text,
+    walk,
+)
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+KNOCK_OUT_BODY = '{ throw new Error("knocked out"); }'
+FUNCTION_KINDS = frozenset(
+    {
+        "function_declaration",
+        "generator_function_declaration",
+        "function_expression",
+        "generator_function",
+        "arrow_function",
+        "method_definition",
+    }
+)
+_CLASSES = frozenset({"class_declaration", "class", "abstract_class_declaration"})
+
+
+@dataclass(frozen=True)
+class Function:
+    name: str  # with its class: Cart.add
+    node: Node
+    public: bool
+
+    @property
+    def body(self) -> Node | None:
+        return get_field(self.node, "body")
+
+
+def find_functions(root: Node) -> Iterator[Function]:
+    """Yield named functions: declarations, methods, and functions bound to a name at the top level or in a class."""
+    exported = _find_exported(root)
+    for node in walk(root):
+        if node.type not in FUNCTION_KINDS:
+            continue
+        name = _read_name(node)
+        if name:
+            outermost = name.partition(".")[0]
+            yield Function(name, node, outermost in exported and not name.rpartition(".")[2].startswith("#"))
+
+
+def _read_name(node: Node) -> str:
+    """Return the name; empty for callbacks and inner functions, which belong to their outer function."""
+    own = get_text(get_field(node, "name"))
+    parent = node.parent
+    if parent is None or _is_inside(node):
+        return ""
+    if node.type == "method_definition":
+        owner = _read_class_name(parent.parent)
+        return f"{owner}.{own}" if owner else ""
+    return own or _read_bound_name(parent)
+
+
+def _read_bound_name(parent: Node) -> str:
+    """Return the name that an anonymous function is bound to."""
+    if parent.type == "variable_declarator":
+        return get_text(get_field(parent, "name"))
+    if parent.type in {"field_definition", "public_field_definition"}:
+        holder = parent.parent.parent if parent.parent is not None else None
+        return f"{_read_class_name(holder)}.{get_text(get_field(parent, 'property') or get_field(parent, 'name'))}"
+    if parent.type == "assignment_expression":
+        return _strip_exports(get_text(get_field(parent, "left")))
+    if parent.type == "pair":
+        return get_text(get_field(parent, "key")) if _is_exported_object(parent) else ""
+    return "default" if parent.type == "export_statement" else ""
+
+
+def _strip_exports(left: str) -> str:
+    for prefix in ("module.exports.", "exports."):
+        left = left.removeprefix(prefix)
+    return "default" if left == "module.exports" else left.replace(".prototype.", ".")
+
+
+def _is_exported_object(pair: Node) -> bool:
+    holder = pair.parent.parent if pair.parent is not None else None
+    return holder is not None and holder.type in {"assignment_expression", "export_statement", "variable_declarator"}
+
+
+def _read_class_name(node: Node | None) -> str:
+    if node is None or node.type not in _CLASSES:
+        return ""
+    named = get_text(get_field(node, "name"))
+    bound = node.parent if node.parent is not None and node.parent.type == "variable_declarator" else None
+    return named or get_text(get_field(bound, "name")) or "default"
+
+
+def _is_inside(node: Node) -> bool:
+    parent = node.parent
+    while parent is not None:
+        if parent.type in FUNCTION_KINDS:
+            return True
+        parent = parent.parent
+    return False
+
+
+def _find_exported(root: Node) -> frozenset[str]:
+    """Return the exported names."""
+    found: set[str] = set()
+    for node in walk(root):
+        if node.type == "export_statement":
+            found |= set(_list_exported(node))
+        elif node.type == "assignment_expression" and get_text(get_field(node, "left")).startswith(
+            ("module.exports", "exports.")
+        ):
+            found |= set(_list_assigned(node))
+    return frozenset(found)
+
+
+def _list_exported(node: Node) -> Iterator[str]:
+    declared = get_field(node, "declaration")
+    if any(each.type == "default" for each in node.children):
+        yield "default"
+    if declared is not None:
+        name = get_field(declared, "name")
+        yield from [get_text(name)] if name is not None else []
+        for each in list_children(declared, "variable_declarator"):
+            yield get_text(get_field(each, "name"))
+    for clause in list_children(node, "export_clause"):
+        for specifier in list_children(clause):
+            yield get_text(get_field(specifier, "name"))
+    value = get_field(node, "value")
+    yield from [get_text(value)] if value is not None and value.type == "identifier" else []
+
+
+def _list_assigned(node: Node) -> Iterator[str]:
+    left, right = get_text(get_field(node, "left")), get_field(node, "right")
+    name = left.removeprefix("module.").removeprefix("exports").lstrip(".")
+    yield name or "default"
+    if right is None:
+        return
+    if right.type == "identifier":
+        yield get_text(right)
+    for each in list_children(right) if right.type == "object" else ():
+        yield get_text(get_field(each, "key") or each)
+
+
+# --- signatures -------------------------------------------------------------------------------------------------------
+
+
+def list_signatures(path: str, text: str) -> tuple[Signature, ...]:
+    root, module = parse_text(select_grammar(path), text), name_module(path)
+    found = {each.name: _format_parameters(each.node) for each in find_functions(root) if each.public}
+    others = {name: "value" for name in _find_exported(root) if name and name not in found}
+    return tuple(
+        Signature(name=f"{module}.{name}", text=text, path=path) for name, text in sorted({**others, **found}.items())
+    )
+
+
+def _format_parameters(node: Node) -> str:
+    alone = get_field(node, "parameter")
+    given = [alone] if alone is not None else list_children(get_field(node, "parameters"))
+    kinds = [word for word in ("static", "get", "set", "async") if any(each.type == word for each in node.children)]
+    result = get_field(node, "return_type")
+    shown = ", ".join(join_tokens(each) for each in given)
+    return " ".join([*kinds, f"({shown})"]) + (f" {join_tokens(result)}" if result is not None else "")
+
+
+# --- knock-out --------------------------------------------------------------------------------------------------------
+
+
+def make_knock_outs(path: str, before: str, after: str) -> tuple[Fault, ...]:
+    """Make each new or changed function throw."""
+    return tuple(_make_fault(path, each) for each in find_changed_functions(path, before, after))
+
+
+def find_changed_functions(path: str, before: str, after: str) -> Iterator[Function]:
+    """Yield new and changed functions with a body."""
+    old = (
+        {each.name: join_tokens(each.node) for each in find_functions(parse_text(select_grammar(path), before))}
+        if before
+        else {}
+    )
+    for each in find_functions(parse_text(select_grammar(path), after)):
+        if each.body is not None and old.get(each.name) != join_tokens(each.node) and _does_something(each.body):
+            yield each
+
+
+def _does_something(body: Node) -> bool:
+    return body.type != "statement_block" or bool(list_children(body))
+
+
+def _make_fault(path: str, function: Function) -> Fault:
+    body = function.body
+    assert body is not None, "only functions with a body"
+    edit = (body.start_byte, body.end_byte, KNOCK_OUT_BODY)
+    name = hashlib.sha256(f"knock_out {path} {edit}".encode()).hexdigest()[:12]
+    lines = get_line(body), get_last_line(body)
+    span = (function.node.start_byte, function.node.end_byte, get_line(function.node))
+    change = f"`{function.name}` throws"
+    return Fault(name, "knock_out", path, get_line(function.node), lines, function.name, change, edit, span)

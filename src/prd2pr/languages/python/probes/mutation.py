@@ -1,0 +1,129 @@
+"""Tries deliberate faults on a story's tests inside the project's own Python: one process, a fork for each fault.
+
+There are three levels of processes. The launcher has loaded pytest and has seen nothing of the project. It forks the
+*collector*, in which pytest collects the story's tests once and each fault is tried in its own fork by replacing the
+code of functions. Code that runs on import, or only in another process, cannot be tried like that: then the fault is
+written into the file, and a fork of the launcher runs pytest from the beginning.
+
+Baseline and faults take the same path. Twice, at the start and at the end, nothing is changed and every test must
+pass; once a hidden test is made wrong and must fail. Otherwise the result is rejected.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+BASELINE_WALL = 300.0
+WALL_FLOOR, WALL_FACTOR = 15.0, 30.0
+
+Send = Callable[[dict[str, Any]], None]
+
+
+class FreshMutationRun:
+    """Runs pytest from the beginning, in a fork of the launcher, on files with a fault in them."""
+
+    def __init__(self, order: dict[str, Any], tools: Any, run: Callable[..., int]) -> None:
+        self._order = order
+        self._forks, self._patches, self._tracing = tools.forks, tools.patches, tools.line_tracer
+        self._run_pytest = run
+        self._passing: dict[bool, list[str] | None] = {}
+        self._seconds: dict[bool, float] = {}
+        paths = sorted({fault["path"] for kind in ("knock_outs", "mutants") for fault in order[kind]})
+        self._checkout = self._patches.PatchedCheckout(order["checkout"], paths)
+
+    def try_fault(self, fault: dict[str, Any], *, whole: bool) -> tuple[str, str, str]:
+        """Try a fault. `whole`: if the story's own tests detect nothing, run those of the whole project."""
+        outcome, by, why = self._try_once(fault, whole=False)
+        if outcome == "survived" and whole:
+            return self._try_once(fault, whole=True)
+        return outcome, by, why
+
+    def _try_once(self, fault: dict[str, Any], *, whole: bool) -> tuple[str, str, str]:
+        passing_tests = self._passing_tests(whole=whole)
+        if passing_tests is None:
+            return "not_judged", "", "the tests do not run from the beginning"
+        with self._tracing.TemporaryContent(self._checkout.place(fault["path"]), self._checkout.edited(fault)):
+            facts, ended = self._run_pytest_in_fork(
+                set(passing_tests), whole=whole, wall=WALL_FLOOR + WALL_FACTOR * self._seconds[whole]
+            )
+        if ended == "time":
+            return "timeout", "", ""
+        if ended or facts is None:
+            return "not_judged", "", ended or "the test process gave no clear answer"
+        if facts["failed_test"]:
+            return "killed", facts["failed_test"], ""
+        return "survived", "", ""
+
+    def _passing_tests(self, *, whole: bool) -> list[str] | None:
+        """The tests that pass without a fault; None if the hidden test that must fail does not."""
+        if whole not in self._passing:
+            started = time.monotonic()
+            facts, ended = self._run_pytest_in_fork(None, whole=whole, wall=BASELINE_WALL)
+            self._seconds[whole] = time.monotonic() - started
+            fine = facts is not None and not ended and self._order["failing"] in facts["failed"]
+            self._passing[whole] = facts["good"] if fine and facts else None
+        return self._passing[whole]
+
+    def _run_pytest_in_fork(
+        self, watched: set[str] | None, *, whole: bool, wall: float
+    ) -> tuple[dict[str, Any] | None, str]:
+        order = self._order
+        wanted = None if whole else {*order["tests"], *order["hidden"]}
+
+        def work(reply: Send) -> None:
+            reports = self._tracing.StopAtFirstFailure(watched)
+            self._run_pytest([reports, self._tracing.TestSelector(wanted)], None if whole else order["files"])
+            reply(
+                {"good": reports.passing_tests(), "failed": sorted(reports.failed), "failed_test": reports.failed_test}
+            )
+
+        messages: list[dict[str, Any]] = []
+        ended = self._forks.run_in_fork(work, messages.append, wall=wall)
+        return (messages[0] if len(messages) == 1 else None), ended
+
+
+# --- entry point ------------------------------------------------------------------------------------------------------
+
+
+def try_all_faults(order: dict[str, Any], tools: Any, run: Callable[..., int], guard: Any, send: Send) -> None:
+    """Try all faults and report the outcomes. `run` runs pytest with further plugins on some files, in forks only."""
+    faults = {fault["id"]: fault for kind in ("knock_outs", "mutants") for fault in order[kind]}
+    fresh_faults: list[str] = []
+    fresh_variations: list[tuple[str, list[str]]] = []
+    problems: list[str] = []
+
+    def on_message(fact: dict[str, Any]) -> None:
+        if "fresh_run" in fact:
+            fresh_faults.append(fact["fresh_run"])
+            return
+        if "fresh_variation" in fact:
+            fresh_variations.append((fact["fresh_variation"], fact["tests"]))
+            return
+        problems.extend([fact["problem"]] if "problem" in fact else [])
+        send(fact)
+
+    def collect(reply: Send) -> None:
+        collector = tools.collection.Collector(order, tools, guard, reply)
+        collector.on_import.start()
+        run(
+            [collector.reports, tools.line_tracer.TestSelector({*order["tests"], *order["hidden"]}), collector],
+            order["files"],
+            guard,
+        )
+
+    ended = tools.forks.run_in_fork(
+        collect, on_message, wall=BASELINE_WALL + order["seconds"] * 2, close_descriptors=tuple(order["shut"])
+    )
+    if ended:
+        send({"problem": f"the run that tries the faults ended: {ended}"})
+        return
+    if problems:
+        return
+    for variation, tests in fresh_variations:
+        send(tools.flakiness.FreshTimeRun(tools, run, order).check(variation, tests))
+    fresh_run = FreshMutationRun(order, tools, run)
+    for name in fresh_faults:
+        outcome, by, why = fresh_run.try_fault(faults[name], whole=faults[name]["kind"] == "knock_out")
+        send({"fault": name, "outcome": outcome, "by": by, "why": why})

@@ -1,0 +1,204 @@
+"""Decides whether a run can be trusted: events, result file, exit status and canaries must agree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from prd2pr.domain.evidence import TestResult
+from prd2pr.domain.timeouts import describe_stopped_run
+from prd2pr.languages.python.runner.canary import Canary
+from prd2pr.languages.python.runner.events import ObservedRun, StageReport
+from prd2pr.languages.python.runner.failure_reason import clean_message
+from prd2pr.languages.python.runner.junit import JUnitKey, JUnitVerdict, make_junit_key, pick_worse_verdict
+from prd2pr.sandbox.process import KillReason
+
+TESTS_FAILED = 1  # pytest's exit status with failing tests; the canaries always cause it
+_ERROR_LINE = re.compile(
+    r"^E  |ERROR: |error: |Error: |Error while|KeyboardInterrupt|^_pytest\.outcomes\.Exit|SystemExit|Interrupted"
+)
+_STATUS_MEANINGS = {
+    0: "all tests passed",
+    2: "interrupted",
+    3: "internal error",
+    4: "usage error",
+    5: "no tests collected",
+}
+
+
+@dataclass(frozen=True)
+class RunObservations:
+    """Everything observed of one run."""
+
+    observed: ObservedRun
+    exit_status: int | None
+    killed: KillReason
+    seconds: float
+    junit: dict[JUnitKey, JUnitVerdict] | str  # or why it cannot be read
+    output: str
+    canaries: Sequence[Canary]
+    results: dict[str, TestResult]  # of all tests, canaries included
+    hidden: tuple[str, ...] = ()  # local directories that no message may name
+    complaint: str = ""  # of the sandbox: why it ended the run or could not be set up
+
+
+def find_run_problems(run: RunObservations) -> tuple[str, ...]:
+    """Return the reasons not to trust the run; empty if there are none."""
+    if run.killed:
+        return (_describe_kill(run),)
+    problems = [*run.observed.problems, *_find_status_problems(run)]
+    if run.observed.end is not None and run.observed.end == TESTS_FAILED:
+        problems += [
+            *_find_lost_tests(run.observed),
+            *_find_changed_reports(run.observed.reports),
+            *_find_disagreements(run),
+        ]
+        problems += _find_canary_problems(run)
+    return tuple(dict.fromkeys(_hide_canaries(problem, run.canaries) for problem in problems))
+
+
+def _hide_canaries(problem: str, canaries: Iterable[Canary]) -> str:
+    """Canary names are drawn for each run: a saved verdict must not contain them."""
+    for name in [name for canary in canaries for name in (*canary.ids, canary.path)]:
+        problem = problem.replace(name, "a check")
+    return problem
+
+
+def _describe_kill(run: RunObservations) -> str:
+    during = run.observed.running or run.observed.collecting
+    where = f" in {during}" if during else ""
+    return f"{describe_stopped_run('the run', run.killed, run.seconds)}{where}"
+
+
+# --- the exit status --------------------------------------------------------------------------------------------------
+
+
+def _find_status_problems(run: RunObservations) -> list[str]:
+    observed = run.observed
+    if observed.end is None:
+        during = observed.running or observed.collecting
+        if run.complaint:
+            return [f"the run was stopped: {clean_message(run.complaint, run.hidden)}{f', in {during}' * bool(during)}"]
+        return [f"the test process ended (status {run.exit_status}) before pytest did{f', in {during}' * bool(during)}"]
+    if observed.end != TESTS_FAILED:
+        meaning = _STATUS_MEANINGS.get(observed.end, "unknown")
+        tail = _summarise_errors(run) if observed.end in {2, 3, 4} else ""
+        if observed.end == 4:
+            return [f"pytest could not start{tail}"]
+        return [f"pytest ended with status {observed.end} ({meaning}), but a canary requires {TESTS_FAILED}{tail}"]
+    if not observed.end == observed.finish == run.exit_status:
+        stations = (
+            f"the session ended with {observed.finish}, pytest with {observed.end}, the process with {run.exit_status}"
+        )
+        return [f"the exit status was changed on the way: {stations}"]
+    return []
+
+
+def _summarise_errors(run: RunObservations) -> str:
+    """pytest's own error messages without usage and decoration."""
+    lines = [line.strip().removeprefix("INTERNALERROR>").strip("! ") for line in run.output.splitlines()]
+    errors = [line for line in lines if _ERROR_LINE.search(line) and not line.startswith("ERROR: usage:")]
+    summary = clean_message(" / ".join(errors[-2:]), run.hidden)
+    return f": {summary}" if summary else ""
+
+
+# --- the tests --------------------------------------------------------------------------------------------------------
+
+
+def _find_lost_tests(observed: ObservedRun) -> list[str]:
+    collected = observed.collected or []
+    reported = {report.id for report in observed.reports}
+    lost = [test for test in collected if test not in reported]
+    uncollected = sorted((reported | set(observed.started)) - set(collected))
+    found = [f"{test} was collected and never run" for test in lost[:3]]
+    found += [f"{test} was reported and never collected" for test in uncollected[:3]]
+    if observed.started != collected and not found:
+        found.append("the tests that were started are not the tests that were collected")
+    return found
+
+
+def _find_changed_reports(reports: Iterable[StageReport]) -> list[str]:
+    found = []
+    for report in reports:
+        if report.sub or report.outcome == "rerun":
+            continue  # copied from another report, by pytest or by a plugin that reruns flaky tests
+        if report.outcome != report.made:
+            found.append(f"the report of {report.id} was changed from {report.made or 'nothing'} to {report.outcome}")
+        elif report.outcome == "passed" and report.raised is not None:
+            found.append(f"{report.id} is reported as passed though it raised {report.raised.type}")
+    return found[:3]
+
+
+def _find_disagreements(run: RunObservations) -> list[str]:
+    if isinstance(run.junit, str):
+        return [run.junit]
+    expected = _derive_expected_verdicts(run.observed)
+    canaries = {make_junit_key(test) for canary in run.canaries for test in canary.ids}
+    found = []
+    for key in sorted(expected.keys() | run.junit.keys()):
+        if expected.get(key) != run.junit.get(key):
+            here, there = expected.get(key, "absent"), run.junit.get(key, "absent")
+            what = "a check" if key in canaries else ".".join(filter(None, key)) or "nothing that has a name"
+            found.append(f"the result file reports {what} as {there}, the run as {here}")
+    return found[:3]
+
+
+def _derive_expected_verdicts(observed: ObservedRun) -> dict[JUnitKey, JUnitVerdict]:
+    """What the result file must contain, according to the events."""
+    verdicts: dict[JUnitKey, JUnitVerdict] = {}
+    outcomes = [
+        (report.id, report.outcome) for report in observed.reports if not (report.sub and report.outcome == "skipped")
+    ]
+    outcomes += [(uncollected.id, uncollected.outcome) for uncollected in observed.uncollected]
+    for node, outcome in outcomes:
+        verdict: JUnitVerdict = "bad" if outcome == "failed" else "skipped" if outcome == "skipped" else "passed"
+        verdicts[make_junit_key(node)] = pick_worse_verdict(verdicts.get(make_junit_key(node), "passed"), verdict)
+    return verdicts
+
+
+# --- the canaries -----------------------------------------------------------------------------------------------------
+
+
+def _find_canary_problems(run: RunObservations) -> list[str]:
+    project_results = [
+        result for test, result in run.results.items() if not any(test in canary.ids for canary in run.canaries)
+    ]
+    found = []
+    intact = 0
+    for canary in run.canaries:
+        complaint = _check_canary(canary, run.results)
+        if complaint and not _is_canary_excused(canary, run, project_results):
+            found.append(complaint)
+        intact += not complaint
+    if not intact and not found and any(result.outcome == "passed" for result in project_results):
+        found.append("no canary was run, so nothing shows that a failing test would have been reported")
+    return found
+
+
+def _check_canary(canary: Canary, results: dict[str, TestResult]) -> str:
+    """Return what is wrong with the results of a canary; empty if nothing is."""
+    failing, passing = results.get(canary.failing), results.get(canary.passing)
+    where = "the root" if canary.directory == "." else canary.directory
+    if failing is None or passing is None:
+        return f"a test put into {where} as a check was not run"
+    if failing.outcome != "failed" or failing.failure is None or failing.failure.kind != "assertion":
+        return f"a test that must fail, put into {where} as a check, was reported as {failing.outcome}"
+    if passing.outcome != "passed":
+        why = f" ({passing.failure.exception}: {passing.failure.message})" if passing.failure else ""
+        return f"a test that must pass, put into {where} as a check, was reported as {passing.outcome}{why}"
+    return ""
+
+
+def _is_canary_excused(canary: Canary, run: RunObservations, project_results: Iterable[TestResult]) -> bool:
+    """A directory whose fixtures or conftest break breaks the canary too: where nothing passes, nothing can be faked.
+
+    And a directory that was not requested may be one that pytest is configured to ignore.
+    """
+    root = "" if canary.directory == "." else f"{canary.directory}/"
+    neighbours = [result for result in project_results if result.id.startswith(root)]
+    if not neighbours:
+        return not canary.requested and canary.failing not in run.results
+    errors = [run.results.get(test) for test in canary.ids]
+    broken = all(result is None or result.outcome == "error" for result in errors)
+    return broken and all(result.outcome == "error" for result in neighbours)

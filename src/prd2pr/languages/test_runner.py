@@ -1,0 +1,104 @@
+"""The test runner interface: requests, and the Protocol that every runner implements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, runtime_checkable
+
+from prd2pr.domain.evidence import RunReport
+from prd2pr.domain.results.differential import DifferentialResult
+from prd2pr.domain.results.mutation import MutationResult
+from prd2pr.domain.stack import Stack
+from prd2pr.languages.differential_plan import DifferentialPlan
+from prd2pr.languages.mutation_plan import MutationPlan
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    code_tree: str
+    paths: tuple[str, ...] = ()  # empty: the whole suite
+    order: Literal["normal", "reversed"] = "normal"
+    hash_seed: int = 0
+    restore: Mapping[str, str] = field(default_factory=dict)  # path -> blob put back before the run (locked files)
+    canary_dirs: tuple[str, ...] = ()  # directories whose conftest the canaries must live under
+    afresh: bool = False  # ignore cached results
+    stack: Stack | None = None  # of a repository with several; None: all of them
+    # Hash seeds of the runs requested right after this one, if known; not part of the cache key.
+    followed_by: tuple[int, ...] | None = None
+    # Hash seeds of later runs, to prepare after this run; not part of the cache key either.
+    later: tuple[int, ...] = ()
+
+
+OTHER_SEED = 1  # different from that of the whole suite's run
+
+
+RED_RERUN_SEEDS = (OTHER_SEED, OTHER_SEED)  # the runs after RED's own: its tests with stubs, and once more
+
+
+@dataclass(frozen=True)
+class MutationRequest:
+    """Faults to try on a story's tests."""
+
+    code_tree: str
+    tests: tuple[str, ...]  # node ids; an id without parameters means all its cases
+    plan: MutationPlan
+    most: int  # maximum of mutants and of wrong expectations
+    restore: Mapping[str, str] = field(default_factory=dict)
+    ways: bool = True  # whether to run the tests also in another order, twice, and at another time
+    hash_seed: int = OTHER_SEED
+    stack: Stack | None = None  # None: the stack of the tests
+
+
+@dataclass(frozen=True)
+class DifferentialRequest:
+    """The code before and after a refactoring, to be compared with the same calls."""
+
+    code_tree: str
+    tests: tuple[str, ...]  # that show how the code is called
+    plan: DifferentialPlan
+    partial: bool = False  # there are more tests than these
+    restore: Mapping[str, str] = field(default_factory=dict)
+    hash_seed: int = 0
+    stack: Stack | None = None  # None: the stack of the tests
+
+
+class TestRunner(Protocol):
+    def run(self, request: RunRequest) -> RunReport:
+        """Run cleanly: fresh checkout, clean environment, secret result path, canaries."""
+        ...
+
+    def start_mutation_run(self, request: MutationRequest) -> Callable[[], MutationResult]:
+        """Start mutation testing in a clean environment; the returned function waits for the result."""
+        ...
+
+    def start_differential_run(self, request: DifferentialRequest) -> Callable[[], DifferentialResult]:
+        """Start comparing old with new code; the returned function waits for the result."""
+        ...
+
+    def expect(self, hash_seed: int = 0) -> None:
+        """Prepare for a run that will be requested soon."""
+        ...
+
+    def begin(self, request: RunRequest, *, beside: bool = False) -> None:
+        """Start this run early; it will be requested soon.
+
+        `beside`: in parallel with other runs, so only if runs are isolated from each other."""
+        ...
+
+    def discard_early_runs(self) -> None:
+        """Cancel early runs that were not requested."""
+        ...
+
+
+@dataclass(frozen=True)
+class SurveyResult:
+    """A run with the files that each test file entered, as information for roles; not evidence."""
+
+    report: RunReport
+    reached: Mapping[str, frozenset[str]] | None  # test file -> files of the project; None: unknown
+
+
+@runtime_checkable
+class Surveyor(Protocol):
+    def survey(self, request: RunRequest) -> SurveyResult: ...

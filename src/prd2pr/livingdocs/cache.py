@@ -1,0 +1,18 @@
+"""Cache of facts read from files, keyed by blob, so that a large repository is not parsed again for each story.
+
+Without a directory it is kept in memory only, for callers that do not trust files in the repository.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from prd2pr.livingdocs.readers.source_file import FACTS_VERSION
+from prd2pr.state.line_cache import MAX_UNUSED_LINES, LineCache
+
+__all__ = ["MAX_UNUSED_LINES", "FactsCache"]
+
+
+class FactsCache(LineCache):
+    def __init__(self, private: Path | None = None) -> None:
+        super().__init__(private, f"living-{FACTS_VERSION}")

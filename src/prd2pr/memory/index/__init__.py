@@ -1,0 +1,8 @@
+"""The SQLite index over a commit's memory, built from the commit and never committed.
+
+Offers `MemoryIndex`. May import `domain`, `state`, the records in `memory` and the Python readers.
+"""
+
+from prd2pr.memory.index.index import MemoryIndex
+
+__all__ = ["MemoryIndex"]

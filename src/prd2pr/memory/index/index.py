@@ -1,0 +1,244 @@
+"""The index of one commit: opened, updated by what changed since the last time, and queried.
+
+It is only a cache: the memory itself is in the commit. If the file is not available (a full disk, another process
+that uses it for another commit), the rows are built in memory for this process.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from prd2pr.errors import UsageProblem
+from prd2pr.memory.index.embedding import Embedder, find_embedder
+from prd2pr.memory.index.file import IndexFile, is_corruption, is_transient_sqlite_error
+from prd2pr.memory.index.schema import TABLES, TEXTS, VIEWS, list_table_columns
+from prd2pr.memory.index.sql_guard import QueryResult, run_query
+from prd2pr.memory.index.update import (
+    Scope,
+    create_schema,
+    has_current_schema,
+    is_up_to_date,
+    read_indexed_tree,
+    to_sqlite_value,
+    update_rows,
+)
+from prd2pr.state.git import Git
+
+INDEX_FILE_NAME = "index.db"
+MAX_ATTEMPTS = 5  # another process may move it to another commit between our writing and reading
+ALL_SCOPES: tuple[Scope, ...] = ("state", "code")
+
+
+def rank_by_cosine(vectors: Mapping[str, bytes], wanted: Any, limit: int) -> list[tuple[str, float]]:
+    """Name and cosine, the nearest first, equals by name. All vectors have length 1."""
+    import numpy as np
+
+    if not vectors:
+        return []
+    names = sorted(vectors)
+    table = np.frombuffer(b"".join(vectors[name] for name in names), dtype=np.float32).reshape(len(names), -1)
+    cosines = table @ wanted
+    order = np.argsort(-cosines, kind="stable")[:limit]
+    return [(names[at], float(cosines[at])) for at in order]
+
+
+@dataclass
+class MemoryIndex:
+    """Implements `SearchIndex` for one commit, whatever other processes do meanwhile."""
+
+    git: Git
+    tree: str
+    scopes: tuple[Scope, ...]
+    place: IndexFile
+    embedder: Embedder | None = None
+    _connection: sqlite3.Connection | None = field(default=None, repr=False)
+    _in_memory: bool = False
+    _vectors: dict[str, bytes] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def open(cls, git: Git, commit: str, *, code: bool = True) -> Self:
+        """Open the index of a commit or tree. `code`: also the tables of files, symbols, dependencies and tests."""
+        scopes: tuple[Scope, ...] = ALL_SCOPES if code else ("state",)
+        index = cls(git, git.tree(commit), scopes, IndexFile(git.private / INDEX_FILE_NAME), find_embedder())
+        index._connection = index._open_on_disk() or index._build_in_memory()
+        return index
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self.place.unlock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def on_disk(self) -> bool:
+        return not self._in_memory
+
+    # --- queries ------------------------------------------------------------------------------------------------------
+
+    def rows(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        given = tuple(map(to_sqlite_value, values))
+        try:
+            return self._active_connection.execute(sql, given).fetchall()
+        except sqlite3.DatabaseError as error:
+            if self._in_memory or is_transient_sqlite_error(error):
+                raise
+            self.rebuild()  # damage that was not detected earlier
+            return self._active_connection.execute(sql, given).fetchall()
+
+    def select(self, sql: str, *, most: int, seconds: float) -> QueryResult:
+        """Run a user's own query, which can only read."""
+        try:
+            return run_query(self._active_connection, sql, most=most, seconds=seconds)
+        except (UsageProblem, sqlite3.DatabaseError) as problem:
+            if self._in_memory or not (is_corruption(problem) or is_corruption(problem.__cause__)):
+                raise
+        self.rebuild()
+        return run_query(self._active_connection, sql, most=most, seconds=seconds)
+
+    def texts_with(self, table: str, word: str) -> int:
+        assert table in TEXTS, "only these are searched"
+        ((number,),) = self.rows(
+            f"SELECT count(*) FROM {table}_text WHERE {table}_text MATCH ?",  # noqa: S608 - a name of ours
+            (f'"{word}"*',),
+        )
+        return int(number)
+
+    def nearest(self, text: str, limit: int) -> list[tuple[str, float]] | None:
+        if self.embedder is None:
+            return None
+        return rank_by_cosine(self._failure_vectors(self.embedder), self.embedder.vector(text), limit)
+
+    def dump(self) -> dict[str, list[tuple[Any, ...]]]:
+        """The whole content in a canonical order: two indexes of one commit have equal dumps."""
+        found: dict[str, list[tuple[Any, ...]]] = {}
+        for name in (*TABLES, *VIEWS, *(f"{table}_words" for table in TEXTS)):
+            columns = ", ".join(list_table_columns(name)) if name in TABLES else "*"
+            found[name] = sorted(self.rows(f"SELECT {columns} FROM {name}"), key=repr)  # noqa: S608 - names of ours
+        return found
+
+    # --- building -----------------------------------------------------------------------------------------------------
+
+    def rebuild(self) -> None:
+        """Build from scratch; in memory while another process has the file open."""
+        self._close_connection()
+        removed = self.place.remove()
+        self._connection = (self._open_on_disk() if removed else None) or self._build_in_memory()
+
+    @property
+    def _active_connection(self) -> sqlite3.Connection:
+        assert self._connection is not None, "the index is closed"
+        return self._connection
+
+    def _open_on_disk(self) -> sqlite3.Connection | None:
+        """None if this machine or another process prevents it."""
+        try:
+            self.place.lock_shared()
+            for _ in range(MAX_ATTEMPTS):
+                found = self._snapshot()
+                if found is not None:
+                    return found
+                if not self._write():
+                    return None
+        except sqlite3.DatabaseError as error:
+            if is_transient_sqlite_error(error) or not self.place.remove():
+                return None
+            return self._recreate()
+        except OSError:
+            return None
+        return None
+
+    def _recreate(self) -> sqlite3.Connection | None:
+        try:
+            return self._snapshot() if self._write() else None
+        except sqlite3.DatabaseError:
+            return None
+
+    def _snapshot(self) -> sqlite3.Connection | None:
+        """A read transaction at this commit; None if the file does not exist or is at another commit."""
+        if not self.place.path.exists():
+            return None
+        reader = self.place.reader()
+        try:
+            reader.execute("BEGIN")
+            if has_current_schema(reader) and is_up_to_date(reader, self.tree, self.scopes):
+                return reader
+        except BaseException:
+            reader.close()
+            raise
+        reader.close()
+        return None
+
+    def _write(self) -> bool:
+        """Update the file to this commit. False if it is of another version and in use."""
+        writer = self.place.writer()
+        try:
+            writer.execute("BEGIN IMMEDIATE")
+            ((tables,),) = writer.execute("SELECT count(*) FROM sqlite_master").fetchall()
+            if tables and not has_current_schema(writer):
+                writer.close()
+                return self.place.remove() and self._write()
+            if not tables:
+                create_schema(writer)
+            update_rows(writer, self.git, self.tree, self.scopes)
+            writer.execute("COMMIT")
+        finally:
+            writer.close()  # without a COMMIT nothing was written
+        return True
+
+    def _build_in_memory(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        create_schema(connection)
+        update_rows(connection, self.git, self.tree, self.scopes)
+        self._in_memory = True
+        return connection
+
+    def _close_connection(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self._in_memory = False
+
+    # --- vectors ------------------------------------------------------------------------------------------------------
+
+    def _failure_vectors(self, embedder: Embedder) -> dict[str, bytes]:
+        """Path → vector of each failure. Missing ones are computed now, and stored if possible."""
+        if self._vectors:
+            return self._vectors
+        known = dict(self.rows("SELECT path, vector FROM embeddings WHERE model = ?", (embedder.name,)))
+        # Feature and approach: a new task is worded similarly.
+        texts = self.rows("SELECT path, blob, feature, approach FROM failures ORDER BY path")
+        missing = [
+            (path, blob, embedder.name, embedder.vector(". ".join(texts_of_failure)).tobytes())
+            for path, blob, *texts_of_failure in texts
+            if path not in known
+        ]
+        self._store_vectors(missing)
+        self._vectors = {**known, **{path: vector for path, _, _, vector in missing}}
+        return self._vectors
+
+    def _store_vectors(self, vectors: list[tuple[str, str, str, bytes]]) -> None:
+        if not vectors or self._in_memory:
+            return
+        with suppress(sqlite3.DatabaseError, OSError):  # only a cache for the next time
+            writer = self.place.writer()
+            try:
+                writer.execute("BEGIN IMMEDIATE")
+                if has_current_schema(writer) and read_indexed_tree(writer, "state") == self.tree:
+                    writer.executemany(
+                        "INSERT INTO embeddings (path, blob, model, vector) SELECT ?1, ?2, ?3, ?4"
+                        " WHERE NOT EXISTS (SELECT 1 FROM embeddings WHERE path = ?1 AND model = ?3)",
+                        vectors,
+                    )
+                writer.execute("COMMIT")
+            finally:
+                writer.close()

@@ -1,0 +1,161 @@
+"""Pass 3: acceptance criteria. GIVEN/WHEN/THEN of the PRD is copied; a model writes the others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from prd2pr.domain.records import UNTESTED_KINDS, Prd, Requirement
+from prd2pr.domain.wording import clean_line, clip
+from prd2pr.planning.passes.drafts import CriteriaDraft, OpenQuestion
+from prd2pr.planning.passes.given_when_then import StatedCriterion, find_contradicting_criteria, parse_scenario
+from prd2pr.planning.plan import CriterionDraft, PlanLimits, StoryDraft
+from prd2pr.planning.problems import PlanProblem
+
+MAX_CRITERIA = PlanLimits().criteria
+MIN_CRITERIA = 2
+SOFT_CODES = ("PLN205",)
+
+Criteria = Mapping[str, tuple[CriterionDraft, ...]]  # by the story's key
+
+
+# --- criteria of the PRD ----------------------------------------------------------------------------------------------
+
+
+def extract_given_criteria(
+    prd: Prd, stories: Sequence[StoryDraft], left_out: Collection[str] = ()
+) -> dict[str, tuple[CriterionDraft, ...]]:
+    """Copy the PRD's GIVEN/WHEN/THEN criteria to their stories, except for stories with more than the limit and for
+    omitted requirements, which a person has to decide on first."""
+    found = {
+        story.key: [each for each in list_acceptance_criteria(prd, story, stories) if each.id not in left_out]
+        for story in stories
+    }
+    return {
+        key: tuple(CriterionDraft(text=clean_line(each.text), requirements=(each.id,)) for each in given)
+        for key, given in found.items()
+        if 1 <= len(given) <= MAX_CRITERIA
+    }
+
+
+def select_stories_without_criteria(prd: Prd, stories: Sequence[StoryDraft], known: Criteria) -> tuple[StoryDraft, ...]:
+    """Select stories that the PRD's own criteria do not cover completely, with the criteria that they have."""
+    return tuple(
+        story.model_copy(update={"criteria": known.get(story.key, ())})
+        for story in stories
+        if story.kind not in UNTESTED_KINDS and not _is_fully_accepted(prd, story, known.get(story.key, ()))
+    )
+
+
+def _is_fully_accepted(prd: Prd, story: StoryDraft, given: Sequence[CriterionDraft]) -> bool:
+    """Whether each functional requirement of the story has its own criterion; criteria of parts are not enough."""
+    by_id = {requirement.id: requirement for requirement in prd.requirements}
+    accepted = {by_id[name].parent for each in given for name in each.requirements}
+    served = (name for name in story.requirements if name in by_id and by_id[name].kind == "functional")
+    return bool(given) and all(name in accepted for name in served)
+
+
+def list_acceptance_criteria(prd: Prd, story: StoryDraft, stories: Sequence[StoryDraft]) -> tuple[Requirement, ...]:
+    """List the acceptance criteria that the story names; if none, those of requirements that only this story builds."""
+    by_id = {requirement.id: requirement for requirement in prd.requirements}
+    named = [by_id[name] for name in story.requirements if name in by_id]
+    own = [each for each in named if each.kind == "acceptance"]
+    if not own and not any(_is_shared(each, story, stories) for each in named if each.kind == "functional"):
+        served = {each.id for each in named}
+        own = [each for each in prd.requirements if each.kind == "acceptance" and each.parent in served]
+    return tuple(each for each in dict.fromkeys(own) if parse_scenario(each.text) is not None)
+
+
+def _is_shared(requirement: Requirement, story: StoryDraft, stories: Sequence[StoryDraft]) -> bool:
+    others = (other for other in stories if other.key != story.key and not (other.verify_only or story.verify_only))
+    return any(requirement.id in other.requirements for other in others)
+
+
+def build_fallback_criteria(prd: Prd, story: StoryDraft) -> tuple[CriterionDraft, ...]:
+    """Use the text of the requirements as criteria if no model call is left."""
+    served = [each for each in prd.requirements if each.id in story.requirements and each.text.strip()]
+    texts = dict.fromkeys(clip(clean_line(each.text), 400) for each in served[:MAX_CRITERIA])
+    return tuple(CriterionDraft(text=text) for text in texts) or (CriterionDraft(text=story.title),)
+
+
+# --- checks of an answer ----------------------------------------------------------------------------------------------
+
+
+def check_criteria(stories: Sequence[StoryDraft], draft: CriteriaDraft, known: Criteria) -> tuple[PlanProblem, ...]:
+    """Check an answer. `known`: the criteria of the PRD, which the answer completes and must not contradict."""
+    problems = [*_check_stories(stories, draft), *_check_counts(draft, known), *_check_contradictions(draft, known)]
+    return tuple(sorted(problems, key=lambda problem: problem.code))
+
+
+def is_soft_criteria_problem(problem: PlanProblem) -> bool:
+    return problem.code in SOFT_CODES
+
+
+def collect_criteria(draft: CriteriaDraft) -> dict[str, tuple[CriterionDraft, ...]]:
+    return {
+        each.story.strip(): tuple(
+            CriterionDraft(text=" ".join(one.text.split()), example=one.example.strip()) for one in each.criteria
+        )
+        for each in draft.stories
+    }
+
+
+def _check_stories(stories: Sequence[StoryDraft], draft: CriteriaDraft) -> Iterator[PlanProblem]:
+    wanted = [story.key for story in stories]
+    given = [each.story.strip() for each in draft.stories]
+    for key in dict.fromkeys(given):
+        if key not in wanted:
+            yield PlanProblem("PLN206", "this story was not requested", key)
+        elif given.count(key) > 1:
+            yield PlanProblem("PLN206", "it is in the answer twice", key)
+    for key in wanted:
+        if key not in given:
+            yield PlanProblem("PLN206", "it has no criteria in the answer", key)
+
+
+def _check_counts(draft: CriteriaDraft, known: Criteria) -> Iterator[PlanProblem]:
+    for key, criteria in collect_criteria(draft).items():
+        standing = known.get(key, ())
+        texts = [each.text for each in (*standing, *criteria)]
+        if not MIN_CRITERIA <= len(texts) <= MAX_CRITERIA:
+            given = f", including {len(standing)} of the PRD" if standing else ""
+            yield PlanProblem(
+                "PLN108", f"{len(texts)} criteria{given}; {MIN_CRITERIA} to {MAX_CRITERIA} are allowed", key
+            )
+        if not all(texts) or len(set(texts)) < len(texts):
+            yield PlanProblem("PLN109", "a criterion is empty or repeated", key)
+
+
+def _check_contradictions(draft: CriteriaDraft, known: Criteria) -> Iterator[PlanProblem]:
+    for one, other in find_contradicting_criteria(
+        [*flatten_criteria(known), *flatten_criteria(collect_criteria(draft))]
+    ):
+        if not (one.by_prd and other.by_prd):
+            of = f" of {one.where}" if one.where != other.where else ""
+            yield PlanProblem("PLN205", f"«{other.text}» contradicts «{one.text}»{of}", other.where)
+
+
+def flatten_criteria(criteria: Criteria) -> Iterator[StatedCriterion]:
+    for key, each in criteria.items():
+        for one in each:
+            yield StatedCriterion(
+                one.requirements[0] if one.requirements else key, one.text, by_prd=bool(one.requirements)
+            )
+
+
+# --- contradictions ---------------------------------------------------------------------------------------------------
+
+
+def build_contradiction_questions(prd: Prd, criteria: Criteria, titles: Mapping[str, str]) -> Iterator[OpenQuestion]:
+    """Ask a person which of two contradicting criteria is valid; includes criteria of the PRD that no story has."""
+    standing = [each for each in prd.requirements if each.kind == "acceptance"]
+    by_prd = (StatedCriterion(each.id, clean_line(each.text), by_prd=True) for each in standing)
+    others = (each for each in flatten_criteria(criteria) if not each.by_prd)
+    for one, other in find_contradicting_criteria([*by_prd, *others]):
+        names = [each.where if each.by_prd else f"«{titles.get(each.where, each.where)}»" for each in (one, other)]
+        both = " and ".join(dict.fromkeys(names))
+        yield OpenQuestion(
+            about=tuple(each.where for each in (one, other) if each.by_prd),
+            text=f"{both} have the same start but different outcomes: «{one.text}» and «{other.text}». Which is valid?"[
+                :2000
+            ],
+        )

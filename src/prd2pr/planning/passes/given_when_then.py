@@ -1,0 +1,65 @@
+"""Parse GIVEN … WHEN … THEN … to copy criteria of the PRD and to detect contradictions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+from prd2pr.planning.passes.open_questions import extract_words, word_similarity
+
+_SCENARIO = re.compile(
+    r"\W*given\b(?P<given>.+?)(?:\bwhen\b(?P<when>.+?))?\bthen\b(?P<then>.+)", re.IGNORECASE | re.DOTALL
+)
+# From this share of common words on, two outcomes are about the same thing; below it, both may be valid.
+SAME_OUTCOME = 0.3
+_STOP_WORDS = frozenset(
+    ("a", "an", "the", "it", "its", "is", "are", "was", "were", "be", "of", "to", "and", "not", "no")
+)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    given: tuple[str, ...]
+    when: tuple[str, ...]
+    then: tuple[str, ...]
+
+
+def parse_scenario(text: str) -> Scenario | None:
+    found = _SCENARIO.match(text.strip())
+    if found is None or not extract_words(found["then"]):
+        return None
+    return Scenario(extract_words(found["given"]), extract_words(found["when"] or ""), extract_words(found["then"]))
+
+
+@dataclass(frozen=True)
+class StatedCriterion:
+    """A criterion and its source: an id of the PRD or a story's key."""
+
+    where: str
+    text: str
+    by_prd: bool = False
+
+
+def find_contradicting_criteria(
+    criteria: Iterable[StatedCriterion],
+) -> Iterator[tuple[StatedCriterion, StatedCriterion]]:
+    """Yield pairs with the same GIVEN and WHEN and different values of the same outcome."""
+    groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[tuple[StatedCriterion, Scenario]]] = {}
+    for each in criteria:
+        read = parse_scenario(each.text)
+        if read is not None:
+            groups.setdefault((read.given, read.when), []).append((each, read))
+    for group in groups.values():
+        for (one, first), (other, second) in combinations(group, 2):
+            if (
+                first.then != second.then
+                and word_similarity(_content_words(first.then), _content_words(second.then)) >= SAME_OUTCOME
+            ):
+                yield one, other
+
+
+def _content_words(then: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words without numbers and stop words."""
+    return tuple(word.removesuffix("s") for word in then if not word.isdigit() and word not in _STOP_WORDS)

@@ -1,0 +1,362 @@
+"""A changed PRD: which stories are kept, which are planned again, and which questions a person has to answer.
+
+Started work is never discarded: a story that is done or in progress stays unchanged, and what the PRD says differently
+now becomes a follow-up story. Ids are never removed or reused. `compute_plan_change` computes what a change means,
+`build_replanned_backlog` builds the new backlog from the planner's answer, and `find_replan_violations` checks a
+backlog on a branch; the workflow uses the first two, verify the first and the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from prd2pr.domain.backlog_ids import find_last_number
+from prd2pr.domain.dependency_graph import sort_by_dependencies
+from prd2pr.domain.machines.phase_transitions import finish_if_settled, record_event
+from prd2pr.domain.records import SETTLED, Backlog, Epic, Prd, Requirement, Status, Story
+from prd2pr.planning.plan import (
+    PlanDraft,
+    PlanProblem,
+    StoryDraft,
+    backlog_to_draft,
+    build_story,
+    canonical_requirement_ids,
+    check_plan,
+    is_uncovered_question,
+)
+from prd2pr.prd.diff import RequirementChange, diff_requirements
+from prd2pr.prd.requirement_ids import find_mentioned_ids, get_requirement_key, index_by_key
+from prd2pr.prd.restored_requirements import REMOVED_SENTENCE, apply_restored, get_first_line, is_obsolete_question
+from prd2pr.views.plan import PlanDiff, build_planned_story
+
+
+@dataclass(frozen=True)
+class PlanChange:
+    requirements: RequirementChange
+    kept: tuple[Story, ...] = ()  # with updated ids of renumbered requirements
+    outdated: tuple[Story, ...] = ()  # of `kept`: started for a requirement that has changed
+    open_again: tuple[Story, ...] = ()  # not started; planned again under the same ids
+    unwanted: tuple[Story, ...] = ()  # not started; all their requirements were removed from the PRD
+    asked: tuple[str, ...] = ()
+    wanted_again: tuple[str, ...] = ()  # of `kept`: their requirement was removed and restored unchanged
+    wish: bool = False  # the PRD is unchanged; a command requested something new
+
+    @property
+    def needs_planner(self) -> bool:
+        return bool(self.requirements.new_requirements or self.open_again)
+
+
+def compute_plan_change(
+    before: Prd,
+    backlog: Backlog,
+    after: Prd,
+    begun: frozenset[str],
+    earlier: Mapping[str, Requirement] = MappingProxyType({}),
+) -> PlanChange:
+    """Compute what a changed PRD means for the plan.
+
+    `begun`: ids of stories that have steps. `earlier`: last text, by key, of requirements that are in `after` but not
+    in `before`.
+    """
+    change, wanted_again = apply_restored(diff_requirements(before, after), backlog, begun, earlier)
+    outdated, removed = change.list_outdated_keys(), {get_requirement_key(each.id) for each in change.removed}
+    kept, old, again, unwanted = [], [], [], []
+    for story in backlog.stories:
+        named = {get_requirement_key(name) for name in story.requirements}
+        if story.id in begun or story.status in SETTLED or not named & outdated:
+            kept.append(update_requirement_ids(story, change))
+            old += [story] if named & outdated else []
+        elif named <= removed:
+            unwanted.append(story)
+        else:
+            again.append(story)
+    return PlanChange(
+        requirements=change,
+        kept=tuple(kept),
+        outdated=tuple(old),
+        open_again=tuple(again),
+        unwanted=tuple(unwanted),
+        wanted_again=tuple(name for name in wanted_again if name in {story.id for story in kept}),
+        asked=tuple(build_removal_questions(change.removed, [*old, *unwanted], {story.id for story in unwanted})),
+    )
+
+
+def update_requirement_ids(story: Story, change: RequirementChange) -> Story:
+    """Update the ids of renumbered requirements in a story."""
+    moved = dict(change.renamed)
+    names = tuple(dict.fromkeys(moved.get(get_requirement_key(name), name) for name in story.requirements))
+    return story if names == story.requirements else story.model_copy(update={"requirements": names})
+
+
+def build_removal_questions(removed: Iterable[Requirement], stories: list[Story], unwanted: set[str]) -> Iterator[str]:
+    """Ask about stories of removed requirements. Branches hold these texts and verify compares them: do not reword."""
+    for requirement in removed:
+        key = get_requirement_key(requirement.id)
+        there = [story for story in stories if key in map(get_requirement_key, story.requirements)]
+        built = [story.id for story in there if story.id not in unwanted and story.status != "skipped"]
+        waiting = [story.id for story in there if story.id in unwanted]
+        gone = f"{requirement.id} ({get_first_line(requirement)}) {REMOVED_SENTENCE}"
+        if built:
+            yield f"{gone} {', '.join(built)} was begun for it and stays: should what it built be taken out?"
+        if waiting:
+            yield f"{gone} Nobody has begun {', '.join(waiting)}: approving the plan drops it."
+
+
+# --- the planner's answer ---------------------------------------------------------------------------------------------
+
+
+def check_replan_answer(prd: Prd, backlog: Backlog, change: PlanChange, answer: PlanDraft) -> tuple[PlanProblem, ...]:
+    """Check the planning rules for the merged plan, and that new stories are only for what changed."""
+    whole = backlog_to_draft(keep_unchanged_plan(prd, backlog, change))
+    stories = tuple(assign_epic(story, backlog) for story in answer.stories)
+    joined = PlanDraft(
+        epics=(*whole.epics, *answer.epics),
+        stories=(*whole.stories, *stories),
+        questions=whole.questions,
+        assumptions=(*whole.assumptions, *answer.assumptions),
+        not_covered=whole.not_covered,
+    )
+    return (*check_plan(prd, joined), *find_unrequested_stories(change, answer))
+
+
+def keep_unchanged_plan(prd: Prd, backlog: Backlog, change: PlanChange) -> Backlog:
+    """Return the part of the plan that is still valid: without changed requirements and removed ids."""
+    to_cover, known = change.requirements.list_keys_to_cover(), index_by_key(each.id for each in prd.requirements)
+
+    def valid(names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(
+            name for name in names if get_requirement_key(name) in known and get_requirement_key(name) not in to_cover
+        )
+
+    stories = (*change.kept, *change.unwanted)
+    return backlog.model_copy(
+        update={
+            "epics": tuple(
+                each.model_copy(update={"requirements": valid(each.requirements)}) for each in backlog.epics
+            ),
+            "stories": tuple(each.model_copy(update={"requirements": valid(each.requirements)}) for each in stories),
+            "assumptions": keep_valid_assumptions(backlog, change),
+            "not_covered": valid(backlog.not_covered),
+        }
+    )
+
+
+def keep_valid_assumptions(backlog: Backlog, change: PlanChange) -> tuple[str, ...]:
+    """Keep assumptions that name no changed requirement."""
+    outdated = change.requirements.list_outdated_keys()
+    return tuple(
+        each
+        for each in backlog.assumptions
+        if not outdated.intersection(map(get_requirement_key, find_mentioned_ids(each)))
+    )
+
+
+def keep_open_questions(prd: Prd, backlog: Backlog, not_covered: tuple[str, ...]) -> tuple[str, ...]:
+    """Drop questions about uncovered requirements that are planned now, and about removed ones that are back."""
+    settled = set(backlog.not_covered) - set(not_covered)
+    return tuple(
+        each
+        for each in backlog.questions
+        if not is_obsolete_question(each, prd) and not any(is_uncovered_question(each, name) for name in settled)
+    )
+
+
+def assign_epic(story: StoryDraft, backlog: Backlog) -> StoryDraft:
+    """Assign a story without an epic to that of the story it replaces, else to the first epic."""
+    if story.epic or not backlog.epics:
+        return story
+    before = next((each.epic for each in backlog.stories if each.id == story.key), backlog.epics[0].id)
+    return story.model_copy(update={"epic": before})
+
+
+def find_unrequested_stories(change: PlanChange, answer: PlanDraft) -> Iterator[PlanProblem]:
+    again = {story.id for story in change.open_again}
+    wanted = change.requirements.list_keys_to_cover() | {
+        get_requirement_key(n) for each in change.open_again for n in each.requirements
+    }
+    for story in answer.stories:
+        named = {
+            get_requirement_key(name)
+            for name in (*story.requirements, *(n for c in story.criteria for n in c.requirements))
+        }
+        if story.key not in again and not named & wanted:
+            yield PlanProblem("PLN114", "it serves no changed requirement", story.key)
+
+
+def build_replanned_backlog(
+    prd: Prd, backlog: Backlog, change: PlanChange, answer: PlanDraft | None, *, drop: bool
+) -> Backlog:
+    """Build the new backlog. `drop`: the author of the change approved the removal of unwanted stories."""
+    made = build_new_stories(prd, backlog, change, answer) if answer else {}
+    planned = {story.id for story in made.values()}
+    given_up = [each for each in change.open_again if each.id not in planned]
+    skipped = [
+        each.model_copy(update={"status": "skipped"}) for each in (*given_up, *(change.unwanted if drop else ()))
+    ]
+    stories = {story.id: story for story in (*change.kept, *change.unwanted, *skipped, *made.values())}
+    not_covered = keep_unchanged_plan(prd, backlog, change).not_covered
+    left = keep_open_questions(prd, backlog, not_covered)
+    before = (name for name in backlog.dropping if name not in change.wanted_again)
+    waiting = (*before, *(() if drop else (story.id for story in change.unwanted)))
+    return Backlog(
+        epics=build_epics_after_replan(prd, backlog, answer, made.values()),
+        stories=sort_into_working_order(backlog, stories),
+        questions=tuple(dict.fromkeys((*left, *change.asked, *(answer.questions if answer else ())))),
+        assumptions=(*keep_valid_assumptions(backlog, change), *(answer.assumptions if answer else ())),
+        dropping=tuple(dict.fromkeys(name for name in waiting if stories[name].status not in SETTLED)),
+        not_covered=not_covered,
+    )
+
+
+def build_new_stories(prd: Prd, backlog: Backlog, change: PlanChange, answer: PlanDraft) -> dict[str, Story]:
+    """Build the planned stories by the answer's keys; a story that is planned again keeps its id and its status."""
+    before = {story.id: story for story in backlog.stories}
+    again = {story.id for story in change.open_again}
+    drafts = {story.key: assign_epic(story, backlog) for story in answer.stories}
+    rank = {key: (story.priority, n) for n, (key, story) in enumerate(drafts.items())}
+    order = sort_by_dependencies({key: story.depends_on for key, story in drafts.items()}, rank)
+    ids = {**{name: name for name in before}, **{key: key for key in drafts if key in again}}
+    for key in order:
+        if key not in again:
+            ids[key] = f"{prd.id}-{find_last_number(prd.id, ids.values()) + 1}"
+    epics = assign_epic_ids(prd, backlog, answer)
+    made = {key: build_story(prd, drafts[key], ids, epics) for key in order}
+    kept_status = {key: before[key].status for key in made if key in again}
+    return {
+        key: story.model_copy(update={"status": kept_status[key]}) if key in kept_status else story
+        for key, story in made.items()
+    }
+
+
+def assign_epic_ids(prd: Prd, backlog: Backlog, answer: PlanDraft) -> dict[str, str]:
+    there = [epic.id for epic in backlog.epics]
+    last = find_last_number(prd.id, (name.replace(f"{prd.id}-e", f"{prd.id}-", 1) for name in there))
+    fresh = {epic.key: f"{prd.id}-e{last + n}" for n, epic in enumerate(answer.epics, start=1)}
+    return {**{name: name for name in there}, **fresh}
+
+
+def build_epics_after_replan(
+    prd: Prd, backlog: Backlog, answer: PlanDraft | None, made: Iterable[Story]
+) -> tuple[Epic, ...]:
+    """Build the epics with the current requirements of the PRD, including those of new stories."""
+    known = index_by_key(each.id for each in prd.requirements)
+    ids = assign_epic_ids(prd, backlog, answer) if answer else {}
+    fresh = tuple(
+        Epic(id=ids[epic.key], title=epic.title, description=epic.description, requirements=epic.requirements)
+        for epic in (answer.epics if answer else ())
+    )
+    served: dict[str, list[str]] = {}
+    for story in made:
+        served.setdefault(story.epic, []).extend(story.requirements)
+
+    def with_requirements(epic: Epic) -> Epic:
+        names = (*(name for name in epic.requirements if get_requirement_key(name) in known), *served.get(epic.id, ()))
+        return epic.model_copy(update={"requirements": canonical_requirement_ids(prd, names)})
+
+    return tuple(with_requirements(epic) for epic in (*backlog.epics, *fresh))
+
+
+def sort_into_working_order(backlog: Backlog, stories: dict[str, Story]) -> tuple[Story, ...]:
+    """Sort started and settled stories first, in their old order, then new ones by dependencies and priority."""
+    place = {story.id: n for n, story in enumerate(backlog.stories)}
+    rank = {
+        name: (0 if story.status not in ("backlog", "sprint") else story.priority, place.get(name, len(place) + n))
+        for n, (name, story) in enumerate(stories.items())
+    }
+    order = sort_by_dependencies({name: story.depends_on for name, story in stories.items()}, rank)
+    return tuple(stories[name] for name in order)
+
+
+# --- checks of a plan on a branch -------------------------------------------------------------------------------------
+
+
+def find_replan_violations(prd: Prd, before: Backlog, change: PlanChange, after: Backlog) -> Iterator[str]:
+    """Yield the reasons why `after` is not a valid result of this change to `before`."""
+    there = {story.id: story for story in after.stories}
+    for story in change.kept:
+        if there.get(story.id) != story:
+            yield f"{story.id} differs, but nothing in the PRD changed it"
+    for story in change.unwanted:
+        if there.get(story.id) not in (story, story.model_copy(update={"status": "skipped"})):
+            yield f"{story.id} serves a removed requirement: it may only wait for a person or be skipped, unchanged"
+    for story in change.open_again:
+        if story.id not in there or there[story.id].status not in (story.status, "skipped"):
+            yield f"{story.id} is planned again: it may only keep its status or be skipped"
+    yield from find_invalid_new_stories(prd, before, after)
+    yield from find_invalid_plan(prd, before, change, after)
+
+
+def find_invalid_new_stories(prd: Prd, before: Backlog, after: Backlog) -> Iterator[str]:
+    old = {story.id for story in before.stories}
+    last = find_last_number(prd.id, old)
+    for story in after.stories:
+        if story.id not in old and (story.status != "backlog" or find_last_number(prd.id, [story.id]) <= last):
+            yield f"{story.id} is new: a new story needs a new number and the status backlog"
+
+
+def find_invalid_plan(prd: Prd, before: Backlog, change: PlanChange, after: Backlog) -> Iterator[str]:
+    kept = {story.id for story in (*change.kept, *change.unwanted)}
+    settled = [story for story in after.stories if story.id not in kept and story.status == "skipped"]
+    stories = (*keep_unchanged_plan(prd, before, change).stories, *(s for s in after.stories if s.id not in kept))
+    whole = after.model_copy(update={"stories": tuple(story for story in stories if story not in settled)})
+    names = {story.id for story in settled}
+    draft = backlog_to_draft(
+        whole.model_copy(update={"stories": tuple(drop_dependencies(story, names) for story in whole.stories)})
+    )
+    for problem in check_plan(prd, draft):
+        yield f"{problem.code}: {problem.message}"
+    missing = set(change.asked) - set(after.questions)
+    if missing:
+        yield f"a question is missing: {min(missing)}"
+    unwanted = {*before.dropping, *(story.id for story in change.unwanted)} - set(change.wanted_again)
+    waiting = {s.id for s in after.stories if s.id in unwanted}
+    if set(after.dropping) != {s.id for s in after.stories if s.id in waiting and s.status not in SETTLED}:
+        yield "the stories to be dropped are not those whose requirements were removed"
+    stale = [question for question in after.questions if is_obsolete_question(question, prd)]
+    if stale:
+        yield f"a question is about a removed requirement that the PRD has: {min(stale)}"
+
+
+def drop_dependencies(story: Story, names: set[str]) -> Story:
+    return story.model_copy(update={"depends_on": tuple(name for name in story.depends_on if name not in names)})
+
+
+def status_after_replan(status: Status, backlog: Backlog, *, at: str) -> Status:
+    """Return the project status after replanning: stories may be open again, or none may be left."""
+    if any(story.status not in SETTLED for story in backlog.stories):
+        return record_event(status, "the PRD changed", at=at)
+    return finish_if_settled(status, backlog, at=at)
+
+
+# --- what people see and decide ---------------------------------------------------------------------------------------
+
+
+def diff_plans(before: Backlog, after: Backlog, asked: tuple[str, ...] = ()) -> PlanDiff:
+    old = {story.id: story for story in before.stories}
+
+    def dropped(story: Story) -> bool:
+        skipped_now = story.status == "skipped" and story.id in old and old[story.id].status != "skipped"
+        return skipped_now or story.id in after.dropping
+
+    shown = {story.id: build_planned_story(story) for story in after.stories}
+    gone = [story for story in after.stories if dropped(story)]
+    there = [story for story in after.stories if story.status != "skipped" and story not in gone]
+    return PlanDiff(
+        kept=tuple(shown[story.id] for story in there if old.get(story.id) == story),
+        new=tuple(shown[story.id] for story in there if story.id not in old),
+        changed=tuple(shown[story.id] for story in there if story.id in old and old[story.id] != story),
+        dropped=tuple(shown[story.id] for story in gone),
+        asked=asked,
+    )
+
+
+def drop_approved_removals(backlog: Backlog, named: tuple[str, ...]) -> Backlog:
+    """Skip the stories that wait to be dropped if the whole plan is approved; keep those that the approval names."""
+    if not backlog.dropping:
+        return backlog
+    going = () if named else backlog.dropping
+    stories = tuple(s.model_copy(update={"status": "skipped"}) if s.id in going else s for s in backlog.stories)
+    left = tuple(name for name in backlog.dropping if name not in (*going, *named))
+    return backlog.model_copy(update={"stories": stories, "dropping": left})

@@ -1,0 +1,150 @@
+"""The table of planning rules: codes, titles and explanations for messages and docs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from prd2pr.domain.evidence import Finding
+
+
+@dataclass(frozen=True)
+class PlanProblemKind:
+    code: str
+    title: str
+    explanation: str
+
+
+@dataclass(frozen=True)
+class PlanProblem:
+    code: str
+    message: str
+    story: str = ""  # the draft's key; empty: about the whole plan
+
+    def __str__(self) -> str:
+        return f"{self.code} {self.story}: {self.message}" if self.story else f"{self.code} {self.message}"
+
+
+_KINDS = (
+    PlanProblemKind(
+        "PLN101",
+        "no stories, or too many",
+        "A plan needs at least one story, and no more than the limit, or it cannot be reviewed. Split the PRD.",
+    ),
+    PlanProblemKind(
+        "PLN102",
+        "key missing or used twice",
+        "Each story and each epic has a key of its own; dependencies point to stories by it.",
+    ),
+    PlanProblemKind("PLN103", "unknown epic", "A story belongs to an epic of the same plan, or the plan has no epics."),
+    PlanProblemKind("PLN104", "unknown dependency", "`depends_on` names a key that no story of the plan has."),
+    PlanProblemKind(
+        "PLN105",
+        "circular dependency",
+        "Stories that wait for each other can never start. The message names the cycle; remove one dependency, or "
+        "merge two of the stories.",
+    ),
+    PlanProblemKind(
+        "PLN106",
+        "requirement not covered",
+        "Every requirement of the PRD belongs to at least one story, so that none is dropped silently. An acceptance "
+        "criterion is also covered by its requirement; a requirement is covered if all its parts are; a non-functional "
+        "one may be named in an assumption instead.",
+    ),
+    PlanProblemKind("PLN107", "unknown requirement", "The plan names a requirement that the PRD does not have."),
+    PlanProblemKind(
+        "PLN108",
+        "too few or too many acceptance criteria",
+        "A story that is proved by tests has one to five criteria: without criteria there is nothing to prove, with "
+        "more it should be split. Stories of kind docs, config or chore need none.",
+    ),
+    PlanProblemKind("PLN109", "criterion empty or repeated", "Each criterion is a separate, testable sentence."),
+    PlanProblemKind(
+        "PLN110", "too many source files", "A story changes a few source files; split one that needs more."
+    ),
+    PlanProblemKind(
+        "PLN111",
+        "invalid path",
+        "Paths are relative to the repository, without `..`, and outside of `.git`, `.github` and `.orch-state`.",
+    ),
+    PlanProblemKind(
+        "PLN112",
+        "source and test mixed up",
+        "`source_paths` contains no tests, and no path is in both lists: they are written in different phases.",
+    ),
+    PlanProblemKind("PLN113", "invalid title", "A title is one line that fits into a commit subject."),
+    PlanProblemKind(
+        "PLN114",
+        "story not requested",
+        "After a change of the PRD, new stories may only be for what changed: the rest of the plan is kept.",
+    ),
+    PlanProblemKind(
+        "PLN115",
+        "files in more than one stack",
+        "A repository may have several stacks, each with its root, language and runner. A story is proved by the tests "
+        "of one stack, so all its source files belong to it. Make a separate story for each stack.",
+    ),
+    PlanProblemKind(
+        "PLN201",
+        "story too large",
+        "A story is one cycle of tests and code: 5 to 20 tests, less than 100 lines, at most three source files, a "
+        "complexity of at most 6. A larger one is split again, at most twice; then a person is asked.",
+    ),
+    PlanProblemKind(
+        "PLN202",
+        "requirement of another cycle",
+        "Each cycle of the plan has its own requirements, and each of its stories serves at least one of them.",
+    ),
+    PlanProblemKind(
+        "PLN203",
+        "requirement of the cycle in no story",
+        "Every requirement of a cycle is fulfilled by one of its stories, or listed in `left_out` with a reason. If "
+        "two more attempts do neither, the pull request lists it as not covered.",
+    ),
+    PlanProblemKind(
+        "PLN204",
+        "outside of the PRD's module structure",
+        "If the PRD lists modules, new source files are one of them or below one. If two more attempts do not fix it, "
+        "a person is asked.",
+    ),
+    PlanProblemKind(
+        "PLN205",
+        "criteria contradict each other",
+        "Two criteria have the same GIVEN and WHEN but different outcomes. If both are in the PRD, a person decides "
+        "which one is valid.",
+    ),
+    PlanProblemKind(
+        "PLN206",
+        "answer does not match the request",
+        "Criteria are requested by the keys of stories: the answer has criteria for each of them, and for no other.",
+    ),
+    PlanProblemKind(
+        "PLN207",
+        "not covered, and no question",
+        "A requirement without a story is named in a question, so that a person knows about it.",
+    ),
+    PlanProblemKind(
+        "PLN208",
+        "nothing to verify",
+        "A verify-only story depends on the story whose result it verifies.",
+    ),
+    PlanProblemKind(
+        "PLN209",
+        "no usable answer",
+        "The model's answer did not have the required form. The request is repeated a limited number of times.",
+    ),
+)
+
+
+def problems_to_findings(problems: Iterable[PlanProblem]) -> tuple[Finding, ...]:
+    """Convert problems to findings for the planning role."""
+    return tuple(
+        Finding(code=each.code, severity="error", message=f"{_story_prefix(each)}{each.message}") for each in problems
+    )
+
+
+def _story_prefix(problem: PlanProblem) -> str:
+    return f"story {problem.story}: " if problem.story else ""
+
+
+PLAN_PROBLEMS: dict[str, PlanProblemKind] = {kind.code: kind for kind in _KINDS}

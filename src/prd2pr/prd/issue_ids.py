@@ -1,0 +1,22 @@
+"""Id and path of the PRD of an issue. Standard library only: the gate job uses it."""
+
+from __future__ import annotations
+
+import re
+
+PREFIX = "issue-"
+DIRECTORY = "prds"
+_ID = re.compile(rf"{PREFIX}([1-9][0-9]{{0,9}})")
+
+
+def issue_prd_id(number: int) -> str:
+    return f"{PREFIX}{number}"
+
+
+def issue_number(prd_id: str) -> int | None:
+    match = _ID.fullmatch(prd_id)
+    return int(match[1]) if match else None
+
+
+def issue_prd_path(number: int) -> str:
+    return f"{DIRECTORY}/{issue_prd_id(number)}.md"

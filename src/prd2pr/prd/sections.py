@@ -1,0 +1,108 @@
+"""Classification of the sections of a PRD by their headings, and the entries of list sections."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from prd2pr.prd.outline import Outline, OutlineBlock
+from prd2pr.prd.requirement_ids import parse_leading_label
+
+SectionKind = Literal[
+    "plan", "modules", "dependencies", "out", "aside", "acceptance", "non_functional", "background", "feature", ""
+]
+
+# The first that matches decides: "out of scope" before "scope", "non-functional" before "functional".
+_WORDS: dict[SectionKind, tuple[str, ...]] = {
+    "out": (
+        "out[- ]of[- ]scope",
+        r"non-?\s?goals?",
+        "not in scope",
+        "exclusions?",
+        "future work",
+        "won'?t (?:do|have)",
+    ),
+    "plan": (
+        *("(?:implementation|delivery) (?:plan|phases|cycles)", "roadmap", "milestones?", "tdd cycles?", "^plan$"),
+        *(r"^cycles?(?: [\d.]+.*)?$", r"^phases?(?: [\d.]+.*)?$"),
+    ),
+    "modules": ("(?:modules?|file|directory|folder|project|package|code) (?:structure|layout|tree)", "^modules?$"),
+    "dependencies": ("dependency changes", "dependencies"),
+    "aside": (
+        *("questions", "risks?", "glossary", "terminology", "definitions", "references", "change ?log", "links"),
+        *("revision history", "traceability", "stakeholders?", "timeline"),
+    ),
+    "acceptance": ("acceptance", "scenarios?"),
+    "non_functional": (r"non-?\s?functional", "quality", "performance", "security", "reliability", "accessibility"),
+    "feature": (
+        *("requirements?", "features?", "functional", "functionality", "user stor(?:y|ies)", "scope", "behaviou?r"),
+        *("use cases?", "capabilit(?:y|ies)", "rules", "constraints"),
+    ),
+    "background": (
+        *("overview", "summary", "introduction", "background", "context", "problem", "motivation", "goals?", "why"),
+        *("objectives?", "vision", "purpose", "abstract", "assumptions?", "personas?", "metrics"),
+    ),
+}
+_HEADINGS = {kind: re.compile(rf"\b(?:{'|'.join(words)})(?!\w)", re.IGNORECASE) for kind, words in _WORDS.items()}
+
+# Subsections belong to these as well: "Phase 2: Security" is not a section of requirements.
+_WHOLE: frozenset[SectionKind] = frozenset({"plan", "out", "aside", "modules", "dependencies"})
+
+_NOTHING = re.compile(r"(?:none|n/?a|nothing|no (?:new |changes?|dependenc\w+).*|-+)\.?", re.IGNORECASE)
+_TREE_MARKS = re.compile(r"^[\s│├└─|`+\\*-]*")
+
+
+def classify_heading(text: str) -> SectionKind:
+    words = text.replace("_", " ")
+    return next((kind for kind, pattern in _HEADINGS.items() if pattern.search(words)), "")
+
+
+def classify_sections(outline: Outline) -> list[SectionKind]:
+    """Return for each block the kind of its innermost classified section; a heading belongs to its own section."""
+    title = outline.title()
+    own: list[SectionKind] = [
+        classify_heading(block.text)
+        if block.kind == "heading" and n != title and not parse_leading_label(block.text)
+        else ""
+        for n, block in enumerate(outline.blocks)
+    ]
+    kinds: list[SectionKind] = []
+    for n, block in enumerate(outline.blocks):
+        chain = [own[heading] for heading in (*block.section, n) if own[heading]]
+        whole = [kind for kind in chain if kind in _WHOLE]
+        kinds.append(whole[0] if whole else chain[-1] if chain else "")
+    return kinds
+
+
+def list_section_entries(outline: Outline, kinds: list[SectionKind], wanted: SectionKind) -> tuple[str, ...]:
+    """Return the entries of all sections of one kind: lines of code blocks, list items, table rows."""
+    entries: list[str] = []
+    for block, kind in zip(outline.blocks, kinds, strict=True):
+        if kind == wanted and block.kind != "heading":
+            entries += _parse_file_tree(block.text) if block.kind == "code" else _list_entry(block)
+    return tuple(dict.fromkeys(entries))
+
+
+def _list_entry(block: OutlineBlock) -> list[str]:
+    text = " ".join(block.text.split())
+    return [] if _NOTHING.fullmatch(text) or (block.kind == "paragraph" and text.endswith(":")) else [text]
+
+
+def _parse_file_tree(code: str) -> list[str]:
+    """Return full paths from a drawn or indented tree, without comments."""
+    paths: list[str] = []
+    folders: list[tuple[int, str]] = []  # (indentation, path)
+    for line in code.splitlines():
+        marks = _TREE_MARKS.match(line)
+        indent = marks.end() if marks else 0
+        name = re.split(r"\s+(?:#|//|--|—|–|<-|←)|\s{2,}", line[indent:].strip())[0].strip()
+        if not name or name.startswith(("#", "//")):
+            continue
+        while folders and folders[-1][0] >= indent:
+            folders.pop()
+        path = f"{folders[-1][1]}{name}" if folders else name
+        if name.endswith("/"):
+            folders.append((indent, path))
+        else:
+            paths.append(path)
+    return paths

@@ -1,0 +1,75 @@
+"""What a step commit claims: its trailer, its records and its parent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from prd2pr.domain.evidence import Finding, Proof
+from prd2pr.domain.machines.story_machine import GATED
+from prd2pr.domain.records import (
+    Cycle,
+    Step,
+    Story,
+)
+from prd2pr.memory.retention import DEFAULT_RETENTION, RetentionPolicy
+from prd2pr.state.codec import decode_document
+from prd2pr.state.commit_message import StepRef
+from prd2pr.state.git import CommitInfo
+from prd2pr.state.store import BranchState
+from prd2pr.workflow.human_commits import LastStep, find_last_step
+
+
+def make_claim_error(code: str, message: str, path: str = "") -> Finding:
+    return Finding(code=code, severity="error", message=message, path=path)
+
+
+@dataclass(frozen=True)
+class StepClaim:
+    """A commit that claims to be a step, with its parent's state and its own."""
+
+    commit: CommitInfo
+    step: StepRef
+    parent: BranchState
+    state: BranchState
+    base_tree: str
+    head_tree: str
+    keeping: RetentionPolicy = DEFAULT_RETENTION  # from the configuration in force
+
+    @property
+    def story(self) -> Story | None:
+        return next((story for story in self.parent.backlog.stories if story.id == self.step.story), None)
+
+    @property
+    def cycle_before(self) -> Cycle:
+        return self.parent.cycle(self.step.story) or Cycle(story=self.step.story)
+
+    @property
+    def evidence_path(self) -> str:
+        return self.state.paths.evidence(self.step.story, self.step.n, self.step.phase)
+
+    @cached_property
+    def proof(self) -> Proof | None:
+        data = self.state.read_bytes(self.evidence_path)
+        return decode_document(Proof, data, self.evidence_path) if data is not None else None
+
+    @cached_property
+    def last_step(self) -> LastStep:
+        return find_last_step(self.parent.store.git, self.parent.commit)
+
+    @property
+    def covers(self) -> bool:
+        """Whether the gate judges everything since the last step, including people's commits in between."""
+        base_tree = self.proof.evidence.base_tree if self.proof else ""
+        return self.step.phase in GATED and base_tree == self.last_step.tree
+
+    @property
+    def judged_from(self) -> str:
+        """The tree that the step is judged against: the previous commit's or the last step's, nothing older."""
+        return self.last_step.tree if self.covers else self.base_tree
+
+    @property
+    def made(self) -> Step | None:
+        """The step as recorded in the cycle."""
+        cycle = self.state.cycle(self.step.story)
+        return cycle.steps[-1] if cycle and cycle.steps else None

@@ -1,0 +1,208 @@
+"""Check that a decision's note changed exactly what follows from it, and other steps only their part of the status.
+
+A decision is computed again from the earlier records, by the function that carried it out. So a note that says "paused"
+but sets a story to done, or approves a plan but adds code, is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prd2pr.domain.breakers.circuits import find_unauthorized_resets
+from prd2pr.domain.decision import Decision
+from prd2pr.domain.evidence import Finding
+from prd2pr.domain.machines import phase_transitions
+from prd2pr.domain.machines.project_machine import KEPT_TRANSITIONS
+from prd2pr.domain.machines.refusal import CommandRefusal
+from prd2pr.domain.records import Cycle, Phase, Status
+from prd2pr.planning.decisions import EFFECTS, DecisionOutcome, compute_effect
+from prd2pr.proof.claims.claim import StepClaim, make_claim_error
+from prd2pr.state.cursors import has_only_moved_forward
+from prd2pr.state.layout import ATTRIBUTES, LOGS, PLAN_STORY, STATE, build_memory_path
+from prd2pr.state.server_commands import is_valid_succession
+from prd2pr.state.store import BranchState
+from prd2pr.views.progress import render_progress
+from prd2pr.workflow.commits.decisions import count_steps, make_decision_change, note_text, read_decision_input
+
+HEAD_BOUND_COMMANDS = ("approve", "sprint start")  # valid only for the head of the branch at that time
+# What a note without a decision (blocked, retried, drafts, undone) may change in the status.
+NOTED_STATUS = frozenset({"state", "blocked_reason"})
+
+
+def read_decision(claim: StepClaim) -> Decision | None:
+    return claim.proof.evidence.decision if claim.proof and claim.step.phase is Phase.NOTE else None
+
+
+def check_decision(claim: StepClaim, decision: Decision) -> Iterator[Finding]:
+    if not claim.parent.planned:
+        yield make_claim_error("VER104", "a decision without a plan")
+        return
+    if decision.command not in EFFECTS:
+        yield make_claim_error("VER104", f"unknown decision `{decision.command}`")
+        return
+    left = compute_effect(read_decision_input(claim.parent), decision)
+    if not isinstance(left, DecisionOutcome):
+        why = left.describe() if isinstance(left, CommandRefusal) else left.reason
+        yield make_claim_error("VER104", f"the decision was not allowed at that time: {why}")
+        return
+    if decision.command in HEAD_BOUND_COMMANDS and decision.head != claim.parent.commit:
+        yield make_claim_error("VER104", "the decision was made for a commit other than the parent")
+    yield from check_decision_step(claim, decision, left)
+    yield from check_decision_code(claim, left)
+    yield from check_decision_effect(claim, left)
+
+
+def check_decision_step(claim: StepClaim, decision: Decision, left: DecisionOutcome) -> Iterator[Finding]:
+    """Check the decision's step number, and that its note matches its data."""
+    assert claim.proof is not None, "the decision is in it"
+    n = count_steps(claim.parent, left) + 1
+    if (claim.step.story, claim.step.n) != (left.about or PLAN_STORY, n):
+        yield make_claim_error(
+            "VER104", f"this decision is step {left.about or PLAN_STORY}/{n}, and claims to be another"
+        )
+    if claim.proof.evidence.note != note_text(decision, left):
+        yield make_claim_error("VER104", "the note does not match the decision", claim.evidence_path)
+
+
+def check_decision_code(claim: StepClaim, left: DecisionOutcome) -> Iterator[Finding]:
+    """Check the code: giving up a story removes its unproven tests, and nothing else may change."""
+    for change in claim.state.store.git.diff(claim.base_tree, claim.head_tree):
+        if change.path not in left.removed or change.status != "D":
+            yield make_claim_error("VER108", "a decision may not change code", change.path)
+    there = {entry.path for entry in claim.state.store.git.entries(claim.head_tree)}
+    for path in left.removed:
+        if path in there:
+            yield make_claim_error("VER108", "an unproven test of the given-up story was not removed", path)
+
+
+def check_decision_effect(claim: StepClaim, left: DecisionOutcome) -> Iterator[Finding]:
+    for path in list_differing_files(claim.state, left):
+        yield make_claim_error("VER106", "the content does not follow from the decision", path)
+    yield from check_cursors(claim)
+    if not is_valid_succession(claim.parent.status.orders, claim.state.status.orders):
+        what = "the processed commands are not the earlier ones plus this one"
+        yield make_claim_error("VER106", what, claim.state.paths.status)
+    if left.about:
+        yield from check_decided_cycle(claim, left.cycles[left.about])
+    yield from check_stray_files(claim, set(make_decision_change(claim.parent, left).updates))
+    yield from check_memory_not_overwritten(claim, left)
+    if left.circuits is None:
+        yield from check_breakers(claim)
+
+
+def check_memory_not_overwritten(claim: StepClaim, left: DecisionOutcome) -> Iterator[Finding]:
+    """Check that no memory record is overwritten."""
+    for record in left.lessons:
+        path = build_memory_path(record.kind, record.id)
+        if claim.parent.read_bytes(path) is not None:
+            yield make_claim_error("VER106", "what was lessons before is written over", path)
+
+
+def check_breakers(claim: StepClaim) -> Iterator[Finding]:
+    """Check that no step resets a circuit breaker that only a person may reset."""
+    for name in find_unauthorized_resets(claim.parent.circuits, claim.state.circuits):
+        yield make_claim_error(
+            "VER106", f"the circuit {name} is closed, and no person has reset it", claim.state.paths.circuits
+        )
+
+
+def list_differing_files(state: BranchState, left: DecisionOutcome) -> Iterator[str]:
+    """Yield the records whose content differs from the decision's effect, whatever their formatting."""
+    paths, prd = state.paths, state.prd
+    settled = {"cursors": left.status.cursors, "orders": left.status.orders}
+    if state.status.model_copy(update=settled) != left.status:
+        yield paths.status
+    if state.backlog != left.backlog:
+        yield paths.backlog
+    if left.circuits is not None and state.circuits != left.circuits:
+        yield paths.circuits
+    for record in left.lessons:
+        path = build_memory_path(record.kind, record.id)
+        if state.store.read(state.commit, type(record), path) != record:
+            yield path
+    if left.sprint and state.sprint(left.sprint.id) != left.sprint:
+        yield paths.sprint(left.sprint.id)
+    for name, cycle in left.cycles.items():
+        if name != left.about and state.cycle(name) != cycle:
+            yield paths.cycle(name)
+    yield from (paths.cycle(name) for name in left.dropped_cycles if state.cycle(name) is not None)
+    if prd is None or state.read_bytes(paths.progress) != render_progress(prd, left.backlog, left.status).encode():
+        yield paths.progress
+
+
+def check_decided_cycle(claim: StepClaim, expected: Cycle) -> Iterator[Finding]:
+    """Check that the cycle is as the decision leaves it plus this step; earlier refusals may be added."""
+    path = claim.state.paths.cycle(expected.story)
+    after = claim.state.cycle(expected.story)
+    if after is None or not after.steps or after.steps[:-1] != expected.steps:
+        yield make_claim_error(
+            "VER104", f"this step does not follow step {len(expected.steps)} of {expected.story}", path
+        )
+        return
+    last, step = after.steps[-1], claim.step
+    note = claim.proof.evidence.note if claim.proof else ""
+    named = (last.n, last.phase, last.evidence, last.code_tree, last.note)
+    if named != (step.n, step.phase, step.evidence, claim.head_tree, note) or last.draft or last.undoes:
+        yield make_claim_error("VER106", "the cycle's record does not name this step", path)
+    added = {"steps": after.steps, "refused": after.refused, "refused_writes": after.refused_writes}
+    kept = (
+        after.refused[: len(expected.refused)],
+        after.refused_writes[: len(expected.refused_writes)],
+    )
+    if expected.model_copy(update=added) != after or kept != (expected.refused, expected.refused_writes):
+        yield make_claim_error("VER104", "the cycle does not follow from the decision", path)
+
+
+def check_stray_files(claim: StepClaim, expected: set[str]) -> Iterator[Finding]:
+    git, root, circuits = claim.state.store.git, claim.state.paths.root, claim.state.paths.circuits
+    written = {f"{root}/runs/": ".json", f"{LOGS}/": ".jsonl"}
+    for change in git.diff(git.tree(claim.parent.commit), git.tree(claim.commit.sha)):
+        path = change.path
+        if not path.startswith(f"{STATE}/") or path in expected | {claim.evidence_path, ATTRIBUTES, circuits}:
+            continue
+        known = any(path.startswith(folder) and path.endswith(ending) for folder, ending in written.items())
+        if change.new_mode != "100644" or not known:
+            yield make_claim_error("VER106", "this decision may not change this state file", path)
+
+
+# --- the status of every other step -----------------------------------------------------------------------------------
+
+
+def check_cursors(claim: StepClaim) -> Iterator[Finding]:
+    if not has_only_moved_forward(claim.parent.status.cursors, claim.state.status.cursors):
+        what = "a processed comment is no longer recorded as processed"
+        yield make_claim_error("VER106", what, claim.state.paths.status)
+
+
+def check_status_fields(claim: StepClaim) -> Iterator[Finding]:
+    """Check that a step without a decision leaves commands, approvals, advice and the like unchanged."""
+    before, after = claim.parent.status, claim.state.status
+    yield from check_cursors(claim)
+    expected, free = before, frozenset({"cursors", "transitions", "schema_version"})
+    if claim.step.phase is Phase.INTEGRATED:
+        backlog = phase_transitions.set_story_status(claim.parent.backlog, claim.step.story, "done")
+        expected = phase_transitions.record_integration(before, backlog, claim.step.story, at="")
+    elif claim.step.phase is Phase.NOTE:
+        free |= NOTED_STATUS
+    elif claim.step.phase is Phase.PLAN:
+        free |= {"state", "issue", "sprint"}  # checked with the plan
+    else:
+        expected = phase_transitions.clear_advice(before, claim.step.story)
+    changed = [name for name in Status.model_fields if getattr(expected, name) != getattr(after, name)]
+    for name in changed:
+        if name not in free:
+            yield make_claim_error("VER106", f"`{name}` does not follow from this step", claim.state.paths.status)
+    quiet = after.state is before.state and claim.step.phase is not Phase.PLAN
+    if not extends_transitions(before, after, most=0 if quiet else 4):
+        yield make_claim_error(
+            "VER106", "the transitions are not those before with this step's", claim.state.paths.status
+        )
+
+
+def extends_transitions(before: Status, after: Status, most: int) -> bool:
+    """Whether the transitions are the earlier ones plus at most `most` new ones; only the last 20 are kept."""
+    for count in range(most + 1):
+        new = after.transitions[len(after.transitions) - count :]
+        if after.transitions == (*before.transitions, *new)[-KEPT_TRANSITIONS:]:
+            return True
+    return False

@@ -1,1 +1,0 @@
-"""Git, and the state that lives on the branch."""

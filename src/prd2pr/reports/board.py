@@ -1,0 +1,105 @@
+"""The data of a PRD's board and its story pages, read from a branch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from prd2pr.domain.breakers.records import Circuits
+from prd2pr.domain.costs.budget import UsageLimits
+from prd2pr.domain.evidence import Proof
+from prd2pr.domain.machines.approval import ApprovalMode
+from prd2pr.domain.paths import CONVENTIONS, PathRules
+from prd2pr.domain.records import Cycle
+from prd2pr.reports.pull_request import add_patches, compute_planning_cost, read_screenshots, read_step_commits
+from prd2pr.state.branch_base import find_branch_start
+from prd2pr.state.codec import decode_document
+from prd2pr.state.git import Git
+from prd2pr.state.journal import Journal
+from prd2pr.state.store import BranchState, StateStore
+from prd2pr.views.board.source import PrdSource
+from prd2pr.views.pull_request.facts import BranchFacts, StepKey
+from prd2pr.views.pull_request.models import SpendLimits
+from prd2pr.views.pull_request.story_reader import read_cycles, read_runs
+from prd2pr.workflow.breakers import current_circuits
+from prd2pr.workflow.human_commits import list_unjudged_commits
+from prd2pr.workflow.roles.consultation import load_role_records
+
+NO_LIVING_DOCS: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class BoardReader:
+    """Reads the boards of one repository. Not thread-safe.
+
+    `local`: the work is done in this repository, so its journal has failures that are not committed yet.
+    """
+
+    git: Git
+    repo: str
+    limits: UsageLimits = field(default_factory=UsageLimits)
+    rules: PathRules = CONVENTIONS
+    mode: ApprovalMode = "given"
+    local: bool = False
+    living_docs: frozenset[str] = NO_LIVING_DOCS
+    _proofs: dict[str, Proof] = field(default_factory=dict, repr=False)  # by blob
+
+    def source(self, branch: str, prd: str, head: str = "") -> PrdSource | None:
+        """Read everything but the diffs; None: no plan. `head`: a commit, if the branch does not exist here."""
+        state = StateStore(self.git, prd, branch).load(head or branch)
+        if state.prd is None:
+            return None
+        base = find_branch_start(self.git, state.commit).commit
+        cycles = read_cycles(state, state.cycle_ids)
+        proofs = self._proofs_of(state, cycles.values())
+        commits, strangers = read_step_commits(self.git, base, state.commit, prd)
+        runs = read_runs(state)
+        return PrdSource(
+            repo=self.repo,
+            branch=branch,
+            head=state.commit,
+            base=state.project.base_branch or base[:10],
+            facts=BranchFacts(state.prd, state.backlog, state.status, cycles, proofs, commits),
+            runs=runs,
+            circuits=self._circuits(state),
+            planning=compute_planning_cost(runs, cycles),
+            limits=SpendLimits.of(self.limits),
+            strangers=strangers,
+            unjudged=len(list_unjudged_commits(self.git, state.commit, self.rules)),
+            sprint=state.sprint(state.status.sprint) if state.status.sprint else None,
+            roles=tuple(load_role_records(state)),
+            mode=self.mode,
+        )
+
+    def circuits(self, prd: str, head: str) -> Circuits:
+        """Return the current circuit breakers, including those of the local journal."""
+        return self._circuits(StateStore(self.git, prd).load(head))
+
+    def with_evidence(self, source: PrdSource, story: str) -> PrdSource:
+        """Add the diffs and screenshots of one story."""
+        facts = source.facts
+        keys = [(story, step.n) for step in facts.steps(story)]
+        bare = {key: facts.commits[key] for key in keys if key in facts.commits}
+        proofs = {key: facts.proofs[key] for key in keys if key in facts.proofs}
+        state = StateStore(self.git, facts.prd.id, source.branch).load(source.head)
+        return source.with_details(
+            add_patches(self.git, {story}, bare, self.living_docs), read_screenshots(state, proofs)
+        )
+
+    def _circuits(self, state: BranchState) -> Circuits:
+        journal = Journal(self.git.private, state.store.prd_id)
+        return current_circuits(state, journal.entries_since(state.commit) if self.local else ())
+
+    def _proofs_of(self, state: BranchState, cycles: Iterable[Cycle]) -> dict[StepKey, Proof]:
+        """Read all proofs in one batch: a plan of a thousand stories has thousands of evidence files."""
+        blobs = {entry.path: entry.blob for entry in self.git.entries(state.commit, state.paths.evidence_root)}
+        wanted: dict[StepKey, tuple[str, str]] = {}
+        for cycle in cycles:
+            for step in cycle.steps:
+                path = state.paths.evidence(cycle.story, step.n, step.phase)
+                if path in blobs:
+                    wanted[cycle.story, step.n] = (path, blobs[path])
+        unread = {blob: path for path, blob in wanted.values() if blob not in self._proofs}
+        for blob, data in self.git.read_blobs(unread).items():
+            self._proofs[blob] = decode_document(Proof, data, unread[blob])
+        return {key: self._proofs[blob] for key, (_, blob) in wanted.items()}

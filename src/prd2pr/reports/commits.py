@@ -1,0 +1,98 @@
+"""The commits of a branch in their order, for pages, with a cache under `.git/prd2pr/cache/`.
+
+Commits never change, so the cached list is a prefix of the current one unless the branch was rewritten. The cache can
+be deleted at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from prd2pr.domain.records import Phase
+from prd2pr.state.commit_message import StepRef, read_step
+from prd2pr.state.git import CommitInfo, Git
+from prd2pr.workflow.human_commits import joined_story
+from prd2pr.workflow.merges import is_exact_join, list_branch_commits
+
+FORM = 2
+EXACT, INEXACT = "exact", "inexact"
+
+
+@dataclass(frozen=True)
+class BranchCommit:
+    sha: str
+    at: str
+    subject: str
+    has_single_parent: bool  # it has exactly one parent
+    claimed_step: StepRef | None  # from its trailers
+    join: str = ""  # a merge of a story's branch: `exact` if it has no changes of its own
+
+    @property
+    def step(self) -> StepRef | None:
+        """The claimed step; a merge or a root commit is never a step."""
+        return self.claimed_step if self.has_single_parent else None
+
+
+def read_branch_commits(git: Git, base: str, head: str) -> tuple[BranchCommit, ...]:
+    """Return the commits after `base` up to `head`, the oldest first."""
+    place = git.private / "cache" / f"line-{FORM}-{base[:16]}.lines"
+    known = _read_cache(place)
+    if known and not _continues(git, known[-1].sha, head):
+        known = ()
+    last = known[-1].sha if known else base
+    made = (
+        tuple(_build_branch_commit(git, commit) for commit in list_branch_commits(git, last, head))
+        if last != head
+        else ()
+    )
+    if made:
+        _write_cache(place, made, anew=not known)
+    return (*known, *made)
+
+
+def _continues(git: Git, last: str, head: str) -> bool:
+    """Whether `head` descends from `last` along first parents."""
+    if last == head:
+        return True
+    fresh = git.log(f"{last}..{head}") if git.has_commit(last) else ()
+    return bool(fresh) and fresh[0].parents[:1] == (last,)
+
+
+def _build_branch_commit(git: Git, commit: CommitInfo) -> BranchCommit:
+    subject, step = " ".join(commit.subject.split()), read_step(commit.trailers)
+    joining = joined_story(commit) if step is None else ""
+    exact = (EXACT if is_exact_join(git, commit) else INEXACT) if joining else ""
+    return BranchCommit(commit.sha, commit.at, subject, len(commit.parents) == 1, step, exact)
+
+
+def _read_cache(place: Path) -> tuple[BranchCommit, ...]:
+    """Return the cached commits; none if the file is incomplete, after a kill or concurrent writes."""
+    try:
+        *lines, end = place.read_text(encoding="utf-8").split("\n")
+        found = tuple(_parse_fields(line.split("\t")) for line in lines)
+    except (OSError, ValueError):
+        return ()
+    return found if not end and len({each.sha for each in found}) == len(found) else ()
+
+
+def _parse_fields(fields: list[str]) -> BranchCommit:
+    sha, at, single, joining, prd, story, n, phase, rest = fields
+    evidence, _, subject = rest.partition(" ")
+    named = StepRef(prd, story, int(n), Phase(phase), evidence) if prd else None
+    return BranchCommit(sha, at, subject, single == "1", named, joining)
+
+
+def _write_cache(place: Path, line: Iterable[BranchCommit], *, anew: bool) -> None:
+    text = "".join(map(_format_fields, line))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with place.open("w" if anew else "a", encoding="utf-8", errors="replace", newline="") as file:
+        file.write(text)
+
+
+def _format_fields(each: BranchCommit) -> str:
+    step = each.claimed_step
+    named = (step.prd, step.story, str(step.n), step.phase.value) if step else ("", "", "0", "")
+    told = f"{step.evidence if step else ''} {each.subject}"
+    return "\t".join((each.sha, each.at, str(int(each.has_single_parent)), each.join, *named, told)) + "\n"

@@ -1,0 +1,21 @@
+"""The forge interface that the local PR page and GitHub share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class PullRequest:
+    title: str
+    body: str
+    head: str
+    base: str
+    page: str = ""  # the same as one HTML file, for forges without their own pages
+
+
+class Forge(Protocol):
+    def publish(self, pull: PullRequest) -> str:
+        """Create or update the pull request and return its location. Idempotent."""
+        ...

@@ -1,0 +1,109 @@
+"""The scope of `prd2pr query`: the commits that it reads, and the trace of their PRDs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from prd2pr.state.branch_base import list_prd_ids
+from prd2pr.state.commit_message import read_step
+from prd2pr.state.git import BlobRef, Git
+from prd2pr.state.layout import PRDS, STATE
+from prd2pr.state.store import StateStore
+from prd2pr.views.pull_request.facts import BranchFacts, StepKey
+from prd2pr.views.pull_request.models import CommitFacts
+from prd2pr.views.pull_request.story_reader import read_full_records
+from prd2pr.views.pull_request.trace import build_requirement_rows, build_trace_rows
+
+SHORT_SHA = 7
+
+
+@dataclass(frozen=True)
+class TraceLine:
+    """Without a story: what the PRD asks for and nobody builds."""
+
+    prd: str
+    requirements: tuple[str, ...]
+    story: str
+    criterion: str
+    text: str
+    tests: tuple[str, ...]
+    commit: str
+    verdict: str
+
+    def is_about(self, name: str) -> bool:
+        """A commit may be named by its beginning, as the table shows it."""
+        by_commit = len(name) >= SHORT_SHA and self.commit.startswith(name)
+        return by_commit or name in (self.prd, self.story, self.criterion, *self.requirements, *self.tests)
+
+
+def list_trace_lines(branches: Iterable[BranchFacts], about: str = "") -> tuple[TraceLine, ...]:
+    """Of all PRDs; or what is about one of them, a requirement, story, criterion, test or commit."""
+    lines = (line for facts in branches for line in iter_trace_lines(facts))
+    return tuple(line for line in lines if not about or line.is_about(about))
+
+
+def iter_trace_lines(facts: BranchFacts) -> Iterator[TraceLine]:
+    prd = facts.prd.id
+    for row in build_trace_rows(facts):
+        tests = tuple(test.id for test in row.tests)
+        yield TraceLine(prd, row.requirements, row.story, row.criterion, row.text, tests, row.commit, row.verdict)
+    for wanted in build_requirement_rows(facts):
+        if not wanted.stories:
+            yield TraceLine(prd, (wanted.id,), "", "", wanted.text, (), "", wanted.verdict)
+
+
+@dataclass(frozen=True)
+class QueryScope:
+    """A tree with all state to query, and the head of each PRD."""
+
+    tree: str
+    heads: dict[str, str] = field(default_factory=dict)
+
+
+def find_query_scope(git: Git, prefix: str) -> QueryScope:
+    """Return the state of HEAD; if it has none, the combined state of all prd2pr branches."""
+    head = git.rev("HEAD")
+    if git.entries(head, STATE):
+        return QueryScope(git.tree(head), dict.fromkeys(list_prd_ids(git, head), head))
+    heads = [git.rev(branch) for branch in git.branches(prefix)]
+    if len(heads) == 1:
+        return QueryScope(
+            git.join_state(git.tree(head), heads[0]), dict.fromkeys(list_prd_ids(git, heads[0]), heads[0])
+        )
+    heads.sort(key=lambda sha: (git.commit_info(sha).at, sha))  # what two of them have, the newest says
+    files = {
+        entry.path: BlobRef(entry.blob, entry.mode)
+        for sha in heads
+        for entry in git.entries(sha, STATE)
+        if entry.kind == "blob"
+    }
+    own = {prd: sha for sha in heads for prd in list_prd_ids(git, sha)}
+    own |= {name: sha for name in own if (sha := git.branch_head(f"{prefix}{name}"))}
+    at_home = {
+        entry.path: BlobRef(entry.blob, entry.mode)
+        for name, sha in own.items()
+        for entry in git.entries(sha, f"{PRDS}/{name}")
+    }
+    return QueryScope(git.edit_tree(git.tree(head), {**files, **at_home}), own)
+
+
+def load_branch_facts(git: Git, prd: str, head: str) -> BranchFacts | None:
+    """Load the input of a PRD's trace; None: the commit has no plan."""
+    state = StateStore(git, prd).load(head)
+    if state.prd is None:
+        return None
+    read = read_full_records(state, state.cycle_ids)
+    return BranchFacts(
+        state.prd, state.backlog, state.status, read.cycles, read.proofs, find_step_commits(git, prd, head)
+    )
+
+
+def find_step_commits(git: Git, prd: str, head: str) -> dict[StepKey, CommitFacts]:
+    """Return the commits of a PRD's steps, including those of merged branches."""
+    found: dict[StepKey, CommitFacts] = {}
+    for commit in git.find_commits_by_message(head, f"Tdd-Step: {prd}/"):
+        step = read_step(commit.trailers)
+        if step and step.prd == prd:
+            found[step.story, step.n] = CommitFacts(commit.sha, commit.subject, commit.at)
+    return found

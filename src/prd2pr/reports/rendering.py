@@ -1,0 +1,76 @@
+"""Renderings of the pull request: the Markdown body for GitHub, and one HTML file for a browser.
+
+Both are rendered from the same view model by `templates/pr/`.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from hashlib import sha256
+
+from prd2pr.domain.wording import capitalize_first, count, format_time, split_code_spans
+from prd2pr.templating import Filters, get_environment
+from prd2pr.views.pull_request.models import BOARD_PHASES, PullRequestView
+from prd2pr.views.untrusted_text import BODY_LIMIT, code_span, escape_line, escape_prose, fit_to_limit
+
+# The parts to leave out, in this order, if a body is too long; those that can be read elsewhere come first. After
+# these, the board is shortened. The outcome, the next command and commits without proof are never left out.
+OPTIONAL_PARTS = {
+    "commits": "the list of commits",
+    "trace": "the trace",
+    "built": "what was built",
+    "cost": "cost by phase",
+    "links": "links to commits",
+    "docs": "living docs that changed",
+    "writes": "refused writes",
+    "remarks": "remarks",
+    "questions": "assumptions and questions",
+    "refusals": "refused attempts",
+}
+
+
+BODY_FILTERS: Filters = {
+    "prose": escape_prose,
+    "neutral": escape_line,
+    "code": code_span,
+    "count": count,
+    "first_capital": capitalize_first,
+    "left_out_name": OPTIONAL_PARTS.__getitem__,
+}
+PAGE_FILTERS: Filters = {"spans": split_code_spans, "moment": format_time, "count": count}
+
+
+def compile_pr_templates() -> None:
+    """Compile the templates in advance, so that rendering is fast later."""
+    get_environment(BODY_FILTERS).get_template("pr/pr.md.j2")
+    for name in ("style.css", "pr.html.j2", "board.html.j2", "evidence.html.j2", "marks.html.j2", "trace.html.j2"):
+        get_environment(PAGE_FILTERS).get_template(f"pr/{name}")
+
+
+def render_body(
+    picture: PullRequestView, *, commit_url: str = "", closes: int | None = None, limit: int = BODY_LIMIT
+) -> str:
+    """Render Markdown for GitHub. `commit_url` is the URL before a SHA; empty: no links.
+
+    `closes`: the issue that this pull request closes.
+    """
+    template = get_environment(BODY_FILTERS).get_template("pr/pr.md.j2")
+
+    def render(left_out: Sequence[str], rows: int) -> str:
+        return template.render(pr=picture, left_out=tuple(left_out), rows=rows, commit_url=commit_url, closes=closes)
+
+    return fit_to_limit(render, tuple(OPTIONAL_PARTS), len(picture.board), limit)
+
+
+def render_page(picture: PullRequestView) -> str:
+    """Render one self-contained HTML file. Its policy allows only the style sheet, by digest."""
+    templates = get_environment(PAGE_FILTERS)
+    style = templates.get_template("pr/style.css").render()
+    digest = base64.b64encode(sha256(style.encode()).digest()).decode()
+    return templates.get_template("pr/pr.html.j2").render(
+        pr=picture,
+        phases=BOARD_PHASES,
+        with_evidence={story.anchor for story in picture.stories},
+        style_digest=digest,
+    )

@@ -1,1 +1,0 @@
-"""Programs that build and run compiled tests, inside of the sandbox."""

@@ -1,0 +1,137 @@
+"""Finds the Python interpreter that runs the project's tests, and what is installed in it."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from prd2pr.errors import RunnerMissing
+
+_QUERY_SECONDS = 60
+# pytest is located, not imported: an import takes ten times as long.
+# Names of `*.dist-info` directories contain name and version: listing them is much faster than importing.
+_QUERY_PROGRAM = """
+import importlib.util, os, platform
+if sys.version_info < (3, 9) or not importlib.util.find_spec("pytest"):
+    sys.exit(3)
+print(sys.executable)
+print([sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix])
+finders = [sys.modules.get(getattr(finder, "__module__", "")) for finder in sys.meta_path]
+mappings = [getattr(module, "MAPPING", None) for module in finders]  # of editable installs
+mapped = [str(place) for each in mappings if isinstance(each, dict) for place in each.values()]
+print([*sys.path, *mapped])
+print(platform.python_implementation(), platform.python_version())
+for place in sorted(filter(os.path.isdir, sys.path)):
+    print(*sorted(name for name in os.listdir(place) if name.endswith((".dist-info", ".egg-info", ".pth"))), sep="\\n")
+"""
+
+
+def find_python(
+    workdir: Path | None, configured: str = "", environment: Mapping[str, str] | None = None, *, within: str = "."
+) -> Path:
+    """The configured interpreter, else the project's own, else any with pytest.
+
+    `within`: a directory of the repository whose own environment has priority over that of the repository.
+    """
+    if configured:
+        return _require_pytest(_resolve_configured(workdir, configured), "the one that `test.python` names")
+    environment = os.environ if environment is None else environment
+    for chosen, why in _list_project_interpreters(workdir, environment, within):
+        if chosen.is_file():
+            return _require_pytest(chosen, why)
+    for candidate in _list_path_interpreters(environment):
+        about = _query_interpreter(candidate)
+        if about is not None:  # its real path: a version manager's shim is slow
+            return Path(about.partition("\n")[0])
+    return _require_pytest(Path(sys.executable), "the one that runs prd2pr")
+
+
+def compute_tools_digest(python: Path, more: Iterable[str] = ()) -> str:
+    """A digest that changes with the interpreter, an installed distribution or any of `more`."""
+    tools = _query_interpreter(python)
+    if tools is None:
+        raise _make_missing_pytest_error(python, "the chosen one")
+    return hashlib.sha256(json.dumps([tools, *more]).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class InterpreterPaths:
+    """The files that an interpreter reads."""
+
+    executable: Path
+    prefixes: tuple[Path, ...]
+    paths: tuple[Path, ...]  # sys.path and editable installs
+
+
+def find_interpreter_paths(python: Path) -> InterpreterPaths:
+    tools = _query_interpreter(python)
+    if tools is None:
+        raise _make_missing_pytest_error(python, "the chosen one")
+    _, prefixes, paths, *_ = tools.splitlines()
+    return InterpreterPaths(python, *(tuple(map(Path, ast.literal_eval(line))) for line in (prefixes, paths)))
+
+
+def _resolve_configured(workdir: Path | None, configured: str) -> Path:
+    if "/" not in configured:
+        return Path(shutil.which(configured) or configured)
+    path = Path(configured).expanduser()
+    return path if path.is_absolute() or workdir is None else workdir / path
+
+
+def _list_project_interpreters(
+    workdir: Path | None, environment: Mapping[str, str], within: str
+) -> Iterator[tuple[Path, str]]:
+    """Environments of the project. One without pytest is an error; it is not skipped."""
+    if active := environment.get("VIRTUAL_ENV"):
+        yield Path(active, "bin", "python"), "the active virtual environment"
+    if workdir is not None:
+        for home in dict.fromkeys((workdir / within, workdir)):
+            for name in (".venv", "venv"):
+                yield home / name / "bin" / "python", f"the project's {name}"
+
+
+def _list_path_interpreters(environment: Mapping[str, str]) -> Iterator[Path]:
+    for name in ("python3", "python"):
+        if found := shutil.which(name, path=environment.get("PATH", "")):
+            yield Path(found)
+
+
+def _require_pytest(python: Path, why: str) -> Path:
+    if _query_interpreter(python) is not None:
+        return python
+    raise _make_missing_pytest_error(python, why)
+
+
+def _make_missing_pytest_error(python: Path, why: str) -> RunnerMissing:
+    return RunnerMissing(
+        f"{python} cannot run pytest",
+        where=f"{why} was selected to run the tests",
+        remedy=f"`{python} -m pip install pytest` (Python 3.9 or later), or set `test.python` in .prd2pr.yml",
+    )
+
+
+@cache
+def _query_interpreter(python: Path) -> str | None:
+    """What the interpreter is and has installed; None if it cannot run pytest. Cached: starting it takes a while."""
+    try:
+        process = subprocess.run(
+            [str(python), "-s", "-B", "-c", "import sys; sys.path.pop(0)\n" + _QUERY_PROGRAM],
+            capture_output=True,
+            text=True,
+            timeout=_QUERY_SECONDS,
+            check=False,
+            cwd="/",
+            env={"PATH": os.defpath, "LANG": "C.UTF-8"},
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return None if process.returncode else process.stdout

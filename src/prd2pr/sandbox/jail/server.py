@@ -1,0 +1,237 @@
+"""The sandbox server. It receives requests through a socket and forks for each: much faster than a new interpreter.
+
+Each run then has three processes: the *supervisor* outside, which is connected to prd2pr by a control socket and ends
+everything when that is closed; *init* inside, the first process of the new namespace, with which all others die; and
+the program.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import select
+import signal
+import socket
+from collections.abc import Callable
+from typing import NoReturn
+
+from prd2pr.sandbox.jail import inside, syscalls, view
+from prd2pr.sandbox.jail.plan import EVENTS_DESCRIPTOR, SandboxPlan
+
+MAX_REQUEST = 1 << 18  # bytes of a request
+_MEMORY_CHECK_MS = 250  # between two checks of the memory
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_NEW_NAMESPACES = syscalls.NEWNS | syscalls.NEWIPC | syscalls.NEWUTS | syscalls.NEWNET | syscalls.NEWCGROUP
+
+
+def main() -> None:
+    """Serve requests from the socket on standard input until it is closed."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    requests = socket.socket(fileno=0)
+    while True:
+        data, descriptors, _, _ = socket.recv_fds(requests, MAX_REQUEST, 4)
+        if not data:
+            return
+        if os.fork() == 0:
+            os.dup2(1, requests.detach())  # not closed: the next descriptor would take its number
+            _serve_request(marshal.loads(data), descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _serve_request(plan: SandboxPlan, descriptors: list[int]) -> NoReturn:
+    *ends, control_number = descriptors
+    control = socket.socket(fileno=control_number)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    try:
+        _supervise(plan, ends, control)
+    except Exception as error:  # any error: only the client can report it
+        _send(control, "failed", str(error) or type(error).__name__)
+    finally:
+        os._exit(0)
+    raise AssertionError("unreachable")
+
+
+def _send(control: socket.socket, *words: str | int | list[str]) -> None:
+    try:
+        control.send(marshal.dumps(words))
+    except OSError:
+        return  # the client has closed the socket
+
+
+# --- the supervisor ---------------------------------------------------------------------------------------------------
+
+
+def _supervise(plan: SandboxPlan, ends: list[int], control: socket.socket) -> None:
+    outer_namespaces = inside.list_namespaces()
+    if plan["privilege"] != "root":
+        _enter_user_namespace(plan)
+    syscalls.unshare(syscalls.NEWPID, "a process space of its own")
+    _write("/proc/self/oom_score_adj", "1000")  # if memory runs out, the kernel kills the tests first
+    syscalls.prctl(syscalls.DUMPABLE, 0, "dumpable 0")
+    report, report_end = os.pipe()
+    init = os.fork()
+    if init == 0:
+        os.close(report)
+        _run_init(plan, ends, control, outer_namespaces, report_end)
+    for descriptor in (*ends, report_end):
+        os.close(descriptor)
+    if not _wait_for_exit(init, control):
+        os.kill(init, signal.SIGKILL)
+    os.waitpid(init, 0)  # returns when no process of the sandbox is left
+    _send(control, "ended", *_read_report(report))
+
+
+def _enter_user_namespace(plan: SandboxPlan) -> None:
+    user, group = plan["owner"]
+    if plan["privilege"] == "sudo":
+        syscalls.prctl(syscalls.KEEPCAPS, 1, "keeping capabilities")
+        os.setgroups([])
+        os.setresgid(group, group, group)
+        os.setresuid(user, user, user)
+        syscalls.raise_capabilities()
+        syscalls.prctl(syscalls.DUMPABLE, 1, "dumpable 1")
+    syscalls.unshare(syscalls.NEWUSER, "a user namespace")
+    try:
+        _write("/proc/self/setgroups", "deny")
+        _write("/proc/self/uid_map", f"{plan['user']} {user} 1")
+        _write("/proc/self/gid_map", f"{plan['user']} {group} 1")
+    except OSError as error:
+        raise syscalls.KernelRefusal(f"the user map: {error.strerror}") from None
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+
+
+def _wait_for_exit(init: int, control: socket.socket) -> bool:
+    """False if the control socket was closed first."""
+    waiting = select.poll()
+    ended = os.pidfd_open(init)
+    waiting.register(ended, select.POLLIN)
+    waiting.register(control, select.POLLIN | select.POLLHUP)
+    return all(descriptor == ended for descriptor, _ in waiting.poll())
+
+
+def _read_report(report: int) -> tuple[int, str]:
+    data = os.read(report, 1 << 12)
+    if not data:
+        return int(signal.SIGKILL), ""
+    status, why = marshal.loads(data)
+    return int(status), str(why)
+
+
+# --- init, the first process inside -----------------------------------------------------------------------------------
+
+
+def _run_init(
+    plan: SandboxPlan, ends: list[int], control: socket.socket, outer_namespaces: dict[str, str], report: int
+) -> NoReturn:
+    try:
+        syscalls.prctl(syscalls.PDEATHSIG, signal.SIGKILL, "parent death signal")
+        syscalls.unshare(_NEW_NAMESPACES, "network, mounts and names of its own")
+        socket.sethostname("sandbox")
+        inside.enable_loopback()
+        view.build_root(plan)
+        program = os.fork()
+        if program == 0:
+            os.close(report)
+            _start_program(plan, ends, control, outer_namespaces)
+        control.close()
+        for descriptor in ends:
+            os.close(descriptor)
+        status, why = _wait_for_program(program, plan["limits"]["memory"])
+        os.write(report, marshal.dumps((status, why)))
+    except Exception as error:  # any error: only the client can report it
+        _send(control, "failed", str(error) or type(error).__name__)
+    finally:
+        os._exit(0)
+    raise AssertionError("unreachable")
+
+
+def _wait_for_program(program: int, memory: int) -> tuple[int, str]:
+    """Its wait status, and why it was killed, if it was. Orphans are reaped meanwhile."""
+    waiting = select.poll()
+    waiting.register(os.pidfd_open(program), select.POLLIN)
+    while not waiting.poll(_MEMORY_CHECK_MS):
+        if _exceeds_memory(memory):
+            return int(signal.SIGKILL), f"it used more than {memory >> 20} MB of memory"
+        _reap_orphans(program)
+    return os.waitpid(program, 0)[1], ""
+
+
+def _reap_orphans(program: int) -> None:
+    """Reap all ended processes except the program, whose end the poll must see."""
+    while (found := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) and found.si_pid != program:
+        os.waitpid(found.si_pid, 0)
+
+
+def _exceeds_memory(memory: int) -> bool:
+    """Whether all processes together use more. The exact count is slow and made only when the estimate exceeds it."""
+    return (
+        _sum_over_processes(_read_resident_memory) > memory and _sum_over_processes(_read_proportional_memory) > memory
+    )
+
+
+def _sum_over_processes(measure: Callable[[str], int]) -> int:
+    total = 0
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                total += measure(f"/proc/{name}")
+            except OSError:
+                continue  # ended meanwhile
+    return total
+
+
+def _read_resident_memory(process: str) -> int:
+    with open(f"{process}/statm", "rb") as file:
+        _, resident, shared, *_ = map(int, file.read().split())
+    return (resident - shared) * _PAGE
+
+
+def _read_proportional_memory(process: str) -> int:
+    with open(f"{process}/smaps_rollup", "rb") as file:
+        return sum(int(line.split()[1]) << 10 for line in file if line.startswith(b"Pss_Anon:"))
+
+
+# --- the program ------------------------------------------------------------------------------------------------------
+
+
+def _start_program(
+    plan: SandboxPlan, ends: list[int], control: socket.socket, outer_namespaces: dict[str, str]
+) -> NoReturn:
+    try:
+        os.setsid()
+        for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and a program would inherit that
+            signal.signal(ignored, signal.SIG_DFL)
+        parameters, output, events = ends
+        inside.drop_privileges(plan)
+        _send(control, "had", list(inside.observe_protections(plan, outer_namespaces)))
+        if plan["dry_run"]:
+            inside.check_program_access(plan)
+            os._exit(0)
+        _place_descriptors(parameters, output, events, control=control.fileno())
+        os.execve(plan["argv"][0], plan["argv"], plan["environment"])
+    except Exception as error:  # any error: only the client can report it
+        _send(control, "failed", str(error) or type(error).__name__)
+    finally:
+        os._exit(127)
+    raise AssertionError("unreachable")
+
+
+def _place_descriptors(parameters: int, output: int, events: int, control: int) -> None:
+    """Pass on four descriptors and no other; the control socket closes when the program starts."""
+    high = [os.dup(descriptor) for descriptor in (parameters, output, output, events)]
+    if min(high) <= EVENTS_DESCRIPTOR or control <= EVENTS_DESCRIPTOR:
+        raise syscalls.KernelRefusal("a descriptor number is already in use")
+    for number, descriptor in enumerate(high):
+        os.dup2(descriptor, number)
+    last = os.sysconf("SC_OPEN_MAX")
+    os.closerange(EVENTS_DESCRIPTOR + 1, control)
+    os.closerange(control + 1, min(last, 1 << 16))
+    os.set_inheritable(control, False)
+    for number in range(EVENTS_DESCRIPTOR + 1):
+        os.set_inheritable(number, True)

@@ -1,0 +1,56 @@
+"""Lists the files that a test run must see besides the system's own: its interpreter and prd2pr's programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from prd2pr.sandbox.interpreter import InterpreterPaths
+from prd2pr.sandbox.jail.view import SYSTEM_DIRECTORIES
+
+OWN_PROGRAMS = Path(__file__).resolve().parents[1] / "languages"  # launchers, probes and reporters
+_PREFIX_PARTS = ("bin", "lib", "lib64", "pyvenv.cfg")  # of a prefix that holds more than an interpreter
+_MAX_LINKS = 16
+
+
+def list_visible_paths(needs: InterpreterPaths, home: Path) -> list[str]:
+    """Directories and files, none below another. Never a whole repository or home directory."""
+    wanted = [OWN_PROGRAMS, *follow_links(needs.executable)]
+    for prefix in needs.prefixes:
+        wanted += [prefix] if not is_too_broad(prefix, home) else [prefix / part for part in _PREFIX_PARTS]
+    wanted += [path for path in needs.paths if path.is_absolute() and not is_too_broad(path, home)]
+    return keep_outermost(path for path in wanted if path.exists())
+
+
+def is_too_broad(path: Path, home: Path) -> bool:
+    """Whether the directory holds more than importable code: the root, a home, or a checkout."""
+    real = path.resolve()
+    return len(real.parts) < 3 or home.resolve().is_relative_to(real) or (path / ".git").exists()
+
+
+def follow_links(executable: Path) -> Iterator[Path]:
+    """The executable and every link on the way to its target."""
+    for _ in range(_MAX_LINKS):
+        yield executable
+        if not executable.is_symlink():
+            return
+        executable = executable.parent / executable.readlink()
+
+
+def keep_outermost(paths: Iterable[Path]) -> list[str]:
+    """Paths as programs will use them, without those below others or below system directories."""
+    system = [Path("/", name) for name in SYSTEM_DIRECTORIES]
+    outermost: list[Path] = []
+    for path in sorted({Path(*path.parts) for path in paths}, key=lambda path: len(path.parts)):
+        plain = Path(_remove_dots(path))
+        if not any(plain.is_relative_to(place) for place in (*system, *outermost)):
+            outermost.append(plain)
+    return [str(path) for path in outermost]
+
+
+def _remove_dots(path: Path) -> str:
+    """`bin/../lib` as `lib`: the paths through links are listed separately."""
+    parts: list[str] = []
+    for part in path.parts:
+        parts = parts[:-1] if part == ".." else [*parts, part]
+    return str(Path(*parts))

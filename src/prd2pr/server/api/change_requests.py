@@ -1,0 +1,195 @@
+"""Record a requested change with its requester and queue it in the same transaction, exactly once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from fastapi import Request
+from pydantic import ValidationError
+from sqlalchemy import Connection, text
+
+from prd2pr.client.models import Asked, Why
+from prd2pr.domain.wording import clean_line
+from prd2pr.server.api.problems import RequestDenied
+from prd2pr.server.api.tokens import format_utc
+from prd2pr.server.database import Database
+from prd2pr.server.orders.store import OrderRecord, announce_order_state, find_order, list_orders
+from prd2pr.server.orders.submission import OrderQueue
+from prd2pr.server.token_scopes import Bearer, Scope
+from prd2pr.state.codec import describe_validation_error
+from prd2pr.state.server_commands import ServerCommand, sanitize_token_name
+from prd2pr.views.board.models import CircuitView, Column, StoryCard
+
+MAX_BODY_BYTES = 16 * 1024
+KEY_PATTERN = re.compile(r"[\x21-\x7e]{1,200}")
+
+
+@dataclass(frozen=True)
+class ChangeRequest:
+    """A requested change before it has an id. Requests with the same subject and `state` are one and the same."""
+
+    make_order: Callable[[str, str], ServerCommand]  # from id and time
+    repo: str
+    subject: str
+    state: str
+
+
+def make_retry_request(bearer: Bearer, card: StoryCard, why: str) -> ChangeRequest:
+    """Refuse completed stories; whether another story can be retried is decided on the branch, as for a comment."""
+    if card.column is Column.COMPLETE:
+        raise RequestDenied(
+            409,
+            f"{card.id} is complete ({card.outcome}): there is nothing to retry.",
+            remedy="Retry a task that is in progress or blocked: /tasks?column=BLOCKED",
+        )
+
+    def order(number: str, at: str) -> ServerCommand:
+        name = sanitize_token_name(bearer.name)
+        return ServerCommand(
+            id=number, prd=card.prd, verb="tdd retry", story=card.id, by=name, at=at, why=clean_line(why)
+        )
+
+    return ChangeRequest(order, card.repo, card.key, f"{card.column}:{card.phase}:{card.attempts}:{card.since}")
+
+
+def make_reset_request(bearer: Bearer, circuit: CircuitView, why: str) -> ChangeRequest:
+    if circuit.state == "closed":
+        raise RequestDenied(409, f"{circuit.name} is closed: there is nothing to reset.", remedy="/circuits?state=open")
+
+    def order(number: str, at: str) -> ServerCommand:
+        name = sanitize_token_name(bearer.name)
+        return ServerCommand(
+            id=number, prd=circuit.prd, verb="tdd reset", circuit=circuit.name, by=name, at=at, why=clean_line(why)
+        )
+
+    return ChangeRequest(order, circuit.repo, circuit.id, f"{circuit.opened_at}:{circuit.failures}")
+
+
+def require_operate_scope(bearer: Bearer) -> None:
+    """Require the scope `operate`; called once the token is known to see the subject, which would be 404 otherwise."""
+    if not bearer.scope.includes(Scope.OPERATE):
+        raise RequestDenied(403, f"The scope `operate` is required; this token has `{bearer.scope}`.")
+
+
+def submit_change(
+    database: Database,
+    orders: OrderQueue | None,
+    bearer: Bearer,
+    request: ChangeRequest,
+    *,
+    key: str | None,
+    now: datetime,
+) -> Asked:
+    if orders is None:
+        raise RequestDenied(
+            503, "This server is read-only: no worker is configured.", remedy="Comment the command on the pull request."
+        )
+    order = make_order(request, now)
+    unique = make_idempotency_key(bearer, request, order, key)
+    with database.writing() as connection:
+        if key is None:
+            connection.execute(RELEASE_KEY, {"key": unique})
+        row = {"key": unique, "token": bearer.id, "name": bearer.name, "subject": request.subject, "repo": request.repo}
+        added = insert_request(connection, row, order)
+        if added:
+            orders.place(connection, request.repo, order)
+        found = connection.execute(text("SELECT id FROM asked WHERE idempotency_key = :key"), {"key": unique})
+        stored = find_order(connection, found.scalar_one())
+        assert stored is not None, "its id was just read"
+        if added:
+            announce_order_state(connection, order.id)
+    if (stored.command, stored.subject) != (order.shown, request.subject):
+        raise RequestDenied(
+            409, "The Idempotency-Key was used for another request.", remedy="Use a new key for each request."
+        )
+    orders.wake()
+    return order_response(stored, repeated=not added)
+
+
+def make_order(request: ChangeRequest, now: datetime) -> ServerCommand:
+    """Make the order; refuse names on the branch that no command can express."""
+    try:
+        return request.make_order(secrets.token_hex(8), format_utc(now))
+    except ValidationError as error:
+        raise RequestDenied(
+            409,
+            f"No command can express this: {describe_validation_error(error)}",
+            remedy="Fix the state on the branch.",
+        ) from None
+
+
+# A refused or failed request may be repeated; one in progress or done counts as the same request.
+RELEASE_KEY = text(
+    """UPDATE asked SET idempotency_key = idempotency_key || ':' || id
+       WHERE idempotency_key = :key AND outcome IN ('refused', 'failed')"""
+)
+INSERT_REQUEST = text(
+    """INSERT INTO asked (id, idempotency_key, token, name, command, repo, subject, why, at, ordered)
+       VALUES (:id, :key, :token, :name, :command, :repo, :subject, :why, :at, :ordered)
+       ON CONFLICT (idempotency_key) DO NOTHING"""
+)
+
+
+def insert_request(connection: Connection, row: Mapping[str, str], order: ServerCommand) -> bool:
+    """Record the request; return False if the same was recorded before."""
+    more = {"id": order.id, "command": order.shown, "why": order.why, "at": order.at}
+    return connection.execute(INSERT_REQUEST, {**row, **more, "ordered": order.model_dump_json()}).rowcount == 1
+
+
+def make_idempotency_key(bearer: Bearer, request: ChangeRequest, order: ServerCommand, key: str | None) -> str:
+    """Return a unique key: the token's own key, or without one a digest of the request and the subject's state."""
+    if key is None:
+        natural = json.dumps([order.verb, request.subject, request.state])
+        return f"natural:{hashlib.sha256(natural.encode()).hexdigest()}"
+    if not KEY_PATTERN.fullmatch(key):
+        raise RequestDenied(
+            422, "Idempotency-Key takes 1 to 200 visible ASCII characters.", remedy="Use a UUID, for example."
+        )
+    return f"{bearer.id}:{key}"
+
+
+def order_response(it: OrderRecord, *, repeated: bool = False) -> Asked:
+    return Asked(
+        id=it.id,
+        command=it.command,
+        repo=it.repo,
+        subject=it.subject,
+        by=it.by,
+        at=it.at,
+        why=it.why,
+        state=it.state,
+        answer=it.answer,
+        url=it.url,
+        settled_at=it.settled_at,
+        repeated=repeated,
+    )
+
+
+def list_audit_log(database: Database, limit: int) -> tuple[Asked, ...]:
+    """Return who requested what, newest first."""
+    return tuple(order_response(each) for each in list_orders(database, limit))
+
+
+async def read_why(request: Request) -> str:
+    """Read the optional reason from the body, up to the size limit."""
+    data = b""
+    async for piece in request.stream():
+        data += piece
+        if len(data) > MAX_BODY_BYTES:
+            raise RequestDenied(
+                413, f"The body exceeds {MAX_BODY_BYTES} bytes.", remedy="Give the reason in a sentence or two."
+            )
+    if not data.strip():
+        return ""
+    try:
+        return Why.model_validate_json(data).why
+    except ValidationError as error:
+        raise RequestDenied(
+            422, f"The body is invalid: {describe_validation_error(error)}", remedy='Send {"why": "…"}.'
+        ) from None

@@ -1,0 +1,40 @@
+"""Append events to the `events` table, in the transaction that causes them.
+
+Listeners resume after the last id they read, so ids must become visible in order. SQLite has one writer; on PostgreSQL
+a lock is held from the first `announce` of a transaction to its end, so call it last.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal, get_args
+
+from sqlalchemy import Connection, text
+
+EventKind = Literal[
+    "task_status_changed", "worker_heartbeat", "circuit_state_changed", "run_completed", "order_state_changed"
+]
+EVENT_KINDS: tuple[EventKind, ...] = get_args(EventKind)
+EVENT_ORDER_LOCK = 7_215_020  # any number that nothing else locks
+MAX_TEXT_LENGTH = 500  # of each value: an event says that something happened; the API has the details
+
+
+def announce(connection: Connection, kind: EventKind, repo: str, data: Mapping[str, Any]) -> None:
+    """Append one event. With an empty `repo` only tokens for all repositories receive it."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": EVENT_ORDER_LOCK})
+    connection.execute(
+        text("INSERT INTO events (at, repo, kind, data) VALUES (:at, :repo, :kind, :data)"),
+        {
+            "at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "repo": repo,
+            "kind": kind,
+            "data": json.dumps({name: _truncate(value) for name, value in data.items()}),
+        },
+    )
+
+
+def _truncate(value: Any) -> Any:
+    return value[:MAX_TEXT_LENGTH] if isinstance(value, str) else value

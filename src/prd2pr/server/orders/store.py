@@ -1,0 +1,152 @@
+"""Orders in the database: who requested what, and its state.
+
+The order's delivery in the inbox tells whether a run has it. Its outcome is written once, by the first to learn it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from pydantic import ValidationError
+from sqlalchemy import Connection, RowMapping, String, bindparam, text
+
+from prd2pr.server.database import Database
+from prd2pr.server.event_log import announce
+from prd2pr.state.server_commands import MAX_COMMANDS_PER_EVENT, ServerCommand
+
+# waiting: not handed to a run yet. given: a run has it. failed: no run could carry it out.
+OrderState = Literal["waiting", "given", "done", "refused", "failed"]
+OrderOutcome = Literal["done", "refused", "failed"]
+MAX_ANSWER_LENGTH = 8_000
+
+SELECT_ORDERS = """SELECT asked.*, deliveries.state AS delivered, deliveries.reason AS effect
+          FROM asked LEFT JOIN deliveries ON deliveries.guid = asked.delivery"""
+
+
+@dataclass(frozen=True)
+class OrderRecord:
+    """An order with its current state."""
+
+    id: str
+    repo: str
+    command: str
+    subject: str
+    by: str
+    why: str
+    at: str
+    order: ServerCommand | None  # None: recorded by a version that could not submit orders, or unreadable
+    tries: int
+    announced_state: str  # the state announced last
+    looks: int
+    outcome: str
+    answer: str
+    url: str
+    settled_at: str
+    delivered: str  # the state of its delivery; empty: there is none
+    effect: str  # the mark of the run that has it, or why there is no run
+
+    @property
+    def state(self) -> OrderState:
+        if self.outcome in ("done", "refused", "failed"):
+            return self.outcome  # type: ignore[return-value]  # it is one of these
+        return "given" if self.delivered == "done" else "waiting"
+
+
+def parse_order_row(row: RowMapping) -> OrderRecord:
+    try:
+        order = ServerCommand.model_validate_json(row["ordered"]) if row["ordered"] else None
+    except ValidationError:
+        order = None
+    return OrderRecord(
+        id=row["id"],
+        repo=row["repo"],
+        command=row["command"],
+        subject=row["subject"],
+        by=row["name"],
+        why=row["why"],
+        at=row["at"],
+        order=order,
+        tries=row["tries"],
+        announced_state=row["told"],
+        looks=row["looks"],
+        outcome=row["outcome"],
+        answer=row["answer"],
+        url=row["url"],
+        settled_at=row["settled_at"],
+        delivered=row["delivered"] or "",
+        effect=row["effect"] or "",
+    )
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def find_order(connection: Connection, order: str) -> OrderRecord | None:
+    row = connection.execute(text(f"{SELECT_ORDERS} WHERE asked.id = :id"), {"id": order}).mappings().first()
+    return parse_order_row(row) if row is not None else None
+
+
+def list_orders(
+    database: Database, limit: int, *, repo: str = "", subjects: Sequence[str] = ()
+) -> tuple[OrderRecord, ...]:
+    """Return orders, newest first, optionally of one repository or about the given subjects."""
+    query = text(
+        f"""{SELECT_ORDERS} WHERE (:repo = '' OR lower(asked.repo) = lower(:repo))
+              AND (:any = 1 OR asked.subject IN :subjects)
+            ORDER BY asked.at DESC, asked.id LIMIT :most"""
+    ).bindparams(bindparam("subjects", expanding=True, type_=String))
+    given = {"repo": repo, "any": int(not subjects), "subjects": list(subjects), "most": limit}
+    with database.reading() as connection:
+        return tuple(parse_order_row(row) for row in connection.execute(query, given).mappings())
+
+
+def list_open_orders(database: Database, repo: str) -> tuple[ServerCommand, ...]:
+    """Return a repository's unsettled orders, oldest first. A run gets all of them and skips those it knows."""
+    query = f"""{SELECT_ORDERS} WHERE asked.repo = :repo AND asked.outcome = '' AND asked.ordered <> ''
+                ORDER BY asked.at, asked.id LIMIT :most"""
+    with database.reading() as connection:
+        rows = connection.execute(text(query), {"repo": repo, "most": MAX_COMMANDS_PER_EVENT}).mappings()
+        return tuple(order for row in rows if (order := parse_order_row(row).order) is not None)
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+SETTLE_ORDER = text(
+    """UPDATE asked SET outcome = :outcome, answer = :answer, url = :url, settled_at = :now, told = :outcome
+       WHERE id = :id AND outcome = ''"""
+)
+
+
+def settle_order(database: Database, order: str, outcome: OrderOutcome, answer: str = "", url: str = "") -> bool:
+    """Record the outcome of an order; return False if it was settled before."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    given = {"id": order, "outcome": outcome, "answer": answer[:MAX_ANSWER_LENGTH], "url": url, "now": now}
+    with database.writing() as connection:
+        if connection.execute(SETTLE_ORDER, given).rowcount != 1:
+            return False
+        announce_order_state(connection, order)
+        return True
+
+
+def settle_orders(database: Database, orders: Iterable[ServerCommand], outcome: OrderOutcome, answer: str) -> None:
+    for each in orders:
+        settle_order(database, each.id, outcome, answer)
+
+
+def mark_order_given(database: Database, order: str) -> None:
+    """Announce, once, that a run has the order."""
+    with database.writing() as connection:
+        query = text("UPDATE asked SET told = 'given' WHERE id = :id AND told = 'waiting' AND outcome = ''")
+        if connection.execute(query, {"id": order}).rowcount == 1:
+            announce_order_state(connection, order)
+
+
+def announce_order_state(connection: Connection, order: str) -> None:
+    """Announce an order's state, in the transaction that changes it."""
+    it = find_order(connection, order)
+    if it is not None:
+        data = {"order": it.id, "command": it.command, "subject": it.subject, "state": it.state, "answer": it.answer}
+        announce(connection, "order_state_changed", it.repo, data)

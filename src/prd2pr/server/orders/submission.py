@@ -1,0 +1,56 @@
+"""Submit an order as an inbox delivery, in the transaction that records it; it is then processed like any delivery."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Protocol
+
+from sqlalchemy import Connection, text
+
+from prd2pr.github.events.delivery import DeliverySummary
+from prd2pr.server.app import ServerContext
+from prd2pr.server.database import read_database_time
+from prd2pr.server.inbox.store import InboxDelivery, insert_deliveries
+from prd2pr.state.server_commands import ServerCommand, format_server_commands
+
+ORDER_EVENT = "workflow_dispatch"  # the event name that jobs and local processes get for it
+
+
+class OrderQueue(Protocol):
+    """Takes orders. `app.state.orders` holds one if the server has a worker."""
+
+    def place(self, connection: Connection, repo: str, order: ServerCommand) -> None:
+        """Queue the order in the transaction that records it."""
+        ...
+
+    def wake(self) -> None:
+        """Wake the worker; called after that transaction."""
+        ...
+
+
+@dataclass(frozen=True)
+class InboxOrderQueue:
+    parts: ServerContext
+
+    def place(self, connection: Connection, repo: str, order: ServerCommand) -> None:
+        submit_order(connection, repo, order, 1)
+
+    def wake(self) -> None:
+        self.parts.work_available.set()
+
+
+def submit_order(connection: Connection, repo: str, order: ServerCommand, turn: int) -> None:
+    """Queue an order. Each turn has its own delivery; the branch tells by the order's id what an earlier turn did."""
+    name, now = f"order-{order.id}.{turn}", read_database_time(connection)
+    insert_deliveries(connection, [make_own_delivery(name, repo, now, orders=format_server_commands([order]))])
+    connection.execute(
+        text("UPDATE asked SET delivery = :name, tries = :turn, looks = 0, look_at = :now WHERE id = :id"),
+        {"name": name, "turn": turn, "now": now, "id": order.id},
+    )
+
+
+def make_own_delivery(name: str, repository: str, now: float, **inputs: str) -> InboxDelivery:
+    """Make a delivery in the form that GitHub sends, so that workers read all deliveries alike."""
+    payload = {"repository": {"full_name": repository}, "inputs": {"delivery": name, "said": "", **inputs}}
+    return InboxDelivery(name, ORDER_EVENT, json.dumps(payload).encode(), now, DeliverySummary(repository))

@@ -1,0 +1,54 @@
+"""The one interface that pages and API read from.
+
+The projection implements it with the server's database; `disk_reader` with repositories on disk, for the static site
+and the demo. Values are those of `views.board`. Readers are thread-safe and change nothing.
+
+`repos`: only these, since a token may be limited to some repositories; None: all. Sums (costs, metrics, workers) cover
+the same repositories, so that they reveal nothing about others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Protocol
+
+from prd2pr.views.board.models import (
+    BoardView,
+    CircuitView,
+    CostView,
+    MetricsView,
+    ProjectView,
+    RunView,
+    StoryView,
+    WorkerView,
+)
+
+RepoFilter = Collection[str] | None
+
+
+class ViewReader(Protocol):
+    def projects(self, repos: RepoFilter = None) -> tuple[ProjectView, ...]:
+        """Return every repository with state, by name."""
+        ...
+
+    def project(self, repo: str) -> BoardView | None:
+        """Return one repository with all cards; None if it is unknown."""
+        ...
+
+    def story(self, repo: str, key: str) -> StoryView | None:
+        """Return one story. `key`: its id inside the repository."""
+        ...
+
+    def circuits(self, repos: RepoFilter = None) -> tuple[CircuitView, ...]:
+        """Return the circuits of every PRD, closed ones too: the system, then workers, then stages."""
+        ...
+
+    def workers(self, repos: RepoFilter = None) -> tuple[WorkerView, ...]: ...
+
+    def runs(self, repos: RepoFilter = None) -> tuple[RunView, ...]:
+        """Return runs, newest first."""
+        ...
+
+    def costs(self, repos: RepoFilter = None) -> CostView: ...
+
+    def metrics(self, repos: RepoFilter = None) -> MetricsView: ...

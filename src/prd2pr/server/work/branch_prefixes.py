@@ -1,0 +1,22 @@
+"""The prefix of PRD branches, from a repository's configuration."""
+
+from __future__ import annotations
+
+from prd2pr.config import CONFIG_PATH, Config
+from prd2pr.config_file import load_config
+from prd2pr.errors import ConfigInvalid
+from prd2pr.github.client.branches import read_remote_file
+from prd2pr.github.client.calls import RepositoryApi
+
+
+def parse_branch_prefix(configuration: bytes | None) -> str:
+    """Return the configured prefix; the default if the configuration is invalid, which the worker reports."""
+    try:
+        return load_config(configuration.decode("utf-8", "replace") if configuration else None).branch_prefix
+    except ConfigInvalid:
+        return Config().branch_prefix
+
+
+def read_branch_prefix(wire: RepositoryApi) -> str:
+    """Return the prefix configured on the default branch, read over the API."""
+    return parse_branch_prefix(read_remote_file(wire, CONFIG_PATH))

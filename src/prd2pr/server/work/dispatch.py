@@ -1,0 +1,97 @@
+"""Effect: start the repository's own Actions workflow; the run is found again by the claim's mark."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from prd2pr.errors import HubProblem, HubUnreachable
+from prd2pr.github.client.hub import GitHubHub
+from prd2pr.github.client.workflow_runs import find_run, run_exists, start_run
+from prd2pr.server.work.claims import WorkClaim
+from prd2pr.server.work.effects import EffectUnclear, RecordRequest
+from prd2pr.state.server_commands import ServerCommand, format_server_commands
+
+WORKFLOW = "prd2pr.yml"
+# The workflow file predates these inputs: the run was accepted, but cannot be identified.
+UNTRACKED_RUN = "accepted"
+MAX_COMMENTS = 500
+# A dispatch in flight when its sender died arrives, and its run is listed, within this time or never.
+SETTLES_SECONDS = 30.0
+
+GetHub = Callable[[str], GitHubHub]
+OUTDATED_WORKFLOW = (
+    f"The workflow file {WORKFLOW} of this repository does not support orders. Update it (`prd2pr init` writes it if "
+    "it is missing), or comment the command on the pull request."
+)
+
+
+class OrderSource(Protocol):
+    def list_open(self, repo: str) -> tuple[ServerCommand, ...]:
+        """Return the repository's unsettled orders."""
+        ...
+
+    def fail_orders(self, orders: tuple[ServerCommand, ...], why: str) -> None: ...
+
+
+class WorkflowDispatch:
+    settles_in = SETTLES_SECONDS
+
+    def __init__(self, get_hub: GetHub, orders: OrderSource) -> None:
+        self.get_hub, self.orders = get_hub, orders
+
+    def find(self, claim: WorkClaim, turn: int) -> str | None:
+        marks = [make_run_mark(claim.id, each) for each in range(1, turn + 1)]
+        run = find_run(self.get_hub(claim.lane).api, WORKFLOW, marks)
+        return str(run) if run else None
+
+    def begin(self, claim: WorkClaim, turn: int, ask: RecordRequest) -> str:
+        """Start the workflow. An older workflow file gets only the inputs it supports."""
+        hub, mark = self.get_hub(claim.lane), make_run_mark(claim.id, turn)
+        base, orders = hub.default_branch(), self.orders.list_open(claim.lane)
+        run = start_workflow(hub, base, build_workflow_inputs(claim, mark, orders), mark, ask)
+        if run is None and orders:
+            self.orders.fail_orders(orders, OUTDATED_WORKFLOW)
+            run = start_workflow(hub, base, build_workflow_inputs(claim, mark), mark, ask)
+        if run is None:
+            old = start_workflow(hub, base, {"reason": f"the App's server ({mark})"}, mark, ask)
+            return str(old) if old else UNTRACKED_RUN
+        return str(run) if run else mark
+
+    def has_begun(self, claim: WorkClaim, mark: str) -> bool:
+        """Return whether the run exists: GitHub may accept a dispatch without creating one."""
+        if mark == UNTRACKED_RUN:
+            return True
+        wire = self.get_hub(claim.lane).api
+        return run_exists(wire, int(mark)) if mark.isdigit() else find_run(wire, WORKFLOW, [mark]) is not None
+
+
+def start_workflow(hub: GitHubHub, base: str, inputs: Mapping[str, str], mark: str, ask: RecordRequest) -> int | None:
+    """Dispatch the workflow; None if it does not know the inputs.
+
+    An error of the first request is final. After a lost answer a later error says nothing about the first request."""
+    sent: list[str] = []
+
+    def record_request() -> None:
+        ask()
+        sent.append(mark)
+
+    try:
+        return start_run(hub.api, WORKFLOW, base, inputs, mark, before=record_request)
+    except HubProblem as problem:
+        if not isinstance(problem, HubUnreachable) and len(sent) <= 1:
+            raise
+        raise EffectUnclear(problem.what, where=problem.where, remedy=problem.remedy) from problem
+
+
+def make_run_mark(claim: str, turn: int) -> str:
+    """Return a short, non-numeric mark for the run's title."""
+    return "s" + hashlib.sha256(f"{claim}/{turn}".encode()).hexdigest()[:20]
+
+
+def build_workflow_inputs(claim: WorkClaim, mark: str, orders: tuple[ServerCommand, ...] = ()) -> dict[str, str]:
+    """Build the workflow's inputs, with the comments to answer if the branches hold nothing about them."""
+    comments = dict.fromkeys(each.comment for each in claim.deliveries if each.comment)
+    inputs = {"delivery": mark, "reason": "the App's server", "said": ",".join(list(comments)[-MAX_COMMENTS:])}
+    return {**inputs, "orders": format_server_commands(orders)} if orders else inputs

@@ -1,0 +1,73 @@
+"""Effect: carry out orders in repositories on this machine, in a separate process that reports their outcome.
+
+It runs neither a model nor a test: it records a retry or reset, and the next run there follows it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+from prd2pr.errors import Prd2prError
+from prd2pr.server.database import Database
+from prd2pr.server.orders.store import list_open_orders, settle_order
+from prd2pr.server.settings import ServerSettings
+from prd2pr.server.work.claims import WorkClaim
+from prd2pr.server.work.effects import RecordRequest
+from prd2pr.server.work.local import CHILD_LAUNCHER, strip_server_settings
+from prd2pr.state.server_commands import format_server_commands
+
+TIMEOUT_SECONDS = 120
+
+
+class LocalOrderFailed(Prd2prError):
+    """The process ended without reporting the outcome of the orders."""
+
+
+class LocalOrderEffect:
+    settles_in = 0.0  # its process dies with the server
+
+    def __init__(self, settings: ServerSettings, database: Database) -> None:
+        self.settings, self.database = settings, database
+
+    def find(self, claim: WorkClaim, turn: int) -> None:
+        """Return None: earlier work is found on the branch."""
+        del claim, turn
+
+    def begin(self, claim: WorkClaim, turn: int, ask: RecordRequest) -> str:
+        """Carry out the orders; their outcomes are recorded when this returns."""
+        del turn
+        ask()
+        orders = list_open_orders(self.database, claim.lane)
+        for result in self._run_orders(claim.lane, format_server_commands(orders)) if orders else ():
+            settle_order(self.database, str(result["id"]), result["outcome"], str(result["answer"]))
+        return f"{len(orders)} orders carried out here"
+
+    def has_begun(self, claim: WorkClaim, mark: str) -> bool:
+        del claim, mark
+        return True
+
+    def _run_orders(self, repo: str, orders: str) -> list[dict[str, Any]]:
+        path = self.settings.repositories[repo]
+        command = [sys.executable, "-c", CHILD_LAUNCHER, str(os.getpid()), "-m", "prd2pr.cli.local_orders", path]
+        environment = strip_server_settings(os.environ)
+        try:
+            done = subprocess.run(
+                command,
+                input=orders,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=TIMEOUT_SECONDS,
+                check=False,
+            )
+            if done.returncode == 0:
+                results: list[dict[str, Any]] = json.loads(done.stdout)
+                return results
+            reason = done.stderr.strip()[-1000:]
+        except subprocess.TimeoutExpired:
+            reason = f"it took longer than {TIMEOUT_SECONDS} seconds"
+        raise LocalOrderFailed(f"the order could not be carried out: {reason or 'no reason given'}", where=repo)

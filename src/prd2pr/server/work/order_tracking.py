@@ -1,0 +1,163 @@
+"""Find the outcome of orders that were given to a run: done if the branch says so, refused if the pull request has an
+answer. A run that ended without either was killed or cancelled while queued: the order is submitted again.
+
+One replica at a time checks an order, and the outcome is written once.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
+
+from prd2pr.domain.records import Status
+from prd2pr.errors import Prd2prError, StateProblem
+from prd2pr.github.client.branches import read_remote_file
+from prd2pr.github.client.hub import GitHubHub
+from prd2pr.github.client.workflow_runs import WorkflowRun, find_workflow_run
+from prd2pr.github.messages.markers import order_marker
+from prd2pr.github.permissions import MAX_COMMAND_AGE, is_too_old
+from prd2pr.server.app import ServerContext
+from prd2pr.server.database import read_database_time
+from prd2pr.server.orders.store import (
+    SELECT_ORDERS,
+    OrderOutcome,
+    OrderRecord,
+    list_open_orders,
+    mark_order_given,
+    parse_order_row,
+    settle_order,
+)
+from prd2pr.server.orders.submission import submit_order
+from prd2pr.server.work.branch_prefixes import read_branch_prefix
+from prd2pr.server.work.capability import list_local_lanes
+from prd2pr.server.work.dispatch import WORKFLOW, GetHub
+from prd2pr.state.codec import decode_document
+from prd2pr.state.layout import PRDS
+from prd2pr.state.server_commands import ServerCommand, is_executed
+
+log = logging.getLogger(__name__)
+
+MAX_RUNS = 3
+BATCH_SIZE = 20
+FIRST_POLL_SECONDS, MAX_POLL_SECONDS = 0.5, 120.0
+SELECT_DUE = f"""{SELECT_ORDERS} WHERE asked.outcome = '' AND asked.ordered <> '' AND asked.look_at <= :now
+          ORDER BY asked.look_at LIMIT :most"""
+TAKE_TURN = text(
+    "UPDATE asked SET look_at = :later, looks = looks + 1 WHERE id = :id AND outcome = '' AND looks = :looks"
+)
+NO_ANSWER = "{runs} runs got this order, and none of them reported its outcome."
+UNREADABLE = "The order cannot be read: another version of this server recorded it. Give it again."
+TOO_OLD = f"The order was not carried out within {MAX_COMMAND_AGE.days} days."
+
+
+@dataclass(frozen=True)
+class OrderResult:
+    outcome: OrderOutcome
+    answer: str = ""
+    url: str = ""
+
+
+class OrderTracker:
+    def __init__(self, parts: ServerContext, get_hub: GetHub | None = None) -> None:
+        """`get_hub`: None without a GitHub App."""
+        self.parts, self.get_hub = parts, get_hub
+        self.local_lanes = list_local_lanes(parts.settings)
+
+    def poll(self) -> int:
+        """Check the orders that are due and that no other replica checks; return how many."""
+        with self.parts.database.reading() as connection:
+            rows = connection.execute(
+                text(SELECT_DUE), {"now": read_database_time(connection), "most": BATCH_SIZE}
+            ).mappings()
+            due = [parse_order_row(row) for row in rows]
+        taken = [each for each in due if self._take_turn(each)]
+        for each in taken:
+            try:
+                self.check_order(each)
+            except Prd2prError as problem:
+                log.warning("the outcome of order %s cannot be read now: %s", each.id, " ".join(problem.lines()))
+            except SQLAlchemyError:
+                raise
+            except Exception:  # of one order: the others are still checked
+                log.exception("the outcome of order %s cannot be read now", each.id)
+        return len(taken)
+
+    def _take_turn(self, it: OrderRecord) -> bool:
+        """Reserve the check for this replica, at growing intervals: a run may take hours."""
+        with self.parts.database.writing() as connection:
+            later = read_database_time(connection) + min(MAX_POLL_SECONDS, FIRST_POLL_SECONDS * 1.5**it.looks)
+            return connection.execute(TAKE_TURN, {"later": later, "id": it.id, "looks": it.looks}).rowcount == 1
+
+    def check_order(self, it: OrderRecord) -> None:
+        if it.order is None:
+            settle_order(self.parts.database, it.id, "failed", UNREADABLE)
+        elif is_too_old(it.at, datetime.now(UTC).isoformat()):
+            settle_order(self.parts.database, it.id, "failed", TOO_OLD)
+        elif it.delivered in ("dead", ""):
+            settle_order(self.parts.database, it.id, "failed", it.effect or "The order's delivery was given up.")
+        elif it.state == "given":
+            mark_order_given(self.parts.database, it.id)
+            self._check_run(it, it.order)
+
+    def _check_run(self, it: OrderRecord, order: ServerCommand) -> None:
+        if (
+            self.get_hub is None or it.repo in self.local_lanes
+        ):  # local orders are settled as soon as they are carried out
+            self._resubmit(it, order, "")
+            return
+        hub = self.get_hub(it.repo)
+        run = self._find_run(hub, it)  # first: once it has ended, all it did is visible
+        result = find_order_result(hub, order, f"{read_branch_prefix(hub.api)}{order.prd}")
+        if result is not None:
+            settle_order(self.parts.database, it.id, result.outcome, result.answer, result.url)
+        elif (run is None or run.ended) and not self._may_still_finish(hub, it):
+            self._resubmit(it, order, run.url if run else "")
+
+    def _may_still_finish(self, hub: GitHubHub, it: OrderRecord) -> bool:
+        """Return whether a run in progress may still settle the order after the last attempt.
+
+        Cancelled runs report nothing, and the run in progress gets all orders."""
+        return it.tries >= MAX_RUNS and self.parts.settings.workers == "actions" and bool(hub.active_runs(WORKFLOW))
+
+    def _find_run(self, hub: GitHubHub, it: OrderRecord) -> WorkflowRun | None:
+        """Return the run to wait for; None if there is none. A local process has ended when its delivery is done."""
+        return None if self.parts.settings.workers == "local" else find_workflow_run(hub.api, WORKFLOW, it.effect)
+
+    def _resubmit(self, it: OrderRecord, order: ServerCommand, url: str) -> None:
+        """Submit the order again, unless it is beyond the orders that a run gets, so that no run had it yet."""
+        if order not in list_open_orders(self.parts.database, it.repo):
+            return
+        if it.tries >= MAX_RUNS:
+            settle_order(self.parts.database, it.id, "failed", NO_ANSWER.format(runs=it.tries), url)
+            return
+        with self.parts.database.writing() as connection:
+            submit_order(connection, it.repo, order, it.tries + 1)
+        log.warning("the run with order %s ended without settling it: it is submitted again", it.id)
+        self.parts.work_available.set()
+
+
+def find_order_result(hub: GitHubHub, order: ServerCommand, branch: str) -> OrderResult | None:
+    status = read_status_at(hub, order.prd, branch)
+    if status is not None and is_executed(status, order):
+        return OrderResult("done")
+    pull = hub.pull_for_branch(branch)
+    answer = hub.find_comment(pull.number, order_marker(order.id)) if pull else None
+    if answer is None:
+        return None
+    return OrderResult("refused", answer.body.partition("\n")[2].strip(), answer.url if is_http_url(answer.url) else "")
+
+
+def is_http_url(url: str) -> bool:
+    return url.startswith(("https://", "http://"))
+
+
+def read_status_at(hub: GitHubHub, prd: str, branch: str) -> Status | None:
+    try:
+        data = read_remote_file(hub.api, f"{PRDS}/{prd}/status.json", branch)
+        return decode_document(Status, data, branch) if data is not None else None
+    except StateProblem:
+        return None  # the next run reports it

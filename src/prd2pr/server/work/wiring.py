@@ -1,0 +1,139 @@
+"""Assemble the workers: engine, effects, order tracker and sweeper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+from prd2pr.errors import TokenMissing
+from prd2pr.github.events.delivery import INSTALLATION_LANE
+from prd2pr.github.setup.app_permissions import RESULT_ACCESS
+from prd2pr.server.app import ServerContext
+from prd2pr.server.database import Database
+from prd2pr.server.orders.store import list_open_orders, settle_orders
+from prd2pr.server.setup.onboarding import make_github_offer
+from prd2pr.server.work.capability import list_local_lanes
+from prd2pr.server.work.claims import WorkClaim
+from prd2pr.server.work.dispatch import WorkflowDispatch
+from prd2pr.server.work.effects import Effect, RecordRequest
+from prd2pr.server.work.engine import EngineContext, WorkEngine
+from prd2pr.server.work.hubs import HubPool
+from prd2pr.server.work.local import LocalEffect
+from prd2pr.server.work.local_orders import LocalOrderEffect
+from prd2pr.server.work.order_tracking import OrderTracker
+from prd2pr.server.work.setup_effect import OnboardingEffect
+from prd2pr.server.work.sweep import Sweeper
+from prd2pr.state.server_commands import ServerCommand
+
+
+@dataclass(frozen=True)
+class EffectsByLane:
+    """Selects the effect effect the claim's lane."""
+
+    repositories: Effect
+    installations: Effect
+    local: Effect
+    local_lanes: frozenset[str] = frozenset()
+
+    def select(self, claim: WorkClaim) -> Effect:
+        if claim.lane in self.local_lanes:
+            return self.local
+        return self.installations if claim.lane.startswith(INSTALLATION_LANE) else self.repositories
+
+
+class NoEffect:
+    """The effect of a server without an App: nothing can be started."""
+
+    settles_in = 0.0
+
+    def find(self, claim: WorkClaim, turn: int) -> None:
+        del claim, turn
+
+    def begin(self, claim: WorkClaim, turn: int, ask: RecordRequest) -> str:
+        del turn, ask
+        raise TokenMissing("no GitHub App is configured", where=claim.lane, remedy="set PRD2PR_APP_ID and its key")
+
+    def has_begun(self, claim: WorkClaim, mark: str) -> bool:
+        del claim, mark
+        return True
+
+
+@dataclass(frozen=True)
+class DatabaseOrders:
+    """The orders recorded in the database."""
+
+    database: Database
+
+    def list_open(self, repo: str) -> tuple[ServerCommand, ...]:
+        return list_open_orders(self.database, repo)
+
+    def fail_orders(self, orders: tuple[ServerCommand, ...], why: str) -> None:
+        settle_orders(self.database, orders, "failed", why)
+
+
+@dataclass(frozen=True)
+class WorkerSet:
+    engine: WorkEngine
+    order_tracker: OrderTracker
+    sweeper: Sweeper | None = None  # None without an App
+
+
+@contextmanager
+def stop_local_processes(effect: Effect) -> Iterator[None]:
+    """Stop the local processes before the engine ends."""
+    try:
+        yield
+    finally:
+        if isinstance(effect, LocalEffect):
+            effect.stop()
+
+
+def choose_repository_effect(parts: ServerContext, hubs: HubPool) -> Effect:
+    if parts.settings.workers == "local":
+        return LocalEffect(parts.settings, parts.database, hubs)
+    return WorkflowDispatch(hubs.get_hub, DatabaseOrders(parts.database))
+
+
+@contextmanager
+def open_workers(parts: ServerContext, replica: str, active_claims: set[str]) -> Iterator[WorkerSet]:
+    with (
+        open_local_workers(parts, replica, active_claims)
+        if not parts.settings.app_id
+        else open_app_workers(parts, replica, active_claims) as workers
+    ):
+        yield workers
+
+
+@contextmanager
+def open_app_workers(parts: ServerContext, replica: str, active_claims: set[str]) -> Iterator[WorkerSet]:
+    with closing(HubPool(parts.settings)) as hubs, closing(HubPool(parts.settings, RESULT_ACCESS)) as tracking_hubs:
+        effect = choose_repository_effect(parts, hubs)
+        offer = make_github_offer(parts.settings, hubs.installations)
+        onboarding = OnboardingEffect(parts.database, hubs.installations, offer)
+        context = make_engine_context(
+            parts,
+            replica,
+            active_claims,
+            EffectsByLane(effect, onboarding, make_local_order_effect(parts), list_local_lanes(parts.settings)),
+        )
+        with WorkEngine(context) as engine, stop_local_processes(effect):
+            yield WorkerSet(engine, OrderTracker(parts, tracking_hubs.get_hub), Sweeper(parts, hubs))
+
+
+@contextmanager
+def open_local_workers(parts: ServerContext, replica: str, active_claims: set[str]) -> Iterator[WorkerSet]:
+    """Open workers for repositories on this machine only."""
+    effects = EffectsByLane(NoEffect(), NoEffect(), make_local_order_effect(parts), list_local_lanes(parts.settings))
+    with WorkEngine(make_engine_context(parts, replica, active_claims, effects)) as engine:
+        yield WorkerSet(engine, OrderTracker(parts))
+
+
+def make_local_order_effect(parts: ServerContext) -> LocalOrderEffect:
+    return LocalOrderEffect(parts.settings, parts.database)
+
+
+def make_engine_context(
+    parts: ServerContext, replica: str, active_claims: set[str], effects: EffectsByLane
+) -> EngineContext:
+    return EngineContext(parts.database, parts.settings, replica, effects, active_claims, changed=parts.work_available)

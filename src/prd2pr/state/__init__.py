@@ -1,0 +1,6 @@
+"""Git, and the state that is stored on the branch.
+
+`git` reads and writes the repository without touching a checkout. `store` loads and commits `.orch-state/`; `layout`
+has its paths, `codec` its file format. `journal` keeps what is not committed yet, `commit_message` the trailers of
+steps. It imports `domain` and `errors`.
+"""

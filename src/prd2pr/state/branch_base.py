@@ -1,0 +1,84 @@
+"""Where a branch left its base. The branch's own records are not trusted for this: they could omit commits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from prd2pr.domain.forge import Pull
+from prd2pr.errors import CannotJudge, StateProblem
+from prd2pr.state.git import Git
+from prd2pr.state.layout import PRDS
+from prd2pr.state.store import StateStore
+
+USUAL_BASES = ("main", "master", "trunk", "develop")
+RANGE_REMEDY = "name the range yourself: prd2pr verify BASE..HEAD"
+
+
+@dataclass(frozen=True)
+class BranchStart:
+    """The last commit before the branch, and the base branch by which it was found."""
+
+    commit: str
+    name: str
+
+
+def find_branch_start(git: Git, head: str) -> BranchStart:
+    """Find the start by a base known from elsewhere: HEAD's branch, the remote's default, or a usual name."""
+    ids = list_prd_ids(git, head)
+    if not ids:
+        raise CannotJudge("this branch has no prd2pr state", where=head[:10], remedy=RANGE_REMEDY)
+    try:
+        project = StateStore(git, ids[0]).load(head).project
+    except StateProblem as problem:
+        raise CannotJudge(problem.what, where=problem.where, remedy=problem.remedy) from problem
+    known = list_known_bases(git, head)
+    if not known:
+        return BranchStart(project.base_commit, "the branch's own record, since there is no base branch")
+    name = project.base_branch if project.base_branch in known else next(iter(known))
+    commit = git.merge_base(known[name], head)
+    if commit is None:
+        raise CannotJudge(f"the branch shares no history with {name}", where=head[:10], remedy=suggest_history_fix(git))
+    if commit == head and git.is_ancestor(project.base_commit, head):
+        return BranchStart(project.base_commit, f"{name}, into which the branch was merged")
+    return BranchStart(commit, name)
+
+
+def is_follow_up_branch(store: StateStore, head: str, base: str) -> bool:
+    """Whether the base had the PRD's state when the branch left it: an earlier pull request was merged."""
+    start = store.git.merge_base(base, head)
+    return start is not None and start != head and store.load(start).planned
+
+
+def is_started_after_merge(git: Git, head: str, base: str, pull: Pull) -> bool:
+    """Whether the branch left the base after the merge of the pull request, which had a branch of the same name.
+
+    First parents decide: a squash or rebase leaves a branch's own commits out of the base, and a merge of the base
+    brings in the pull request's merge.
+    """
+    own = git.log(f"{base}..{head}")
+    if not own or not own[0].parents or not pull.merge_sha or not git.has_commit(pull.merge_sha):
+        return False
+    start = own[0].parents[0]
+    return start != pull.head_sha and git.is_ancestor(pull.merge_sha, start)
+
+
+def list_known_bases(git: Git, head: str) -> dict[str, str]:
+    """Return name → commit of possible bases, the most likely first, without the branch itself."""
+    here = git.head_branch()
+    names = (git.default_branch(), here or "", *USUAL_BASES)
+    found = {name: git.branch_head(name) or git.remote_head(name) for name in names if name}
+    return {name: sha for name, sha in found.items() if sha and sha != head}
+
+
+def is_base_branch(git: Git, name: str) -> bool:
+    """Whether other branches start from this one; then its steps were proved before they were merged."""
+    return name in (*USUAL_BASES, git.default_branch())
+
+
+def list_prd_ids(git: Git, commit: str) -> list[str]:
+    return git.directories(commit, PRDS)
+
+
+def suggest_history_fix(git: Git) -> str:
+    shallow = (git.common_dir / "shallow").exists()
+    return "this clone is shallow: run `git fetch --unshallow`, then try again" if shallow else RANGE_REMEDY

@@ -1,0 +1,61 @@
+"""How far comments and server commands are processed. A cursor only moves forward, in the commit of the command."""
+
+from __future__ import annotations
+
+from prd2pr.domain.records import Cursor, ExecutedCommand, Status
+from prd2pr.state.server_commands import record_executed
+
+ProcessedItem = Cursor | ExecutedCommand  # recorded by a commit as processed: a comment, or a server command
+
+
+def get_cursor(status: Status, number: int) -> Cursor:
+    """Return the cursor of one issue or pull request."""
+    return next((cursor for cursor in status.cursors if cursor.number == number), Cursor(number=number, comment=0))
+
+
+def find_first_unread(status: Status, number: int) -> int:
+    """Return the comment id above which comments may have unprocessed commands."""
+    cursor = get_cursor(status, number)
+    return cursor.comment if cursor.commands is None else cursor.comment - 1
+
+
+def count_commands_done(status: Status, number: int, comment: int) -> int | None:
+    """Return how many commands of a comment are done; None: all of them."""
+    cursor = get_cursor(status, number)
+    if comment == cursor.comment:
+        return cursor.commands
+    return None if comment < cursor.comment else 0
+
+
+def advance_cursor(status: Status, cursor: Cursor | None) -> Status:
+    """Return the status with the cursor moved forward; the same object if it is there or further already."""
+    if cursor is None or not is_forward(get_cursor(status, cursor.number), cursor):
+        return status
+    others = (each for each in status.cursors if each.number != cursor.number)
+    return status.model_copy(update={"cursors": tuple(sorted((*others, cursor), key=lambda each: each.number))})
+
+
+def record_processed(status: Status, settled: ProcessedItem | None) -> Status:
+    return record_executed(status, settled) if isinstance(settled, ExecutedCommand) else advance_cursor(status, settled)
+
+
+def is_processed(status: Status, settled: ProcessedItem) -> bool:
+    """Whether the item is recorded already."""
+    if isinstance(settled, ExecutedCommand):
+        return any(each.id == settled.id for each in status.orders)
+    return not is_forward(get_cursor(status, settled.number), settled)
+
+
+def is_forward(old: Cursor, new: Cursor) -> bool:
+    if old.comment != new.comment:
+        return new.comment > old.comment
+    return old.commands is not None and (new.commands is None or new.commands > old.commands)
+
+
+def has_only_moved_forward(before: tuple[Cursor, ...], after: tuple[Cursor, ...]) -> bool:
+    """Whether `after` can follow `before`: no cursor lost, duplicated or moved back."""
+    old = {cursor.number: cursor for cursor in before}
+    new = {cursor.number: cursor for cursor in after}
+    if len(new) != len(after) or not old.keys() <= new.keys():
+        return False
+    return all(old.get(number) in (None, cursor) or is_forward(old[number], cursor) for number, cursor in new.items())

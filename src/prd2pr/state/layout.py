@@ -1,0 +1,123 @@
+"""The paths under `.orch-state/`. Every path is built here, from checked ids."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from prd2pr.domain.records import Phase
+from prd2pr.errors import InputInvalid
+
+STATE = ".orch-state"
+PROJECT = f"{STATE}/project.json"
+ARCHITECTURE = f"{STATE}/architecture.md"
+BEST_PRACTICES = f"{STATE}/best-practices.md"
+ATTRIBUTES = f"{STATE}/.gitattributes"
+PRDS = f"{STATE}/prds"
+LOGS = f"{STATE}/logs"
+MEMORY = f"{STATE}/memory"
+PLAN_STORY = "plan"  # used as the story's id in the steps and evidence of the plan itself
+
+# GitHub folds generated files in diffs; `git diff` still shows them.
+ATTRIBUTES_TEXT = b"* linguist-generated=true\n"
+
+ID = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9_-])?")
+
+
+def check_id(text: str, what: str = "id") -> str:
+    """Check an id, which becomes a file name and part of a branch name; neither `..` nor `.lock` is allowed."""
+    if not ID.fullmatch(text) or ".." in text or text.endswith(".lock"):
+        raise InputInvalid(
+            f"{text!r} is not a valid {what}: it becomes a file name",
+            where=what,
+            remedy="use up to 100 letters, digits, `-`, `_` and single `.`, beginning with a letter or digit",
+        )
+    return text
+
+
+def build_stories_prefix(branch_prefix: str, prd_id: str) -> str:
+    """Return the prefix of story branches. It is not below the PRD's branch: git cannot have both `a` and `a/b`."""
+    return f"{branch_prefix.rstrip('/') or 'prd2pr'}-stories/{prd_id}/"
+
+
+def build_memory_path(kind: str, record_id: str) -> str:
+    return f"{MEMORY}/{kind}/{check_id(record_id, 'memory id')}.json"
+
+
+def build_log_path(run_id: str) -> str:
+    return f"{LOGS}/{check_id(run_id, 'run id')}.jsonl"
+
+
+@dataclass(frozen=True)
+class PrdLayout:
+    prd_id: str
+
+    def __post_init__(self) -> None:
+        check_id(self.prd_id, "PRD id")
+
+    @property
+    def root(self) -> str:
+        return f"{PRDS}/{self.prd_id}"
+
+    @property
+    def prd(self) -> str:
+        return f"{self.root}/prd.json"
+
+    @property
+    def status(self) -> str:
+        return f"{self.root}/status.json"
+
+    @property
+    def backlog(self) -> str:
+        return f"{self.root}/backlog.json"
+
+    @property
+    def progress(self) -> str:
+        return f"{self.root}/progress.md"
+
+    @property
+    def circuits(self) -> str:
+        return f"{self.root}/circuits.json"
+
+    @property
+    def cycles(self) -> str:
+        return f"{self.root}/tdd/cycles"
+
+    @property
+    def evidence_root(self) -> str:
+        return f"{self.root}/tdd/evidence"
+
+    def sprint(self, sprint_id: str) -> str:
+        return f"{self.root}/sprints/{check_id(sprint_id, 'sprint id')}.json"
+
+    def cycle(self, story: str) -> str:
+        return f"{self.cycles}/{check_id(story, 'story id')}.json"
+
+    def evidence(self, story: str, n: int, phase: Phase) -> str:
+        if n < 0:
+            raise ValueError(f"step {n} is negative")
+        return f"{self.evidence_root}/{check_id(story, 'story id')}/{n}-{phase.value}.json"
+
+    def held_out(self, story: str) -> str:
+        """Return the directory of a story's hidden examples, outside the code that roles see."""
+        return f"{self.root}/tdd/held_out/{check_id(story, 'story id')}"
+
+    def page(self, story: str, number: int) -> str:
+        """Return the path of a screenshot of a page after the story."""
+        return f"{self.root}/pages/{check_id(story, 'story id')}/{number}.png"
+
+    @property
+    def pipeline(self) -> str:
+        return f"{self.root}/pipeline"
+
+    def role(self, role: str, story: str = "") -> str:
+        """Return the path of a role's answer about the PRD or about one story."""
+        directory = f"{self.pipeline}/{check_id(story, 'story id')}" if story else self.pipeline
+        return f"{directory}/{check_id(role, 'role')}.json"
+
+    @property
+    def runs(self) -> str:
+        return f"{self.root}/runs"
+
+    def run(self, run_id: str) -> str:
+        return f"{self.runs}/{check_id(run_id, 'run id')}.json"

@@ -1,0 +1,126 @@
+"""A remote repository, accessed by its URL only: remotes that are configured in the checkout are not used."""
+
+from __future__ import annotations
+
+import base64
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from prd2pr.errors import BranchProblem
+from prd2pr.state.git_process import GitOutput, GitRunner
+
+FETCHED_REFS = "refs/prd2pr/remote"
+HEADS = "refs/heads/"
+PROTOCOLS = "http:https"
+TRIES = 4
+PAUSE = 2.0  # seconds, doubled each time
+# Errors of the network or the server that may pass; a refusal does not.
+TRANSIENT_ERRORS = (
+    "error: 5",
+    "error: 429",
+    "timed out",
+    "Connection reset",
+    "hung up",
+    "early EOF",
+    "unable to access",
+)
+PERMANENT_ERRORS = ("error: 401", "error: 403", "error: 404")
+# Variables that only network access needs.
+NETWORK_VARIABLES = (
+    *("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy"),
+    *("GIT_SSL_CAINFO", "SSL_CERT_FILE", "SSL_CERT_DIR"),
+)
+
+
+@dataclass(frozen=True)
+class Remote:
+    """`token` is called before each request, so that a renewed token is used."""
+
+    runner: GitRunner
+    url: str
+    token: Callable[[], str] = field(repr=False)
+    sleep: Callable[[float], None] = time.sleep
+
+    def head(self, branch: str) -> str | None:
+        """Return the head of the branch; None: there is no such branch."""
+        return self._heads(f"refs/heads/{branch}").get(branch)
+
+    def branches(self, prefix: str) -> dict[str, str]:
+        """Return every branch whose name begins with `prefix`, with its head."""
+        return {name: sha for name, sha in self._heads(f"refs/heads/{prefix}*").items() if name.startswith(prefix)}
+
+    def _heads(self, pattern: str) -> dict[str, str]:
+        """Return branch → head. git matches patterns at the end of names: exclude `a/refs/heads/main`."""
+        output = self._read("ls-remote", "--quiet", self.url, pattern)
+        lines = (line.partition("\t") for line in output.text.splitlines())
+        return {name.removeprefix(HEADS): sha for sha, _, name in lines if name.startswith(HEADS)}
+
+    def fetch(self, sha: str, branch: str) -> None:
+        """Fetch the commits of a branch."""
+        spec = f"+refs/heads/{branch}:{FETCHED_REFS}/{branch}"
+        self._read("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", self.url, spec)
+        if self.runner.run("cat-file", "-e", f"{sha}^{{commit}}").status:
+            raise BranchProblem(f"{branch} moved while it was fetched", where=self.url, remedy="run the command again")
+
+    def fetch_all(self, prefix: str) -> None:
+        """Fetch the commits of every branch whose name begins with `prefix`."""
+        spec = f"+refs/heads/{prefix}*:{FETCHED_REFS}/{prefix}*"
+        self._read("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc", self.url, spec)
+
+    def push(self, branch: str, new: str, old: str | None) -> GitOutput:
+        """Push by compare-and-swap: refused unless the branch is at `old` (None: does not exist)."""
+        lease = f"--force-with-lease=refs/heads/{branch}:{old or ''}"
+        return self._run("push", "--porcelain", "--no-verify", lease, self.url, f"{new}:refs/heads/{branch}")
+
+    def delete(self, branch: str, old: str) -> GitOutput:
+        """Delete the branch; refused unless it is at `old`."""
+        lease = f"--force-with-lease=refs/heads/{branch}:{old}"
+        return self._run("push", "--porcelain", "--no-verify", lease, self.url, f":refs/heads/{branch}")
+
+    def push_ref(self, ref: str, commit: str) -> GitOutput:
+        """Push a commit to a ref outside the branches."""
+        return self._run("push", "--porcelain", "--no-verify", self.url, f"{commit}:{ref}")
+
+    def _read(self, *arguments: str) -> GitOutput:
+        """Run a read-only command, and retry it after transient errors."""
+        for pause in (*list_retry_pauses(), None):
+            output = self._run(*arguments)
+            if output.status == 0:
+                return output
+            if pause is None or not is_transient_error(output.stderr):
+                break
+            self.sleep(pause)
+        raise build_unreachable_error(self.url, output)
+
+    def _run(self, *arguments: str) -> GitOutput:
+        secret = base64.b64encode(f"x-access-token:{self.token()}".encode()).decode()
+        # Through the environment: every user of the machine can read an argument list.
+        settings = {
+            "credential.helper": "",
+            f"http.{self.url}.extraHeader": f"Authorization: Basic {secret}",
+            "http.followRedirects": "false",
+        }
+        configuration = {"GIT_CONFIG_COUNT": str(len(settings)), "GIT_ALLOW_PROTOCOL": PROTOCOLS}
+        for number, (key, value) in enumerate(settings.items()):
+            configuration |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+        proxies = {name: os.environ[name] for name in NETWORK_VARIABLES if name in os.environ}
+        return self.runner.run(*arguments, env={**proxies, **configuration})
+
+
+def list_retry_pauses() -> tuple[float, ...]:
+    return tuple(PAUSE * 2**attempt for attempt in range(TRIES - 1))
+
+
+def is_transient_error(message: str) -> bool:
+    return any(text in message for text in TRANSIENT_ERRORS) and not any(text in message for text in PERMANENT_ERRORS)
+
+
+def build_unreachable_error(url: str, output: GitOutput) -> BranchProblem:
+    reason = output.stderr.splitlines()[-1] if output.stderr else f"exit status {output.status}"
+    return BranchProblem(
+        f"the remote repository cannot be read: {reason}",
+        where=url,
+        remedy="check that the token is valid and may read the repository's contents, then run the command again",
+    )

@@ -1,0 +1,248 @@
+"""The state on a branch: read from a commit, and written together with the code in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import TypeVar
+
+from prd2pr.domain.breakers.records import Circuits
+from prd2pr.domain.evidence import Proof
+from prd2pr.domain.records import Backlog, Cycle, Document, Phase, Prd, Project, RunRecord, Sprint, Status
+from prd2pr.domain.role_record import RoleRecord
+from prd2pr.errors import InputInvalid, StateCorrupted, StateProblem
+from prd2pr.state import layout
+from prd2pr.state.codec import decode_document, encode_document
+from prd2pr.state.commit_message import format_message, split_message
+from prd2pr.state.git import Git
+from prd2pr.state.layout import PLAN_STORY, PrdLayout
+
+D = TypeVar("D", bound=Document)
+
+SEARCHED_COMMITS = 50
+
+
+@dataclass(frozen=True)
+class StateChange:
+    """The changes of a step under `.orch-state/`. Immutable: each method returns a new change."""
+
+    updates: Mapping[str, bytes | None] = field(default_factory=lambda: MappingProxyType({}))
+    documents: Mapping[type[Document], tuple[bytes, Document]] = field(default_factory=lambda: MappingProxyType({}))
+
+    def with_doc(self, path: str, document: Document) -> StateChange:
+        data = encode_document(document)
+        kept = MappingProxyType({**self.documents, type(document): (data, document)})
+        return replace(self.with_bytes(path, data), documents=kept)
+
+    def with_bytes(self, path: str, content: bytes) -> StateChange:
+        return self._with(path, content)
+
+    def without(self, path: str) -> StateChange:
+        return self._with(path, None)
+
+    def _with(self, path: str, content: bytes | None) -> StateChange:
+        if not path.startswith(f"{layout.STATE}/"):
+            raise InputInvalid(
+                f"{path!r} is not part of the state", where=layout.STATE, remedy="pass code as a tree instead"
+            )
+        return replace(self, updates=MappingProxyType({**self.updates, path: content}))
+
+
+KEPT_STATES = 3  # the head, its parent, and the start of the branch
+
+
+@dataclass(frozen=True)
+class StateStore:
+    git: Git
+    prd_id: str
+    branch: str = ""  # for remedies: the branch on which a damaged file is restored
+    _decoded: dict[type[Document], tuple[bytes, Document]] = field(default_factory=dict, repr=False, compare=False)
+    _loaded: dict[str, BranchState] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        layout.check_id(self.prd_id, "PRD id")
+
+    @property
+    def paths(self) -> PrdLayout:
+        return PrdLayout(self.prd_id)
+
+    def load(self, commit: str) -> BranchState:
+        """Return the state of a commit. Each document is read on first use."""
+        sha = self.git.rev(commit)
+        if sha not in self._loaded:
+            while len(self._loaded) >= KEPT_STATES:
+                del self._loaded[next(iter(self._loaded))]
+            self._loaded[sha] = BranchState(self, sha)
+        return self._loaded[sha]
+
+    def commit_step(
+        self,
+        base_commit: str,
+        code_tree: str,
+        change: StateChange,
+        message: str,
+        *,
+        trailers: Sequence[tuple[str, str]] = (),
+        at: str | None = None,
+    ) -> str:
+        """Create one commit on `base_commit` with code, state and evidence. No branch is moved."""
+        tree = self.git.join_state(code_tree, base_commit)
+        updates = dict(change.updates)
+        if layout.ATTRIBUTES in updates or self.git.read(tree, layout.ATTRIBUTES) != layout.ATTRIBUTES_TEXT:
+            updates[layout.ATTRIBUTES] = layout.ATTRIBUTES_TEXT
+        tree = self.git.edit_tree(tree, updates)
+        self._decoded.update(change.documents)
+        subject, body = split_message(message)
+        return self.git.commit(tree, [self.git.rev(base_commit)], format_message(subject, body, trailers), at)
+
+    def read(self, commit: str, kind: type[D], path: str) -> D | None:
+        data = self.git.read(commit, path)
+        if data is None:
+            return None
+        # Successive commits mostly have the same plan, and parsing ten thousand stories is slow.
+        known = self._decoded.get(kind)
+        if known and known[0] == data and isinstance(known[1], kind):
+            return known[1]
+        try:
+            document = decode_document(kind, data, path)
+        except StateCorrupted as problem:
+            raise self._with_last_valid(commit, kind, path, problem) from problem
+        self._decoded[kind] = (data, document)
+        return document
+
+    def missing(self, commit: str, kind: type[Document], path: str) -> StateCorrupted:
+        problem = StateCorrupted(f"{path} is missing", where=path)
+        return self._with_last_valid(commit, kind, path, problem)
+
+    def _with_last_valid(self, commit: str, kind: type[Document], path: str, problem: StateCorrupted) -> StateCorrupted:
+        valid = self._last_valid(commit, kind, path)
+        if valid is None:
+            remedy = f"the last {SEARCHED_COMMITS} commits have no valid version: `git log -- {path}` shows its history"
+            return StateCorrupted(problem.what, where=f"{path} in {commit[:10]}", remedy=remedy)
+        switch = f"git switch {self.branch} && " if self.branch else ""
+        restore = f"git restore --source={valid[:10]} --staged --worktree -- {path} && git commit -m 'Restore {path}'"
+        where = f"{path} in {commit[:10]}; last valid in {valid[:10]}"
+        return StateCorrupted(problem.what, where=where, remedy=switch + restore)
+
+    def _last_valid(self, commit: str, kind: type[Document], path: str) -> str | None:
+        for earlier in self.git.ancestors(commit, SEARCHED_COMMITS):
+            data = self.git.read(earlier, path)
+            if data is not None and _is_valid(kind, data, path):
+                return earlier
+        return None
+
+
+def _is_valid(kind: type[Document], data: bytes, path: str) -> bool:
+    try:
+        decode_document(kind, data, path)
+    except StateProblem:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class BranchState:
+    """The state in one commit. Without a plan all documents are empty; with a plan all of them must exist."""
+
+    store: StateStore
+    commit: str
+    _cycles: dict[str, Cycle | None] = field(default_factory=dict, repr=False)
+
+    @property
+    def paths(self) -> PrdLayout:
+        return self.store.paths
+
+    @cached_property
+    def planned(self) -> bool:
+        """Whether there is a plan. Other files without `prd.json` mean that the state is damaged."""
+        if self.prd is not None:
+            return True
+        if self.list_paths(self.paths.root):
+            raise self.store.missing(self.commit, Prd, self.paths.prd)
+        return False
+
+    def check(self) -> None:
+        """Read the documents of the plan, so that damage is found before any work is done."""
+        if self.planned:
+            for document in (self.project, self.status, self.backlog):
+                assert document.schema_version, "a decoded document has a version"
+
+    @cached_property
+    def prd(self) -> Prd | None:
+        return self._read(Prd, self.paths.prd)
+
+    @cached_property
+    def project(self) -> Project:
+        return self._expect(Project, layout.PROJECT) or Project()
+
+    @cached_property
+    def status(self) -> Status:
+        return self._expect(Status, self.paths.status) or Status()
+
+    @cached_property
+    def backlog(self) -> Backlog:
+        return self._expect(Backlog, self.paths.backlog) or Backlog()
+
+    @cached_property
+    def circuits(self) -> Circuits:
+        return self._read(Circuits, self.paths.circuits) or Circuits()
+
+    def cycle(self, story: str) -> Cycle | None:
+        if story not in self._cycles:
+            self._cycles[story] = self._read(Cycle, self.paths.cycle(story))
+        return self._cycles[story]
+
+    def add_cycles(self, cycles: Mapping[str, Cycle]) -> None:
+        """Add cycles of this commit that were read in one batch: reading thousands one by one is slow."""
+        self._cycles.update(cycles)
+
+    @cached_property
+    def cycle_ids(self) -> tuple[str, ...]:
+        """The stories that have a cycle; the cycles are not read."""
+        names = (path.rpartition("/")[2] for path in self.list_paths(self.paths.cycles))
+        return tuple(sorted(name.removesuffix(".json") for name in names if name.endswith(".json")))
+
+    def sprint(self, sprint_id: str) -> Sprint | None:
+        return self._read(Sprint, self.paths.sprint(sprint_id))
+
+    def run(self, run_id: str) -> RunRecord | None:
+        return self._read(RunRecord, self.paths.run(run_id))
+
+    def run_ids(self) -> tuple[str, ...]:
+        names = (path.rpartition("/")[2] for path in self.list_paths(f"{self.paths.root}/runs"))
+        return tuple(sorted(name.removesuffix(".json") for name in names))
+
+    @cached_property
+    def plan_steps(self) -> int:
+        """The number of steps of the plan itself: plans, and decisions about the project."""
+        return len(self.list_paths(f"{self.paths.evidence_root}/{PLAN_STORY}"))
+
+    @cached_property
+    def started_stories(self) -> frozenset[str]:
+        """The stories that were ever worked on. A cycle without steps does not count."""
+        cycles = ((name, self.cycle(name)) for name in self.cycle_ids)
+        return frozenset(name for name, cycle in cycles if cycle and cycle.steps)
+
+    def role(self, role: str, story: str = "") -> RoleRecord | None:
+        """Return the last answer of a role."""
+        return self._read(RoleRecord, self.paths.role(role, story))
+
+    def proof(self, story: str, n: int, phase: Phase) -> Proof | None:
+        return self._read(Proof, self.paths.evidence(story, n, phase))
+
+    def read_bytes(self, path: str) -> bytes | None:
+        return self.store.git.read(self.commit, path)
+
+    def list_paths(self, directory: str) -> tuple[str, ...]:
+        return tuple(entry.path for entry in self.store.git.entries(self.commit, directory))
+
+    def _read(self, kind: type[D], path: str) -> D | None:
+        return self.store.read(self.commit, kind, path)
+
+    def _expect(self, kind: type[D], path: str) -> D | None:
+        found = self._read(kind, path)
+        if found is None and self.planned:
+            raise self.store.missing(self.commit, kind, path)
+        return found

@@ -1,0 +1,120 @@
+"""Findings of `prd2pr verify` about a branch, its commits and its attestations."""
+
+from __future__ import annotations
+
+from prd2pr.domain.results.finding_kind import FindingKind, define_strict_error
+
+FINDINGS: tuple[FindingKind, ...] = (
+    define_strict_error(
+        "VER101",
+        "the evidence does not match the trailer",
+        "The digest in the commit's trailer does not match the evidence file in the same commit: the file was "
+        "edited or is missing.",
+        bad="Tdd-Evidence: sha256:1f… but the file has 9c…",
+        good="Tdd-Evidence: sha256:1f…, and the file in the same commit has that digest",
+        hint="do not trust the commit; redo the step.",
+    ),
+    define_strict_error(
+        "VER102",
+        "the code does not match the evidence",
+        "The evidence is about a different code tree than the commit contains: the code was changed after it was "
+        "judged.",
+        bad="evidence for tree 1f…, but the commit contains 9c…",
+        good="evidence for tree 1f…, and the commit contains tree 1f…",
+        hint="redo the step from its base.",
+    ),
+    define_strict_error(
+        "VER103",
+        "a commit without a step",
+        "No step proves what this commit changes. A person may have good reasons for it, but it is not part of "
+        "the proof.",
+        bad="fix typo, without a Tdd-Step trailer",
+        good="green(loyalty-2): redeem at checkout, with Tdd-Step: loyalty/loyalty-2/3",
+        hint="review it manually, or add it through a story.",
+    ),
+    define_strict_error(
+        "VER104",
+        "a step is out of order",
+        "The steps of a story are numbered without gaps, and a phase starts only after the previous one has passed.",
+        bad="green(loyalty-1), step 2, follows design(loyalty-1), step 1",
+        good="green(loyalty-1), step 3, follows red(loyalty-1), step 2",
+        hint="redo the story from the last step in the right order.",
+    ),
+    define_strict_error(
+        "VER105",
+        "the gate refuses when the step is repeated",
+        "The step was recorded as accepted. When it is proved again from the commits alone, the gate refuses it.",
+        bad="repeated, the GREEN gate refuses: GRN302, test_redeem fails",
+        good="repeated, the GREEN gate accepts: 12 of 12 story tests pass",
+        hint="look at the findings of the repeated gate; a common cause is a test that depends on the machine.",
+    ),
+    define_strict_error(
+        "VER106",
+        "the state is invalid",
+        "A record cannot be read, or contains something that this step cannot have written.",
+        bad=".orch-state/prds/loyalty/status.json has an unknown key",
+        good=".orch-state/prds/loyalty/status.json follows from the previous record and this step",
+        hint="restore the state from the last good commit.",
+    ),
+    define_strict_error(
+        "VER107",
+        "the recorded verdict differs from the actual verdict",
+        "The evidence file records a different verdict on the step than the gate returns now.",
+        bad="recorded: 12 passed; now: 11 passed, 1 failed",
+        good="recorded: accepted, 12 passed; now: accepted, 12 passed",
+        hint="do not trust the commit; redo the step.",
+    ),
+    define_strict_error(
+        "VER108",
+        "a commit that must not change code changes code",
+        "Plan, design and note commits contain only records.",
+        bad="design(loyalty-1) changes src/shop/points.py",
+        good="design(loyalty-1) changes only files under .orch-state/",
+        hint="remove the change and make it in GREEN.",
+    ),
+    define_strict_error(
+        "VER109",
+        "a join does not follow from its parents",
+        "A join merges a story's branch into the branch of the PRD: git's own merge of the code, records that "
+        "follow from both, and every test that passed on either side passes. This commit is something else.",
+        bad="join(loyalty-2) contains a line that neither parent has",
+        good="join(loyalty-2) is the merge that git makes of its parents, and both suites pass",
+        hint="reset the branch to the join's first parent; `prd2pr run` joins the story again.",
+    ),
+    define_strict_error(
+        "VER110",
+        "there was not enough time to judge the step",
+        "A test run was stopped twice because it produced no output or took too long. The cause may be an "
+        "overloaded machine or code that never ends. Everything that could be checked matches the record, so the "
+        "step is neither proved nor refuted: the mark is NOT JUDGED, and the exit status is 2 if nothing is "
+        "worse.",
+        bad="the run was stopped after 61 s: it stalled",
+        good="the run finished after 9 s",
+        hint="verify again when the machine is less busy; `test.stall_seconds` in .prd2pr.yml gives runs more time.",
+    ),
+    define_strict_error(
+        "VER201",
+        "an attestation does not match the branch",
+        "The digests of an attestation are not those of a step on this branch: the branch was rewritten since, or "
+        "the attestation was made for another branch.",
+        bad="gitCommit 1f…, but no step of this branch is that commit",
+        good="gitCommit, gitTree and the evidence's sha256 are those of loyalty/loyalty-2/3",
+        hint="create the attestations again with `prd2pr verify --attest`, or remove those of other branches.",
+    ),
+    define_strict_error(
+        "VER202",
+        "an attestation contradicts the evidence",
+        "An attestation names other results than the evidence in the commit, or attests a step that is not proved.",
+        bad="attestation: PASSED, test_redeem passed; evidence: test_redeem failed",
+        good="attestation and evidence name the same tests with the same results",
+        hint="do not trust its author; only the commits and their runs count.",
+    ),
+    define_strict_error(
+        "VER203",
+        "an attestation cannot be read",
+        "It is neither an in-toto Statement with the test-result predicate nor a bundle that contains one.",
+        bad='{"hello": "world"}',
+        good='{"_type": "https://in-toto.io/Statement/v1", "subject": …, "predicateType": …, "predicate": …}',
+        hint="remove the file, or create it again with `prd2pr verify --attest`.",
+    ),
+)

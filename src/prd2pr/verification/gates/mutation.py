@@ -1,0 +1,286 @@
+"""Mutation testing: what GREEN requires, and what REFACTOR must not lose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prd2pr.domain.evidence import Evidence, FailureKind, Finding, PathKind
+from prd2pr.domain.results.finding_kind import FindingKind, define_error, define_warning
+from prd2pr.domain.results.mutation import MutationResult
+from prd2pr.domain.stack_policy import ENDINGS
+from prd2pr.domain.test_runs import strip_test_parameters
+from prd2pr.verification.gates.common import (
+    GatePolicy,
+    find_results,
+    is_untested_story,
+    make_finding,
+    make_test_finding,
+)
+
+FINDINGS: tuple[FindingKind, ...] = (
+    define_error(
+        "GRN301",
+        "all tests pass without the new code",
+        "When the body of a function is replaced with a `raise`, at least one test must fail. If none fails, the "
+        "tests do not test the function.",
+        bad="with the body of redeem() replaced by raise, all 12 tests still pass",
+        good="with the body of redeem() replaced by raise, 9 of 12 tests fail",
+        hint="test what the function does, or remove it.",
+    ),
+    define_error(
+        "GRN501",
+        "too few mutants are killed",
+        "Mutants are small faults in the new code, one at a time, on lines that the story's tests run. Tests that "
+        "kill few of them would also miss real faults. `gates.mutation_ratio` sets the required share.",
+        bad="3 of 12 mutants killed; 40% are required",
+        good="11 of 12 mutants killed",
+        hint="write only code that the tests need; GRN502 lists the mutants that survived.",
+    ),
+    define_warning(
+        "GRN502",
+        "a mutant survived",
+        "With this small change to the code, every test of the story that runs the line still passes. Some "
+        "mutants change nothing that a test could see; the others show where a test is missing.",
+        bad="mutant survived: `amount < 0` → `amount <= 0`",
+        good="a test checks what happens at 0",
+        hint="look at the line and decide whether the difference matters; if so, add a test.",
+    ),
+    define_error(
+        "GRN503",
+        "a test passes with a different expected value",
+        "The value that the test expects was replaced by another one, and the test still passed. So the test does "
+        "not really compare: the result equals everything, or is derived from what the test expects.",
+        bad="`test_redeem` also passes with another value than `90`",
+        good="with another value than `90`, `test_redeem` fails",
+        hint="make the code return a plain value.",
+    ),
+    define_error(
+        "GRN504",
+        "mutation testing was not possible",
+        "Mutants are tried on the story's tests alone. Without a mutant these tests must pass every time, and a "
+        "hidden canary that is made wrong must fail. Otherwise the results for mutants mean nothing.",
+        bad="test_redeem does not pass when the story's tests run alone",
+        good="the story's tests pass alone, every time",
+        hint="make the tests independent of other tests and of earlier runs.",
+    ),
+    define_warning(
+        "GRN505",
+        "a mutant could not be judged",
+        "With the mutant the tests neither passed nor failed: they timed out, or the test process ended.",
+        bad="`poll` raises: the tests timed out",
+        good="`poll` raises, and test_poll fails",
+        hint="no action is needed; a test that fails instead of waiting would show more.",
+    ),
+    define_error(
+        "GRN506",
+        "most tests ignore the result",
+        "More than half of the story's tests still pass when the functions that they call return other values of "
+        "the same type, raise no error, or do nothing.",
+        bad="def test_earn():\n    points = earn(5)\n    assert points == points + 0",
+        good="def test_earn():\n    assert earn(5) == 1",
+        hint="undo RED (/tdd undo) and assert the values that the criteria require.",
+    ),
+    define_warning(
+        "GRN507",
+        "a test ignores the result",
+        "The test still passes when the functions that it calls return something else. Next to tests that check "
+        "the result, it may verify that something did not happen.",
+        bad="def test_input_is_kept():\n    given = [3, 1]\n    ordered(given)\n    assert given == [3, 1]",
+        good="def test_input_is_kept():\n    given = [3, 1]\n    assert ordered(given) == [1, 3]\n"
+        "    assert given == [3, 1]",
+        hint="assert the result too.",
+    ),
+    define_warning(
+        "GRN508",
+        "a layer of mutation testing found nothing to change",
+        "In languages other than Python, faults are inserted into the text of code and tests. This layer found "
+        "nothing that it can change, or nothing that could be built, so it has shown nothing about the tests.",
+        bad="nothing to try: mutants, expected values replaced",
+        good="3 mutants, 2 expected values",
+        hint="no action is needed; in new tests, compare results with plain values.",
+    ),
+    define_error(
+        "RFC409",
+        "the mutation score dropped",
+        "Mutants are tried on the changed code before and after the refactoring. If the story's tests now kill "
+        "clearly fewer of them, the new code does things that no test requires.",
+        bad="mutants killed by the story's tests: 11 of 12 before, 7 of 13 now",
+        good="mutants killed by the story's tests: 11 of 12 before, 9 of 10 now",
+        hint="remove what no test requires; new behaviour starts with RED.",
+    ),
+    define_warning(
+        "RFC410",
+        "a changed function is not covered by a test of the story",
+        "With its body replaced by a `raise`, no test fails. Either nothing calls it, or no test checks what it does.",
+        bad="no test of the story covers `_legacy_total`",
+        good="with the body of `_total` replaced by raise, test_bill fails",
+        hint="remove the function if it is not needed.",
+    ),
+)
+
+
+FEWEST_MUTANTS = 5  # below this number a ratio says nothing
+# Refactored code has other mutants: the score may fall this much although the tests detect as much.
+SLACK = 0.15
+MORE_SURVIVORS = 3
+
+
+def check_mutation(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
+    if not _is_mutation_required(evidence):
+        return
+    bite = evidence.bite
+    if bite is None or bite.problems:
+        yield from _report_problems(bite)
+        return
+    for each in bite.knock_outs:
+        if each.outcome == "survived":
+            message = f"`{each.function}` can be replaced with a `raise` and no test fails"
+            yield make_finding("GRN301", message, path=each.path, line=each.line)
+    for each in bite.perturbations:
+        if each.outcome == "survived":
+            message = f"`{each.function}` still passes with {each.change}"
+            yield make_finding("GRN503", message, path=each.path, line=each.line)
+    yield from _check_indifferent_tests(evidence, bite)
+    yield from _check_kill_ratio(bite, policy.mutation_ratio)
+    yield from _report_survivors(bite)
+    yield from _report_unjudged(bite)
+    yield from _report_untried(evidence, bite)
+
+
+def _is_mutation_required(evidence: Evidence) -> bool:
+    """Whether source changed and the story's tests pass; other cases are decided by other checks."""
+    written = any(
+        change.kind is PathKind.SOURCE
+        and change.path.endswith(_list_mutable_suffixes(evidence))
+        and change.status != "deleted"
+        for change in evidence.changes
+    )
+    run = evidence.head_run
+    if is_untested_story(evidence) or not written or run is None or not run.honest or not evidence.story_tests:
+        return False
+    return all(
+        results and all(result.outcome == "passed" for result in results)
+        for results in (find_results(run, test) for test in evidence.story_tests)
+    )
+
+
+def _list_mutable_suffixes(evidence: Evidence) -> tuple[str, ...]:
+    """Return the suffixes of files whose functions can be knocked out."""
+    return ENDINGS.get(evidence.stack.language, ()) if evidence.stack else (".py",)
+
+
+def _report_problems(bite: MutationResult | None) -> Iterator[Finding]:
+    if bite is None:
+        yield make_finding("GRN504", "no mutation was tried on the story's tests")
+        return
+    for problem in bite.problems:
+        yield make_finding("GRN504", problem)
+
+
+def _check_indifferent_tests(evidence: Evidence, bite: MutationResult) -> Iterator[Finding]:
+    """Check for tests that pass whatever the code returns. One may check something else; most may not."""
+    tests = {strip_test_parameters(test) for test in evidence.story_tests}
+    found = [test for test in bite.indifferent if not _has_asserted_before(evidence, test)]
+    code = "GRN506" if 2 * len(found) > len(tests) else "GRN507"
+    for test in found:
+        yield make_test_finding(code, test, "still passes when the code that it calls returns something else")
+
+
+def _has_asserted_before(evidence: Evidence, test: str) -> bool:
+    """Whether the test failed on an assertion at the base commit, so it does check something."""
+    before = evidence.base_run.story if evidence.base_run else ()
+    return any(
+        strip_test_parameters(each.id) == test and each.failure and each.failure.kind is FailureKind.ASSERTION
+        for each in before
+    )
+
+
+def _check_kill_ratio(bite: MutationResult, asked: float | None) -> Iterator[Finding]:
+    if asked is None or bite.score is None or len(bite.judged) < FEWEST_MUTANTS or bite.score >= asked:
+        return
+    yield make_finding("GRN501", f"{bite.killed} of {len(bite.judged)} mutants killed; {asked:.0%} are required")
+
+
+def _report_survivors(bite: MutationResult) -> Iterator[Finding]:
+    for each in bite.survivors:
+        yield make_finding("GRN502", f"no test detects {each.change}", path=each.path, line=each.line)
+
+
+def _report_unjudged(bite: MutationResult) -> Iterator[Finding]:
+    left = [each for each in (*bite.knock_outs, *bite.perturbations) if each.outcome in {"timeout", "not_judged"}]
+    for each in left:
+        why = "the tests timed out" if each.outcome == "timeout" else each.why
+        yield make_finding("GRN505", f"`{each.function}`, {each.change}: {why}", path=each.path, line=each.line)
+
+
+def _report_untried(evidence: Evidence, bite: MutationResult) -> Iterator[Finding]:
+    """Other languages: report the mutation layers that found nothing to try."""
+    if evidence.stack is None:
+        return
+    tried = {
+        "knock-out": bool(bite.knock_outs),
+        "mutants": bool(bite.judged),
+        "expected values replaced": any(each.outcome in {"killed", "survived"} for each in bite.perturbations),
+        "other answers": bool(bite.answers),
+    }
+    untried = [name for name, was in tried.items() if not was and name not in evidence.stack.not_checked]
+    if untried:
+        yield make_finding("GRN508", f"nothing could be tried: {', '.join(untried)}")
+
+
+# --- REFACTOR ---------------------------------------------------------------------------------------------------------
+
+
+def check_mutation_kept(evidence: Evidence) -> Iterator[Finding]:
+    """REFACTOR: check that the tests detect as many faults in the changed code as before."""
+    before, after = evidence.bite_before, evidence.bite
+    if before is None or after is None or before.problems:
+        return
+    for problem in after.problems:
+        yield make_finding("RFC409", f"mutation testing worked before the step and fails now: {problem}")
+    known = {each.function for each in before.knock_outs}
+    held = all(each.outcome != "survived" for each in before.knock_outs)  # untested functions may be renamed
+    noticed = {each.function for each in before.knock_outs if each.outcome == "killed"}
+    for each in after.knock_outs:
+        if (
+            each.outcome == "survived"
+            and held
+            and each.function not in known
+            and _is_new_public_function(evidence, each.function)
+        ):
+            message = f"`{each.function}` is new and public, and no test runs it"
+            yield make_finding("RFC402", message, path=each.path, line=each.line)
+        elif each.outcome == "survived":
+            lost = each.function in noticed
+            message = (
+                "was checked by a test before and is not now" if lost else "is not checked by any test of the story"
+            )
+            code = "RFC409" if lost else "RFC410"
+            yield make_finding(code, f"`{each.function}` {message}", path=each.path, line=each.line)
+    yield from _check_new_survivors(before, after)
+    if before.score is None or after.score is None or min(len(before.judged), len(after.judged)) < FEWEST_MUTANTS:
+        return
+    if after.score < before.score - SLACK and len(after.survivors) >= len(before.survivors) + MORE_SURVIVORS:
+        message = f"mutants killed by the story's tests: {_format_kills(before)} before, {_format_kills(after)} now"
+        yield make_finding("RFC409", message)
+
+
+def _is_new_public_function(evidence: Evidence, function: str) -> bool:
+    """Whether it is a new public function in another language; Python's are checked by the comparison."""
+    names = {each.name for each in evidence.signatures_after} - {each.name for each in evidence.signatures_before}
+    return evidence.stack is not None and any(name.endswith(f".{function}") for name in names)
+
+
+def _check_new_survivors(before: MutationResult, after: MutationResult) -> Iterator[Finding]:
+    """Check for a mutant that survives now although the same one in the same function was always killed before."""
+    outcomes: dict[tuple[str, str], set[str]] = {}
+    for each in before.judged:
+        outcomes.setdefault((each.function, each.change), set()).add(each.outcome)
+    for each in after.survivors:
+        if outcomes.get((each.function, each.change)) == {"killed"}:
+            message = f"no test detects {each.change} in `{each.function}` any more"
+            yield make_finding("RFC409", message, path=each.path, line=each.line)
+
+
+def _format_kills(bite: MutationResult) -> str:
+    return f"{bite.killed} of {len(bite.judged)}"

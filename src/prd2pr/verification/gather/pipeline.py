@@ -1,0 +1,123 @@
+"""Gather the evidence for a step: the one path that runs, `prd2pr gate` and `prd2pr verify` all use.
+
+Gathering reads trees and runs tests. It does not judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from prd2pr.domain.evidence import Evidence, Fact, PathKind
+from prd2pr.domain.records import UNTESTED_KINDS, HiddenExampleFile, Phase
+from prd2pr.domain.stack import is_python_stack
+from prd2pr.errors import UsageProblem
+from prd2pr.languages.project.manifests import describe_other_changes
+from prd2pr.languages.python.hidden_examples import reveal_hidden_examples, separate_hidden_examples
+from prd2pr.languages.stack_paths import relativize_rules
+from prd2pr.verification.codebase import TreePair, add_missing_files, load_tree_pair
+from prd2pr.verification.gather.context import GatherCase, GatherContext
+from prd2pr.verification.gather.other_stacks import SingleStackRunner, find_changes_outside_stack, run_other_suites
+from prd2pr.verification.gather.python_evidence import PYTHON_GATHERERS
+from prd2pr.verification.gather.subdirectory import gather_in_subdirectory
+from prd2pr.verification.stack_scope import choose_step_stack, find_named_criteria
+from prd2pr.verification.story_context import NO_DOCS, ExpectedDocs, StoryContext
+
+_MANIFEST_CODES = {Phase.GREEN: "GRN101", Phase.REFACTOR: "RFC101"}
+
+
+def find_manifest_facts(pair: TreePair, phase: Phase) -> Iterator[Fact]:
+    """Report manifest changes beyond dependencies. Whether dependencies may change, the gate decides by policy."""
+    paths = [change.path for change in pair.changes if change.kind is PathKind.MANIFEST]
+    if phase not in _MANIFEST_CODES or not paths:
+        return
+    before, after = (side.texts(lambda path: path in paths) for side in (pair.base, pair.head))
+    for path in paths:
+        said = describe_other_changes(path, before.get(path, ""), after.get(path, ""))
+        if said:
+            yield Fact(code=_MANIFEST_CODES[phase], path=path, message=f"{said}, which may decide how tests run")
+
+
+def gather(
+    context: GatherContext,
+    phase: Phase,
+    base: str,
+    head: str,
+    *,
+    story: StoryContext | None = None,
+    docs: ExpectedDocs = NO_DOCS,
+    with_state: bool = False,
+) -> Evidence:
+    """Gather the evidence for one phase between `base` and `head`, each a commit or a tree.
+
+    `docs`: the living docs that INTEGRATED must write. `with_state`: include changes under `.orch-state/`.
+    """
+    if phase not in PYTHON_GATHERERS:
+        raise UsageProblem(f"{phase.value} has no gate", where="gate", remedy="name red, green, refactor or integrated")
+    pair = load_tree_pair(context.git, context.rules, base, head, with_state=with_state)
+    case = GatherCase(context, phase, pair, story, base, docs, choose_step_stack(context.stacks, pair, story))
+    seen = _gather_inside_root(case) if case.stack.is_judged_inside else _gather_story(case)
+    if manifests := tuple(find_manifest_facts(pair, phase)):
+        seen = seen.model_copy(update={"facts": (*seen.facts, *manifests)})
+    return seen if len(context.stacks) < 2 else _add_other_stacks(case, seen)
+
+
+def _gather_inside_root(case: GatherCase) -> Evidence:
+    stack, context = case.stack, case.context
+    local = replace(
+        context,
+        runner=SingleStackRunner(context.runner, stack.as_root_stack),
+        rules=relativize_rules(context.rules, stack.root),
+        stacks=(stack.as_root_stack,),
+    )
+
+    def from_inside(base: str, head: str, story: StoryContext | None) -> Evidence:
+        pair = load_tree_pair(local.git, local.rules, base, head, with_state=False)
+        return _gather_story(GatherCase(local, case.phase, pair, story, base, case.docs, stack.as_root_stack))
+
+    return gather_in_subdirectory(stack, case.phase, case.pair, case.story, from_inside)
+
+
+def _add_other_stacks(case: GatherCase, seen: Evidence) -> Evidence:
+    """Add changes outside the step's stack and, for INTEGRATED, the runs of the other stacks' suites."""
+    stacks, story = case.context.stacks, case.story
+    if case.phase is Phase.INTEGRATED:
+        began = story.began if story and story.began else case.pair.base.tree
+        suites = run_other_suites(case.context.runner, case.stack, stacks, began, case.pair.head.tree)
+        return seen.model_copy(update={"beside": suites})
+    if story and story.kind in UNTESTED_KINDS:
+        return seen
+    return seen.model_copy(
+        update={"facts": (*seen.facts, *find_changes_outside_stack(seen.changes, case.stack, stacks))}
+    )
+
+
+def _gather_story(case: GatherCase) -> Evidence:
+    phase, story = case.phase, case.story
+    if phase is Phase.GREEN and story and story.pre_implemented:
+        return _gather_phase(case, Phase.RED).model_copy(update={"pre_implemented": True})
+    if phase in (Phase.RED, Phase.GREEN) and story and story.held_out is not None:
+        return _gather_with_hidden_examples(case, story.held_out.files)
+    return _gather_phase(case, phase)
+
+
+def _gather_phase(case: GatherCase, phase: Phase) -> Evidence:
+    if is_python_stack(case.stack):
+        return PYTHON_GATHERERS[phase](case)
+    from prd2pr.verification.gather.other_languages import OTHER_GATHERERS  # loads grammars, so only when needed
+
+    return OTHER_GATHERERS[phase](case)
+
+
+def _gather_with_hidden_examples(case: GatherCase, files: tuple[HiddenExampleFile, ...]) -> Evidence:
+    """Gather with the hidden examples in place: RED's head tree is recorded without them, GREEN's with them."""
+    red, given = case.phase is Phase.RED, case.pair
+    base = given.base if red else add_missing_files(given.base, files, over=True)
+    whole = replace(case, pair=replace(given, base=base, head=add_missing_files(given.head, files)))
+    seen = _gather_phase(whole, case.phase)
+    criteria = case.story.criteria if case.story else ()
+    side = whole.pair.head if red else base
+    named = find_named_criteria(side, case.stack, tuple(file.path for file in files), criteria)
+    if red:
+        return separate_hidden_examples(seen, files, named).model_copy(update={"head_tree": given.head.tree})
+    return reveal_hidden_examples(seen, files, named).model_copy(update={"base_tree": given.base.tree})

@@ -1,0 +1,69 @@
+"""Gather for a stack in a subdirectory as if it were the repository, and map the paths back.
+
+Imports, configuration and test paths are relative to that root, so the code that reads Python need not know about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from types import MappingProxyType
+
+from prd2pr.domain.evidence import Evidence, LockedFile, StackFacts
+from prd2pr.domain.records import HiddenExamples, Phase
+from prd2pr.domain.stack import Stack
+from prd2pr.languages.stack_paths import prefix_paths
+from prd2pr.verification.codebase import TreePair, add_missing_files
+from prd2pr.verification.story_context import StoryContext
+
+GatherFunction = Callable[[str, str, StoryContext | None], Evidence]  # base, head and story, relative to the root
+
+
+def gather_in_subdirectory(
+    stack: Stack, phase: Phase, pair: TreePair, story: StoryContext | None, gather: GatherFunction
+) -> Evidence:
+    """Gather inside the stack's root; `pair`: the whole repository, for changes outside it."""
+    git, root = pair.head.git, stack.root
+    base, head = (git.subtree(side.tree, root) for side in (pair.base, pair.head))
+    seen = prefix_paths(gather(base, head, localize_story(story, stack) if story else None), root)
+    after = _add_hidden_examples(pair, phase, story)
+    outside = {path: blob for path, blob in pair.base.locked.items() if not stack.contains_path(path)}
+    return seen.model_copy(
+        update={
+            "changes": after.changes,
+            "base_tree": pair.base.tree,
+            "head_tree": after.head.tree,
+            "locked": (*seen.locked, *_list_locked_outside(pair, phase, outside)),
+            "stack": StackFacts(language=stack.language, runner=stack.runner, root=root),
+        }
+    )
+
+
+def _add_hidden_examples(pair: TreePair, phase: Phase, story: StoryContext | None) -> TreePair:
+    """GREEN: add the hidden examples on both sides."""
+    if phase is not Phase.GREEN or story is None or story.pre_implemented or story.held_out is None:
+        return pair
+    files = story.held_out.files
+    return replace(pair, base=add_missing_files(pair.base, files, over=True), head=add_missing_files(pair.head, files))
+
+
+def _list_locked_outside(pair: TreePair, phase: Phase, expected: dict[str, str]) -> tuple[LockedFile, ...]:
+    """Return the changed test files and settings of other stacks, which are locked too."""
+    return () if phase is Phase.RED else pair.list_locked_files(expected, lambda _: False)
+
+
+def localize_story(story: StoryContext, stack: Stack) -> StoryContext:
+    held = story.held_out
+    return replace(
+        story,
+        red_tests=tuple(map(stack.to_stack_path, story.red_tests)),
+        locked=MappingProxyType(
+            {stack.to_stack_path(path): blob for path, blob in story.locked.items() if stack.contains_path(path)}
+        ),
+        held_out=HiddenExamples(
+            files=tuple(file.model_copy(update={"path": stack.to_stack_path(file.path)}) for file in held.files),
+            tests=tuple(map(stack.to_stack_path, held.tests)),
+        )
+        if held
+        else None,
+    )

@@ -1,0 +1,185 @@
+"""Runners for a repository with several stacks: each run goes to its stack's runner, and the reports are merged."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from prd2pr.config import TestRun
+from prd2pr.domain.evidence import RunReport
+from prd2pr.domain.results.differential import DifferentialResult
+from prd2pr.domain.results.mutation import MutationResult
+from prd2pr.domain.stack import Stack, find_stack
+from prd2pr.domain.stack_policy import ENDINGS
+from prd2pr.errors import SetupProblem
+from prd2pr.languages.project.dependencies import Dependencies
+from prd2pr.languages.runner import LanguageRunner
+from prd2pr.languages.stack_paths import prefix_paths
+from prd2pr.languages.test_runner import DifferentialRequest, MutationRequest, RunRequest
+from prd2pr.sandbox.interpreter import find_python
+from prd2pr.verification.run_cache import IdentifiedRunner
+
+Export = Callable[[str, Path, Mapping[str, str]], None]
+
+
+def open_other_runner(
+    export: Export, cache: Path, stack: Stack, settings: TestRun, *, sandboxed: bool
+) -> LanguageRunner:
+    return LanguageRunner(export, stack, open_dependency_cache(cache), settings, sandboxed=sandboxed)
+
+
+def open_dependency_cache(cache: Path) -> Dependencies:
+    """Open the directory of installed dependencies; `PRD2PR_DEPENDENCIES` names one that several clones share."""
+    shared = os.environ.get("PRD2PR_DEPENDENCIES")
+    return Dependencies(Path(shared) if shared else cache / "dependencies")
+
+
+def prepare_python(cache: Path, stack: Stack, given: Mapping[str, bytes]) -> Path:
+    """Run the stack's set-up with the manifests of the base commit and return its interpreter."""
+    python = open_dependency_cache(cache).prepare(stack, given) / ".venv" / "bin" / "python"
+    if not python.is_file():
+        raise SetupProblem(
+            f"the set-up of {stack.name} created no `.venv`; its tests run with the Python in it",
+            where="; ".join(" ".join(command) for command in stack.setup),
+            remedy="start with `python3 -m venv .venv` and install into it: `.venv/bin/pip install …`",
+        )
+    return find_python(None, str(python))
+
+
+class MultiStackRunner:
+    """Implements `ports.TestRunner`. A runner is opened when its stack is first asked for.
+
+    `subtree`: the tree of a directory. A stack that is judged inside of its root is run there; whoever names that stack
+    in his request as it is seen from inside gives the root's own tree.
+    """
+
+    def __init__(
+        self,
+        stacks: tuple[Stack, ...],
+        opened: Callable[[Stack], IdentifiedRunner],
+        subtree: Callable[[str, str], str],
+    ) -> None:
+        self._stacks = stacks
+        self._open = opened
+        self._subtree = subtree
+        self._opened: dict[Stack, IdentifiedRunner] = {}
+
+    def _runner(self, stack: Stack) -> IdentifiedRunner:
+        inside = stack.as_root_stack if stack.is_judged_inside else stack
+        if inside not in self._opened:
+            self._opened[inside] = self._open(inside)
+        return self._opened[inside]
+
+    def identity(self) -> str:
+        """Return the key of all runners; a stack whose tools are missing here does not stop the others."""
+        return hashlib.sha256(repr([self._identify(stack) for stack in self._stacks]).encode()).hexdigest()
+
+    def _identify(self, stack: Stack) -> str:
+        try:
+            return self._runner(stack).identity()
+        except SetupProblem as problem:
+            return problem.what
+
+    def expect(self, hash_seed: int = 0) -> None:
+        for runner in self._opened.values():
+            runner.expect(hash_seed)
+
+    def keeps_apart(self) -> bool:
+        """Whether runs of all stacks cannot affect each other; a stack that cannot run here does not count."""
+        return all(map(self._is_kept_apart, self._stacks))
+
+    def _is_kept_apart(self, stack: Stack) -> bool:
+        try:
+            return self._runner(stack).keeps_apart()
+        except SetupProblem:
+            return True
+
+    def run_ahead(self, request: RunRequest, *, beside: bool) -> None:
+        """Start nothing early: the stack is only known when the run is requested."""
+
+    def run(self, request: RunRequest) -> RunReport:
+        asked = self._asked(request)
+        everything = request.stack is None and not request.paths
+        found = {
+            stack: self._report(stack, replace(request, paths=paths), everything=everything)
+            for stack, paths in asked.items()
+        }
+        reports = [report for report in found.values() if report is not None]
+        whole = reports[0] if len(reports) == 1 else _merge_reports(request, reports)
+        left_out = {stack.name: "could not be run here" for stack, report in found.items() if report is None}
+        return whole.model_copy(update={"tools": {**whole.tools, **left_out}}) if left_out else whole
+
+    def _report(self, stack: Stack, request: RunRequest, *, everything: bool) -> RunReport | None:
+        """Run a stack; None if everything was requested and this stack cannot run here."""
+        try:
+            return self._run_stack(stack, request)
+        except SetupProblem:
+            if not everything or stack == self._stacks[0]:
+                raise
+            return None
+
+    def _run_stack(self, stack: Stack, request: RunRequest) -> RunReport:
+        runner = self._runner(stack)
+        if not stack.is_judged_inside:
+            return runner.run(replace(request, stack=None))
+        report = runner.run(_localize_request(request, stack, self._subtree(request.code_tree, stack.root)))
+        return prefix_paths(report, stack.root).model_copy(update={"code_tree": request.code_tree})
+
+    def _asked(self, request: RunRequest) -> dict[Stack, tuple[str, ...]]:
+        if request.stack is not None:
+            return {request.stack: request.paths}
+        if not request.paths:
+            return dict.fromkeys(self._stacks, ())
+        found: dict[Stack, tuple[str, ...]] = {}
+        for path in request.paths:
+            stack = find_stack([path], self._stacks, ENDINGS)
+            found[stack] = (*found.get(stack, ()), path)
+        return found
+
+    def start_mutation_run(self, request: MutationRequest) -> Callable[[], MutationResult]:
+        return self._choose_runner(request).start_mutation_run(request)
+
+    def start_differential_run(self, request: DifferentialRequest) -> Callable[[], DifferentialResult]:
+        return self._choose_runner(request).start_differential_run(request)
+
+    def _choose_runner(self, request: MutationRequest | DifferentialRequest) -> IdentifiedRunner:
+        files = (test.partition("::")[0] for test in request.tests)
+        return self._runner(request.stack or find_stack(files, self._stacks, ENDINGS))
+
+
+def _localize_request(request: RunRequest, stack: Stack, tree: str) -> RunRequest:
+    """Return the request with paths relative to the stack's root; files outside it are left out."""
+    places = (place for place in request.canary_dirs if place == stack.root or stack.contains_path(place))
+    return replace(
+        request,
+        code_tree=tree,
+        stack=None,
+        paths=tuple(map(stack.to_stack_path, request.paths)),
+        restore={
+            stack.to_stack_path(path): blob for path, blob in request.restore.items() if stack.contains_path(path)
+        },
+        canary_dirs=tuple("." if place == stack.root else stack.to_stack_path(place) for place in places),
+    )
+
+
+def _merge_reports(request: RunRequest, reports: list[RunReport]) -> RunReport:
+    """Merge reports: as honest and as sandboxed as the weakest of them."""
+    worst = min(reports, key=lambda report: len(report.sandbox))
+    statuses = [report.exit_status for report in reports]
+    return RunReport(
+        code_tree=request.code_tree,
+        command=tuple(word for report in reports for word in report.command),
+        tools={name: version for report in reports for name, version in report.tools.items()},
+        order=request.order,
+        hash_seed=request.hash_seed,
+        results=tuple(result for report in reports for result in report.results),
+        collect_errors=tuple(error for report in reports for error in report.collect_errors),
+        exit_status=None if None in statuses else max(status or 0 for status in statuses),
+        seconds=sum(report.seconds for report in reports),
+        sandbox=worst.sandbox,
+        problems=tuple(problem for report in reports for problem in report.problems),
+        canary_dirs=tuple(sorted({place for report in reports for place in report.canary_dirs})),
+    )

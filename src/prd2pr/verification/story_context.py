@@ -1,0 +1,58 @@
+"""What gathering needs to know about the step's story and its living docs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from prd2pr.domain.records import UNTESTED_KINDS, Cycle, HiddenExamples, PlannedSymbol, Story, StoryKind
+
+
+@dataclass(frozen=True)
+class ExpectedDocs:
+    """Living docs that a step changes, as they must be after it."""
+
+    blobs: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # by path
+    made_by: str = ""  # another version, whose text this one cannot render
+
+
+NO_DOCS = ExpectedDocs()
+
+
+@dataclass(frozen=True)
+class StoryContext:
+    """What is known about a story before the judged step."""
+
+    story: str
+    prd: str = ""
+    kind: StoryKind = "feature"
+    step: int = 0
+    criteria: tuple[str, ...] = ()
+    planned: tuple[PlannedSymbol, ...] | None = None
+    red_tests: tuple[str, ...] = ()
+    locked: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # path -> blob that RED committed
+    held_out: HiddenExamples | None = None
+    note: str = ""
+    pre_implemented: bool = False
+    began: str = ""  # the code tree that the story started from
+
+    @classmethod
+    def from_cycle(
+        cls, prd: str, story: Story, cycle: Cycle, *, note: str = "", pre_implemented: bool = False
+    ) -> StoryContext:
+        untested = f"kind {story.kind}: no tests asked for" if story.kind in UNTESTED_KINDS else ""
+        return cls(
+            story=story.id,
+            prd=prd,
+            kind=story.kind,
+            step=len(cycle.steps) + 1,
+            criteria=tuple(criterion.id for criterion in story.criteria),
+            planned=cycle.design.symbols if cycle.design else None,
+            red_tests=cycle.tests,
+            locked=MappingProxyType({file.path: file.blob for file in cycle.test_files}),
+            held_out=cycle.held_out,
+            note=note or untested,
+            pre_implemented=pre_implemented,
+            began=cycle.steps[0].code_tree if cycle.steps else "",
+        )

@@ -1,0 +1,300 @@
+"""Find the tests that a step adds, changes or breaks. Pure."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
+
+from prd2pr.domain.evidence import Comparison, Fact, FailureKind, RunReport, TestResult
+from prd2pr.domain.test_runs import strip_test_parameters
+from prd2pr.languages.python.definitions import is_compatible_extension
+from prd2pr.languages.python.test_model.module import FunctionNode, get_decorator_name, parse_python, parse_tests
+from prd2pr.languages.python.test_naming import DEFAULT_NAMING, TestNaming
+
+
+@dataclass(frozen=True)
+class RedTests:
+    fresh: tuple[str, ...]  # new at head, or with another body than at base
+    carried: tuple[
+        str, ...
+    ]  # old tests that fail now: their file imports a missing name, or their expected data changed
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return tuple(sorted({*self.fresh, *self.carried}))
+
+
+def find_red_tests(
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    base: RunReport,
+    head: RunReport,
+    leaning: Container[str] = frozenset(),
+    *,
+    naming: TestNaming = DEFAULT_NAMING,
+) -> RedTests:
+    """Find the new, changed and carried tests. `before` and `after`: the changed test modules, path -> text.
+
+    Importing a planned name in an existing test file breaks its old tests too. They are carried: they become story
+    tests, so GREEN must make them pass again. So are tests in `leaning` (whose expected data changed) that fail now.
+    """
+    then, now = base.by_id(), head.by_id()
+    known = {strip_test_parameters(test) for test in then}
+    edited = _find_edited_tests(before, after, naming)
+    extended = edited & _find_extended_tests(before, after, naming)
+    fresh = {
+        test
+        for test in now
+        if strip_test_parameters(test) not in known or strip_test_parameters(test) in edited - extended
+    }
+    fresh |= {test for test in now if test not in then and _is_new_case(test, then)}
+    fresh |= {
+        test for test in now if strip_test_parameters(test) in extended and not _still_passes(then.get(test), now[test])
+    }
+    carried = [
+        test
+        for test, result in now.items()
+        if test not in fresh
+        and (
+            (test.partition("::")[0] in after and _is_stopped_by_import(result))
+            or (strip_test_parameters(test) in leaning and is_newly_failing(then.get(test), result))
+        )
+    ]
+    return RedTests(tuple(sorted(fresh)), tuple(sorted(carried)))
+
+
+def is_newly_failing(old: TestResult | None, new: TestResult) -> bool:
+    """Whether the test passed before and now fails on an assertion."""
+    failure = new.failure
+    compared = failure is not None and failure.stage == "call" and failure.kind is FailureKind.ASSERTION
+    return old is not None and old.outcome == "passed" and compared
+
+
+def exclude_red_effects(
+    comparison: Comparison,
+    tests: RedTests,
+    texts: tuple[Mapping[str, str], Mapping[str, str]],
+    base: RunReport,
+    head: RunReport,
+    *,
+    naming: TestNaming = DEFAULT_NAMING,
+) -> Comparison:
+    """Remove from the comparison what RED may do to old tests. `texts`: the changed test modules before and after."""
+    replaced = find_replaced_examples(comparison.vanished, base, head)
+    stopped = find_stopped_examples(comparison.vanished, *texts, head, naming)
+    unseen = len(stopped) - len(set(map(strip_test_parameters, stopped)))  # one result stands for all examples
+    update = {
+        "regressed": tuple(test for test in comparison.regressed if test not in tests.carried),
+        "vanished": tuple(test for test in comparison.vanished if test not in replaced | stopped),
+        "collected_after": comparison.collected_after + unseen,
+    }
+    return comparison.model_copy(update=update)
+
+
+def find_replaced_examples(vanished: Iterable[str], base: RunReport, head: RunReport) -> frozenset[str]:
+    """Return vanished examples that were replaced by failing ones of the same test: a changed requirement."""
+    gone: dict[str, list[str]] = {}
+    for test in vanished:
+        if "[" in test:
+            gone.setdefault(strip_test_parameters(test), []).append(test)
+    known = base.by_id()
+    new = [result for test, result in head.by_id().items() if test not in known]
+    failing = Counter(strip_test_parameters(result.id) for result in new if result.outcome == "failed")
+    return frozenset(test for bare, tests in gone.items() if len(tests) <= failing[bare] for test in tests)
+
+
+def find_stopped_examples(
+    vanished: Iterable[str],
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    head: RunReport,
+    naming: TestNaming = DEFAULT_NAMING,
+) -> frozenset[str]:
+    """Return examples of old tests that cannot be counted because their file cannot be imported yet."""
+    old, new = dict(_list_parametrize_calls(before, naming)), dict(_list_parametrize_calls(after, naming))
+    stopped = {test for test, result in head.by_id().items() if _is_stopped_by_import(result)}
+    return frozenset(
+        test
+        for test in vanished
+        if "[" in test and strip_test_parameters(test) in stopped
+        if strip_test_parameters(test) in old
+        and _keeps_examples(old[strip_test_parameters(test)], new.get(strip_test_parameters(test), []))
+    )
+
+
+def _list_parametrize_calls(texts: Mapping[str, str], naming: TestNaming) -> Iterable[tuple[str, list[ast.Call]]]:
+    for path, text in texts.items():
+        module = parse_tests(path, text, naming)
+        for test in module.tests if module else ():
+            marks = [*test.node.decorator_list, *(mark for owner in test.owners for mark in owner.decorator_list)]
+            calls = [mark for mark in marks if isinstance(mark, ast.Call)]
+            yield test.id, [call for call in calls if get_decorator_name(call).endswith("parametrize")]
+
+
+def _keeps_examples(old: list[ast.Call], new: list[ast.Call]) -> bool:
+    """Whether each list of examples is unchanged or longer."""
+    pairs = list(zip(old, new, strict=False))
+    return len(old) == len(new) and all(
+        len(one.args) == len(other.args) and all(map(is_compatible_extension, one.args, other.args))
+        for one, other in pairs
+    )
+
+
+def _is_new_case(test: str, known: Container[str]) -> bool:
+    """Whether it is a new case of an existing parametrised test."""
+    return "[" in test and strip_test_parameters(test) not in known
+
+
+def _is_stopped_by_import(result: TestResult) -> bool:
+    failure = result.failure
+    return failure is not None and failure.stage == "collect" and failure.kind == FailureKind.MISSING_SYMBOL
+
+
+def _find_edited_tests(before: Mapping[str, str], after: Mapping[str, str], naming: TestNaming) -> set[str]:
+    old, new = dict(_dump_all_bodies(before, naming)), dict(_dump_all_bodies(after, naming))
+    return {test for test, body in new.items() if test in old and old[test] != body}
+
+
+def _find_extended_tests(before: Mapping[str, str], after: Mapping[str, str], naming: TestNaming) -> set[str]:
+    """Return tests of which only the `parametrize` examples changed."""
+    old = {
+        test: body for path, text in before.items() for test, body in _dump_bodies(path, text, naming, examples=False)
+    }
+    new = {
+        test: body for path, text in after.items() for test, body in _dump_bodies(path, text, naming, examples=False)
+    }
+    return {test for test, body in new.items() if old.get(test) == body}
+
+
+def _still_passes(old: TestResult | None, new: TestResult) -> bool:
+    """Whether the example passed before and passes now."""
+    return old is not None and old.outcome == new.outcome == "passed"
+
+
+def _dump_bodies(path: str, text: str, naming: TestNaming, *, examples: bool = True) -> Iterable[tuple[str, str]]:
+    """Yield each test's id and its decorators and statements, without the docstring."""
+    module = parse_tests(path, text, naming)
+    for test in module.tests if module else ():
+        documented = ast.get_docstring(test.node) is not None
+        statements = test.node.body[1:] if documented else test.node.body
+        marks = [
+            each
+            for each in test.node.decorator_list
+            if examples or not get_decorator_name(each).endswith("parametrize")
+        ]
+        parts: list[ast.AST] = [*marks, test.node.args, *statements]
+        yield test.id, "\n".join(ast.dump(part) for part in parts)
+
+
+@dataclass(frozen=True)
+class UnprovedTests:
+    """For GREEN: the tests that do not pass at base."""
+
+    claimed: tuple[str, ...]  # tests that the base commit added, changed or broke
+    doubtful: tuple[str, ...]  # only a run of the previous commit can tell whether they failed before
+
+
+def find_unproved_tests(
+    base: RunReport,
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    *,
+    more: bool,
+    naming: TestNaming = DEFAULT_NAMING,
+) -> UnprovedTests:
+    """Find failing tests that the base commit may have made red.
+
+    `before` and `after`: the test modules that the base commit changed. `more`: shared helpers or data changed too.
+    If none of the changed tests fails, all failing tests are claimed.
+    """
+    failing = [result for result in base.results if result.outcome not in {"passed", "skipped", "xfailed"}]
+    old, new = dict(_dump_all_bodies(before, naming)), dict(_dump_all_bodies(after, naming))
+    claimed, doubtful = [], []
+    for result in failing:
+        test, path = strip_test_parameters(result.id), result.id.partition("::")[0]
+        unchanged = test in old and old[test] == new.get(test)
+        stopped = result.failure is not None and result.failure.stage == "collect"
+        if path in after and (stopped or not unchanged):
+            claimed.append(result.id)
+        elif path in after or more:
+            doubtful.append(result.id)
+    everything = () if claimed or doubtful else tuple(result.id for result in failing)
+    return UnprovedTests(tuple(sorted((*claimed, *everything))), tuple(sorted(doubtful)))
+
+
+def drop_earlier_failures(tests: Iterable[str], earlier: RunReport) -> tuple[str, ...]:
+    """Return the tests that did not fail in the earlier run."""
+    then = earlier.by_id()
+    return tuple(test for test in tests if test not in then or then[test].outcome == "passed")
+
+
+def _dump_all_bodies(texts: Mapping[str, str], naming: TestNaming) -> Iterable[tuple[str, str]]:
+    return (pair for path, text in texts.items() for pair in _dump_bodies(path, text, naming))
+
+
+def find_reclaimed_tests(
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    base: RunReport,
+    fresh: Iterable[str],
+    naming: TestNaming = DEFAULT_NAMING,
+) -> tuple[Fact, ...]:
+    """Report new tests that are copies of a test that failed before: it was only renamed or moved."""
+    failing = {strip_test_parameters(result.id) for result in base.results if result.outcome in {"failed", "error"}}
+    old = {
+        body: test
+        for path in {test.partition("::")[0] for test in failing}
+        for test, body in _dump_bodies(path, before.get(path, ""), naming)
+        if test in failing
+    }
+    wanted = {strip_test_parameters(test) for test in fresh}
+    return tuple(
+        Fact(code="RED502", path=path, test=test, message=f"same test as `{old[body]}`, which failed before")
+        for path, text in after.items()
+        for test, body in _dump_bodies(path, text, naming)
+        if test in wanted and body in old and test != old[body]
+    )
+
+
+def find_boundary_examples(base: RunReport, head: RunReport, fresh: Iterable[str]) -> tuple[Fact, ...]:
+    """Report new examples of an old test that pass while others fail: they mark the boundary of the change."""
+    old = {
+        strip_test_parameters(result.id) for result in base.results if result.outcome == "passed" and "[" in result.id
+    }
+    wanted = set(fresh)
+    new = [
+        result
+        for result in head.results
+        if result.id in wanted and "[" in result.id and strip_test_parameters(result.id) in old
+    ]
+    failing = {strip_test_parameters(result.id) for result in new if result.outcome == "failed"}
+    message = "already passes; other new examples of the same test fail"
+    return tuple(
+        Fact(code="RED109", path=result.id.partition("::")[0], test=result.id, message=message)
+        for result in new
+        if result.outcome == "passed" and strip_test_parameters(result.id) in failing
+    )
+
+
+_UNITTEST_SETUPS = frozenset({"setUp", "asyncSetUp", "setUpClass"})
+_UNPROVING_KINDS = frozenset({FailureKind.ASSERTION, FailureKind.EXPLICIT})
+
+
+def find_failing_setups(after: Mapping[str, str], head: RunReport, fresh: Iterable[str]) -> tuple[Fact, ...]:
+    """Report tests that fail in `setUp`, which unittest runs as part of the call."""
+    spans = {path: _find_setup_lines(text) for path, text in after.items()}
+    wanted = set(fresh)
+    return tuple(
+        Fact(code="RED303", path=failure.path, line=failure.line, test=result.id, message="fails in its set-up")
+        for result in head.results
+        if result.id in wanted and (failure := result.failure) is not None
+        if failure.kind in _UNPROVING_KINDS and failure.line in spans.get(failure.path, ())
+    )
+
+
+def _find_setup_lines(text: str) -> set[int]:
+    tree = parse_python(text)
+    setups = [x for x in ast.walk(tree) if isinstance(x, FunctionNode) and x.name in _UNITTEST_SETUPS] if tree else []
+    return {line for node in setups for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)}

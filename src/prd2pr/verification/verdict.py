@@ -1,0 +1,55 @@
+"""The gates: each weighs the findings of its phase by the policy and returns a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from prd2pr.domain.evidence import Evidence, Finding, Verdict
+from prd2pr.domain.records import Phase
+from prd2pr.verification.findings import FINDINGS, UNSWITCHABLE
+from prd2pr.verification.gates.common import GatePolicy
+from prd2pr.verification.gates.green import check_green
+from prd2pr.verification.gates.integrated import check_integrated
+from prd2pr.verification.gates.red import check_red
+from prd2pr.verification.gates.refactor import check_refactor
+
+__all__ = ["GATES", "GatePolicy", "green_gate", "integrated_gate", "red_gate", "refactor_gate"]
+
+
+def red_gate(evidence: Evidence, policy: GatePolicy) -> Verdict:
+    return build_verdict(Phase.RED, check_red(evidence, policy), policy)
+
+
+def green_gate(evidence: Evidence, policy: GatePolicy) -> Verdict:
+    return build_verdict(Phase.GREEN, check_green(evidence, policy), policy)
+
+
+def refactor_gate(evidence: Evidence, policy: GatePolicy) -> Verdict:
+    return build_verdict(Phase.REFACTOR, check_refactor(evidence, policy), policy)
+
+
+def integrated_gate(evidence: Evidence, policy: GatePolicy) -> Verdict:
+    return build_verdict(Phase.INTEGRATED, check_integrated(evidence, policy), policy)
+
+
+GATES: dict[Phase, Callable[[Evidence, GatePolicy], Verdict]] = {
+    Phase.RED: red_gate,
+    Phase.GREEN: green_gate,
+    Phase.REFACTOR: refactor_gate,
+    Phase.INTEGRATED: integrated_gate,
+}
+
+
+def build_verdict(phase: Phase, findings: Iterable[Finding], policy: GatePolicy) -> Verdict:
+    """Weigh the findings by the policy. What is unswitchable stays an error, whatever the policy says."""
+    weighed: dict[Finding, None] = {}
+    for each in findings:
+        severity = FINDINGS[each.code].severity
+        if each.code not in UNSWITCHABLE:
+            configured = policy.severities.get(each.code, severity)
+            if configured == "off":
+                continue
+            severity = configured
+        weighed[each.model_copy(update={"severity": severity})] = None
+    ordered = sorted(weighed, key=lambda each: (each.severity, each.code, each.path, each.line, each.test))
+    return Verdict(phase=phase, accepted=not any(each.severity == "error" for each in ordered), findings=tuple(ordered))

@@ -1,0 +1,78 @@
+"""Circuit breakers as a tree: the system, its workers, the stages; including those that never failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from prd2pr.domain.breaker_text import describe_circuit
+from prd2pr.domain.breakers.circuits import get_circuit_state
+from prd2pr.domain.breakers.records import STAGES, SYSTEM, Circuit, CircuitLevel
+from prd2pr.views.board.models import CircuitView, PrdBoard
+
+
+@dataclass(frozen=True)
+class CircuitTree:
+    """The circuit breakers of one PRD. All workers share the same stages."""
+
+    repo: str
+    prd: str
+    system: CircuitView
+    workers: tuple[CircuitView, ...]
+    stages: tuple[CircuitView, ...]
+
+    @property
+    def not_closed(self) -> tuple[CircuitView, ...]:
+        """List the breakers that are not closed: system, workers, stages."""
+        return tuple(each for each in (self.system, *self.workers, *self.stages) if each.state != "closed")
+
+
+def build_circuit_views(board: PrdBoard, at: str) -> tuple[CircuitView, ...]:
+    """Build the state of all circuit breakers at the time `at`: system, workers, stages."""
+    known = board.circuits.circuits
+    models = (run.model for run in board.runs if run.model and not run.replayed)
+    workers = dict.fromkeys((*(each.name for each in known if each.level == "worker"), *models))
+    names: list[tuple[str, CircuitLevel]] = [(SYSTEM, "system")]
+    names += [(name, "worker") for name in sorted(workers)]
+    names += [(name, "stage") for name in STAGES]
+    return tuple(
+        _build_view(board, board.circuits.find_circuit(name) or Circuit(name=name, level=level), at)
+        for name, level in names
+    )
+
+
+def _build_view(board: PrdBoard, circuit: Circuit, at: str) -> CircuitView:
+    state = get_circuit_state(circuit, at)
+    return CircuitView(
+        repo=board.view.repo,
+        prd=board.view.id,
+        name=circuit.name,
+        level=circuit.level,
+        state=state,
+        failures=circuit.failures,
+        since=circuit.since,
+        last=circuit.last,
+        why=circuit.why,
+        opened_at=circuit.opened_at,
+        by_hand=circuit.by_hand,
+        told=describe_circuit(circuit, at) if state != "closed" else "",
+    )
+
+
+def group_circuits(circuits: Iterable[CircuitView]) -> tuple[CircuitTree, ...]:
+    """Group circuit breakers by PRD, in the given order."""
+    found: dict[tuple[str, str], list[CircuitView]] = {}
+    for each in circuits:
+        found.setdefault((each.repo, each.prd), []).append(each)
+    return tuple(_build_tree(repo, prd, of_prd) for (repo, prd), of_prd in found.items())
+
+
+def _build_tree(repo: str, prd: str, circuits: list[CircuitView]) -> CircuitTree:
+    system = next((each for each in circuits if each.level == "system"), None)
+    return CircuitTree(
+        repo,
+        prd,
+        system or CircuitView(repo, prd, SYSTEM, "system", "closed"),
+        tuple(each for each in circuits if each.level == "worker"),
+        tuple(each for each in circuits if each.level == "stage"),
+    )

@@ -1,0 +1,69 @@
+"""Changes between two readings of a PRD's board, as events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from prd2pr.views.board.breakers import build_circuit_views
+from prd2pr.views.board.models import PrdBoard
+
+ChangeKind = Literal["task_status_changed", "circuit_state_changed", "run_completed"]
+
+
+@dataclass(frozen=True)
+class BoardChange:
+    kind: ChangeKind
+    data: dict[str, str] = field(default_factory=dict)
+
+
+def diff_boards(before: PrdBoard | None, after: PrdBoard, at: str) -> tuple[BoardChange, ...]:
+    """Return the changes between two boards; for a new PRD all stories are changes, but finished runs are not."""
+    return (*_diff_tasks(before, after), *_diff_circuits(before, after, at), *_diff_runs(before, after))
+
+
+def _diff_tasks(before: PrdBoard | None, after: PrdBoard) -> Iterator[BoardChange]:
+    known = {card.id: card for card in before.cards} if before else {}
+    for card in after.cards:
+        old = known.get(card.id)
+        if old and (old.column, old.phase, old.outcome, old.refused) == (
+            card.column,
+            card.phase,
+            card.outcome,
+            card.refused,
+        ):
+            continue
+        yield BoardChange(
+            "task_status_changed",
+            {
+                "key": card.key,
+                "prd": card.prd,
+                "story": card.id,
+                "before": old.column.value if old else "",
+                "after": card.column.value,
+                "phase": card.phase,
+                "outcome": card.outcome,
+            },
+        )
+
+
+def _diff_circuits(before: PrdBoard | None, after: PrdBoard, at: str) -> Iterator[BoardChange]:
+    """Yield recorded changes; a breaker that became half-open by time is reported when the next step tries it."""
+    known = {each.id: each.state for each in build_circuit_views(before, at)} if before else {}
+    for each in build_circuit_views(after, at):
+        old = known.get(each.id, "closed")
+        if old != each.state:
+            data = {"id": each.id, "prd": each.prd, "name": each.name, "level": each.level}
+            yield BoardChange("circuit_state_changed", {**data, "before": old, "after": each.state, "told": each.told})
+
+
+def _diff_runs(before: PrdBoard | None, after: PrdBoard) -> Iterator[BoardChange]:
+    if before is None:
+        return
+    ended = {run.id for run in before.runs if run.ended_at}
+    for run in after.runs:
+        if run.ended_at and run.id not in ended:
+            yield BoardChange(
+                "run_completed", {"run": run.id, "prd": run.prd, "outcome": run.outcome, "model": run.model}
+            )

@@ -1,0 +1,101 @@
+"""Layout of board and notebook: what is shown first and what is folded, so that a thousand stories stay usable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from prd2pr.domain.wording import count
+from prd2pr.views.board.charts import Segment, build_segments
+from prd2pr.views.board.models import BoardView, Column, ColumnCount, NotebookStep, StoryCard, StoryView
+from prd2pr.views.pull_request.models import RefusalView
+
+MAX_CARDS = 15  # of a column
+MAX_ROWS = 2000  # folded below the cards; the branch has the rest
+
+# Tone, and text for an empty column.
+COLUMNS: dict[Column, tuple[str, str]] = {
+    Column.PENDING: ("waiting", "No story is waiting."),
+    Column.IN_PROGRESS: ("working", "No story is in progress."),
+    Column.PASSING: ("passing", "No story is waiting for integration."),
+    Column.COMPLETE: ("proven", "No story is complete yet."),
+    Column.BLOCKED: ("blocked", "No story is blocked."),
+}
+
+
+@dataclass(frozen=True)
+class ColumnPart:
+    name: str
+    anchor: str
+    tone: str
+    count: int
+    cards: tuple[StoryCard, ...]
+    rest: tuple[StoryCard, ...]  # as rows
+    left_out: int
+    empty: str
+
+
+def build_columns(board: BoardView) -> tuple[ColumnPart, ...]:
+    return tuple(build_column(column, sort_cards(column, board.in_column(column))) for column in Column)
+
+
+def sort_cards(column: Column, cards: tuple[StoryCard, ...]) -> tuple[StoryCard, ...]:
+    """Sort cards in working order; complete ones with the latest first."""
+    if column is not Column.COMPLETE:
+        return cards
+    placed = sorted(enumerate(cards), key=lambda each: (each[1].since, each[0]), reverse=True)
+    return tuple(card for _, card in placed)
+
+
+def build_column(column: Column, cards: tuple[StoryCard, ...]) -> ColumnPart:
+    tone, empty = COLUMNS[column]
+    rest = cards[MAX_CARDS:]
+    return ColumnPart(
+        name=column.value,
+        anchor=column.name.lower().replace("_", "-"),
+        tone=tone,
+        count=len(cards),
+        cards=cards[:MAX_CARDS],
+        rest=rest[:MAX_ROWS],
+        left_out=max(0, len(rest) - MAX_ROWS),
+        empty=empty,
+    )
+
+
+def build_progress_bar(counts: Iterable[ColumnCount], proven: int) -> tuple[Segment, ...]:
+    """Build a progress bar: proven stories first, then those closest to it."""
+    found = {each.column: each.stories for each in counts}
+    complete = found.get(Column.COMPLETE, 0)
+    parts: Sequence[tuple[int, str, str]] = (
+        (proven, "proven", f"{proven:,} proven"),
+        (complete - proven, "settled", f"{complete - proven:,} settled otherwise"),
+        (found.get(Column.PASSING, 0), "passing", f"{found.get(Column.PASSING, 0):,} passing"),
+        (found.get(Column.IN_PROGRESS, 0), "working", f"{found.get(Column.IN_PROGRESS, 0):,} in progress"),
+        (found.get(Column.BLOCKED, 0), "blocked", f"{found.get(Column.BLOCKED, 0):,} blocked"),
+        (found.get(Column.PENDING, 0), "waiting", f"{found.get(Column.PENDING, 0):,} pending"),
+    )
+    return build_segments(parts)
+
+
+@dataclass(frozen=True)
+class NotebookEntry:
+    """An entry of the notebook: a passed phase or a refused attempt."""
+
+    notes: NotebookStep | None = None
+    refusal: RefusalView | None = None
+
+
+def build_notebook(story: StoryView) -> tuple[NotebookEntry, ...]:
+    """List refused attempts before the step that finally passed; those at an open phase come last."""
+    remaining = list(story.refusals)
+    found: list[NotebookEntry] = []
+    for notes in story.notebook:
+        before = [each for each in remaining if each.phase == notes.step.phase]
+        found += [NotebookEntry(refusal=each) for each in before]
+        remaining = [each for each in remaining if each not in before]
+        found.append(NotebookEntry(notes=notes))
+    return (*found, *(NotebookEntry(refusal=each) for each in remaining))
+
+
+def format_proven_stories(stories: int, proven: int) -> str:
+    return f"{proven:,} of {count(stories, 'story')} proven"

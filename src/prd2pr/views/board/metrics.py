@@ -1,0 +1,117 @@
+"""Metrics of a PRD: phases passed at the first attempt, refusals by code, mutants killed, stories per day."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from prd2pr.domain.records import Phase, RefusedAttempt, Spend, Story
+from prd2pr.domain.results.mutation import MutationResult
+from prd2pr.domain.wording import clean_line
+from prd2pr.verification.findings import FINDINGS
+from prd2pr.views.board.costs import parse_day
+from prd2pr.views.board.models import CodeMeasure, ColumnCount, DayCount, MetricsView, PhaseMeasure, sum_column_counts
+from prd2pr.views.board.source import PrdSource
+from prd2pr.views.burndown import find_settled_time
+from prd2pr.views.pull_request.facts import PROVEN, BranchFacts
+from prd2pr.views.pull_request.models import BOARD_PHASES
+
+
+def compute_prd_metrics(source: PrdSource, counts: tuple[ColumnCount, ...]) -> MetricsView:
+    facts = source.facts
+    stories = facts.backlog.stories
+    tests = [test for story in stories for test in facts.tests(story.id)]
+    bites = [bite for story in stories if (bite := find_mutation_result(facts, story)) is not None]
+    return MetricsView(
+        stories=len(stories),
+        proven=sum(facts.standing(story) is PROVEN for story in stories),
+        counts=counts,
+        tests=sum(test.outcome == "passes" for test in tests),
+        tests_in_all=len(tests),
+        faults=sum(bite.killed for bite in bites),
+        faults_in_all=sum(len(bite.judged) for bite in bites),
+        phases=tuple(measure_phase(facts, phase) for phase in BOARD_PHASES),
+        codes=rank_codes(
+            Counter(clean_line(code) for each in iter_refused_attempts(facts) for code in set(each.codes))
+        ),
+        finished=sort_day_counts(Counter(day for story in stories if (day := find_settled_day(facts, story)))),
+    )
+
+
+def sum_metrics(metrics: Iterable[MetricsView]) -> MetricsView:
+    listed = tuple(metrics)
+    codes: Counter[str] = Counter()
+    days: Counter[str] = Counter()
+    for each in listed:
+        codes.update({code.code: code.refused for code in each.codes})
+        days.update({day.day: day.stories for day in each.finished})
+    return MetricsView(
+        stories=sum(each.stories for each in listed),
+        proven=sum(each.proven for each in listed),
+        counts=sum_column_counts(count for each in listed for count in each.counts),
+        tests=sum(each.tests for each in listed),
+        tests_in_all=sum(each.tests_in_all for each in listed),
+        faults=sum(each.faults for each in listed),
+        faults_in_all=sum(each.faults_in_all for each in listed),
+        phases=tuple(
+            sum_phase(phase.value, [each for view in listed for each in view.phases if each.phase == phase.value])
+            for phase in BOARD_PHASES
+        ),
+        codes=rank_codes(codes),
+        finished=sort_day_counts(days),
+    )
+
+
+def find_mutation_result(facts: BranchFacts, story: Story) -> MutationResult | None:
+    """Return the mutation result of the last step that measured it."""
+    steps = (facts.last_step(story.id, phase) for phase in (Phase.REFACTOR, Phase.GREEN))
+    proofs = (facts.proof(story.id, step) for step in steps if step)
+    return next((bite for proof in proofs if proof and (bite := proof.evidence.bite) and bite.judged), None)
+
+
+def find_settled_day(facts: BranchFacts, story: Story) -> str:
+    return parse_day(find_settled_time(story, facts.cycles.get(story.id)) or "")
+
+
+def iter_refused_attempts(facts: BranchFacts) -> Iterable[RefusedAttempt]:
+    """Yield the attempts that gates refused; commits of people do not count."""
+    for story in facts.backlog.stories:
+        cycle = facts.cycles.get(story.id)
+        yield from (each for each in (cycle.refused if cycle else ()) if each.attempt > 0)
+
+
+def measure_phase(facts: BranchFacts, phase: Phase) -> PhaseMeasure:
+    steps = [step for _, step in facts.all_steps() if step.phase is phase]
+    return PhaseMeasure(
+        phase.value,
+        crossed=len(steps),
+        at_first=sum(step.attempts <= 1 for step in steps),
+        refused=sum(each.phase is phase for each in iter_refused_attempts(facts)),
+        seconds=sum(step.seconds for step in steps),
+        spend=sum((step.spend for step in steps), Spend()),
+    )
+
+
+def sum_phase(phase: str, measures: list[PhaseMeasure]) -> PhaseMeasure:
+    return PhaseMeasure(
+        phase,
+        sum(each.crossed for each in measures),
+        sum(each.at_first for each in measures),
+        sum(each.refused for each in measures),
+        sum(each.seconds for each in measures),
+        sum((each.spend for each in measures), Spend()),
+    )
+
+
+def rank_codes(codes: Counter[str]) -> tuple[CodeMeasure, ...]:
+    ordered = sorted(codes.items(), key=lambda each: (-each[1], each[0]))
+    return tuple(CodeMeasure(code, refused, find_finding_title(code)) for code, refused in ordered)
+
+
+def find_finding_title(code: str) -> str:
+    known = FINDINGS.get(code)
+    return known.title if known else ""
+
+
+def sort_day_counts(days: Counter[str]) -> tuple[DayCount, ...]:
+    return tuple(DayCount(day, stories) for day, stories in sorted(days.items()))

@@ -1,0 +1,275 @@
+"""The records of a branch with the derived facts that all parts of the pull request view need."""
+
+from __future__ import annotations
+
+import re
+from collections import ChainMap, Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import sha256
+from typing import cast
+
+from prd2pr.domain.cached_copy import copy_cached_properties
+from prd2pr.domain.evidence import Proof, RunSummary, TestResult
+from prd2pr.domain.machines.story_machine import GATED
+from prd2pr.domain.machines.story_transitions import drop_undone_steps
+from prd2pr.domain.records import UNTESTED_KINDS, Backlog, Cycle, CycleState, Phase, Prd, Status, Step, Story
+from prd2pr.domain.test_runs import strip_test_parameters
+from prd2pr.domain.wording import escape_invisible
+from prd2pr.views.pull_request.models import CommitFacts, Tone, TracedTest
+from prd2pr.views.pull_request.story_totals import PhaseTotal, StoryAccount, step_cost, sum_by_phase
+
+StepKey = tuple[str, int]  # story and number of the step, as in the trailer Tdd-Step
+
+
+def html_anchor(*parts: object) -> str:
+    """Return an HTML id; names with special characters get a digest, so that ids stay unique."""
+    name = "-".join(str(part) for part in parts)
+    tame = re.sub(r"[^a-z0-9-]+", "-", name.lower()).strip("-")
+    return tame if tame == name else f"{tame}-{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+
+
+@dataclass(frozen=True, eq=False)
+class StoryStanding:
+    """The state of a story for people. The instances below are the only ones and are compared by identity."""
+
+    word: str
+    tone: Tone
+
+
+PROVEN = StoryStanding("proven", "proven")
+UNTESTED = StoryStanding("done without tests", "quiet")
+ALREADY_BUILT = StoryStanding("already built, verified", "proven")
+UNPROVEN = StoryStanding("done without proof", "unproven")
+SKIPPED = StoryStanding("skipped", "quiet")
+ABORTED = StoryStanding("aborted", "quiet")
+BLOCKED = StoryStanding("blocked", "blocked")
+PAUSED = StoryStanding("paused", "waiting")
+WORKING = StoryStanding("in progress", "working")
+WAITING = StoryStanding("waiting", "waiting")
+
+ACCOUNTED_STANDINGS = {
+    each.word: each for each in (PROVEN, UNTESTED, ALREADY_BUILT, SKIPPED)
+}  # proved, or in no need of proof
+SETTLED_STANDINGS = (PROVEN, UNTESTED, ALREADY_BUILT, UNPROVEN, SKIPPED, ABORTED)
+
+
+@dataclass(frozen=True)
+class RequirementCoverage:
+    stories: tuple[str, ...]
+    standings: Counter[StoryStanding]
+
+
+@dataclass(frozen=True)
+class BranchFacts:
+    prd: Prd
+    backlog: Backlog
+    status: Status
+    cycles: Mapping[str, Cycle]
+    proofs: Mapping[StepKey, Proof]
+    commits: Mapping[StepKey, CommitFacts]
+    files: Mapping[str, bytes] = field(default_factory=dict)  # screenshots by digest
+    accounts: Mapping[str, StoryAccount] = field(default_factory=dict)  # of settled stories whose records are not read
+
+    @cached_property
+    def by_requirement(self) -> dict[str, list[Story]]:
+        found: dict[str, list[Story]] = {}
+        for story in self.backlog.stories:
+            for name in story.requirements:
+                found.setdefault(name, []).append(story)
+        return found
+
+    @cached_property
+    def stories(self) -> dict[str, Story]:
+        return {story.id: story for story in self.backlog.stories}
+
+    @cached_property
+    def _coverings(self) -> dict[frozenset[str], RequirementCoverage]:
+        return {}
+
+    def requirement_coverage(self, names: frozenset[str]) -> RequirementCoverage:
+        """Return the stories that build one of these requirements; cached, because there may be thousands."""
+        if names not in self._coverings:
+            found = dict.fromkeys(story.id for name in sorted(names) for story in self.by_requirement.get(name, ()))
+            self._coverings[names] = RequirementCoverage(tuple(found), Counter(map(self.standings.__getitem__, found)))
+        return self._coverings[names]
+
+    def with_details(self, commits: Mapping[StepKey, CommitFacts], files: Mapping[str, bytes]) -> BranchFacts:
+        """Return a copy with the diffs of some commits and with screenshots; derived facts do not depend on them and
+        are computed once for all story pages."""
+        _ = self.standings, self.stories, self.by_requirement, self.parts, self._coverings, self._not_passed
+        over = ChainMap(dict(commits), cast("dict[StepKey, CommitFacts]", self.commits))
+        return copy_cached_properties(self, replace(self, commits=over, files=files))
+
+    @cached_property
+    def parts(self) -> dict[str, set[str]]:
+        """Map each requirement to its parts."""
+        found: dict[str, set[str]] = {}
+        for each in self.prd.requirements:
+            found.setdefault(each.parent, set()).add(each.id)
+        return found
+
+    def steps(self, story: str) -> tuple[Step, ...]:
+        return self.cycles[story].steps if story in self.cycles else ()
+
+    def kind(self, story: str) -> str:
+        return self.stories[story].kind if story in self.stories else ""
+
+    def standing_steps(self, story: str) -> tuple[Step, ...]:
+        """Return the story's steps without those that were undone."""
+        return drop_undone_steps(self.steps(story))
+
+    def last_step(self, story: str, phase: Phase) -> Step | None:
+        return next((step for step in reversed(self.standing_steps(story)) if step.phase is phase), None)
+
+    def all_steps(self) -> Iterator[tuple[str, Step]]:
+        for story in self.started_stories():
+            for step in self.steps(story.id):
+                yield story.id, step
+
+    def started_stories(self) -> Iterator[Story]:
+        """Yield the stories that have a cycle here."""
+        return (story for story in self.backlog.stories if story.id in self.cycles)
+
+    @cached_property
+    def totals_by_phase(self) -> Mapping[str, PhaseTotal]:
+        """Return cost and time by phase, over all stories."""
+        here = StoryAccount("", costs=tuple(step_cost(step) for _, step in self.all_steps()))
+        return sum_by_phase((here, *self.accounts.values()))
+
+    def proof(self, story: str, step: Step) -> Proof | None:
+        return self.proofs.get((story, step.n))
+
+    def sha(self, story: str, step: Step) -> str:
+        commit = self.commits.get((story, step.n))
+        return commit.sha if commit else ""
+
+    def warnings(self, story: Story, cycle: Cycle) -> int:
+        """Count the warnings with which its gates accepted it."""
+        proofs = (self.proof(story.id, step) for step in cycle.steps)
+        return sum(each.severity == "warning" for proof in proofs if proof for each in proof.verdict.findings)
+
+    def is_proved(self, story: str, step: Step) -> bool:
+        """Whether a gate of exactly this phase accepted the step."""
+        proof = self.proof(story, step)
+        if proof is None:
+            return False
+        return proof.verdict.accepted and proof.verdict.phase is step.phase and proof.evidence.phase is step.phase
+
+    def is_unproven(self, story: str, step: Step) -> bool:
+        """Whether the step claims a gate without proof; a refactoring without a commit claims nothing."""
+        if step.phase not in GATED or self.is_proved(story, step):
+            return False
+        return step.phase is not Phase.REFACTOR or bool(self.sha(story, step))
+
+    @cached_property
+    def _standings(self) -> dict[str, StoryStanding]:
+        return {}
+
+    def standing(self, story: Story) -> StoryStanding:
+        """Return the state of a story; cached."""
+        if story.id not in self._standings:
+            self._standings[story.id] = self._standing(story)
+        return self._standings[story.id]
+
+    @cached_property
+    def standings(self) -> dict[str, StoryStanding]:
+        """Return the state of all stories by id."""
+        return {story.id: self.standing(story) for story in self.backlog.stories}
+
+    def _standing(self, story: Story) -> StoryStanding:
+        if story.id in self.accounts:
+            return ACCOUNTED_STANDINGS[self.accounts[story.id].standing]
+        cycle = self.cycles.get(story.id)
+        if story.status == "skipped":
+            return SKIPPED
+        if story.status == "blocked" or (cycle and cycle.blocked):
+            return BLOCKED
+        if cycle is None:
+            return WAITING if story.status != "done" else UNPROVEN
+        if cycle.state is CycleState.COMMIT or story.status == "done":
+            return self._finished(story, cycle)
+        return self._unfinished(cycle)
+
+    def _unfinished(self, cycle: Cycle) -> StoryStanding:
+        if cycle.state is CycleState.ABORTED:
+            return ABORTED
+        if cycle.paused:
+            return PAUSED
+        return WORKING if cycle.steps or cycle.refused else WAITING
+
+    def _finished(self, story: Story, cycle: Cycle) -> StoryStanding:
+        untested = story.kind in UNTESTED_KINDS
+        needed = {Phase.INTEGRATED} if untested or cycle.pre_implemented else {Phase.RED, Phase.GREEN, Phase.INTEGRATED}
+        proved = {step.phase for step in self.standing_steps(story.id) if self.is_proved(story.id, step)}
+        if needed - proved or any(self.is_unproven(story.id, step) for step in cycle.steps):
+            return UNPROVEN
+        if untested:
+            return UNTESTED
+        return ALREADY_BUILT if cycle.pre_implemented else PROVEN
+
+    @cached_property
+    def latest_run(self) -> RunSummary | None:
+        """Return the latest full test run of all stories, which shows what passes now."""
+        newest = max((run for story in self.cycles for run in self.runs(story)), key=lambda run: run[0], default=None)
+        return newest[1] if newest else None
+
+    def runs(self, story: str) -> Iterator[tuple[str, RunSummary]]:
+        """Yield the test runs of valid steps with their times."""
+        for step in self.standing_steps(story):
+            proof = self.proof(story, step)
+            if proof and proof.evidence.head_run:
+                yield step.at, proof.evidence.head_run
+
+    @cached_property
+    def _not_passed(self) -> dict[str, TestResult]:
+        return {result.id: result for result in (self.latest_run.others_not_passed if self.latest_run else ())}
+
+    def story_run(self, story: str) -> tuple[Phase, RunSummary] | None:
+        """Return the latest test run of this story."""
+        for step in reversed(self.standing_steps(story)):
+            proof = self.proof(story, step)
+            if proof and proof.evidence.head_run:
+                return step.phase, proof.evidence.head_run
+        return None
+
+    def tests(self, story: str) -> tuple[TracedTest, ...]:
+        """Return the story's tests with their outcome in its own last run, unless a later run saw a failure."""
+        cycle = self.cycles.get(story)
+        found = self.story_run(story) if cycle else None
+        if cycle is None or found is None:
+            return ()
+        phase, run = found
+        seen = {result.id: result for result in run.story}
+        tests = _expand_cases(cycle.tests, seen)
+        return tuple(_trace_test(test, self._not_passed.get(test) or seen.get(test), phase) for test in tests)
+
+    def promoted_test_id(self, story: str, test: str) -> str:
+        """Return a test's id after its file was moved to its permanent place."""
+        path, mark, rest = test.partition("::")
+        for file in self.cycles[story].test_files:
+            if file.path == path and file.promoted_to:
+                return f"{file.promoted_to}{mark}{rest}"
+        return test
+
+
+def _expand_cases(tests: tuple[str, ...], seen: Mapping[str, TestResult]) -> tuple[str, ...]:
+    """Expand functions to their parametrised cases: RED knows only the function while the module cannot be imported."""
+    if all(test in seen for test in tests):
+        return tests
+    cases: dict[str, list[str]] = {}
+    for test in seen:
+        cases.setdefault(strip_test_parameters(test), []).append(test)
+    return tuple(each for test in tests for each in ([test] if test in seen else cases.get(test, [test])))
+
+
+def _trace_test(test: str, result: TestResult | None, phase: Phase) -> TracedTest:
+    shown = escape_invisible(test)
+    if result is None:
+        return TracedTest(shown, "not run", "unproven")
+    if result.outcome == "passed":
+        return TracedTest(shown, "passes", "proven")
+    if phase is Phase.RED and result.outcome in ("failed", "error"):
+        return TracedTest(shown, "fails as expected", "working")
+    return TracedTest(shown, {"failed": "fails", "error": "breaks"}.get(result.outcome, result.outcome), "refused")

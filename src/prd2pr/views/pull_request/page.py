@@ -1,0 +1,263 @@
+"""Assemble the pull request view, one frozen value for the Markdown body and the local HTML page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from prd2pr.domain.costs.role_costs import RoleRow
+from prd2pr.domain.evidence import Proof
+from prd2pr.domain.machines.approval import ApprovalMode
+from prd2pr.domain.machines.branch_records import BranchRecords
+from prd2pr.domain.machines.next_action import ActionContext, NextAction, find_next_action, get_ordered_story
+from prd2pr.domain.machines.story_machine import GATED
+from prd2pr.domain.moderation import describe_alarms, find_alarms
+from prd2pr.domain.records import Backlog, Cycle, Prd, Spend, Status
+from prd2pr.domain.remarks import RoleRemark
+from prd2pr.domain.wording import (
+    clean_line,
+    clip,
+    escape_invisible,
+    format_cost,
+    format_duration,
+    format_token_count,
+    inflect_noun,
+)
+from prd2pr.views.blocked import build_blocked_view
+from prd2pr.views.pull_request.board import build_refusal_views, build_story_rows, format_planned_failures
+from prd2pr.views.pull_request.commits import build_commit_rows
+from prd2pr.views.pull_request.facts import (
+    ABORTED,
+    ALREADY_BUILT,
+    PROVEN,
+    SETTLED_STANDINGS,
+    SKIPPED,
+    UNTESTED,
+    WAITING,
+    BranchFacts,
+    StepKey,
+)
+from prd2pr.views.pull_request.models import (
+    BOARD_PHASES,
+    MAX_TITLE,
+    NO_LIMITS,
+    ChangedDoc,
+    CommitFacts,
+    CostRow,
+    Figure,
+    NextStep,
+    PlanningCost,
+    PullRequestView,
+    RefusedWriteView,
+    SpendLimits,
+)
+from prd2pr.views.pull_request.next_step import verify_command
+from prd2pr.views.pull_request.state import BranchSummary
+from prd2pr.views.pull_request.steps import build_story_evidence_views
+from prd2pr.views.pull_request.story_totals import PhaseTotal, StoryAccount
+from prd2pr.views.pull_request.trace import build_requirement_rows, build_trace_rows, list_uncovered_requirements
+
+__all__ = [
+    "ChangedDoc",
+    "CommitFacts",
+    "NextStep",
+    "PlanningCost",
+    "PullRequestView",
+    "RefusedWriteView",
+    "SpendLimits",
+    "assemble_pull_request_view",
+]
+
+NO_PLANNING = PlanningCost()
+NO_FILES: Mapping[str, bytes] = {}
+NO_ACCOUNTS: Mapping[str, StoryAccount] = {}
+
+MAX_STORIES = 400
+MAX_DONE_STORIES = 100
+MAX_WAITING_STORIES = 50
+
+
+def assemble_pull_request_view(
+    prd: Prd,
+    backlog: Backlog,
+    status: Status,
+    cycles: Mapping[str, Cycle],
+    *,
+    proofs: Mapping[StepKey, Proof],
+    commits: Mapping[StepKey, CommitFacts],
+    limits: SpendLimits = NO_LIMITS,
+    model: str = "",
+    replayed: bool = False,
+    head: str = "",
+    base: str = "main",
+    mode: ApprovalMode = "given",
+    strangers: Iterable[CommitFacts] = (),
+    refused_writes: Iterable[RefusedWriteView] = (),
+    planning: PlanningCost = NO_PLANNING,
+    following: NextAction | None = None,
+    unjudged: int = 0,
+    files: Mapping[str, bytes] = NO_FILES,
+    docs: Iterable[ChangedDoc] = (),
+    role_costs: tuple[RoleRow, ...] = (),
+    remarks: tuple[RoleRemark, ...] = (),
+    accounts: Mapping[str, StoryAccount] = NO_ACCOUNTS,
+) -> PullRequestView:
+    """Assemble the view from the records of a branch.
+
+    `commits` and `proofs` are by story and step; `strangers` are commits by people, without a step. `following` is the
+    next action if the caller knows more than the records. `unjudged` counts commits since the last step that change
+    more than docs. `files` are screenshots by digest. `accounts` sum up settled stories that are not shown.
+    """
+    facts = BranchFacts(prd, backlog, status, cycles, proofs, commits, files, accounts)
+    near = replace(facts, backlog=select_shown_stories(facts))
+    head = head or f"prd2pr/{prd.id}"
+    view = ActionContext(BranchRecords(prd, status, backlog, cycles.get), mode, get_ordered_story(status, mode))
+    following = following or find_next_action(view)
+    requirements = build_requirement_rows(facts)
+    strangers = tuple(strangers)
+    commit_list = build_commit_rows(facts, strangers)
+    unproven = tuple(row for row in commit_list if row.tone == "unproven")
+    whole = BranchSummary(facts, view, following, head, base, unjudged, len(unproven))
+    state, tone = whole.state
+    return PullRequestView(
+        prd=prd.id,
+        path=clip(escape_invisible(prd.path), 300),
+        title=clip(clean_line(prd.title), MAX_TITLE) or prd.id,
+        head=clip(escape_invisible(head), 200),
+        base=clip(escape_invisible(base), 200),
+        state=state,
+        tone=tone,
+        model=clip(clean_line(model), 120),
+        replayed=replayed,
+        figures=build_figures(facts, planning, limits, unjudged),
+        next=whole.next,
+        ahead=following,
+        check=verify_command(base, head),
+        built=describe_built_stories(near),
+        board=build_story_rows(near),
+        stories_in_all=len(backlog.stories),
+        refusals=build_refusal_views(near),
+        refused_writes=tuple(map(sanitize_refused_write, refused_writes)),
+        questions=tuple(clip(clean_line(question), 400) for question in backlog.questions),
+        assumptions=tuple(clip(clean_line(assumption), 400) for assumption in backlog.assumptions),
+        requirements=requirements,
+        uncovered=list_uncovered_requirements(requirements),
+        trace=build_trace_rows(near),
+        costs=build_cost_rows(facts, planning),
+        stories=build_story_evidence_views(near),
+        commits=commit_list,
+        commits_in_all=len(commits) + len(strangers),
+        unproven=unproven,
+        unjudged=unjudged,
+        blocked=build_blocked_view(view, head),
+        alarms=tuple(describe_alarms((alarm,)) for alarm in find_alarms(backlog.stories, cycles.get, facts.warnings)),
+        docs=tuple(ChangedDoc(escape_invisible(doc.path), doc.word) for doc in docs),
+        role_costs=role_costs,
+        remarks=remarks,
+    )
+
+
+def select_shown_stories(facts: BranchFacts) -> Backlog:
+    """Select the stories of a huge plan to show: in progress, blocked, the last done ones and the next in line."""
+    stories = facts.backlog.stories
+    if len(stories) <= MAX_STORIES:
+        return facts.backlog
+    standings = facts.standings
+    done = [story for story, standing in standings.items() if standing in SETTLED_STANDINGS]
+    waiting = [story for story, standing in standings.items() if standing is WAITING]
+    hidden = {*done[:-MAX_DONE_STORIES], *waiting[MAX_WAITING_STORIES:]}
+    return facts.backlog.model_copy(update={"stories": tuple(story for story in stories if story.id not in hidden)})
+
+
+def build_figures(facts: BranchFacts, planning: PlanningCost, limits: SpendLimits, unjudged: int) -> tuple[Figure, ...]:
+    spent = facts.totals_by_phase
+    spend = sum((each.spend for each in spent.values()), planning.spend)
+    seconds = planning.seconds + sum(each.seconds for each in spent.values())
+    of_minutes = f" of {format_duration(limits.minutes * 60)}" if limits.minutes is not None else ""
+    return (
+        *build_story_figures(facts),
+        *build_test_figure(facts, unjudged),
+        *build_gate_figure(facts),
+        Figure(
+            format_token_count(spend.tokens, limits.tokens),
+            format_cost(spend.usd, limits.usd, unlimited=limits.none),
+            joint=", ",
+        ),
+        Figure(f"{format_duration(seconds)}{of_minutes}", "of runner time"),
+    )
+
+
+def build_story_figures(facts: BranchFacts) -> Iterable[Figure]:
+    standings = Counter(facts.standings.values())
+    total = len(facts.backlog.stories)
+    yield Figure(f"{standings[PROVEN]} of {total}", f"{inflect_noun(total, 'story')} proven", strong=True)
+    others = {UNTESTED: "done without tests", ALREADY_BUILT: "already built", SKIPPED: "skipped", ABORTED: "given up"}
+    for standing, label in others.items():
+        if standings[standing]:
+            yield Figure(f"{standings[standing]} of {total}", label)
+
+
+def build_test_figure(facts: BranchFacts, unjudged: int) -> Iterable[Figure]:
+    tests = [test for story in facts.started_stories() for test in facts.tests(story.id)]
+    far = sum(account.tests for account in facts.accounts.values())
+    total, passing = far + len(tests), far + sum(test.outcome == "passes" for test in tests)
+    planned = sum(test.outcome == "fails as expected" for test in tests)
+    if total:
+        now = "passes" if 1 in (passing, total) else "pass"
+        label = f"added {inflect_noun(total, 'test')} {'passed at the last step' if unjudged else now}"
+        yield Figure(f"{passing} of {total}", label + (f", {format_planned_failures(planned)}" if planned else ""))
+
+
+def build_gate_figure(facts: BranchFacts) -> Iterable[Figure]:
+    claims = [(story, step) for story, step in facts.all_steps() if step.phase in GATED]
+    counted = [claim for claim in claims if facts.is_proved(*claim) or facts.is_unproven(*claim)]
+    far = sum(account.gates for account in facts.accounts.values())
+    total, proved = far + len(counted), far + sum(facts.is_proved(*claim) for claim in counted)
+    if total:
+        yield Figure(f"{proved} of {total}", f"{inflect_noun(total, 'gate')} passed")
+
+
+def describe_built_stories(facts: BranchFacts) -> tuple[str, ...]:
+    """Describe each finished story in one sentence from its design, after the summary of the PRD."""
+    sentences = []
+    for story in facts.started_stories():
+        cycle = facts.cycles[story.id]
+        if cycle.design and facts.standing(story) in (PROVEN, ALREADY_BUILT, UNTESTED):
+            sentences.append(f"{clip(clean_line(story.title), 120)}: {clip(clean_line(cycle.design.summary), 240)}")
+    about = clip(clean_line(facts.prd.summary), 400)
+    return (about, *sentences) if about and sentences else tuple(sentences)
+
+
+def sanitize_refused_write(write: RefusedWriteView) -> RefusedWriteView:
+    return RefusedWriteView(
+        clean_line(write.story),
+        clean_line(write.phase),
+        escape_invisible(write.path),
+        clean_line(write.code),
+        clip(clean_line(write.message), 300),
+    )
+
+
+def build_cost_rows(facts: BranchFacts, planning: PlanningCost) -> tuple[CostRow, ...]:
+    """Build one row for each phase over all stories, one for attempts that passed no phase, and the total."""
+    spent = facts.totals_by_phase
+    rows = [build_cost_row("plan", planning.spend, planning.seconds)] if planning != NO_PLANNING else []
+    rows += [sum_cost_row(phase.value, [spent[phase.value]]) for phase in BOARD_PHASES if phase.value in spent]
+    known = {phase.value for phase in BOARD_PHASES}
+    others = [each for phase, each in spent.items() if phase not in known and each.spend.calls]
+    if others:
+        rows.append(sum_cost_row("given up", others))
+    return (*rows, sum_cost_row("total", [PhaseTotal(planning.spend, planning.seconds), *spent.values()]))
+
+
+def sum_cost_row(label: str, parts: Iterable[PhaseTotal]) -> CostRow:
+    whole = tuple(parts)
+    return build_cost_row(label, sum((each.spend for each in whole), Spend()), sum(each.seconds for each in whole))
+
+
+def build_cost_row(label: str, spend: Spend, seconds: float) -> CostRow:
+    usd = "no price known" if spend.usd is None else f"${spend.usd:,.4f}"
+    return CostRow(
+        label, spend.calls, spend.input_tokens, spend.cached_tokens, spend.output_tokens, usd, format_duration(seconds)
+    )

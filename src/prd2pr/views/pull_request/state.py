@@ -1,0 +1,54 @@
+"""The state of a branch as a whole, in one word, and its next step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from prd2pr.domain.machines.next_action import ActionContext, NextAction, PhaseAction
+from prd2pr.views.pull_request.facts import BLOCKED, SETTLED_STANDINGS, UNPROVEN, BranchFacts
+from prd2pr.views.pull_request.models import SETTLED_TONES, NextStep, Tone
+from prd2pr.views.pull_request.next_step import (
+    build_next_step,
+    suggest_merge,
+    suggest_review_of_changes,
+    suggest_verification,
+)
+
+
+@dataclass(frozen=True)
+class BranchSummary:
+    facts: BranchFacts
+    view: ActionContext
+    following: NextAction
+    head: str
+    base: str
+    unjudged: int  # commits since the last step that change more than docs
+    unproven: int  # commits that no gate has checked
+
+    @property
+    def state(self) -> tuple[str, Tone]:
+        """Return label and tone; a blocked story does not block the branch while another can continue."""
+        standings = frozenset(self.facts.standings.values())
+        if BLOCKED in standings and not isinstance(self.following, PhaseAction):
+            return "Blocked", "blocked"
+        if not standings or not standings.issubset(SETTLED_STANDINGS):
+            return "In progress", "working"
+        if self.unjudged:
+            return "Changed after the last step", "unproven"
+        if self.unproven or UNPROVEN in standings:
+            return "Done, not all proven", "unproven"
+        return "Ready for review", "proven"
+
+    @property
+    def next(self) -> NextStep:
+        _, tone = self.state
+        return self._finish() if tone in SETTLED_TONES else build_next_step(self.view, self.following)
+
+    def _finish(self) -> NextStep:
+        local = self.view.is_local
+        if self.unjudged:
+            state = self.view.records.status.state
+            return suggest_review_of_changes(self.unjudged, state, local=local, head=self.head, base=self.base)
+        if UNPROVEN in self.facts.standings.values():
+            return suggest_verification(local=local, head=self.head, base=self.base)
+        return suggest_merge(unproven=self.unproven, local=local, head=self.head)

@@ -1,0 +1,154 @@
+"""The trace: requirement → story → criterion → test → commit → verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from prd2pr.domain.evidence import Coverage
+from prd2pr.domain.records import Criterion, Requirement, Step, Story
+from prd2pr.domain.wording import clean_line, clip, escape_invisible
+from prd2pr.views.pull_request.facts import (
+    ABORTED,
+    ALREADY_BUILT,
+    PROVEN,
+    SKIPPED,
+    UNTESTED,
+    BranchFacts,
+    RequirementCoverage,
+    StoryStanding,
+    html_anchor,
+)
+from prd2pr.views.pull_request.models import RequirementRow, Tone, TracedTest, TraceRow
+
+NO_CRITERION = Criterion(id="", text="")
+MAX_NAMED_STORIES = 20
+NO_STORY = "no story covers it"
+NOT_BUILT = "not built: "
+LEFT_OUT = {SKIPPED: "skipped", ABORTED: "given up"}
+
+
+def build_requirement_rows(
+    facts: BranchFacts, wanted: Iterable[Requirement] | None = None
+) -> tuple[RequirementRow, ...]:
+    """Build the rows of the given requirements, or of all."""
+    requirements = facts.prd.requirements if wanted is None else wanted
+    return tuple(
+        build_requirement_row(facts, each, facts.requirement_coverage(find_covering_ids(facts, each)))
+        for each in requirements
+    )
+
+
+def build_requirement_row(facts: BranchFacts, requirement: Requirement, by: RequirementCoverage) -> RequirementRow:
+    verdict, tone = judge_requirement(facts, requirement, by)
+    rest = [f"and {len(by.stories) - MAX_NAMED_STORIES} more"] if len(by.stories) > MAX_NAMED_STORIES else []
+    return RequirementRow(
+        id=clean_line(requirement.id),
+        text=clip(clean_line(requirement.text), 240),
+        stories=(*map(clean_line, by.stories[:MAX_NAMED_STORIES]), *rest),
+        verdict=verdict,
+        tone=tone,
+    )
+
+
+def find_covering_ids(facts: BranchFacts, requirement: Requirement) -> frozenset[str]:
+    """Return the ids under which stories build a requirement: its own, else its parts, else its parent."""
+    for names in ({requirement.id}, facts.parts.get(requirement.id, set()), {requirement.parent}):
+        if any(name in facts.by_requirement for name in names):
+            return frozenset(names)
+    return frozenset()
+
+
+def judge_requirement(facts: BranchFacts, requirement: Requirement, by: RequirementCoverage) -> tuple[str, Tone]:
+    stories, standings = by.stories, by.standings
+    if not stories:
+        assumed = any(requirement.id in assumption for assumption in facts.backlog.assumptions)
+        return ("by assumption", "quiet") if assumed else (NO_STORY, "refused")
+    if standings.keys() <= LEFT_OUT.keys():
+        return f"{NOT_BUILT}{format_dropped_stories(facts, stories)}", "refused"
+    if standings.keys() == {UNTESTED}:
+        return UNTESTED.word, UNTESTED.tone
+    proven = standings[PROVEN] + standings[ALREADY_BUILT]
+    text = f"{proven} of {len(stories)} {'story' if len(stories) == 1 else 'stories'} proven"
+    if proven == len(stories):
+        return text, "proven"
+    if standings.keys() <= {PROVEN, ALREADY_BUILT, UNTESTED}:
+        return f"{text}, the rest needs no tests", "quiet"
+    return text, "working" if proven else "waiting"
+
+
+def format_dropped_stories(facts: BranchFacts, stories: tuple[str, ...]) -> str:
+    shown = [f"{clean_line(story)} was {LEFT_OUT[facts.standings[story]]}" for story in stories[:MAX_NAMED_STORIES]]
+    return ", ".join(shown)
+
+
+def list_uncovered_requirements(rows: Sequence[RequirementRow]) -> tuple[str, ...]:
+    """List requirements that no story builds: none was planned, or it was removed, skipped or aborted."""
+    lost = (row for row in rows if row.tone == "refused")
+    return tuple(
+        row.id if row.verdict == NO_STORY else f"{row.id} ({row.verdict.removeprefix(NOT_BUILT)})" for row in lost
+    )
+
+
+def build_trace_rows(facts: BranchFacts) -> tuple[TraceRow, ...]:
+    return tuple(
+        build_trace_row(facts, story, criterion)
+        for story in facts.backlog.stories
+        for criterion in story.criteria or (NO_CRITERION,)
+    )
+
+
+def build_trace_row(facts: BranchFacts, story: Story, criterion: Criterion) -> TraceRow:
+    tests = find_criterion_tests(facts, story.id, criterion.id)
+    step = find_last_proved_step(facts, story.id)
+    verdict, tone = judge_criterion(facts.standing(story), story, tests)
+    return TraceRow(
+        requirements=tuple(clean_line(requirement) for requirement in story.requirements),
+        story=clean_line(story.id),
+        criterion=clean_line(criterion.id),
+        text=clip(clean_line(criterion.text), 240),
+        tests=tests,
+        commit=facts.sha(story.id, step) if step else "",
+        anchor=html_anchor("step", story.id, step.n) if step else html_anchor("story", story.id),
+        verdict=verdict,
+        tone=tone,
+    )
+
+
+def find_criterion_tests(facts: BranchFacts, story: str, criterion: str) -> tuple[TracedTest, ...]:
+    """Find the tests that name the criterion, with their current outcome. Coverage names functions, runs name cases."""
+    coverage = next(filter(None, (read_coverage(facts, story, step) for step in facts.steps(story))), ())
+    named = [
+        escape_invisible(facts.promoted_test_id(story, test))
+        for part in coverage
+        if part.criterion == criterion
+        for test in part.tests
+    ]
+    return tuple(
+        test for test in facts.tests(story) if any(test.id == name or test.id.startswith(f"{name}[") for name in named)
+    )
+
+
+def read_coverage(facts: BranchFacts, story: str, step: Step) -> tuple[Coverage, ...]:
+    proof = facts.proof(story, step)
+    return (proof.evidence.coverage or ()) if proof else ()
+
+
+def find_last_proved_step(facts: BranchFacts, story: str) -> Step | None:
+    steps = [step for step in facts.steps(story) if facts.is_proved(story, step) and facts.sha(story, step)]
+    return steps[-1] if steps else None
+
+
+def judge_criterion(standing: StoryStanding, story: Story, tests: Sequence[TracedTest]) -> tuple[str, Tone]:
+    if standing is UNTESTED or not story.criteria:
+        return standing.word, standing.tone
+    if not tests:
+        return ("no test named", "unproven") if standing is PROVEN else ("no test yet", "waiting")
+    if any(test.tone == "refused" for test in tests):
+        return "a test does not pass", "refused"
+    if standing in (PROVEN, ALREADY_BUILT):
+        return standing.word, standing.tone
+    if all(test.outcome == "fails as expected" for test in tests):
+        return "fails as expected, code to come", "working"
+    return f"{standing.word}, tests pass" if all(
+        test.tone == "proven" for test in tests
+    ) else standing.word, standing.tone

@@ -1,0 +1,121 @@
+"""Escape untrusted text in our Markdown, so that it is shown but has no effect.
+
+A PRD, a model or a test can write mentions, issue references, links, images, HTML, table cells and markers that look
+like ours. GitHub would notify people, close issues and load images, and a later run could mistake the text for its own
+comment. `escape_prose`, `code_span` and `code_block` keep the words and remove the effect. `fit_to_limit` keeps a body
+under GitHub's limit by leaving out whole sections, in a given order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from html import escape
+
+from prd2pr.domain.wording import clean_line, escape_invisible, split_code_spans
+
+BODY_LIMIT = 65_000  # GitHub accepts 65,536 characters
+
+# Backslashes are enough for Markdown. Mentions, references and bare links are detected in the rendered text, so they
+# get an invisible space inside, written as an entity so that it is visible in the source.
+INVISIBLE_BREAK = "&#8203;"
+ACTIVE_TEXT = re.compile(
+    r"""(?P<scheme>:)(?=//)   # https://
+      | (?P<www>\bwww)(?=\.)
+      | (?P<issue>\bgh-)(?=\d)
+      | (?P<ref>\#)(?=\w)
+      | (?P<mention>@)
+      | (?P<emoji>:)(?=[a-z+-][\w+-]*(?::|\s*$))
+      | (?P<entity>[&<>$|])
+      | (?P<mark>[\\`*_\[\]~#])
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+MAX_WORD = 100  # longer ones stretch a table beyond the page
+# A slash at the start of a line is a command to us or to another bot.
+BLOCK_START = re.compile(r"^(?:[-+=/]|\d+(?=[.)](?:\s|$)))")
+COMMAND_LINE = re.compile(r"^(?=\s*/)", re.MULTILINE)
+
+
+def _disarm(found: re.Match[str]) -> str:
+    if found["entity"]:
+        return f"&#{ord(found[0])};"
+    if found["mark"]:
+        return f"\\{found[0]}"
+    return f"{found[0]}{INVISIBLE_BREAK}"
+
+
+def escape_line(text: str) -> str:
+    """Escape any text as one line of Markdown that shows exactly that text; very long words may be broken."""
+    disarmed = INVISIBLE_BREAK.join(ACTIVE_TEXT.sub(_disarm, piece) for piece in _split_long_words(clean_line(text)))
+    return BLOCK_START.sub(lambda start: f"\\{start[0]}" if not start[0].isdigit() else f"{start[0]}\\", disarmed)
+
+
+def _split_long_words(text: str) -> list[str]:
+    return re.findall(rf"\S{{{MAX_WORD}}}|.+?(?=\S{{{MAX_WORD}}}|$)", text) or [""]
+
+
+def code_span(text: str) -> str:
+    """Format a code span that is safe in a table cell; text that could end the span is written as HTML."""
+    shown = escape_invisible(text).strip()
+    if not shown:
+        return ""
+    if any(character in shown for character in "`|<"):
+        return f"<code>{escape_line(shown)}</code>"
+    return f"`{shown}`"
+
+
+def code_block(text: str, language: str = "") -> str:
+    """Format program output as a `<pre>` block; a Markdown fence would expose our own markers inside the text."""
+    lines = "\n".join(escape_invisible(line).rstrip() for line in text.splitlines()).strip("\n")
+    attribute = f' lang="{language}"' if language else ""
+    return f"<pre{attribute}>{COMMAND_LINE.sub(INVISIBLE_BREAK, escape(lines, quote=False))}</pre>"
+
+
+def escape_prose(text: str) -> str:
+    """Escape a sentence in which backticks may mark code."""
+    parts = split_code_spans(clean_line(text))
+    escaped = ""
+    for before, part in zip((None, *parts), parts, strict=False):
+        # Two backticks with nothing in between vanish: the words around them must not be joined.
+        apart = INVISIBLE_BREAK if before is not None and not before.code and not part.code else ""
+        escaped += code_span(part.text) if part.code else f"{apart}{_escape_with_spaces(part.text)}"
+    return escaped
+
+
+def escape_paragraphs(text: str) -> str:
+    """Escape several paragraphs of prose."""
+    return "\n\n".join(escape_prose(part) for part in text.split("\n\n") if part.strip())
+
+
+def _escape_with_spaces(text: str) -> str:
+    """`escape_line`, with the spaces between words and code."""
+    before = " " if text[:1].isspace() else ""
+    after = " " if text[-1:].isspace() and text.strip() else ""
+    return f"{before}{escape_line(text)}{after}"
+
+
+class BodyTooLong(ValueError):
+    """Even the shortest form exceeds the limit."""
+
+
+Render = Callable[[Sequence[str], int], str]
+
+
+def fit_to_limit(render: Render, order: Sequence[str], rows: int, limit: int = BODY_LIMIT) -> str:
+    """Call `render(left_out, board_rows)` with as few sections of `order` left out as possible, then fewer rows."""
+    for number in range(len(order) + 1):
+        text = render(order[:number], rows)
+        if len(text) <= limit:
+            return text
+    fits, too_many = 0, rows
+    while too_many - fits > 1:
+        middle = (fits + too_many) // 2
+        if len(render(order, middle)) <= limit:
+            fits = middle
+        else:
+            too_many = middle
+    text = render(order, fits)
+    if len(text) > limit:
+        raise BodyTooLong(f"the shortest pull request body has {len(text)} characters, more than {limit}")
+    return text

@@ -1,0 +1,150 @@
+"""Circuit breakers: record failures of models, tools and GitHub, and check them before each step.
+
+Failures go to the journal, since there is no commit for them; the next commit writes them to `circuits.json`. A commit
+of a phase counts as a success of its stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from prd2pr.agents.roles import ROLES
+from prd2pr.domain import breaker_text
+from prd2pr.domain.breakers.circuits import apply_circuit_events
+from prd2pr.domain.breakers.records import PUSH, CircuitEvent, Circuits, OperationFailure, OperationSuccess
+from prd2pr.domain.costs.model_selection import get_public_model_name
+from prd2pr.domain.machines.next_phase import NoAction
+from prd2pr.domain.records import Phase
+from prd2pr.errors import (
+    CannotJudge,
+    HubProblem,
+    ModelProblem,
+    PlanInvalid,
+    Prd2prError,
+    SpendLimit,
+    TranscriptEnded,
+)
+from prd2pr.state.journal import JournalEntry
+from prd2pr.state.store import BranchState, StateChange
+from prd2pr.workflow.session import Session
+from prd2pr.workflow.spending import has_refusal, list_failures
+
+# Waiting helps neither with a spending limit nor with a transcript that has ended.
+NOT_FAILURES = (SpendLimit, TranscriptEnded)
+HUMAN = "human"  # a person who stops is not a failing machine
+FUSED = "fused"
+
+
+def current_circuits(state: BranchState, entries: tuple[JournalEntry, ...]) -> Circuits:
+    """Return the breakers, including failures since the last commit."""
+    return apply_circuit_events(state.circuits, list_failures(entries))
+
+
+def find_tripped_breaker(session: Session, state: BranchState, phase: Phase, command: str) -> NoAction | None:
+    """Return why no step of this phase may run now; None if no breaker is tripped."""
+    if session.shared:
+        session.shared.refresh()
+        known = session.shared.circuits
+    else:
+        known = current_circuits(state, session.services.journal.entries_since(state.commit))
+    return breaker_text.find_circuit_stop(
+        known, phase.value, first_worker(session, phase), session.clock.now(), command
+    )
+
+
+def list_tripped_breakers(session: Session, state: BranchState) -> tuple[str, ...]:
+    """Return a sentence for each breaker that is not closed."""
+    return breaker_text.describe_open_circuits(
+        current_circuits(state, session.services.journal.entries_since(state.commit)), session.clock.now()
+    )
+
+
+# --- models -----------------------------------------------------------------------------------------------------------
+
+
+def first_worker(session: Session, phase: Phase) -> str:
+    """Return the model that the phase calls first; empty if it calls none."""
+    fused = session.config.strategy == FUSED
+    for role in ROLES.values():
+        if role.phase is phase and role.fused is (fused and phase is Phase.RED):
+            return get_public_model_name(session.services.models.select_model(role.name))
+    return ""
+
+
+def all_workers(session: Session) -> frozenset[str]:
+    models = (session.services.models.select_model(role, strong=strong) for role in ROLES for strong in (False, True))
+    return frozenset(map(get_public_model_name, models))
+
+
+# --- recording --------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def record_failures(session: Session, phase: Phase, story: str = "", *, head: str = "") -> Iterator[None]:
+    """Record an error of the step within the block as a failure. `head`: where it starts, if not the branch's head."""
+    session.log.worker = ""
+    try:
+        yield
+    except Prd2prError as problem:
+        failure = classify_breaker_failure(session, phase, problem)
+        if failure is not None:
+            record_failure(session, failure, story, head)
+        raise
+
+
+def classify_breaker_failure(session: Session, phase: Phase, error: Prd2prError) -> OperationFailure | None:
+    at, workers = session.clock.now(), len(all_workers(session))
+    if isinstance(error, NOT_FAILURES):
+        return None
+    if isinstance(error, ModelProblem):
+        worker = session.log.worker
+        named = "" if worker == HUMAN else worker
+        return (
+            OperationFailure(stage=phase.value, at=at, why=error.what, worker=named, workers=workers) if named else None
+        )
+    if isinstance(error, CannotJudge | PlanInvalid):
+        return OperationFailure(stage=phase.value, at=at, why=error.what, workers=workers)
+    if isinstance(error, HubProblem):
+        return OperationFailure(stage=PUSH, at=at, why=error.what, workers=workers)
+    return None
+
+
+def record_stuck_story(session: Session, phase: Phase, story: str, head: str, reason: str) -> None:
+    """Count a story without attempts left as a failure of its stage, unless a role found a contradiction."""
+    if has_refusal(session.services.journal.entries_since(head), story):
+        workers = len(all_workers(session))
+        record_failure(
+            session, OperationFailure(stage=phase.value, at=session.clock.now(), why=reason, workers=workers), story
+        )
+
+
+def record_failure(session: Session, trouble: OperationFailure, story: str, head: str = "") -> None:
+    head = head or session.git.branch_head(session.target.branch) or session.target.base_commit
+    session.services.journal.append("trouble", head=head, story=story, event=trouble.model_dump(), run=session.log.id)
+    if session.shared:
+        session.shared.record_event(trouble)
+    session.log.add(trouble.at, "trouble", story=story or session.prd.id, text=f"{trouble.stage}: {trouble.why}")
+
+
+# --- in the next commit -----------------------------------------------------------------------------------------------
+
+
+def update_circuits(session: Session, base: str, phase: Phase, at: str, change: StateChange) -> StateChange:
+    """Add the failures and successes since the last commit to the change; a reset is written as decided."""
+    path = session.store.paths.circuits
+    if path in change.updates:
+        return change
+    before = session.store.load(base).circuits
+    events: list[CircuitEvent] = [*list_failures(session.services.journal.entries_since(base))]
+    if phase is not Phase.NOTE:
+        events += [
+            OperationSuccess(stage=stage, at=at, worker=session.log.worker) for stage in successful_stages(phase)
+        ]
+    now = apply_circuit_events(before, events)
+    return change if now == before else change.with_doc(path, now)
+
+
+def successful_stages(phase: Phase) -> tuple[str, ...]:
+    """Return the stages that a commit of this phase proves to work. A refactoring without changes has no commit."""
+    return (Phase.REFACTOR.value, phase.value) if phase is Phase.INTEGRATED else (phase.value,)

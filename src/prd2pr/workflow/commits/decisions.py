@@ -1,0 +1,150 @@
+"""Apply a decision as one commit: records, reason and the answered comment, together or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from prd2pr.domain.costs.budget import SPENT_NOTE
+from prd2pr.domain.decision import Decision
+from prd2pr.domain.evidence import Evidence
+from prd2pr.domain.machines.project_machine import PROJECT_EVENTS
+from prd2pr.domain.machines.refusal import CommandRefusal
+from prd2pr.domain.records import Cycle, Phase, Step
+from prd2pr.planning.decisions import BranchRecords, DecisionOutcome, Objection, compute_effect
+from prd2pr.planning.decisions.records import decision_reason, format_decision_command
+from prd2pr.planning.decisions.regressions import REGRESSED
+from prd2pr.state.commit_message import format_subject
+from prd2pr.state.layout import PLAN_STORY, build_memory_path
+from prd2pr.state.store import BranchState, StateChange
+from prd2pr.views.progress import render_progress
+from prd2pr.workflow.commits.landing import Landing, encode_ungated_proof, land
+from prd2pr.workflow.phases.attempts import (
+    Position,
+    collect_refused_writes,
+    list_refused_attempts,
+    measure_step_seconds,
+    sum_step_spend,
+)
+from prd2pr.workflow.session import Session
+
+AUTOMATIC_COMMANDS = {*PROJECT_EVENTS, SPENT_NOTE, REGRESSED}
+
+
+@dataclass(frozen=True)
+class AppliedDecision:
+    """An applied decision: the new head, and the records before and after."""
+
+    head: str
+    found: BranchRecords
+    left: DecisionOutcome
+
+
+def read_decision_input(state: BranchState) -> BranchRecords:
+    assert state.prd is not None, "decisions need a plan"
+    sprint = state.sprint(state.status.sprint) if state.status.sprint else None
+    return BranchRecords(state.prd, state.status, state.backlog, state.cycle, sprint, state.circuits)
+
+
+def apply_decision(session: Session, head: str, decision: Decision) -> AppliedDecision | CommandRefusal | Objection:
+    """Apply the decision with the function that `verify` also uses; write nothing if it is refused."""
+    state = session.store.load(head)
+    found = read_decision_input(state)
+    outcome = compute_effect(found, decision)
+    if not isinstance(outcome, DecisionOutcome):
+        return outcome
+    landing = make_decision_landing(session, head, decision, outcome, count_steps(state, outcome) + 1)
+    change = make_decision_change(state, outcome)
+    if outcome.about:
+        change = change.with_doc(state.paths.cycle(outcome.about), add_note_step(session, landing, found, outcome))
+    session.log.add(decision.at, "note", story=landing.story, text=note_text(decision, outcome))
+    return AppliedDecision(land(session, landing, change), found, outcome)
+
+
+def count_steps(state: BranchState, outcome: DecisionOutcome) -> int:
+    if not outcome.about:
+        return state.plan_steps
+    cycle = state.cycle(outcome.about)
+    return len(cycle.steps) if cycle else 0
+
+
+def make_decision_landing(session: Session, head: str, decision: Decision, outcome: DecisionOutcome, n: int) -> Landing:
+    story = outcome.about or PLAN_STORY
+    base_tree = session.git.code_tree(head)
+    tree = session.git.edit_tree(base_tree, dict.fromkeys(outcome.removed)) if outcome.removed else base_tree
+    text = note_text(decision, outcome)
+    evidence = Evidence(
+        phase=Phase.NOTE,
+        prd=session.prd.id,
+        story=story,
+        step=n,
+        base_tree=base_tree,
+        head_tree=tree,
+        note=text,
+        decision=decision,
+    )
+    code = f"Removed: {', '.join(outcome.removed)}." if outcome.removed else "No code has changed."
+    return Landing(
+        base=head,
+        code_tree=tree,
+        story=story,
+        n=n,
+        phase=Phase.NOTE,
+        subject=format_subject("note", story, text),
+        body=f"{text}\n\n{code}",
+        note=text,
+        evidence=encode_ungated_proof(evidence, Phase.NOTE),
+        at=decision.at,
+    )
+
+
+def note_text(decision: Decision, outcome: DecisionOutcome) -> str:
+    """Return what was decided, by whom and why, after a marker that other code looks for."""
+    what = decision.command if decision.command in AUTOMATIC_COMMANDS else format_decision_command(decision)
+    reason = f": {decision_reason(decision)}" if decision.text else ""
+    marker = f"{outcome.note}: " if outcome.note else ""
+    return f"{marker}{what} by {decision.by}{reason}"
+
+
+def make_decision_change(state: BranchState, outcome: DecisionOutcome) -> StateChange:
+    """Return all records that the decision changes, without the step of a story's cycle."""
+    paths, prd = state.paths, state.prd
+    assert prd is not None, "decisions need a plan"
+    change = StateChange().with_doc(paths.status, outcome.status)
+    if outcome.backlog is not state.backlog:
+        change = change.with_doc(paths.backlog, outcome.backlog)
+    if outcome.sprint:
+        change = change.with_doc(paths.sprint(outcome.sprint.id), outcome.sprint)
+    if outcome.circuits is not None:
+        change = change.with_doc(paths.circuits, outcome.circuits)
+    for record in outcome.lessons:
+        change = change.with_doc(build_memory_path(record.kind, record.id), record)
+    for cycle in outcome.cycles.values():
+        change = change.with_doc(paths.cycle(cycle.story), cycle)
+    for story in outcome.dropped_cycles:
+        change = change.without(paths.cycle(story))
+    return change.with_bytes(paths.progress, render_progress(prd, outcome.backlog, outcome.status).encode())
+
+
+def add_note_step(session: Session, landing: Landing, found: BranchRecords, outcome: DecisionOutcome) -> Cycle:
+    """Return the cycle with the note's step, which includes what was spent and refused since the last commit."""
+    story = found.find_story(outcome.about)
+    assert story is not None, "the decision names an existing story"
+    cycle = outcome.cycles[outcome.about]
+    position = Position(landing.base, landing.code_tree, session.store.load(landing.base), story, cycle)
+    step = Step(
+        n=landing.n,
+        phase=Phase.NOTE,
+        at=landing.at,
+        code_tree=landing.code_tree,
+        evidence=landing.digest,
+        seconds=measure_step_seconds(session, position),
+        spend=sum_step_spend(session, position),
+        note=landing.note,
+    )
+    return cycle.model_copy(
+        update={
+            "steps": (*cycle.steps, step),
+            "refused": (*cycle.refused, *list_refused_attempts(session, position)),
+            "refused_writes": (*cycle.refused_writes, *collect_refused_writes(session, position)),
+        }
+    )

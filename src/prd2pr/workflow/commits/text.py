@@ -1,0 +1,176 @@
+"""Subjects and bodies of the bot's commits: what and why in two or three lines, from facts alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from textwrap import fill
+
+from prd2pr.domain.evidence import Evidence, FailureKind, RunSummary
+from prd2pr.domain.records import Backlog, Design, Phase, Prd, Story
+from prd2pr.languages.python.hidden_examples import describe_hidden_examples
+from prd2pr.state.commit_message import format_subject
+from prd2pr.views.plan import PlanDiff
+
+MEASURES = {
+    "lines": "lines",
+    "complexity_max": "highest complexity",
+    "complexity_sum": "complexity",
+    "longest_function": "longest function",
+    "duplicate_lines": "repeated lines",
+}
+WHY_RED = {
+    FailureKind.ASSERTION: "on an assertion",
+    FailureKind.MISSING_SYMBOL: "because what was planned does not exist yet",
+    FailureKind.NOT_IMPLEMENTED: "because the code says it is not implemented",
+    FailureKind.EXCEPTION: "because the code cannot do it yet",
+}
+
+
+def count_noun(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def plan_message(prd: Prd, backlog: Backlog) -> tuple[str, str]:
+    criteria = sum(len(story.criteria) for story in backlog.stories)
+    body = (
+        f"{count_noun(len(backlog.stories), 'story', 'stories')} with {count_noun(criteria, 'criterion', 'criteria')} "
+        f"for {count_noun(len(prd.requirements), 'requirement')} of {prd.path}."
+    )
+    return f"plan({prd.id}): {prd.title}", body
+
+
+def replan_message(prd: Prd, diff: PlanDiff) -> tuple[str, str]:
+    """Return subject and body of the commit for a changed PRD."""
+    parts = (("new", diff.new), ("changed", diff.changed), ("dropped", diff.dropped), ("kept", diff.kept))
+    counts = ", ".join(f"{len(stories)} {word}" for word, stories in parts if stories)
+    lines = [f"{word}: {', '.join(story.id for story in stories)}" for word, stories in parts if stories]
+    asked = [f"To be decided: {question}" for question in diff.asked]
+    body = wrap_lines("\n".join([f"{prd.path} has changed since it was planned.", "", *lines, *asked]))
+    return f"plan({prd.id}): the PRD changed: {counts}", body
+
+
+def plan_outcome(backlog: Backlog) -> str:
+    criteria = sum(len(story.criteria) for story in backlog.stories)
+    return f"{count_noun(len(backlog.stories), 'story', 'stories')}, {count_noun(criteria, 'criterion', 'criteria')}"
+
+
+def phase_message(
+    story: Story, evidence: Evidence, explanation: str, note: str, design: Design | None
+) -> tuple[str, str]:
+    """Return subject and body of a phase's commit. The role's own explanation comes last, marked as such."""
+    phase = evidence.phase
+    match phase:
+        case Phase.DESIGN if design is not None:
+            names = ", ".join(symbol.name for symbol in design.symbols)
+            facts = design.summary + (f"\n\nPlanned: {names}." if names else "")
+        case Phase.DESIGN:
+            facts = "No design was made: the roles that write tests and code choose names and files."
+        case Phase.RED:
+            facts = f"{red_text(evidence)}\nNothing but tests has changed."
+        case Phase.GREEN:
+            facts = f"{passing_text(evidence)}\nNo test has changed since RED."
+        case Phase.INTEGRATED:
+            facts = f"{moved_text(evidence)}{passing_text(evidence)}"
+        case _:
+            facts = passing_text(evidence)
+    hidden_examples = describe_hidden_examples(evidence)
+    facts += f"\n{hidden_examples}" if hidden_examples else ""
+    explanation_text = f"\n\nThe role's explanation: {explanation}" if explanation and phase is not Phase.DESIGN else ""
+    subject = format_subject(phase.value, story.id, story.title)
+    whole_title = f"{story.title}\n\n" if subject.endswith("…") else ""
+    return subject, wrap_lines(whole_title + facts + (f"\n{note}" if note else "") + explanation_text)
+
+
+def wrap_lines(text: str) -> str:
+    """Wrap lines at 76 characters for `git log`, and keep paragraphs."""
+    return "\n".join(fill(line, 76, break_long_words=False, break_on_hyphens=False) for line in text.splitlines())
+
+
+def phase_outcome(evidence: Evidence, note: str) -> str:
+    """Return the outcome of a phase in one line, for progress output."""
+    match evidence.phase:
+        case Phase.DESIGN:
+            return note.removeprefix("design: ") or "ok"
+        case Phase.RED:
+            run = evidence.head_run
+            number = len(run.story) if run else 0
+            return f"{count_noun(number, 'test')} fail{'s' if number == 1 else ''} as expected"
+        case Phase.INTEGRATED:
+            places = list_new_directories(evidence)
+            return ", ".join(part for part in (", ".join(places) or passing_summary(evidence), note) if part)
+        case Phase.REFACTOR:
+            return ", ".join(part for part in (improvement_text(evidence), passing_summary(evidence)) if part)
+        case Phase.GREEN if evidence.bite and evidence.bite.judged:
+            bite = evidence.bite
+            killed = f"{bite.killed} of {len(bite.judged)} mutants killed"
+            return f"{passing_summary(evidence)}, {killed}{hidden_examples_text(evidence)}"
+        case _:
+            return passing_summary(evidence)
+
+
+def hidden_examples_text(evidence: Evidence) -> str:
+    held = evidence.held_out
+    return f", {len(held.results)} hidden examples" if held and held.files else ""
+
+
+def passing_summary(evidence: Evidence) -> str:
+    run = evidence.head_run
+    if run is None:
+        return "no test run"
+    passed = [result.id for result in run.story if result.outcome == "passed"]
+    tests = len({name.partition("[")[0] for name in passed})
+    # RED cannot count the cases of a parametrised test whose module does not import yet, so both numbers are given.
+    cases = f" in {len(passed)} cases" if tests != len(passed) else ""
+    return (
+        f"{count_noun(tests, 'test')} pass{'es' if tests == 1 else ''}{cases}, {others_text(count_others_passed(run))}"
+    )
+
+
+def improvement_text(evidence: Evidence) -> str:
+    """Return the measures that a refactoring improved."""
+    before, after = evidence.improvement.get("before", {}), evidence.improvement.get("after", {})
+    better = [name for name in before if name in after and after[name] < before[name]]
+    return ", ".join(f"{MEASURES.get(name, name)} {before[name]} → {after[name]}" for name in better[:2])
+
+
+def list_new_directories(evidence: Evidence) -> list[str]:
+    """Return the directories of added files, without living docs."""
+    added = (change.path for change in evidence.changes if change.status == "added")
+    return sorted({path.rpartition("/")[0] for path in added if path not in evidence.living_docs})
+
+
+def count_docs_written(evidence: Evidence) -> int:
+    return sum(change.path in evidence.living_docs for change in evidence.changes)
+
+
+def moved_text(evidence: Evidence) -> str:
+    places, docs = list_new_directories(evidence), count_docs_written(evidence)
+    tests = f"The tests are now in {', '.join(places)}.\n" if places else ""
+    return tests + (f"{count_noun(docs, 'living doc')} updated.\n" if docs else "")
+
+
+def red_text(evidence: Evidence) -> str:
+    run = evidence.head_run
+    failures = [result.failure for result in (run.story if run else ()) if result.failure]
+    kinds = Counter(WHY_RED.get(failure.kind, failure.kind.value) for failure in failures)
+    reasons = ", ".join(f"{number} {why}" for why, number in kinds.most_common())
+    return f"{count_noun(len(failures), 'test')} fail{'s' if len(failures) == 1 else ''} as expected: {reasons}."
+
+
+def passing_text(evidence: Evidence) -> str:
+    run = evidence.head_run
+    if run is None:
+        return "No test run."
+    story_passed = sum(result.outcome == "passed" for result in run.story)
+    return (
+        f"{story_passed} of {count_noun(len(run.story), 'story test')} pass, "
+        f"and {count_others_passed(run)} of {run.collected - len(run.story)} others."
+    )
+
+
+def others_text(number: int) -> str:
+    return "1 other passes" if number == 1 else f"{number} others pass"
+
+
+def count_others_passed(run: RunSummary) -> int:
+    return run.passed - sum(result.outcome == "passed" for result in run.story)

@@ -1,0 +1,118 @@
+"""The next action on a branch, including what only the repository shows: a changed locked test, a deleted PRD."""
+
+from __future__ import annotations
+
+from prd2pr.agents.outputs.security import find_security_question
+from prd2pr.agents.roles import SECURITY
+from prd2pr.domain.machines.next_action import (
+    ActionContext,
+    NextAction,
+    PhaseAction,
+    find_next_action,
+    format_reset_command,
+    get_ordered_story,
+)
+from prd2pr.domain.machines.next_phase import NoAction
+from prd2pr.domain.records import Cycle, Phase, Story
+from prd2pr.state.git import Git
+from prd2pr.state.store import BranchState
+from prd2pr.views.pull_request.models import NextStep
+from prd2pr.views.pull_request.next_step import (
+    BASE_MERGED,
+    build_budget_step,
+    build_next_step,
+    suggest_review_of_changes,
+)
+from prd2pr.workflow.breakers import find_tripped_breaker
+from prd2pr.workflow.commits.base_merges import list_merges_if_only_base
+from prd2pr.workflow.commits.decisions import read_decision_input
+from prd2pr.workflow.human_commits import list_unjudged_commits
+from prd2pr.workflow.moderation import check_moderation
+from prd2pr.workflow.planning.replan import find_missing_prd, find_outdated_plan
+from prd2pr.workflow.session import Session
+from prd2pr.workflow.spending import find_reached_limit
+
+
+def load_situation(session: Session, state: BranchState, only: str = "") -> ActionContext:
+    """Return everything that decides the next action."""
+
+    def touched(cycle: Cycle) -> str:
+        return find_changed_locked_test(session.git, state.commit, cycle)
+
+    def held(story: Story, phase: Phase) -> NoAction | None:
+        tree, regressed = session.log.landings.regression
+        if regressed and phase is Phase.DESIGN and story.kind != "bug" and tree == session.git.code_tree(state.commit):
+            return NoAction("waiting", regressed)
+        circuit = find_tripped_breaker(session, state, phase, reset_command(session))
+        return circuit or check_moderation(session, state, story)
+
+    gone = find_missing_prd(session, state) or find_outdated_plan(session, state)
+    return ActionContext(
+        read_decision_input(state),
+        session.constraints.approval,
+        only,
+        touched,
+        gone,
+        held,
+        find_plan_risk(session, state),
+    )
+
+
+def reset_command(session: Session) -> str:
+    """Return the command that resets all tripped breakers."""
+    return format_reset_command(session.prd.path, local=session.constraints.approval == "given")
+
+
+def find_plan_risk(session: Session, state: BranchState) -> str:
+    """Return the risk of a plan that nobody approved yet. Calling the program again approves it."""
+    is_started = state.status.sprint is not None or state.status.approvals
+    is_acknowledged = session.constraints.approval == "given" and state.commit not in session.log.landings.commits
+    return "" if is_started or is_acknowledged else find_security_question(state.backlog, state.role(SECURITY.name))
+
+
+def load_ordered_situation(session: Session, state: BranchState) -> ActionContext:
+    """Return the situation, limited to the story that the current order is about."""
+    return load_situation(
+        session, state, session.target.story or get_ordered_story(state.status, session.constraints.approval)
+    )
+
+
+def find_branch_action(session: Session, state: BranchState) -> NextAction:
+    return find_next_action(load_ordered_situation(session, state))
+
+
+def find_next_step(session: Session, state: BranchState) -> NextStep:
+    situation = load_ordered_situation(session, state)
+    action = find_next_action(situation)
+    is_done = isinstance(action, NoAction) and action.outcome == "done"
+    unjudged_commits = list_unjudged_commits(session.git, state.commit, session.constraints.paths) if is_done else ()
+    if unjudged_commits:
+        if list_merges_if_only_base(session, state.commit):
+            return BASE_MERGED
+        return suggest_review_of_changes(
+            len(unjudged_commits),
+            situation.records.status.state,
+            local=situation.is_local,
+            head=session.target.branch,
+            base=state.project.base_branch,
+        )
+    if isinstance(action, PhaseAction) and situation.records.status.order == "run" and not situation.is_local:
+        return check_order_budget(session, state, action) or build_next_step(situation, action)
+    return build_next_step(situation, action)
+
+
+def check_order_budget(session: Session, state: BranchState, due: PhaseAction) -> NextStep | None:
+    """Return the stop for a reached limit, or if the last run asked for money; None if there is money."""
+    stop = find_reached_limit(session, state, due.story.id)
+    if stop is None and not session.host.waits_for_budget():
+        return None
+    return build_budget_step(stop.remedy if stop else "")
+
+
+def find_changed_locked_test(git: Git, commit: str, cycle: Cycle) -> str:
+    """Return a locked test that a person changed; no attempt could pass with it."""
+    files = [file for file in cycle.test_files if file.status != "draft"]
+    if not files:
+        return ""
+    blobs = {entry.path: entry.blob for entry in git.entries(git.code_tree(commit))}
+    return next((file.path for file in files if blobs.get(file.path) != file.blob), "")

@@ -1,0 +1,188 @@
+"""Work on a story on its own branch, until it is ready to be integrated.
+
+A story's branch starts at the PRD's head and has the same phases, gates and records as a PRD's branch.
+`merge_queue` integrates it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from prd2pr.domain.machines.next_action import check_human_stop, find_next_story, find_story_action
+from prd2pr.domain.machines.next_phase import NoAction
+from prd2pr.domain.records import NO_REFACTORING, Phase
+from prd2pr.errors import BranchMoved
+from prd2pr.state.store import StateStore
+from prd2pr.workflow.breakers import record_failures
+from prd2pr.workflow.merges import load_join_sides
+from prd2pr.workflow.next_action import load_situation
+from prd2pr.workflow.parallel.merge_queue import IntegrationResult, integrate_story
+from prd2pr.workflow.parallel.restart import rebase_restarted_story
+from prd2pr.workflow.parallel.story_session import list_story_branches, make_story_session, story_branch_name
+from prd2pr.workflow.record_merge import find_trunk_decision
+from prd2pr.workflow.roles.role_runner import clean_up_leftovers
+from prd2pr.workflow.run import (
+    MAX_RACES,
+    current_head,
+    load_position,
+    move_journal_to_head,
+    refuse_checked_out,
+    refuse_lost_steps,
+    run_phase_step,
+)
+from prd2pr.workflow.session import Session
+
+__all__ = [
+    "READY",
+    "IntegrationResult",
+    "LeftOverResult",
+    "StoryAttempt",
+    "finish_left_over_stories",
+    "integrate_story",
+    "list_story_branches",
+    "make_story_session",
+    "story_branch_name",
+    "work_on_story",
+]  # fmt: skip
+
+READY = "it waits to be integrated"
+STEP_LIMIT_REACHED = "the step limit is reached"
+
+
+@dataclass(frozen=True)
+class StoryAttempt:
+    """How far a story got on its own branch; `rest` says why no further."""
+
+    story: str
+    head: str
+    steps: int
+    rest: NoAction
+    session: Session  # the story's own, with the journal and run record for `integrate_story`
+    ready: bool = False  # ready to be integrated
+    note: str = ""  # says that there is no refactoring, to be recorded with the integration
+
+
+def work_on_story(session: Session, story: str, max_steps: int | None = None) -> StoryAttempt:
+    """Work on one story on its own branch until it is ready, blocked or stopped. `session`: the PRD's.
+
+    Resumes what a killed run left. Errors are raised, as by `run_prd`.
+    """
+    own = session if session.target.prd_branch else make_story_session(session, story)
+    with session.git.lock(f"story-{session.prd.id}-{story}"):
+        refuse_checked_out(own)
+        clean_up_leftovers(own)
+        tip = session.git.branch_head(own.target.branch)
+        if tip is None:
+            own.services.writer.move(own.target.branch, session.git.rev(own.target.prd_branch), None)
+        else:
+            rebase_restarted_story(own, story, tip)
+        own.log.landings.last = current_head(own)
+        move_journal_to_head(own)
+        return _run_until_stop(own, story, max_steps)
+
+
+def _run_until_stop(own: Session, story: str, max_steps: int | None) -> StoryAttempt:
+    steps = races = 0
+    while max_steps is None or steps < max_steps:
+        before = current_head(own)
+        try:
+            result = _run_story_step(own, story, before)
+        except BranchMoved:
+            races += 1
+            refuse_lost_steps(own, own.log.landings.last)
+            own.services.journal.move_entries(before, current_head(own))
+            if races >= MAX_RACES:
+                raise
+            continue
+        races = 0
+        if isinstance(result, NoAction):
+            note = result.reason if result.reason.startswith(NO_REFACTORING) else ""
+            ready = bool(note) or result.reason == READY
+            return StoryAttempt(story, current_head(own), steps, result, own, ready, note)
+        steps += 1
+    return StoryAttempt(story, current_head(own), steps, NoAction("nothing", STEP_LIMIT_REACHED), own)
+
+
+def _run_story_step(own: Session, story: str, head: str) -> str | NoAction:
+    """Make one commit on the story's branch and return the new head, or return why not."""
+    state = own.store.load(head)
+    stopped = find_trunk_stop(own, story, head)
+    if stopped is not None:
+        return stopped
+    situation = load_situation(own, state, story)
+    story_record = find_next_story(situation)
+    if isinstance(story_record, NoAction):
+        return story_record
+    if story_record.status == "blocked":
+        cycle = state.cycle(story)
+        return NoAction("blocked", f"{story}: {cycle.blocked if cycle else 'a person decides'}")
+    due = find_story_action(situation, story_record)
+    if isinstance(due, NoAction):
+        return due
+    if due.phase is Phase.INTEGRATED:
+        return NoAction("nothing", READY)
+    with record_failures(own, due.phase, story):
+        return run_phase_step(own, load_position(own, head, state, story_record), due.phase)
+
+
+def find_trunk_stop(own: Session, story: str, head: str) -> NoAction | None:
+    """Return a decision on the PRD's branch since the fork point that stops this story."""
+    trunk = own.git.rev(own.target.prd_branch)
+    fork_point = own.git.merge_base(trunk, head)
+    if fork_point is None or fork_point == trunk:
+        return None
+    trunk_state = StateStore(own.git, own.prd.id, own.target.prd_branch).load(trunk)
+    stopped = check_human_stop(load_situation(own, trunk_state, story))
+    if stopped is not None:
+        return stopped
+    decision = find_trunk_decision(load_join_sides(own.git, own.prd.id, story, (fork_point, trunk, head)))
+    return NoAction("stopped", decision) if decision else None
+
+
+# --- stories left over by earlier runs --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LeftOverResult:
+    """Steps done on left-over stories. Without a `rest`, work on the PRD's branch can continue."""
+
+    steps: int = 0
+    rest: NoAction | None = None
+
+
+def finish_left_over_stories(session: Session, max_steps: int | None = None) -> LeftOverResult:
+    """Finish stories that a parallel run left on their own branches, before anything else.
+
+    `session` has a shared ledger: one budget for all of them.
+    """
+    steps = 0
+    for story in list_story_branches(session):
+        if session.target.story and story != session.target.story:
+            continue
+        result = _finish_story(session, story, None if max_steps is None else max_steps - steps)
+        steps += result.steps
+        if result.rest is not None:
+            return LeftOverResult(steps, result.rest)
+    is_limit_reached = bool(steps) and max_steps is not None and steps >= max_steps
+    return LeftOverResult(steps, NoAction("stopped", STEP_LIMIT_REACHED) if is_limit_reached else None)
+
+
+def _finish_story(session: Session, story: str, max_steps: int | None) -> LeftOverResult:
+    steps = 0
+    while max_steps is None or steps < max_steps:
+        own = replace(session, target=replace(session.target, integrates=True))
+        attempt = work_on_story(own, story, None if max_steps is None else max_steps - steps)
+        steps += attempt.steps
+        try:
+            if not attempt.ready and attempt.rest.outcome not in ("blocked", "stopped", "done"):
+                return LeftOverResult(steps, attempt.rest)
+            integration = integrate_story(session, story, attempt.session, attempt.note)
+        finally:
+            session.log.workers.lines += attempt.session.log.lines
+            session.log.workers.spend += attempt.session.log.spend
+        steps += integration.outcome == "integrated"
+        if integration.outcome == "waiting" and attempt.rest.outcome != "blocked":
+            return LeftOverResult(steps, NoAction("waiting", integration.reason))
+        if integration.outcome != "again":
+            return LeftOverResult(steps)
+    return LeftOverResult(steps, NoAction("stopped", f"{story} is in progress on its own branch"))

@@ -1,0 +1,308 @@
+"""Attempts at a phase: work from a clean tree, evidence, verdict and feedback, a bounded number of times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+
+from prd2pr.agents.findings_text import format_failures
+from prd2pr.agents.outputs.story_roles import WorkReport
+from prd2pr.agents.roles import Output, Role
+from prd2pr.agents.task import EarlierAttempt
+from prd2pr.agents.workspace import RefusedWrite
+from prd2pr.domain.evidence import Evidence, FailureKind, Finding, PathKind, Verdict
+from prd2pr.domain.machines.phase_transitions import get_advice
+from prd2pr.domain.paths import classify_path
+from prd2pr.domain.records import Cycle, Phase, RefusedAttempt, RefusedWriteRecord, Spend, Story
+from prd2pr.domain.wording import limit_lines
+from prd2pr.domain.write_policy import WritePolicy, build_write_policy
+from prd2pr.languages.python.hidden_examples import HIDDEN_EXAMPLE_PATTERNS as HELD_OUT_NAMES
+from prd2pr.planning.decisions.spending import list_unfinished_attempts
+from prd2pr.state.store import BranchState
+from prd2pr.workflow.roles.role_runner import Assignment, RoleWork, run_assignment
+from prd2pr.workflow.session import Session
+from prd2pr.workflow.spending import JournalEntry, entry_subject, refused_entries, sum_spend
+
+MAX_RUN_CHARS = 6_000  # of the test output of a refused attempt
+MAX_RED_CHARS = 600  # of the test output in RED; the tests themselves say the rest
+MAX_TESTS = 20  # names recorded for one refused attempt
+
+
+@dataclass(frozen=True)
+class Position:
+    """The state of the branch, for one story."""
+
+    head: str
+    code_tree: str
+    state: BranchState
+    story: Story
+    cycle: Cycle
+    spent_prd: Spend = field(default_factory=Spend)
+    seconds_prd: float = 0
+    judged_from: str = ""  # code tree of the last step, if commits since then are judged together with this step
+    people: tuple[str, ...] = ()  # authors of these commits
+    gate_feedback: str = ""  # the gate's findings about them
+    failed_run_text: str = ""  # failures in the gate's run of them
+    told: str = ""  # text that a person gave with the command
+
+    @property
+    def base_tree(self) -> str:
+        return self.judged_from or self.code_tree
+
+    @property
+    def advice(self) -> str:
+        return "\n\n".join(filter(None, (get_advice(self.state.status, self.story.id), self.told, self.gate_feedback)))
+
+    @property
+    def spent_story(self) -> Spend:
+        return sum((step.spend for step in self.cycle.steps), Spend())
+
+    @property
+    def seconds_story(self) -> float:
+        return sum(step.seconds for step in self.cycle.steps)
+
+
+@dataclass(frozen=True)
+class JudgedAttempt:
+    """An attempt with its evidence and verdict."""
+
+    code_tree: str
+    evidence: Evidence
+    verdict: Verdict
+    attempt: int
+    explanation: str = ""
+    refused_writes: tuple[RefusedWrite, ...] = ()
+    work_tree: str = ""  # as the role left it, if hidden examples were removed or added
+
+    @property
+    def written(self) -> str:
+        """Return the tree as the role knows it."""
+        return self.work_tree or self.code_tree
+
+
+@dataclass(frozen=True)
+class Stuck:
+    """No further attempt will be made: a person must look."""
+
+    reason: str
+    by_integration: bool = False  # the gate of INTEGRATED refused it
+
+
+def make_story_assignment(position: Position, role: Role[Output], policy: WritePolicy) -> Assignment[Output]:
+    """Return an assignment with what every role gets for a story, including the spending so far."""
+    return Assignment(
+        role=role,
+        code_tree=position.code_tree,
+        head=position.head,
+        policy=policy,
+        story=position.story,
+        design=position.cycle.design,
+        spent_story=position.spent_story,
+        spent_prd=position.spent_prd,
+        seconds_story=position.seconds_story,
+        seconds_prd=position.seconds_prd,
+    )
+
+
+def make_work_assignment(
+    session: Session, position: Position, role: Role[WorkReport], earlier: tuple[EarlierAttempt, ...], attempts: int
+) -> Assignment[WorkReport]:
+    attempt = len(earlier) + 1
+    return replace(
+        make_story_assignment(position, role, make_write_policy(session, position, role)),
+        attempt=attempt,
+        attempts=attempts,
+        earlier=earlier,
+        test_output=position.failed_run_text or red_failures_text(position) if role.phase is Phase.GREEN else "",
+        held_out=has_hidden_examples(session, position, role),
+        advice=position.advice,
+        # The last attempt uses the stronger model, which is cheaper than asking a person.
+        strong=attempt == attempts > 1,
+    )
+
+
+def has_hidden_examples(session: Session, position: Position, role: Role[WorkReport]) -> bool:
+    """Return whether the role must write hidden examples (RED), or is told that there are some (GREEN)."""
+    if role.phase is Phase.RED:
+        return session.config.gates.held_out and not role.fused
+    return role.phase is Phase.GREEN and bool(position.cycle.held_out and position.cycle.held_out.files)
+
+
+def make_write_policy(session: Session, position: Position, role: Role[WorkReport]) -> WritePolicy:
+    locked = (
+        entry.path
+        for entry in session.git.entries(position.code_tree)
+        if classify_path(entry.path, session.constraints.paths) in (PathKind.TEST, PathKind.TEST_CONFIG)
+    )
+    return build_write_policy(
+        role.phase,
+        position.story.id,
+        fused=role.fused,
+        locked=() if role.phase is Phase.RED else locked,
+        kind=position.story.kind,
+    )
+
+
+def work_once(session: Session, assignment: Assignment[WorkReport]) -> RoleWork[WorkReport]:
+    return run_assignment(session, assignment)
+
+
+def load_earlier_attempts(session: Session, position: Position, phase: Phase) -> tuple[EarlierAttempt, ...]:
+    """Return refused attempts since the last commit, including those of killed runs and of other machines."""
+    recorded = tuple(map(attempt_from_record, list_unfinished_attempts(position.cycle, phase)))
+    entries = refused_entries(session.services.journal.entries_since(position.head), position.story.id, phase)
+    journaled = (
+        attempt_from_journal(session, position, number, entry)
+        for number, entry in enumerate(entries, start=len(recorded) + 1)
+    )
+    return *recorded, *journaled
+
+
+def attempt_from_record(record: RefusedAttempt) -> EarlierAttempt:
+    """Return an attempt made on another machine; its files and test output are lost."""
+    code = record.codes[0] if record.codes else ""
+    finding = Finding(code=code, severity="error", message=record.summary)
+    others = (Finding(code=each, severity="error", message="") for each in record.codes[1:])
+    return EarlierAttempt(attempt=record.attempt, findings=(finding, *others))
+
+
+def attempt_from_journal(session: Session, position: Position, number: int, entry: JournalEntry) -> EarlierAttempt:
+    return EarlierAttempt(
+        attempt=number,
+        findings=tuple(Finding.model_validate(finding) for finding in entry.facts["findings"]),
+        refused_writes=tuple(RefusedWrite(**refused) for refused in entry.facts["refused_writes"]),
+        patch=session.git.patch(entry.facts.get("base", position.code_tree), entry.facts["tree"], limit=12_000),
+        output=entry.facts["output"],
+    )
+
+
+def record_refusal(session: Session, position: Position, judged: JudgedAttempt, attempts: int) -> None:
+    """Record a refused attempt at once, so that a killed run does not forget it."""
+    phase = judged.verdict.phase
+    codes = sorted({finding.code for finding in judged.verdict.errors})
+    session.services.journal.append(
+        "refused",
+        head=position.head,
+        story=position.story.id,
+        phase=phase.value,
+        attempt=judged.attempt,
+        base=position.code_tree,
+        tree=judged.written,
+        findings=[finding.model_dump() for finding in judged.verdict.findings],
+        refused_writes=[vars(refused) for refused in judged.refused_writes],
+        output=failures_text(judged.evidence),
+    )
+    summary = summarize_errors(judged.verdict.errors)
+    session.log.add(session.clock.now(), "refused", story=position.story.id, phase=phase.value, codes=codes)
+    session.progress.say(
+        "refused",
+        story=position.story.id,
+        phase=phase.value,
+        codes=codes,
+        attempt=judged.attempt,
+        of=attempts,
+        summary=summary,
+    )
+
+
+def summarize_errors(errors: Sequence[Finding]) -> str:
+    """Return the first finding with its test, and how many more there are."""
+    if not errors:
+        return ""
+    first, more = errors[0], len(errors) - 1
+    if fnmatchcase(first.path, f"*/{HELD_OUT_NAMES}"):  # the next example may be almost the same
+        first = first.model_copy(update={"message": f"{first.code} in a hidden example", "test": ""})
+    about = f"{first.test.partition('::')[2]}: " if first.test and first.test not in first.message else ""
+    return f"{about}{first.message}" + (f" (and {more} more)" if more else "")
+
+
+def list_named_tests(errors: Sequence[Finding]) -> tuple[str, ...]:
+    """Return the tests that findings name, without hidden examples: the next author may read this."""
+    tests = (each.test for each in errors if each.test)
+    visible = (test for test in tests if not fnmatchcase(test.partition("::")[0], f"*/{HELD_OUT_NAMES}"))
+    return tuple(dict.fromkeys(visible))[:MAX_TESTS]
+
+
+def list_refused_attempts(session: Session, position: Position) -> tuple[RefusedAttempt, ...]:
+    """Return the attempts refused since the last commit, for the cycle's record."""
+    attempts = []
+    for entry in session.services.journal.entries_since(position.head):
+        if entry.kind == "refused" and entry.facts["story"] == position.story.id:
+            findings = [Finding.model_validate(finding) for finding in entry.facts["findings"]]
+            errors = [finding for finding in findings if finding.severity == "error"]
+            attempts.append(
+                RefusedAttempt(
+                    phase=Phase(entry.facts["phase"]),
+                    attempt=entry.facts["attempt"],
+                    codes=tuple(sorted({finding.code for finding in errors})),
+                    summary=summarize_errors(errors),
+                    tests=list_named_tests(errors),
+                )
+            )
+    return tuple(attempts)
+
+
+def collect_refused_writes(
+    session: Session, position: Position, last: JudgedAttempt | None = None
+) -> tuple[RefusedWriteRecord, ...]:
+    """Return the writes that the policy refused, in refused attempts and in the accepted one."""
+    writes = [
+        (Phase(entry.facts["phase"]), entry.facts["attempt"], refused)
+        for entry in session.services.journal.entries_since(position.head)
+        if entry.kind == "refused" and entry.facts["story"] == position.story.id
+        for refused in entry.facts["refused_writes"]
+    ]
+    if last:
+        writes += [(last.verdict.phase, last.attempt, vars(refused)) for refused in last.refused_writes]
+    return tuple(RefusedWriteRecord(phase=phase, attempt=attempt, **refused) for phase, attempt, refused in writes)
+
+
+def is_repeated_attempt(tree: str, session: Session, position: Position, phase: Phase) -> bool:
+    """Return whether the tree equals that of an attempt before the last one (A → B → A)."""
+    entries = refused_entries(session.services.journal.entries_since(position.head), position.story.id, phase)
+    return tree in [entry.facts["tree"] for entry in entries[:-1]]
+
+
+def sum_step_spend(session: Session, position: Position) -> Spend:
+    return sum_spend(session.services.journal.entries_since(position.head), position.story.id)
+
+
+def measure_step_seconds(session: Session, position: Position) -> float:
+    """Return the time since this run's last commit, if it was spent on the story; a decision takes none."""
+    has_worked = any(
+        entry_subject(entry) == position.story.id for entry in session.services.journal.entries_since(position.head)
+    )
+    log = session.log
+    return round(session.clock.monotonic() - (log.landings.last_at or log.started), 3) if has_worked else 0.0
+
+
+def red_failures_text(position: Position) -> str:
+    """Return the failures of RED while the code is unchanged; empty if only the designed names are missing."""
+    red_steps = [step for step in position.cycle.steps if step.phase is Phase.RED]
+    if not red_steps or red_steps[-1].code_tree != position.code_tree:
+        return ""
+    proof = position.state.proof(position.story.id, red_steps[-1].n, Phase.RED)
+    if proof is None or has_only_missing_names(proof.evidence):
+        return ""
+    return failures_text(proof.evidence, MAX_RED_CHARS)
+
+
+def has_only_missing_names(evidence: Evidence) -> bool:
+    run = evidence.head_run
+    failures = [result.failure for result in (*run.story, *run.others_not_passed) if result.failure] if run else []
+    missing = all(failure.kind is FailureKind.MISSING_SYMBOL for failure in failures)
+    return missing and run is not None and not run.problems
+
+
+def failures_text(evidence: Evidence, limit: int = MAX_RUN_CHARS) -> str:
+    """Return what failed, without hidden examples."""
+    run = evidence.head_run
+    if run is None:
+        return ""
+    hidden_paths = evidence.held_out.paths if evidence.held_out else frozenset()
+    visible = (
+        result for result in (*run.story, *run.others_not_passed) if result.id.partition("::")[0] not in hidden_paths
+    )
+    problems = (problem for problem in run.problems if not any(path in problem for path in hidden_paths))
+    return "\n".join(limit_lines([*problems, *format_failures(result for result in visible if result.failure)], limit))

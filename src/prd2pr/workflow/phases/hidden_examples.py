@@ -1,0 +1,68 @@
+"""Hidden examples: taken out of the test author's work, stored with the state, and shown to a person in the end."""
+
+from __future__ import annotations
+
+from prd2pr.agents.findings_text import format_failures
+from prd2pr.domain.records import Cycle, HiddenExampleFile, HiddenExamples, Phase
+from prd2pr.languages.python.hidden_examples import (
+    get_hidden_example_path,
+    get_original_example_path,
+    is_hidden_example,
+)
+from prd2pr.state.store import BranchState, StateChange
+from prd2pr.workflow.phases.attempts import JudgedAttempt, Position
+from prd2pr.workflow.session import Session
+
+NO_HIDDEN_EXAMPLES = HiddenExamples()
+PLAIN = "100644"
+
+
+def extract_hidden_examples(session: Session, position: Position, tree: str) -> tuple[str, HiddenExamples]:
+    """Return the tree without the test author's hidden examples, and these examples."""
+    files = tuple(
+        HiddenExampleFile(path=raw.path, blob=raw.new_blob)
+        for raw in session.git.diff(position.code_tree, tree)
+        if (raw.status, raw.new_mode) == ("A", PLAIN) and is_hidden_example(raw.path, position.story.id)
+    )
+    return session.git.edit_tree(tree, dict.fromkeys(file.path for file in files)), HiddenExamples(files=files)
+
+
+def store_hidden_examples(session: Session, position: Position, cycle: Cycle, change: StateChange) -> StateChange:
+    """Add the examples to RED's commit as state, where no role sees them and other machines find them."""
+    root = session.store.paths.held_out(cycle.story)
+    files = cycle.held_out.files if cycle.held_out else ()
+    texts = session.git.read_blobs(file.blob for file in files)
+    for stale in position.state.list_paths(root):
+        change = change.without(stale)
+    for file in files:
+        change = change.with_bytes(get_hidden_example_path(file, cycle.story, root), texts[file.blob])
+    return change
+
+
+def load_hidden_examples(state: BranchState, story: str) -> HiddenExamples:
+    """Return the examples stored in the state of a commit, by what is there rather than by a record."""
+    root = state.paths.held_out(story)
+    entries = state.store.git.entries(state.commit, root)
+    return HiddenExamples(
+        files=tuple(
+            HiddenExampleFile(
+                path=get_original_example_path(entry.path.removeprefix(f"{root}/"), story), blob=entry.blob
+            )
+            for entry in entries
+        )
+    )
+
+
+def describe_failed_examples(session: Session, position: Position, phase: Phase, judged: JudgedAttempt | None) -> str:
+    """Return a text for a person if only hidden examples refused the last attempt; else empty."""
+    examples = judged.evidence.held_out if judged and phase is Phase.GREEN else None
+    if judged is None or examples is None or {finding.code for finding in judged.verdict.errors} != {"GRN308"}:
+        return ""
+    failures = format_failures(result for result in examples.results if result.failure)
+    root = session.store.paths.held_out(position.story.id)
+    places = ", ".join(f"`{get_hidden_example_path(file, position.story.id, root)}`" for file in examples.files)
+    return (
+        f". All tests that the programmer was shown pass, but hidden examples fail: {'; '.join(failures)}. They "
+        f"are in {places}. Either the code does not do what the criterion says, or the example is wrong: `/tdd undo` "
+        "undoes RED, so that the test author writes it again"
+    )

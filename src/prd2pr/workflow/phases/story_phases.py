@@ -1,0 +1,445 @@
+"""Run the phases of a story. Each ends with an accepted verdict, or with the reason why a person must look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from prd2pr.agents.outputs.story_roles import WorkReport
+from prd2pr.agents.relevance import story_text
+from prd2pr.agents.roles import ARCHITECT, BUILDER, FUSED, REFACTORER, TESTER, Role
+from prd2pr.agents.task import EarlierAttempt
+from prd2pr.domain.costs.profiles import describe_profile, uses_model
+from prd2pr.domain.evidence import Evidence, PathKind, Verdict
+from prd2pr.domain.memory_records import Memory
+from prd2pr.domain.paths import classify_path, promote
+from prd2pr.domain.records import (
+    ALREADY_BUILT,
+    DESIGN_SKIPPED,
+    NOTHING_TO_REFACTOR,
+    PLAIN_BY_MEASURE,
+    REFACTORING_DROPPED,
+    REFACTORING_SKIPPED,
+    UNTESTED_KINDS,
+    CycleState,
+    Design,
+    HiddenExamples,
+    Phase,
+    Step,
+)
+from prd2pr.domain.write_policy import build_write_policy
+from prd2pr.languages.test_runner import RunRequest
+from prd2pr.livingdocs.render import DocsSource, IntegratedStory, list_code_files, render_docs
+from prd2pr.state.git import BlobRef
+from prd2pr.verification.codebase import find_story_entries
+from prd2pr.verification.gather.pipeline import gather
+from prd2pr.verification.refactor_need import is_simple_enough, measure_sources
+from prd2pr.verification.stack_scope import choose_planned_stack
+from prd2pr.verification.story_context import NO_DOCS, ExpectedDocs, StoryContext
+from prd2pr.verification.verdict import GATES
+from prd2pr.workflow.phases.attempts import (
+    JudgedAttempt,
+    Position,
+    Stuck,
+    is_repeated_attempt,
+    list_refused_attempts,
+    load_earlier_attempts,
+    make_story_assignment,
+    make_work_assignment,
+    measure_step_seconds,
+    record_refusal,
+    sum_step_spend,
+    work_once,
+)
+from prd2pr.workflow.phases.hidden_examples import NO_HIDDEN_EXAMPLES, describe_failed_examples, extract_hidden_examples
+from prd2pr.workflow.phases.lessons import make_story_memory
+from prd2pr.workflow.phases.story_roles import ask_root_cause, asks_before_integration, consult_before_integration
+from prd2pr.workflow.roles.recall import recall_memory
+from prd2pr.workflow.roles.role_runner import Assignment, RoleWork, run_assignment
+from prd2pr.workflow.session import Session
+
+REFACTOR_ATTEMPTS = 2
+MAX_COMMITS_SINCE_RED = 50  # including commits by people
+
+
+def render_step_docs(
+    session: Session, position: Position, moved: Mapping[str, BlobRef | None], own: Sequence[Memory]
+) -> dict[str, bytes]:
+    """Return the living docs that INTEGRATED adds. `moved`: other updates of the tree; `own`: its memory records."""
+    if not session.config.docs.enabled:
+        return {}
+    files = list_code_files(session.git, position.code_tree)
+    for path, ref in moved.items():
+        if ref is None:
+            files.pop(path, None)
+        else:
+            files[path] = ref
+    ground = DocsSource(
+        session.git,
+        files,
+        position.head,
+        session.config.docs.directory,
+        session.constraints.paths,
+        position.state,
+        own,
+    )
+    refused = list_refused_attempts(session, position)
+    rendered = render_docs(ground, IntegratedStory(session.prd.id, position.story.id, position.cycle, refused))
+    for problem in rendered.list_problems():
+        session.progress.say("note", text=f"living docs: {problem}")
+    return rendered.files
+
+
+@dataclass(frozen=True)
+class AcceptedPhase:
+    """A phase that its gate accepted, not committed yet. `withheld`: the code of a fused answer, judged next."""
+
+    phase: Phase
+    judged: JudgedAttempt
+    design: Design | None = None
+    note: str = ""
+    withheld: str = ""
+    at: str = ""  # the time in the memory records
+    learnt: tuple[Memory, ...] = ()
+
+
+@dataclass(frozen=True)
+class NotRefactored:
+    """No refactoring is made, and the story's branch is integrated later; recorded so that no model is asked again."""
+
+    note: str
+
+
+PhaseOutcome = AcceptedPhase | Stuck | NotRefactored
+
+
+def run_phase(session: Session, position: Position, phase: Phase) -> PhaseOutcome:
+    return PHASES[phase](session, position)
+
+
+def run_design(session: Session, position: Position) -> PhaseOutcome:
+    if position.cycle.design and position.cycle.state is CycleState.DESIGN:
+        return AcceptedPhase(Phase.DESIGN, judge_design(session, position), design=position.cycle.design)  # a draft
+    if not uses_model(ARCHITECT.name, session.config.profile):
+        note = f"{DESIGN_SKIPPED}: {describe_profile(session.config.profile)}"
+        return AcceptedPhase(Phase.DESIGN, judge_design(session, position), note=note)
+    result = ask_architect(session, position)
+    if isinstance(result, Stuck):
+        return result
+    return AcceptedPhase(Phase.DESIGN, judge_design(session, position, result.explanation), design=result.design)
+
+
+@dataclass(frozen=True)
+class DesignResult:
+    """A design, and the architect's explanation."""
+
+    design: Design
+    explanation: str
+
+
+def ask_architect(session: Session, position: Position) -> DesignResult | Stuck:
+    assignment = make_story_assignment(position, ARCHITECT, build_write_policy(Phase.DESIGN, position.story.id))
+    result = run_assignment(session, replace(assignment, design=None, advice=position.advice)).result
+    if result.output is None or result.stop == "contradiction":
+        return Stuck(f"the architect reports a contradiction: {result.explanation}")
+    return DesignResult(result.output.design(), result.explanation)
+
+
+def judge_design(session: Session, position: Position, explanation: str = "") -> JudgedAttempt:
+    """Return the evidence of DESIGN, which has no gate: no code has changed, which verify checks."""
+    evidence = Evidence(
+        phase=Phase.DESIGN,
+        prd=session.prd.id,
+        story=position.story.id,
+        base_tree=position.code_tree,
+        head_tree=position.code_tree,
+    )
+    return JudgedAttempt(position.code_tree, evidence, Verdict(phase=Phase.DESIGN, accepted=True), 1, explanation)
+
+
+def run_red(session: Session, position: Position) -> PhaseOutcome:
+    if session.config.fused:
+        return run_fused_red(session, position)
+    return attempt_phase(session, position, TESTER, session.config.attempts)
+
+
+def run_green(session: Session, position: Position) -> PhaseOutcome:
+    return attempt_phase(session, position, BUILDER, session.config.attempts)
+
+
+def run_refactor(session: Session, position: Position) -> PhaseOutcome:
+    """Run REFACTOR. A refused refactoring is dropped, since the code was proved GREEN."""
+    if not uses_model(REFACTORER.name, session.config.profile):
+        return skip_refactoring(session, position, f"{REFACTORING_SKIPPED}: {describe_profile(session.config.profile)}")
+    if not is_refactoring_forced(session, position) and is_simple_enough(*measure_story_code(session, position)):
+        return skip_refactoring(session, position, PLAIN_BY_MEASURE)
+    outcome = attempt_phase(session, position, REFACTORER, REFACTOR_ATTEMPTS)
+    if isinstance(outcome, AcceptedPhase):
+        return (
+            outcome if outcome.note != NOTHING_TO_REFACTOR else skip_refactoring(session, position, NOTHING_TO_REFACTOR)
+        )
+    return skip_refactoring(session, position, REFACTORING_DROPPED)
+
+
+def is_refactoring_forced(session: Session, position: Position) -> bool:
+    """Return whether a person works by hand, or settings or advice ask for a refactoring in any case."""
+    always = session.config.refactoring == "always" or session.config.profile == "full"
+    strong = REFACTORER.tier == "strong"
+    return always or bool(position.advice) or session.services.select_model(REFACTORER.name, strong).edits_itself
+
+
+def measure_story_code(session: Session, position: Position) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the measures of the story's source files before its code was written, and after GREEN."""
+    stack = choose_planned_stack(session.services.gathering.stacks, position.story, position.cycle.design)
+    commit = find_red_commit(session, position)
+    before = read_own_sources(session, position, commit) if commit else {}
+    return measure_sources(stack, before), measure_sources(stack, read_own_sources(session, position, position.head))
+
+
+def find_red_commit(session: Session, position: Position) -> str:
+    """Return the RED commit; empty if it is not found, so that all code counts as the story's own."""
+    number = next((step.n for step in reversed(position.cycle.steps) if step.phase is Phase.RED), 0)
+    wanted = (f"{session.prd.id}/{position.story.id}/{number}",)
+    near = session.git.ancestors(position.head, MAX_COMMITS_SINCE_RED)
+    return next((each for each in near if session.git.commit_info(each).trailers.get("Tdd-Step") == wanted), "")
+
+
+def read_own_sources(session: Session, position: Position, commit: str) -> dict[str, str]:
+    planned = {*position.story.source_paths, *(position.cycle.design.source_paths if position.cycle.design else ())}
+    found = ((path, session.git.read(commit, path)) for path in sorted(planned))
+    return {path: data.decode("utf-8", "replace") for path, data in found if data is not None}
+
+
+def skip_refactoring(session: Session, position: Position, note: str) -> PhaseOutcome:
+    """Go on without a refactoring: integrate, or leave it to the merge queue on a story's branch."""
+    return NotRefactored(note) if session.target.prd_branch else run_integration(session, position, note)
+
+
+def attempt_phase(session: Session, position: Position, role: Role[WorkReport], attempts: int) -> PhaseOutcome:
+    """Make attempts with the role until the gate accepts one or none is left."""
+    earlier, judged = load_earlier_attempts(session, position, role.phase), None
+    while len(earlier) < attempts:
+        work = work_once(session, make_next_assignment(session, position, role, earlier, attempts))
+        if work.result.stop == "contradiction":
+            return Stuck(f"the {role.title} reports a contradiction: {work.result.explanation}")
+        if role is REFACTORER and work.code_tree == position.code_tree:
+            return AcceptedPhase(Phase.REFACTOR, judge_unchanged(position, work), note=NOTHING_TO_REFACTOR)
+        judged = judge_role_work(session, position, role, work, len(earlier) + 1)
+        if judged.verdict.accepted:
+            return AcceptedPhase(role.phase, judged)
+        is_repeated = is_repeated_attempt(judged.written, session, position, role.phase)
+        is_expected = position.story.verify_only and is_already_built(judged)
+        if not is_expected:
+            record_refusal(session, position, judged, len(earlier) + 1 if is_repeated else attempts)
+        if is_expected or (earlier and is_already_built(judged)):
+            return verify_already_built(session, position, judged)
+        earlier = load_earlier_attempts(session, position, role.phase)
+        if is_repeated:
+            reason = f"{role.phase.value}: the attempts repeat: the last one equals an earlier one"
+            return Stuck(reason + describe_failed_examples(session, position, role.phase, judged))
+    reason = f"{role.phase.value} was refused {attempts} times, last by {last_codes(earlier)}"
+    return Stuck(reason + describe_failed_examples(session, position, role.phase, judged))
+
+
+def make_next_assignment(
+    session: Session, position: Position, role: Role[WorkReport], earlier: tuple[EarlierAttempt, ...], attempts: int
+) -> Assignment[WorkReport]:
+    """Return the next assignment; the last one includes the Debugger's root cause."""
+    assignment = make_work_assignment(session, position, role, earlier, attempts)
+    memory = recall_memory(session, position.head, story_text(position.story)).text if role.uses_memory else ""
+    cause = ask_root_cause(session, position, role, earlier) if len(earlier) + 1 == attempts and earlier else ""
+    return replace(assignment, memory=memory, advice="\n\n".join(filter(None, (assignment.advice, cause))))
+
+
+def is_already_built(judged: JudgedAttempt) -> bool:
+    """Return whether all new tests pass, and nothing else is wrong with them."""
+    return {finding.code for finding in judged.verdict.errors} == {"RED105"}
+
+
+def verify_already_built(session: Session, position: Position, red: JudgedAttempt) -> PhaseOutcome:
+    """Verify the story with GREEN if the tester's tests pass, twice or as planned; RED is never claimed."""
+    judged = judge_tree(session, position, Phase.GREEN, red.written, ALREADY_BUILT, pre_implemented=True)
+    if judged.verdict.accepted:
+        return AcceptedPhase(
+            Phase.GREEN, replace(judged, attempt=red.attempt, explanation=red.explanation), note=ALREADY_BUILT
+        )
+    return Stuck("the story seems to be implemented already, but its tests do not prove it")
+
+
+def last_codes(earlier: tuple[object, ...]) -> str:
+    findings = getattr(earlier[-1], "findings", ()) if earlier else ()
+    return ", ".join(sorted({finding.code for finding in findings if finding.severity == "error"})) or "its gate"
+
+
+def judge_unchanged(position: Position, work: RoleWork[WorkReport]) -> JudgedAttempt:
+    verdict = Verdict(phase=Phase.REFACTOR, accepted=False)
+    return JudgedAttempt(position.code_tree, Evidence(phase=Phase.REFACTOR), verdict, 1, work.result.explanation)
+
+
+def judge_role_work(
+    session: Session, position: Position, role: Role[WorkReport], work: RoleWork[WorkReport], number: int
+) -> JudgedAttempt:
+    tree, examples = work.code_tree, NO_HIDDEN_EXAMPLES
+    if role is TESTER and session.config.gates.held_out:
+        tree, examples = extract_hidden_examples(session, position, work.code_tree)
+    return replace(
+        judge_tree(session, position, role.phase, tree, examples=examples),
+        attempt=number,
+        explanation=work.result.explanation,
+        refused_writes=work.result.refused_writes,
+        work_tree=work.code_tree,
+    )
+
+
+def judge_tree(
+    session: Session,
+    position: Position,
+    phase: Phase,
+    tree: str,
+    note: str = "",
+    *,
+    pre_implemented: bool = False,
+    examples: HiddenExamples = NO_HIDDEN_EXAMPLES,
+    docs: ExpectedDocs = NO_DOCS,
+) -> JudgedAttempt:
+    """Judge a tree. `examples`: hidden by RED; GREEN reads them from the record, and its tree includes them."""
+    context = StoryContext.from_cycle(
+        session.prd.id, position.story, position.cycle, note=note, pre_implemented=pre_implemented
+    )
+    if phase is Phase.RED:
+        context = replace(context, held_out=examples if session.config.gates.held_out else None)
+    evidence = gather(session.services.gathering, phase, position.base_tree, tree, story=context, docs=docs)
+    return JudgedAttempt(
+        evidence.head_tree, evidence, GATES[phase](evidence, session.constraints.gate_policy), 1, work_tree=tree
+    )
+
+
+def run_fused_red(session: Session, position: Position) -> PhaseOutcome:
+    """Get tests and code in one answer; prove RED by withholding the code, which GREEN judges next."""
+    attempts = session.config.attempts
+    earlier = load_earlier_attempts(session, position, Phase.RED)
+    while len(earlier) < attempts:
+        work = work_once(session, make_next_assignment(session, position, FUSED, earlier, attempts))
+        if work.result.stop == "contradiction":
+            return Stuck(f"the programmer reports a contradiction: {work.result.explanation}")
+        tests_only = replace(work, code_tree=drop_code_changes(session, position.base_tree, work.code_tree))
+        judged = judge_role_work(session, position, FUSED, tests_only, len(earlier) + 1)
+        if judged.verdict.accepted:
+            return AcceptedPhase(Phase.RED, judged, withheld=work.code_tree)
+        if position.story.verify_only and is_already_built(judged):
+            return verify_already_built(session, position, judged)
+        record_refusal(session, position, judged, attempts)
+        earlier = load_earlier_attempts(session, position, Phase.RED)
+    return Stuck(f"red was refused {attempts} times, last by {last_codes(earlier)}")
+
+
+def drop_code_changes(session: Session, base: str, both: str) -> str:
+    """Return `base` with only those changes of `both` that are tests."""
+    updates = {
+        change.path: BlobRef(change.new_blob, change.new_mode) if change.new_blob else None
+        for change in session.git.diff(base, both)
+        if classify_path(change.path, session.constraints.paths) is PathKind.TEST
+    }
+    return session.git.edit_tree(base, updates)
+
+
+def run_withheld_green(session: Session, position: Position, tree: str) -> PhaseOutcome:
+    """Judge the code of a fused answer. If refused, it is GREEN's first attempt, and the builder continues."""
+    judged = judge_tree(session, position, Phase.GREEN, tree)
+    if judged.verdict.accepted:
+        return AcceptedPhase(Phase.GREEN, judged)
+    record_refusal(session, position, judged, session.config.attempts)
+    return run_green(session, position)
+
+
+def run_integration(
+    session: Session, position: Position, note: str = "", broken: Callable[[], str] | None = None
+) -> AcceptedPhase | Stuck:
+    """Move the tests to their permanent place, render the living docs and run the whole suite. No model is called.
+
+    `broken`: for a join, returns why it fails. Its suite run is in progress, in parallel with the run of the new tree.
+    """
+    find_failure = broken or (lambda: "")
+    position = replace(position, judged_from="", people=())  # only tests move; nothing else is proved
+    session.progress.say("working", phase="integrated", attempt=1, what="moving the tests and running the whole suite")
+    if position.story.kind in UNTESTED_KINDS:
+        note = f"kind {position.story.kind}: no tests asked for"
+    if asks_before_integration(session) and (reason := find_failure()):
+        return Stuck(reason, by_integration=True)
+    blocked = consult_before_integration(session, position)
+    if blocked is not None:
+        reason = find_failure()
+        return Stuck(reason, by_integration=True) if reason else blocked
+    prepared = prepare_integration(session, position, note)
+    if broken is not None:
+        start_integration_suite(session, position, prepared.tree)
+    if reason := find_failure():
+        return Stuck(reason, by_integration=True)
+    judged = judge_tree(session, position, Phase.INTEGRATED, prepared.tree, note, docs=prepared.docs)
+    if judged.verdict.accepted:
+        return AcceptedPhase(Phase.INTEGRATED, judged, note=note, at=prepared.at, learnt=prepared.learnt)
+    record_refusal(session, position, judged, 1)
+    refused = f"integration was refused by {', '.join(sorted({f.code for f in judged.verdict.errors}))}"
+    return Stuck(refused, by_integration=True)
+
+
+@dataclass(frozen=True)
+class Integration:
+    """What is about to be judged: the tree, its living docs, and the memory records."""
+
+    tree: str
+    docs: ExpectedDocs
+    at: str
+    learnt: tuple[Memory, ...]
+
+
+def prepare_integration(session: Session, position: Position, note: str) -> Integration:
+    """Return the tree with the tests at their permanent place and the living docs rendered."""
+
+    git, at, moved = session.git, session.clock.now(), list_moved_tests(session, position)
+    step = Step(
+        n=len(position.cycle.steps) + 1,
+        phase=Phase.INTEGRATED,
+        at=at,
+        code_tree=position.code_tree,  # the source does not change
+        evidence="",
+        seconds=measure_step_seconds(session, position),
+        spend=sum_step_spend(session, position),
+        note=note,
+    )
+    learnt = make_story_memory(session, position, step)
+    docs = render_step_docs(session, position, moved, learnt)
+    updates = {**moved, **docs}
+    tree = git.edit_tree(position.code_tree, updates) if updates else position.code_tree
+    blobs = {entry.path: entry.blob for entry in git.entries(tree) if entry.path in docs}
+    return Integration(tree, ExpectedDocs(blobs), at, learnt)
+
+
+def start_integration_suite(session: Session, position: Position, tree: str) -> None:
+    """Start the gate's run early, with its canaries; not if the gate runs stacks separately."""
+    stacks = session.services.gathering.stacks
+    if len(stacks) < 2 and not any(stack.is_judged_inside for stack in stacks):
+        directories = {
+            str(PurePosixPath(path).parent) for path, blob in list_moved_tests(session, position).items() if blob
+        }
+        session.services.runner.begin(
+            RunRequest(tree, canary_dirs=tuple(sorted(directories)), followed_by=()), beside=True
+        )
+
+
+def list_moved_tests(session: Session, position: Position) -> dict[str, BlobRef | None]:
+    moved: dict[str, BlobRef | None] = {}
+    for entry in find_story_entries(session.git, position.code_tree, position.story.id):
+        moved[entry.path] = None
+        moved[promote(entry.path, position.story.id)] = BlobRef(entry.blob, entry.mode)
+    return moved
+
+
+PHASES: dict[Phase, Callable[[Session, Position], PhaseOutcome]] = {
+    Phase.DESIGN: run_design,
+    Phase.RED: run_red,
+    Phase.GREEN: run_green,
+    Phase.REFACTOR: run_refactor,
+    Phase.INTEGRATED: run_integration,
+}

@@ -1,0 +1,6 @@
+"""Planning a PRD: the roles around the plan, the plan itself, and changes of it.
+
+`preparation` asks Why, Research, Documentation and Spike before the plan; `planner` and `passes` make the plan in one
+call or in four passes; `plan_review` asks Designer, Security, Estimator and Deployment after it; `replan` plans a
+changed PRD. `domain.costs.profiles` says which roles run; `workflow.roles.consultation` records their answers.
+"""

@@ -1,0 +1,102 @@
+"""Make a backlog from a PRD, by one role or in four passes, with typed answers that code checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from prd2pr.agents.roles import PLANNER
+from prd2pr.agents.task import EarlierAttempt
+from prd2pr.agents.tool_loop import RoleResult
+from prd2pr.domain.records import Backlog, Phase
+from prd2pr.domain.write_policy import build_write_policy
+from prd2pr.errors import ModelRefused, PlanInvalid
+from prd2pr.planning.passes.strategy import PlanningStrategy, choose_strategy
+from prd2pr.planning.plan import PlanDraft, PlanProblem, check_plan, to_backlog
+from prd2pr.planning.plan_diff import PlanChange
+from prd2pr.planning.problems import problems_to_findings
+from prd2pr.planning.stack_assignment import check_single_stack
+from prd2pr.workflow.planning.passes import plan_in_passes
+from prd2pr.workflow.roles.role_runner import Assignment, run_assignment
+from prd2pr.workflow.session import Session
+
+PLAN_ATTEMPTS = 3
+
+
+def make_plan(session: Session, head: str, code_tree: str, brief: str = "") -> Backlog:
+    """Return a valid plan; raise PlanInvalid with its problems. Writes nothing. `brief`: results of earlier roles."""
+    way = select_planning_way(session)
+    if way.four_passes:
+        session.progress.say("note", text=f"planned in {way}")
+        return to_backlog(session.prd, plan_in_passes(session, head, code_tree, brief))
+    question = PlannerQuestion(head, code_tree, brief=brief)
+    draft = make_valid_draft(session, question, lambda draft: check_plan(session.prd, draft))
+    return to_backlog(session.prd, draft)
+
+
+def select_planning_way(session: Session) -> PlanningStrategy:
+    return choose_strategy(session.config.profile, session.prd)
+
+
+@dataclass(frozen=True)
+class PlannerQuestion:
+    """The whole PRD to plan, or only what changed in it."""
+
+    head: str
+    code_tree: str
+    change: PlanChange | None = None
+    plan: int = 1  # number of this plan, counted from 1
+    brief: str = ""
+
+
+def make_valid_draft(
+    session: Session, question: PlannerQuestion, check: Callable[[PlanDraft], tuple[PlanProblem, ...]]
+) -> PlanDraft:
+    earlier: tuple[EarlierAttempt, ...] = ()
+    problems: tuple[PlanProblem, ...] = ()
+    while len(earlier) < PLAN_ATTEMPTS:
+        draft = ask_planner(session, question, earlier)
+        problems = (*check(draft), *find_stack_problems(session, draft))
+        if not problems:
+            return draft
+        session.progress.say(
+            "refused",
+            story=session.prd.id,
+            phase="plan",
+            codes=sorted({problem.code for problem in problems}),
+            attempt=len(earlier) + 1,
+            of=PLAN_ATTEMPTS,
+            summary=problems[0].message,
+        )
+        earlier += (EarlierAttempt(len(earlier) + 1, problems_to_findings(problems)),)
+    raise PlanInvalid(
+        f"no valid plan after {PLAN_ATTEMPTS} attempts: {'; '.join(problem.message for problem in problems[:5])}",
+        where=session.prd.path,
+        remedy="run it again, or make the PRD clearer on these points",
+    )
+
+
+def find_stack_problems(session: Session, draft: PlanDraft) -> tuple[PlanProblem, ...]:
+    stacks = session.services.gathering.stacks
+    stories = ((story.key, story.kind, tuple(story.source_paths)) for story in draft.stories)
+    return tuple(problem for story in stories for problem in check_single_stack(*story, stacks))
+
+
+def ask_planner(session: Session, question: PlannerQuestion, earlier: tuple[EarlierAttempt, ...]) -> PlanDraft:
+    assignment = Assignment(
+        role=PLANNER,
+        code_tree=question.code_tree,
+        head=question.head,
+        policy=build_write_policy(Phase.PLAN, session.prd.id),
+        attempt=len(earlier) + 1,
+        attempts=PLAN_ATTEMPTS,
+        earlier=earlier,
+        strong=len(earlier) + 1 == PLAN_ATTEMPTS,
+        change=question.change,
+        plan=question.plan,
+        brief=question.brief,
+    )
+    result: RoleResult[PlanDraft] = run_assignment(session, assignment).result
+    if result.output is None:
+        raise ModelRefused("the planner gave no plan", where=session.prd.path)
+    return result.output

@@ -1,0 +1,49 @@
+"""Find and read the PRD files of a commit."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from prd2pr.domain.records import Prd
+from prd2pr.errors import InputInvalid
+from prd2pr.prd.files import explain_not_prd, matches_prd_globs
+from prd2pr.prd.parser import decode_prd, parse_prd
+from prd2pr.state.git import Git
+
+LINK = "120000"
+
+
+def list_prd_paths(git: Git, commit: str, globs: tuple[str, ...]) -> list[str]:
+    entries = (entry for entry in git.entries(commit) if entry.kind == "blob" and matches_prd_globs(globs, entry.path))
+    return [entry.path for entry in entries if not find_not_prd_reason(git, commit, entry.path)]
+
+
+def find_not_prd_reason(git: Git, commit: str, path: str) -> str:
+    if path in list_symlinks(git, git.tree(commit)):
+        return "it is a symbolic link; a PRD must be a regular file"
+    return explain_not_prd(path, lambda: git.read(commit, path) or b"")
+
+
+def list_symlinks(git: Git, tree: str) -> frozenset[str]:
+    """Return the symbolic links of a tree: their content is a path, not a PRD."""
+    return frozenset(entry.path for entry in git.entries(tree) if entry.mode == LINK)
+
+
+def read_prd_id(git: Git, commit: str, path: str) -> str:
+    """Return the PRD's id; empty if the file does not exist or is not a valid PRD."""
+    prd = read_prd_at(git, commit, path)
+    return prd.id if isinstance(prd, Prd) else ""
+
+
+def read_prd_at(git: Git, commit: str, path: str) -> Prd | InputInvalid | None:
+    """Return the PRD or the error in it; None if the file does not exist."""
+    data = git.read(commit, path)
+    return None if data is None else _parse_cached(data, path)
+
+
+@lru_cache(maxsize=32)  # the same few files are read before and after every step
+def _parse_cached(data: bytes, path: str) -> Prd | InputInvalid:
+    try:
+        return parse_prd(decode_prd(data, path), path)
+    except InputInvalid as problem:
+        return problem

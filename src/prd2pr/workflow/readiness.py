@@ -1,0 +1,89 @@
+"""Start a sprint if nobody has to approve it, and ask for approval if somebody has to."""
+
+from __future__ import annotations
+
+from prd2pr.domain.decision import BOT, Decision
+from prd2pr.domain.machines.approval import list_approved_stories
+from prd2pr.domain.machines.next_action import (
+    STATES_WITHOUT_SPRINT,
+    SUGGEST_FIX_COMMAND,
+    describe_approval_wait,
+    is_approval_due,
+    waits_for_person,
+)
+from prd2pr.domain.machines.next_phase import NoAction
+from prd2pr.domain.records import SETTLED, ProjectState
+from prd2pr.planning.decisions.records import Objection
+from prd2pr.state.cursors import is_processed
+from prd2pr.state.store import BranchState
+from prd2pr.workflow.commits.decisions import AppliedDecision, apply_decision
+from prd2pr.workflow.next_action import load_situation
+from prd2pr.workflow.session import Session
+
+WAITS_FOR_APPROVAL = "stories wait for approval"
+
+
+def prepare_sprint(session: Session, head: str) -> str | NoAction:
+    """Return the head to work from, with a sprint started if no approval is needed; else what it waits for."""
+    state = session.store.load(head)
+    if state.status.halted or all(story.status in SETTLED for story in state.backlog.stories):
+        return head
+    if state.status.state in STATES_WITHOUT_SPRINT:
+        return begin_sprint(session, state)
+    if state.status.state is ProjectState.SPRINT_ACTIVE and is_approval_due(load_situation(session, state)):
+        result = apply_command(session, head, WAITS_FOR_APPROVAL, BOT)
+        return (
+            result
+            if isinstance(result, NoAction)
+            else describe_approval_wait(load_situation(session, session.store.load(result)))
+        )
+    return head
+
+
+def begin_sprint(session: Session, state: BranchState) -> str | NoAction:
+    """Start the sprint: calling the program approves it, and `approval: none` needs no approval."""
+    project_state = state.status.state
+    if waits_for_person(situation := load_situation(session, state)):
+        return describe_approval_wait(situation)
+    if project_state is ProjectState.IDLE:
+        return state.commit
+    if session.constraints.approval == "none" and project_state is ProjectState.BACKLOG_READY:
+        return apply_command(session, state.commit, "approve", BOT, "approval: none")
+    by = session.git.user_name()
+    result = (
+        apply_command(session, state.commit, "sprint plan", by)
+        if project_state is ProjectState.BACKLOG_READY
+        else state.commit
+    )
+    return result if isinstance(result, NoAction) else apply_command(session, result, "sprint start", by)
+
+
+def apply_command(session: Session, head: str, command: str, by: str, text: str = "") -> str | NoAction:
+    applied = apply_decision(
+        session, head, Decision(command=command, by=by, at=session.clock.now(), text=text, head=head)
+    )
+    if isinstance(applied, Objection):
+        return NoAction("waiting", applied.reason, applied.next)
+    assert isinstance(applied, AppliedDecision), f"the state machine allows {command} here"
+    return applied.head
+
+
+def load_approved_stories(session: Session, state: BranchState) -> frozenset[str] | None:
+    assert state.prd is not None, "only a plan can be approved"
+    return list_approved_stories(session.constraints.approval, state.status, state.prd, state.backlog)
+
+
+def is_carried_out_elsewhere(session: Session, head: str) -> bool:
+    """Return whether another run has already executed the same comment or order."""
+    pending = session.log.landings.pending
+    return pending is not None and is_processed(session.store.load(head).status, pending)
+
+
+def block_sprint_for_ci(session: Session, reason: str) -> str | NoAction:
+    """Block an active sprint whose CI failed three times (`domain/ci.py`): a person decides."""
+    head = session.git.branch_head(session.target.branch)
+    state = session.store.load(head) if head else None
+    if state is None or not state.planned or state.status.state is not ProjectState.SPRINT_ACTIVE:
+        return NoAction("nothing", "no sprint is active")
+    result = apply_command(session, state.commit, "CI failed three times", BOT, reason)
+    return result if isinstance(result, NoAction) else NoAction("blocked", reason, SUGGEST_FIX_COMMAND)

@@ -1,0 +1,93 @@
+"""Test runs that a role requests while it works: only the tests that its changes can reach, if that is known.
+
+Gates do not use this: they run everything that they require.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+
+from prd2pr.agents.tools import TestToolRun
+from prd2pr.domain.evidence import PathKind, RunReport
+from prd2pr.domain.paths import get_story_test_root
+from prd2pr.errors import UnknownRevision
+from prd2pr.languages.test_runner import RunRequest, Surveyor
+from prd2pr.verification.codebase import Codebase
+from prd2pr.workflow.roles.test_impact import (
+    ChangedPaths,
+    ReachSurvey,
+    SelectedTests,
+    select_all_tests,
+    select_tests,
+    selection_text,
+)
+from prd2pr.workflow.session import Session
+
+SETTLED_OUTCOMES = frozenset({"passed", "skipped", "xfailed"})
+
+
+def run_reached_tests(session: Session, surveyor: Surveyor, tree: str, story: str) -> TestToolRun:
+    """Run the story's tests and those that the changes reach. If all must run, survey what they reach."""
+    survey = read_survey(session)
+    code = Codebase(session.git, tree, session.constraints.paths)
+    code = Codebase(session.git, tree, session.constraints.paths, code.configured_naming)
+    tests = {path: text for path, text in code.test_texts.items() if code.naming.is_module(path)}
+    selection = select_all_tests("it was not known yet which tests a change reaches")
+    if survey is not None:
+        selection = select_changed_tests(session, survey, code, tests, story) or selection
+    if selection.paths:
+        report = session.services.runner.run(RunRequest(tree, paths=selection.paths))
+        return TestToolRun(report, selection_text(selection, len(tests)))
+    surveyed = surveyor.survey(RunRequest(tree))
+    if surveyed.reached is not None:
+        save_survey(session, ReachSurvey(tree, surveyed.reached, list_unsure_files(surveyed.report)))
+    return TestToolRun(surveyed.report, selection_text(selection, len(tests)))
+
+
+def select_changed_tests(
+    session: Session, survey: ReachSurvey, code: Codebase, tests: dict[str, str], story: str
+) -> SelectedTests | None:
+    """Return the selection; None if the changes since the survey cannot be determined."""
+    try:
+        paths = frozenset(change.path for change in session.git.diff(survey.tree, code.tree))
+    except UnknownRevision:
+        return None
+    modules = frozenset(path for path in paths if path in tests or path in survey.reached)
+    source = frozenset(path for path in paths if path.endswith(".py") and code.kind(path) is PathKind.SOURCE)
+    ignored = frozenset(path for path in paths if code.kind(path) is PathKind.DOCS)
+    changed = ChangedPaths(source, modules, paths - modules - source - ignored)
+    return select_tests(survey, changed, tests, (path for path in tests if get_story_test_root(path, story)))
+
+
+def list_unsure_files(report: RunReport) -> frozenset[str]:
+    failed = (result.id for result in report.results if result.outcome not in SETTLED_OUTCOMES)
+    return frozenset(test.partition("::")[0] for test in failed)
+
+
+# --- cache; it can be deleted at any time -----------------------------------------------------------------------------
+
+
+def survey_path(session: Session) -> Path:
+    return session.git.private / "cache" / "impact" / f"{session.prd.id}.json"
+
+
+def read_survey(session: Session) -> ReachSurvey | None:
+    try:
+        data = json.loads(survey_path(session).read_bytes())
+        reached = {str(test): frozenset(map(str, files)) for test, files in data["reached"].items()}
+        return ReachSurvey(str(data["tree"]), reached, frozenset(map(str, data["unsure"])))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None  # missing or damaged: all tests are run, and the survey is made again
+
+
+def save_survey(session: Session, survey: ReachSurvey) -> None:
+    path = survey_path(session)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    reached = {test: sorted(files) for test, files in sorted(survey.reached.items())}
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump({"tree": survey.tree, "reached": reached, "unsure": sorted(survey.unsure)}, file)
+    Path(temporary).replace(path)

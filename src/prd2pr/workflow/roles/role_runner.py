@@ -1,0 +1,465 @@
+"""Run a role: a fresh directory with the code, the phase's write policy, and the resulting tree."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Generic
+
+from prd2pr.agents.models import estimate_next_call
+from prd2pr.agents.models.base import Model, Purpose, Reply, Request
+from prd2pr.agents.models.usage import prompt_pieces
+from prd2pr.agents.roles import Output, Role
+from prd2pr.agents.task import EarlierAttempt, FoundationStory, RoleTask
+from prd2pr.agents.token_usage import split_by_part
+from prd2pr.agents.tool_loop import RoleResult, build_first_request, run_role
+from prd2pr.agents.tools import TestToolRun, Toolbox
+from prd2pr.agents.workspace import Workspace
+from prd2pr.domain.costs.budget import Budget, BudgetStop, check_budget
+from prd2pr.domain.costs.context_budget import get_context_budget
+from prd2pr.domain.costs.model_selection import get_public_model_name
+from prd2pr.domain.records import Design, Phase, Spend, Story
+from prd2pr.domain.stack_policy import CODE_ENDINGS
+from prd2pr.domain.write_policy import WritePolicy
+from prd2pr.errors import ModelProblem, SpendLimit
+from prd2pr.languages.test_runner import RunRequest
+from prd2pr.planning.passes.part import PlanPart
+from prd2pr.planning.plan_diff import PlanChange
+from prd2pr.state.layout import ARCHITECTURE, BEST_PRACTICES
+from prd2pr.state.store import BranchState
+from prd2pr.verification.stack_scope import choose_planned_stack
+from prd2pr.workflow.answer_cache import AnswerCache, question_key
+from prd2pr.workflow.interfaces import Clock
+from prd2pr.workflow.ledger import SharedLedger
+from prd2pr.workflow.roles.impact import run_reached_tests
+from prd2pr.workflow.session import RoleModel, Session
+from prd2pr.workflow.spending import list_unrecorded, sum_spend
+
+CODING_PHASES = (Phase.GREEN, Phase.REFACTOR)  # roles that write tests run them by name
+HAND_WORK_PREFIX = "by-hand-"
+KEPT_DAYS = 30
+MAX_FILES = 3000
+MAX_FILE_BYTES = 60_000
+MAX_FOUNDATIONS = 12
+TEXT_ENDINGS = (*CODE_ENDINGS, ".md", ".toml", ".cfg", ".ini", ".txt", ".yml", ".yaml", ".json", ".rst", ".flake8")
+
+
+ANSWERED_STOPS = ("end", "tool_use")  # a truncated or declined reply is not a success
+
+
+@dataclass
+class TimedModel:
+    """Implements `agents.models.base.Model`. One instance per conversation, since several run in parallel."""
+
+    name: str
+    model: Model
+    clock: Clock
+    failed: Callable[[Purpose, ModelProblem, int], None]
+    milliseconds: int = 0  # of the last call
+
+    def reply(self, request: Request) -> Reply:
+        started = self.clock.monotonic()
+        try:
+            return self.model.reply(request)
+        except ModelProblem as error:
+            self.failed(request.purpose, error, self._since(started))
+            raise
+        finally:
+            self.milliseconds = self._since(started)
+
+    def _since(self, started: float) -> int:
+        return round((self.clock.monotonic() - started) * 1000)
+
+
+@dataclass(frozen=True)
+class SharedFiles:
+    """Files that parallel calls share, read once."""
+
+    files: Mapping[str, str]
+    map: str
+
+
+@dataclass(frozen=True)
+class Assignment(Generic[Output]):
+    """What a role is to do, from which tree."""
+
+    role: Role[Output]
+    code_tree: str
+    head: str  # the branch's commit, for the journal and the conventions
+    policy: WritePolicy
+    story: Story | None = None
+    design: Design | None = None
+    attempt: int = 1
+    attempts: int = 1
+    earlier: tuple[EarlierAttempt, ...] = ()
+    test_output: str = ""
+    held_out: bool = False  # the role writes hidden examples, or does not see them
+    advice: str = ""
+    spent_story: Spend = field(default_factory=Spend)
+    spent_prd: Spend = field(default_factory=Spend)
+    seconds_story: float = 0  # of recorded steps
+    seconds_prd: float = 0
+    strong: bool = False
+    change: PlanChange | None = None  # planner only: plan no more than this
+    plan: int = 1
+    part: PlanPart | None = None  # part of a plan made in passes
+    shared: SharedFiles | None = None
+    kept: AnswerCache | None = None  # paid answers of earlier runs
+    count_call: Callable[[], None] | None = None  # called before each call; raises to refuse it
+    memory: str = ""
+    brief: str = ""
+    material: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def subject(self) -> str:
+        return self.story.id if self.story else ""
+
+
+@dataclass(frozen=True)
+class RoleWork(Generic[Output]):
+    """A role's result, and the code tree that it left."""
+
+    result: RoleResult[Output]
+    code_tree: str
+
+
+def run_assignment(session: Session, assignment: Assignment[Output]) -> RoleWork[Output]:
+    """Run the role from a clean tree. May be called by several threads at once."""
+    strong = assignment.strong or assignment.role.tier == "strong"
+    role_model = session.services.select_model(assignment.role.name, strong)
+    session.log.model = role_model.model.name
+    session.log.worker = get_public_model_name(
+        session.services.models.select_model(assignment.role.name, strong=strong)
+    )
+    task = make_task(session, assignment, role_model.model)
+    cached = find_known_answer(session, assignment, role_model, task)
+    if cached is not None:
+        return RoleWork(cached, assignment.code_tree)
+    report_start(session, assignment, role_model)
+    if not assignment.role.tools and not role_model.edits_itself:
+        return RoleWork(ask_model(session, assignment, role_model, task), assignment.code_tree)
+    with make_work_directory(session, precious=role_model.edits_itself and assignment.role.can_write) as directory:
+        session.git.export(assignment.code_tree, directory)
+        workspace = Workspace(
+            directory, assignment.policy, session.constraints.paths, source=task.conventions_of_language.source
+        )
+        toolbox = Toolbox(
+            workspace,
+            lambda paths, whole: run_requested_tests(session, assignment, directory, paths, whole=whole),
+            assignment.role.test_runs,
+        )
+        result = ask_model(session, assignment, role_model, task, toolbox)
+        for refused in result.refused_writes:
+            session.progress.say("refused_write", path=refused.path, code=refused.code)
+        tree = (
+            session.git.snapshot(directory, assignment.code_tree) if assignment.role.can_write else assignment.code_tree
+        )
+    return RoleWork(result, tree)
+
+
+def report_start(session: Session, assignment: Assignment[Output], role_model: RoleModel) -> None:
+    role, part = assignment.role, assignment.part
+    if role_model.edits_itself:
+        text = f"{role.phase.value}: {role_model.model.name} works on {session.prd.id}"
+        session.progress.say("note", text=text)
+        return
+    what = f"{role.title}: {part.about}" if part else role.title
+    session.progress.say("working", phase=role.phase.value, attempt=assignment.attempt, what=what)
+
+
+def ask_model(
+    session: Session,
+    assignment: Assignment[Output],
+    role_model: RoleModel,
+    task: RoleTask,
+    toolbox: Toolbox | None = None,
+) -> RoleResult[Output]:
+    role, model = assignment.role, role_model.model
+    timed_model = TimedModel(model.name, model, session.clock, lambda *failed: record_failed_call(session, *failed))
+    purposes: set[str] = set()
+    budget_stop: BudgetStop | None = None
+
+    def before_call(request: Request) -> str | None:
+        nonlocal budget_stop
+        purposes.add(request.purpose.key())
+        if assignment.count_call is not None:
+            assignment.count_call()
+        budget_stop = check_call_budget(session, assignment, model, request)
+        return budget_stop.what if budget_stop else None
+
+    try:
+        result = run_role(
+            role,
+            task,
+            timed_model,
+            toolbox=toolbox,
+            before_call=before_call,
+            after_call=lambda request, reply: record_call(
+                session, assignment, request, reply, timed_model.milliseconds
+            ),
+            edits_itself=role_model.edits_itself,
+            secrets=session.constraints.secrets,
+        )
+    finally:
+        release_reservations(session, purposes)
+    if budget_stop is not None:
+        raise SpendLimit(budget_stop.what, remedy=budget_stop.remedy)
+    if assignment.kept is not None and role_model.remembers and result.output is not None:
+        assignment.kept.keep(question_key(role, task, role_model), result.output)
+    return result
+
+
+def find_known_answer(
+    session: Session, assignment: Assignment[Output], role_model: RoleModel, task: RoleTask
+) -> RoleResult[Output] | None:
+    """Return the answer that an interrupted run got to exactly this question."""
+    if assignment.kept is None or not role_model.remembers:
+        return None
+    found = assignment.kept.find(question_key(assignment.role, task, role_model), assignment.role.output)
+    if found is None:
+        return None
+    request = build_first_request(assignment.role, task, None)
+    with session.log.calls.lock:
+        session.log.add(session.clock.now(), "kept", purpose=request.purpose.key(), model=role_model.model.name)
+    return RoleResult("done", found, "", (), (), Spend(), 0, 0, 0)
+
+
+@contextmanager
+def make_work_directory(session: Session, *, precious: bool = False) -> Iterator[Path]:
+    """Create a directory under `.git/prd2pr/work`; the next run deletes leftovers of a killed one.
+
+    `precious`: a person works there. Interrupted work is kept, and its location is reported.
+    """
+    root = session.work_directory
+    root.mkdir(parents=True, exist_ok=True)
+    directory = Path(tempfile.mkdtemp(dir=root, prefix=HAND_WORK_PREFIX if precious else ""))
+    try:
+        yield directory / "repository"
+    except BaseException:
+        if precious:
+            keep_interrupted_work(session, directory)
+        raise
+    finally:
+        # In the background, since deleting takes time.
+        threading.Thread(target=shutil.rmtree, args=(directory,), kwargs={"ignore_errors": True}).start()
+
+
+def clean_up_leftovers(session: Session) -> None:
+    """Delete what a killed run left. The caller holds the branch's lock."""
+    root = session.work_directory
+    for directory in root.glob(f"{HAND_WORK_PREFIX}*"):
+        keep_interrupted_work(session, directory)
+    shutil.rmtree(root, ignore_errors=True)
+    delete_old_kept_work(session.git.private / "kept", time.time())
+
+
+def delete_old_kept_work(root: Path, now: float) -> None:
+    """Delete interrupted work after its retention time."""
+    for directory in root.iterdir() if root.is_dir() else ():
+        if directory.stat().st_mtime < now - KEPT_DAYS * 86_400:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def keep_interrupted_work(session: Session, directory: Path) -> None:
+    target = session.git.private / "kept" / f"{session.prd.id}-{directory.name.removeprefix(HAND_WORK_PREFIX)}"
+    target.parent.mkdir(exist_ok=True)
+    directory.rename(target)
+    os.utime(target)  # retention starts now
+    text = f"interrupted; the work is kept in {target / 'repository'} for {KEPT_DAYS} days"
+    session.progress.say("note", text=text)
+
+
+def run_requested_tests(
+    session: Session, assignment: Assignment[Output], directory: Path, paths: tuple[str, ...], *, whole: bool
+) -> TestToolRun:
+    """Run the tests that the role requests with `run_tests`, as cleanly as a gate does."""
+    tree = session.git.snapshot(directory, assignment.code_tree)
+    if session.services.surveyor and assignment.role.phase in CODING_PHASES and not paths and not whole:
+        return run_reached_tests(session, session.services.surveyor, tree, assignment.subject)
+    stacks = session.services.gathering.stacks
+    own = choose_planned_stack(stacks, assignment.story, assignment.design) if len(stacks) > 1 and not paths else None
+    return TestToolRun(session.services.runner.run(RunRequest(code_tree=tree, paths=() if whole else paths, stack=own)))
+
+
+def make_task(session: Session, assignment: Assignment[Output], model: Model) -> RoleTask:
+    state = session.store.load(assignment.head)
+    story = assignment.story if state.planned else None
+    return RoleTask(
+        prd=session.prd,
+        model=model.name,
+        story=assignment.story,
+        design=assignment.design,
+        assumptions=state.backlog.assumptions if story else (),
+        foundations=list_foundations(state, story) if story else (),
+        files=assignment.shared.files if assignment.shared else read_text_files(session, assignment.code_tree),
+        begun_with=read_base_files(session, state) if story else None,
+        pack=get_context_budget(assignment.role.name, session.config.context.shared, session.config.context.roles),
+        conventions=read_conventions(session, assignment.head),
+        attempt=assignment.attempt,
+        attempts=assignment.attempts,
+        earlier=assignment.earlier,
+        test_output=assignment.test_output,
+        holds_out=session.config.gates.held_out and not session.config.fused,
+        held_out=assignment.held_out,
+        advice=assignment.advice,
+        change=assignment.change,
+        plan=assignment.plan,
+        part=assignment.part,
+        map=assignment.shared.map if assignment.shared else None,
+        memory=assignment.memory,
+        brief=assignment.brief,
+        material=assignment.material,
+        stack=choose_planned_stack(session.services.gathering.stacks, assignment.story, assignment.design),
+        stacks=session.services.gathering.stacks,
+    )
+
+
+def list_foundations(state: BranchState, story: Story) -> tuple[FoundationStory, ...]:
+    """Return designed stories that this one depends on, the nearest first."""
+    stories = {other.id: other for other in state.backlog.stories}
+    queue, visited = list(story.depends_on), set[str]()
+    found: list[FoundationStory] = []
+    while queue and len(found) < MAX_FOUNDATIONS:
+        name = queue.pop(0)
+        if name in visited or name not in stories:
+            continue
+        visited.add(name)
+        queue += stories[name].depends_on
+        cycle = state.cycle(name)
+        if cycle and cycle.design:
+            found.append(FoundationStory(stories[name], cycle.design))
+    return tuple(found)
+
+
+def read_text_files(session: Session, tree: str) -> dict[str, str]:
+    entries = [entry for entry in session.git.entries(tree) if entry.kind == "blob" and entry.mode != "120000"]
+    # Living docs are generated from the other files, so roles do not need them.
+    living_docs = frozenset(session.services.gathering.living_docs)
+    chosen = [entry for entry in entries if entry.path.endswith(TEXT_ENDINGS) and entry.path not in living_docs][
+        :MAX_FILES
+    ]
+    contents = session.git.read_blobs(entry.blob for entry in chosen)
+    return {
+        entry.path: contents[entry.blob].decode("utf-8", "replace")
+        for entry in chosen
+        if len(contents[entry.blob]) <= MAX_FILE_BYTES
+    }
+
+
+def read_base_files(session: Session, state: BranchState) -> dict[str, str] | None:
+    """Return the files at the start of the PRD; None if that commit is missing, as in a shallow clone."""
+    commit = state.project.base_commit
+    return (
+        read_text_files(session, session.git.code_tree(commit)) if commit and session.git.has_commit(commit) else None
+    )
+
+
+def read_conventions(session: Session, head: str) -> dict[str, str]:
+    found = {path: session.git.read(head, path) for path in (ARCHITECTURE, BEST_PRACTICES)}
+    return {path: content.decode("utf-8", "replace") for path, content in found.items() if content}
+
+
+def check_call_budget(
+    session: Session, assignment: Assignment[Output], model: Model, request: Request
+) -> BudgetStop | None:
+    """Return a stop if the call would exceed a limit; else reserve its estimate, so that parallel calls count."""
+    expected = estimate_next_call(model, request)
+    key, spend, shared = request.purpose.key(), Spend(input_tokens=expected.tokens, usd=expected.usd), session.shared
+    with session.log.calls.lock, shared.locked() if shared else nullcontext():
+        stop = check_budget(make_budget(session, assignment), session.clock.monotonic(), expected)
+        if stop is None and shared:
+            shared.reserve(key, spend)
+        elif stop is None:
+            session.log.calls.reserved[key] = spend
+    return stop
+
+
+def release_reservations(session: Session, purposes: Iterable[str]) -> None:
+    with session.log.calls.lock:
+        if session.shared:
+            session.shared.release(purposes)
+        for purpose in purposes:
+            session.log.calls.reserved.pop(purpose, None)
+
+
+def make_budget(session: Session, assignment: Assignment[Output]) -> Budget:
+    """Return the budget: spending on the branch, since the last commit, and of calls in progress."""
+    if session.shared:
+        return make_shared_budget(session, assignment, session.shared)
+    unsettled = session.services.journal.entries_since(assignment.head)
+    reserved = sum(session.log.calls.reserved.values(), Spend())
+    on_story = (each for key, each in session.log.calls.reserved.items() if key.startswith(f"{assignment.subject}/"))
+    under_way = session.clock.monotonic() - (session.log.landings.last_at or session.log.started)
+    return Budget(
+        limits=session.constraints.limits,
+        spent_run=session.log.spend + reserved,
+        spent_story=assignment.spent_story
+        + (sum(on_story, sum_spend(unsettled, assignment.subject)) if assignment.subject else Spend()),
+        spent_prd=assignment.spent_prd + sum_spend(list_unrecorded(unsettled)) + reserved,
+        started=session.log.started,
+        seconds_story=assignment.seconds_story + under_way,
+        seconds_prd=assignment.seconds_prd + under_way,
+    )
+
+
+def make_shared_budget(session: Session, assignment: Assignment[Output], shared: SharedLedger) -> Budget:
+    """Return the budget over all workers of the run."""
+    subject, unsettled = assignment.subject, session.services.journal.entries_since(assignment.head)
+    on_story = sum_spend(unsettled, subject) + shared.reserved_for(subject) if subject else Spend()
+    under_way = session.clock.monotonic() - (session.log.landings.last_at or session.log.started)
+    return Budget(
+        limits=session.constraints.limits,
+        spent_run=shared.spent + shared.reserved,
+        spent_story=assignment.spent_story + on_story,
+        spent_prd=shared.start.spent_prd + shared.spent + shared.reserved,
+        started=shared.start.started,
+        seconds_story=assignment.seconds_story + under_way,
+        seconds_prd=shared.start.seconds_prd + shared.seconds + under_way,
+    )
+
+
+def record_call(
+    session: Session, assignment: Assignment[Output], request: Request, reply: Reply, milliseconds: int
+) -> None:
+    key, spend = request.purpose.key(), reply.spend
+    parts = split_by_part(prompt_pieces(request), spend.input_tokens, spend.cached_tokens)
+    with session.log.calls.lock:
+        session.log.calls.reserved.pop(key, None)
+        if session.shared:
+            session.shared.record_call(key, spend)
+        session.log.spend += spend
+        session.services.journal.append(
+            "call", head=assignment.head, key=key, spend=spend.model_dump(), run=session.log.id
+        )
+        session.log.add(
+            session.clock.now(),
+            "call",
+            purpose=key,
+            model=reply.model,
+            stop=reply.stop,
+            duration_ms=milliseconds,
+            success=reply.stop in ANSWERED_STOPS,
+            **spend.model_dump(),
+            parts={part: each._asdict() for part, each in parts.items()},
+        )
+
+
+def record_failed_call(session: Session, purpose: Purpose, problem: ModelProblem, milliseconds: int) -> None:
+    """Log the error's code only: the message of a provider may quote anything, and the log is public."""
+    with session.log.calls.lock:
+        session.log.add(
+            session.clock.now(),
+            "call",
+            purpose=purpose.key(),
+            stop="error",
+            duration_ms=milliseconds,
+            success=False,
+            error=problem.code,
+        )

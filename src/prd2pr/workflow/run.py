@@ -1,0 +1,393 @@
+"""The main loop: reconcile, decide, act, commit. The same for one phase (`next`) and for a whole PRD (`run`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from prd2pr.domain.evidence import Finding, Verdict
+from prd2pr.domain.machines.next_action import find_next_story, find_story_action, suggest_unblock_command
+from prd2pr.domain.machines.next_phase import NoAction
+from prd2pr.domain.machines.story_machine import GATED
+from prd2pr.domain.records import UNTESTED_KINDS, Cycle, CycleState, Phase, Spend, Story
+from prd2pr.errors import BranchInUse, BranchMoved, ModelRefused, SecretFound, StateCorrupted, StepsLost
+from prd2pr.languages.test_runner import OTHER_SEED, RED_RERUN_SEEDS
+from prd2pr.state.store import BranchState
+from prd2pr.verification.gather.context import build_suite_request
+from prd2pr.views.pull_request.next_step import rest_after_step_limit
+from prd2pr.workflow.breakers import find_tripped_breaker, record_failures, record_stuck_story
+from prd2pr.workflow.commits.hand_edits import refuse_hand_edits
+from prd2pr.workflow.commits.human_steps import judge_human_work
+from prd2pr.workflow.commits.landing import (
+    commit_accepted_phase,
+    commit_block,
+    commit_no_refactoring,
+    commit_plan,
+    commit_retry,
+)
+from prd2pr.workflow.continuity import check_regressions
+from prd2pr.workflow.duplicate_ids import refuse_duplicate_ids
+from prd2pr.workflow.human_commits import read_commit_step
+from prd2pr.workflow.next_action import load_ordered_situation, load_situation, reset_command
+from prd2pr.workflow.phases.attempts import JudgedAttempt, Position, Stuck, record_refusal
+from prd2pr.workflow.phases.story_phases import (
+    AcceptedPhase,
+    NotRefactored,
+    PhaseOutcome,
+    run_phase,
+    run_withheld_green,
+)
+from prd2pr.workflow.planning.first_plan import make_first_plan
+from prd2pr.workflow.planning.replan import (
+    find_missing_prd,
+    find_outdated_plan,
+    is_prd_changed,
+    reload_changed_prd,
+    replan,
+)
+from prd2pr.workflow.readiness import is_carried_out_elsewhere, prepare_sprint
+from prd2pr.workflow.roles.role_runner import clean_up_leftovers
+from prd2pr.workflow.session import Session
+
+RETRYABLE_PHASES = (Phase.RED, Phase.GREEN, Phase.REFACTOR)  # written by a role, which can try again
+MAX_RACES = 3  # lost compare-and-swaps in a row before giving up
+
+
+def is_another_run_working(session: Session, before: str, now: str) -> bool:
+    """Return whether another run made a step and follows the same order.
+
+    A comment that is being processed is not left to it: the cursor says whose it is.
+    """
+    if session.log.landings.pending is not None or session.store.load(now).status.order != "run":
+        return False
+    steps = map(read_commit_step, session.git.log(f"{before}..{now}"))
+    return any(step is not None and step.prd == session.prd.id and step.phase is not Phase.NOTE for step in steps)
+
+
+def is_planned_elsewhere(session: Session, was: Session, before: str, now: str) -> bool:
+    """Return whether another run already planned the changed PRD, so that nothing is left to do.
+
+    `was`: the session with the PRD's text before it was read again.
+    """
+    if session.log.landings.pending is not None:
+        return False
+    then = session.store.load(before)
+    return then.planned and is_prd_changed(was, then) and not is_prd_changed(session, session.store.load(now))
+
+
+def prewarm_suite(session: Session, position: Position, phase: Phase) -> None:
+    """Start the suite run that RED needs, also during DESIGN if RED follows at once, and announce further runs."""
+    untested = position.story.kind in UNTESTED_KINDS
+    if phase is Phase.RED or (phase is Phase.DESIGN and session.host.continues and not untested):
+        session.services.runner.begin(
+            replace(build_suite_request(session.services.gathering, position.base_tree), later=RED_RERUN_SEEDS)
+        )
+    if phase in GATED:
+        # In GREEN the story's tests also run alone, with another hash seed.
+        for hash_seed in (0, OTHER_SEED) if phase is Phase.GREEN else (0,):
+            session.services.runner.expect(hash_seed)
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How a run ended."""
+
+    head: str
+    steps: int
+    rest: NoAction
+    session: Session  # with the PRD as last read
+
+
+def run_prd(session: Session, max_steps: int | None = None, *, told: bool = False) -> RunOutcome:
+    """Run steps until there is nothing to do or `max_steps` are done. The caller publishes.
+
+    `told`: the caller has already reported where the run resumes.
+    """
+    with session.git.lock(f"branch-{session.prd.id}"), release_runner(session):
+        refuse_checked_out(session)
+        clean_up_leftovers(session)
+        session.log.landings.last = session.git.branch_head(session.target.branch) or ""
+        move_journal_to_head(session)
+        if not told:
+            report_resumed(session)
+        steps = races = 0
+        while max_steps is None or steps < max_steps:
+            refuse_hand_edits(session)
+            before = current_head(session)
+            session = reload_changed_prd(session, session.store.load(before))
+            try:
+                result = run_step(session)
+            except BranchMoved:
+                races += 1
+                refuse_lost_steps(session, session.log.landings.last)
+                session.services.journal.move_entries(
+                    before, current_head(session)
+                )  # what was spent counts, wherever the branch is now
+                if is_another_run_working(session, before, current_head(session)):
+                    return make_outcome(session, steps, NoAction("nothing", "another run is working on it"))
+                if races >= MAX_RACES:
+                    raise
+                refuse_hand_edits(session, moved=True)
+                session.progress.say("note", text="the branch moved; reloading it")
+                if is_carried_out_elsewhere(session, current_head(session)):
+                    return make_outcome(session, steps, NoAction("nothing", "another run has already done it"))
+                session, was = reload_changed_prd(session, session.store.load(current_head(session))), session
+                if is_planned_elsewhere(session, was, before, current_head(session)):
+                    session.progress.say("note", text="another run has already planned the changed PRD")
+                    break
+                continue
+            races = 0
+            if isinstance(result, NoAction):
+                return make_outcome(session, steps, result)
+            steps += 1
+        return make_outcome(session, steps, describe_stop(session))
+
+
+@contextmanager
+def release_runner(session: Session) -> Iterator[None]:
+    """Stop test runs that nobody waits for, however the block ends."""
+    try:
+        yield
+    finally:
+        session.services.runner.discard_early_runs()
+
+
+def make_outcome(session: Session, steps: int, rest: NoAction) -> RunOutcome:
+    return RunOutcome(current_head(session), steps, rest, session)
+
+
+def refuse_lost_steps(session: Session, last: str) -> None:
+    """Raise StepsLost if the branch lost steps; commits on top are fine."""
+    now = session.git.branch_head(session.target.branch)
+    if last and (now is None or not session.git.is_ancestor(last, now)):
+        raise StepsLost(
+            f"{session.target.branch} was deleted or moved while prd2pr worked on it; nothing was overwritten",
+            where=f"the last proved step is {last[:10]}",
+            remedy=f"To restore it: git branch -f {session.target.branch} {last[:10]}. Then run the command again.",
+        )
+
+
+def move_journal_to_head(session: Session) -> None:
+    """Keep journal entries when people committed on top: what was spent and refused still counts."""
+    git, head = session.git, current_head(session)
+    for old in {entry.head for entry in session.services.journal.entries()} - {head}:
+        is_ancestor = git.has_commit(old) and git.is_ancestor(old, head)
+        if is_ancestor and not any(read_commit_step(commit) for commit in git.log(f"{old}..{head}")):
+            session.services.journal.move_entries(old, head)
+
+
+def refuse_checked_out(session: Session) -> None:
+    where = session.git.find_worktree(session.target.branch)
+    if where is not None:
+        raise BranchInUse(
+            f"{session.target.branch} is checked out; prd2pr never changes a checkout",
+            where=str(where),
+            remedy=f"git -C {where} switch {find_branch_to_switch_to(session)}, then run the same command again",
+        )
+
+
+def find_branch_to_switch_to(session: Session) -> str:
+    """Return the branch that the PRD started from, or `--detach`."""
+    state = session.store.load(current_head(session))
+    base = state.project.base_branch if state.planned else session.target.base_branch
+    return base if base and base != session.target.branch else "--detach"
+
+
+def report_resumed(session: Session) -> None:
+    state = session.store.load(current_head(session))
+    state.check()
+    if not state.planned:
+        return
+    stories = state.backlog.stories
+    done = sum(story.status == "done" for story in stories)
+    session.progress.say("resumed", text=f"{session.target.branch}: {done} of {len(stories)} stories integrated")
+
+
+def current_head(session: Session) -> str:
+    return session.git.branch_head(session.target.branch) or session.target.base_commit
+
+
+def run_step(session: Session) -> str | NoAction:
+    """Make one commit and return the new head, or return why not."""
+    state = load_planned_state(session)
+    if not isinstance(state, BranchState):
+        return state
+    head, situation = state.commit, load_situation(session, state, session.target.story)
+    story = find_next_story(situation)
+    if isinstance(story, NoAction):
+        return story
+    position = load_position(session, head, state, story)
+    due = find_story_action(situation, story)
+    if isinstance(due, NoAction):
+        return due
+    if story.status == "blocked":
+        position = record_retry(session, position)
+    with record_failures(session, due.phase, story.id):
+        regression = check_regressions(session, position)
+    if regression is not None:
+        return regression
+    with record_failures(session, due.phase, story.id):
+        return run_phase_step(session, position, due.phase)
+
+
+def load_planned_state(session: Session) -> BranchState | str | NoAction:
+    """Return the state to work from, the new head if a plan was just committed, or the Rest it waits for."""
+    head = current_head(session)
+    state = session.store.load(head)
+    plan_result = plan_if_needed(session, head, state)
+    if plan_result is not None:
+        return plan_result
+    ready = prepare_sprint(session, head)
+    return ready if isinstance(ready, NoAction) else session.store.load(ready)
+
+
+def record_retry(session: Session, position: Position) -> Position:
+    head = commit_retry(session, position)
+    state = session.store.load(head)
+    story = next(each for each in state.backlog.stories if each.id == position.story.id)
+    return load_position(session, head, state, story)
+
+
+def plan_if_needed(session: Session, head: str, state: BranchState) -> str | NoAction | None:
+    """Plan a PRD that has no plan or has changed; None if the plan is current."""
+    missing = find_missing_prd(session, state) if state.planned else None
+    if not state.planned or (missing is None and is_prd_changed(session, state)):
+        breaker = find_tripped_breaker(session, state, Phase.PLAN, reset_command(session))
+        if breaker is not None:
+            return breaker
+        with record_failures(session, Phase.PLAN):
+            return replan(session, head) if state.planned else run_plan_step(session, head)
+    return missing or find_outdated_plan(session, state)
+
+
+def run_plan_step(session: Session, head: str) -> str:
+    refuse_duplicate_ids(session, session.store.load(head))
+    return commit_plan(session, head, session.git.code_tree(head), make_first_plan(session, head))
+
+
+def run_phase_step(session: Session, position: Position, phase: Phase) -> str | NoAction:
+    if not position.cycle.steps:
+        session.progress.say("story", id=position.story.id, title=position.story.title)
+    started = session.clock.monotonic()
+    prewarm_suite(session, position, phase)
+    position, human_work = judge_human_work(session, position, phase)
+    outcome = commit_phase(session, position, human_work or run_phase_with_retries(session, position, phase), started)
+    if isinstance(outcome, NotRefactored):
+        note = outcome.note
+        return (
+            NoAction("nothing", note) if session.target.integrates else commit_no_refactoring(session, position, note)
+        )
+    if isinstance(outcome, Stuck):
+        return block_story(session, position, phase, outcome)
+    if outcome.phase.withheld:
+        return run_fused_green(session, outcome.head, position, outcome.phase)
+    return outcome.head
+
+
+def run_phase_with_retries(session: Session, position: Position, phase: Phase) -> PhaseOutcome:
+    """Run the phase; if the model gives no usable answer in all attempts, block the story for a person."""
+    for attempt in range(1, session.config.attempts + 1):
+        try:
+            return run_phase(session, position, phase)
+        except ModelRefused as error:
+            reason = f"{error.what} ({attempt} of {session.config.attempts} attempts)"
+            session.progress.say("note", text=reason)
+    return Stuck(reason)
+
+
+@dataclass(frozen=True)
+class CommittedPhase:
+    """The new head, and the phase that it committed."""
+
+    head: str
+    phase: AcceptedPhase
+
+
+def commit_phase(
+    session: Session, position: Position, outcome: PhaseOutcome, started: float
+) -> CommittedPhase | Stuck | NotRefactored:
+    """Commit an accepted phase. A commit that would publish a secret counts as a refused attempt; only roles retry."""
+    while isinstance(outcome, AcceptedPhase):
+        log_position = len(session.log.lines), len(session.log.steps)
+        try:
+            head = commit_accepted_phase(session, position, outcome, session.clock.monotonic() - started)
+        except SecretFound as error:
+            session.log.forget(*log_position)
+            record_refusal(session, position, add_secret_finding(outcome.judged, error), session.config.attempts)
+            by_role = outcome.phase in RETRYABLE_PHASES and outcome.judged.attempt > 0
+            outcome = run_phase(session, position, outcome.phase) if by_role else Stuck(f"{error.what}: {error.where}")
+        else:
+            return CommittedPhase(head, outcome)
+    return outcome
+
+
+def add_secret_finding(judged: JudgedAttempt, error: SecretFound) -> JudgedAttempt:
+    message = f"the commit would publish a secret of this job: {error.where}"
+    finding = Finding(code="RUN107", severity="error", message=message)
+    verdict = Verdict(phase=judged.verdict.phase, accepted=False, findings=(finding,))
+    return replace(judged, verdict=verdict)
+
+
+def run_fused_green(session: Session, head: str, position: Position, red: AcceptedPhase) -> str | NoAction:
+    """Run GREEN with the code of a fused answer while it is at hand. After a kill, the builder is called again."""
+    state = session.store.load(head)
+    after = replace(load_position(session, head, state, position.story), code_tree=session.git.code_tree(head))
+    started = session.clock.monotonic()
+    green = commit_phase(session, after, run_withheld_green(session, after, red.withheld), started)
+    assert not isinstance(green, NotRefactored), "GREEN never returns NotRefactored"
+    return block_story(session, after, Phase.GREEN, green) if isinstance(green, Stuck) else green.head
+
+
+def block_story(session: Session, position: Position, phase: Phase, stuck: Stuck) -> NoAction:
+    """Commit the story as blocked, with the evidence: a person decides."""
+    record_stuck_story(session, phase, position.story.id, position.head, stuck.reason)
+    head = commit_block(session, position, stuck.reason)
+    situation = load_situation(session, session.store.load(head))
+    return NoAction("blocked", f"{position.story.id}: {stuck.reason}", suggest_unblock_command(situation))
+
+
+def load_position(session: Session, head: str, state: BranchState, story: Story) -> Position:
+    return Position(
+        head=head,
+        code_tree=session.git.code_tree(head),
+        state=state,
+        story=story,
+        cycle=load_cycle(state, story),
+        spent_prd=sum_prd_spend(state) if has_prd_limit(session) else Spend(),
+        seconds_prd=sum_prd_seconds(state) if session.constraints.limits.minutes_per_prd is not None else 0,
+    )
+
+
+def has_prd_limit(session: Session) -> bool:
+    """Return whether a limit per PRD is set; only then all runs must be added up."""
+    return session.constraints.limits.usd_per_prd is not None or session.constraints.limits.tokens_per_prd is not None
+
+
+def load_cycle(state: BranchState, story: Story) -> Cycle:
+    """Return the story's cycle; raise StateCorrupted if it does not fit the story's status."""
+    cycle = state.cycle(story.id)
+    if cycle is None and story.status != "backlog":
+        raise state.store.missing(state.commit, Cycle, state.paths.cycle(story.id))
+    if cycle is not None and cycle.state is CycleState.COMMIT:
+        raise StateCorrupted(
+            f"{story.id} is {story.status} in the backlog, but integrated according to its cycle",
+            where=state.paths.backlog,
+            remedy=f"git log -p {state.store.branch} -- {state.paths.backlog} shows who changed it",
+        )
+    return cycle or Cycle(story=story.id)
+
+
+def sum_prd_spend(state: BranchState) -> Spend:
+    runs = (state.run(run_id) for run_id in state.run_ids())
+    return sum((run.spend for run in runs if run), Spend())
+
+
+def sum_prd_seconds(state: BranchState) -> float:
+    cycles = (state.cycle(name) for name in state.cycle_ids)
+    return sum(step.seconds for cycle in cycles if cycle for step in cycle.steps)
+
+
+def describe_stop(session: Session) -> NoAction:
+    """Return why the loop ended at the step limit."""
+    return rest_after_step_limit(load_ordered_situation(session, session.store.load(current_head(session))))

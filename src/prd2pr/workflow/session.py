@@ -1,0 +1,195 @@
+"""The session: everything that the workflow works with, built once by an entry point."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from prd2pr.agents.models.base import Model
+from prd2pr.config import Config
+from prd2pr.domain.costs.budget import UsageLimits
+from prd2pr.domain.costs.model_selection import ModelSelection
+from prd2pr.domain.costs.role_costs import add_spends, list_role_spends
+from prd2pr.domain.machines.approval import ApprovalMode
+from prd2pr.domain.machines.next_phase import NoAction
+from prd2pr.domain.paths import PathRules
+from prd2pr.domain.records import Prd, RunRecord, Spend
+from prd2pr.domain.secrets import Secrets
+from prd2pr.languages.test_runner import Surveyor, TestRunner
+from prd2pr.state.cursors import ProcessedItem
+from prd2pr.state.git import Git
+from prd2pr.state.journal import Journal
+from prd2pr.state.store import StateStore
+from prd2pr.verification.commit_check import BranchRefutation
+from prd2pr.verification.gather.context import GatherContext
+from prd2pr.verification.screenshots.pages import Camera
+from prd2pr.verification.verdict import GatePolicy
+from prd2pr.workflow.interfaces import BranchWriter, Clock, Progress
+from prd2pr.workflow.ledger import SharedLedger
+
+
+@dataclass
+class CallsInFlight:
+    """Estimated spend of the model calls that have not returned yet."""
+
+    reserved: dict[str, Spend] = field(default_factory=dict)  # by purpose
+    lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+
+@dataclass
+class WorkerLog:
+    """Log lines and spend of this run's parallel workers; their own logs hold them too."""
+
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    spend: Spend = field(default_factory=Spend)
+
+
+@dataclass
+class Landings:
+    """The commits of this run, and what other writers did to the branch meanwhile."""
+
+    last: str = ""  # the last commit of this run
+    last_at: float = 0  # when it was made, by the monotonic clock; 0: none yet
+    commits: set[str] = field(default_factory=set)  # that this run put on the branch
+    foreign_head: str = ""  # a head by another writer whose state was read
+    pending: ProcessedItem | None = None  # the command that the next commit will answer
+    regression: tuple[str, str] = ("", "")  # a code tree on which a finished story fails, and the message
+
+
+@dataclass
+class RunLog:
+    """What this run did so far. It goes into the next commit and decides nothing."""
+
+    id: str
+    started_at: str
+    started: float  # of the monotonic clock
+    model: str = ""
+    worker: str = ""  # the model that the current step called last
+    steps: list[str] = field(default_factory=list)
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    spend: Spend = field(default_factory=Spend)
+    inherited: Mapping[str, Spend] = field(default_factory=dict)  # by role, from killed runs that could not record it
+    calls: CallsInFlight = field(default_factory=CallsInFlight)
+    workers: WorkerLog = field(default_factory=WorkerLog)
+    landings: Landings = field(default_factory=Landings)
+
+    def add(self, at: str, kind: str, **facts: object) -> None:
+        self.lines.append({"at": at, "kind": kind, **facts})
+
+    def record(self, at: str, older: Mapping[str, Spend]) -> RunRecord:
+        """Build the run's record; `older` is what the commit inherits from killed runs."""
+        inherited = add_spends(self.inherited, older)
+        return RunRecord(
+            id=self.id,
+            started_at=self.started_at,
+            ended_at=at,
+            model=self.model,
+            steps=tuple(self.steps),
+            spend=sum(inherited.values(), self.spend),
+            roles=list_role_spends(self.lines, inherited),
+        )
+
+    def forget(self, lines: int, steps: int) -> None:
+        """Drop what was logged for a commit that was not made."""
+        del self.lines[lines:], self.steps[steps:]
+
+
+@dataclass(frozen=True)
+class RoleModel:
+    """The model that does the work of a role."""
+
+    model: Model
+    edits_itself: bool = False  # `human` and `command:` write files without our tools
+    remembers: bool = False  # a paid answer may be reused for the same question
+
+
+@dataclass(frozen=True)
+class Outdated:
+    """The plan of this PRD version must not be worked on, and why."""
+
+    blob: str  # the PRD that was planned
+    rest: NoAction
+
+
+@dataclass(frozen=True)
+class Target:
+    """The branch, and the part of it, that this session works on."""
+
+    branch: str
+    base_branch: str
+    base_commit: str
+    story: str = ""  # the only story to work on; empty: all
+    prd_branch: str = ""  # set when `branch` is a story branch
+    integrates: bool = False  # the worker of a story branch integrates it too
+    issue: int | None = None  # that the PRD was made from, or that asked for it
+
+
+@dataclass(frozen=True)
+class Services:
+    """What the session does its work with."""
+
+    writer: BranchWriter
+    runner: TestRunner
+    gathering: GatherContext
+    journal: Journal
+    models: ModelSelection
+    select_model: Callable[[str, bool], RoleModel]  # (role, strong)
+    camera: Camera | None = None  # for screenshots
+    surveyor: Surveyor | None = None  # maps changed files to the tests that reach them
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """What the session may do, and how much it may spend."""
+
+    gate_policy: GatePolicy
+    paths: PathRules
+    limits: UsageLimits
+    approval: ApprovalMode = "given"  # on GitHub, as configured
+    secrets: Secrets = field(default_factory=Secrets)  # that no commit and no prompt may contain
+
+
+@dataclass(frozen=True)
+class HostState:
+    """What the run on GitHub knows, and its callbacks; the defaults are those of a local run."""
+
+    outdated_plan: Outdated | None = None
+    published_head: str = ""  # the head that the status comment showed before this run; empty: none
+    refuted: BranchRefutation | None = None  # rewritten steps: nothing may be built on them
+    continues: bool = False  # another step follows this one
+    on_command_done: Callable[[ProcessedItem], None] = lambda _: None  # called right before the commit that answers it
+    waits_for_budget: Callable[[], bool] = lambda: False  # the last run stopped at its budget and asked a person
+    reload_prd: Callable[[Session], Session] = lambda session: session  # with the current text of the PRD
+
+
+@dataclass(frozen=True)
+class Session:
+    """What one run works with, wired once by an entry point."""
+
+    git: Git
+    store: StateStore
+    config: Config
+    prd: Prd
+    clock: Clock
+    progress: Progress
+    log: RunLog
+    target: Target
+    services: Services
+    constraints: Constraints
+    host: HostState = field(default_factory=HostState)
+    shared: SharedLedger | None = None  # with other workers of the same run
+
+    @property
+    def work_directory(self) -> Path:
+        """The private directory in which worktrees are created."""
+        if self.target.prd_branch:
+            return stories_directory(self.git, self.prd.id) / "work" / self.target.story
+        return self.git.private / "work" / self.prd.id
+
+
+def stories_directory(git: Git, prd: str) -> Path:
+    """The private directory for stories that run in parallel."""
+    return git.private / "stories" / prd

@@ -1,0 +1,110 @@
+"""Spending and attempts since the last commit, read from the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from prd2pr.domain.breakers.records import OperationFailure
+from prd2pr.domain.costs.budget import Budget, BudgetStop, CallEstimate, check_budget
+from prd2pr.domain.costs.role_costs import add_spends, get_role
+from prd2pr.domain.records import Phase, Spend
+from prd2pr.state.journal import JournalEntry
+from prd2pr.state.store import BranchState
+from prd2pr.workflow.session import Session
+
+__all__ = [
+    "JournalEntry",
+    "carried_entries",
+    "entry_subject",
+    "has_refusal",
+    "inherited_spend",
+    "list_failures",
+    "list_unrecorded",
+    "refused_entries",
+    "sum_spend",
+]  # fmt: skip
+
+ABOUT_A_STORY = ("refused", "trouble")
+
+
+def current_budget(session: Session, state: BranchState, story: str = "") -> Budget:
+    cycles = [cycle for name in state.cycle_ids if (cycle := state.cycle(name)) is not None]
+    runs = [run for run_id in state.run_ids() if (run := state.run(run_id)) is not None]
+    mine = [step for cycle in cycles if cycle.story == story for step in cycle.steps]
+    return Budget(
+        limits=session.constraints.limits,
+        spent_run=session.log.spend,
+        spent_story=sum((step.spend for step in mine), Spend()),
+        spent_prd=sum((run.spend for run in runs), Spend()),
+        started=session.log.started,
+        seconds_story=sum(step.seconds for step in mine),
+        seconds_prd=sum(step.seconds for cycle in cycles for step in cycle.steps),
+    )
+
+
+def find_reached_limit(session: Session, state: BranchState, story: str) -> BudgetStop | None:
+    """Return the limit that is already reached, if any."""
+    return check_budget(current_budget(session, state, story), session.clock.monotonic(), CallEstimate(model=""))
+
+
+def sum_spend(entries: Iterable[JournalEntry], subject: str = "") -> Spend:
+    """Sum the spending on one story, or on everything if `subject` is empty."""
+    prefix = f"{subject}/" if subject else ""
+    calls = (entry.facts for entry in entries if entry.kind == "call")
+    spends = (Spend.model_validate(call["spend"]) for call in calls if call["key"].startswith(prefix))
+    return sum(spends, Spend())
+
+
+def entry_subject(entry: JournalEntry) -> str:
+    """Return the story that an entry is about, or the PRD for calls of the planner."""
+    return str(entry.facts["story"] if entry.kind in ABOUT_A_STORY else entry.facts["key"].partition("/")[0])
+
+
+def list_unrecorded(entries: Iterable[JournalEntry]) -> tuple[JournalEntry, ...]:
+    """Return entries that no run's record on the branch includes yet."""
+    return tuple(entry for entry in entries if not entry.facts.get("recorded"))
+
+
+def inherited_spend(entries: Iterable[JournalEntry], run: str) -> dict[str, Spend]:
+    """Return by role what killed runs spent; the current run must record it."""
+    return spend_by_role(entry for entry in list_unrecorded(entries) if entry.facts.get("run") != run)
+
+
+def spend_by_role(entries: Iterable[JournalEntry]) -> dict[str, Spend]:
+    found: dict[str, Spend] = {}
+    for entry in entries:
+        if entry.kind == "call":
+            found = add_spends(found, {get_role(entry.facts["key"]): Spend.model_validate(entry.facts["spend"])})
+    return found
+
+
+def carried_entries(entries: Iterable[JournalEntry], story: str, stories: Iterable[str]) -> tuple[JournalEntry, ...]:
+    """Return the entries that a commit about `story` does not settle: those of other stories.
+
+    The run's record includes their money, but the other stories' records do not yet. Any commit settles failures.
+    """
+    candidates = [entry for entry in entries if entry.kind != "trouble" and entry_subject(entry) != story]
+    if not candidates:
+        return ()  # the usual case: do not list the stories, of which there may be thousands
+    others = {*stories}
+    return tuple(
+        JournalEntry(entry.kind, entry.head, {**entry.facts, "recorded": True})
+        for entry in candidates
+        if entry_subject(entry) in others
+    )
+
+
+def list_failures(entries: Iterable[JournalEntry]) -> tuple[OperationFailure, ...]:
+    return tuple(OperationFailure.model_validate(entry.facts["event"]) for entry in entries if entry.kind == "trouble")
+
+
+def has_refusal(entries: Iterable[JournalEntry], story: str) -> bool:
+    return any(entry.kind == "refused" and entry.facts["story"] == story for entry in entries)
+
+
+def refused_entries(entries: Iterable[JournalEntry], story: str, phase: Phase) -> list[JournalEntry]:
+    return [
+        entry
+        for entry in entries
+        if entry.kind == "refused" and entry.facts["story"] == story and entry.facts["phase"] == phase.value
+    ]

@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import json
+import os
+import stat
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from model_requests import PRICE, READ_FILE, a_request
+
+from prd2pr.agents.models.base import Request
+from prd2pr.agents.models.command import CommandModel
+from prd2pr.errors import ModelMissing, ModelProblem
+
+ENV = {"PATH": os.environ["PATH"], "HOME": "/nowhere", "ANTHROPIC_API_KEY": "sk-secret-1", "GITHUB_TOKEN": "ghs_secret"}
+
+
+class Desk:
+    """A directory with a program in it; what the program does is Python text."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.workspace = directory / "workspace"
+        self.workspace.mkdir()
+
+    def model(self, program: str, *, env: dict[str, str] | None = None, timeout: float = 20.0) -> CommandModel:
+        head = "import json, os, subprocess, sys, time\nfrom pathlib import Path\n"
+        (self.directory / "worker.py").write_text(head + textwrap.dedent(program), encoding="utf-8")
+        prices = {"mine-1": PRICE}
+        return CommandModel(
+            "python3 worker.py --fast", env=env or ENV, prices=prices, timeout=timeout, cwd=self.directory
+        )
+
+    def request(self) -> Request:
+        return a_request(tools=(READ_FILE,), workspace=self.workspace, writable=("tests/tdd/loyalty-1/*",))
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def test_the_program_gets_the_request_and_answers_with_blocks(desk: Desk) -> None:
+    model = desk.model("""
+        asked = json.load(sys.stdin)
+        Path("asked.json").write_text(json.dumps(asked))
+        use = {"type": "tool_use", "name": "read_file", "input": {"path": "ä.py"}}
+        usage = {"input_tokens": 1000, "cached_tokens": 0, "output_tokens": 100}
+        print(json.dumps({"content": [{"type": "text", "text": "Look."}, use], "usage": usage, "model": "mine-1"}))
+    """)
+    reply = model.reply(desk.request())
+    assert (reply.text, reply.stop, reply.model) == ("Look.", "tool_use", "mine-1")
+    assert reply.tool_uses[0].input == {"path": "ä.py"}
+    assert reply.spend.usd == pytest.approx((1000 * 3 + 100 * 15) / 1_000_000)
+
+    asked = json.loads((desk.workspace / "asked.json").read_text(encoding="utf-8"))
+    assert asked["purpose"]["key"] == "loyalty-1/red/tester/1/1"
+    assert asked["messages"] == [{"role": "user", "content": [{"type": "text", "text": "Write the test."}]}]
+    assert asked["tools"][0]["input_schema"]["required"] == ["path"]
+    assert asked["workspace"] == str(desk.workspace)
+    assert asked["writable"] == ["tests/tdd/loyalty-1/*"]
+
+
+def test_plain_text_is_an_answer_whose_cost_is_unknown(desk: Desk) -> None:
+    reply = desk.model('print("  All done.  ")').reply(desk.request())
+    assert (reply.text, reply.stop) == ("All done.", "end")
+    assert reply.spend.usd is None
+
+
+def test_a_stated_cost_is_taken(desk: Desk) -> None:
+    reply = desk.model('print(json.dumps({"content": "x", "usage": {"usd": 0.5}}))').reply(desk.request())
+    assert reply.spend.usd == 0.5
+    assert reply.spend.calls == 1
+
+
+def test_work_in_the_files_needs_no_words(desk: Desk) -> None:
+    reply = desk.model('Path("new.py").write_text("x = 1")').reply(desk.request())
+    assert (desk.workspace / "new.py").read_text(encoding="utf-8") == "x = 1"
+    assert reply.text
+
+
+def test_where_json_is_asked_for_the_bare_json_is_the_answer(desk: Desk) -> None:
+    model = desk.model("""print('{"stories": []}')""")
+    assert model.reply(a_request(output_schema={"type": "object"})).text == '{"stories": []}'
+
+
+def test_none_of_our_secrets_reaches_the_program(desk: Desk) -> None:
+    env = ENV | {"PRD2PR_COMMAND_ENV": "ITS_OWN, ABSENT", "ITS_OWN": "yes"}
+    names = desk.model("print(' '.join(sorted(os.environ)))", env=env).reply(desk.request()).text.split()
+    assert "ITS_OWN" in names
+    assert {"PATH", "HOME"} <= set(names)
+    assert not {"ANTHROPIC_API_KEY", "GITHUB_TOKEN", "PRD2PR_COMMAND_ENV"} & set(names)
+
+
+@pytest.mark.parametrize(
+    ("program", "what"),
+    [
+        ("sys.exit('the disk is full')", "status 1.* the disk is full"),
+        ("os.kill(os.getpid(), 9)", "status -9"),
+        ("print('{oops')", "not valid JSON"),
+        ("print('{\"text\": 1}')", "without"),
+        ('print(\'{"content": [{"type": "image"}]}\')', "block 1"),
+        ('print(\'{"content": "x", "stop": "tired"}\')', "stop"),
+        ('print(\'{"content": "x", "usage": 3}\')', "usage"),
+        ('print(\'{"content": "x", "usage": {"coins": 3}}\')', "usage"),
+        ("sys.stdout.buffer.write(bytes([255, 254]))", "not UTF-8"),
+    ],
+)
+def test_a_failing_or_babbling_program_is_told_with_its_last_words(desk: Desk, program: str, what: str) -> None:
+    with pytest.raises(ModelProblem, match=what) as caught:
+        desk.model(program).reply(desk.request())
+    assert caught.value.where == "command:python3 worker.py --fast"
+    assert caught.value.remedy
+
+
+def test_silence_without_a_workspace_is_no_answer(desk: Desk) -> None:
+    with pytest.raises(ModelProblem, match="empty"):
+        desk.model("pass").reply(a_request())
+
+
+def test_a_program_that_hangs_is_killed_with_all_its_children(desk: Desk) -> None:
+    model = desk.model(
+        """
+        child = subprocess.Popen(["sleep", "60"])
+        Path("child.pid").write_text(str(child.pid))
+        print("thinking", file=sys.stderr, flush=True)
+        time.sleep(60)
+        """,
+        timeout=3.0,
+    )
+    started = time.monotonic()
+    with pytest.raises(ModelProblem, match=r"within 3 s.*thinking"):
+        model.reply(desk.request())
+    assert time.monotonic() - started < 30
+    assert_gone(int((desk.workspace / "child.pid").read_text(encoding="utf-8")))
+
+
+def test_what_it_leaves_running_is_killed_and_cannot_make_us_wait(desk: Desk) -> None:
+    model = desk.model("""
+        child = subprocess.Popen(["sleep", "60"])
+        Path("child.pid").write_text(str(child.pid))
+        print("done")
+    """)
+    started = time.monotonic()
+    assert model.reply(desk.request()).text == "done"
+    assert time.monotonic() - started < 30
+    assert_gone(int((desk.workspace / "child.pid").read_text(encoding="utf-8")))
+
+
+def assert_gone(pid: int) -> None:
+    """A killed orphan may stay as a zombie until its new parent has looked."""
+    for _ in range(1000):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return
+        if state == "Z":
+            return
+        time.sleep(0.02)
+    pytest.fail(f"process {pid} is still alive")
+
+
+def test_no_shell_reads_the_command(tmp_path: Path) -> None:
+    model = CommandModel("echo '$HOME; ls' && true", env=ENV, prices={}, cwd=tmp_path)
+    assert model.reply(a_request()).text == "$HOME; ls && true"
+
+
+def test_a_program_by_path_is_found_from_where_it_was_named(tmp_path: Path) -> None:
+    program = tmp_path / "say"
+    program.write_text("#!/bin/sh\ncat >/dev/null\necho said\n", encoding="utf-8")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    assert CommandModel("./say", env=ENV, prices={}, cwd=tmp_path).reply(a_request()).text == "said"
+
+
+@pytest.mark.parametrize(
+    ("command", "what"), [("no-such-program-x", "no-such-program-x"), ("./none", "./none"), ("a 'b", "parsed")]
+)
+def test_a_program_that_is_not_there_is_told_when_it_is_opened(tmp_path: Path, command: str, what: str) -> None:
+    with pytest.raises(ModelMissing, match=what) as caught:
+        CommandModel(command, env=ENV, prices={}, cwd=tmp_path)
+    assert caught.value.remedy

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from model_requests import SUBMIT, a_request, user
+
+from prd2pr.agents.models.base import Message, Purpose, Reply, Request, Text, Tool, ToolUse
+from prd2pr.agents.models.human import HumanModel
+from prd2pr.errors import ModelProblem
+
+DESIGN = Tool(
+    "submit",
+    "Hand in.",
+    {
+        "type": "object",
+        "properties": {
+            "status": {"type": "string"},
+            "explanation": {"type": "string"},
+            "summary": {"type": "string"},
+            "symbols": {"type": "array"},
+        },
+        "required": ["status", "explanation", "summary", "symbols"],
+    },
+)
+
+
+class Keyboard(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def ask(request: Request, typed: str) -> tuple[Reply, str]:
+    screen = io.StringIO()
+    reply = HumanModel(stdin=Keyboard(typed), stdout=screen).reply(request)
+    return reply, screen.getvalue()
+
+
+def test_the_task_is_shown_with_its_place_and_what_may_be_written() -> None:
+    request = a_request(
+        user("Write tests for earning points."),
+        workspace=Path("/the/workspace"),
+        writable=("tests/tdd/loyalty-1/*",),
+        tools=(SUBMIT,),
+    )
+    reply, shown = ask(request, "\n")
+    assert "# loyalty-1: red, as the tester" in shown
+    assert "You write tests." in shown
+    assert "Write tests for earning points." in shown
+    assert "`/the/workspace`" in shown
+    assert "- `tests/tdd/loyalty-1/*`" in shown
+    (use,) = reply.tool_uses
+    assert (use.name, use.input["status"]) == ("submit", "done")
+    assert reply.stop == "tool_use"
+    assert (reply.spend.calls, reply.spend.usd) == (1, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("typed", "status", "explanation"),
+    [
+        ("nothing\n", "nothing_to_do", "A person found nothing worth changing."),
+        ("contradiction: c1 and c2 differ\n", "contradiction", "c1 and c2 differ"),
+        ("done renamed the helper\n", "done", "renamed the helper"),
+    ],
+)
+def test_the_person_may_say_more_than_done(typed: str, status: str, explanation: str) -> None:
+    reply, _ = ask(a_request(tools=(SUBMIT,)), typed)
+    assert dict(reply.tool_uses[0].input) == {"status": status, "explanation": explanation}
+
+
+def test_without_a_submit_tool_the_words_are_the_answer() -> None:
+    assert ask(a_request(), "\n")[0].text == "Done by a person."
+    assert ask(a_request(), "contradiction: no\n")[0].text == "contradiction: no"
+
+
+def test_what_is_not_understood_is_asked_again() -> None:
+    reply, shown = ask(a_request(tools=(SUBMIT,)), "yes?\ncontradiction:\nnothing\n")
+    assert shown.count("Unknown answer") == 2
+    assert reply.tool_uses[0].input["status"] == "nothing_to_do"
+
+
+def test_a_typed_answer_comes_from_a_file(tmp_path: Path) -> None:
+    good, bad = tmp_path / "design.json", tmp_path / "bad.json"
+    design = {"status": "done", "explanation": "x", "summary": "y", "symbols": []}
+    good.write_text(json.dumps(design), encoding="utf-8")
+    bad.write_text("{", encoding="utf-8")
+    typed = f"\nanswer {tmp_path / 'none.json'}\nanswer {bad}\nanswer {good}\n"
+    reply, shown = ask(a_request(tools=(DESIGN,)), typed)
+    assert reply.tool_uses[0].input == design
+    assert '"summary"' in shown
+    assert shown.count("cannot be used") == 2
+    assert shown.count("Unknown answer") == 1  # Enter alone would hand in nothing
+
+
+def test_structured_output_comes_from_a_file_as_text(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_text('{"stories": []}', encoding="utf-8")
+    reply, _ = ask(a_request(output_schema={"type": "object"}), f"answer {plan}\n")
+    assert reply.text == '{"stories": []}'
+
+
+def test_a_contradiction_fills_the_fields_that_the_form_demands() -> None:
+    reply, _ = ask(a_request(tools=(DESIGN,)), "contradiction: impossible\n")
+    expected = {"status": "contradiction", "explanation": "impossible", "summary": "", "symbols": []}
+    assert reply.tool_uses[0].input == expected
+
+
+def test_a_later_turn_shows_only_what_is_new() -> None:
+    talk = (user("Old words."), Message("assistant", (ToolUse("t", "submit", {}),)), user("The gate refused: RED104."))
+    request = a_request(*talk, purpose=Purpose("tester", "loyalty-1", "red", attempt=2, turn=2))
+    _, shown = ask(request, "\n")
+    assert "RED104" in shown
+    assert "(attempt 2)" in shown
+    assert "Old words." not in shown
+    assert "You write tests." not in shown
+
+
+def test_the_text_of_a_prd_cannot_steer_the_terminal() -> None:
+    _, shown = ask(a_request(user("\x1b[2Jgone\u202e\x07 ok\ttab"), system=(Text("\x9b31m"),)), "\n")
+    assert not set("\x1b\x07\x9b\u202e") & set(shown)
+    assert "gone ok\ttab" in shown
+
+
+def test_nobody_there_is_told_with_the_way_out() -> None:
+    with pytest.raises(ModelProblem, match="interactive terminal") as caught:
+        HumanModel(stdin=io.StringIO("\n"), stdout=io.StringIO()).reply(a_request())
+    assert "terminal" in caught.value.remedy
+    with pytest.raises(ModelProblem, match="ended"):
+        HumanModel(stdin=Keyboard(""), stdout=io.StringIO()).reply(a_request())

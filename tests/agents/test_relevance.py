@@ -1,0 +1,64 @@
+"""Which files a story is about."""
+
+from __future__ import annotations
+
+from prd2pr.agents.relevance import design_text, find_imported_files, find_named_files, story_text, summarize_designs
+from prd2pr.domain.records import Criterion, Design, PlannedSymbol, Story
+
+FILES = {
+    "src/shop/__init__.py": "",
+    "src/shop/cart.py": "from shop.money import Money\n\nclass Line: ...\n\nclass Cart: ...\n\ndef total(): ...\n",
+    "src/shop/money.py": "class Money: ...\n",
+    "src/shop/rates.py": "from .money import Money\nfrom . import cart\n\ndef earn_rate(): ...\n",
+    "tests/conftest.py": "class Cart: ...\n",
+    "tests/test_cart.py": "import os\nimport shop.rates\nfrom shop import cart, missing\n",
+}
+
+
+def test_classes_modules_and_calls_are_names_and_plain_words_are_not() -> None:
+    assert find_named_files(FILES, "The total of all lines in a cart") == ()
+    assert find_named_files(FILES, "call total() on it") == ("src/shop/cart.py",)
+    assert find_named_files(FILES, "earn_rate by default") == ("src/shop/rates.py",)
+    assert find_named_files(FILES, "in shop.money, say") == ("src/shop/money.py",)
+
+
+def test_the_most_named_file_comes_first() -> None:
+    assert find_named_files(FILES, "Money of a Line in a Cart") == ("src/shop/cart.py", "src/shop/money.py")
+
+
+def test_imports_lead_to_files_of_the_project_alone() -> None:
+    assert find_imported_files(FILES, ["src/shop/rates.py"]) == (
+        "src/shop/money.py",
+        "src/shop/cart.py",
+        "src/shop/__init__.py",
+    )
+    assert find_imported_files(FILES, ["tests/test_cart.py", "gone.py"]) == (
+        "src/shop/rates.py",
+        "src/shop/cart.py",
+        "src/shop/__init__.py",
+    )
+
+
+def test_a_file_that_does_not_parse_imports_nothing() -> None:
+    assert find_imported_files({"a.py": "import b\ndef (", "b.py": ""}, ["a.py"]) == ()
+
+
+def test_texts_hold_what_may_name_code() -> None:
+    story = Story(id="s-1", epic="e", title="A", criteria=(Criterion(id="c", text="B", example="C"),), interface="D")
+    assert story_text(story).split() == ["A", "D", "B", "C"]
+    design = Design(summary="A", symbols=(PlannedSymbol(name="B", signature="(C)"),), decisions=("D",))
+    assert design_text(design).split() == ["A", "B(C)", "D"]
+
+
+def test_the_type_of_a_planned_value_is_a_word_of_its_own() -> None:
+    design = Design(summary="A limit.", symbols=(PlannedSymbol(name="shop.limits.MOST", signature="Money"),))
+    assert find_named_files(FILES, design_text(design)) == ("src/shop/money.py",)
+
+
+def test_earlier_designs_are_bounded() -> None:
+    story = Story(id="s-1", epic="e", title="First")
+    design = Design(summary="x", symbols=(PlannedSymbol(name="shop.cart"),), decisions=("Long. " * 30,) * 20)
+    text = summarize_designs([(story, design)])
+    assert text.startswith("s-1: First\n  decided: Long.")
+    assert len(text) < 1600
+    assert text.splitlines()[-1].startswith("… and ")

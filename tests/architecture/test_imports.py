@@ -1,0 +1,28 @@
+"""The import contracts, and an entry point that imports no library for an ignored event."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from importlinter.cli import lint_imports
+
+
+def test_the_import_contract_holds(monkeypatch, request):
+    monkeypatch.chdir(request.config.rootpath)
+    assert lint_imports(no_cache=True) == 0
+
+
+def test_an_ignored_event_imports_no_library(tmp_path):
+    event = tmp_path / "event.json"
+    event.write_text('{"action": "created", "comment": {"body": "thanks"}}')
+    code = (
+        "import sys; from prd2pr.cli.main import main; status = main(['action']);"
+        "heavy = {'pydantic', 'yaml', 'jinja2', 'rich', 'anthropic', 'argparse', 'subprocess'} & set(sys.modules);"
+        "print(status, sorted(heavy))"
+    )
+    env = {"GITHUB_EVENT_NAME": "issue_comment", "GITHUB_EVENT_PATH": str(event)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    said, ended = done.stdout.splitlines()
+    assert said.startswith("prd2pr: nothing to do: ")
+    assert ended == "0 []"

@@ -1,0 +1,181 @@
+"""The limits that keep the source easy to navigate. `pytest tests/architecture -s` prints the table."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+from shape import Module, Shape, field_count, is_protocol, method_count, read_shape
+
+MAX_MODULES = 25  # in one package
+MAX_MODULE_LINES = 560
+MAX_FUNCTION_LINES = 90
+SMALL_MODULE = 60  # lines: with one importer in the same package, it belongs into that importer
+MAX_CONTEXT_FIELDS = 12
+MAX_PROTOCOL_METHODS = 8
+
+PURE_PACKAGES = ("domain/", "prd/", "views/", "verification/gates/", "languages/python/rules/")
+EFFECTS = {"subprocess", "socket", "tempfile", "shutil", "time", "urllib", "http", "pathlib.Path"}
+CLOCK_CALLS = {"datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
+
+# Packages whose dataclasses hold collaborators. Elsewhere dataclasses are records, view models or results.
+CONTEXT_PACKAGES = ("agents/", "cli/", "github/", "proof/", "reports/", "server/", "verification/gather/", "workflow/")
+# Pure data in those packages: a row, a reply or a result, with no collaborator among its fields.
+DATA_CLASSES: dict[str, str] = {
+    "agents/roles.py:Role": "a row of the table of roles",
+    "github/messages/status.py:StatusView": "what the status comment shows",
+    "github/outcome.py:PrdOutcome": "the result of a run, as the job's outputs",
+    "server/orders/store.py:OrderRecord": "a row of the database",
+}
+
+# Contexts that still have too many fields: the number may only fall.
+TO_BE_SPLIT = {"agents/task.py:RoleTask": 26, "workflow/roles/role_runner.py:Assignment": 26}
+
+# Small modules with one importer that stay on their own, with the reason.
+STANDALONE: dict[str, str] = {
+    "agents/models/replay.py": "one module per model adapter",
+    "cli/main.py": "the entry point imports nothing heavy",
+    "cli/verify_cache.py": "the rules by which cached results are trusted",
+    "github/commands/undo.py": "one module per command family",
+    "languages/golang/canary.py": "the same role as in the sibling languages",
+    "languages/golang/manifest.py": "the same role as in the sibling languages",
+    "languages/golang/mutants.py": "the same role as in the sibling languages",
+    "languages/javascript/manifest.py": "the same role as in the sibling languages",
+    "languages/rust/canary.py": "the same role as in the sibling languages",
+    "languages/rust/mutants.py": "the same role as in the sibling languages",
+    "workflow/phases/screenshots.py": "landing a commit does not know how screenshots are taken",
+}
+
+# The private vocabulary of earlier versions; see the glossary in docs/architecture.md.
+OLD_WORDS = re.compile(
+    r"(^|_)(told|bite|biting|doorstep|nursery|ground|stirring|bringing|begun|obey|beside|beforehand|mended|crossed|twins|"
+    r"deeds|slips|strays|sameness|crew|hired|unheeded|hearing|seeing|spares|whose|sole|stand_in|standing_in)(_|$)"
+)
+
+
+@pytest.fixture(scope="module")
+def shape() -> Shape:
+    return read_shape()
+
+
+def test_the_table(shape: Shape, capsys: pytest.CaptureFixture[str]) -> None:
+    """Print the figures; every row has its own test below."""
+    modules, functions = shape.modules, shape.function_lengths()
+    package, most = shape.modules_per_package.most_common(1)[0]
+    longest = max(modules, key=lambda module: module.lines)
+    contexts = sorted(((field_count(node), node.name) for module, node in context_classes(shape)), reverse=True)
+    protocols = sorted(
+        ((method_count(node), node.name) for _, node in shape.classes() if is_protocol(node)), reverse=True
+    )
+    rows = [
+        ("files", str(len(modules)), ""),
+        ("lines", f"{sum(module.lines for module in modules):,}", ""),
+        ("packages", str(len(shape.modules_per_package)), ""),
+        ("most modules in a package", f"{most}  {package}", str(MAX_MODULES)),
+        ("public names defined twice", str(len(shape.repeated_names)), "0"),
+        ("small modules with one importer", str(len(small_modules(shape))), "0"),
+        ("longest module", f"{longest.lines}  {longest.path}", str(MAX_MODULE_LINES)),
+        ("longest function", f"{functions[0][0]}  {functions[0][1]}", str(MAX_FUNCTION_LINES)),
+        ("median function", str(functions[len(functions) // 2][0]), ""),
+        ("most fields in a context", f"{contexts[0][0]}  {contexts[0][1]}", str(MAX_CONTEXT_FIELDS)),
+        ("most methods in a Protocol", f"{protocols[0][0]}  {protocols[0][1]}", str(MAX_PROTOCOL_METHODS)),
+    ]
+    with capsys.disabled():
+        print(f"\n{'':34}{'found':60}limit")
+        for name, found, limit in rows:
+            print(f"{name:34}{found:60}{limit}")
+    assert len(modules) > 100, "the source was not found"
+
+
+def test_no_package_has_too_many_modules(shape: Shape) -> None:
+    assert {name: count for name, count in shape.modules_per_package.items() if count > MAX_MODULES} == {}
+
+
+def test_every_package_says_what_it_is_for(shape: Shape) -> None:
+    packages = [module for module in shape.modules if module.is_package]
+    assert [module.path for module in packages if len(ast.get_docstring(module.tree) or "") < 40] == []
+
+
+def test_every_module_has_a_docstring(shape: Shape) -> None:
+    assert [module.path for module in shape.modules if not ast.get_docstring(module.tree)] == []
+
+
+def test_a_public_name_is_defined_once(shape: Shape) -> None:
+    assert shape.repeated_names == {}
+
+
+def test_small_modules_are_part_of_their_importer(shape: Shape) -> None:
+    assert sorted(small_modules(shape)) == []
+
+
+def test_every_exception_is_still_needed(shape: Shape) -> None:
+    paths = {module.path for module in shape.modules}
+    classes = {
+        f"{module.path}:{node.name}" for module, node in shape.classes() if field_count(node) > MAX_CONTEXT_FIELDS
+    }
+    assert set(STANDALONE) - paths == set()
+    assert set(DATA_CLASSES) - classes == set()
+
+
+def test_modules_and_functions_are_not_too_long(shape: Shape) -> None:
+    assert [module.path for module in shape.modules if module.lines > MAX_MODULE_LINES] == []
+    assert [where for lines, where in shape.function_lengths() if lines > MAX_FUNCTION_LINES] == []
+
+
+def test_contexts_are_split_by_concern(shape: Shape) -> None:
+    large = {f"{module.path}:{node.name}": field_count(node) for module, node in context_classes(shape)}
+    assert {where: count for where, count in large.items() if count > MAX_CONTEXT_FIELDS} == TO_BE_SPLIT
+
+
+def test_protocols_are_narrow(shape: Shape) -> None:
+    found = {node.name: method_count(node) for _, node in shape.classes() if is_protocol(node)}
+    assert {name: count for name, count in found.items() if count > MAX_PROTOCOL_METHODS} == {}
+
+
+def test_pure_packages_have_no_effects(shape: Shape) -> None:
+    pure = [module for module in shape.modules if module.path.startswith(PURE_PACKAGES)]
+    assert {module.path: sorted(effects_in(module)) for module in pure if effects_in(module)} == {}
+
+
+def test_names_come_from_the_field(shape: Shape) -> None:
+    modules = [
+        module.path for module in shape.modules if OLD_WORDS.search(module.path.rpartition("/")[2].removesuffix(".py"))
+    ]
+    names = [
+        f"{module.path}:{node.name}"
+        for module in shape.modules
+        for node in module.definitions
+        if OLD_WORDS.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", node.name).lower())
+    ]
+    assert modules + names == []
+
+
+def context_classes(shape: Shape) -> list[tuple[Module, ast.ClassDef]]:
+    return [
+        (module, node)
+        for module, node in shape.classes()
+        if module.path.startswith(CONTEXT_PACKAGES)
+        and any("dataclass" in ast.unparse(each) for each in node.decorator_list)
+        and f"{module.path}:{node.name}" not in DATA_CLASSES
+    ]
+
+
+def small_modules(shape: Shape) -> list[str]:
+    return [
+        f"{module.path} ({module.lines}) -> {', '.join(shape.importers[module.name])}"
+        for module in shape.modules
+        if not module.is_package
+        and module.lines < SMALL_MODULE
+        and len(shape.importers[module.name]) == 1
+        and all(each.split(".")[1] == module.name.split(".")[1] for each in shape.importers[module.name])
+        and module.path not in STANDALONE
+    ]
+
+
+def effects_in(module: Module) -> set[str]:
+    imported = {
+        name for name in module.imports if name in EFFECTS or name.partition(".")[0] in EFFECTS - {"pathlib.Path"}
+    }
+    called = {ast.unparse(node.func) for node in ast.walk(module.tree) if isinstance(node, ast.Call)}
+    return imported | (called & CLOCK_CALLS) | (called & {"open"})

@@ -1,0 +1,246 @@
+"""`prd2pr doctor` about GitHub: each thing that people meet first is named with its remedy, and what was not looked at
+is never called fine."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+
+import pytest
+
+from fakes.github.fake import FakeGitHub
+from fakes.github.server import serve
+from prd2pr.cli.doctor.checkup import SetupCheck, format_total
+from prd2pr.cli.doctor.github_checks import ORIGIN, check_github
+from prd2pr.cli.doctor.workflow_check import branch_check, workflow_checks
+from prd2pr.config import Config
+from prd2pr.config_file import load_config
+from prd2pr.github.setup.workflow_file import WORKFLOW_PATH, workflow_text
+from prd2pr.state.git import Git
+from world import World
+
+COMMIT = "c" * 40
+ACTION = f"prd2pr/prd2pr@{COMMIT}"
+
+
+@pytest.fixture
+def ready(world) -> World:
+    """Set up, and committed."""
+    assert world.program("init", "--action", ACTION).status == 0
+    world.commit("init")
+    return world
+
+
+@pytest.fixture
+def hosted(ready, tmp_path):
+    """The same on the fake GitHub, with all as it should be."""
+    fake = FakeGitHub(tmp_path / "github")
+    repository = fake.add_repository("octo/calc", {"ada": "admin", "wendy": "write", "rea": "read"})
+    repository.secrets.append("ANTHROPIC_API_KEY")
+    ready.git("push", "-q", str(fake.bare(repository).path), "main")
+    with serve(fake) as url:
+        yield Hosted(ready, fake, url)
+        assert fake.violations == []
+
+
+class Hosted:
+    def __init__(self, world: World, fake: FakeGitHub, url: str) -> None:
+        self.world, self.fake, self.url = world, fake, url
+        self.repo = fake.repo("octo/calc")
+
+    def env(self, by: str = "ada") -> dict[str, str]:
+        token = self.fake.user_token(by)
+        return {"GITHUB_TOKEN": token, "GITHUB_API_URL": self.url, "GITHUB_REPOSITORY": "octo/calc"}
+
+    def doctor(self, by: str = "ada", **more: str) -> dict[str, dict[str, str]]:
+        """What doctor finds on GitHub, without the rest of it."""
+        with Git.open(self.world.repo) as git:
+            found = [*check_github(git, Config(), {**self.env(by), **more})]
+        assert len({check.name for check in found}) == len(found)
+        return {check.name: asdict(check) for check in found}
+
+
+def examined(world: World, **env: str) -> dict[str, dict[str, str]]:
+    done = world.program("doctor", "--json", env={"PRD2PR_MODEL": f"replay:{world.transcript()}", **env})
+    checks = done.json["checks"]
+    assert done.status == (1 if any(check["mark"] == "wrong" for check in checks) else 0), done.err
+    assert [done.json["wrong"], done.json["unchecked"]] == [
+        sum(check["mark"] == mark for check in checks) for mark in ("wrong", "unchecked")
+    ]
+    return {check["name"]: check for check in checks}
+
+
+def marks(checks: dict[str, dict[str, str]], *names: str) -> list[str]:
+    return [checks[name]["mark"] for name in names]
+
+
+def story_jobs(text: str, config: Config) -> SetupCheck | None:
+    return next((each for each in workflow_checks(text, config, "main", COMMIT) if each.name == "story jobs"), None)
+
+
+def test_a_workflow_without_the_jobs_that_the_configuration_asks_for():
+    several = load_config("story_jobs: 4\n")
+    asked = workflow_text(several, "main", ACTION)
+    usual = workflow_text(Config(), "main", ACTION)
+    assert story_jobs(usual, Config()) is None and story_jobs(asked, Config()) is None
+    found = story_jobs(asked, several)
+    assert found is not None and (found.mark, found.found) == ("ok", "up to 4 in parallel")
+    older = story_jobs(usual, several)
+    assert older is not None and older.mark == "warning" and "one after the other" in older.found
+    half = story_jobs(asked.replace("mode: integrate", "mode: work"), several)
+    assert half is not None and half.mark == "wrong" and "no job in mode integrate" in half.found
+
+
+SETTINGS = ("github", "published", "pull requests", "secrets")
+
+
+def test_all_is_well(hosted):
+    found = examined(hosted.world, **hosted.env())
+    assert marks(found, *SETTINGS, "triggers", "model key") == ["ok"] * 6, found
+    assert found["github"]["found"] == "octo/calc, default branch main"
+
+
+def test_actions_may_not_open_pull_requests(hosted):
+    hosted.repo.actions_may_open_pulls = False
+    check = hosted.doctor()["pull requests"]
+    assert check["mark"] == "wrong"
+    assert "Allow GitHub Actions to create and approve pull requests" in check["remedy"]
+
+
+def test_there_is_no_secret_for_the_model(hosted):
+    hosted.repo.secrets.clear()
+    check = hosted.doctor()["secrets"]
+    assert (check["mark"], "ANTHROPIC_API_KEY" in check["found"]) == ("warning", True)
+    assert "New repository secret" in check["remedy"]
+
+
+def test_the_workflow_is_not_on_the_default_branch(hosted):
+    hosted.fake.bare(hosted.repo).git("update-ref", "refs/heads/main", hosted.world.git("rev-parse", "main~1"))
+    check = hosted.doctor()["published"]
+    assert check["mark"] == "wrong"
+    assert "not on the default branch" in check["found"] and "merge" in check["remedy"]
+
+
+def test_what_the_token_may_not_see_is_not_called_fine(hosted):
+    found = hosted.doctor(by="wendy")
+    assert marks(found, "published", "pull requests") == ["ok", "unchecked"]
+    assert "administrator" in found["pull requests"]["remedy"]
+    reader = hosted.doctor(by="rea")
+    assert marks(reader, "github", "pull requests", "secrets") == ["warning", "unchecked", "unchecked"]
+
+
+def test_without_a_token_github_is_not_checked(hosted):
+    found = hosted.doctor(GITHUB_TOKEN="")
+    assert found["github"]["mark"] == "unchecked"
+    assert found["github"]["found"].startswith("not checked: no token")
+    assert not set(SETTINGS[1:]) & set(found)
+    assert hosted.fake.calls == []
+
+
+def test_a_token_that_is_not_accepted(hosted):
+    check = hosted.doctor(GITHUB_TOKEN="ghp_wrong")["github"]
+    assert (check["mark"], "does not accept the token" in check["found"]) == ("wrong", True)
+
+
+def test_an_archived_repository(hosted):
+    hosted.repo.archived = True
+    assert hosted.doctor()["github"]["mark"] == "wrong"
+
+
+def test_without_a_workflow_or_a_repository_on_github(world):
+    found = examined(world, GITHUB_TOKEN="x", GITHUB_REPOSITORY="")
+    assert (found["workflow"]["mark"], found["workflow"]["remedy"]) == (
+        "warning",
+        "run prd2pr init and commit the file",
+    )
+    assert found["github"]["mark"] == "unchecked"
+
+
+def test_a_workflow_that_only_this_branch_has(ready):
+    ready.git("update-ref", "refs/remotes/origin/main", "main~1")
+    ready.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    check = examined(ready)["workflow"]
+    assert check["mark"] == "wrong"
+    assert check["found"].startswith(f"{WORKFLOW_PATH} is not on origin/main")
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "mark", "words"),
+    [
+        (("", ""), "workflow", "ok", "commit cccccccccc"),
+        ((COMMIT, "d" * 40), "workflow", "warning", "commit dddddddddd"),
+        ((COMMIT, "v1"), "workflow", "wrong", "pinned to v1, which can be moved"),
+        (("/prd2pr@", "/other@"), "workflow", "wrong", "does not use prd2pr"),
+        (("name: prd2pr", "name: [prd2pr"), "workflow", "wrong", "not valid YAML"),
+        (("  schedule:", "  watch:"), "triggers", "warning", "not triggered by schedule"),
+        (('"prds/**/*.md"', '"specs/**"'), "triggers", "warning", "specs/**"),
+        (('branches: ["main"]', 'branches: ["trunk"]'), "triggers", "wrong", "the default branch is main"),
+        (("secrets.ANTHROPIC_API_KEY", "secrets.OTHER"), "model key", "wrong", "ANTHROPIC_API_KEY"),
+    ],
+)
+def test_what_is_said_about_a_workflow(change, name, mark, words):
+    text = workflow_text(Config(), "main", ACTION).replace(*change)
+    found = {check.name: check for check in workflow_checks(text, Config(), "main", COMMIT)}
+    assert found[name].mark == mark
+    assert words in found[name].found
+
+
+def test_two_versions_in_one_workflow_are_wrong():
+    text = workflow_text(Config(), "main", ACTION).replace(COMMIT, "d" * 40, 1)
+    assert next(workflow_checks(text, Config(), "main", COMMIT)).mark == "wrong"
+
+
+def test_a_workflow_that_is_written_for_another_branch(hosted):
+    assert hosted.doctor()["default branch"]["mark"] == "ok"
+    hosted.fake.bare(hosted.repo).git("branch", "trunk", "main")
+    hosted.repo.default_branch = "trunk"
+    check = hosted.doctor()["default branch"]
+    assert check["mark"] == "wrong"
+    assert "names main, but GitHub's default branch is trunk" in check["found"]
+    half = workflow_text(Config(), "main", ACTION).replace('branches: ["main"]', 'branches: ["trunk"]')
+    assert branch_check(half, "trunk").mark == "wrong"  # the checkout is still that of main
+
+
+@pytest.mark.parametrize(
+    ("config", "change", "mark"),
+    [
+        ("notify: {events: [done]}\n", ("", ""), "ok"),
+        ("notify: {events: [done]}\n", ("secrets.PRD2PR_NOTIFY_URLS", "secrets.OTHER"), "wrong"),
+        ("notify: {events: [done], urls_from: MINE}\n", ("", ""), "wrong"),
+    ],
+)
+def test_whether_messages_can_be_sent(config, change, mark):
+    wanted = load_config(config)
+    text = workflow_text(wanted, "main", ACTION).replace(*change)
+    assert {check.name: check.mark for check in workflow_checks(text, wanted, "main", "")}["notices"] == mark
+    assert "notices" not in {check.name for check in workflow_checks(text, Config(), "main", "")}
+
+
+def test_models_without_a_key_need_no_secret():
+    human = load_config("models: {default: human, strong: human}\n")
+    found = {check.name: check for check in workflow_checks(workflow_text(human, "main", ACTION), human, "main", "")}
+    assert (found["model key"].mark, found["model key"].found) == ("ok", "none needed")
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("git@github.com:octo/calc.git", "octo/calc"),
+        ("https://github.com/octo/calc", "octo/calc"),
+        ("https://x-access-token:abc@github.com/octo/calc.js.git", "octo/calc.js"),
+        ("ssh://git@github.com:22/octo/calc.git", "octo/calc"),
+        ("https://gitlab.com/octo/calc.git", ""),
+        ("https://notgithub.com/octo/calc.git", ""),
+        ("/srv/git/octo/calc.git", ""),
+    ],
+)
+def test_only_an_origin_on_github_is_asked_about(url, name):
+    found = re.search(ORIGIN.format(host=re.escape("github.com")), url)
+    assert (found[1] if found else "") == name
+
+
+def test_the_last_line_claims_no_more_than_was_looked_at():
+    fine, skipped, bad = SetupCheck("a", "ok", ""), SetupCheck("b", "unchecked", ""), SetupCheck("c", "wrong", "")
+    assert format_total([fine]) == "All checks passed.\n"
+    assert format_total([fine, skipped]) == "No problems found in 1 check. Not checked: b.\n"
+    assert format_total([fine, skipped, bad]) == "1 of 3 checks failed.\n"

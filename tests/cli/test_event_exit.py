@@ -1,0 +1,69 @@
+"""Events that may matter are processed, and all others are ignored, whatever the payload looks like."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from prd2pr.cli.event_exit import find_ignore_reason
+
+
+def under(issue: dict[str, object], body: str) -> dict[str, object]:
+    return {"action": "created", "issue": issue, "comment": {"body": body}}
+
+
+@pytest.fixture
+def event(tmp_path, monkeypatch):
+    def arrive(name: str, payload: object) -> str:
+        path = tmp_path / "event.json"
+        path.write_text(payload if isinstance(payload, str) else json.dumps(payload))
+        monkeypatch.setenv("GITHUB_EVENT_NAME", name)
+        monkeypatch.setenv("GITHUB_EVENT_PATH", str(path))
+        return find_ignore_reason()
+
+    return arrive
+
+
+@pytest.mark.parametrize(
+    ("name", "payload", "reason"),
+    [
+        ("push", {"commits": [{"added": ["prds/a.md"], "modified": [], "removed": []}]}, ""),
+        ("push", {"commits": [{"modified": ["src/a.py"], "added": [], "removed": []}]}, "no PRD was pushed"),
+        ("push", {"commits": [{"id": "a", "message": "Actions leaves the files out"}]}, ""),
+        ("push", {"commits": []}, ""),
+        ("push", {"commits": [{"modified": ["a.py"]}] * 20}, ""),
+        ("push", {}, ""),
+        ("issue_comment", {"action": "created", "comment": {"body": "well\n /tdd next"}}, ""),
+        ("issue_comment", {"action": "created", "comment": {"body": "see tdd"}}, "the comment contains no command"),
+        ("issue_comment", {"action": "created", "comment": None}, "the comment contains no command"),
+        ("issue_comment", {"action": "edited"}, "only new comments count, not edited or deleted ones"),
+        ("issue_comment", {"action": "created", "comment": {"body": "/TDD next"}}, ""),
+        ("issue_comment", {"action": "created", "comment": {"body": "/suggest-fix x"}}, ""),
+        ("issue_comment", {"action": "created", "comment": {"body": "/aprove"}}, "the comment contains no command"),
+        ("issue_comment", under({"body": "Check it: prd2pr verify main..prd2pr/calc"}, "ok\n\n/aprove"), ""),
+        ("issue_comment", under({"labels": [{"name": "prd2pr:waiting"}]}, "/Aprove calc-1."), ""),
+        (
+            "issue_comment",
+            under({"labels": [{"name": "bug"}], "body": "x"}, "/aprove"),
+            "the comment contains no command",
+        ),
+        ("issue_comment", under({"body": "prd2pr"}, "/lgtm\n/improve\n/"), "the comment contains no command"),
+        ("issue_comment", under({"body": 5, "labels": [None, 3]}, "/aprove"), "the comment contains no command"),
+        ("pull_request", {"action": "closed"}, ""),
+        ("pull_request", {"action": "opened"}, "the pull request was neither closed, reopened nor labelled"),
+        ("issues", {"action": "labeled"}, ""),
+        ("issues", {"action": "opened"}, "no label was added"),
+        ("workflow_dispatch", {}, ""),
+        ("star", {}, "the event star starts nothing"),
+        ("push", "[1]", ""),
+        ("push", "{not json", ""),
+    ],
+)
+def test_reason_to_ignore_an_event(event, name, payload, reason):
+    assert event(name, payload) == reason
+
+
+def test_outside_actions_nothing_is_ignored(monkeypatch):
+    monkeypatch.delenv("GITHUB_EVENT_NAME", raising=False)
+    assert find_ignore_reason() == ""

@@ -1,0 +1,193 @@
+"""The commands as a person and as a program sees them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from prd2pr.cli.table import report_bug, report_error
+from prd2pr.config import Config
+from prd2pr.config_file import load_config
+from prd2pr.errors import PrdInvalid
+from world import World
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory) -> World:
+    """A PRD whose first story is designed."""
+    world = World(tmp_path_factory.mktemp("begun")).start()
+    assert world.run("--max-steps", "2").status == 1
+    return world
+
+
+def test_plan_shows_stories_and_estimate_and_writes_nothing(world):
+    before = world.git("for-each-ref"), world.git("status", "--porcelain")
+    done = world.program("plan", "prds/calc.md", "--model", f"replay:{world.transcript()}")
+    assert done.status == 0, done.err
+    assert "calc-1  Add two numbers  [feature, FR-1]" in done.out
+    assert "calc-2  Double a number  [feature, FR-2]  after calc-1" in done.out
+    assert "est." in done.out and "Nothing was written." in done.out
+    assert (world.git("for-each-ref"), world.git("status", "--porcelain")) == before
+
+
+def test_plan_as_json(world):
+    done = world.program("plan", "prds/calc.md", "--model", f"replay:{world.transcript()}", "--json")
+    assert [story["id"] for story in done.json["stories"]] == ["calc-1", "calc-2"]
+    assert done.json["estimate"]["tokens_low"] > 0
+    assert done.json["requirements"] == ["FR-1", "FR-2"]
+
+
+def test_status_names_the_next_thing(begun):
+    done = begun.program("status")
+    assert "calc-1 is waiting for red" in done.out
+    assert "Next: prd2pr next prds/calc.md" in done.out
+    (prd,) = begun.program("status", "--json").json["prds"]
+    assert (prd["prd"], prd["done"], prd["state"]) == ("calc", 0, "SPRINT_ACTIVE")
+    assert [story["status"] for story in prd["stories"]] == ["in_progress", "backlog"]
+
+
+def test_status_of_a_repository_without_prds(world):
+    done = world.program("status")
+    assert done.status == 0
+    assert "prd2pr run" in done.out
+    assert world.program("status", "nothing").status == 2
+
+
+def test_logs_are_read_from_head_where_no_branch_of_a_prd_is(begun, tmp_path):
+    begun.git("clone", "-q", str(begun.repo), str(tmp_path / "clone"))
+    begun.git("-C", str(tmp_path / "clone"), "switch", "-q", "-c", "mine", f"origin/{begun.branch}")
+    told = begun.program("logs", "--repo", str(tmp_path / "clone"))
+    assert told.status == 0 and told.out == begun.program("logs").out
+
+
+def test_logs_tell_where_tokens_went(begun):
+    done = begun.program("logs", "--tokens")
+    assert done.status == 0 and "part of the prompt, estimated" in done.out
+    told = begun.program("logs", "--tokens", "--json").json
+    assert set(told["roles"]) == {"planner", "architect"}
+    assert list(told["stories"]) == ["calc", "calc-1"]
+    parts = told["parts_estimated"]
+    assert {"tools", "system", "map", "PRD", "story", "step", "form of the answer"} <= set(parts)
+    assert all(part["fresh"] > 0 for part in parts.values()), "a transcript counts nothing: four characters are a token"
+    assert begun.program("logs", "--tokens", "--story", "calc-2").out == "No calls recorded yet.\n"
+
+
+def test_logs_tell_calls_and_crossings(begun):
+    done = begun.program("logs")
+    assert "call" in done.out and "calc-1/design/architect/1/1" in done.out
+    lines = begun.program("logs", "--json").json["lines"]
+    assert {line["kind"] for line in lines} == {"call", "crossed"}
+    assert begun.program("logs", "--story", "calc-2").out == "No run is recorded yet.\n"
+
+
+@pytest.mark.parametrize("code", ["RED104", "grn201", "VER101", "ERR401", "PLN101"])
+def test_explain_knows_every_kind_of_code(world, code):
+    done = world.program("explain", code)
+    assert done.status == 0
+    assert done.out.startswith(code.upper())
+
+
+def test_explain_of_an_unknown_code_suggests_another(world):
+    done = world.program("explain", "RED14")
+    assert done.status == 2
+    assert "RED104" in done.err
+
+
+def test_schema_is_the_committed_one(world, request):
+    committed = (request.config.rootpath / "docs/prd2pr.schema.json").read_text(encoding="utf-8")
+    assert world.program("schema").out == committed
+
+
+def test_init_writes_once_and_keeps_what_is_there(world):
+    (world.repo / ".prd2pr.yml").write_text("# mine\n")
+    first = world.program("init")
+    assert first.status == 0
+    assert (world.repo / ".prd2pr.yml").read_text() == "# mine\n"
+    workflow = (world.repo / ".github/workflows/prd2pr.yml").read_text()
+    assert "${{ secrets.ANTHROPIC_API_KEY }}" in workflow
+    assert "LOOK HERE" not in first.out
+    assert world.program("init").out.count("kept") == 3
+
+
+def test_init_on_a_feature_branch_is_for_the_branch_below_it_and_says_so(world):
+    world.git("switch", "-q", "-c", "add-prd2pr")
+    done = world.program("init")
+    workflow = (world.repo / ".github/workflows/prd2pr.yml").read_text()
+    assert 'branches: ["main"]' in workflow and "add-prd2pr" not in workflow
+    assert "NOTE: the workflow is written for the branch main" in done.out
+    assert "git remote set-head origin --auto" in done.out
+
+
+def test_what_init_writes_is_a_valid_config_and_a_valid_prd(world):
+    world.program("init")
+    assert load_config((world.repo / ".prd2pr.yml").read_text()).prds == Config().prds
+    world.commit("init")
+    done = world.program("plan", "prds/_template.md", "--model", f"replay:{world.transcript()}")
+    assert "my-feature" in done.err, "config and PRD were read; only the transcript has no answer for it"
+    assert done.status == 1
+
+
+def test_doctor_says_what_is_wrong_and_how_to_mend_it(world):
+    done = world.program("doctor", env={"ANTHROPIC_API_KEY": ""})
+    assert done.status == 1
+    assert "ANTHROPIC_API_KEY" in done.out
+    well = world.program("doctor", "--json", env={"PRD2PR_MODEL": f"replay:{world.transcript()}"})
+    assert well.status == 0, well.out
+    assert {check["name"] for check in well.json["checks"] if check["mark"] == "ok"} >= {"repository", "tests", "model"}
+
+
+@pytest.mark.parametrize(
+    "arguments", [("gate", "green"), ("gate", "blue", "--base", "HEAD"), ("nonsense",), ("run",), ()]
+)
+def test_a_wrong_call_exits_with_2(world, arguments):
+    done = world.program(*arguments)
+    assert done.status == 2
+    assert "Traceback" not in done.err
+
+
+HOSTILE = "line 3 says:\n::stop-commands::x\r::add-mask::a ##[error]boo \x1b[31mred\u202e"
+
+
+def test_what_an_error_quotes_starts_nothing_in_a_jobs_log(monkeypatch, capsys):
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    report_error(PrdInvalid(HOSTILE, where="prds/a.md", remedy=HOSTILE))
+    try:
+        raise ValueError(HOSTILE)
+    except ValueError:
+        report_bug(["run"])
+    said = capsys.readouterr()
+    assert "boo" in said.err and "stop-commands" in said.err
+    for bad in ("##[", "\x1b", "\r", "\u202e"):
+        assert bad not in said.err
+    assert not [line for line in said.err.splitlines() if line.lstrip().startswith("::")]
+    (annotation,) = said.out.splitlines()
+    assert annotation.startswith("::error file=prds/a.md")
+
+
+def test_gate_on_an_unknown_revision_could_not_judge(world):
+    done = world.program("gate", "green", "--base", "mian", "--head", "HEAD")
+    assert done.status == 2
+    assert "did you mean main" in done.err
+
+
+def test_gate_json_has_the_agreed_form(world):
+    world.write({"src/calc/sums.py": "def add(a, b):\n    return a + b\n"})
+    world.commit("code without a test")
+    done = world.program("gate", "green", "--base", "HEAD~1", "--json")
+    assert done.status == 1
+    assert done.json["verdict"] == "refused"
+    assert done.json["phase"] == "green"
+    assert all(set(finding) == {"code", "severity", "message", "path", "test"} for finding in done.json["findings"])
+    run = {"collected", "passed", "failed", "errors", "skipped", "seconds", "sandbox", "honest"}
+    assert set(done.json["run"]) == run
+
+
+def test_an_event_that_matters_is_not_passed_over_in_silence(world, tmp_path):
+    event = tmp_path / "event.json"
+    event.write_text(json.dumps({"schedule": "17 */6 * * *"}))
+    env = {"GITHUB_EVENT_NAME": "schedule", "GITHUB_EVENT_PATH": str(event), "GITHUB_REPOSITORY": "octo/calc"}
+    done = world.program("action", env={**env, "GITHUB_ACTIONS": "true"})
+    assert done.status == 1
+    assert "no token for GitHub" in done.err
+    assert done.out.startswith("::error title=prd2pr::no token for GitHub")

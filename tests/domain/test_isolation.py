@@ -1,0 +1,51 @@
+"""What is said about a sandbox."""
+
+from __future__ import annotations
+
+from prd2pr.domain.results.isolation import (
+    NONE,
+    PROTECTIONS,
+    describe_missing_protections,
+    format_sandbox,
+    list_missing_protections,
+    suggest_sandbox_remedy,
+)
+
+WHOLE = format_sandbox("namespaces", PROTECTIONS)
+
+
+def test_a_whole_sandbox_lacks_nothing() -> None:
+    assert WHOLE == "namespaces: no network, own user, own processes, read-only, limits, call filter"
+    assert (list_missing_protections(WHOLE), describe_missing_protections(WHOLE)) == ((), "")
+
+
+def test_a_user_of_a_namespace_is_a_user_of_its_own() -> None:
+    assert "own user" not in list_missing_protections("namespaces: no network, own user (namespace), read-only")
+
+
+def test_what_is_missing_is_named() -> None:
+    partly = format_sandbox("namespaces", ["no network", "limits"])
+    assert list_missing_protections(partly) == ("own user", "own processes", "read-only", "call filter")
+    assert (
+        describe_missing_protections(partly)
+        == "the sandbox of the tests lacks: own user, own processes, read-only, call filter"
+    )
+
+
+def test_none_is_none() -> None:
+    assert format_sandbox("namespaces", []) == NONE
+    assert list_missing_protections(NONE) == tuple(PROTECTIONS)
+    assert describe_missing_protections(NONE) == describe_missing_protections("") == "the tests ran without a sandbox"
+
+
+def test_a_name_alone_promises_nothing() -> None:
+    assert list_missing_protections("bubblewrap") == tuple(PROTECTIONS)
+
+
+def test_each_refusal_has_its_remedy() -> None:
+    assert "apparmor_restrict_unprivileged_userns=0" in suggest_sandbox_remedy(
+        ["the user map: Operation not permitted"]
+    )
+    assert "chmod" in suggest_sandbox_remedy(["/opt/python cannot be read by another user"])
+    assert "SYS_ADMIN" in suggest_sandbox_remedy(["a process space of its own: Operation not permitted"])
+    assert "on Linux" in suggest_sandbox_remedy([], linux=False)

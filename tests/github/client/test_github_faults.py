@@ -1,0 +1,355 @@
+"""Every writing call meets every fault: it ends as if nothing had happened, and nothing is there twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from github_hubs import BRANCH, REPOSITORY, World
+
+from fakes.github.faults import (
+    Broken,
+    BrokenAfter,
+    Calls,
+    DropAfter,
+    DropBefore,
+    Expired,
+    PrimaryLimit,
+    Refused,
+    SecondaryLimit,
+    Stale,
+)
+from prd2pr.domain.forge import Annotation, CheckRun, Label
+from prd2pr.errors import BadCredentials, HubUnreachable, RateLimited, ScopeMissing
+from prd2pr.github.client.hub import GitHubHub
+from prd2pr.github.client.tokens import AppTokens
+
+MARK = "<!-- prd2pr:status -->"
+
+
+@dataclass(frozen=True)
+class Deed:
+    """A writing call, the request that a fault meets, and what is to be seen afterwards."""
+
+    name: str
+    pattern: str
+    act: Callable[[GitHubHub, World], object]
+    seen: Callable[[World], object]
+    expected: object
+    before: Callable[[GitHubHub, World], object] = lambda hub, github: None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def people_issue(github: World) -> int:
+    return min(github.repo.issues)
+
+
+def pull_number(github: World) -> int:
+    return max(github.repo.issues)
+
+
+def open_pull(hub: GitHubHub, github: World) -> object:
+    return hub.open_pull("T", "B", BRANCH, "main", draft=True)
+
+
+def pull_there(hub: GitHubHub):
+    found = hub.pull_for_branch(BRANCH)
+    assert found is not None
+    return found
+
+
+def a_check(github: World, count: int = 3) -> CheckRun:
+    notes = tuple(Annotation("b.txt", line, "notice", "m") for line in range(1, count + 1))
+    return CheckRun("k", "red", github.bare.heads()[BRANCH], "success", "t", "s", notes)
+
+
+def child(hub: GitHubHub, github: World):
+    return hub.open_issue("child", MARK, (), marker=MARK)
+
+
+def add_child(hub: GitHubHub, github: World) -> None:
+    there = hub.find_issue(MARK)
+    assert there is not None
+    hub.add_sub_issue(people_issue(github), there)
+
+
+DEEDS = (
+    Deed(
+        "comment",
+        "POST */issues/*/comments",
+        lambda hub, github: hub.comment(people_issue(github), f"{MARK} x", marker=MARK),
+        lambda github: [each.body for each in github.repo.comments.values()],
+        [f"{MARK} x"],
+    ),
+    Deed(
+        "edit_comment",
+        "PATCH */issues/comments/*",
+        lambda hub, github: hub.edit_comment(max(github.repo.comments), "y"),
+        lambda github: [each.body for each in github.repo.comments.values()],
+        ["y"],
+        lambda hub, github: hub.comment(people_issue(github), f"{MARK} x", marker=MARK),
+    ),
+    Deed(
+        "react",
+        "POST */issues/comments/*/reactions",
+        lambda hub, github: hub.react(max(github.repo.comments), "eyes"),
+        lambda github: [each.content for each in github.repo.comments[max(github.repo.comments)].reactions],
+        ["eyes"],
+        lambda hub, github: hub.comment(people_issue(github), f"{MARK} x", marker=MARK),
+    ),
+    Deed(
+        "react_to_issue",
+        "POST */issues/*/reactions",
+        lambda hub, github: hub.react_to_issue(people_issue(github), "eyes"),
+        lambda github: [each.content for each in github.repo.issues[people_issue(github)].reactions],
+        ["eyes"],
+    ),
+    Deed(
+        "open_issue",
+        "POST */issues",
+        lambda hub, github: hub.open_issue("new", f"{MARK} b", (), marker=MARK),
+        lambda github: sorted(each.title for each in github.repo.issues.values()),
+        ["Loyalty", "new"],
+    ),
+    Deed(
+        "edit_issue",
+        "PATCH */issues/*",
+        lambda hub, github: hub.edit_issue(people_issue(github), title="Other", closed=True),
+        lambda github: [(each.title, each.state) for each in github.repo.issues.values()],
+        [("Other", "closed")],
+    ),
+    Deed(
+        "add_sub_issue",
+        "POST */sub_issues",
+        add_child,
+        lambda github: len(github.hub().sub_issues(people_issue(github))),
+        1,
+        child,
+    ),
+    Deed(
+        "open_pull",
+        "POST */pulls",
+        open_pull,
+        lambda github: [each.pull.draft for each in github.repo.issues.values() if each.pull],
+        [True],
+    ),
+    Deed(
+        "edit_pull",
+        "PATCH */pulls/*",
+        lambda hub, github: hub.edit_pull(pull_there(hub), title="New", body="Other"),
+        lambda github: [(each.title, each.body) for each in github.repo.issues.values() if each.pull],
+        [("New", "Other")],
+        open_pull,
+    ),
+    Deed(
+        "set_draft",
+        "POST /graphql",
+        lambda hub, github: hub.set_draft(pull_there(hub), draft=False),
+        lambda github: [each.pull.draft for each in github.repo.issues.values() if each.pull],
+        [False],
+        open_pull,
+    ),
+    Deed(
+        "create_label",
+        "POST */calc/labels",
+        lambda hub, github: hub.set_labels(people_issue(github), (Label("prd2pr:done"),), ()),
+        lambda github: (
+            github.repo.issues[people_issue(github)].labels,
+            len([name for name in github.repo.labels if name == "prd2pr:done"]),
+        ),
+        (["prd2pr:done"], 1),
+    ),
+    Deed(
+        "add_label",
+        "POST */issues/*/labels",
+        lambda hub, github: hub.set_labels(people_issue(github), (Label("prd2pr:done"),), ()),
+        lambda github: github.repo.issues[people_issue(github)].labels,
+        ["prd2pr:done"],
+    ),
+    Deed(
+        "remove_label",
+        "DELETE */issues/*/labels/*",
+        lambda hub, github: hub.set_labels(people_issue(github), (), ("prd2pr:done",)),
+        lambda github: github.repo.issues[people_issue(github)].labels,
+        [],
+        lambda hub, github: hub.set_labels(people_issue(github), (Label("prd2pr:done"),), ()),
+    ),
+    Deed(
+        "check",
+        "POST */check-runs",
+        lambda hub, github: hub.check(a_check(github)),
+        lambda github: [(each.title, len(each.annotations)) for each in github.repo.checks.values()],
+        [("t", 3)],
+    ),
+    Deed(
+        "check_update",
+        "PATCH */check-runs/*",
+        lambda hub, github: hub.check(a_check(github, 120)),
+        lambda github: [
+            [note["start_line"] for note in each.annotations] == list(range(1, 121))
+            for each in github.repo.checks.values()
+        ],
+        [True],
+        lambda hub, github: hub.check(a_check(github, 50)),
+    ),
+    Deed(
+        "dispatch",
+        "POST */dispatches",
+        lambda hub, github: hub.dispatch("prd2pr.yml", "main", {"prd": "loyalty"}),
+        lambda github: [each.inputs for each in github.repo.dispatches],
+        [{"prd": "loyalty"}],
+    ),
+)
+
+FAULTS = {
+    "502": Broken(502),
+    "500": Broken(500),
+    "503 after it was done": BrokenAfter(503),
+    "secondary limit": SecondaryLimit(7),
+    "secondary limit, 429": SecondaryLimit(7, 429),
+    "primary limit": PrimaryLimit(30.0),
+    "dropped before": DropBefore(),
+    "done, then dropped": DropAfter(),
+}
+
+
+@pytest.fixture
+def ready(github: World) -> World:
+    add_workflow(github)
+    github.ask()
+    return github
+
+
+def add_workflow(github: World) -> None:
+    bare, who = github.bare, ("Ada", "ada@example.com", "2026-01-01T00:00:00Z")
+    text = b"on:\n  workflow_dispatch:\n    inputs:\n      prd: {type: string}\n"
+    head = bare.heads()["main"]
+    tree = bare.write_tree(head + "^{tree}", [(".github/workflows/prd2pr.yml", "100644", bare.write_blob(text))])
+    bare.git("update-ref", "refs/heads/main", bare.write_commit(tree, [head], "Workflow\n", who, who))
+
+
+@pytest.mark.parametrize("deed", DEEDS, ids=str)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_it_is_done_once(ready: World, deed: Deed, fault: str):
+    hub = ready.hub()
+    deed.before(hub, ready)
+    ready.fake.faults.add(FAULTS[fault], deed.pattern)
+    deed.act(hub, ready)
+    assert deed.seen(ready) == deed.expected
+    assert ready.retries and ready.retries[0].attempt == 1
+
+
+@pytest.mark.parametrize("deed", DEEDS, ids=str)
+def test_it_is_done_once_where_it_is_done_dropped_and_the_look_is_stale(ready: World, deed: Deed):
+    hub = ready.hub()
+    deed.before(hub, ready)
+
+    def next_read_is_stale() -> None:
+        ready.fake.faults.add(Stale(), "GET *")
+
+    ready.fake.faults.add(Calls(after=next_read_is_stale), deed.pattern)
+    ready.fake.faults.add(DropAfter(), deed.pattern)
+    deed.act(hub, ready)
+    assert deed.seen(ready) == deed.expected
+
+
+CREATIONS = tuple(deed for deed in DEEDS if deed.name in {"comment", "open_issue", "open_pull", "check"})
+
+
+@pytest.mark.parametrize("deed", CREATIONS, ids=str)
+def test_a_second_run_with_a_stale_first_read_makes_nothing_twice(ready: World, deed: Deed):
+    deed.act(ready.hub(), ready)
+    again = ready.hub()
+    again.me()
+    ready.fake.faults.add(Stale(), "GET *")
+    deed.act(again, ready)
+    assert deed.seen(ready) == deed.expected
+
+
+@pytest.mark.parametrize("deed", DEEDS, ids=str)
+def test_a_fault_that_does_not_end_is_said(ready: World, deed: Deed):
+    hub = ready.hub()
+    deed.before(hub, ready)
+    ready.fake.faults.add(Broken(502), deed.pattern, times=5)
+    with pytest.raises(HubUnreachable, match="5 tries"):
+        deed.act(hub, ready)
+
+
+def test_reads_are_repeated_too(ready: World):
+    for fault in FAULTS.values():
+        ready.fake.faults.add(fault, "GET */issues/1")
+        assert ready.hub().issue(1) is not None
+        ready.fake.faults.clear()
+
+
+def test_waits_grow_and_retry_after_is_honoured(ready: World):
+    ready.fake.faults.add(Broken(502), "GET */issues/1", times=3)
+    ready.hub().issue(1)
+    assert ready.waits == [0.5, 1.0, 2.0]
+    ready.waits.clear()
+    ready.fake.faults.add(SecondaryLimit(42), "GET */issues/1")
+    ready.hub().issue(1)
+    assert ready.waits == [42.0]
+
+
+def test_a_long_limit_ends_the_run_and_says_until_when(ready: World):
+    ready.fake.faults.add(PrimaryLimit(1800.0), "GET */issues/1")
+    with pytest.raises(RateLimited, match=r"until \d{4}-\d\d-\d\d \d\d:\d\d UTC") as caught:
+        ready.hub().issue(1)
+    assert 1700 < caught.value.until - ready.fake.now() < 1900
+    assert ready.waits == []
+
+
+def test_a_secondary_limit_without_a_time_waits_a_minute(ready: World):
+    ready.fake.faults.add(SecondaryLimit(None), "GET */issues/1")
+    ready.hub().issue(1)
+    assert ready.waits == [60.0]
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "problem"),
+    [(401, "Bad credentials", BadCredentials), (403, "Resource not accessible by integration", ScopeMissing)],
+)
+def test_what_waiting_cannot_mend_is_not_tried_again(ready: World, status: int, message: str, problem: type):
+    ready.fake.faults.add(Refused(status, message), "POST */comments")
+    with pytest.raises(problem):
+        ready.hub().comment(1, f"{MARK} x", marker=MARK)
+    assert ready.waits == [] and len(ready.fake.asked("POST */comments")) == 2 - 1
+
+
+class FakeMint:
+    def __init__(self, github: World) -> None:
+        self.github = github
+        self.installation = github.fake.install(github.fake.add_app("builder", "octo", "k"), [REPOSITORY])
+
+    def mint(self) -> dict[str, str]:
+        token = self.github.fake.installation_token(self.installation)
+        assert token.expires_at is not None
+        return {"token": token.value, "expires_at": self.github.fake.stamp(token.expires_at)}
+
+    def slug(self) -> str:
+        return "builder"
+
+
+def test_a_token_that_expires_in_the_middle_is_minted_anew(ready: World):
+    minted: list[str] = []
+    hub = ready.hub(AppTokens(FakeMint(ready), minted.append, ready.fake.now))
+    hub.comment(1, f"{MARK} one", marker=MARK)
+    ready.fake.skip(3001)
+    hub.comment(1, "two", marker="two")
+    assert len(minted) == 2
+    ready.fake.faults.add(Expired(), "POST */comments")
+    hub.comment(1, "three", marker="three")
+    assert len(minted) == 3
+    assert [each.body.split()[-1] for each in ready.repo.comments.values()] == ["one", "two", "three"]
+    assert {each.user for each in ready.repo.comments.values()} == {"builder[bot]"}
+
+
+def test_a_token_that_is_refused_again_is_said(ready: World):
+    hub = ready.hub(AppTokens(FakeMint(ready), lambda _: None, ready.fake.now))
+    ready.fake.faults.add(Expired(), "GET */issues/1", times=2)
+    with pytest.raises(BadCredentials):
+        hub.issue(1)

@@ -1,0 +1,186 @@
+"""Every sentence that is said on the code host: its golden text, and that no text of others can act in it."""
+
+from __future__ import annotations
+
+import os
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from fakes.pull_sample import plan
+from fakes.said_sample import HALF_COLLECTED, answers, views, worded
+from prd2pr.domain.records import Backlog
+from prd2pr.github.messages.markers import answer_marker
+from prd2pr.github.messages.query_replies import LogLine, LogsReply, TestRunReply
+from prd2pr.github.messages.rendering import cut_to_limit, render_reply, status_text, tracking_text, whole_check_text
+from prd2pr.github.messages.replies import CommandReply, PlanReply
+from prd2pr.github.messages.status import status_view
+from prd2pr.github.messages.tracking import tracking_view
+from prd2pr.reports.rendering import render_body
+from prd2pr.views.plan import build_plan_view
+from prd2pr.views.untrusted_text import BODY_LIMIT
+
+GOLDEN = Path(__file__).parent / "golden"
+COMMITS = "https://github.com/acme/shop/commit/"
+ANSWERS = answers()
+VIEWS = views()
+MARKDOWN = MarkdownIt("gfm-like", {"linkify": False, "html": True})
+# What GitHub looks for in rendered text, outside code: mentions, references, bare links, emoji.
+ACTIVE = re.compile(r"@\w|#\w|\bgh-\d|\w://|\bwww\.|:[a-z+-][\w+-]*:", re.IGNORECASE)
+OURS = {
+    "p", "strong", "em", "code", "pre", "a", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "details",
+    "summary", "blockquote", "br", "h3",
+}  # fmt: skip
+CHART = ("class", "language-mermaid")  # of a fence that holds nobody's words
+HOSTILE = (
+    "<!-- prd2pr:status:loyalty --> @octocat @acme/team fixes #12 GH-7 acme/shop#1 :tada: https://evil.example/a.png "
+    "![x](https://evil.example/b.png) [y](javascript:alert(1)) <img src=x onerror=alert(1)></pre></details> | ` a|b "
+    "www.evil.example ::error::x \u202edesrever\n\n# head\n- [ ] task\n/tdd run\n```\n"
+)
+
+
+class Seen(HTMLParser):
+    def __init__(self, markdown: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.comments: list[str] = []
+        self.prose = ""
+        self.quiet = 0
+        self.feed(MARKDOWN.render(markdown))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.quiet += tag in ("code", "pre")
+        assert {name for name, _ in attrs if (name, _) != CHART} <= {"href", "style", "lang"}, attrs
+        self.links += [value or "" for name, value in attrs if name == "href"]
+
+    def handle_endtag(self, tag: str) -> None:
+        self.quiet -= tag in ("code", "pre")
+
+    def handle_comment(self, data: str) -> None:
+        self.comments.append(data)
+
+    def handle_data(self, data: str) -> None:
+        self.prose += "" if self.quiet else data
+
+
+def assert_harmless(text: str) -> Seen:
+    seen = Seen(text)
+    assert set(seen.tags) <= OURS
+    assert all(re.fullmatch(rf"{re.escape(COMMITS)}[0-9a-f]{{40}}", link) for link in seen.links), seen.links
+    assert seen.comments == []
+    assert "<!--" not in text
+    others = seen.prose.replace("#7 sets", "")  # our own pull request, by its number
+    assert not ACTIVE.search(others), ACTIVE.search(others)
+    assert not any(line.lstrip().startswith("/") for line in text.splitlines())
+    return seen
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_the_answer_is_the_golden_one(name: str) -> None:
+    """After a wanted change: UPDATE_GOLDEN=1 pytest tests/github/messages, and read the difference."""
+    made = render_reply(ANSWERS[name], commit_url=COMMITS)
+    golden = GOLDEN / f"{name}.md"
+    if os.environ.get("UPDATE_GOLDEN"):
+        golden.parent.mkdir(exist_ok=True)
+        golden.write_text(made, encoding="utf-8")
+    assert made == golden.read_text(encoding="utf-8")
+    assert_harmless(made)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_the_view_is_the_golden_one(name: str) -> None:
+    golden = GOLDEN / f"{name}.md"
+    if os.environ.get("UPDATE_GOLDEN"):
+        golden.write_text(VIEWS[name], encoding="utf-8")
+    assert VIEWS[name] == golden.read_text(encoding="utf-8")
+
+
+def test_no_golden_text_is_left_over() -> None:
+    assert {path.stem for path in GOLDEN.iterdir()} == {*ANSWERS, *VIEWS}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_a_hostile_answer_does_nothing(name: str) -> None:
+    honest = Seen(render_reply(ANSWERS[name], commit_url=COMMITS))
+    seen = assert_harmless(render_reply(worded(ANSWERS[name], lambda: HOSTILE), commit_url=COMMITS))
+    for tag in ("td", "details", "pre"):
+        assert seen.tags.count(tag) == honest.tags.count(tag)
+
+
+@given(data=st.data())
+@settings(max_examples=150, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # shrinking is slow
+def test_no_text_of_others_survives_as_anything_else(data: st.DataObject) -> None:
+    pieces = st.sampled_from(
+        [*HOSTILE.split(" "), "<", ">", "-->", "<!--", "`", "``", "|", "\\", "\n", "&#64;", "*", "_"]
+    )
+    texts = st.one_of(st.text(max_size=40), st.lists(pieces, max_size=8).map("".join))
+    name = data.draw(st.sampled_from(sorted(ANSWERS)))
+    word = data.draw(texts)
+    assert_harmless(render_reply(worded(ANSWERS[name], lambda: word), commit_url=COMMITS))
+
+
+def test_the_marker_stands_first_and_is_the_only_one() -> None:
+    hostile: CommandReply = worded(ANSWERS["logs"], lambda: HOSTILE)
+    text = render_reply(hostile, marker=answer_marker(77, 1))
+    assert text.startswith("<!-- prd2pr:answer:77:1 -->\n")
+    assert text.count("prd2pr:status") == text.count("&lt;!-- prd2pr:status")
+    assert text.count("<!--") == 1
+
+
+def test_no_answer_is_too_long() -> None:
+    long = "@|<" * 30_000
+    for name, answer in ANSWERS.items():
+        text = render_reply(worded(answer, lambda: long))
+        assert len(text) <= BODY_LIMIT, name
+        assert Seen(text).quiet == 0, name
+
+
+def test_ten_thousand_stories_fit_everywhere() -> None:
+    branch = plan()
+    model = branch.backlog.stories[0]
+    stories = tuple(model.model_copy(update={"id": f"loyalty-{n}"}) for n in range(10_000))
+    branch.backlog = Backlog(stories=stories, questions=("Why so many?",) * 5000)
+    picture = branch.picture(mode="none")
+    view = status_view(picture, branch.status, None)
+    texts = {
+        "50 of 10000 stories are shown": render_body(picture, commit_url=COMMITS),
+        "0 of 10000": status_text(view, marks=[]),
+        "of 10000 stories are shown": tracking_text(tracking_view(picture, [], 1, {}, view.next), marker=""),
+        "200 of 10000 stories are shown": render_reply(PlanReply(build_plan_view(branch.prd, branch.backlog))),
+        "50 of 10000 stories are": whole_check_text(picture),
+    }
+    for said, text in texts.items():
+        assert len(text) <= BODY_LIMIT
+        assert said in text
+
+
+def test_what_is_cut_is_closed_and_says_so() -> None:
+    lines = tuple(LogLine("2026", "<" * 150) for _ in range(60))
+    text = cut_to_limit(render_reply(LogsReply(lines, 60)), 3000)
+    assert len(text) <= 3000
+    assert "cut for length" in text
+    assert Seen(text).quiet == 0
+
+
+def test_every_command_that_changes_something_has_its_own_sentence() -> None:
+    said = [render_reply(answer) for name, answer in ANSWERS.items() if name.startswith("carried_")]
+    assert len(said) > 15
+    assert not any("was executed" in text for text in said)
+
+
+def test_each_test_is_counted_once() -> None:
+    """Of two modules that cannot be collected, the tests of one are known by name."""
+    it = TestRunReply.of("a" * 40, HALF_COLLECTED, 50)
+    assert (it.collected, it.passed, it.failed, it.errors, it.skipped) == (4, 1, 2, 1, 0)
+    assert len(it.uncollected) == 1
+
+
+def test_numbers_have_denominators() -> None:
+    assert render_reply(TestRunReply("a" * 40, 41, 39, failed=2)).startswith("**39 of 41 tests pass**")

@@ -1,0 +1,418 @@
+"""What people see, on the real adapter over the fake GitHub: made once, edited in place, never doubled."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fakes.github import FakeGitHub, transport
+from fakes.github.on_issues import add_comment, set_state
+from fakes.github.on_labels import on_issue
+from obeying import session_of
+from prd2pr.domain.machines.next_phase import NoAction
+from prd2pr.domain.records import CycleState
+from prd2pr.domain.secrets import Secrets
+from prd2pr.errors import SetupProblem
+from prd2pr.github.client.factory import open_hub
+from prd2pr.github.client.hub import GitHubHub
+from prd2pr.github.client.tokens import StaticToken
+from prd2pr.github.hub import Hub
+from prd2pr.github.messages.markers import read_checked_marker, read_head_marker, status_marker
+from prd2pr.github.publish.context import PublishedLinks, PublishRequest
+from prd2pr.github.publish.publisher import build_step_summary, publish
+from prd2pr.github.secret_guard import GuardedHub
+from world import PLAN, PRD, WRONG_ADD, World, say, script, write
+
+REPOSITORY = "octo/calc"
+COMMITS = f"https://github.com/{REPOSITORY}/commit/"
+PEOPLE = {"ada": "admin", "wendy": "write"}
+AT_WORK = NoAction("stopped", "calc-1 is waiting for its tests", "prd2pr next prds/calc.md")
+STUCK = NoAction("blocked", "calc-1: out of attempts")
+APPROVAL = NoAction("waiting", "the plan is not approved", "/approve")
+DONE = NoAction("done", "all 2 stories are settled")
+
+
+@dataclass
+class Stage:
+    """A finished branch, shown commit by commit."""
+
+    world: World
+    fake: FakeGitHub
+    token: str
+    commits: list[str] = field(default_factory=list)
+
+    @property
+    def repo(self) -> Any:
+        return self.fake.repo(REPOSITORY)
+
+    def hub(self) -> GitHubHub:
+        return open_hub(REPOSITORY, token=StaticToken(self.token), transport=transport(self.fake))
+
+    def at(self, step: int) -> None:
+        """The branch as it was after so many of its commits."""
+        self.world.git("branch", "-f", "prd2pr/calc", self.commits[step])
+        self.push()
+
+    def push(self) -> None:
+        self.world.git("push", "-q", str(self.fake.bare(self.repo).path), "+refs/heads/*:refs/heads/*")
+
+    def show(
+        self, rest: NoAction | None = AT_WORK, wrap: Callable[[Hub], Hub] = lambda hub: hub, **more: Any
+    ) -> PublishedLinks:
+        with session_of(self.world) as session, self.hub() as hub:
+            asking = replace(
+                session,
+                constraints=replace(session.constraints, approval="plan" if rest in (APPROVAL, STUCK) else "given"),
+            )
+            return publish(wrap(hub), PublishRequest(asking, rest, commit_url=COMMITS, **more))
+
+    def writes(self) -> list[str]:
+        return [f"{call.method} {call.path}" for call in self.fake.calls if call.method != "GET"]
+
+    # --- what a visitor sees ------------------------------------------------------------------------------------------
+
+    def pull(self) -> Any:
+        (found,) = [issue for issue in self.repo.issues.values() if issue.pull]
+        return found
+
+    def said(self, number: int) -> list[str]:
+        return [c.body for c in self.repo.comments.values() if c.number == number and c.user != "ada"]
+
+    def status(self) -> str:
+        (found,) = [text for text in self.said(self.pull().number) if text.startswith(status_marker("calc"))]
+        return found
+
+    def issues(self) -> dict[str, str]:
+        return {issue.title: issue.state for issue in self.repo.issues.values() if not issue.pull}
+
+    def checks(self) -> list[tuple[str, str, str]]:
+        return [(check.head_sha, check.name, check.conclusion) for check in self.repo.checks.values()]
+
+    def visible(self) -> list[object]:
+        """All of it, without numbers and times."""
+        pull = self.pull()
+        texts = sorted(text.partition(" -->")[0] for text in self.said(pull.number))
+        labels = sorted(pull.labels)
+        return [pull.title, pull.pull.draft, labels, texts, sorted(self.issues().items()), sorted(self.checks())]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> World:
+    world = World(tmp_path_factory.mktemp("built")).start()
+    assert world.run().status == 0
+    return world
+
+
+@pytest.fixture
+def stage(built: World, tmp_path: Path) -> Iterator[Stage]:
+    shutil.copytree(built.root, tmp_path / "world")
+    world = World(tmp_path / "world")
+    fake = FakeGitHub(tmp_path / "github")
+    fake.add_repository(REPOSITORY, PEOPLE)
+    commits = world.git("rev-list", "--reverse", "main..prd2pr/calc").splitlines()
+    made = Stage(world, fake, fake.actions_token(REPOSITORY), commits)
+    made.push()
+    yield made
+    assert fake.violations == []
+
+
+def test_a_plan_becomes_a_draft_that_asks_for_approval(stage: Stage) -> None:
+    stage.at(0)
+    links = stage.show(APPROVAL)
+    assert links.notes == ()
+    pull = stage.pull()
+    assert (pull.title, pull.pull.draft, pull.labels) == ("A small calculator", True, ["prd2pr:waiting"])
+    assert pull.body.splitlines()[1] == "**A small calculator** · from `prds/calc.md`", "after our mark"
+    assert "### Waiting for you: A small calculator" in stage.status()
+    assert "**Next:** 2 stories wait for approval. Comment `/approve`" in stage.status()
+    (plan,) = [text for text in stage.said(pull.number) if "prd2pr:plan:" in text]
+    assert "**The plan for A small calculator:** 2 stories, 2 acceptance criteria" in plan
+    assert stage.issues() == {
+        "prd2pr: A small calculator": "open",
+        "calc-1: Add two numbers": "open",
+        "calc-2: Double a number": "open",
+    }
+
+
+TRIPLE = {
+    **PLAN["stories"][1],
+    "key": "S9", "epic": "", "title": "Triple a number", "depends_on": ["calc-2"], "requirements": ["FR-3"],
+}  # fmt: skip
+
+
+def test_a_changed_plan_is_asked_about_as_a_difference(stage: Stage) -> None:
+    stage.show(DONE)
+    world = stage.world
+    world.write({"prds/calc.md": f"{PRD}- **FR-3** A number can be tripled.\n"})
+    world.commit("change the PRD")
+    world.answers = {"calc/plan-2/planner/1/1": say({"stories": [TRIPLE]})}
+    assert world.next().status == 0
+    stage.push()
+    assert stage.show(APPROVAL).notes == ()
+    (plan,) = [text for text in stage.said(stage.pull().number) if "prd2pr:plan:" in text]
+    assert "`prds/calc.md` changed, and the plan with it:** 2 of 2 stories stay as they are, 1 is new" in plan
+    assert "+ calc-3  Triple a number" in plan
+    assert stage.pull().labels == ["prd2pr:waiting"]
+    assert stage.pull().pull.draft
+    assert "calc-3: Triple a number" in stage.issues()
+
+
+def test_commit_by_commit_there_is_one_of_each(stage: Stage) -> None:
+    for step, sha in enumerate(stage.commits):
+        stage.at(step)
+        last = step == len(stage.commits) - 1
+        assert stage.show(DONE if last else AT_WORK).notes == ()
+        assert read_head_marker(stage.status()) == sha
+    pull = stage.pull()
+    assert (pull.pull.draft, pull.labels) == (False, ["prd2pr:done"])
+    assert "### Ready for review: A small calculator" in stage.status()
+    assert len(stage.said(pull.number)) == 1
+    assert set(stage.issues().values()) == {"open", "closed"}
+    assert [title for title, state in stage.issues().items() if state == "open"] == ["prd2pr: A small calculator"]
+    phases = [(name, conclusion) for _, name, conclusion in stage.checks() if name != "prd2pr / calc"]
+    assert phases == [
+        (f"prd2pr / {phase}(calc-{n})", "success") for n in (1, 2) for phase in ("red", "green", "integrated")
+    ]
+    whole = {sha: conclusion for sha, name, conclusion in stage.checks() if name == "prd2pr / calc"}
+    assert list(whole) == stage.commits
+    assert whole[stage.commits[-1]] == "success"
+    assert set(list(whole.values())[:-1]) == {"neutral"}
+
+
+def test_while_a_run_goes_on_little_is_asked_of_the_host(stage: Stage) -> None:
+    stage.at(2)
+    stage.show(None)
+    calls = len(stage.fake.calls)
+    stage.at(3)
+    stage.show(None)
+    assert len(stage.fake.calls) - calls <= 14
+    assert "### Working: A small calculator" in stage.status()
+    assert stage.pull().labels == ["prd2pr:active"]
+    assert stage.issues() == {}
+    assert [name for _, name, _ in stage.checks()] == ["prd2pr / red(calc-1)", "prd2pr / green(calc-1)"]
+    assert read_checked_marker(stage.status()) == stage.commits[3]
+    stage.show()
+    assert len(stage.issues()) == 3
+    assert len(stage.checks()) == 3
+
+
+def test_shown_at_once_it_looks_the_same(stage: Stage) -> None:
+    stage.show(DONE)
+    pull = stage.pull()
+    assert (pull.pull.draft, pull.labels) == (False, ["prd2pr:done"])
+    assert len([name for _, name, _ in stage.checks() if name != "prd2pr / calc"]) == 6
+    assert stage.issues() == {
+        "prd2pr: A small calculator": "open",
+        "calc-1: Add two numbers": "closed",
+        "calc-2: Double a number": "closed",
+    }
+    assert f"[`{stage.commits[2][:7]}`]({COMMITS}{stage.commits[2]})" in pull.body
+
+
+@pytest.mark.parametrize(("step", "rest"), [(0, APPROVAL), (3, AT_WORK), (-1, DONE)])
+def test_showing_twice_changes_nothing(stage: Stage, step: int, rest: NoAction) -> None:
+    stage.at(step)
+    stage.show(rest)
+    before, seen = len(stage.writes()), stage.visible()
+    calls = len(stage.fake.calls)
+    stage.show(rest)
+    assert stage.writes()[before:] == []
+    assert stage.visible() == seen
+    assert len(stage.fake.calls) - calls <= 8
+
+
+class Killed(BaseException):
+    """As kill -9 would: nothing of ours may catch it."""
+
+
+@dataclass
+class Mortal:
+    """A hub that dies when its `at`-th call was made: before the next one is the same moment."""
+
+    hub: Hub
+    at: int
+    made: int = 0
+
+    def around(self, hub: Hub) -> Any:
+        self.hub = hub
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*arguments: Any, **named: Any) -> Any:
+            answer = getattr(self.hub, name)(*arguments, **named)
+            self.made += 1
+            if self.made == self.at:
+                raise Killed
+            return answer
+
+        return call
+
+
+@pytest.mark.slow
+def test_killed_after_any_call_nothing_is_doubled_or_missing(stage: Stage, tmp_path: Path) -> None:
+    stage.at(5)
+
+    def fresh(name: str) -> Stage:
+        fake = FakeGitHub(tmp_path / name)
+        fake.add_repository(REPOSITORY, PEOPLE)
+        made = Stage(stage.world, fake, fake.actions_token(REPOSITORY), stage.commits)
+        made.push()
+        return made
+
+    whole, immortal = fresh("whole"), Mortal(None, 0)  # type: ignore[arg-type]
+    whole.show(APPROVAL, wrap=immortal.around)
+    assert immortal.made > 12
+    for at in range(1, immortal.made + 1):
+        killed = fresh(f"killed{at}")
+        with pytest.raises(Killed):
+            killed.show(APPROVAL, wrap=Mortal(None, at).around)  # type: ignore[arg-type]
+        killed.show(APPROVAL)
+        assert killed.visible() == whole.visible(), at
+
+
+def test_what_the_token_may_not_do_is_said_and_the_rest_is_shown(stage: Stage) -> None:
+    stage.token = stage.fake.actions_token(
+        REPOSITORY, permissions={"contents": "write", "pull_requests": "write", "issues": "write", "metadata": "read"}
+    )
+    links = stage.show()
+    (note,) = links.notes
+    assert note.command == "the checks"
+    assert "checks: write" in note.remedy
+    assert stage.checks() == []
+    assert "> Not published: the checks." in stage.status()
+    assert stage.pull().labels != []
+    assert read_checked_marker(stage.status()) == ""
+    stage.token = stage.fake.actions_token(REPOSITORY)
+    stage.show()
+    assert len(stage.checks()) == 7
+    assert "Not published" not in stage.status()
+
+
+def test_where_actions_may_open_no_pull_request_the_setting_is_named(stage: Stage) -> None:
+    stage.repo.actions_may_open_pulls = False
+    links = stage.show()
+    (note,) = links.notes
+    assert links.pull is None
+    assert "Allow GitHub Actions to create and approve pull requests" in note.remedy
+
+
+def test_a_closed_pull_request_stays_closed_and_untouched(stage: Stage) -> None:
+    stage.at(3)
+    stage.show()
+    set_state(stage.fake, stage.pull(), "closed", "ada")
+    before, seen = len(stage.writes()), stage.visible()
+    stage.at(5)
+    stage.show()
+    assert stage.writes()[before:] == []
+    assert stage.visible() == seen
+
+
+def test_what_a_person_set_is_not_fought_over(stage: Stage) -> None:
+    stage.at(3)
+    stage.show()
+    pull = stage.pull()
+    pull.title, pull.pull.draft = "Our calculator", False
+    pull.labels.append(on_issue(stage.fake, stage.repo, "keep me"))
+    stage.at(5)
+    stage.show()
+    assert (stage.pull().title, stage.pull().pull.draft) == ("Our calculator", False)
+    assert sorted(stage.pull().labels) == ["keep me", "prd2pr:waiting"]
+
+
+def test_somebody_elses_copy_of_our_mark_is_not_ours(stage: Stage) -> None:
+    stage.at(3)
+    stage.show()
+    number = stage.pull().number
+    add_comment(stage.fake, stage.repo, number, "ada", f"{status_marker('calc')}\nAll done.")
+    stage.at(4)
+    stage.show()
+    assert read_head_marker(stage.status()) == stage.commits[4]
+    assert [c.body for c in stage.repo.comments.values() if c.user == "ada"] == [f"{status_marker('calc')}\nAll done."]
+
+
+def test_a_problem_is_asked_about_once(stage: Stage) -> None:
+    problem = SetupProblem("no model key is set", where="ANTHROPIC_API_KEY", remedy="add the secret, then `/tdd run`")
+    stage.at(3)
+    for _ in range(3):
+        stage.show(NoAction("stopped", problem.what, problem.remedy), problem=problem)
+    assert "### Stopped by a problem" in stage.status()
+    (asked,) = [text for text in stage.said(stage.pull().number) if "prd2pr:waiting:" in text]
+    assert "Add the secret" in asked
+    assert stage.pull().labels == ["prd2pr:blocked"]
+
+
+def test_a_prd_that_is_an_issue_tracks_itself(stage: Stage) -> None:
+    stage.at(3)
+    with open_hub(REPOSITORY, token=StaticToken(stage.fake.user_token("ada")), transport=transport(stage.fake)) as ada:
+        asked = ada.open_issue("A small calculator", "please", (), marker="please")
+    with session_of(stage.world) as session, stage.hub() as hub:
+        links = publish(
+            hub, PublishRequest(replace(session, target=replace(session.target, issue=asked.number)), AT_WORK)
+        )
+    assert links.tracking is not None
+    assert links.tracking.number == asked.number
+    assert f"Closes #{asked.number}" in stage.pull().body
+    assert [text.splitlines()[0] for text in stage.said(asked.number)] == ["<!-- prd2pr:tracking:calc -->"]
+    assert "prd2pr: A small calculator" not in stage.issues()
+
+
+def test_no_secret_leaves(stage: Stage) -> None:
+    stage.world.git("checkout", "-q", "prd2pr/calc")
+    stage.world.write({"leak.txt": "x"})
+    stage.world.commit(f"quick fix {stage.token} and {stage.token[::-1]}")
+    stage.world.git("checkout", "-q", "main")
+    stage.push()
+    guard = GuardedHub(None, Secrets.from_values([stage.token]))  # type: ignore[arg-type]
+
+    def guarded(hub: Hub) -> Hub:
+        guard.hub = hub
+        return guard
+
+    stage.show(wrap=guarded)
+    everything = "\n".join(
+        [
+            stage.pull().body,
+            *stage.said(stage.pull().number),
+            *(f"{check.title} {check.summary}" for check in stage.repo.checks.values()),
+        ]
+    )
+    assert stage.token not in everything
+    assert stage.token.replace("_", "\\_") not in everything
+    assert stage.token[::-1] not in everything
+    assert guard.redacted >= 2
+    assert "quick fix [redacted] and [redacted]" in everything
+
+
+def test_the_summary_of_a_job_says_how_it_ended(stage: Stage) -> None:
+    with session_of(stage.world) as session, stage.hub() as hub:
+        seen = PublishRequest(session, DONE, commit_url=COMMITS)
+        text = build_step_summary(seen, publish(hub, seen), hub)
+    assert text.startswith("### Ready for review: A small calculator\n")
+    assert "| design | red | green | refactor | integrated |" in text
+    assert len(text.encode()) < 1_000_000
+
+
+def test_a_blocked_story_asks_a_person_once(tmp_path: Path, stage: Stage) -> None:
+    answers = {**script(), "calc-1/green/builder/1/1": write("src/calc/sums.py", WRONG_ADD)}
+    world = World(tmp_path / "stuck", answers).start({".prd2pr.yml": "attempts: 1\n"})
+    assert world.run().status == 1
+    stuck = Stage(world, stage.fake, stage.token)
+    stage.world = world
+    stuck.push()
+    with session_of(world) as session:
+        state = session.store.load(session.git.rev(session.target.branch))
+        cycle = state.cycle("calc-1")
+        assert cycle is not None
+        assert cycle.state is CycleState.CODE_GREEN
+    for _ in range(2):
+        stuck.show(STUCK)
+    assert stuck.pull().labels == ["prd2pr:blocked"]
+    (asked,) = [text for text in stuck.said(stuck.pull().number) if "prd2pr:waiting:" in text]
+    assert "is blocked.** A person has to decide." in asked
+    assert '`/suggest_fix "what to try"`' in asked
+    assert "prd2pr run" not in stuck.status()

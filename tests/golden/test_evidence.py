@@ -1,0 +1,107 @@
+"""The demo, run again: the same evidence, the same code and the same commit messages as in the recorded branch.
+
+The wording of findings and living docs may differ between versions; `test_read_verbs` pins that of the documents.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from golden_branches import FINISHED, code_tree, git, program, steps
+
+# What is taken out of evidence before it is compared. Everything else has to be the same, byte for byte.
+MEASURED = (
+    # How long a test or a whole run took.
+    (r'"seconds": [0-9.e-]+', '"seconds": "<time>"'),
+    # What of the sandbox this machine's kernel allows.
+    (r'"sandbox": "[^"]*"', '"sandbox": "<sandbox>"'),
+    # The versions of the interpreter and the test runner on this machine.
+    (r'"tools": \{[^}]*\}', '"tools": "<tools>"'),
+    # Ids of trees and blobs with the documents below. `compare` looks at each file of these trees instead.
+    (r'"(base_tree|head_tree)": "[0-9a-f]{40}"', r'"\1": "<tree>"'),
+    (
+        (
+            r'"new_blob": "[0-9a-f]{40}",(\s+"new_mode": "\d+",\s+"old_blob": )"[0-9a-f]*"'
+            r'(,\s+"old_mode": "\d*",\s+"path": "docs/[A-Z_]+\.md")'
+        ),
+        r'"new_blob": "<blob>",\1"<blob>"\2',
+    ),
+    (r'("docs/[A-Z_]+\.md"): "[0-9a-f]{40}"', r'\1: "<blob>"'),
+    # The version, and the wording of its findings.
+    (r'"made_by": "[^"]*"', '"made_by": "<version>"'),
+    (r'("code": "[A-Z]{3}\d{3}",\s+"line": \d+,\s+"message": )"(?:[^"\\]|\\.)*"', r'\1"<text>"'),
+)
+# In this step there are more than 40 other expected values to try. The id of a tree with the documents below decides
+# which 40 are drawn, so that only their outcomes are compared.
+DRAWN = "loyalty-4/4-refactor.json"
+LIVING_DOC = re.compile(r"docs/[A-Z_]+\.md")
+# The digest of an evidence file, which holds the measured times.
+DIGEST = re.compile(r"^Tdd-Evidence: sha256:[0-9a-f]{64}$", re.MULTILINE)
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    return FINISHED.clone(tmp_path / "recorded")
+
+
+def evidence(place: Path, commit: str) -> dict[str, str]:
+    """Every evidence file of a commit, by its path, without what was measured."""
+    paths = git(place, "ls-tree", "-r", "--name-only", commit, ".orch-state").splitlines()
+    found = {path: git(place, "show", f"{commit}:{path}") for path in paths if "/tdd/evidence/" in path}
+    for pattern, replacement in MEASURED:
+        found = {path: re.sub(pattern, replacement, text) for path, text in found.items()}
+    return {path: outcomes_of_drawn(text) if path.endswith(DRAWN) else text for path, text in found.items()}
+
+
+def outcomes_of_drawn(text: str) -> str:
+    """The evidence with the outcomes of the drawn values in place of the values."""
+    whole = json.loads(text)
+    for name in ("bite", "bite_before"):
+        tried = whole["evidence"][name]
+        tried["perturbations"] = [each["outcome"] for each in tried["perturbations"]]
+    return json.dumps(whole, indent=2)
+
+
+def code(place: Path, commit: str) -> dict[str, str]:
+    """Mode and blob of each file; of living docs, only that they exist."""
+    lines = (line.split("\t") for line in code_tree(place, commit).splitlines())
+    return {path: "<document>" if LIVING_DOC.fullmatch(path) else blob for blob, path in lines}
+
+
+def message(place: Path, commit: str) -> list[str]:
+    """The subject and the trailers; the text between them may be worded differently."""
+    whole = DIGEST.sub("Tdd-Evidence: <digest>", git(place, "show", "--no-patch", "--format=%B", commit))
+    subject, *lines = whole.splitlines()
+    return [subject, *(line for line in lines if re.match(r"[A-Z][A-Za-z-]+: ", line))]
+
+
+def compare(recorded: Path, again: Path, count: int) -> None:
+    before, now = steps(recorded, FINISHED), steps(again, FINISHED)
+    assert list(now) == list(before)[:count]
+    for step, commit in now.items():
+        assert message(again, commit) == message(recorded, before[step])
+        assert code(again, commit) == code(recorded, before[step]), step
+    last, last_before = now[list(now)[-1]], before[list(now)[-1]]
+    made, expected = evidence(again, last), evidence(recorded, last_before)
+    assert len(made) == count
+    assert list(made) == list(expected)
+    for path, text in made.items():
+        assert text == expected[path], path
+
+
+def test_the_first_story_run_again_has_the_same_evidence(recorded: Path, tmp_path: Path) -> None:
+    again = FINISHED.clone(tmp_path / "again")
+    git(again, "branch", "--quiet", "--delete", "--force", FINISHED.name)
+    done = program(again, "run", FINISHED.path, "--model", FINISHED.model, "--max-steps", "5")
+    assert done.status == 1, done.text
+    compare(recorded, again, 5)
+
+
+@pytest.mark.slow
+def test_the_whole_demo_run_again_has_the_same_evidence(recorded: Path, tmp_path: Path) -> None:
+    done = program(tmp_path, "demo", "--dir", "again")
+    assert done.status == 0, done.text
+    compare(recorded, tmp_path / "again", 26)

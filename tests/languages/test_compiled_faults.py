@@ -1,0 +1,325 @@
+"""Deliberate faults in Go and Rust as edits of a text, and what is made of how tests take them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from prd2pr.domain.evidence import Failure, FailureKind, RunReport, TestResult
+from prd2pr.domain.results.mutation import MutantResult, MutationResult
+from prd2pr.languages.base import SourceContext, TestContext
+from prd2pr.languages.golang import LANGUAGE as GO
+from prd2pr.languages.golang.build_errors import read_build_errors as go_thrown
+from prd2pr.languages.mutation_plan import Edit, Fault, MutationPlan, ReturnReplacement
+from prd2pr.languages.mutation_runs import MutationRun
+from prd2pr.languages.rust import LANGUAGE as RUST
+from prd2pr.languages.rust.build_errors import read_build_errors as rust_thrown
+from prd2pr.languages.test_runner import MutationRequest, RunRequest
+
+
+def applied(text: str, edits: tuple[Edit, ...]) -> str:
+    data = text.encode()
+    for begin, end, other in sorted(edits, reverse=True):
+        data = data[:begin] + other.encode() + data[end:]
+    return data.decode()
+
+
+GO_TEXT = """package points
+
+// Split shares a total.
+func Split(total, n int) (parts []int, _ error) {
+	return make([]int, total/n), nil
+}
+
+func (c *Card) Add(euros int) { c.points += euros }
+
+func old() int { return 1 }
+"""
+
+
+def test_a_go_function_answers_something_else() -> None:
+    found = GO.replace_return_values("points/a.go", GO_TEXT[GO_TEXT.index("func old") :], GO_TEXT)
+    assert [(each.function, each.how) for each in found] == [
+        ("Split", "other"),
+        ("Split", "nothing"),
+        ("Card.Add", "nothing"),
+    ]
+    other = applied(GO_TEXT, found[0].edits)
+    assert "(parts []int, prd2prResult1 error) { defer prd2prOther" in other
+    assert 'package points; import prd2pr_reflect "reflect"' in other, "on the same line: no other line moves"
+    assert "{ if true { return *new([]int), *new(error) }; " in applied(GO_TEXT, found[1].edits)
+    assert "{ if true { return  }; " in applied(GO_TEXT, found[2].edits)
+
+
+RUST_TEXT = """pub fn earn(euros: i64) -> i64 {
+    euros / 10
+}
+
+pub fn read(text: &str) -> Result<Points, Wrong> {
+    Ok(Points(text.parse()?))
+}
+
+pub const fn fixed() -> i64 {
+    1
+}
+
+impl std::fmt::Display for Wrong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "wrong")
+    }
+}
+
+impl std::error::Error for Wrong {}
+"""
+
+
+def test_a_rust_function_answers_something_else() -> None:
+    found = {
+        (each.function, each.how): applied(RUST_TEXT, each.edits)
+        for each in RUST.replace_return_values("a", "", RUST_TEXT)
+    }
+    assert {*found} == {
+        *((name, how) for name in ("earn", "read") for how in ("other", "nothing")),
+        ("Wrong(Display).fmt", "nothing"),
+    }
+    assert "let prd2pr_out: i64 = {\n    euros / 10\n}; prd2pr_other(prd2pr_out) }" in found["earn", "other"]
+    assert "(move || -> Result<Points, Wrong> {" in found["read", "other"], "a `?` must not leave the function"
+    assert "Ok(found) => Ok(prd2pr_other(found)), Err(_) => Ok(" in found["read", "other"]
+    assert "return Default::default()" in found["earn", "nothing"]
+    assert "return Ok(())" in found["Wrong(Display).fmt", "nothing"]
+
+
+def test_the_text_of_an_error_need_not_be_asked_for() -> None:
+    excused = {each.function: bool(each.exemption) for each in RUST.make_knock_outs("a", "", RUST_TEXT)}
+    assert excused == {"earn": False, "read": False, "fixed": False, "Wrong(Display).fmt": True}
+    text = 'package a\n\nfunc (e *Wrong) Error() string { return "x" }\n\nfunc (l Log) Error(s string) { l.p(s) }\n'
+    assert {each.function: bool(each.exemption) for each in GO.make_knock_outs("a.go", "", text)} == {
+        "Wrong.Error": True,
+        "Log.Error": False,
+    }
+
+
+def test_small_faults_on_changed_lines() -> None:
+    go = 'package a\n\nfunc A(n int) string {\n\tn++\n\tif n < 3 && !b {\n\t\treturn "x" + c\n\t}\n\tvar d [4]int\n}\n'
+    told = [each.change.partition(" in ")[0] for each in GO.make_mutants("a.go", "", go)]
+    assert told == ["`++` → `--`", "`&&` → `||`", "`<` → `<=`", "`3` → `(3 + 1)`", "`!b` → `(b)`"]
+    rust = "fn a(n: P) -> i64 {\n    let m = n.0 * 2;\n    if !b { return m }\n    vec![1; 3].len() as i64\n}\n"
+    told = [each.change.partition(" in ")[0] for each in RUST.make_mutants("a.rs", "", rust)]
+    assert told == ["`*` → `/`", "`2` → `(2 ^ 1)`", "`!b` → `(b)`"]
+    assert not RUST.make_mutants("a.rs", rust, rust)
+
+
+GO_TEST = """package points
+
+import "testing"
+
+func same(t *testing.T, got, want int) {HELPER}
+
+func TestEarn(t *testing.T) {
+	same(t, Earn(25), 2)
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("helper", "codes"),
+    [
+        ('\n\tif got != want {\n\t\tt.Fatal("no")\n\t}\n', []),
+        ('\n\tif got != want {\n\t\tt.Log("no")\n\t}\n', ["RED401"]),
+        ("\n\tsame(t, got, want)\n", ["RED401"]),
+    ],
+)
+def test_a_helper_has_to_be_able_to_fail(helper: str, codes: list[str]) -> None:
+    facts = GO.check_tests("points/a_test.go", GO_TEST.replace("HELPER", helper), TestContext("go test"))
+    assert [each.code for each in facts] == codes
+
+
+def test_the_result_of_a_helper_is_looked_at() -> None:
+    text = "use shop::earn;\nfn check() -> Result<(), String> { Err(earn().to_string()) }\n#[test]\nfn a() { BODY }\n"
+    for body, codes in {"let _ = check();": ["RED401"], "check();": ["RED401"], "check().unwrap();": []}.items():
+        facts = RUST.check_tests("tests/a.rs", text.replace("BODY", body), TestContext("cargo test"))
+        assert [each.code for each in facts] == codes, body
+
+
+def test_assertions_that_tests_share_are_locked() -> None:
+    same = "func Same(t testing.TB, a, b int) { if a != b { t.Fatal() } }"
+    go = f'package check\n\nimport "testing"\n\n{same}\n\nfunc N() int {{ return 1 }}\n'
+    context = SourceContext()
+    assert [each.code for each in GO.check_source("check/c.go", go, go.replace("a != b", "a > 9"), context)] == [
+        "GRN413"
+    ]
+    assert not [*GO.check_source("check/c.go", go, go.replace("return 1", "return 2"), context)]
+    manifests = {
+        "Cargo.toml": '[dependencies]\ncore = { path = "core" }\n\n[dev-dependencies]\nkit = { path = "kit" }\n'
+        'core = { path = "core" }\n',
+        "kit/Cargo.toml": '[package]\nname = "kit"\n',
+        "core/Cargo.toml": '[package]\nname = "core"\n',
+    }
+    assert RUST.find_test_directories(manifests) == {"kit/"}
+    rust = "pub fn same(a: i64, b: i64) { assert_eq!(a, b) }\n"
+    weaker = rust.replace("assert_eq!(a, b)", "drop((a, b))")
+    known = SourceContext(for_tests=RUST.find_test_directories(manifests))
+    assert [each.code for each in RUST.check_source("kit/src/lib.rs", rust, weaker, known)] == ["GRN413"]
+    assert not [*RUST.check_source("core/src/lib.rs", rust, weaker, known)]
+    about_it = SourceContext({"kit/tests/same.rs": "", "check/same_test.go": ""}, known.for_tests)
+    assert not [*RUST.check_source("kit/src/lib.rs", rust, weaker, about_it)], "the story is about the helper itself"
+    assert not [*GO.check_source("check/c.go", go, go.replace("a != b", "a > 9"), about_it)]
+
+
+def test_it_is_built_as_it_is_delivered_where_the_source_could_notice() -> None:
+    manifest = {"Cargo.toml": '[package]\nname = "shop"\n'}
+    assert not RUST.make_release_edits(manifest, ["pub fn a() {}"])
+    ((path, (_, _, added)),) = RUST.make_release_edits(manifest, ["if cfg!(debug_assertions) { 1 } else { 2 }"])
+    assert path == "Cargo.toml"
+    assert "overflow-checks = false" in added
+
+
+def test_files_of_tests_are_not_taken_into_the_program() -> None:
+    text = 'package a\n\nimport "embed"\n\n//go:embed PATTERN\nvar files embed.FS\n'
+    context = SourceContext({"a/a_test.go": "package a\n"})
+    for pattern, codes in {"*.go": ["GRN411"], "templates/*.html": [], "*.txt": []}.items():
+        found = GO.check_source("a/a.go", "", text.replace("PATTERN", pattern), context)
+        assert [each.code for each in found] == codes, pattern
+
+
+# --- what compilers say -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "name", "missing"),
+    [
+        ("Level does not implement fmt.Stringer (missing method String)", "undefined", "points.Level.String"),
+        ("*Level does not implement fmt.Stringer (missing method String)", "undefined", "points.Level.String"),
+        ("int does not implement fmt.Stringer (missing method String)", "build", ""),
+        ("time.Time does not implement Clock (missing method Now)", "build", ""),
+        ("Level does not implement fmt.Stringer (wrong type for method String)", "build", ""),
+    ],
+)
+def test_a_method_of_an_interface_is_missing(said: str, name: str, missing: str) -> None:
+    text = 'package points\n\nimport (\n\t"testing"\n\t"time"\n)\n'
+    told = f"p/a_test.go:5:2: cannot use x (value of type X) as Y value in variable declaration: {said}\n"
+    (thrown,) = go_thrown(told, "p/a_test.go", "p/a_test.go", text, "example.com/shop")
+    assert (thrown.name, thrown.code) == (name, missing)
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "missing"),
+    [
+        ("E0277", "`Points` doesn't implement `std::fmt::Display`", "shop.Points.Display"),
+        ("E0599", "`Points` doesn't implement `std::fmt::Display`", "shop.Points.Display"),
+        ("E0369", "cannot add `Points` to `Points`", "shop.Points.Add"),
+        ("E0369", "binary operation `==` cannot be applied to type `Points`", "shop.Points.PartialEq"),
+        ("E0277", "the trait bound `Points: FromStr` is not satisfied", "shop.Points.FromStr"),
+        ("E0277", "the trait bound `Points: From<i64>` is not satisfied", "shop.Points.From"),
+        ("E0277", "can't compare `Points` with `Points`", "shop.Points.PartialEq"),
+        ("E0600", "cannot apply unary operator `-` to type `Points`", "shop.Points.Neg"),
+        ("E0368", "binary assignment operation `+=` cannot be applied to type `Points`", "shop.Points.AddAssign"),
+        ("E0277", "`Mine` doesn't implement `Debug`", ""),
+        ("E0277", "cannot add `&str` to `i64`", ""),
+        ("E0277", "the trait bound `String: Copy` is not satisfied", ""),
+        ("E0308", "mismatched types", ""),
+    ],
+)
+def test_a_trait_is_missing(code: str, message: str, missing: str) -> None:
+    text = "use shop::Points;\nstruct Mine;\n"
+    error = {"code": code, "message": message, "path": "tests/a.rs", "line": 3, "label": "expected `u32`, found `i64`"}
+    (thrown,) = rust_thrown([error], "tests/a.rs", text, frozenset({"shop"}))
+    assert (thrown.name, thrown.code) == (("undefined", missing) if missing else ("build", ""))
+
+
+def test_a_derived_trait_is_public() -> None:
+    derived = "#[derive(Clone, Copy)]\npub struct P(pub i64, u8);\n"
+    written = (
+        "pub struct P(pub i64, u8);\nimpl Clone for P {\n    fn clone(&self) -> P { *self }\n}\nimpl Copy for P {}\n"
+    )
+    told = [{(each.name, each.text) for each in RUST.list_signatures("src/a.rs", text)} for text in (derived, written)]
+    assert (
+        told[0]
+        == told[1]
+        == {("a.P", "struct ( 0: i64 )"), ("a.P(Clone)", "implemented"), ("a.P(Copy)", "implemented")}
+    )
+
+
+# --- mutation runs ---
+
+TESTS = ("a_test.go::TestLooks", "a_test.go::TestLooksAway")
+
+
+def answering(how: str, number: int) -> ReturnReplacement:
+    return ReturnReplacement("a.go", 1, f"F{number}", how, ((number, number, how),))  # type: ignore[arg-type]
+
+
+def report(failing: tuple[str, ...], exception: str = "panic") -> RunReport:
+    failure = Failure(kind=FailureKind.EXCEPTION, stage="call", exception=exception)
+    results = tuple(
+        TestResult(
+            id=test, outcome="failed" if test in failing else "passed", failure=failure if test in failing else None
+        )
+        for test in TESTS
+    )
+    return RunReport(
+        code_tree="t", command=("go test",), tools={}, order="normal", hash_seed=0, results=results, collect_errors=(),
+        exit_status=1 if failing else 0, seconds=0.1, sandbox="none", problems=(), canary_dirs=(),
+    )  # fmt: skip
+
+
+def tried(plan: MutationPlan, answers: Mapping[str, tuple[str, ...]]) -> tuple[MutationResult, list[str]]:
+    """`answers`: what was put in, joined → tests that fail then."""
+    asked: list[str] = []
+
+    def run(_: RunRequest, edits: Mapping[str, tuple[Edit, ...]], __: float | None) -> RunReport:
+        made = "+".join(text for each in edits.values() for _, _, text in each)
+        asked.append(made)
+        failing = answers.get(made, ())
+        return report(TESTS, "build") if failing == ("build",) else report(failing)
+
+    mutation_run = MutationRun(run, MutationRequest("t", TESTS, plan, 8, ways=False))
+    mutation_run.do()
+    return mutation_run.result, asked
+
+
+KNOCKED = Fault("k", "knock_out", "a.go", 1, (1, 1), "F1", "panics", (0, 0, "panic"), (0, 0, 1))
+BOTH = MutationPlan(knock_outs=(KNOCKED,), answers=(answering("other", 1), answering("nothing", 1)))
+
+
+def test_a_test_that_passes_whatever_is_answered_is_told() -> None:
+    bite, asked = tried(BOTH, {"panic": TESTS, "other": TESTS[:1], "nothing": ()})
+    assert bite.indifferent == (TESTS[1],)
+    assert bite.answers
+    assert asked.count("other") == 2, "once together with all others, once alone"
+
+
+def test_two_faults_that_make_up_for_each_other_are_told_apart() -> None:
+    plan = MutationPlan(knock_outs=(KNOCKED,), answers=(answering("other", 1), answering("other", 2)))
+    bite, _ = tried(plan, {"panic": TESTS, "other+other": (), "other": TESTS})
+    assert bite.indifferent == ()
+
+
+def test_a_test_that_does_not_run_the_code_is_not_asked() -> None:
+    bite, asked = tried(BOTH, {"panic": TESTS[:1], "other": TESTS[:1]})
+    assert bite.indifferent == ()
+    assert asked.count("other") == 1
+
+
+def test_what_cannot_be_built_shows_nothing() -> None:
+    bite, _ = tried(BOTH, {"panic": TESTS, "other": ("build",), "nothing": ("build",)})
+    assert bite.indifferent == ()
+    assert bite.answers is False
+
+
+def test_a_function_that_something_else_asks_for_is_not_judged() -> None:
+    excused = Fault(
+        "k", "knock_out", "a.go", 1, (1, 1), "E.Error", "panics", (0, 0, "panic"), (0, 0, 1), exemption="why"
+    )
+    bite, _ = tried(MutationPlan(knock_outs=(excused,)), {})
+    assert bite.knock_outs == (
+        MutantResult(id="k", path="a.go", line=1, function="E.Error", change="panics", outcome="not_judged", why="why"),
+    )
+
+
+def test_code_that_answers_otherwise_when_it_is_delivered() -> None:
+    plan = MutationPlan(knock_outs=(KNOCKED,), released=(("Cargo.toml", (0, 0, "release")),))
+    bite, _ = tried(plan, {"panic": TESTS, "release": TESTS[:1]})
+    (way,) = bite.ways
+    assert (way.name, way.outcome, way.tests) == ("released", "failed", TESTS[:1])

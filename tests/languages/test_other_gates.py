@@ -1,0 +1,73 @@
+"""Cheats and honest cycles of other languages through the gates: a sample, and all by `make gate-bench`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from languages.corpus import DIALECTS, OtherCheat, OtherCycle, cheats, cycles
+from languages.other_judging import OtherStage, missing
+
+# Of the cheats and of the cycles, one of so many in `make test`; 0: none.
+EVERY = {"node:test": (6, 6), "vitest": (80, 20), "jest": (0, 0), "go test": (16, 6), "cargo test": (22, 6)}
+Staged = Callable[[str], OtherStage]
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> Staged:
+    stages: dict[str, OtherStage] = {}
+
+    def stage(runner: str) -> OtherStage:
+        if runner not in stages:
+            if why := missing(runner):
+                pytest.skip(f"NOT TESTED with {runner}: {why}")
+            stages[runner] = OtherStage(runner, tmp_path_factory.mktemp("stage"))
+        return stages[runner]
+
+    return stage
+
+
+def sampled(cases: list, of: int) -> list:
+    found = []
+    for runner in DIALECTS:
+        own = [case for case in cases if case.runner == runner]
+        every = EVERY[runner][of]
+        for number, case in enumerate(own):
+            marks = () if every and number % every == 0 else (pytest.mark.slow,)
+            found.append(pytest.param(case, id=case.id.replace(" ", "-"), marks=marks))
+    return found
+
+
+@pytest.mark.parametrize("cheat", sampled(list(cheats()), 0))
+def test_a_cheat_is_refused(cheat: OtherCheat, staged: Staged) -> None:
+    _, verdict = staged(cheat.runner).judge(cheat)
+    told = [f"{each.code} {each.path}:{each.line} {each.message}" for each in verdict.findings]
+    assert not verdict.accepted, told
+    assert set(cheat.codes) <= {each.code for each in verdict.errors}, told
+
+
+@pytest.mark.parametrize("cycle", sampled(list(cycles()), 1))
+def test_an_honest_cycle_is_accepted(cycle: OtherCycle, staged: Staged) -> None:
+    for phase, _, verdict in staged(cycle.runner).play(cycle):
+        told = [f"{each.code} {each.path}:{each.line} {each.message}" for each in verdict.errors]
+        assert verdict.accepted, [phase.value, *told]
+
+
+def test_there_are_enough_of_them() -> None:
+    ids = [case.id for case in (*cheats(), *cycles())]
+    assert len(set(ids)) == len(ids), "the bench plays what it knows by its name once"
+    for runner in DIALECTS:
+        assert sum(cheat.runner == runner for cheat in cheats()) >= 12
+        assert sum(cycle.runner == runner for cycle in cycles()) >= 8
+
+
+def test_a_verdict_says_what_is_not_checked(staged: Staged, tmp_path: Path) -> None:
+    cheat = next(each for each in cheats() if each.name == "not-built")
+    evidence, verdict = staged(cheat.runner).judge(cheat)
+    assert evidence.stack is not None
+    assert "other circumstances" in evidence.stack.not_checked
+    (told,) = [each for each in verdict.findings if each.code == "RUN109"]
+    assert told.severity == "warning"
+    assert "other circumstances" in told.message

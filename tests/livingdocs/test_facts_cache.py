@@ -1,0 +1,69 @@
+"""What was read is kept by its blob; records of the commit to come are told as if they were there."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from living_tree import LivingTree, done, prd
+from prd2pr.domain.memory_records import FailureRecord, Pattern
+from prd2pr.livingdocs.cache import MAX_UNUSED_LINES, FactsCache
+from prd2pr.livingdocs.render import DocsSource, list_code_files, render_docs
+
+SOURCES = {f"src/m{n}.py": f'"""Module {n}."""\n\n\ndef f{n}(): ...\n' for n in range(20)}
+
+
+def test_a_file_is_parsed_once_whatever_its_path(tree: LivingTree) -> None:
+    """What the cache says of a file is told, right or wrong: so it was not read again."""
+    first = tree.put(SOURCES).render()
+    assert tree.render() == first
+    cache = FactsCache(tree.git.private).path
+    assert len(cache.read_text().splitlines()) == 20
+    cache.write_text(cache.read_text().replace('"Module ', '"Kept '))
+    docs = tree.put({"src/m0.py": None, "src/moved.py": SOURCES["src/m0.py"], "src/new.py": '"""New."""\n'}).docs()
+    assert docs["CODEBASE_MAP"].count("Kept ") == 20, "moved is not changed"
+    assert "Module " not in docs["CODEBASE_MAP"] and "New." in docs["CODEBASE_MAP"]
+    assert len(cache.read_text().splitlines()) == 21
+
+
+@pytest.mark.parametrize("damage", [b"", b"garbage\n", b"Python:0\t{\n", b"\xff\xfe\x00" * 100])
+def test_a_damaged_or_deleted_cache_changes_nothing(tree: LivingTree, damage: bytes) -> None:
+    first = tree.put(SOURCES).render()
+    cache = FactsCache(tree.git.private)
+    cut = cache.path.read_bytes()[:300]
+    cache.path.write_bytes(cut + damage)
+    assert tree.render() == first
+    cache.path.unlink()
+    assert tree.render() == first
+
+
+def test_it_does_not_grow_without_end(tree: LivingTree) -> None:
+    cache = FactsCache(tree.git.private)
+    for number in range(MAX_UNUSED_LINES + 100):
+        cache.put(f"Python:{number:040}", "{}")
+    cache.save()
+    tree.put(SOURCES).render()
+    assert len(cache.path.read_text().splitlines()) == 20
+
+
+def test_records_of_the_commit_to_come_are_told_as_if_they_were_there(tree: LivingTree) -> None:
+    common = {"prd": "shop", "story": "shop-1", "at": "2026-11-16T09:00:00Z"}
+    records = (
+        FailureRecord(id="shop-1-4", feature="F", approach="A", why_failed="W", lesson="Look first", **common),
+        Pattern(id="shop-1-p", name="N", description="D", **common),
+    )
+    tree.put(SOURCES).work(prd(), done("shop-1"))
+    ground = DocsSource(tree.git, list_code_files(tree.git, tree.tree), tree.tree)
+    before = render_docs(replace(ground, own=records))
+    assert b"Look first" in before.files["docs/FAILURES.md"]
+    tree.remember(*records)
+    assert tree.render() == before
+
+
+def test_names_that_are_no_text_do_no_harm(tree: LivingTree) -> None:
+    odd = os.fsdecode(b"src/\xff\xfe.py")
+    docs = tree.put({odd: "def f(): ...\neval(f)\n", "src/a\nb.py": "import os\nos.environ['X']\n"}).docs()
+    assert "src/%FF%FE.py#L2" in docs["SECURITY"]
+    assert "a\\u{a}b.py" in docs["CODEBASE_MAP"]

@@ -1,0 +1,34 @@
+"""Which way a PRD is planned, and the cap on calls."""
+
+from __future__ import annotations
+
+import pytest
+
+from planning.pass_samples import functional, prd_of
+from prd2pr.planning.passes.strategy import choose_strategy, max_model_calls
+
+
+@pytest.mark.parametrize(
+    ("profile", "number", "said"),
+    [
+        ("quick", 30, "one call: 30 requirements, profile quick"),
+        ("standard", 12, "one call: 12 requirements"),
+        ("standard", 13, "four passes: 13 requirements"),
+        ("standard", 1, "one call: 1 requirement"),
+        ("full", 1, "four passes: 1 requirement, profile full"),
+    ],
+)
+def test_profile_and_size_decide(profile, number: int, said: str) -> None:
+    assert str(choose_strategy(profile, prd_of(functional(number)))) == said
+
+
+def test_acceptance_criteria_are_not_counted() -> None:
+    accepted = "\n## Acceptance criteria\n\n" + "".join(
+        f"- **AC-{n}** (FR-1) GIVEN {n} THEN {n}.\n" for n in range(1, 9)
+    )
+    assert not choose_strategy("standard", prd_of(functional(12) + accepted)).four_passes
+
+
+def test_the_cap_grows_with_the_cycles_and_leaves_room_for_three_passes() -> None:
+    assert max_model_calls(0) < max_model_calls(1) < max_model_calls(7)
+    assert max_model_calls(7) > 1 + 3 * 7

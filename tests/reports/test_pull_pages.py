@@ -1,0 +1,267 @@
+"""The body and the page, from the sample branch: what is in them, and what cannot get in."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+from collections import Counter
+from dataclasses import replace
+from hashlib import sha256
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from fakes.pull_sample import CommitFacts, many, plan, refused_write, sample, sha
+from prd2pr.domain.records import ProjectState, Status
+from prd2pr.reports.rendering import OPTIONAL_PARTS, render_body, render_page
+from prd2pr.views.pull_request.page import ChangedDoc, NextStep, PullRequestView
+from prd2pr.views.untrusted_text import BODY_LIMIT
+
+GOLDEN = Path(__file__).parent / "golden"
+COMMITS = "https://github.com/acme/shop/commit/"
+HOSTILE = (
+    "</title></td><script>alert(1)</script>\"'><img src=x onerror=alert(1)> "
+    "@octocat fixes #12 https://evil.example | `a|b"
+)
+VOID = {"meta", "br", "img", "link", "input", "hr"}
+
+
+def shown(**options: object) -> PullRequestView:
+    stranger = CommitFacts(sha("stranger"), "quick fix", "2026-11-16T09:09:00Z")
+    return sample().picture(replayed=True, refused_writes=[refused_write()], strangers=[stranger], **options)
+
+
+def test_living_docs_that_changed_are_listed_folded() -> None:
+    docs = [ChangedDoc("docs/TRACE.md", "new"), ChangedDoc("docs/`x|.md", "changed")]
+    text, html = render_body(shown(docs=docs)), render_page(shown(docs=docs))
+    assert "<details><summary>Living docs changed (2)</summary>\n\n- `docs/TRACE.md` new\n- <code>docs/" in text
+    assert "<code>docs/TRACE.md</code> new" in html
+    assert "Living docs" not in render_body(shown()) + render_page(shown())
+
+
+def hostile() -> PullRequestView:
+    branch = sample()
+    branch.prd = branch.prd.model_copy(update={"title": HOSTILE, "summary": HOSTILE})
+    stories = tuple(
+        story.model_copy(
+            update={
+                "title": HOSTILE,
+                "criteria": tuple(criterion.model_copy(update={"text": HOSTILE}) for criterion in story.criteria),
+            }
+        )
+        for story in branch.backlog.stories
+    )
+    branch.backlog = branch.backlog.model_copy(
+        update={"stories": stories, "questions": (HOSTILE,), "assumptions": (HOSTILE,)}
+    )
+    patch = f"diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n+{HOSTILE}\n"
+    commits = {key: replace(commit, subject=HOSTILE, patch=patch) for key, commit in branch.commits.items()}
+    branch.commits = commits
+    for story, cycle in branch.cycles.items():
+        refused = tuple(attempt.model_copy(update={"summary": HOSTILE}) for attempt in cycle.refused)
+        branch.update(story, refused=refused, blocked=HOSTILE if story == "loyalty-4" else "")
+    branch.status = Status(state=ProjectState.BLOCKED, blocked_reason=HOSTILE)
+    return branch.picture(model=HOSTILE, head=f"prd2pr/{HOSTILE}", strangers=[CommitFacts(sha("s"), HOSTILE)])
+
+
+class Parsed(HTMLParser):
+    """Fails on what is not balanced; keeps ids, links, tags and visible text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.attributes: Counter[str] = Counter()
+        self.texts: dict[str, str] = {}
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        if tag not in VOID:
+            self.open.append(tag)
+        for name, value in attrs:
+            self.attributes[name] += 1
+            if name == "id":
+                self.ids.append(value or "")
+            if name == "href":
+                self.links.append(value or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        where = self.open[-1] if self.open else ""
+        self.texts[where] = self.texts.get(where, "") + data
+
+    @property
+    def text(self) -> str:
+        return " ".join(text for tag, text in self.texts.items() if tag != "style")
+
+
+# --- the body ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "picture"),
+    [("sample", shown()), ("github", shown(mode="none")), ("hostile", hostile()), ("empty", plan().picture())],
+)
+def test_the_body_is_the_golden_one(name: str, picture: PullRequestView) -> None:
+    """After a wanted change: UPDATE_GOLDEN=1 pytest tests/reports, and read the difference."""
+    made = render_body(picture, commit_url=COMMITS if name == "github" else "")
+    golden = GOLDEN / f"{name}.md"
+    if os.environ.get("UPDATE_GOLDEN"):
+        golden.write_text(made, encoding="utf-8")
+    assert made == golden.read_text(encoding="utf-8")
+
+
+def test_the_outcome_comes_first() -> None:
+    title, _, figures, _, following = render_body(shown()).splitlines()[:5]
+    assert title == "**Loyalty points** · from `prds/loyalty.md`"
+    assert figures.startswith("**2 of 5 stories proven** · ")
+    assert following == "**Next:** `loyalty-4` is waiting for its code. `prd2pr run prds/loyalty.md`"
+
+
+def test_folds_are_closed_and_rendered_as_markdown() -> None:
+    html = Parsed(
+        MarkdownIt("gfm-like", {"linkify": False, "html": True}).render(render_body(shown(), commit_url=COMMITS))
+    )
+    assert html.tags["details"] == html.tags["summary"] == 6
+    assert html.tags["table"] == 4
+    assert html.tags["tr"] == (1 + 5) + (1 + 5) + (1 + 9) + (1 + 7)
+    assert {link.removeprefix(COMMITS) for link in html.links} == {row.sha for row in shown().commits}
+
+
+def test_a_hostile_body_does_nothing() -> None:
+    html = Parsed(MarkdownIt("gfm-like", {"linkify": False, "html": True}).render(render_body(hostile())))
+    assert html.tags["script"] == html.tags["img"] == html.tags["a"] == 0
+    assert html.tags["tr"] == (1 + 5) + (1 + 5) + (1 + 9) + (1 + 7)
+    outside_code = " ".join(text for tag, text in html.texts.items() if tag != "code")
+    assert "octocat" in outside_code
+    assert not re.search(r"@\w|#\d|https?://", outside_code)
+
+
+def test_three_hundred_stories_fit() -> None:
+    text = render_body(many(300).picture(), commit_url=COMMITS)
+    assert len(text) <= BODY_LIMIT
+    assert "**300 of 300 stories proven**" in text
+    assert (
+        "Left out for length: the list of commits, the trace, what was built, cost by phase, links to commits" in text
+    )
+    assert text.count("\n| `loyalty-") == 300
+    assert text.endswith("Check it yourself: `prd2pr verify main..prd2pr/loyalty`\n")
+
+
+def test_a_thousand_stories_shorten_the_board_and_say_so() -> None:
+    picture = many(1000).picture()
+    text = render_body(picture, commit_url=COMMITS)
+    assert len(text) <= BODY_LIMIT
+    assert "**1000 of 1000 stories proven**" in text
+    assert text.count("\n| `loyalty-") == 100
+    assert "100 of 1000 stories are shown." in text
+    assert "100 of 1000 stories are shown" in render_page(picture)
+
+
+def test_a_tight_limit_shortens_the_board_and_says_so() -> None:
+    text = render_body(many(300).picture(), commit_url=COMMITS, limit=20_000)
+    assert 19_500 < len(text) <= 20_000
+    shown_rows = text.count("\n| `loyalty-")
+    assert f"{shown_rows} of 300 stories are shown." in text
+    assert all(words in text for words in OPTIONAL_PARTS.values())
+
+
+def test_the_shortest_body_of_the_worst_texts_fits() -> None:
+    worst = "@" * 5000
+    branch = sample()
+    branch.prd = branch.prd.model_copy(update={"title": worst, "path": worst})
+    stories = tuple(story.model_copy(update={"title": worst}) for story in branch.backlog.stories)
+    branch.backlog = branch.backlog.model_copy(update={"stories": stories * 50, "questions": (worst,) * 500})
+    branch.update("loyalty-4", blocked=worst)
+    branch.status = Status(state=ProjectState.BLOCKED, blocked_reason=worst)
+    strangers = [CommitFacts(f"{n:040x}", worst) for n in range(500)]
+    text = render_body(branch.picture(strangers=strangers, head=worst, base=worst, model=worst))
+    assert len(text) <= BODY_LIMIT
+    assert "and 480 more" in text
+
+
+def test_what_fits_is_not_shortened() -> None:
+    assert "Left out" not in render_body(shown())
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("picture", [shown(), hostile(), plan().picture()], ids=["sample", "hostile", "empty"])
+def test_the_page_is_well_formed_and_alone(picture: PullRequestView) -> None:
+    html = Parsed(render_page(picture))
+    assert [name for name, number in Counter(html.ids).items() if number > 1] == []
+    assert [link for link in html.links if not link.startswith("#") or link[1:] not in html.ids] == []
+    assert not {"script", "img", "link", "iframe", "form", "object", "svg"} & set(html.tags)
+    assert not {"style", "src", "onerror", "onclick", "srcset", "action"} & set(html.attributes)
+    assert html.tags["h1"] == html.tags["main"] == html.tags["title"] == 1
+
+
+def test_the_policy_allows_this_style_and_nothing_else() -> None:
+    text = render_page(shown())
+    style = text.partition("<style>")[2].partition("</style>")[0]
+    digest = base64.b64encode(sha256(style.encode()).digest()).decode()
+    assert f"content=\"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'\"" in text
+    assert not re.search(r"url\(|@import|https?:", style)
+    assert "prefers-color-scheme: dark" in style
+
+
+def test_hostile_text_is_shown_as_text() -> None:
+    html = Parsed(render_page(hostile()))
+    assert html.texts["h1"].startswith("</title></td><script>alert(1)</script>")
+    assert html.texts["title"].startswith("</title></td><script>")
+    assert "+</title></td><script>alert(1)</script>" in html.texts["span"]
+
+
+def test_the_page_and_the_body_say_the_same() -> None:
+    picture = shown()
+    html, text = Parsed(render_page(picture)).text, render_body(picture, limit=10**9)
+    facts = [
+        *(figure.value for figure in picture.figures),
+        *(row.sha[:7] for row in picture.commits),
+        *(row.title for row in picture.board),
+        *(code for refusal in picture.refusals for code in refusal.codes),
+        *(test.id for row in picture.trace for test in row.tests),
+        *(row.verdict for row in picture.trace),
+        *picture.questions,
+        *picture.assumptions,
+        picture.next.command,
+        picture.check,
+        "every test run and gate is real",
+        "not measured",
+    ]
+    assert len(facts) > 50
+    assert [fact for fact in facts if fact not in html] == []
+    assert [fact for fact in facts if fact not in text.replace("&#36;", "$")] == []
+
+
+def test_only_a_replay_has_the_banner() -> None:
+    assert "Replayed transcript" in render_page(shown())
+    assert "Replayed transcript" not in render_page(sample().picture())
+    assert "Replayed transcript" not in render_body(sample().picture())
+
+
+def test_the_diff_is_there_without_the_state() -> None:
+    html = Parsed(render_page(shown()))
+    assert "+def earned(total: Money) -> int:" in html.texts["span"]
+    assert "-    return Receipt(lines=cart.lines, total=total)" in html.texts["span"]
+    assert "SPRINT_ACTIVE" not in html.text
+
+
+def test_the_same_picture_gives_the_same_bytes() -> None:
+    assert render_page(shown()) == render_page(shown())
+
+
+def test_a_page_without_a_next_command() -> None:
+    made = render_page(replace(shown(), next=NextStep("Nothing to do.")))
+    assert made.count('class="command"') == 1

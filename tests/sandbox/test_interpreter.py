@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from prd2pr.errors import RunnerMissing
+from prd2pr.sandbox.interpreter import compute_tools_digest, find_python
+
+NONE: dict[str, str] = {"PATH": ""}
+
+
+def interpreter(place: Path, *, tests: bool = True) -> Path:
+    """An executable that answers as a Python with or without pytest would."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n' if tests else "#!/bin/sh\nexit 1\n")
+    place.chmod(0o755)
+    return place
+
+
+def test_the_configured_one_comes_first(tmp_path: Path) -> None:
+    chosen = interpreter(tmp_path / "tools/python")
+    interpreter(tmp_path / ".venv/bin/python")
+    assert find_python(tmp_path, "tools/python", NONE) == chosen
+    assert find_python(None, str(chosen), NONE) == chosen
+
+
+def test_then_the_active_environment_then_the_projects_own(tmp_path: Path) -> None:
+    active = interpreter(tmp_path / "active/bin/python")
+    second = interpreter(tmp_path / "venv/bin/python")
+    first = interpreter(tmp_path / ".venv/bin/python")
+    assert find_python(tmp_path, "", {"VIRTUAL_ENV": str(tmp_path / "active"), "PATH": ""}) == active
+    assert find_python(tmp_path, "", NONE) == first
+    first.unlink()
+    assert find_python(tmp_path, "", NONE) == second
+
+
+def test_then_one_on_the_path_that_has_pytest(tmp_path: Path) -> None:
+    interpreter(tmp_path / "bin/python3", tests=False)
+    interpreter(tmp_path / "bin/python")
+    assert find_python(tmp_path, "", {"PATH": str(tmp_path / "bin")}) == Path(sys.executable), "not its stand-in"
+    assert find_python(None, "", NONE) == Path(sys.executable)
+
+
+@pytest.mark.parametrize("configured", ["tools/python", "no-such-python"])
+def test_a_chosen_one_without_pytest_is_named(tmp_path: Path, configured: str) -> None:
+    interpreter(tmp_path / "tools/python", tests=False)
+    with pytest.raises(RunnerMissing) as caught:
+        find_python(tmp_path, configured, NONE)
+    assert configured in caught.value.what
+    assert "pip install pytest" in caught.value.remedy
+
+
+def test_a_projects_own_environment_without_pytest_is_not_passed_over(tmp_path: Path) -> None:
+    interpreter(tmp_path / ".venv/bin/python", tests=False)
+    with pytest.raises(RunnerMissing):
+        find_python(tmp_path, "", {"PATH": str(Path(sys.executable).parent)})
+
+
+def test_the_digest_changes_with_tools_and_settings() -> None:
+    here = Path(sys.executable)
+    assert compute_tools_digest(here) == compute_tools_digest(here)
+    assert compute_tools_digest(here) != compute_tools_digest(here, ["-x"])
+    with pytest.raises(RunnerMissing):
+        compute_tools_digest(Path("/no/such/python"))

@@ -1,0 +1,143 @@
+"""Orders as a run reads them: strictly, never more than it may, and remembered as long as one could come again."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from prd2pr.domain.forge import Actor
+from prd2pr.domain.records import ExecutedCommand, Status
+from prd2pr.github.events.events import ServerDispatched, read_event
+from prd2pr.github.permissions import Allowed, Denied, check_event_permission
+from prd2pr.state.server_commands import (
+    MAX_COMMANDS_PER_EVENT,
+    MAX_INPUT_LENGTH,
+    ServerCommand,
+    format_server_commands,
+    is_executed,
+    is_valid_succession,
+    parse_server_commands,
+    record_executed,
+    sanitize_token_name,
+)
+
+AT = "2026-01-01T00:00:00Z"
+RETRY = {"id": "0" * 16, "prd": "calc", "verb": "tdd retry", "story": "calc-1", "by": "ops", "at": AT}
+RESET = {**RETRY, "verb": "tdd reset", "story": "", "circuit": "green"}
+ME = Actor("github-actions[bot]", 1, bot=True)
+
+
+def order(number: int = 1, at: str = AT) -> ServerCommand:
+    return ServerCommand.model_validate({**RETRY, "id": f"{number:016x}", "at": at})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"verb": "approve"}, {"verb": "tdd run"}, {"verb": "epic"}, {"verb": ["tdd retry"]},
+        {"id": "0" * 15}, {"id": "0" * 16 + "\n"}, {"id": 7}, {"prd": "../main"}, {"prd": ""}, {"prd": "a" * 201},
+        {"story": "calc-1\n/approve"}, {"story": ""}, {"story": "calc-1 calc-2"}, {"circuit": "green"},
+        {"by": "@ada"}, {"by": ""}, {"by": "a\nb"}, {"by": "x" * 101}, {"by": "`x`"}, {"by": " ops"},
+        {"at": "yesterday"}, {"at": "2026-13-01T00:00:00Z"}, {"at": "2026-01-01T00:00:00+09:00"},
+        {"why": "x" * 501}, {"level": "admin"}, {"sender": "ada"},
+    ],
+)  # fmt: skip
+def test_what_has_another_form_is_passed_over_and_the_rest_is_read(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        ServerCommand.model_validate({**RETRY, **wrong})
+    good = {**RESET, "id": "1" * 16}
+    assert [each.id for each in parse_server_commands(json.dumps([{**RETRY, **wrong}, good]))] == ["1" * 16]
+
+
+@given(st.text(max_size=300) | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))
+def test_whatever_comes_is_read_without_an_exception(text: str) -> None:
+    assert all(isinstance(each, ServerCommand) for each in parse_server_commands(text))
+
+
+def test_too_many_and_too_long_are_nothing() -> None:
+    rows = [{**RETRY, "id": f"{n:016x}"} for n in range(MAX_COMMANDS_PER_EVENT + 1)]
+    assert parse_server_commands(json.dumps(rows)) == ()
+    assert len(parse_server_commands(json.dumps(rows[:-1]))) == MAX_COMMANDS_PER_EVENT
+    assert parse_server_commands(json.dumps([RETRY]) + " " * MAX_INPUT_LENGTH) == ()
+
+
+def test_what_is_written_is_read_again_as_many_as_fit_and_each_once() -> None:
+    orders = [order(n).model_copy(update={"why": "ü" * 500}) for n in range(30)]
+    assert parse_server_commands(format_server_commands(orders)) == tuple(orders[:MAX_COMMANDS_PER_EVENT])
+    assert parse_server_commands(format_server_commands([orders[0], orders[0]])) == (orders[0],)
+    assert format_server_commands([]) == "" and parse_server_commands("") == ()
+
+
+@given(st.text(max_size=200))
+def test_any_name_of_a_token_can_be_told_and_is_no_login(name: str) -> None:
+    told = sanitize_token_name(name)
+    assert sanitize_token_name(told) == told and ServerCommand.model_validate({**RETRY, "by": told}).by == told
+    assert " " in order().model_copy(update={"by": told}).format_author("ada")
+
+
+def test_a_dispatch_brings_them_with_who_sent_it() -> None:
+    inputs = {"delivery": "s-1", "said": "", "orders": format_server_commands([order()])}
+    sender = {"login": "builder[bot]", "id": 9, "type": "Bot"}
+    payload = {"inputs": inputs, "repository": {"full_name": "octo/calc", "default_branch": "main"}, "sender": sender}
+    event = read_event("workflow_dispatch", payload)
+    assert event == ServerDispatched((), "octo/calc", "main", (order(),), Actor("builder[bot]", 9, bot=True))
+    without = read_event("workflow_dispatch", {**payload, "inputs": {**inputs, "delivery": ""}})
+    assert not isinstance(without, ServerDispatched), "only what the server starts has orders"
+
+
+@pytest.mark.parametrize(
+    ("actor", "level", "allowed"),
+    [
+        (Actor("builder[bot]", 9, bot=True), "none", True),
+        (Actor("wendy", 2), "write", True),
+        (Actor("tria", 3), "triage", False),
+        (None, "admin", False),
+    ],
+)
+def test_orders_are_believed_for_their_senders_sake(actor: Actor | None, level: str, allowed: bool) -> None:
+    brings = ServerDispatched(orders=(order(),), actor=actor)
+    assert isinstance(check_event_permission(brings, level, ME), Allowed if allowed else Denied)
+    assert isinstance(check_event_permission(ServerDispatched(actor=actor), level, ME), Allowed), (
+        "without orders nobody can order anything"
+    )
+
+
+def test_what_was_done_is_remembered_longer_than_it_could_come_again() -> None:
+    first, second = order(1), order(2, "2026-01-04T00:00:00Z")
+    status = record_executed(record_executed(Status(), first.to_executed), second.to_executed)
+    assert is_executed(status, first) and is_executed(status, second) and not is_executed(status, order(3))
+    assert record_executed(status, first.to_executed) == status
+    later = record_executed(status, order(3, "2026-01-10T00:00:00Z").to_executed)
+    assert [each.id for each in later.orders] == [second.id, order(3).id]
+
+
+def test_none_is_lost_doubled_or_slipped_in() -> None:
+    one, two, three = (order(n).to_executed for n in (1, 2, 3))
+    assert (
+        is_valid_succession((one,), (one,))
+        and is_valid_succession((one,), (one, two))
+        and is_valid_succession((), (one,))
+    )
+    for after in ((), (two,), (two, one), (one, two, three), (one, one)):
+        assert not is_valid_succession((one,), after), after
+    old, new = (
+        ExecutedCommand(id="a" * 16, at="2026-01-01T00:00:00Z"),
+        ExecutedCommand(id="b" * 16, at="2026-02-01T00:00:00Z"),
+    )
+    assert is_valid_succession((old,), (new,)) and not is_valid_succession((old,), (old, new))
+
+
+def test_one_that_says_to_be_of_the_future_makes_nothing_be_forgotten_that_comes_after_it() -> None:
+    status = record_executed(Status(), order(1, "9999-01-01T00:00:00Z").to_executed)
+    later = record_executed(status, order(2).to_executed)
+    assert is_executed(later, order(2)) and is_valid_succession(status.orders, later.orders)
+
+
+@pytest.mark.parametrize("at", ["tomorrow", "2026-13-01T00:00:00Z", "2026-01-01T00:00:00", ""])
+def test_what_the_branch_remembers_has_a_moment_that_can_be_reckoned_with(at: str) -> None:
+    with pytest.raises(ValidationError):
+        ExecutedCommand(id="a" * 16, at=at)

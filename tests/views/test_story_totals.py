@@ -1,0 +1,83 @@
+"""Settled stories that are only accounted for leave no trace of it on the page: every figure is what it was."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fakes.pull_sample import Branch, many, sample
+from prd2pr.domain.evidence import TestResult
+from prd2pr.views.pull_request.facts import BranchFacts
+from prd2pr.views.pull_request.page import MAX_DONE_STORIES, select_shown_stories
+from prd2pr.views.pull_request.story_reader import build_story_account
+from prd2pr.views.pull_request.story_totals import StoryAccount, account_from_line, account_to_line, sum_by_phase
+
+LARGE = 450
+
+
+def facts_of(branch: Branch) -> BranchFacts:
+    return BranchFacts(branch.prd, branch.backlog, branch.status, branch.cycles, branch.proofs, branch.commits)
+
+
+def done(branch: Branch) -> Branch:
+    stories = tuple(story.model_copy(update={"status": "done"}) for story in branch.backlog.stories)
+    return replace(branch, backlog=branch.backlog.model_copy(update={"stories": stories}))
+
+
+def without(branch: Branch, names: set[str]) -> Branch:
+    """As if nobody had read these stories' records."""
+    return replace(
+        branch,
+        cycles={name: cycle for name, cycle in branch.cycles.items() if name not in names},
+        proofs={key: proof for key, proof in branch.proofs.items() if key[0] not in names},
+    )
+
+
+def test_the_page_is_the_same_with_accounts_in_the_place_of_records() -> None:
+    branch = done(many(LARGE))
+    facts = facts_of(branch)
+    far = branch.backlog.stories[:-MAX_DONE_STORIES]
+    accounts = {story.id: account for story in far if (account := build_story_account(facts, story))}
+    assert len(accounts) == LARGE - MAX_DONE_STORIES
+    whole, lean = branch.picture(), without(branch, set(accounts)).picture(accounts=accounts)
+    rows = tuple(row for row in whole.commits if row in lean.commits)
+    assert lean == replace(whole, commits=rows)
+    assert (len(lean.commits), lean.commits_in_all) == (4 * MAX_DONE_STORIES, 4 * LARGE)
+
+
+def test_an_account_survives_being_written_down() -> None:
+    branch = sample()
+    account = build_story_account(facts_of(branch), branch.backlog.stories[0])
+    assert account is not None and account.tests == 3 and account.gates == 3 and len(account.costs) == 5
+    assert account_from_line(account_to_line(account)) == account
+    assert account_from_line("-") is None and account_from_line("[1]") is None and account_from_line("") is None
+
+
+def test_a_story_with_anything_in_doubt_has_no_account() -> None:
+    branch = sample()
+    facts = facts_of(branch)
+    first, second, docs, working, waiting = branch.backlog.stories
+    assert [build_story_account(facts, story) is not None for story in (first, second, docs)] == [True] * 3
+    assert build_story_account(facts, working) is None and build_story_account(facts, waiting) is None
+    unproved = replace(branch, proofs={key: proof for key, proof in branch.proofs.items() if key != (first.id, 3)})
+    assert build_story_account(facts_of(unproved), first) is None
+    last = branch.proofs[first.id, 5]
+    broken = tuple(TestResult(id=each.id, outcome="failed") for each in last.evidence.head_run.story)
+    run = last.evidence.head_run.model_copy(update={"story": broken})
+    failing = last.model_copy(update={"evidence": last.evidence.model_copy(update={"head_run": run})})
+    assert (
+        build_story_account(facts_of(replace(branch, proofs={**branch.proofs, (first.id, 5): failing})), first) is None
+    )
+
+
+def test_a_price_that_is_not_known_stays_unknown_in_the_sum() -> None:
+    found = sum_by_phase(
+        [StoryAccount("proven", costs=(("red", 1, 10, 5, 2, 0.25, 3.0), ("red", 1, 1, 0, 0, None, 1.0)))]
+    )
+    assert found["red"].spend.usd is None and found["red"].spend.tokens == 18 and found["red"].seconds == 4.0
+
+
+def test_only_what_is_not_shown_is_left_to_accounts() -> None:
+    branch = done(many(LARGE))
+    shown = {story.id for story in select_shown_stories(facts_of(branch)).stories}
+    assert len(shown) == MAX_DONE_STORIES
+    assert shown.isdisjoint(story.id for story in branch.backlog.stories[:-MAX_DONE_STORIES])

@@ -1,0 +1,143 @@
+"""A merge of the base is told from one that somebody has written into, and the suite has to hold on it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from prd2pr.domain.evidence import Failure, FailureKind, Outcome, RunReport, TestResult
+from prd2pr.state.git import Git
+from prd2pr.verification.merged_suite import find_merge_breakage
+from prd2pr.workflow.commits.base_merges import is_base_merge, list_base_merges
+
+
+def test_a_merge_of_the_base_is_what_git_makes_of_both_and_of_nothing_else(tmp_path: Path) -> None:
+    def git(*words: str) -> str:
+        who = ("-c", "user.name=ada", "-c", "user.email=ada@example.org")
+        return subprocess.run(["git", *who, *words], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+
+    def commit(name: str) -> None:
+        (tmp_path / name).write_text(f"{name}\n")
+        git("add", "-A")
+        git("commit", "-q", "-m", name)
+
+    git("init", "-q", "-b", "main")
+    commit("start")
+    git("switch", "-q", "-c", "work")
+    commit("built")
+    git("switch", "-q", "main")
+    commit("went-on")
+    git("switch", "-q", "-c", "side")
+    commit("elsewhere")
+    git("switch", "-q", "work")
+    git("merge", "-q", "--no-edit", "main")
+    git("tag", "pure")
+    git("merge", "-q", "--no-edit", "side")
+    git("tag", "of-another")
+    git("reset", "-q", "--hard", "pure~1")
+    git("merge", "-q", "--no-commit", "--no-ff", "main")
+    commit("slipped-in")
+    git("tag", "evil")
+    with Git.open(tmp_path) as repo:
+        main = repo.rev("main")
+        found = {name: is_base_merge(repo, repo.commit_info(name), main) for name in ("pure", "of-another", "evil")}
+        assert found == {"pure": True, "of-another": False, "evil": False}
+        assert not is_base_merge(repo, repo.commit_info("side"), main), "no merge at all"
+
+
+def test_living_docs_that_both_sides_wrote_may_be_settled_in_a_merge_of_the_base(tmp_path: Path) -> None:
+    def git(*words: str, check: bool = True) -> None:
+        who = ("-c", "user.name=ada", "-c", "user.email=ada@example.org")
+        subprocess.run(["git", *who, *words], cwd=tmp_path, check=check, capture_output=True)
+
+    def commit(**files: str) -> None:
+        for name, text in files.items():
+            (tmp_path / f"{name}.md").write_text(text)
+        git("add", "-A")
+        git("commit", "-q", "-m", "x")
+
+    git("init", "-q", "-b", "main")
+    commit(start="x")
+    git("switch", "-q", "-c", "work")
+    commit(TRACE="ours\n", ROADMAP="ours\n")
+    git("switch", "-q", "main")
+    commit(TRACE="theirs\n")
+    git("switch", "-q", "work")
+    git("merge", "-q", "main", check=False)
+    commit(TRACE="both\n")
+    git("tag", "settled")
+    git("reset", "-q", "--hard", "settled~1")
+    git("merge", "-q", "main", check=False)
+    commit(TRACE="both\n", start="written into\n")
+    git("tag", "evil")
+    git("switch", "-q", "main")
+    commit(ROADMAP="theirs\n")
+    git("switch", "-q", "-C", "work", "settled")
+    git("merge", "-q", "main", check=False)
+    commit(ROADMAP="both\n")
+    git("tag", "other-document")
+    docs = frozenset({"TRACE.md"})
+    with Git.open(tmp_path) as repo:
+        main = repo.rev("main")
+        commits = {name: repo.commit_info(name) for name in ("settled", "evil", "other-document")}
+        found = {name: is_base_merge(repo, each, main, docs) for name, each in commits.items()}
+        assert found == {"settled": True, "evil": False, "other-document": False}
+        assert not is_base_merge(repo, commits["settled"], main), "without living docs nothing may be settled by hand"
+
+
+def test_merges_in_a_row_are_looked_at_together_and_none_may_bring_the_branchs_own_state(tmp_path: Path) -> None:
+    def git(*words: str) -> None:
+        who = ("-c", "user.name=ada", "-c", "user.email=ada@example.org")
+        subprocess.run(["git", *who, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    def commit(name: str) -> None:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"{name}\n")
+        git("add", "-A")
+        git("commit", "-q", "-m", name)
+
+    def take_in(name: str) -> None:
+        """The base goes on by a file, and is merged."""
+        git("switch", "-q", "main")
+        commit(name)
+        git("switch", "-q", "work")
+        git("merge", "-q", "--no-edit", "main")
+        git("tag", name.rpartition("/")[2])
+
+    git("init", "-q", "-b", "main")
+    commit("start")
+    git("switch", "-q", "-c", "work")
+    commit(".orch-state/prds/calc/status.json")
+    take_in("one")
+    commit(".orch-state/prds/calc/note.json")
+    take_in(".orch-state/prds/other/two")
+    commit("by-hand")
+    take_in("three")
+    take_in(".orch-state/prds/calc/four")
+    with Git.open(tmp_path) as repo:
+        main = repo.rev("main")
+        found = {}
+        for name in ("one", "two", "three", "four"):
+            found[name] = [repo.rev(merge.sha) for merge in list_base_merges(repo, repo.commit_info(name), main)]
+        one, two, three = (repo.rev(name) for name in ("one", "two", "three"))
+    assert found == {"one": [one], "two": [one, two], "three": [three], "four": []}
+
+
+def ran(problems: tuple[str, ...] = (), errors: tuple[Failure, ...] = (), **outcomes: Outcome) -> RunReport:
+    results = tuple(TestResult(id=name, outcome=outcome) for name, outcome in outcomes.items())
+    return RunReport(code_tree="", command=(), tools={}, results=results, problems=problems, collect_errors=errors)
+
+
+def test_what_passed_on_either_side_has_to_pass_on_both() -> None:
+    ours, theirs = ran(a="passed", gone="passed", bad="failed"), ran(a="passed", b="passed", bad="failed")
+    assert find_merge_breakage((ours, theirs), ran(a="passed", b="passed", bad="failed")) == ()
+    assert find_merge_breakage((ours, theirs), ran(a="passed", b="failed")) == ("b failed",)
+    assert find_merge_breakage((ours, theirs), ran(a="skipped", b="passed")) == ("a skipped",)
+    assert find_merge_breakage((ours, theirs), ran(("no canary",), a="passed")) == ("no canary",)
+    lost = Failure(kind=FailureKind.COLLECTION, stage="collect", path="tests/test_a.py")
+    assert find_merge_breakage((ours,), ran(errors=(lost,), b="passed")) == ("tests/test_a.py cannot be collected",)
+    red = ran(errors=(lost,))  # as RED leaves it: it imports what is not there yet
+    assert find_merge_breakage((red, ours), ran(errors=(lost,), a="passed", b="passed")) == ()
+    held = ran(**{"tests/test_a.py::test_a": "passed"})
+    assert find_merge_breakage((red, held), ran(errors=(lost,), b="passed")) == ("tests/test_a.py cannot be collected",)
+    assert find_merge_breakage((ours,), ran()) == ("no test was collected",)

@@ -1,0 +1,168 @@
+"""Before something new is begun, what is finished has to hold; what does not is mended first, openly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from branch_work import push
+from deciding import Stage, stage_of
+from prd2pr.domain.records import ProjectState, Story
+from prd2pr.planning.regression_rules import STORIES_PER_TURN, select_turn
+from prd2pr.verification.run_cache import CachedRunner
+from prd2pr.workflow.continuity import check_regressions
+from prd2pr.workflow.next_action import find_next_step
+from prd2pr.workflow.run import load_position, run_prd
+from world import GREEN_ADD, World, designed, submit, write
+
+BROKEN = "def add(a, b):\n    return a - b\n"
+TEST = "tests/unit/calc-1/test_calc_1_add.py"
+RED_AGAIN = '''from calc.sums import add
+
+
+def test_a_sum_is_a_sum_again():
+    """calc-3.c1 calc-3.c2"""
+    assert add(20, 22) == 42
+    assert add(-20, 22) == 2
+'''
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    world = World(tmp_path_factory.mktemp("continuity")).start()
+    mends(world)
+    with stage_of(world) as made:
+        made.step()
+        made.give("/approve")
+        made.step(4)
+        made.keep("first is done")
+        push(world, {"src/calc/sums.py": BROKEN}, "Tidy up")
+        made.keep("broken")
+        yield made
+
+
+@pytest.fixture
+def stage(staged: Stage) -> Stage:
+    staged.session.log.landings.regression = ("", "")
+    staged.back_to("broken")
+    return staged
+
+
+def mends(world: World) -> None:
+    world.answers |= {
+        "calc-3/design/architect/1/1": designed("calc.sums.add"),
+        "calc-3/red/tester/1/1": write("tests/tdd/calc-3/test_calc_3_again.py", RED_AGAIN),
+        "calc-3/green/builder/1/1": write("src/calc/sums.py", GREEN_ADD),
+        "calc-3/refactor/refactorer/1/1": [submit("nothing_to_do")],
+    }
+
+
+def order(stage: Stage) -> list[str]:
+    return [story.id for story in stage.state.backlog.stories]
+
+
+def runs_made(stage: Stage) -> int:
+    runner = stage.session.services.runner
+    assert isinstance(runner, CachedRunner)
+    return runner.made + runner.found
+
+
+def look(stage: Stage) -> object:
+    story = next(each for each in stage.state.backlog.stories if each.id == "calc-2")
+    return check_regressions(stage.session, load_position(stage.session, stage.head, stage.state, story))
+
+
+def test_where_a_gate_has_seen_this_very_code_nothing_is_run(stage: Stage) -> None:
+    stage.back_to("first is done")
+    before = runs_made(stage)
+    assert look(stage) is None
+    assert runs_made(stage) == before
+
+
+def test_what_people_broke_becomes_a_bug_that_comes_first(stage: Stage) -> None:
+    before = runs_made(stage)
+    stage.step()
+    assert runs_made(stage) == before + 1, "one run"
+    assert order(stage) == ["calc-1", "calc-3", "calc-2"]
+    bug = stage.state.backlog.stories[1]
+    assert (bug.kind, bug.depends_on, bug.priority, bug.status) == ("bug", (), 1, "backlog")
+    assert bug.done_criteria == ("calc-1 holds again",)
+    assert bug.description.startswith(f"calc-1 was proved but no longer passes: `{TEST}::test_adds_two_numbers`")
+    assert "Tidy up (Ada)" in bug.description
+    assert [criterion.text for criterion in bug.criteria] == [
+        f"{TEST}::test_adds_two_numbers passes again",
+        f"{TEST}::test_adds_negative_numbers passes again",
+    ]
+    assert bug.id in stage.state.sprint("s1").stories
+    subject = stage.session.git.commit_info(stage.head).subject
+    assert subject.startswith("note(plan): a finished story fails by prd2pr: calc-1 was proved")
+    assert stage.wrong(since=stage.heads["broken"]) == []
+
+
+def test_nothing_new_is_begun_until_somebody_lets_it_be_mended(stage: Stage) -> None:
+    stage.step()
+    rest = run_prd(stage.session).rest
+    assert (rest.outcome, rest.next) == ("waiting", "/approve")
+    assert stage.state.status.state is ProjectState.BACKLOG_READY
+    assert "calc-2" not in stage.state.started_stories
+    stage.give("/approve")
+    driven = run_prd(stage.session)
+    assert driven.rest.outcome == "done"
+    assert [story.status for story in stage.state.backlog.stories] == ["done"] * 3
+    assert stage.wrong(since=stage.heads["broken"]) == []
+    said = stage.world.verify(f"main..{stage.session.target.branch}", "--json").json["steps"]
+    assert [step["commit"] for step in said if not step["proved"]] == [stage.heads["broken"]], "Ada's own commit"
+
+
+def test_what_a_person_mends_himself_needs_no_story(stage: Stage) -> None:
+    push(stage.world, {"src/calc/sums.py": GREEN_ADD}, "Put it back")
+    assert look(stage) is None
+
+
+def test_what_a_person_leaves_out_is_lived_with(stage: Stage) -> None:
+    stage.step()
+    run_prd(stage.session)
+    stage.give("/approve")
+    stage.give("/tdd abort calc-3")
+    stage.give("/skip_task calc-3")
+    assert look(stage) is None
+
+
+def test_mending_that_does_not_help_asks_a_person(stage: Stage) -> None:
+    """The new tests pass, and the old ones still fail: no second story is made of it."""
+    stage.step()
+    run_prd(stage.session)
+    stage.give("/approve")
+    wrong = "def add(a, b):\n    return {(20, 22): 42, (-20, 22): 2}.get((a, b), a - b)\n"
+    stage.world.answers["calc-3/green/builder/1/1"] = write("src/calc/sums.py", wrong)
+    with stage_of(stage.world) as again:
+        driven = run_prd(again.session)
+        mends(stage.world)
+        assert driven.rest.outcome == "waiting", driven.rest
+        assert driven.rest.reason.endswith("was meant to fix it. Fix or revert it in a commit of your own")
+        told = find_next_step(again.session, again.state).sentence
+        assert told.startswith("calc-1 was proved but no longer passes"), "the status says so too"
+        assert order(again) == ["calc-1", "calc-3", "calc-2"]
+        assert "calc-2" not in again.state.started_stories
+
+
+def test_at_a_terminal_the_bug_is_mended_at_once(tmp_path) -> None:
+    world = World(tmp_path).start()
+    mends(world)
+    assert world.run("--max-steps", "5").status == 1
+    push(world, {"src/calc/sums.py": BROKEN}, "Tidy up")
+    ended = world.run()
+    assert ended.status == 0, ended.out
+    assert "calc-3 fixes it first" in ended.out
+    begun = [phase for phase in world.phases() if phase.startswith(("design", "note"))]
+    assert begun == ["design(calc-1)", "note(plan)", "design(calc-3)", "design(calc-2)"]
+
+
+def test_finished_stories_are_looked_at_in_turn_until_all_were() -> None:
+    stories = [Story(id=f"calc-{n}", epic="", title="t", status="done") for n in range(1, 6)]
+    assert select_turn(stories[:2], 7) == tuple(stories[:2])
+    seen = [story.id for turn in range(5) for story in select_turn(stories, turn)]
+    assert len(seen) == 5 * STORIES_PER_TURN
+    assert {seen.count(story.id) for story in stories} == {STORIES_PER_TURN}
+    assert select_turn(stories, 3) == select_turn(stories, 3)

@@ -1,0 +1,284 @@
+"""Several workers on one PRD: what one of them meets, and what holds over all of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from prd2pr.domain.scheduling import ONE_WORKER_NOTE
+from server.app_world import wait_until
+from side_by_side_world import answers, beside, code_of, in_signs, prd
+from world import World, say, use, write
+
+
+def with_usage(world: World, tokens: int) -> Path:
+    """The transcript, with so many tokens for each answer."""
+    path = world.transcript()
+    first, *rest = path.read_text().splitlines()
+    lines = (json.dumps({**json.loads(line), "usage": {"calls": 1, "input_tokens": tokens}}) for line in rest)
+    path.write_text("\n".join([first, *lines]) + "\n")
+    return path
+
+
+def recorded_calls(world: World, *branches: str) -> int:
+    """On record in all runs that any of the branches holds."""
+    found: dict[str, int] = {}
+    for branch in branches:
+        for path in world.git("ls-tree", "--name-only", branch, ".orch-state/prds/calc/runs/").splitlines():
+            found[path] = max(found.get(path, 0), json.loads(world.show(path, branch))["spend"]["calls"])
+    return sum(found.values())
+
+
+def story_branches(world: World) -> list[str]:
+    return world.git("for-each-ref", "--format=%(refname:short)", "refs/heads/prd2pr-stories").split()
+
+
+def test_the_budget_of_a_run_holds_over_all_workers(tmp_path: Path) -> None:
+    """1,000 tokens a call, 3,500 for the run: the plan and three more, whoever makes them."""
+    world = beside(tmp_path, 2, cold=True)
+    world.write({".prd2pr.yml": "budget:\n  tokens_per_run: 3500\n"})
+    world.commit("a limit")
+    model = f"replay:{with_usage(world, 1000)}"
+    done = world.program("run", "prds/calc.md", "--model", model, "--workers", "2")
+    assert done.status == 1, done.out
+    assert "the budget of this run is used up" in done.err
+    assert "4.0k tokens of 3.5k tokens" in done.err, done.err
+    assert len(story_branches(world)) == 2, "what was begun stays, each story on its branch"
+    assert recorded_calls(world, world.branch, *story_branches(world)) <= 4
+    (prd,) = world.program("status", "--json").json["prds"]
+    assert [(each["status"], each["branch"]) for each in prd["stories"]] == [
+        ("in_progress", branch) for branch in story_branches(world)
+    ], "and is told from there"
+    assert "(on prd2pr-stories/calc/calc-2)" in world.program("status").out
+
+
+@pytest.mark.slow
+def test_a_blocked_story_is_shown_on_the_prds_branch_and_others_are_integrated(tmp_path: Path) -> None:
+    world = beside(tmp_path, 3, cold=True)
+    right = world.answers["calc-2/green/builder/1/1"]
+    for attempt in (1, 2, 3, 4):
+        wrong = f"def cut(a):\n    return {attempt}\n"
+        world.answers[f"calc-2/green/builder/{attempt}/1"] = write("src/calc/cut_it.py", wrong)
+    done = world.run("--workers", "2")
+    assert done.status == 1, done.out
+    assert "calc-2" in done.out
+    assert "green was refused" in done.out
+    assert story_branches(world) == [], "people find it on the PRD's branch"
+    backlog = json.loads(world.show(".orch-state/prds/calc/backlog.json"))
+    states = {story["id"]: story["status"] for story in backlog["stories"]}
+    assert states["calc-2"] == "blocked"
+    assert states["calc-1"] == "done"
+    assert world.verify(world.branch).status == 0
+
+    world.answers["calc-2/green/builder/1/1"] = right
+    assert code_of("cut") in json.dumps(right).encode().decode("unicode_escape")
+    again = world.run("--story", "calc-2")
+    assert again.status == 0, again.out + again.err
+    assert world.run("--workers", "2").status == 0
+    assert "all proved" in world.verify(world.branch).out
+
+
+@pytest.mark.slow
+def test_one_worker_goes_on_with_what_several_have_left(tmp_path: Path) -> None:
+    """The transcript ends for both stories after RED; then the rest is there, and nobody asks for several workers."""
+    world = beside(tmp_path, 2, cold=True)
+    kept = {key: world.answers.pop(key) for key in list(world.answers) if "/green/" in key}
+    assert world.run("--workers", "2").status == 1
+    assert len(story_branches(world)) == 2
+    world.answers |= kept
+    stepped = world.next()
+    assert stepped.status == 0, stepped.out + stepped.err
+    assert world.run().status == 0
+    assert story_branches(world) == []
+    assert "all proved" in world.verify(world.branch).out
+
+
+def test_three_stories_that_are_in_each_others_way_are_all_integrated(tmp_path: Path) -> None:
+    """No plan says that they write at the same place. Two cannot be joined with the first, nor with each other."""
+    world = beside(tmp_path, 3, cold=True)
+    for number, name in enumerate(("add", "cut", "double"), 1):
+        world.answers |= in_signs(number, name)
+    done = world.run("--workers", "3")
+    assert done.status == 0, done.out + done.err
+    assert done.out.count("restarts on the new base") == 2, done.out
+    assert all(f"def {name}(a):" in world.show("src/calc/signs.py") for name in ("add", "cut", "double"))
+    assert "all proved" in world.verify(world.branch).out
+
+
+def without_sandbox(root: Path) -> World:
+    """Two stories, and a test that wants something on the machine for itself."""
+    alone = f"""
+import os
+import time
+
+from calc.signs import negate
+
+
+def test_negates():
+    handle = os.open({str(root / "mine")!r}, os.O_CREAT | os.O_EXCL)
+    time.sleep(0.5)
+    os.close(handle)
+    os.unlink({str(root / "mine")!r})
+    assert negate(3) == -3
+"""
+    world = World(root / "world", answers=answers(2), cold=True)
+    files = {"prds/calc.md": prd(2), "tests/test_signs.py": alone, ".prd2pr.yml": 'sandbox: "off"\n'}
+    return world.start(files)
+
+
+def test_without_a_sandbox_there_is_one_worker_and_steps_are_proved_one_after_the_other(tmp_path: Path) -> None:
+    world = without_sandbox(tmp_path)
+    done = world.run("--workers", "2")
+    assert done.status == 0, done.out + done.err
+    assert done.out.count(ONE_WORKER_NOTE) == 1, done.out
+    subjects_made = world.git("log", "--format=%s", f"main..{world.branch}")
+    assert "join" not in subjects_made, "one after the other, on the PRD's own branch"
+    proved = world.verify(world.branch, "--fresh", "--workers", "2")
+    assert proved.status == 0, proved.out
+    assert "all proved" in proved.out
+    assert proved.out.count(ONE_WORKER_NOTE) == 1
+
+
+def test_workers_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = tmp_path / "tmp"
+    left.mkdir(mode=0o711)
+    monkeypatch.setenv("TMPDIR", str(left))
+    tmp_path.chmod(0o711)
+    world = beside(tmp_path / "world", 3, cold=True)
+    done = world.run("--workers", "2")
+    assert done.status == 0, done.out + done.err
+    wait_until(lambda: not list(left.iterdir()), 20)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
+def test_workers_that_are_stopped_leave_nothing_behind_and_are_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
+) -> None:
+    left = tmp_path / "tmp"
+    left.mkdir(mode=0o711)
+    monkeypatch.setenv("TMPDIR", str(left))
+    tmp_path.chmod(0o711)
+    world = beside(tmp_path / "world", 3, cold=True)
+    command = [sys.executable, "-m", "prd2pr", "run", "prds/calc.md", "--model", f"replay:{world.transcript()}"]
+    with subprocess.Popen([*command, "--workers", "2"], cwd=world.repo, start_new_session=True) as run:
+        wait_until(lambda: any("red(" in subject for subject in subjects(world)), 60)
+        os.killpg(run.pid, how) if how is signal.SIGINT else run.send_signal(how)
+        assert run.wait(30) != 0
+    wait_until(lambda: not list(left.iterdir()), 20)
+    assert world.run("--workers", "2").status == 0
+    assert "all proved" in world.verify(world.branch).out
+
+
+def subjects(world: World) -> list[str]:
+    return world.git("log", "--format=%s", "--branches=prd2pr-stories/*", check=False).splitlines()
+
+
+def test_whoever_goes_on_alone_keeps_the_budget_of_the_prd_and_tells_what_it_took(tmp_path: Path) -> None:
+    """1,000 tokens a call. Three stories have their design, and six calls in all are allowed for."""
+    world = beside(tmp_path, 3, cold=True)
+    kept = {key: world.answers.pop(key) for key in list(world.answers) if "/red/" in key}
+    assert world.program("run", "prds/calc.md", "--model", f"replay:{with_usage(world, 1000)}", "--workers", "3").status
+    assert len(story_branches(world)) == 3
+    world.answers |= kept
+    world.write({".prd2pr.yml": "budget:\n  tokens_per_prd: 6000\n"})
+    world.commit("a limit")
+    done = world.program("run", "prds/calc.md", "--model", f"replay:{with_usage(world, 1000)}", "--json")
+    assert done.status == 1, done.out
+    assert "the budget of this PRD is used up" in done.err, done.err
+    assert recorded_calls(world, world.branch, *story_branches(world)) <= 7
+    world.write({".prd2pr.yml": ""})
+    world.commit("no limit")
+    told = world.program("run", "prds/calc.md", "--model", f"replay:{with_usage(world, 1000)}", "--json").json
+    assert told["outcome"] == "done"
+    assert told["steps"] >= 5
+    assert told["spend"]["calls"] == sum(role["calls"] for role in told["roles"].values()) >= 3
+
+
+@pytest.mark.slow
+def test_two_blocked_stories_are_decided_about_one_after_the_other(tmp_path: Path) -> None:
+    world = beside(tmp_path, 3, cold=True)
+    right = {f"calc-{n}/green/builder/1/1": world.answers[f"calc-{n}/green/builder/1/1"] for n in (1, 2)}
+    for n, name in ((1, "add"), (2, "cut")):
+        for attempt in (1, 2, 3, 4):
+            wrong = write(f"src/calc/{name}_it.py", f"def {name}(a):\n    return {30 + attempt}\n")
+            world.answers[f"calc-{n}/green/builder/{attempt}/1"] = wrong
+    for _ in range(2):  # the second time nothing has been decided yet
+        stopped = world.run("--workers", "2")
+        assert stopped.status == 1, stopped.out
+        assert "calc-1" in stopped.out.partition("Stopped")[2].splitlines()[0], stopped.out
+        assert story_branches(world) == ["prd2pr-stories/calc/calc-2"]
+    world.answers |= right
+    assert world.run("--story", "calc-1").status == 0
+    again = world.run("--workers", "2")
+    assert again.status == 1
+    assert "calc-2" in again.out.partition("Stopped")[2].splitlines()[0], again.out
+    assert world.run("--story", "calc-2").status == 0
+    assert world.run("--workers", "2").status == 0
+    assert "all proved" in world.verify(world.branch).out
+
+
+STEP = "STEP = 1\n\n\ndef negate(number):\n    return -number\n"
+BY_STEP = "from calc.signs import STEP\n\n\ndef {name}(a):\n    return a + STEP\n"
+
+
+SCENARIOS = """
+- **AC-1** (FR-1) GIVEN 4 WHEN it is put through add THEN the result is 5.
+- **AC-2** (FR-2) GIVEN 4 WHEN it is put through cut THEN the result is 3.
+"""
+
+
+def fully_judged(root: Path, *, met: bool) -> World:
+    """Two stories in the profile `full`; what the reviewer says of the second."""
+    tasks = [
+        {"key": f"S{n}", "title": f"Put a number through {name}", "description": "Sums.", "depends_on": [],
+         "requirements": [f"FR-{n}", f"AC-{n}"], "files": [f"src/calc/{name}_it.py"], "complexity": 1, "tests": 5,
+         "lines": 5, "minutes": 5}
+        for n, name in ((1, "add"), (2, "cut"))
+    ]  # fmt: skip
+    way = {"name": "a module", "how": "calc.sums", "gains": "small", "risks": "none"}
+    ways = {"approaches": [way, {**way, "name": "a class"}], "recommended": 1, "because": "smaller", "unknowns": []}
+    minutes = {"optimistic": 3, "likely": 6, "pessimistic": 9, "complexity": 2}
+    world = World(root, answers=answers(2), cold=True)
+    world.answers |= {
+        "calc/plan-tasks-cycle-1/decomposer_tasks/1/1": say({"tasks": tasks}),
+        "calc/plan/why/1/1": say({"purpose": "People can add.", "reasoning": "Nothing adds yet."}),
+        "calc/plan/research/1/1": say(ways),
+        "calc/plan/security/1/1": say({"risks": [], "summary": "Numbers only."}),
+        "calc/plan/estimator/1/1": say({"stories": [{"story": f"calc-{n}", **minutes} for n in (1, 2)]}),
+        "calc-1/integrated/review/1/1": say(review_of("calc-1")),
+        "calc-2/integrated/review/1/1": say(review_of("calc-2", met=met)),
+        "calc/integrated/retrospective/1/1": say({}),
+    }
+    files = {"prds/calc.md": prd(2) + SCENARIOS, "src/calc/signs.py": STEP, ".prd2pr.yml": "profile: full\n"}
+    return world.start(files)
+
+
+def review_of(story: str, *, met: bool = True) -> dict[str, object]:
+    return {"criteria": [{"criterion": f"{story}.c1", "met": met, "evidence": "by its tests"}], "summary": "Looked at."}
+
+
+@pytest.mark.parametrize("met", [pytest.param(True, marks=pytest.mark.slow), False])
+def test_nothing_comes_of_a_join_that_breaks_a_test_whatever_a_review_says_of_it(tmp_path: Path, met: bool) -> None:
+    """Both stories are right, and their merge is clean; calc-2 changes a number that calc-1 counts on. The reviewer is
+    asked about what holds, and about nothing else."""
+    world = fully_judged(tmp_path, met=met)
+    world.answers |= {
+        "calc-1/green/builder/1/1": write("src/calc/add_it.py", BY_STEP.format(name="add")),
+        "calc-2/green/builder/1/1": [
+            use("write_file", path="src/calc/cut_it.py", content=BY_STEP.format(name="cut")),
+            *write("src/calc/signs.py", STEP.replace("= 1", "= -1")),
+        ],
+        "calc-2/green/builder/2/1": write("src/calc/cut_it.py", code_of("cut")),
+    }
+    done = world.run("--workers", "2")
+    assert "calc-2 cannot be joined with the stories integrated since: tests fail after joining" in done.out
+    assert "all proved" in world.verify(world.branch).out
+    assert world.show("src/calc/signs.py") == STEP.strip()
+    backlog = json.loads(world.show(".orch-state/prds/calc/backlog.json"))
+    assert [story["status"] for story in backlog["stories"]] == ["done", "done" if met else "blocked"], done.out

@@ -1,0 +1,111 @@
+"""A whole PRD through `full` and through `quick`, from recordings: every role's answer is kept, every step proved.
+
+How the recordings were made is told in `recorded_runs.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prd2pr.agents.roles import MODEL_ROLES, ROLES
+from prd2pr.domain.memory_records import MEMORY_KINDS
+from prd2pr.domain.role_record import RoleRecord
+from recorded_runs import READING_LIST, all_tokens, cost_table, ratio, replayed
+from world import World
+
+pytestmark = pytest.mark.xdist_group("reading list")  # its replay serves all of them
+PIPELINE = ".orch-state/prds/reading-list/pipeline"
+# Another strategy, a plan by one call, passes that this PRD needs nobody for; and work of the steps themselves.
+NOT_ASKED = {"fused", "planner", "decomposer_cycles", "decomposer_hints", "moderator"}
+BEFORE_SECURITY = 6 + 1  # criteria of the plan, two of them the PRD's own, and one of the Designer
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, Any]:
+    return replayed(READING_LIST, tmp_path_factory.mktemp("full"), "full")
+
+
+def shown(world: World, path: str) -> Any:
+    return json.loads(world.show(path))
+
+
+def listed(world: World, directory: str) -> list[str]:
+    return world.git("ls-tree", "-r", "--name-only", world.branch, f"{directory}/").splitlines()
+
+
+def test_every_role_has_answered_and_every_answer_is_kept(full: tuple[World, Any]) -> None:
+    world, done = full
+    records = [RoleRecord.model_validate(shown(world, path)) for path in listed(world, PIPELINE)]
+    kept = {record.role for record in records}
+    planned = {"decomposer_tasks", "decomposer_criteria"}
+    in_steps = {*planned, "architect", "tester", "builder", "refactorer"}  # what they made is the plan and the code
+    assert kept == set(ROLES) - in_steps - NOT_ASKED
+    assert set(done["roles"]) == set(MODEL_ROLES) - NOT_ASKED
+    for record in records:
+        assert record.output and record.at and record.verdict, record.role
+        if record.role != "spike":
+            ROLES[record.role].output.model_validate_json(json.dumps(record.output))
+    assert {record.model for record in records} == {"by code", "replay of reading list, profile full"}
+
+
+def test_what_they_said_has_changed_what_was_built(full: tuple[World, Any]) -> None:
+    world, _ = full
+    backlog = shown(world, ".orch-state/prds/reading-list/backlog.json")
+    criteria = [each["text"] for story in backlog["stories"] for each in story["criteria"]]
+    assert "Title and author are escaped, so that no markup of theirs reaches the page." in criteria
+    assert len(criteria) == BEFORE_SECURITY + 2
+    assert [story["estimate_minutes"] for story in backlog["stories"]] == [28, 17]
+    assert "What the user sees: A heading" in backlog["stories"][0]["description"]
+    cycle = shown(world, ".orch-state/prds/reading-list/tdd/cycles/reading-list-1.json")
+    assert [refused["codes"] for refused in cycle["refused"]] == [["GRN302", "GRN308"]]
+    assert any("test_a_title_cannot_bring_a_script" in test for test in cycle["tests"])
+
+
+def test_what_was_learnt_is_kept_one_file_each(full: tuple[World, Any]) -> None:
+    world, _ = full
+    files = listed(world, ".orch-state/memory")
+    kinds = {path.split("/")[2] for path in files}
+    assert kinds == set(MEMORY_KINDS) - {"pattern_usage"}, "no pattern was known before"
+    for path in files:
+        record = MEMORY_KINDS[path.split("/")[2]].model_validate(shown(world, path))
+        assert record.prd == "reading-list"
+        assert path.endswith(f"/{record.id}.json")
+    spike = shown(world, ".orch-state/memory/spikes/reading-list-1-s1.json")
+    assert spike["viable"] and spike["branch"] == "prd2pr/spike/reading-list/1"
+    failure = shown(world, ".orch-state/memory/failures/reading-list-1-4.json")
+    assert failure["lesson"].startswith("A bare jinja2 Template escapes nothing")
+
+
+def test_the_experiment_is_on_a_branch_of_its_own_and_never_merged(full: tuple[World, Any]) -> None:
+    world, _ = full
+    spike = "prd2pr/spike/reading-list/1"
+    assert world.git("diff", "--name-only", "main", spike) == "tests/tdd/reading-list/test_spike_escaping.py"
+    merged = world.git("merge-base", spike, world.branch)
+    assert merged == world.git("rev-parse", "main")
+    assert "test_spike_escaping" not in world.git("ls-tree", "-r", "--name-only", world.branch)
+    assert world.program("status").status == 0, "no command takes it for the branch of a PRD"
+
+
+def test_all_of_it_is_proved_again_and_shown(full: tuple[World, Any]) -> None:
+    world, _ = full
+    verified = world.verify("main..prd2pr/reading-list", "--json")
+    assert verified.status == 0, verified.out
+    assert verified.json["total"] == {"commits": 9, "steps": 9, "proved": 9, "unproven": 0}
+    page = (world.repo / ".git/prd2pr/pr/reading-list.html").read_text(encoding="utf-8")
+    assert "Remarks" in page
+    assert "best-practices.3, partly followed" in page
+    for role in ("why", "pattern_validator", "debugger"):
+        assert f"<td>{role}</td>" in page
+
+
+def test_quick_takes_a_quarter_of_full_at_most(full: tuple[World, Any], tmp_path: Path) -> None:
+    world, quick = replayed(READING_LIST, tmp_path, "quick")
+    assert world.verify("main..prd2pr/reading-list").status == 0
+    print(cost_table(READING_LIST, "quick", quick), ratio(quick, full[1]), sep="\n")
+    assert quick["spend"]["calls"] * 4 <= full[1]["spend"]["calls"]
+    assert all_tokens(quick) * 4 <= all_tokens(full[1])
+    assert quick["roles"].keys() == {"planner", "fused"}
