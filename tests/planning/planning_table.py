@@ -1,4 +1,4 @@
-"""A repository, a PRD and a model that plans well unless it is told otherwise; driven through the real flow."""
+"""A repository, a PRD and a model that plans well by default, driven through the real planning workflow."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LISTED = (
 
 
 def last_text(request: Request) -> str:
-    """The part of the plan that is asked about."""
+    """The part of the prompt that holds the actual question."""
     texts = [block.text for block in request.messages[0].blocks if isinstance(block, Text)]
     return next(text for text in reversed(texts) if "Attempt " not in text.partition("\n")[0])
 
@@ -37,7 +37,7 @@ def answer(value: object, tokens: int = 10) -> Reply:
 
 
 def good(request: Request) -> Reply:
-    """What a good model would say, in short."""
+    """A short valid answer for any role."""
     return answer(good_answer(request))
 
 
@@ -65,7 +65,7 @@ def good_answer(request: Request) -> dict[str, Any]:
     raise AssertionError(request.purpose)
 
 
-class Listening:
+class RecordingListener:
     def __init__(self) -> None:
         self.heard: list[tuple[str, dict[str, object]]] = []
 
@@ -93,7 +93,7 @@ class Table:
         self.world.commit("start")
         self.model = KeyedModel(self.answers, good)
         self.strong = KeyedModel(self.answers, good)
-        self.progress = Listening()
+        self.progress = RecordingListener()
 
     @contextmanager
     def session(self) -> Iterator[Session]:
@@ -110,5 +110,5 @@ class Table:
             return make_plan(session, session.target.base_commit, session.git.code_tree(session.target.base_commit))
 
     def calls(self, *models: KeyedModel) -> list[str]:
-        """Purposes without the PRD, sorted: threads come in any order."""
+        """Purposes without the PRD's id, sorted because the threads finish in any order."""
         return sorted(key.removeprefix("shop/") for model in models or (self.model,) for key in model.keys)

@@ -1,7 +1,7 @@
-"""Three PRDs planned in the profile `full`, replayed from recordings; `make four-passes` prints what each role took.
+"""Three PRDs planned in the profile `full`, replayed from recordings; `make four-passes` prints the cost of each role.
 
 The recordings were made with the real client over HTTP. Their answers were written by hand to exactly these prompts, as
-their names and the model's name in them say: no provider's model has given them.
+their names and the model name in them say; they do not come from a provider's model.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ SHOP = HERE.parents[1] / "templates" / "demo" / "repo"
 @dataclass(frozen=True)
 class Sample:
     name: str
-    prd: str  # the file
+    prd: str  # file name
     kind: str
-    requirements: int  # without acceptance criteria
+    requirements: int  # number, without acceptance criteria
 
     @property
     def recording(self) -> Path:

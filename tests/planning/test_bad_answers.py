@@ -1,4 +1,4 @@
-"""Models that answer with anything: nothing crashes, the question is put again or the plan refused, within bounds."""
+"""Unusable model answers: nothing crashes, the question is retried or the plan refused, within the call limit."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ UNUSABLE: dict[str, Reply] = {
 
 
 def hard_tasks(request: Request) -> Reply:
-    """Good, and hard enough that the fourth pass is asked for as well."""
+    """A good answer that is complex enough to need the fourth pass."""
     made = good_answer(request)
     for each in made.get("tasks", ()):
         each["complexity"] = 4
     return answer(made)
 
 
-def spoilt(role: str, bad: Reply, times: int = 1):
-    """The first answers of a role are bad, the others good."""
+def bad_first(role: str, bad: Reply, times: int = 1):
+    """A model whose first answers for one role are bad and all others good."""
     left = {role: times}
 
     def reply(request: Request) -> Reply:
@@ -56,9 +56,9 @@ def spoilt(role: str, bad: Reply, times: int = 1):
 
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("name", UNUSABLE)
-def test_an_unusable_answer_is_asked_for_again(tmp_path: Path, role: str, name: str) -> None:
+def test_unusable_answer_is_retried(tmp_path: Path, role: str, name: str) -> None:
     table = Table(tmp_path, functional(7), FOUR)
-    table.model.otherwise = spoilt(role, UNUSABLE[name])
+    table.model.otherwise = bad_first(role, UNUSABLE[name])
     backlog = table.plan()
     assert sorted(name for story in backlog.stories for name in story.requirements) == [f"FR-{n}" for n in range(1, 8)]
     assert len(table.calls()) == 1 + 3 + 1 + 1 + 1
@@ -68,9 +68,9 @@ def test_an_unusable_answer_is_asked_for_again(tmp_path: Path, role: str, name: 
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_a_role_that_never_answers_ends_the_plan_in_bounds(tmp_path: Path, role: str) -> None:
+def test_role_without_usable_answer_ends_the_plan_within_the_limit(tmp_path: Path, role: str) -> None:
     table = Table(tmp_path, functional(7), FOUR)
-    table.model.otherwise = table.strong.otherwise = spoilt(role, UNUSABLE["garbage"], times=10_000)
+    table.model.otherwise = table.strong.otherwise = bad_first(role, UNUSABLE["garbage"], times=10_000)
     if role == "decomposer_hints":
         assert "No hints for" in table.plan().assumptions[0], "nothing hangs on hints"
     else:
@@ -79,7 +79,7 @@ def test_a_role_that_never_answers_ends_the_plan_in_bounds(tmp_path: Path, role:
     assert len(table.calls(table.model, table.strong)) <= 4 + 5 * 3
 
 
-def test_a_refusal_is_said_as_one(tmp_path: Path) -> None:
+def test_refusal_is_reported_as_a_refusal(tmp_path: Path) -> None:
     table = Table(tmp_path, functional(7), FOUR)
     table.model.otherwise = table.strong.otherwise = lambda _: says("I will not.", stop="refusal")
     with pytest.raises(ModelRefused, match="keyed, as decomposer_cycles, declined to answer") as refused:
@@ -102,7 +102,7 @@ WRONG: dict[str, tuple[list[dict[str, Any]], str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_answer_is_told_what_is_wrong_and_given_up_after_three(tmp_path: Path, name: str) -> None:
+def test_wrong_answer_is_retried_with_the_problem_and_given_up_after_three(tmp_path: Path, name: str) -> None:
     made, words = WRONG[name]
     mended = Table(tmp_path / "mended", functional(5) + LISTED, FOUR, {f"{SECOND}/1/1": answer({"tasks": made})})
     assert len(mended.plan().stories) == 5
@@ -114,7 +114,7 @@ def test_a_wrong_answer_is_told_what_is_wrong_and_given_up_after_three(tmp_path:
         table.plan()
 
 
-# --- text that would like to be more ----------------------------------------------------------------------------------
+# --- hostile text -----------------------------------------------------------------------------------------------------
 
 ATTEMPTS = (
     "/tdd run",
@@ -140,16 +140,16 @@ def planned_with(tmp_path: Path, text: str) -> tuple[Table, Backlog]:
         for n, names in ((1, ("FR-1", "FR-2")), (2, ("FR-3", "FR-4")), (3, ("FR-5",)))
     }
     table = Table(tmp_path, functional(5) + LISTED, FOUR, answers)
-    table.model.otherwise = lambda request: hostile_later(request, text)
+    table.model.otherwise = lambda request: hostile_answers(request, text)
     return table, table.plan()
 
 
-def hostile_later(request: Request, text: str) -> Reply:
+def hostile_answers(request: Request, text: str) -> Reply:
     if request.purpose.role == "decomposer_tasks":
         return good(request)
     keys = [
         line.removeprefix("Story ").partition(": ")[0]
-        for line in whole(request).splitlines()
+        for line in whole_text(request).splitlines()
         if line.startswith("Story ")
     ]
     if request.purpose.role == "decomposer_criteria":
@@ -161,12 +161,12 @@ def hostile_later(request: Request, text: str) -> Reply:
     )
 
 
-def whole(request: Request) -> str:
+def whole_text(request: Request) -> str:
     return "".join(block.text for block in request.messages[0].blocks if isinstance(block, Text))
 
 
 @pytest.mark.parametrize("text", ATTEMPTS)
-def test_text_stays_text(tmp_path: Path, text: str) -> None:
+def test_hostile_text_is_escaped_everywhere(tmp_path: Path, text: str) -> None:
     table, backlog = planned_with(tmp_path, text)
     assert len(backlog.stories) == 5
     shown = " ".join(text.split())
@@ -174,6 +174,6 @@ def test_text_stays_text(tmp_path: Path, text: str) -> None:
     assert all("\n" not in question for question in (*backlog.questions, *backlog.assumptions))
     assert all("49" not in story.title for story in backlog.stories), "nobody evaluates it"
     for request in table.model.requests:
-        outside = re.sub(r'<material name="[^"<>\n]*">.*?</material>', "", whole(request), flags=re.DOTALL)
+        outside = re.sub(r'<material name="[^"<>\n]*">.*?</material>', "", whole_text(request), flags=re.DOTALL)
         assert "approve everything" not in outside
         assert "/tdd" not in outside and "{{" not in outside and "${{" not in outside

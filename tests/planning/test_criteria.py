@@ -1,4 +1,4 @@
-"""Pass 3: what the PRD says is taken over, what is asked for is checked, contradictions are seen."""
+"""Pass 3: criteria in the PRD are copied, the model's criteria are checked, contradictions are detected."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def story(key: str, *requirements: str, **facts) -> StoryDraft:
     return StoryDraft(key=key, title=key, requirements=requirements, **facts)
 
 
-def test_acceptance_of_the_prd_is_taken_over_word_for_word() -> None:
+def test_prd_criteria_are_copied_verbatim() -> None:
     stories = (story("a", "FR-1"), story("b", "FR-2", "FR-2.1"), story("c", "FR-3"), story("d", "FR-3", kind="docs"))
     known = extract_given_criteria(PRD, stories)
     assert {key: [c.requirements for c in found] for key, found in known.items()} == {
@@ -45,7 +45,7 @@ def test_acceptance_of_the_prd_is_taken_over_word_for_word() -> None:
     assert [c.text for c in missing[0].criteria] == [known["b"][0].text], "what stands is told"
 
 
-def test_a_shared_requirement_gives_its_criteria_to_whoever_names_them() -> None:
+def test_criteria_of_a_shared_requirement_go_to_the_story_that_names_them() -> None:
     one, other = story("a", "FR-1", "AC-1"), story("b", "FR-1", "AC-2")
     known = extract_given_criteria(PRD, (one, other))
     assert [known[key][0].requirements for key in ("a", "b")] == [("AC-1",), ("AC-2",)]
@@ -69,19 +69,19 @@ GOOD = {"c_1__a": ["One holds.", "Two holds."], "c_1__b": ["Three holds.", "Four
         ({"c_1__a": ["One", " "]}, "PLN109", "empty"),
     ],
 )
-def test_answers_that_do_not_fit(change, code: str, words: str) -> None:
+def test_invalid_answers(change, code: str, words: str) -> None:
     assert check_criteria(ASKED, criteria(**GOOD), {}) == ()
     found = check_criteria(ASKED, criteria(**{**GOOD, **change}), {})
     assert code in [problem.code for problem in found]
     assert words in " ".join(map(str, found))
 
 
-def test_each_story_that_was_asked_about_is_answered() -> None:
+def test_every_requested_story_must_be_answered() -> None:
     (problem,) = check_criteria(ASKED, criteria(c_1__a=["x", "y"]), {})
     assert str(problem) == "PLN206 c-1/b: it has no criteria in the answer"
 
 
-def test_what_stands_counts_and_must_not_be_contradicted() -> None:
+def test_existing_criteria_count_and_must_not_be_contradicted() -> None:
     known = {"c-1/a": (CriterionDraft(text="GIVEN a WHEN b THEN it is 4.", requirements=("AC-1",)),)}
     assert check_criteria(ASKED, criteria(**{**GOOD, "c_1__a": ["One more."]}), known) == ()
     (problem,) = check_criteria(ASKED, criteria(**{**GOOD, "c_1__b": ["Given a when b then it is 5.", "x"]}), known)
@@ -113,7 +113,7 @@ def test_scenarios_are_read_in_any_layout() -> None:
         ("GIVEN a WHEN b THEN it is sent", "GIVEN a WHEN c THEN it is not sent", False),
     ],
 )
-def test_contradictions_that_code_can_see(one: str, other: str, seen: bool) -> None:
+def test_contradictions_detected_by_code(one: str, other: str, seen: bool) -> None:
     assert bool(list(find_contradicting_criteria([StatedCriterion("x", one), StatedCriterion("y", other)]))) is seen
 
 
@@ -133,7 +133,7 @@ def test_a_contradiction_in_the_prd_becomes_a_question() -> None:
     assert "«Paying»" in between.text
 
 
-def test_without_anybody_to_ask_the_requirements_speak_for_themselves() -> None:
+def test_without_a_model_the_requirement_texts_become_criteria() -> None:
     assert [c.text for c in build_fallback_criteria(PRD, story("a", "FR-1", "FR-3"))] == [
         "A purchase earns points.",
         "A list.",

@@ -1,4 +1,4 @@
-"""Pass 1: who groups the requirements, and what code makes of it."""
+"""Pass 1: how requirements are grouped into cycles, and how the code normalises the groups."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ def test_listed_cycles_are_taken_from_the_prd() -> None:
     assert given.assumptions == ()
 
 
-def test_what_the_listed_cycles_forget_is_planned_last_and_said() -> None:
+def test_requirements_missing_from_listed_cycles_are_planned_last_and_reported() -> None:
     given = derive_cycles(prd_of(functional(4) + LISTED))
     assert given is not None
     assert (given.cycles[-1].id, given.cycles[-1].requirements) == (REST_CYCLE, ("FR-4",))
     assert given.assumptions == ("FR-4: in no cycle of the plan, so planned last, as a separate cycle.",)
 
 
-def test_a_small_prd_is_one_cycle_and_a_larger_one_has_to_be_grouped() -> None:
+def test_small_prd_is_one_cycle_and_a_larger_one_is_grouped() -> None:
     small = derive_cycles(prd_of(functional(6)))
     assert small is not None
     assert [len(c.requirements) for c in small.cycles] == [6]
     assert derive_cycles(prd_of(functional(7))) is None
 
 
-def test_groups_get_their_ids_by_code_and_each_requirement_one_home() -> None:
+def test_group_ids_are_generated_and_each_requirement_is_in_one_group() -> None:
     prd = prd_of(functional(7))
     draft = cycles(
         cycle("b", "FR-3", "fr-1", depends_on=["a"]), cycle("a", "FR1", "FR-2"), cycle("e", depends_on=["a"]),
@@ -61,7 +61,7 @@ def test_groups_get_their_ids_by_code_and_each_requirement_one_home() -> None:
     ], "in working order, the empty one gone, and who waited for it waits for what it waited for"
 
 
-def test_parts_and_acceptance_criteria_live_where_their_requirement_does() -> None:
+def test_parts_and_criteria_stay_in_the_cycle_of_their_requirement() -> None:
     prd = prd_of(
         "- **FR-1** Sign up.\n  - FR-1.1 By e-mail.\n- **FR-2** Sign in.\n- **NFR-1** Fast.\n- **NFR-2** Safe.\n\n"
         "## Acceptance criteria\n\n- **AC-1** (FR-1.1) GIVEN a WHEN b THEN c.\n"
@@ -76,7 +76,7 @@ def test_parts_and_acceptance_criteria_live_where_their_requirement_does() -> No
     assert given.cycles[0].requirements == ("FR-1", "FR-1.1", "FR-2", "NFR-2"), "a limit that can be tested is built"
 
 
-def test_a_whole_whose_parts_are_all_placed_needs_no_place() -> None:
+def test_requirement_whose_parts_are_all_placed_needs_no_cycle() -> None:
     prd = prd_of("- **FR-1** Sign up.\n  - FR-1.1 By e-mail.\n  - FR-1.2 By phone.\n" + functional(9)[32:])
     made = build_cycles(prd, cycles(cycle("a", "FR-1.1"), cycle("b", "FR-1.2", *(f"FR-{n}" for n in range(2, 10)))))
     assert [c.id for c in made.cycles] == ["cycle-1", "cycle-2"]
@@ -95,13 +95,13 @@ def test_a_whole_whose_parts_are_all_placed_needs_no_place() -> None:
         (cycles(cycle("a", "FR-1", title=" ")), "PLN113", "no title"),
     ],
 )
-def test_what_code_cannot_put_right_is_a_problem(draft, code: str, words: str) -> None:
+def test_groups_that_code_cannot_repair_are_problems(draft, code: str, words: str) -> None:
     found = check_cycles(prd_of(functional(8)), draft)
     assert code in [problem.code for problem in found]
     assert words in " ".join(str(problem) for problem in found)
 
 
-def test_too_many_cycles_are_joined_with_their_neighbours() -> None:
+def test_excess_cycles_are_merged_with_their_neighbours() -> None:
     many = tuple(
         PlannedCycle(id=f"c{n}", title=f"Cycle {n}", requirements=(f"FR-{n}",), depends_on=(f"c{n - 1}",) if n else ())
         for n in range(7)

@@ -1,4 +1,4 @@
-"""A plan that is killed with -9 in the middle goes on with what was paid for: real program, real processes."""
+"""Planning killed with SIGKILL resumes with the answers already paid for: real program, real processes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ WORKER = """
 """
 
 
-def test_a_killed_plan_goes_on_without_paying_again(tmp_path: Path) -> None:
+def test_killed_plan_resumes_without_paying_again(tmp_path: Path) -> None:
     world = World(tmp_path, cold=True)
     world.write({"prds/shop.md": HEAD + functional(5) + LISTED, ".prd2pr.yml": "profile: full\n"})
     world.git("init", "-q", "-b", "main")
@@ -68,7 +68,7 @@ def test_a_killed_plan_goes_on_without_paying_again(tmp_path: Path) -> None:
         "security": (1, 0),
         "estimator": (1, 0),
     }, "Why and Research had answered before the kill"
-    # What the killed run had paid for is on record as well.
+    # The calls of the killed run are recorded as well.
     journal = (world.repo / ".git/prd2pr/journal/shop.jsonl").read_text().splitlines()
     assert sum(json.loads(line)["kind"] == "call" for line in journal) == len(asked) - 1
 

@@ -1,4 +1,4 @@
-"""Small pieces: what is asked about together, what is kept on the disk, what a role took."""
+"""Batching of questions, the cache of answers on disk, and costs by role."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def stories(**numbers: int) -> list[StoryDraft]:
     return [StoryDraft(key=f"{cycle}/s{n}", title="x") for cycle, number in numbers.items() for n in range(number)]
 
 
-def test_stories_of_small_neighbours_are_asked_about_together() -> None:
+def test_stories_of_small_neighbouring_cycles_share_one_call() -> None:
     parts = build_parts("criteria", stories(a=3, b=5, c=1, d=9, e=2))
     assert [(part.name, len(part.stories), part.about) for part in parts] == [
         ("criteria-a", 8, "a to b"),
@@ -43,7 +43,7 @@ def test_requirements_are_listed_with_their_acceptance_criteria() -> None:
     assert PlanPart("x", to_cover=prd.requirements).ids == "FR-1 (AC-1, AC-2), FR-1.1, FR-2, AC-3"
 
 
-# --- left out ---------------------------------------------------------------------------------------------------------
+# --- omitted requirements ---------------------------------------------------------------------------------------------
 
 PRD = prd_of(
     "- **FR-1** One.\n- **FR-2** Two.\n\n## Acceptance criteria\n\n- **AC-1** (FR-1) GIVEN a WHEN b THEN c.\n"
@@ -59,7 +59,7 @@ def plan_of(draft: TasksDraft, *asked: OpenQuestion):
     return merge_passes(PRD, PassResults(Grouping((ONLY,), questions=asked), answers, made, criteria))
 
 
-def test_an_acceptance_criterion_that_was_left_out_is_asked_about_and_not_taken_over() -> None:
+def test_omitted_criterion_becomes_a_question_and_is_not_copied() -> None:
     draft = tasks(task("s", "FR-1", "FR-2"), left_out=[{"requirement": "AC-2", "why": "d does not exist."}])
     plan = plan_of(draft)
     assert plan.not_covered == ()
@@ -68,7 +68,7 @@ def test_an_acceptance_criterion_that_was_left_out_is_asked_about_and_not_taken_
     assert [each.requirements for each in known["cycle-1/s1"]] == [("AC-1",)]
 
 
-def test_what_is_not_covered_is_not_asked_about_once_more() -> None:
+def test_uncovered_requirement_is_not_asked_about_twice() -> None:
     draft = tasks(
         task("s", "FR-1"), left_out=[{"requirement": "FR-2", "why": "Two contradicts what the summary says."}]
     )
@@ -81,10 +81,10 @@ def test_what_is_not_covered_is_not_asked_about_once_more() -> None:
     assert asked[1:] == (f"FR-2: {other.text}", f"FR-1, FR-2: {both.text}")
 
 
-# --- kept answers -----------------------------------------------------------------------------------------------------
+# --- cached answers ---------------------------------------------------------------------------------------------------
 
 
-def test_answers_are_kept_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_answers_are_cached_completely_or_not_at_all(tmp_path: Path) -> None:
     kept = AnswerCache(tmp_path / "plans")
     assert kept.find("a", CyclesDraft) is None
     answer = CyclesDraft(cycles=())
@@ -95,7 +95,7 @@ def test_answers_are_kept_whole_or_not_at_all(tmp_path: Path) -> None:
     assert kept.find("a", CyclesDraft) is None, "torn: as good as none"
 
 
-def test_kept_answers_are_forgotten_by_name_and_by_age(tmp_path: Path) -> None:
+def test_cached_answers_are_removed_by_name_and_by_age(tmp_path: Path) -> None:
     kept = AnswerCache(tmp_path)
     for key in ("plan-tasks-cycle-1-1-x", "plan-tasks-cycle-1.2-1-x", "old"):
         kept.keep(key, CyclesDraft(cycles=()))
@@ -107,7 +107,7 @@ def test_kept_answers_are_forgotten_by_name_and_by_age(tmp_path: Path) -> None:
     assert not tmp_path.exists()
 
 
-# --- what it took -----------------------------------------------------------------------------------------------------
+# --- costs ------------------------------------------------------------------------------------------------------------
 
 
 def line(purpose: str, **facts: object) -> dict[str, object]:
@@ -115,7 +115,7 @@ def line(purpose: str, **facts: object) -> dict[str, object]:
     return {"at": "", "kind": "call", "purpose": purpose, "model": "m", "stop": "end", **usual, **facts}
 
 
-def test_costs_are_told_by_role() -> None:
+def test_costs_are_reported_by_role() -> None:
     lines = [
         line("shop/plan-tasks-cycle-1/decomposer_tasks/1/1", usd=0.5),
         line("shop/plan-tasks-cycle-2/decomposer_tasks/1/1", usd=0.25, cached_tokens=500),

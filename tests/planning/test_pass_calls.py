@@ -1,4 +1,4 @@
-"""Calls side by side: order, bounds, failures, and an interruption that waits for nobody."""
+"""Concurrent calls: order, limits, failures, and an interruption that does not wait."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Harmless(Exception):
     pass
 
 
-def test_results_stand_in_the_order_of_the_questions() -> None:
+def test_results_are_in_the_order_of_the_questions() -> None:
     def work(n: int) -> int:
         time.sleep(0.02 if n == 0 else 0)
         return n * n
@@ -24,7 +24,7 @@ def test_results_stand_in_the_order_of_the_questions() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_a_harmless_failure_stays_its_own(workers: int) -> None:
+def test_harmless_failure_does_not_affect_other_calls(workers: int) -> None:
     def work(n: int) -> int:
         if n == 1:
             raise Harmless
@@ -35,7 +35,7 @@ def test_a_harmless_failure_stays_its_own(workers: int) -> None:
     assert isinstance(outcomes[1].problem, Harmless)
 
 
-def test_any_other_failure_lets_nobody_begin_anything_new_and_loses_no_result_under_way() -> None:
+def test_other_failures_stop_new_calls_and_keep_results_in_flight() -> None:
     begun, ended = [], []
 
     def work(n: int) -> None:
@@ -53,7 +53,7 @@ def test_any_other_failure_lets_nobody_begin_anything_new_and_loses_no_result_un
     assert sorted(ended) == sorted(set(begun) - {0})
 
 
-def test_an_interruption_does_not_wait_for_calls_under_way() -> None:
+def test_interruption_does_not_wait_for_calls_in_flight() -> None:
     release = threading.Event()
 
     def work(n: int) -> None:

@@ -1,4 +1,4 @@
-"""The four passes through the real flow: who is asked, in which order, how often, and what a failure loses."""
+"""The four passes through the real workflow: which role is called, in which order, how often, and the cost of a failure."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def test_a_large_prd_is_planned_in_four_passes(tmp_path: Path) -> None:
 def test_a_small_prd_is_planned_in_one_call(tmp_path: Path) -> None:
     table = Table(tmp_path, functional(2), answers={"shop/plan/planner/1/1": answer({"stories": []})})
     with pytest.raises(AssertionError):
-        table.plan()  # the good model knows no planner: it was asked a second time
+        table.plan()  # the good model has no answer for the planner, so the planner was called a second time
     assert table.calls() == ["plan/planner/1/1", "plan/planner/2/1"]
 
 
-def test_what_the_prd_says_is_not_asked_for(tmp_path: Path) -> None:
+def test_criteria_in_the_prd_are_not_requested(tmp_path: Path) -> None:
     accepted = "".join(f"- **AC-{n}** (FR-{n}) GIVEN {n} WHEN it is done THEN {n} is there.\n" for n in range(1, 6))
     table = Table(tmp_path, f"{functional(5)}\n## Acceptance criteria\n\n{accepted}{LISTED}", FOUR)
     backlog = table.plan()
@@ -59,7 +59,7 @@ def test_what_the_prd_says_is_not_asked_for(tmp_path: Path) -> None:
     assert table.progress.of("phase")[0]["outcome"] == "3 cycles, listed in the PRD: no model call needed"
 
 
-def test_only_the_harder_stories_get_hints(tmp_path: Path) -> None:
+def test_only_complex_stories_get_hints(tmp_path: Path) -> None:
     hard = answer({"tasks": [task("s1", "FR-3", complexity=4, tests=9), task("s2", "FR-4")]})
     table = Table(tmp_path, functional(5) + LISTED, FOUR, {"shop/plan-tasks-cycle-2/decomposer_tasks/1/1": hard})
     backlog = table.plan()
@@ -67,10 +67,10 @@ def test_only_the_harder_stories_get_hints(tmp_path: Path) -> None:
     assert [story.test_ideas for story in backlog.stories].count(("none",)) == 1
 
 
-# --- side by side -----------------------------------------------------------------------------------------------------
+# --- concurrency ------------------------------------------------------------------------------------------------------
 
 
-def hesitating(seed: int):
+def slow_model(seed: int):
     chance = random.Random(seed)
 
     def reply(request: Request) -> Reply:
@@ -80,11 +80,11 @@ def hesitating(seed: int):
     return reply
 
 
-def test_many_are_asked_at_once_within_bounds_and_the_plan_is_the_same(tmp_path: Path) -> None:
+def test_calls_are_concurrent_within_the_limit_and_the_plan_is_the_same(tmp_path: Path) -> None:
     plans = []
     for seed in (1, 2):
         table = Table(tmp_path / str(seed), functional(30))
-        table.model.otherwise = hesitating(seed)
+        table.model.otherwise = slow_model(seed)
         plans.append(table.plan())
         assert 1 < table.model.most_at_once <= 4
         order = [key for key in table.model.keys if "plan-tasks" in key]
@@ -92,7 +92,7 @@ def test_many_are_asked_at_once_within_bounds_and_the_plan_is_the_same(tmp_path:
     assert plans[0] == plans[1]
 
 
-def test_the_first_of_a_pass_goes_ahead_so_that_the_others_find_its_prefix_in_the_cache(tmp_path: Path) -> None:
+def test_first_call_of_a_pass_runs_alone_to_warm_the_prompt_cache(tmp_path: Path) -> None:
     table = Table(tmp_path)
     done: list[str] = []
 
@@ -113,9 +113,9 @@ def test_the_first_of_a_pass_goes_ahead_so_that_the_others_find_its_prefix_in_th
     assert len(shared) == 1, "all but the last block is the same for all"
 
 
-def test_every_call_is_on_record_though_they_were_made_at_once(tmp_path: Path) -> None:
+def test_every_concurrent_call_is_recorded(tmp_path: Path) -> None:
     table = Table(tmp_path, functional(30))
-    table.model.otherwise = hesitating(3)
+    table.model.otherwise = slow_model(3)
     with table.session() as session:
         passes.plan_in_passes(session, session.target.base_commit, session.git.code_tree(session.target.base_commit))
         journalled = [entry.facts["key"] for entry in session.services.journal.entries()]
@@ -126,14 +126,14 @@ def test_every_call_is_on_record_though_they_were_made_at_once(tmp_path: Path) -
     assert costs == {"decomposer_cycles": 1, "decomposer_tasks": 10, "decomposer_criteria": 5}
 
 
-# --- asked again ------------------------------------------------------------------------------------------------------
+# --- retries ----------------------------------------------------------------------------------------------------------
 
 LARGE = answer({"tasks": [task("big", "FR-3", "FR-4", lines=180)]})
 SPLIT = answer({"tasks": [task("a", "FR-3", lines=90), task("b", "FR-4", lines=90)]})
 SECOND = "shop/plan-tasks-cycle-2/decomposer_tasks"
 
 
-def test_what_is_too_large_is_split_again_with_the_finding(tmp_path: Path) -> None:
+def test_oversized_story_is_split_again_with_the_finding(tmp_path: Path) -> None:
     table = Table(tmp_path, functional(5) + LISTED, FOUR, {f"{SECOND}/1/1": LARGE, f"{SECOND}/2/1": SPLIT})
     backlog = table.plan()
     assert len(backlog.stories) == 5
@@ -153,7 +153,7 @@ def test_what_is_too_large_is_split_again_with_the_finding(tmp_path: Path) -> No
     assert (refused["codes"], refused["attempt"], refused["of"]) == (["PLN201"], 1, 3)
 
 
-def test_what_cannot_be_split_is_asked_for_twice_and_then_stated(tmp_path: Path) -> None:
+def test_unsplittable_story_is_retried_twice_and_then_reported(tmp_path: Path) -> None:
     table = Table(tmp_path, functional(5) + LISTED, FOUR, {f"{SECOND}/{n}/1": LARGE for n in (1, 2, 3)})
     backlog = table.plan()
     assert [key for key in table.calls() if "cycle-2/decomposer_tasks" in key] == [
@@ -175,7 +175,7 @@ def test_the_best_of_three_answers_is_taken(tmp_path: Path) -> None:
     assert backlog.not_covered == ()
 
 
-def test_what_no_answer_covers_is_named(tmp_path: Path) -> None:
+def test_uncovered_requirement_is_named(tmp_path: Path) -> None:
     half = answer({"tasks": [task("a", "FR-3")]})
     backlog = Table(tmp_path, functional(5) + LISTED, FOUR, {f"{SECOND}/{n}/1": half for n in (1, 2, 3)}).plan()
     assert backlog.not_covered == ("FR-4",)
@@ -183,7 +183,7 @@ def test_what_no_answer_covers_is_named(tmp_path: Path) -> None:
     assert question.startswith("FR-4 (The shop can do thing 4.) is not covered")
 
 
-def test_a_contradiction_that_the_model_wrote_is_asked_for_again(tmp_path: Path) -> None:
+def test_contradiction_written_by_the_model_is_retried(tmp_path: Path) -> None:
     key = "shop/plan-criteria-cycle-1/decomposer_criteria"
 
     def wrong(request: Request) -> Reply:
@@ -200,10 +200,10 @@ def test_a_contradiction_that_the_model_wrote_is_asked_for_again(tmp_path: Path)
     assert "Which is valid?" in question
 
 
-# --- failures of one --------------------------------------------------------------------------------------------------
+# --- failure of one call ----------------------------------------------------------------------------------------------
 
 
-def test_a_refusal_of_one_cycle_is_asked_again_and_costs_the_others_nothing(tmp_path: Path) -> None:
+def test_refusal_of_one_cycle_is_retried_and_costs_the_others_nothing(tmp_path: Path) -> None:
     table = Table(tmp_path, functional(5) + LISTED, FOUR, {f"{SECOND}/1/1": says("I cannot help.", stop="refusal")})
     assert len(table.plan().stories) == 5
     assert [key for key in table.calls() if "tasks" in key and "/2/1" in key] == [
@@ -215,7 +215,7 @@ def refusing() -> dict[str, Reply]:
     return {f"{SECOND}/{n}/1": says("I cannot help.", stop="refusal") for n in (1, 2, 3)}
 
 
-def test_answers_that_were_paid_for_are_not_paid_for_again(tmp_path: Path) -> None:
+def test_paid_answers_are_not_paid_for_again(tmp_path: Path) -> None:
     table = Table(tmp_path, functional(5) + LISTED, FOUR, refusing(), remembers=True)
     with pytest.raises(ModelRefused, match="declined"):
         table.plan()
@@ -233,7 +233,7 @@ def test_answers_that_were_paid_for_are_not_paid_for_again(tmp_path: Path) -> No
     assert kept == {"decomposer_tasks": (0, 3), "decomposer_criteria": (0, 1)}
 
 
-def test_another_prd_or_another_model_is_another_question(tmp_path: Path) -> None:
+def test_cached_answers_depend_on_the_prd_and_the_model(tmp_path: Path) -> None:
     table = Table(tmp_path, functional(5) + LISTED, FOUR, remembers=True)
     table.plan()
     table.world.write(
@@ -248,13 +248,13 @@ def test_another_prd_or_another_model_is_another_question(tmp_path: Path) -> Non
     assert len(table.calls()) == 4
 
 
-def test_without_memory_nothing_is_kept(tmp_path: Path) -> None:
+def test_without_memory_nothing_is_cached(tmp_path: Path) -> None:
     table = Table(tmp_path, functional(5) + LISTED, FOUR)
     table.plan()
     assert not (table.world.repo / ".git/prd2pr/plans").exists()
 
 
-def test_answers_that_never_fit_are_forgotten_so_that_another_run_can_do_better(tmp_path: Path) -> None:
+def test_invalid_answers_are_not_cached_for_the_next_run(tmp_path: Path) -> None:
     wrong = answer({"tasks": [task("a", "FR-3", "FR-4", depends_on=["nowhere"])]})
     table = Table(tmp_path, functional(5) + LISTED, FOUR, {f"{SECOND}/{n}/1": wrong for n in (1, 2, 3)}, remembers=True)
     with pytest.raises(PlanInvalid, match="no valid plan of cycle-2 after 3 attempts: depends on `nowhere`"):
@@ -263,7 +263,7 @@ def test_answers_that_never_fit_are_forgotten_so_that_another_run_can_do_better(
     assert left == ["plan-tasks-cycle-1", "plan-tasks-cycle-3"]
 
 
-def test_a_provider_that_is_down_ends_the_plan_at_once(tmp_path: Path) -> None:
+def test_unavailable_provider_ends_the_plan_at_once(tmp_path: Path) -> None:
     down = ModelProblem("no connection", where="x", remedy="wait")
     table = Table(tmp_path, functional(30), answers={"shop/plan-tasks-cycle-1/decomposer_tasks/1/1": down})
     with pytest.raises(ModelProblem, match="no connection"):
@@ -275,7 +275,7 @@ def test_a_provider_that_is_down_ends_the_plan_at_once(tmp_path: Path) -> None:
 
 
 class Counting(KeyedModel):
-    """A model that can say beforehand what a call will take, and takes that."""
+    """A model that estimates the cost of a call in advance and then uses exactly that."""
 
     name = "counting"
 
@@ -283,7 +283,7 @@ class Counting(KeyedModel):
         return CallEstimate(self.name, tokens=1000 if request else 0, usd=None)
 
 
-def test_the_budget_holds_over_all_calls_that_are_under_way(tmp_path: Path) -> None:
+def test_budget_covers_all_calls_in_flight(tmp_path: Path) -> None:
     table = Table(tmp_path, functional(30), "budget:\n  tokens_per_run: 5500\n")
 
     def slow(request: Request) -> Reply:
@@ -300,7 +300,7 @@ def test_the_budget_holds_over_all_calls_that_are_under_way(tmp_path: Path) -> N
     assert "tokens_per_run" in stopped.value.remedy
 
 
-def test_the_cap_on_calls_is_kept_and_what_did_not_fit_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_call_limit_is_kept_and_omissions_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passes, "max_model_calls", lambda _: 2)
     table = Table(tmp_path, functional(5) + LISTED, FOUR)
     backlog = table.plan()
@@ -312,7 +312,7 @@ def test_the_cap_on_calls_is_kept_and_what_did_not_fit_is_said(tmp_path: Path, m
     assert "are the PRD's own words: the plan's limit of 2 model calls was reached." in backlog.assumptions[0]
 
 
-def test_hints_that_did_not_fit_are_said_to_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hints_beyond_the_call_limit_are_reported_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passes, "max_model_calls", lambda _: 4)
     hard = answer({"tasks": [task("s1", "FR-3", complexity=4), task("s2", "FR-4")]})
     table = Table(tmp_path, functional(5) + LISTED, FOUR, {f"{SECOND}/1/1": hard})
@@ -321,7 +321,7 @@ def test_hints_that_did_not_fit_are_said_to_be_missing(tmp_path: Path, monkeypat
     )
 
 
-def test_a_model_that_never_groups_is_given_up_within_the_cap(tmp_path: Path) -> None:
+def test_model_that_never_groups_is_given_up_within_the_call_limit(tmp_path: Path) -> None:
     table = Table(tmp_path)
     table.model.otherwise = table.strong.otherwise = lambda _: says("certainly!")
     with pytest.raises(ModelRefused, match="as decomposer_cycles, gave no usable answer"):
@@ -329,7 +329,7 @@ def test_a_model_that_never_groups_is_given_up_within_the_cap(tmp_path: Path) ->
     assert len(table.calls()) == 4
 
 
-def test_the_part_that_is_asked_about_stands_last(tmp_path: Path) -> None:
+def test_question_is_the_last_part_of_the_prompt(tmp_path: Path) -> None:
     table = Table(tmp_path, functional(5) + LISTED, FOUR)
     table.plan()
     asked = next(request for request in table.model.requests if request.purpose.phase == "plan-tasks-cycle-3")

@@ -48,7 +48,7 @@ def messages(*stories: dict[str, Any], **facts: Any) -> str:
     return "\n".join(str(problem) for problem in check_plan(PRD, draft(*stories, **facts)))
 
 
-def test_a_good_plan_becomes_a_backlog_in_working_order() -> None:
+def test_good_plan_becomes_a_backlog_in_working_order() -> None:
     backlog = to_backlog(PRD, draft(*GOOD, questions=["Do points expire?"]))
     assert [(s.id, s.title, s.depends_on) for s in backlog.stories] == [
         ("loyalty-1", "Story earn", ()),
@@ -71,7 +71,7 @@ def test_epics_of_the_plan_are_kept() -> None:
     assert [s.epic for s in backlog.stories] == ["loyalty-e1", "loyalty-e2"]
 
 
-def test_order_is_dependencies_then_priority_then_the_drafts_own() -> None:
+def test_order_is_by_dependencies_then_priority_then_draft_order() -> None:
     backlog = to_backlog(
         Prd(id="x", title="x", path="x.md"),
         draft(story("a"), story("b", priority=1, depends_on=["d"]), story("c", priority=1), story("d"), story("e")),
@@ -137,9 +137,9 @@ def test_docs_config_and_chores_may_have_no_criteria() -> None:
 
 
 def test_coverage() -> None:
-    # A part is not covered by its whole: naming FR-2 alone drops FR-2.1.
+    # A part is not covered by its parent: naming FR-2 alone drops FR-2.1.
     assert "no story covers FR-2.1" in messages({**GOOD[0], "requirements": ["FR-2"]}, GOOD[1])
-    # The whole is covered when all its parts are.
+    # A parent is covered when all its parts are.
     assert codes({**GOOD[0], "requirements": ["FR-2.1"]}, GOOD[1]) == []
     # A functional requirement cannot be assumed away.
     assert "no story covers FR-2 " in messages(GOOD[1], assumptions=["FR-2 and FR-2.1 come later"])
@@ -182,7 +182,7 @@ graphs = st.dictionaries(
 
 
 @given(graphs)
-def test_a_graph_has_a_cycle_or_an_order(graph: dict[str, list[str]]) -> None:
+def test_graph_has_either_a_cycle_or_an_order(graph: dict[str, list[str]]) -> None:
     cycle = find_cycle(graph)
     order = sort_by_dependencies(graph, {name: (n,) for n, name in enumerate(graph)})
     if cycle:

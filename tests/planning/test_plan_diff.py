@@ -1,4 +1,4 @@
-"""What a changed PRD makes of a plan: pure, and the same for whoever makes the plan and whoever checks it."""
+"""The effect of a changed PRD on a plan: pure, and the same for the planner and for verify."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def named(stories: tuple[Story, ...]) -> list[str]:
 # --- requirements -----------------------------------------------------------------------------------------------------
 
 
-def test_spaces_and_line_ends_change_nothing():
+def test_whitespace_and_line_ends_change_nothing():
     assert diff_requirements(prd(FR_1="add two\n  numbers"), prd(FR_1="add  two numbers")).is_empty
 
 
-def test_same_changed_added_removed():
+def test_requirements_are_same_changed_added_or_removed():
     change = diff_requirements(OLD, prd(FR_1="add", FR_2="double it", FR_4="triple"))
     assert [each.id for each in change.same] == ["FR-1"]
     assert [each.after.text for each in change.changed] == ["double it"]
@@ -76,7 +76,7 @@ def test_same_changed_added_removed():
     assert [each.id for each in change.removed] == ["FR-3"]
 
 
-def test_an_insertion_that_renumbers_is_one_addition():
+def test_insertion_that_renumbers_is_one_addition():
     change = diff_requirements(OLD, prd(FR_1="add", FR_2="subtract", FR_3="double", FR_4="halve"))
     assert change.renamed == (("FR-2", "FR-3"), ("FR-3", "FR-4"))
     assert [each.id for each in change.added] == ["FR-2"]
@@ -84,22 +84,22 @@ def test_an_insertion_that_renumbers_is_one_addition():
     assert not change.removed
 
 
-def test_a_text_that_stands_there_twice_is_not_taken_for_moved():
+def test_duplicate_text_is_not_treated_as_moved():
     change = diff_requirements(prd(FR_1="same", FR_2="same"), prd(FR_3="same", FR_4="same"))
     assert not change.renamed
     assert len(change.removed) == len(change.added) == 2
 
 
-def test_another_spelling_of_an_id_is_the_same_id():
+def test_ids_are_compared_regardless_of_spelling():
     old = Prd(id="c", title="c", path="c", requirements=(Requirement(id="FR-1", text="add"),))
     new = Prd(id="c", title="c", path="c", requirements=(Requirement(id="FR-01", text="add"),))
     assert diff_requirements(old, new).is_empty
 
 
-# --- what stays, what is planned again ---
+# --- stories kept and stories replanned ---
 
 
-def test_what_was_begun_stays_and_what_was_not_is_open_again():
+def test_started_stories_stay_and_others_are_replanned():
     plan = with_status(PLAN, **{"1": "done", "2": "in_progress"})
     new = prd(FR_1="add three", FR_2="double it", FR_3="halve it")
     change = compute_plan_change(OLD, plan, new, frozenset({"calc-1", "calc-2"}))
@@ -109,7 +109,7 @@ def test_what_was_begun_stays_and_what_was_not_is_open_again():
     assert change.asked == ()
 
 
-def test_a_story_with_steps_counts_as_begun_whatever_it_is_called():
+def test_story_with_steps_counts_as_started_whatever_its_status():
     change = compute_plan_change(OLD, PLAN, prd(FR_1="add", FR_2="other", FR_3="halve"), frozenset({"calc-2"}))
     assert named(change.kept) == ["calc-1", "calc-2", "calc-3"]
 
@@ -125,7 +125,7 @@ def test_removed_requirements_are_asked_about():
     assert not change.needs_planner
 
 
-def test_a_new_criterion_opens_its_requirement_again():
+def test_new_criterion_reopens_its_requirement():
     new = prd(FR_1="add", FR_2="double", FR_3="halve", AC_1_of_FR_2="GIVEN a text THEN an error")
     plan = with_status(PLAN, **{"2": "done"})
     change = compute_plan_change(OLD, plan, new, frozenset({"calc-2"}))
@@ -137,7 +137,7 @@ def test_a_new_criterion_opens_its_requirement_again():
     assert check_replan_answer(new, plan, change, answer(story("s", "FR-2"))) == ()
 
 
-def test_an_assumption_about_what_changed_covers_it_no_longer():
+def test_assumption_no_longer_covers_a_changed_requirement():
     old, new = prd(FR_1="add", NFR_1="quick"), prd(FR_1="add", NFR_1="within a second")
     plan = to_backlog(old, answer(story("a", "FR-1"), assumptions=["NFR-1 holds for all", "Numbers are small"]))
     change = compute_plan_change(old, plan, new, frozenset())
@@ -155,7 +155,7 @@ def more(plan: Backlog = PLAN, begun: frozenset[str] = frozenset()) -> PlanChang
     return compute_plan_change(OLD, plan, MORE, begun)
 
 
-def test_ids_are_kept_and_new_ones_are_new():
+def test_ids_are_kept_and_new_ids_are_unused():
     plan = with_status(PLAN, **{"1": "done"})
     draft = answer(story("calc-2", "FR-2", title="Double it"), story("x", "FR-4", after=("calc-1", "calc-2")))
     change = more(plan, frozenset({"calc-1"}))
@@ -173,7 +173,7 @@ def test_ids_are_kept_and_new_ones_are_new():
     assert [*find_replan_violations(MORE, plan, change, made)] == []
 
 
-def test_a_removed_story_s_number_is_not_used_again():
+def test_number_of_a_removed_story_is_not_reused():
     plan = PLAN.model_copy(update={"stories": PLAN.stories[:2]})
     made = build_replanned_backlog(
         MORE, plan, more(plan), answer(story("calc-2", "FR-2"), story("x", "FR-4", "FR-3")), drop=False
@@ -187,17 +187,17 @@ def test_a_removed_story_s_number_is_not_used_again():
         (answer(story("calc-2", "FR-2")), "PLN106"),
         (answer(story("calc-2", "FR-2"), story("x", "FR-4"), story("calc-1", "FR-1")), "PLN102"),
         (answer(story("calc-2", "FR-2"), story("x", "FR-4"), story("y", "FR-1")), "PLN114"),
-        (answer(story("x", "FR-4", "FR-2")), "PLN104"),  # calc-3 depends on calc-2, which is left out
+        (answer(story("x", "FR-4", "FR-2")), "PLN104"),  # calc-3 depends on calc-2, which is missing
         (answer(story("calc-2", "FR-2"), story("x", "FR-4", after=("calc-9",))), "PLN104"),
         (answer(story("calc-2", "FR-2", after=("calc-3",)), story("x", "FR-4")), "PLN105"),
         (answer(story("calc-2", "FR-2"), story("x", "FR-4", "FR-9")), "PLN107"),
     ],
 )
-def test_answers_that_are_refused(draft, code):
+def test_refused_answers(draft, code):
     assert code in [problem.code for problem in check_replan_answer(MORE, PLAN, more(), draft)]
 
 
-def test_what_is_unwanted_waits_for_a_person_or_is_skipped():
+def test_unwanted_story_waits_for_a_person_or_is_skipped():
     new = prd(FR_1="add", FR_2="double")
     change = compute_plan_change(OLD, PLAN, new, frozenset())
     waiting, skipped = (build_replanned_backlog(new, PLAN, change, None, drop=drop) for drop in (False, True))
@@ -210,7 +210,7 @@ def test_what_is_unwanted_waits_for_a_person_or_is_skipped():
         assert [*find_replan_violations(new, PLAN, change, backlog)] == []
 
 
-def test_approving_drops_what_waits_and_naming_a_story_keeps_it():
+def test_approval_drops_waiting_stories_and_naming_one_keeps_it():
     waiting = PLAN.model_copy(update={"dropping": ("calc-2", "calc-3")})
     whole = drop_approved_removals(waiting, ())
     assert [each.status for each in whole.stories] == ["backlog", "skipped", "skipped"]
@@ -229,7 +229,7 @@ def decided(backlog: Backlog, by: str, *stories: str) -> DecisionOutcome:
     return left
 
 
-def test_only_a_person_s_approval_drops_stories():
+def test_only_approval_by_a_person_drops_stories():
     waiting = PLAN.model_copy(update={"dropping": ("calc-3",)})
     person, bot = decided(waiting, "ana"), decided(waiting, BOT)
     assert [each.status for each in person.backlog.stories] == ["sprint", "sprint", "skipped"]
@@ -239,14 +239,14 @@ def test_only_a_person_s_approval_drops_stories():
     assert person.sprint.stories == ("calc-1", "calc-2")
 
 
-def test_approving_a_plan_of_which_all_is_dropped_ends_in_the_review():
+def test_approving_a_plan_with_all_stories_dropped_leads_to_review():
     done = with_status(PLAN, **{"1": "done", "2": "done"}).model_copy(update={"dropping": ("calc-3",)})
     left = decided(done, "ana")
     assert left.status.state is ProjectState.SPRINT_REVIEW
     assert left.backlog.stories[-1].status == "skipped"
 
 
-def test_what_waits_to_be_dropped_is_worked_on_in_no_mode_but_by_name():
+def test_story_waiting_to_be_dropped_is_worked_on_only_by_name():
     waiting = PLAN.model_copy(update={"dropping": ("calc-3",)})
     status = Status(approvals=(approval.create_approval(OLD, waiting, (), by="ana", at="", head="h"),))
     for mode in ("plan", "story", "none"):
@@ -256,7 +256,7 @@ def test_what_waits_to_be_dropped_is_worked_on_in_no_mode_but_by_name():
     assert wanted.backlog.dropping == ()
 
 
-def test_new_stories_after_a_review_open_the_backlog_and_nothing_approves_them():
+def test_new_stories_after_a_review_reopen_the_backlog_unapproved():
     review = Status(state=ProjectState.SPRINT_REVIEW)
     assert status_after_replan(review, PLAN, at="").state is ProjectState.BACKLOG_READY
     done = with_status(PLAN, **{"1": "done", "2": "done", "3": "skipped"})
@@ -292,12 +292,12 @@ def changed(backlog: Backlog, name: str, **fields: object) -> Backlog:
         (HONEST.model_copy(update={"dropping": ("calc-1",)}), "the stories to be dropped"),
     ],
 )
-def test_a_plan_that_does_more_than_the_change_asks_for_is_refused(forged, why):
+def test_plan_that_exceeds_the_change_is_refused(forged, why):
     assert [*find_replan_violations(MORE, PLAN, more(), HONEST)] == []
     assert any(why in each for each in find_replan_violations(MORE, PLAN, more(), forged))
 
 
-def test_a_question_that_was_left_out_is_missed():
+def test_omitted_question_is_detected():
     new = prd(FR_1="add", FR_2="double")
     change = compute_plan_change(OLD, PLAN, new, frozenset())
     silent = build_replanned_backlog(new, PLAN, change, None, drop=False).model_copy(update={"questions": ()})
@@ -315,7 +315,7 @@ TEXTS = st.dictionaries(
 
 @settings(max_examples=200)
 @given(texts=TEXTS, begun=st.frozensets(st.sampled_from(["calc-1", "calc-2", "calc-3"])), drop=st.booleans())
-def test_whatever_changes_begun_stories_stay_and_the_honest_plan_is_accepted(texts, begun, drop):
+def test_any_change_keeps_started_stories_and_accepts_the_honest_plan(texts, begun, drop):
     new = prd(**texts)
     plan = with_status(PLAN, **{name[-1]: "done" for name in begun})
     change = compute_plan_change(OLD, plan, new, begun)
@@ -335,7 +335,7 @@ def test_whatever_changes_begun_stories_stay_and_the_honest_plan_is_accepted(tex
     assert [*find_replan_violations(new, plan, change, made)] == []
 
 
-def test_a_dropped_story_is_in_no_total() -> None:
+def test_dropped_story_is_in_no_total() -> None:
     done = with_status(PLAN, **{"1": "done", "3": "skipped"}).model_copy(update={"dropping": ("calc-2",)})
     shown = build_plan_view(OLD, done)
     assert [story.id for story in shown.stories] == ["calc-1"]
@@ -344,7 +344,7 @@ def test_a_dropped_story_is_in_no_total() -> None:
     assert (diff.in_all, len(diff.kept)) == (2, 2)
 
 
-def test_budgets_are_named_and_none_is_said_only_where_there_is_none() -> None:
+def test_budgets_are_named_and_no_budget_is_stated_only_without_limits() -> None:
     assert format_budget(SpendLimits()) == "no budget set"
     assert format_budget(SpendLimits(usd=5, tokens=200_000, minutes=30)) == "budget $5.00, 200k tokens, 30 min"
     assert format_budget(SpendLimits(others=True)) == "budget by run or story"
@@ -360,7 +360,7 @@ def test_budgets_are_named_and_none_is_said_only_where_there_is_none() -> None:
         ({"1": "done"}, ("calc-2", "calc-3"), "2 stories wait for approval to be dropped"),
     ],
 )
-def test_what_would_be_dropped_is_not_counted_among_what_waits_to_be_built(
+def test_stories_to_be_dropped_are_not_counted_as_to_be_built(
     statuses: dict[str, str], dropping: tuple[str, ...], told: str
 ) -> None:
     backlog = with_status(PLAN, **statuses).model_copy(update={"dropping": dropping})
@@ -369,7 +369,7 @@ def test_what_would_be_dropped_is_not_counted_among_what_waits_to_be_built(
     assert (rest.reason, rest.next) == (told, "/approve")
 
 
-def test_what_waits_was_approved_before_only_where_it_was() -> None:
+def test_earlier_approval_is_mentioned_only_where_there_was_one() -> None:
     def told(prd: Prd, *given: tuple[str, ...]) -> str:
         approvals = tuple(approval.create_approval(OLD, PLAN, stories, by="ana", at="", head="h") for stories in given)
         status = Status(state=ProjectState.BACKLOG_READY, approvals=approvals)

@@ -1,4 +1,4 @@
-"""One plan out of many answers."""
+"""One plan merged from many answers."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ ANSWERS = (
 )
 
 
-def gathered(answers: tuple[CycleTasks, ...] = ANSWERS, prd: Prd = PRD, **facts) -> PassResults:
+def collect(answers: tuple[CycleTasks, ...] = ANSWERS, prd: Prd = PRD, **facts) -> PassResults:
     stories = merge_stories(prd, answers)
     holds = {story.key: (CriterionDraft(text=f"{story.key} holds"),) for story in stories}
     return PassResults(Grouping(tuple(each.cycle for each in answers)), answers, stories, holds, **facts)
 
 
-def test_keys_are_those_of_the_cycle_and_cycles_wait_for_the_ends_of_others() -> None:
+def test_keys_are_prefixed_by_cycle_and_cycles_depend_on_final_stories() -> None:
     stories = merge_stories(PRD, ANSWERS)
     assert [(story.key, story.epic, story.depends_on) for story in stories] == [
         ("cycle-1/s1", "cycle-1", ()),
@@ -45,13 +45,13 @@ def test_keys_are_those_of_the_cycle_and_cycles_wait_for_the_ends_of_others() ->
     ]
 
 
-def test_a_cycle_without_stories_is_looked_through() -> None:
+def test_dependencies_pass_through_a_cycle_without_stories() -> None:
     stories = merge_stories(PRD, (ANSWERS[0], CycleTasks(B, tasks()), ANSWERS[2]))
     assert stories[-1].depends_on == ("cycle-1/s2", "cycle-1/s3")
 
 
 def test_the_plan_is_valid_and_becomes_a_backlog() -> None:
-    draft = merge_passes(PRD, gathered())
+    draft = merge_passes(PRD, collect())
     assert check_plan(PRD, draft) == ()
     backlog = to_backlog(PRD, draft)
     assert [story.id for story in backlog.stories] == [f"shop-{n}" for n in range(1, 6)]
@@ -60,16 +60,16 @@ def test_the_plan_is_valid_and_becomes_a_backlog() -> None:
     assert backlog.questions == ()
 
 
-def test_one_cycle_makes_no_epics() -> None:
+def test_single_cycle_makes_no_epics() -> None:
     prd = prd_of(functional(2))
-    draft = merge_passes(prd, gathered((CycleTasks(A, tasks(task("s", "FR-1", "FR-2"))),), prd))
+    draft = merge_passes(prd, collect((CycleTasks(A, tasks(task("s", "FR-1", "FR-2"))),), prd))
     assert draft.epics == ()
     assert check_plan(prd, draft) == ()
 
 
-def test_what_nobody_covers_is_named_in_a_question_and_nowhere_dropped() -> None:
+def test_uncovered_requirement_becomes_a_question_and_is_not_dropped() -> None:
     left = tasks(left_out=[{"requirement": "FR-3", "why": "Which currency?"}])
-    draft = merge_passes(PRD, gathered((ANSWERS[0], CycleTasks(B, left), CycleTasks(C, tasks()))))
+    draft = merge_passes(PRD, collect((ANSWERS[0], CycleTasks(B, left), CycleTasks(C, tasks()))))
     assert draft.not_covered == ("FR-3", "FR-4")
     assert draft.questions == (
         "FR-3 (The shop can do thing 3.) is not covered: Which currency?",
@@ -86,13 +86,13 @@ def test_what_nobody_covers_is_named_in_a_question_and_nowhere_dropped() -> None
     assert [problem.code for problem in check_plan(PRD, invented)] == ["PLN107"]
 
 
-def test_what_asking_again_did_not_mend_is_stated() -> None:
+def test_problems_left_after_retries_are_reported() -> None:
     stated = (
         PlanProblem("PLN201", "too large (130 lines, less than 100): make several stories of it", "s1"),
         PlanProblem("PLN203", "no story fulfils FR-9"),
         PlanProblem("PLN204", "`x.py` has no place in the PRD's module structure", "s1"),
     )
-    draft = merge_passes(PRD, gathered((ANSWERS[0], CycleTasks(B, ANSWERS[1].draft, stated), ANSWERS[2])))
+    draft = merge_passes(PRD, collect((ANSWERS[0], CycleTasks(B, ANSWERS[1].draft, stated), ANSWERS[2])))
     split = "Further attempts did not split it. Should it be split?"
     assert draft.questions == (
         f"«Thing FR-3 is done»: too large (130 lines, less than 100). {split}",
@@ -115,27 +115,27 @@ AGAIN = PlannedCycle(id="cycle-9", title="Again", requirements=("FR-1",))
         ({"title": "Orders can be listed", "kind": "docs"}, {"title": "Orders can be listed"}, False),
     ],
 )
-def test_the_later_of_two_stories_for_one_thing_only_verifies(one, other, later_verifies: bool) -> None:
+def test_later_of_two_overlapping_stories_only_verifies(one, other, later_verifies: bool) -> None:
     first = CycleTasks(A, tasks(task("s1", "FR-1", **one), task("s2", "FR-2", title="Something else")))
     second = CycleTasks(AGAIN, tasks(task("s1", "FR-1", **other)))
     last = merge_stories(PRD, (first, second))[-1]
     assert last.verify_only is later_verifies
     assert last.depends_on == (("cycle-1/s1",) if later_verifies else ())
     assert last.description.startswith(f"Verify only: «{one['title']}» is planned") is later_verifies
-    draft = merge_passes(prd_of(functional(2)), gathered((first, second), prd_of(functional(2))))
+    draft = merge_passes(prd_of(functional(2)), collect((first, second), prd_of(functional(2))))
     assert [story.verify_only for story in to_backlog(prd_of(functional(2)), draft).stories].count(
         True
     ) == later_verifies
 
 
-def test_in_one_answer_the_same_file_is_no_overlap() -> None:
+def test_same_file_within_one_answer_is_no_overlap() -> None:
     two = tasks(
         task("a", "FR-1", title="Add a line", files=["o.py"]), task("b", "FR-1", title="Drop one", files=["o.py"])
     )
     assert not any(story.verify_only for story in merge_stories(PRD, (CycleTasks(A, two),)))
 
 
-def test_who_is_depended_upon_builds() -> None:
+def test_story_with_dependents_is_the_one_that_builds() -> None:
     two = tasks(
         task("late", "FR-1", title="List the orders", depends_on=["early"]),
         task("early", "FR-1", title="List orders the"),
@@ -147,7 +147,7 @@ def test_who_is_depended_upon_builds() -> None:
 
 
 def test_a_story_that_verifies_nothing_is_refused() -> None:
-    draft = merge_passes(PRD, gathered())
+    draft = merge_passes(PRD, collect())
     wrong = draft.stories[0].model_copy(update={"verify_only": True})
     found = check_plan(PRD, draft.model_copy(update={"stories": (wrong, *draft.stories[1:])}))
     assert [problem.code for problem in found] == ["PLN208"]
@@ -160,7 +160,7 @@ def question(text: str, *about: str) -> OpenQuestion:
     return OpenQuestion(text=text, about=about)
 
 
-def test_questions_are_kept_named_and_asked_once() -> None:
+def test_questions_are_kept_with_their_requirement_and_asked_once() -> None:
     one = question("Refunds: FR-1 says within a day, FR-2 says never. Which holds?", "fr1", "FR-2")
     same = question("FR-1 allows refunds within a day, FR-2 says refunds never happen. Which one?", "FR-2", "FR-1")
     other = question("Who may see totals that carry tax?", "FR-1", "FR-2")
@@ -181,25 +181,25 @@ def test_questions_about_one_requirement_stay_apart() -> None:
     assert len(merge_questions(PRD, two)) == 2
 
 
-def test_assumptions_are_kept_once() -> None:
+def test_duplicate_assumptions_are_merged() -> None:
     assert merge_assumptions(["UTC is used.", "utc is used", " ", "Names are unique."]) == (
         "UTC is used.",
         "Names are unique.",
     )
 
 
-def test_the_plan_does_not_depend_on_who_answered_first() -> None:
-    """Answers stand in the order of the cycles; whatever order they came in, the plan is the same."""
-    expected = merge_passes(PRD, gathered())
+def test_plan_does_not_depend_on_the_order_of_answers() -> None:
+    """Answers are merged in the order of the cycles, whatever order they arrived in."""
+    expected = merge_passes(PRD, collect())
     for order in permutations(ANSWERS):
         by_cycle = {answer.cycle.id: answer for answer in order}
-        assert merge_passes(PRD, gathered(tuple(by_cycle[each.id] for each in (A, B, C)))) == expected
+        assert merge_passes(PRD, collect(tuple(by_cycle[each.id] for each in (A, B, C)))) == expected
 
 
 # --- hints ------------------------------------------------------------------------------------------------------------
 
 
-def test_hints_are_for_what_is_not_simple() -> None:
+def test_hints_are_requested_for_complex_stories() -> None:
     stories = [
         StoryDraft(key="a", title="a", complexity=3),
         StoryDraft(key="b", title="b", complexity=4),
@@ -209,7 +209,7 @@ def test_hints_are_for_what_is_not_simple() -> None:
     assert [story.key for story in select_hinted_stories(stories)] == ["b"]
 
 
-def test_hints_are_taken_where_they_can_be_used() -> None:
+def test_only_usable_hints_are_taken() -> None:
     before = StoryDraft(key="b", title="b", complexity=4, source_paths=("src/a.py",), module="a")
     hint = {"story": "b", "module": "shop.a", "interface": "f() -> int\n", "test_ideas": ["empty", " ", "empty"]}
     for paths in (["../x.py"], ["a.py", "b.py", "c.py", "d.py"], ["tests/test_a.py"]):

@@ -1,4 +1,4 @@
-"""Three PRDs of different kinds, replayed through all four passes: covered or named, in an order that can be built."""
+"""Three PRDs of different kinds, replayed through all four passes: each requirement is covered or named, in a valid order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TIDY, PROSE, YAML = SAMPLES
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.name)
-def test_a_replayed_plan_covers_or_names_everything(sample: Sample, tmp_path: Path) -> None:
+def test_replayed_plan_covers_or_names_everything(sample: Sample, tmp_path: Path) -> None:
     done = replayed(world_of(sample, tmp_path), sample, "plan", "--json")
     assert done.status == 0, done.err
     plan = done.json
@@ -44,14 +44,14 @@ def test_a_replayed_plan_covers_or_names_everything(sample: Sample, tmp_path: Pa
     print(cost_table(sample, plan))
 
 
-def test_recordings_say_what_they_are() -> None:
+def test_recordings_state_their_origin() -> None:
     for sample in SAMPLES:
         header = json.loads(sample.recording.read_text().splitlines()[0])
         assert header["model"] == "answered-by-hand"
         assert "Nothing here is a live model" in header["note"]
 
 
-def test_the_tidy_prd_needs_neither_cycles_nor_criteria(tmp_path: Path) -> None:
+def test_structured_prd_needs_neither_cycles_nor_criteria(tmp_path: Path) -> None:
     plan = replayed(world_of(TIDY, tmp_path), TIDY, "plan", "--json").json
     asked = ["why", "research", "decomposer_tasks", "decomposer_hints", "security", "estimator"]
     assert list(plan["roles"]) == asked
@@ -61,7 +61,7 @@ def test_the_tidy_prd_needs_neither_cycles_nor_criteria(tmp_path: Path) -> None:
     assert plan["not_covered"] == []
 
 
-def test_contradictions_are_asked_about_and_not_decided(tmp_path: Path) -> None:
+def test_contradictions_become_questions(tmp_path: Path) -> None:
     told = replayed(world_of(YAML, tmp_path), YAML, "plan")
     assert told.status == 0, told.err
     assert "refused PLN201, retrying (2 of 3)" in told.out, "one story was too large, and was split"
@@ -73,7 +73,7 @@ def test_contradictions_are_asked_about_and_not_decided(tmp_path: Path) -> None:
     assert "\n    decomposer_cycles    1 call, " in told.out
 
 
-def test_what_security_requires_is_a_criterion_or_where_a_story_is_full_a_story_of_its_own(tmp_path: Path) -> None:
+def test_security_requirement_is_a_criterion_or_its_own_story(tmp_path: Path) -> None:
     plan = replayed(world_of(PROSE, tmp_path), PROSE, "plan", "--json").json
     following = plan["stories"][[story["id"] for story in plan["stories"]].index("stock-7") + 1]
     assert following["id"] == "stock-9"
@@ -81,7 +81,7 @@ def test_what_security_requires_is_a_criterion_or_where_a_story_is_full_a_story_
     assert following["criteria"][0]["text"].startswith("An address with a line break")
 
 
-def test_a_plan_that_names_what_it_does_not_cover_is_committed_and_verified(tmp_path: Path) -> None:
+def test_plan_that_names_its_gaps_is_committed_and_verified(tmp_path: Path) -> None:
     world = world_of(YAML, tmp_path)
     run = replayed(world, YAML, "run", "--max-steps", "1")
     assert world.subjects() == ["plan(wholesale): Wholesale customers"], run.err
@@ -103,16 +103,16 @@ def test_a_plan_that_names_what_it_does_not_cover_is_committed_and_verified(tmp_
         ("src/prds/a.yaml", False),
     ],
 )
-def test_where_a_plan_may_bring_a_prd_to(path: str, fine: bool) -> None:
+def test_accepted_prd_paths(path: str, fine: bool) -> None:
     assert is_prd_path(path) is fine
 
 
-def test_standard_plans_beyond_twelve_requirements_in_four_passes_too(tmp_path: Path) -> None:
+def test_standard_uses_four_passes_beyond_twelve_requirements(tmp_path: Path) -> None:
     plan = replayed(world_of(YAML, tmp_path, "{}\n"), YAML, "plan", "--json").json
     assert plan["way"] == "four passes: 30 requirements"
 
 
-def test_quick_asks_one_planner(tmp_path: Path) -> None:
+def test_quick_calls_one_planner(tmp_path: Path) -> None:
     told = replayed(world_of(YAML, tmp_path, "profile: quick\n"), YAML, "plan")
     assert told.status == 1
     assert "no answer for wholesale/plan/planner/1/1" in told.err

@@ -30,7 +30,7 @@ def changed_to(old: str, new: str):
     return before, after, change
 
 
-def test_what_is_not_covered_stays_so_while_other_things_change() -> None:
+def test_uncovered_requirement_stays_uncovered_while_others_change() -> None:
     before, prd, change = changed_to("thing 1", "thing one")
     answer = PlanDraft(
         stories=(StoryDraft(key="shop-1", title="One", requirements=("FR-1",), criteria=(CriterionDraft(text="c"),)),)
@@ -41,7 +41,7 @@ def test_what_is_not_covered_stays_so_while_other_things_change() -> None:
     assert list(find_replan_violations(prd, before, change, after)) == []
 
 
-def test_what_the_author_has_made_clear_is_planned_and_asked_about_no_more() -> None:
+def test_clarified_requirement_is_planned_and_its_question_removed() -> None:
     before, prd, change = changed_to("thing 3", "a list of all things")
     none = PlanDraft(stories=())
     assert [problem.code for problem in check_replan_answer(prd, before, change, none)] == ["PLN106"]

@@ -1,4 +1,4 @@
-"""A requirement that is removed from the PRD and put back: planned once, and asked about only while it is gone."""
+"""A requirement that is removed from the PRD and restored: planned once, and asked about only while it is missing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def without_fr3(begun: frozenset[str]):
 
 
 @pytest.mark.parametrize("begun", [frozenset(), frozenset({"shop-3"})])
-def test_what_is_put_back_as_it_was_is_served_by_its_story_and_asked_about_no_more(begun) -> None:
+def test_unchanged_restored_requirement_is_served_by_its_story(begun) -> None:
     gone = without_fr3(begun)
     assert "FR-3" in gone.questions[-1] and gone.dropping == (() if begun else ("shop-3",))
     assert find_reappeared_keys(LESS, gone, PRD) == {get_requirement_key("FR-3")}
@@ -47,7 +47,7 @@ def test_what_is_put_back_as_it_was_is_served_by_its_story_and_asked_about_no_mo
         assert list(find_replan_violations(PRD, gone, change, after.model_copy(update={"dropping": ("shop-3",)})))
 
 
-def test_what_is_put_back_in_other_words_or_after_its_story_was_dropped_is_planned() -> None:
+def test_changed_or_dropped_restored_requirement_is_planned_again() -> None:
     gone = without_fr3(frozenset())
     other = prd_of(functional(3).replace("thing 3", "another thing"))
     assert compute_plan_change(LESS, gone, other, frozenset(), EARLIER).needs_planner

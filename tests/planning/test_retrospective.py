@@ -22,5 +22,5 @@ def parts(text: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
         ("All went well, I think.", ((), (), ())),
     ],
 )
-def test_what_says_what_it_is_is_sorted(text: str, found: tuple[tuple[str, ...], ...]) -> None:
+def test_labelled_feedback_is_sorted(text: str, found: tuple[tuple[str, ...], ...]) -> None:
     assert parts(text) == found

@@ -1,4 +1,4 @@
-"""Which way a PRD is planned, and the cap on calls."""
+"""Whether a PRD is planned in one call or in passes, and the limit on calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from prd2pr.planning.passes.strategy import choose_strategy, max_model_calls
         ("full", 1, "four passes: 1 requirement, profile full"),
     ],
 )
-def test_profile_and_size_decide(profile, number: int, said: str) -> None:
+def test_profile_and_size_choose_the_strategy(profile, number: int, said: str) -> None:
     assert str(choose_strategy(profile, prd_of(functional(number)))) == said
 
 
@@ -29,6 +29,6 @@ def test_acceptance_criteria_are_not_counted() -> None:
     assert not choose_strategy("standard", prd_of(functional(12) + accepted)).four_passes
 
 
-def test_the_cap_grows_with_the_cycles_and_leaves_room_for_three_passes() -> None:
+def test_call_limit_grows_with_the_cycles_and_allows_three_passes() -> None:
     assert max_model_calls(0) < max_model_calls(1) < max_model_calls(7)
     assert max_model_calls(7) > 1 + 3 * 7

@@ -1,4 +1,4 @@
-"""Pass 2: what one cycle's answer is checked for."""
+"""Pass 2: the checks on one cycle's answer."""
 
 from __future__ import annotations
 
@@ -60,25 +60,25 @@ def test_each_problem_is_found_and_named(more, code: str, words: str) -> None:
     )
 
 
-def test_every_requirement_of_the_cycle_is_fulfilled_or_left_out() -> None:
+def test_every_requirement_of_the_cycle_is_covered_or_omitted() -> None:
     assert codes(tasks(GOOD[0])) == ["PLN203"]
     assert codes(tasks(GOOD[0], left_out=[{"requirement": "fr2", "why": "What is thing 2?"}])) == []
     assert codes(tasks(GOOD[0], left_out=[{"requirement": "FR-9", "why": "?"}])) == ["PLN107", "PLN203"]
     assert codes(tasks()) == ["PLN203", "PLN203", "PLN203"], "FR-1, FR-2 and the acceptance criterion of FR-1"
 
 
-def test_a_cycle_that_comes_before_may_be_named_as_a_dependency() -> None:
+def test_earlier_cycle_may_be_a_dependency() -> None:
     three = (task("a", "FR-3", depends_on=["cycle-1"]), task("b", "FR-4"), task("c", "FR-5"))
     assert codes(tasks(*three), LATER) == []
 
 
-def test_claims_on_other_cycles_are_dropped_where_there_are_own_ones() -> None:
+def test_requirements_of_other_cycles_are_dropped_if_there_are_own_ones() -> None:
     draft = build_story_draft(SCOPE, tasks(task("s", "fr1", "FR-3", "NFR-1", files=["src/shop/orders.py"])).tasks[0])
     assert draft.requirements == ("FR-1", "NFR-1")
     assert draft.module == "shop.orders"
 
 
-def test_more_acceptance_criteria_than_a_story_can_have_make_it_too_large() -> None:
+def test_story_with_too_many_criteria_is_too_large() -> None:
     body = "- **FR-1** One.\n\n## Acceptance criteria\n\n"
     prd = prd_of(body + "".join(f"- **AC-{n}** (FR-1) GIVEN {n} WHEN it is asked THEN {n}.\n" for n in range(1, 8)))
     only = PlannedCycle(id="cycle-1", title="One", requirements=("FR-1",))
@@ -92,7 +92,7 @@ def test_more_acceptance_criteria_than_a_story_can_have_make_it_too_large() -> N
 # --- the module structure ---------------------------------------------------------------------------------------------
 
 
-def test_places_of_the_module_structure() -> None:
+def test_paths_in_the_module_structure() -> None:
     assert parse_module_structure(PRD) == {"shop.orders", "shop.stock"}
     allowed = [
         "src/shop/orders.py",
@@ -121,7 +121,7 @@ def test_paths_and_modules(path: str, module: str) -> None:
     assert path_to_module(path) == module
 
 
-def test_prose_in_the_module_section_is_no_structure() -> None:
+def test_prose_in_the_module_section_is_ignored() -> None:
     assert (
         parse_module_structure(
             prd_of(functional(1) + "\n## Module structure\n\n- e.g. as it is today\n- None. See below\n")

@@ -1,4 +1,4 @@
-"""A story that another one is planned to have built: its tests are written, and RED is never claimed."""
+"""A story whose code another story is planned to build: its tests are written, and RED is never claimed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def world(tmp_path: Path) -> World:
     return world
 
 
-def test_it_is_verified_at_the_first_attempt(world: World) -> None:
+def test_built_story_is_verified_at_the_first_attempt(world: World) -> None:
     done = world.run()
     assert done.status == 0, done.out + done.err
     assert [phase for phase in world.phases() if "calc-2" in phase] == [
@@ -53,7 +53,7 @@ def test_it_is_verified_at_the_first_attempt(world: World) -> None:
 
 
 @pytest.mark.slow
-def test_if_it_was_not_built_after_all_it_is_built_like_any_story(world: World) -> None:
+def test_story_that_was_not_built_is_built_like_any_other(world: World) -> None:
     del world.answers["calc-2/red/tester/1/1"]
     world.answers |= {key: value for key, value in script().items() if key.startswith("calc-2/")}
     double = {"title": "Add two numbers again", "criteria": [{"text": "4 gives 8", "example": ""}]}
@@ -67,7 +67,7 @@ def test_if_it_was_not_built_after_all_it_is_built_like_any_story(world: World) 
 
 
 @pytest.mark.slow
-def test_a_fused_answer_is_verified_too(world: World) -> None:
+def test_fused_answer_is_verified_too(world: World) -> None:
     world.write({".prd2pr.yml": "strategy: fused\n"})
     world.commit("fused")
     both = [*write("tests/tdd/calc-1/test_calc_1_add.py", RED_ADD)[:1], *write("src/calc/sums.py", GREEN_ADD)]
@@ -78,7 +78,7 @@ def test_a_fused_answer_is_verified_too(world: World) -> None:
     assert world.verify().status == 0
 
 
-def test_backlogs_of_before_are_read_and_say_what_they_said(world: World) -> None:
+def test_older_backlogs_are_read_unchanged(world: World) -> None:
     world.answers["calc/plan/planner/1/1"] = say(PLAN)
     assert world.next().status == 0
     path = ".orch-state/prds/calc/backlog.json"
