@@ -1,4 +1,4 @@
-"""Circuits: when they open, let a probe through, close, and stay open until a person comes."""
+"""Circuit breakers: when they open, let a probe through, close, and stay open until a person resets them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def state(circuits: Circuits, name: str, seconds: float) -> str:
     return get_circuit_state(circuit, at(seconds)) if circuit else "closed"
 
 
-def test_a_stage_opens_after_three_failures_for_300_seconds() -> None:
+def test_stage_opens_for_300_seconds_after_three_failures() -> None:
     two = apply_circuit_events(NONE, [failed(0), failed(10)])
     assert names(two) == []
     three = apply_circuit_events(two, [failed(20)])
@@ -59,23 +59,23 @@ def test_a_stage_opens_after_three_failures_for_300_seconds() -> None:
     assert find_blocking_circuit(three, "green", "", at(320)) is None, "a probe is let through"
 
 
-def test_a_success_in_between_begins_the_count_anew() -> None:
+def test_success_resets_the_count() -> None:
     assert names(apply_circuit_events(NONE, [failed(0), failed(1), worked(2), failed(3), failed(4)])) == []
 
 
-def test_what_failed_yesterday_is_forgotten() -> None:
+def test_old_failures_expire() -> None:
     day = 24 * 3600 + 1
     assert names(apply_circuit_events(NONE, [failed(0), failed(1), failed(1 + day)])) == []
     assert names(apply_circuit_events(NONE, [failed(0), failed(1), failed(day)])) == ["green"]
 
 
-def test_a_probe_that_fails_opens_it_at_once_and_one_that_works_closes_it() -> None:
+def test_failed_probe_reopens_and_successful_probe_closes() -> None:
     again = apply_circuit_events(opened(), [failed(303)])
     assert [state(again, "green", second) for second in (303, 602, 603)] == ["open", "open", "half-open"]
     assert names(apply_circuit_events(opened(), [worked(303)])) == []
 
 
-def test_a_worker_opens_after_three_failures_in_a_row_whatever_the_stage() -> None:
+def test_worker_opens_after_three_failures_in_a_row_in_any_stage() -> None:
     stages = apply_circuit_events(
         NONE, [failed(n, stage, SONNET) for n, stage in enumerate(("design", "red", "green"))]
     )
@@ -85,7 +85,7 @@ def test_a_worker_opens_after_three_failures_in_a_row_whatever_the_stage() -> No
     assert names(apply_circuit_events(stages, [worked(400, "red", SONNET)])) == [], "one probe lets it close"
 
 
-def test_the_system_opens_when_half_of_the_workers_have_within_300_seconds() -> None:
+def test_system_opens_when_half_of_the_workers_open_within_300_seconds() -> None:
     one = opened(worker=SONNET, stage="red", workers=4)
     assert SYSTEM not in names(one)
     both = apply_circuit_events(one, [failed(100 + n, "design", OPUS, 4) for n in range(3)])
@@ -96,7 +96,7 @@ def test_the_system_opens_when_half_of_the_workers_have_within_300_seconds() -> 
     assert SYSTEM in names(opened(worker=SONNET, workers=1)), "the only worker is more than half of them"
 
 
-def test_the_system_is_probed_and_closes_with_a_worker_that_works() -> None:
+def test_system_is_probed_and_closes_when_a_worker_succeeds() -> None:
     stopped = opened(worker=SONNET, workers=1)
     assert state(stopped, SYSTEM, 303) == "half-open"
     assert names(apply_circuit_events(stopped, [failed(303, worker=SONNET, workers=1)])) == [SYSTEM, SONNET, "green"]
@@ -110,7 +110,7 @@ def flapping() -> Circuits:
     return apply_circuit_events(opened(), [failed(303), failed(604), failed(905)])
 
 
-def test_what_opens_four_times_within_six_hours_waits_for_a_person() -> None:
+def test_four_openings_within_six_hours_require_a_person() -> None:
     assert state(apply_circuit_events(opened(), [failed(303), failed(604)]), "green", 1000) == "half-open"
     assert state(flapping(), "green", 10**6) == "open"
     assert names(apply_circuit_events(flapping(), [worked(906)])) == ["green"], "no success closes it"
@@ -123,19 +123,19 @@ def test_what_opens_four_times_within_six_hours_waits_for_a_person() -> None:
     assert state(closed_between, "green", 10**6) == "open", "opening again after a success is flapping too"
 
 
-def test_openings_that_lie_far_apart_are_no_flapping() -> None:
+def test_distant_openings_are_not_flapping() -> None:
     hours = [n * 3 * 3600 for n in range(6)]
     slow = apply_circuit_events(NONE, [failed(0), failed(1), *(failed(2 + hour) for hour in hours)])
     assert state(slow, "green", hours[-1] + 400) == "half-open"
 
 
-def test_nothing_but_a_person_closes_what_flaps() -> None:
+def test_only_a_person_closes_a_flapping_breaker() -> None:
     assert find_unauthorized_resets(flapping(), NONE) == ("green",)
     assert find_unauthorized_resets(flapping(), apply_circuit_events(flapping(), [worked(906), failed(907)])) == ()
     assert find_unauthorized_resets(opened(), NONE) == ()
 
 
-def test_a_commit_that_cannot_be_pushed_is_not_worked_for() -> None:
+def test_open_push_breaker_blocks_all_work() -> None:
     push = opened(stage="push")
     assert find_blocking_circuit(push, "design", SONNET, at(3)) is not None
     assert names(apply_circuit_events(push, [worked(303, "red")])) == [], "what was committed was pushed"
@@ -157,11 +157,11 @@ SINCE = "since 2026-11-17 12:04 UTC: no connection"
         ),
     ],
 )
-def test_it_is_told_since_when_why_and_what_then(circuits: Circuits, second: float, standing: str, then: str) -> None:
+def test_report_has_start_reason_and_next_step(circuits: Circuits, second: float, standing: str, then: str) -> None:
     assert describe_open_circuits(circuits, at(second)) == (f"`green` is {standing} {SINCE}; {then}",)
 
 
-def test_the_widest_is_told_first_and_a_line_break_in_a_reason_is_none() -> None:
+def test_widest_scope_is_reported_first_and_reasons_are_one_line() -> None:
     trouble = [OperationFailure(stage="red", at=at(n), why="bad\n\x1b[31mgateway", worker=SONNET) for n in range(3)]
     rest = find_circuit_stop(apply_circuit_events(NONE, trouble), "red", SONNET, at(3), "/tdd reset")
     assert rest is not None
@@ -170,13 +170,13 @@ def test_the_widest_is_told_first_and_a_line_break_in_a_reason_is_none() -> None
     assert "bad gateway" in rest.reason
 
 
-def test_they_can_be_saved() -> None:
+def test_breakers_round_trip_through_json() -> None:
     circuits = flapping()
     assert decode_document(Circuits, encode_document(circuits), "circuits.json") == circuits
     assert decode_document(Circuits, encode_document(NONE), "circuits.json") == NONE
 
 
-def test_whatever_happens_the_rules_hold() -> None:
+def test_invariants_hold_for_any_sequence() -> None:
     chance = random.Random(5)
     for _ in range(300):
         circuits, now = NONE, 0.0

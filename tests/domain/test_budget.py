@@ -45,7 +45,7 @@ def test_no_limit_never_stops() -> None:
         (UsageLimits(tokens_per_prd=30_000), "budget.tokens_per_prd"),
     ],
 )
-def test_each_limit_looks_at_its_own_spending(limits: UsageLimits, limit: str) -> None:
+def test_each_limit_checks_its_own_spending(limits: UsageLimits, limit: str) -> None:
     at_limit = Budget(limits, spent(1.0, 10_000), spent(2.0, 20_000), spent(3.0, 30_000))
     stop = stopped(at_limit)
     assert stop.limit == limit
@@ -56,13 +56,13 @@ def test_each_limit_looks_at_its_own_spending(limits: UsageLimits, limit: str) -
     assert check_budget(below, 0, CALL) is None
 
 
-def test_the_call_that_would_cross_the_limit_is_not_made() -> None:
+def test_call_that_would_exceed_the_limit_is_not_made() -> None:
     stop = stopped(Budget(UsageLimits(usd_per_run=5.0), spent_run=spent(4.97)))
     assert stop.what == "the budget of this run is used up: $4.97 of $5.00, and the next call would take about $0.05."
     assert check_budget(Budget(UsageLimits(usd_per_run=5.0), spent_run=spent(4.95)), 0, CALL) is None
 
 
-def test_a_limit_of_nought_lets_nothing_through() -> None:
+def test_zero_limit_stops_everything() -> None:
     free = CallEstimate("replay of x")
     assert stopped(Budget(UsageLimits(usd_per_run=0.0)), call=free).allowed == 0
     assert stopped(Budget(UsageLimits(tokens_per_story=0)), call=free).allowed == 0
@@ -75,9 +75,7 @@ def test_a_limit_of_nought_lets_nothing_through() -> None:
         (spent(None, 62_000), CALL, "an earlier call had no known price"),
     ],
 )
-def test_dollars_that_cannot_be_counted_stop_the_work_and_ask_for_the_price(
-    run: Spend, call: CallEstimate, culprit: str
-) -> None:
+def test_unknown_price_stops_the_work_and_asks_for_it(run: Spend, call: CallEstimate, culprit: str) -> None:
     stop = stopped(Budget(UsageLimits(usd_per_run=5.0), spent_run=run), call=call)
     assert stop.limit == "budget.usd_per_run"
     assert culprit in stop.what
@@ -99,7 +97,7 @@ def test_time_is_counted_from_the_start_of_the_run() -> None:
 
 
 @given(st.lists(st.floats(0, 1), max_size=30), st.floats(0.01, 5))
-def test_dollars_never_run_past_the_limit_while_estimates_hold(calls: list[float], allowed: float) -> None:
+def test_spending_never_exceeds_the_limit_if_estimates_hold(calls: list[float], allowed: float) -> None:
     total = Spend()
     for usd in calls:
         if (
@@ -107,7 +105,7 @@ def test_dollars_never_run_past_the_limit_while_estimates_hold(calls: list[float
             is None
         ):
             total = total + Spend(calls=1, usd=usd)
-    assert (total.usd or 0) <= allowed + 1e-4  # Spend rounds to a millionth at each sum
+    assert (total.usd or 0) <= allowed + 1e-4  # each sum is rounded to a millionth
 
 
 @pytest.mark.parametrize(
@@ -122,7 +120,7 @@ def test_dollars_never_run_past_the_limit_while_estimates_hold(calls: list[float
         (0.5, "minutes", "30 s"),
     ],
 )
-def test_amounts_read_well(value: float, unit: str, text: str) -> None:
+def test_amounts_are_readable(value: float, unit: str, text: str) -> None:
     assert format_amount(value, unit) == text  # type: ignore[arg-type] # a parametrised literal
 
 
@@ -134,14 +132,14 @@ def test_amounts_read_well(value: float, unit: str, text: str) -> None:
         (UsageLimits(minutes_per_run=30), "budget.minutes_per_run", "this run"),
     ],
 )
-def test_each_limit_in_minutes_looks_at_its_own_time(limits: UsageLimits, limit: str, scope: str) -> None:
+def test_each_time_limit_checks_its_own_time(limits: UsageLimits, limit: str, scope: str) -> None:
     stop = stopped(Budget(limits, started=100, seconds_story=600, seconds_prd=1200), now=100 + 1800)
     assert (stop.limit, stop.unit, stop.used) == (limit, "minutes", stop.allowed)
     assert stop.what.startswith(f"the time of {scope} is used up")
     assert check_budget(Budget(limits, started=100, seconds_story=599, seconds_prd=1199), 100 + 1799, CALL) is None
 
 
-def test_where_a_price_is_missing_no_limit_is_to_be_raised():
+def test_missing_price_does_not_suggest_raising_a_limit():
     assert (
         format_limit_remedy(f"{PRICE_REMEDY} `prices:` in .prd2pr.yml.") == f"{PRICE_REMEDY} `prices:` in .prd2pr.yml"
     )

@@ -22,11 +22,9 @@ RUNNING = (CheckResult("lint", "", app="github-actions"),)
         ([(OURS,)] * 5, False),
     ],
 )
-def test_three_failing_commits_in_a_row_are_a_matter_for_a_person(
-    heads: list[tuple[CheckResult, ...]], blocked: bool
-) -> None:
+def test_three_failing_commits_in_a_row_require_a_person(heads: list[tuple[CheckResult, ...]], blocked: bool) -> None:
     assert bool(describe_ci_failure(heads, me="prd2pr")) is blocked
 
 
-def test_it_says_which_checks_failed() -> None:
+def test_failed_checks_are_named() -> None:
     assert describe_ci_failure([BAD, BAD, BAD], me="prd2pr") == "CI failed on 3 commits in a row: lint"

@@ -13,14 +13,14 @@ from prd2pr.domain.costs.context_budget import (
 )
 
 
-def test_each_role_has_a_budget_that_can_be_set() -> None:
+def test_each_role_has_a_configurable_budget() -> None:
     assert get_context_budget("builder") == ContextBudget(SHARED_TOKENS, ROLE_TOKENS["builder"])
     assert get_context_budget("planner") == ContextBudget(SHARED_TOKENS, DEFAULT_ROLE_TOKENS)
     assert get_context_budget("builder", 500, {"builder": 7}) == ContextBudget(500, 7)
     assert get_context_budget("tester", 500, {"builder": 7}) == ContextBudget(500, ROLE_TOKENS["tester"])
 
 
-def test_the_shares_of_what_all_are_shown_are_the_whole_of_it() -> None:
+def test_shared_context_shares_add_up_to_one() -> None:
     assert sum(SHARED_PARTS.values()) == pytest.approx(1)
     pack = ContextBudget(shared=1000)
     assert sum(map(pack.get_characters, SHARED_PARTS)) <= 4000
@@ -37,7 +37,7 @@ def test_the_shares_of_what_all_are_shown_are_the_whole_of_it() -> None:
         (9, {}, {}),
     ],
 )
-def test_whoever_wants_little_gets_it_and_the_others_share_what_is_left(
+def test_small_requests_are_met_and_the_rest_is_shared(
     limit: int, wanted: dict[str, int], given: dict[str, int]
 ) -> None:
     assert share_out(limit, wanted) == given

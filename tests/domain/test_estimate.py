@@ -39,7 +39,7 @@ def test_without_a_cache_price_cached_tokens_cost_as_input() -> None:
     assert compute_cost(LARGE, Spend(cached_tokens=1_000_000)) == 5
 
 
-def test_more_and_harder_stories_take_more() -> None:
+def test_more_and_harder_stories_cost_more() -> None:
     one = estimate_backlog(backlog(story(1)), PRICES, CREW)
     two = estimate_backlog(backlog(story(1), story(2)), PRICES, CREW)
     hard = estimate_backlog(backlog(story(1, complexity=9)), PRICES, CREW)
@@ -65,7 +65,7 @@ def test_the_strong_model_raises_the_high_end_only() -> None:
     assert cheap.usd_high < costly.usd_high
 
 
-def test_what_earlier_stories_taught_stands_in_the_estimate() -> None:
+def test_learned_values_are_used_in_the_estimate() -> None:
     plan = backlog(
         story(1, estimate_minutes=20, guessed_minutes=10),
         story(2, estimate_minutes=10, guessed_minutes=5.4),
@@ -80,12 +80,12 @@ def test_what_earlier_stories_taught_stands_in_the_estimate() -> None:
     assert (describe_story_minutes(unlearnt), unlearnt.learnt) == ("", "")
 
 
-def test_done_stories_take_nothing() -> None:
+def test_finished_stories_cost_nothing() -> None:
     nothing = estimate_backlog(backlog(story(1, status="done"), story(2, status="skipped")), PRICES, CREW)
     assert (nothing.tokens_high, nothing.minutes_high, nothing.usd_high) == (0, 0, 0)
 
 
-def test_an_unknown_price_is_said_and_never_invented() -> None:
+def test_unknown_price_is_reported_and_never_invented() -> None:
     unknown = estimate_backlog(backlog(story(1)), {}, CREW)
     assert (unknown.usd_low, unknown.usd_high, unknown.unpriced) == (None, None, ("small", "large"))
     assert unknown.tokens_low > 0
@@ -99,7 +99,7 @@ def test_a_recording_or_a_person_is_not_billed() -> None:
     assert (free.usd_low, free.usd_high, free.unpriced) == (0, 0, ())
 
 
-def test_prices_are_found_by_model_id_or_by_the_whole_spec() -> None:
+def test_prices_are_looked_up_by_model_id_or_full_spec() -> None:
     assert get_model_id("anthropic:claude-x") == "claude-x"
     assert get_model_id("command:./worker --fast") == "command:./worker --fast"
     assert look_up_price({"openai:a": SMALL}, "openai:a") is SMALL
@@ -121,16 +121,16 @@ def test_a_role_is_priced_and_named_by_its_own_model() -> None:
     assert (unpriced.usd_low, unpriced.unpriced) == (None, ("own",))
 
 
-def test_the_model_that_is_named_for_a_call_does_all_of_the_work() -> None:
+def test_model_given_on_the_command_line_is_used_for_all_roles() -> None:
     crew = ModelSelection("small", "large", {"builder": "openai:own"}, for_all="anthropic:large")
     assert {crew.select_model(role, strong=strong) for role in ROLES for strong in (True, False)} == {"anthropic:large"}
     assert estimate_backlog(backlog(story(1)), PRICES, crew).models == ("large",)
 
 
-def test_a_story_that_waits_to_be_dropped_takes_nothing() -> None:
+def test_story_waiting_to_be_dropped_costs_nothing() -> None:
     left = backlog(story(1), story(2)).model_copy(update={"dropping": ("x-2",)})
     assert estimate_backlog(left, PRICES, CREW) == estimate_backlog(backlog(story(1)), PRICES, CREW)
 
 
-def test_the_roles_that_are_counted_exist() -> None:
+def test_estimated_roles_exist() -> None:
     assert {*ROLES_OF_TESTED_STORY, *ROLES_OF_UNTESTED_STORY, "planner"} <= set(ROLES)

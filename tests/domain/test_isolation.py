@@ -1,4 +1,4 @@
-"""What is said about a sandbox."""
+"""Reports about a sandbox's isolation."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from prd2pr.domain.results.isolation import (
 WHOLE = format_sandbox("namespaces", PROTECTIONS)
 
 
-def test_a_whole_sandbox_lacks_nothing() -> None:
+def test_complete_sandbox_lacks_nothing() -> None:
     assert WHOLE == "namespaces: no network, own user, own processes, read-only, limits, call filter"
     assert (list_missing_protections(WHOLE), describe_missing_protections(WHOLE)) == ((), "")
 
 
-def test_a_user_of_a_namespace_is_a_user_of_its_own() -> None:
+def test_namespace_user_counts_as_separate_user() -> None:
     assert "own user" not in list_missing_protections("namespaces: no network, own user (namespace), read-only")
 
 
-def test_what_is_missing_is_named() -> None:
+def test_missing_parts_are_named() -> None:
     partly = format_sandbox("namespaces", ["no network", "limits"])
     assert list_missing_protections(partly) == ("own user", "own processes", "read-only", "call filter")
     assert (
@@ -32,13 +32,13 @@ def test_what_is_missing_is_named() -> None:
     )
 
 
-def test_none_is_none() -> None:
+def test_no_sandbox_is_reported_as_none() -> None:
     assert format_sandbox("namespaces", []) == NONE
     assert list_missing_protections(NONE) == tuple(PROTECTIONS)
     assert describe_missing_protections(NONE) == describe_missing_protections("") == "the tests ran without a sandbox"
 
 
-def test_a_name_alone_promises_nothing() -> None:
+def test_sandbox_name_alone_promises_nothing() -> None:
     assert list_missing_protections("bubblewrap") == tuple(PROTECTIONS)
 
 

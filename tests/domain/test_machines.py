@@ -1,4 +1,4 @@
-"""The two machines: what the tables say, and what no sequence of commands can reach."""
+"""The two state machines: their tables, and what no sequence of commands can reach."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ C = CycleState
 ACTIVE_OR_HELD = (P.SPRINT_ACTIVE, P.SPRINT_PAUSED, P.BLOCKED)
 NOT_REVIEW = tuple(state for state in P if state is not P.SPRINT_REVIEW)
 
-# Written out once more, from the requirements, so that a slip in the table is seen.
+# Repeated from the requirements, to detect a mistake in the table.
 LEGAL: dict[str, dict[ProjectState, ProjectState]] = {
     "epic": {P.IDLE: P.BACKLOG_READY, P.BACKLOG_READY: P.BACKLOG_READY},
     "approve": {P.BACKLOG_READY: P.BACKLOG_READY},
@@ -66,7 +66,7 @@ LEGAL: dict[str, dict[ProjectState, ProjectState]] = {
 }
 
 
-def test_the_table_is_the_required_one() -> None:
+def test_table_matches_the_requirements() -> None:
     assert set(LEGAL) == set(PROJECT_COMMANDS)
 
 
@@ -85,7 +85,7 @@ def test_every_command_in_every_state(state: ProjectState, command: str) -> None
     assert "is not allowed in state" in answer.to_error().what
 
 
-def test_a_hint_leads_there() -> None:
+def test_refusal_hint_names_a_way_to_the_command() -> None:
     answer = apply_project_command(P.SPRINT_ACTIVE, "/sprint plan")
     assert isinstance(answer, CommandRefusal)
     assert answer.hint == "it is allowed after all stories are done, then `/request_changes`"
@@ -96,7 +96,7 @@ def test_a_hint_leads_there() -> None:
     ("typed", "meant"),
     [("/sprint strat", "/sprint start"), ("/aprove", "/approve"), ("/skip-task", "/skip_task"), ("/xyzzy", "")],
 )
-def test_an_unknown_command_is_guessed(typed: str, meant: str) -> None:
+def test_unknown_command_gets_a_suggestion(typed: str, meant: str) -> None:
     answer = apply_project_command(P.IDLE, typed)
     assert isinstance(answer, CommandRefusal)
     assert answer.is_unknown
@@ -104,7 +104,7 @@ def test_an_unknown_command_is_guessed(typed: str, meant: str) -> None:
     assert "/state" in answer.allowed_now
 
 
-def test_events_happen_by_themselves_and_cannot_be_typed() -> None:
+def test_events_cannot_be_given_as_commands() -> None:
     assert apply_project_event(P.SPRINT_ACTIVE, "all stories done") == P.SPRINT_REVIEW
     assert apply_project_event(P.SPRINT_ACTIVE, "story out of attempts") == P.BLOCKED
     assert apply_project_event(P.SPRINT_ACTIVE, "CI failed three times") == P.BLOCKED
@@ -116,7 +116,7 @@ def test_events_happen_by_themselves_and_cannot_be_typed() -> None:
             assert isinstance(apply_project_event(state, name), CommandRefusal)
 
 
-def test_every_command_has_help_and_an_example_of_itself() -> None:
+def test_every_command_has_help_and_an_example() -> None:
     for command in PROJECT_COMMANDS.values():
         assert command.help.endswith(".")
         assert command.example.startswith(f"/{command.name}")
@@ -125,7 +125,7 @@ def test_every_command_has_help_and_an_example_of_itself() -> None:
         assert cycle_command.example.startswith(f"/tdd {cycle_command.name}")
 
 
-def test_every_state_offers_a_way_on() -> None:
+def test_every_state_offers_a_command() -> None:
     for state in P:
         assert len(list_project_commands(state)) >= 3
         assert find_moves_to(state, frozenset({P.IDLE})) or state is P.IDLE
@@ -150,7 +150,7 @@ def verdict(phase: Phase, *, accepted: bool = True, code: str = "") -> Verdict:
     return Verdict(phase=phase, accepted=accepted, findings=findings)
 
 
-def test_a_story_walks_through_its_gates() -> None:
+def test_story_passes_its_gates() -> None:
     state: CycleState | CommandRefusal | None = apply_cycle_command(None, "/tdd start")
     for phase, after in (
         (Phase.DESIGN, C.TEST_RED),
@@ -166,7 +166,7 @@ def test_a_story_walks_through_its_gates() -> None:
 
 
 @pytest.mark.parametrize(("state", "phase"), [key for key in PHASE_TRANSITIONS if key[1] in GATED])
-def test_a_gate_opens_to_an_accepted_verdict_of_its_own_phase_alone(state: CycleState, phase: Phase) -> None:
+def test_gate_needs_an_accepted_verdict_of_its_own_phase(state: CycleState, phase: Phase) -> None:
     wrong: list[Verdict | None] = [None, verdict(phase, accepted=False), verdict(phase, code="RED104")]
     wrong += [verdict(other) for other in Phase if other != phase]
     for answer in (pass_phase(state, phase, one) for one in wrong):
@@ -179,14 +179,14 @@ def test_a_gate_opens_to_an_accepted_verdict_of_its_own_phase_alone(state: Cycle
 
 @pytest.mark.parametrize("state", C)
 @pytest.mark.parametrize("phase", Phase)
-def test_a_phase_is_crossed_from_its_own_state_alone(state: CycleState, phase: Phase) -> None:
+def test_phase_is_left_only_from_its_own_state(state: CycleState, phase: Phase) -> None:
     answer = pass_phase(state, phase, verdict(phase))
     assert isinstance(answer, CommandRefusal) == ((state, phase) not in PHASE_TRANSITIONS)
 
 
 @pytest.mark.parametrize("command", CYCLE_COMMANDS)
 @pytest.mark.parametrize("state", [None, *C])
-def test_without_a_verdict_no_command_leads_past_a_gate(state: CycleState | None, command: str) -> None:
+def test_no_command_passes_a_gate_without_a_verdict(state: CycleState | None, command: str) -> None:
     after = apply_cycle_command(state, f"/tdd {command}")
     if isinstance(after, CommandRefusal) or after == state:
         return
@@ -229,7 +229,7 @@ def test_unknown_and_misplaced_commands_are_explained() -> None:
     assert "/tdd start" in early.hint
 
 
-def test_untested_kinds_pass_openly() -> None:
+def test_untested_kinds_pass_only_with_a_note() -> None:
     for kind in ("docs", "config", "chore"):
         assert pass_untested(C.DESIGN, kind, "kind docs: no tests asked for") == C.CODE_GREEN
     for state, kind, note in ((C.DESIGN, "feature", "why"), (C.DESIGN, "docs", " "), (C.REFACTOR, "docs", "why")):
@@ -248,9 +248,9 @@ def test_pre_implemented_needs_green_and_claims_no_red() -> None:
         assert isinstance(pass_pre_implemented(state, seen), CommandRefusal)
 
 
-# --- no way round -----------------------------------------------------------------------------------------------------
+# --- no way around the gates ------------------------------------------------------------------------------------------
 
-Situation = tuple[CycleState | None, frozenset[Phase]]  # where the cycle stands, and what was accepted since it began
+Situation = tuple[CycleState | None, frozenset[Phase]]  # state of the cycle, verdicts accepted since it began
 NEEDED = frozenset({Phase.RED, Phase.GREEN, Phase.INTEGRATED})
 VERDICTS: tuple[Verdict | None, ...] = (
     None,
@@ -263,7 +263,7 @@ VERDICTS: tuple[Verdict | None, ...] = (
 )
 
 
-def everything_that_can_happen(situation: Situation, kind: str) -> Iterator[Situation]:
+def all_events(situation: Situation, kind: str) -> Iterator[Situation]:
     state, accepted = situation
     for name in CYCLE_COMMANDS:
         after = apply_cycle_command(state, name)
@@ -282,11 +282,11 @@ def everything_that_can_happen(situation: Situation, kind: str) -> Iterator[Situ
 
 
 def reachable(kind: str) -> set[Situation]:
-    """All of them: there are few states, so that a search to the end takes the place of samples."""
+    """All reachable states: there are few, so an exhaustive search replaces sampling."""
     seen: set[Situation] = {(None, frozenset())}
     queue = list(seen)
     while queue:
-        fresh = set(everything_that_can_happen(queue.pop(), kind)) - seen
+        fresh = set(all_events(queue.pop(), kind)) - seen
         seen |= fresh
         queue += fresh
     return seen
@@ -306,7 +306,7 @@ def test_untested_kinds_still_need_green_and_integrated(kind: str) -> None:
     assert all(accepted >= {Phase.GREEN, Phase.INTEGRATED} for accepted in done)
 
 
-def test_the_diagrams_show_every_state_and_crossing() -> None:
+def test_diagrams_show_every_state_and_transition() -> None:
     project, cycle = render_project_mermaid(), render_cycle_mermaid()
     assert all(state.value in project for state in P)
     assert all(state.value in cycle for state in C)
@@ -315,7 +315,7 @@ def test_the_diagrams_show_every_state_and_crossing() -> None:
     assert project.startswith("stateDiagram-v2\n")
 
 
-def test_the_page_names_every_command_and_every_gate() -> None:
+def test_docs_page_names_every_command_and_gate() -> None:
     page = machines_page()
     for command in (*PROJECT_COMMANDS.values(), *CYCLE_COMMANDS.values()):
         row = next(line for line in page.splitlines() if line.startswith(f"| `{command.shown}` |"))

@@ -1,4 +1,4 @@
-"""The moderator's rules: what is an alarm, what is none, and what answers it."""
+"""The moderator's rules: what raises an alarm, what does not, and what clears it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_ordinary_work_raises_no_alarm() -> None:
     assert seen(warnings=99) == [], "nobody has worked on it"
 
 
-def test_money_that_leads_to_nothing_again_and_again_is_a_loop() -> None:
+def test_repeated_spending_without_progress_is_a_loop() -> None:
     assert seen(Phase.DESIGN, LOST, LOST, LOST) == ["critical: spent without a step: 3 times in its last 4 steps"]
     ten = [Phase.DESIGN, Phase.RED, *(f"blocked: {n}" for n in range(5))]
     assert seen(LOST, *ten, LOST, LOST) == ["critical: spent without a step: 3 times in its last 10 steps"]
@@ -60,19 +60,19 @@ def test_the_same_phase_three_times_is_a_loop() -> None:
 
 
 @pytest.mark.parametrize("word", ["/tdd retry calc-1 by ann", "tried again by Ada", "the work of Ada is refused"])
-def test_whatever_a_person_says_or_does_answers_it(word: str) -> None:
+def test_any_action_by_a_person_clears_the_alarm(word: str) -> None:
     assert seen(Phase.DESIGN, LOST, LOST, LOST, word) == []
     assert find_repeated_action(steps(LOST, word, LOST, word, LOST)) != "", (
         "and it is seen again if it goes on like that"
     )
 
 
-def test_what_is_settled_or_not_begun_is_not_looked_at() -> None:
+def test_settled_and_unstarted_stories_are_ignored() -> None:
     for status in ("done", "skipped", "backlog", "sprint"):
         assert seen(LOST, LOST, LOST, status=status) == []
 
 
-def test_more_steps_than_planned_and_many_warnings_are_told() -> None:
+def test_excess_steps_and_many_warnings_are_reported() -> None:
     seven = (*HONEST[:4], Phase.REFACTOR, Phase.REFACTOR, Phase.REFACTOR)
     assert seen(*seven) == []
     assert seen(*seven, Phase.REFACTOR) == ["warning: it took 8 steps; 5 were planned"]

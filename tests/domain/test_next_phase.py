@@ -1,4 +1,4 @@
-"""What comes next of a story, by its steps."""
+"""The next phase of a story, derived from its steps."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def cycle(*steps: tuple[Phase, int]) -> Cycle:
     return Cycle(story="calc-1", state=CycleState.REFACTOR, steps=made)
 
 
-def test_a_refactoring_is_asked_for_once():
+def test_refactoring_is_requested_once():
     assert find_next_phase(STORY, cycle((Phase.GREEN, 0))) is Phase.REFACTOR
     assert find_next_phase(STORY, cycle((Phase.GREEN, 0), (Phase.REFACTOR, 0))) is Phase.INTEGRATED
     assert find_next_phase(STORY, cycle((Phase.GREEN, 0), (Phase.REFACTOR, 0), (Phase.NOTE, 0))) is Phase.INTEGRATED
 
 
-def test_one_that_was_undone_is_asked_for_again_like_any_phase():
+def test_undone_refactoring_is_requested_again():
     undone = cycle((Phase.GREEN, 0), (Phase.REFACTOR, 0), (Phase.NOTE, 0), (Phase.NOTE, 2))
     assert find_next_phase(STORY, undone) is Phase.REFACTOR
     again = cycle((Phase.GREEN, 0), (Phase.REFACTOR, 0), (Phase.NOTE, 2), (Phase.REFACTOR, 0))

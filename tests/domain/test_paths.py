@@ -66,7 +66,7 @@ def test_convention(kind: PathKind, path: str) -> None:
         ("library/cart.py", PathKind.OTHER),
     ],
 )
-def test_configured_roots_and_globs_win_over_convention_but_not_over_what_runs_tests(path: str, kind: PathKind) -> None:
+def test_configured_roots_and_globs_override_convention_but_not_test_config(path: str, kind: PathKind) -> None:
     rules = PathRules(source=("lib/",), tests=("checks",), protected=("lib/**/rates.json",))
     assert classify_path(path, rules) is kind
 

@@ -33,7 +33,7 @@ def plan(*kinds: str) -> Backlog:
     )
 
 
-def test_every_role_stands_in_the_table_and_every_row_is_a_role() -> None:
+def test_table_rows_and_roles_match() -> None:
     assert list(ROLE_EXECUTORS) == list(ROLES)
     assert {"smell", "moderator"} == set(ROLES) - set(MODEL_ROLES)
     for role in ROLES.values():
@@ -41,7 +41,7 @@ def test_every_role_stands_in_the_table_and_every_row_is_a_role() -> None:
         assert bool(role.blocks_when) is role.may_block, role.name
 
 
-def test_quick_asks_two_roles_where_all_goes_well_and_standard_what_it_always_asked() -> None:
+def test_quick_calls_two_roles_and_standard_is_unchanged() -> None:
     assert {role for role in ROLE_EXECUTORS if uses_model(role, "quick")} == {"planner", "builder", "fused"}
     decomposers = {role.name for role in DECOMPOSERS}
     standard = {"planner", *decomposers, "architect", "tester", "builder", "fused", "debugger", "refactorer"}
@@ -61,13 +61,13 @@ def test_quick_is_estimated_at_a_quarter_of_full_at_most(stories: tuple[str, ...
     guesses = {profile: estimate_backlog(plan(*stories), PRICES, CREW, profile=profile) for profile in PROFILES}
     calls = {profile: sum(role.calls for role in guess.roles) for profile, guess in guesses.items()}
     assert calls["quick"] < calls["standard"] < calls["full"]
-    if "docs" not in stories:  # what asks for no tests costs a builder's call in every profile
+    if "docs" not in stories:  # a story without tests costs one builder call in every profile
         assert calls["quick"] * 4 <= calls["full"]
         assert guesses["quick"].tokens_low * 4 <= guesses["full"].tokens_low
     assert guesses["quick"].tokens_high < guesses["standard"].tokens_high < guesses["full"].tokens_high
 
 
-def test_an_estimate_tells_what_each_role_takes() -> None:
+def test_estimate_lists_the_cost_of_each_role() -> None:
     guess = estimate_backlog(plan("feature", "docs"), PRICES, CREW, profile="full")
     roles = {each.role: each for each in guess.roles}
     assert set(roles) == {*ROLES_OF_PRD, *ROLES_OF_TESTED_STORY, *ROLES_OF_UNTESTED_STORY, *PLAN_PASS_ROLES, "review"}
@@ -79,7 +79,7 @@ def test_an_estimate_tells_what_each_role_takes() -> None:
     assert set(ROLES_OF_FUSED_STORY) <= set(ROLES)
 
 
-def test_costs_are_added_up_over_runs_the_dearest_first() -> None:
+def test_costs_are_summed_over_runs_most_expensive_first() -> None:
     def run(n: int, **roles: int) -> RunRecord:
         spends = tuple(RoleSpend(role=role, spend=Spend(calls=1, input_tokens=used)) for role, used in roles.items())
         return RunRecord(id=f"r{n}", started_at="", roles=spends)
@@ -95,7 +95,7 @@ def test_costs_are_added_up_over_runs_the_dearest_first() -> None:
     assert format_cost_table(()) == []
 
 
-def test_a_run_has_on_record_what_it_inherited_too() -> None:
+def test_run_records_inherited_costs_too() -> None:
     call = {"kind": "call", "purpose": "x-1/red/tester/1/1", "calls": 1, "input_tokens": 10}
     failed = {"kind": "call", "purpose": "x-1/green/builder/1/1", "stop": "error"}
     kept = list_role_spends([call, failed, {"kind": "crossed"}], {"planner": Spend(calls=1), "tester": Spend(calls=2)})

@@ -1,4 +1,4 @@
-"""Which stories are worked on beside each other, and what the records of both come to."""
+"""Which stories run in parallel, and how their records are merged."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def names(found: tuple[Story, ...]) -> list[str]:
     return [each.id for each in found]
 
 
-def test_what_waits_for_nothing_and_touches_other_files() -> None:
+def test_independent_stories_with_different_files_run_in_parallel() -> None:
     here = view(
         story("a", source_paths=("src/a.py",)),
         story("b", source_paths=("src/b.py",)),
@@ -48,39 +48,39 @@ def test_what_waits_for_nothing_and_touches_other_files() -> None:
     assert names(find_startable_stories(here, ["b"], skipped=["a"])) == ["c"]
 
 
-def test_the_same_module_is_the_same_place_and_nothing_known_is_in_nobodys_way() -> None:
+def test_same_module_conflicts_and_unknown_paths_do_not() -> None:
     here = view(story("a", module="shop.cart"), story("b", module="shop.cart"), story("c"), story("d"))
     assert names(find_startable_stories(here, ())) == ["a", "c", "d"]
 
 
-def test_a_design_says_more_than_the_plan() -> None:
+def test_design_paths_override_the_plan() -> None:
     cycle = Cycle.model_validate({"story": "a", "design": {"summary": "x", "source_paths": ["src/b.py"]}})
     here = view(story("a"), story("b", source_paths=("src/b.py",)), cycles={"a": cycle})
     assert names(find_startable_stories(here, ["a"])) == []
 
 
-def test_who_only_verifies_waits_for_who_builds() -> None:
+def test_verifying_story_waits_for_the_building_story() -> None:
     twins = (story("a", requirements=("FR-1",)), story("b", requirements=("FR-1",), verify_only=True))
     assert names(find_startable_stories(view(*twins), ())) == ["a"]
     assert names(find_startable_stories(view(twins[0].model_copy(update={"status": "done"}), twins[1]), ())) == ["b"]
 
 
-def test_a_paused_or_blocked_story_is_not_begun() -> None:
+def test_paused_or_blocked_story_is_not_started() -> None:
     paused = Cycle(story="a", paused=True)
     assert names(find_startable_stories(view(story("a"), story("b", status="blocked"), cycles={"a": paused}), ())) == []
 
 
 @pytest.mark.parametrize(("asked", "cores", "made"), [(1, 8, 1), (3, 1, 3), (0, 2, 2), (0, 32, 4), (500, 2, 64)])
-def test_as_many_as_were_asked_for(asked: int, cores: int, made: int) -> None:
+def test_number_of_stories_is_limited(asked: int, cores: int, made: int) -> None:
     assert compute_pool_size(asked, cores) == made
 
 
-def test_the_first_in_the_plan() -> None:
+def test_stories_are_chosen_in_plan_order() -> None:
     assert find_first_in_plan(["c", "b"], {"a": 0, "b": 1, "c": 2}) == "b"
     assert find_first_in_plan([], {}) == ""
 
 
-# --- joined records ---------------------------------------------------------------------------------------------------
+# --- merged records ---------------------------------------------------------------------------------------------------
 
 STEP = Step(n=1, phase=Phase.DESIGN, at="2030-01-01T00:00:00Z", code_tree="t", evidence="e")
 GOING = Cycle(story="a", state=CycleState.REFACTOR, steps=(STEP,))
@@ -93,7 +93,7 @@ def side(status: str = "backlog", cycle: Cycle | None = None, **more: object) ->
     return JoinSide(backlog, Status(state=ProjectState.SPRINT_ACTIVE), circuits, cycle)
 
 
-def test_records_that_can_be_one() -> None:
+def test_mergeable_records() -> None:
     assert find_join_conflict(JoinSides("a", side(), side(), side("in_progress", GOING))) == ""
 
 
@@ -108,11 +108,11 @@ def test_records_that_can_be_one() -> None:
         (side(), side("in_progress", Cycle(story="a", state=CycleState.COMMIT)), "a is not in progress"),
     ],
 )
-def test_records_that_cannot(ours: JoinSide, theirs: JoinSide, why: str) -> None:
+def test_conflicting_records(ours: JoinSide, theirs: JoinSide, why: str) -> None:
     assert why in find_join_conflict(JoinSides("a", side(), ours, theirs))
 
 
-def test_a_story_that_has_only_another_priority_or_issue_is_the_same_story() -> None:
+def test_story_with_a_new_priority_or_issue_is_the_same_story() -> None:
     ours = JoinSide(Backlog(stories=(story("a", priority=1, issue=7), story("b"))), Status(), Circuits(), None)
     theirs = side("in_progress", GOING)
     assert find_trunk_decision(JoinSides("a", side(), ours, theirs)) == ""
@@ -120,7 +120,7 @@ def test_a_story_that_has_only_another_priority_or_issue_is_the_same_story() -> 
     assert "plan of a has changed" in find_trunk_decision(JoinSides("a", side(), renamed, theirs))
 
 
-def test_the_status_keeps_orders_and_takes_what_was_heeded() -> None:
+def test_merged_status_drops_used_advice_and_keeps_the_latest_cursor() -> None:
     advised = Status(state=ProjectState.SPRINT_ACTIVE, advice="round up", cursors=(Cursor(number=1, comment=5),))
     left, ours = side(), side()
     left, ours = (JoinSide(each.backlog, advised, each.circuits, each.cycle) for each in (left, ours))
@@ -136,7 +136,7 @@ def test_a_blocked_story_blocks_the_project() -> None:
     assert (joined.state, joined.blocked_reason) == (ProjectState.BLOCKED, "a: green was refused 3 times")
 
 
-def test_circuits_of_both_and_the_worse_of_one_that_both_have_seen() -> None:
+def test_breakers_are_merged_and_the_worse_state_wins() -> None:
     def circuits(*made: Circuit) -> JoinSide:
         return side(circuits=Circuits(circuits=made))
 
@@ -162,6 +162,6 @@ def test_circuits_of_both_and_the_worse_of_one_that_both_have_seen() -> None:
         ("prd.json", False),
     ],
 )
-def test_what_a_story_may_bring(path: str, own: bool) -> None:
+def test_records_that_a_story_may_change(path: str, own: bool) -> None:
     layout = PrdLayout("p")
     assert is_own_path(layout, "a", f"{layout.root}/{path}") is own

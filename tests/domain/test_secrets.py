@@ -1,4 +1,4 @@
-"""A secret does not leave, in whatever clothes."""
+"""Secrets are redacted in every encoding."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ DISGUISES: dict[str, Callable[[str], str]] = {
 
 
 def held(text: str) -> bool:
-    """Whether a reader could put one of the secrets together again; sees only the plainest way."""
+    """Whether a reader could reassemble one of the secrets in the simplest way."""
     squeezed = "".join(text.split())
     return any("".join(value.split())[4:-4] in squeezed for value in (TOKEN, KEY))
 
@@ -61,17 +61,17 @@ def test_a_secret_is_redacted(disguise: str, value: str) -> None:
 
 @pytest.mark.parametrize("value", [TOKEN, KEY])
 @pytest.mark.parametrize("form", [escape_line, code_span, escape_prose, code_block])
-def test_rendering_does_not_hide_it(form: object, value: str) -> None:
+def test_rendering_does_not_hide_a_secret(form: object, value: str) -> None:
     assert callable(form)
     assert SECRETS.scrub(f"it says {form(value)}").redactions == 1
 
 
-def test_a_long_secret_that_rendering_breaks_is_found() -> None:
+def test_long_secret_split_by_rendering_is_found() -> None:
     value = "A1b2" * 60
     assert Secrets.from_values([value]).scrub(escape_line(f"x{value}")).redactions == 1
 
 
-def test_honest_text_stays_as_it_is() -> None:
+def test_ordinary_text_is_unchanged() -> None:
     text = "**2 of 5 stories proven** · `ghs_` tokens are minted again · c2stYW50"
     assert SECRETS.scrub(text).text == text
     assert Secrets().scrub(text).text == text
@@ -87,7 +87,7 @@ def test_a_private_key_is_found_line_by_line() -> None:
     assert secrets.scrub("it starts with -----BEGIN RSA PRIVATE KEY-----").redactions == 0
 
 
-def test_they_are_not_printed() -> None:
+def test_secrets_are_not_in_the_repr() -> None:
     assert TOKEN not in repr(SECRETS)
 
 
@@ -98,14 +98,14 @@ def test_any_value_is_found_raw_and_in_base64(value: str) -> None:
     assert secrets.scrub(base64.b64encode(value.strip().encode()).decode()).redactions >= 1
 
 
-def test_what_is_learnt_later_is_looked_for_as_well() -> None:
+def test_secrets_added_later_are_redacted_too() -> None:
     secrets = Secrets.from_values(["first-secret-value"])
     assert secrets.scrub("ghs_minted0123456789").redactions == 0
     secrets.learn("ghs_minted0123456789")
     assert secrets.scrub("first-secret-value, ghs_minted0123456789").text == "[redacted], [redacted]"
 
 
-def test_a_file_that_would_give_one_away() -> None:
+def test_file_with_a_secret_is_detected() -> None:
     secrets = Secrets.from_values(["two-lines\nof-a-key"])
     assert secrets.contains_secret(json.dumps({"said": "it is two-lines\nof-a-key!"}).encode())
     assert secrets.contains_secret(b"\xff\x00" + b"two-lines\nof-a-key".hex().encode())

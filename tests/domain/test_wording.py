@@ -34,11 +34,11 @@ def test_plain_text_is_one_harmless_line(text: str) -> None:
     cleaned.encode()
 
 
-def test_control_sequences_and_direction_tricks_go() -> None:
+def test_control_sequences_and_bidi_characters_are_removed() -> None:
     assert clean_line("\x1b[31mred\x1b[0m \x1b]0;title\x07a\u202eb\r\nc\udce9") == "red ab c\ufffd"
 
 
-def test_visible_spells_out_what_would_not_show() -> None:
+def test_visible_spells_out_invisible_characters() -> None:
     assert escape_invisible("a\u202eb\x00\tc") == "a\\u{202e}b\\u{0}    c"
 
 
@@ -66,7 +66,7 @@ def test_money_names_its_denominator() -> None:
     assert format_cost(None, 5) == "no price known, budget $5.00"
 
 
-def test_small_words() -> None:
+def test_small_helpers() -> None:
     assert [format_ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 102)] == [
         "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "102nd",
     ]  # fmt: skip
@@ -130,7 +130,7 @@ Binary files /dev/null and b/pic.png differ
 """
 
 
-def test_a_patch_is_taken_apart_without_the_state() -> None:
+def test_patch_is_split_without_state_files() -> None:
     first, gone, picture = parse_patch(PATCH)
     assert (first.path, first.added, first.removed) == ("src/a.py", 1, 1)
     assert [line.kind for line in first.lines] == ["hunk", "context", "removed", "added", "note"]
@@ -142,7 +142,7 @@ def test_a_patch_is_taken_apart_without_the_state() -> None:
     ]
 
 
-def test_a_long_file_is_cut_and_says_so() -> None:
+def test_long_file_is_truncated_with_a_note() -> None:
     body = "".join(f"+line {n}\n" for n in range(MAX_LINES + 50))
     (diff,) = parse_patch(f"diff --git a/x b/x\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n{body}")
     assert diff.added == MAX_LINES + 50
@@ -155,7 +155,7 @@ def test_hidden_characters_in_a_diff_are_spelt_out() -> None:
     assert diff.lines[-1].text == "+if admin\\u{202e}: \\u{1b}[8m"
 
 
-def test_no_patch_no_files() -> None:
+def test_empty_patch_has_no_files() -> None:
     assert parse_patch("") == ()
 
 
@@ -173,7 +173,7 @@ def test_no_patch_no_files() -> None:
         ("", ""),
     ],
 )
-def test_only_a_word_gets_a_capital(text: str, said: str) -> None:
+def test_only_words_are_capitalised(text: str, said: str) -> None:
     assert capitalize_first(text) == said
 
 
@@ -191,7 +191,7 @@ npm error Clean install a project
 )
 
 
-def test_a_complaint_begins_where_a_program_begins_to_complain() -> None:
+def test_error_excerpt_starts_at_the_first_error() -> None:
     assert extract_error_line(NPM, 160).startswith("code EUSAGE `npm ci` can only install packages when")
     assert "Missing: left-pad@1.3.0 from lock file" in extract_error_line(NPM, 200)
     maven = "[INFO] Scanning\n[ERROR] Plugin x could not be resolved\n[ERROR]\n[ERROR] [Help 1] http://x\n"

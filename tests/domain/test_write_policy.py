@@ -1,4 +1,4 @@
-"""Who may write where, as a table."""
+"""Which phase may write which files, as a table."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def code_of(path: str, policy: WritePolicy) -> str:
         ("README.md", "RED101", "GRN101", "GRN101", "RED101"),
     ],
 )
-def test_each_phase_writes_only_its_own(path: str, red: str, green: str, refactor: str, fused: str) -> None:
+def test_each_phase_writes_only_its_own_files(path: str, red: str, green: str, refactor: str, fused: str) -> None:
     assert [code_of(path, policy) for policy in (RED, GREEN, REFACTOR, FUSED)] == [red, green, refactor, fused]
 
 
@@ -88,7 +88,7 @@ def test_design_writes_nothing(path: str) -> None:
     ],
 )
 @pytest.mark.parametrize("policy", [RED, GREEN, FUSED], ids=["red", "green", "fused"])
-def test_odd_paths_are_refused_whatever_their_kind(path: str, policy: WritePolicy) -> None:
+def test_unusual_paths_are_refused_whatever_their_kind(path: str, policy: WritePolicy) -> None:
     assert find_path_problem(path)
     assert all(check_write(path, kind, policy) is not None for kind in PathKind)
 
@@ -96,7 +96,7 @@ def test_odd_paths_are_refused_whatever_their_kind(path: str, policy: WritePolic
 @pytest.mark.parametrize(
     "path", ["src/größe.py", "src/a b/c.py", "src/.hidden/x.py", "a.py", "src/x-y_z.py", "src/..x.py"]
 )
-def test_ordinary_paths_are_no_problem(path: str) -> None:
+def test_ordinary_paths_are_allowed(path: str) -> None:
     assert find_path_problem(path) == ""
 
 
@@ -108,13 +108,13 @@ def test_a_refusal_says_what_to_do_instead() -> None:
     )
 
 
-def test_a_locked_file_points_to_the_honest_way_out() -> None:
+def test_locked_file_message_names_the_legitimate_alternative() -> None:
     refusal = check_write("tests/tdd/shop-1/test_shop_1_points.py", PathKind.TEST, GREEN)
     assert refusal is not None
     assert "contradiction" in refusal.message
 
 
-def test_a_story_of_documents_may_write_documents_and_no_more() -> None:
+def test_docs_story_may_write_only_docs() -> None:
     documents = build_write_policy(Phase.GREEN, "shop-1", kind="docs")
     assert code_of("docs/points.md", documents) == "ok"
     assert code_of("pyproject.toml", documents) == "GRN101"
@@ -124,7 +124,7 @@ def test_a_story_of_documents_may_write_documents_and_no_more() -> None:
         assert not scope & {PathKind.STATE, PathKind.CI, PathKind.PROTECTED, PathKind.TEST_CONFIG, PathKind.TEST}
 
 
-def test_every_kind_has_words() -> None:
+def test_every_kind_has_a_description() -> None:
     nothing = WritePolicy(Phase.GREEN, "shop-1", frozenset())
     everything = WritePolicy(Phase.GREEN, "shop-1", OPEN_SCOPE["chore"] | {PathKind.TEST, PathKind.MANIFEST})
     for kind in PathKind:
@@ -136,7 +136,7 @@ def test_every_kind_has_words() -> None:
     assert "documentation" in outside.message
 
 
-def test_workers_are_told_globs() -> None:
+def test_workers_get_globs() -> None:
     assert RED.globs() == ("tests/tdd/shop-1/**",)
     assert GREEN.globs(["src/**"]) == ("src/**",)
     assert FUSED.globs() == ("tests/tdd/shop-1/**", "**/*.py")
