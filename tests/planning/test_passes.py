@@ -1,4 +1,4 @@
-"""The four passes through the real workflow: which role is called, in which order, how often, and the cost of a failure."""
+"""The four passes through the real workflow: which role is called, in which order, how often; the cost of a failure."""
 
 from __future__ import annotations
 

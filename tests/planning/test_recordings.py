@@ -1,4 +1,4 @@
-"""Three PRDs of different kinds, replayed through all four passes: each requirement is covered or named, in a valid order."""
+"""Three PRDs of different kinds, replayed through all four passes: all is covered or named, in a valid order."""
 
 from __future__ import annotations
 
