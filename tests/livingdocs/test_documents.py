@@ -65,7 +65,7 @@ def test_an_import_cycle_is_named(tree: LivingTree) -> None:
     assert "Import cycle: `a` → `b` → `a`." in docs["ARCHITECTURE"]
 
 
-def test_type_checking_imports_make_no_cycle_and_neighbours_are_not_libraries(tree: LivingTree) -> None:
+def test_type_checking_imports_are_no_cycle_and_siblings_are_not_libraries(tree: LivingTree) -> None:
     typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import a\n"
     scripts = {"bench/run.py": "import clock\nimport yaml\nfrom shop import cart\n", "bench/clock.py": ""}
     packaged = {"demo/src/shop/__init__.py": "", "demo/src/shop/cart.py": ""}
@@ -133,15 +133,15 @@ TOOK = tuple(
 )  # fmt: skip
 
 
-def test_only_the_last_ninety_days_make_the_correction_factor(tree: LivingTree) -> None:
+def test_correction_factor_uses_the_last_ninety_days(tree: LivingTree) -> None:
     text = worked(tree).remember(*TOOK).docs()["ESTIMATES"]
     assert "**Correction factor: 2.00 by minutes, 0.75 by sessions.** " in text and "over 1 story of" in text
     assert "  bar [10.00, 10.00]\n  line [30.00, 20.00]" in text
     assert check_diagrams(text) == 1
 
 
-def test_the_document_and_the_query_have_one_factor(tree: LivingTree) -> None:
-    """With a replayed PRD, a story that was done twice, and one absurd record among them."""
+def test_document_and_query_use_the_same_factor(tree: LivingTree) -> None:
+    """The records include a replayed PRD, a story that was done twice and one absurd value."""
     run = RunRecord(id="r-1", started_at=AT, model=f"{REPLAY_OF}demo")
     again = TOOK[1].model_copy(update={"id": "shop-2-9", "actual_minutes": 15, "at": "2026-11-16T10:00:00Z"})
     absurd = TOOK[1].model_copy(update={"id": "absurd", "story": "shop-3", "actual_minutes": 5e5, "actual_sessions": 4})
@@ -229,11 +229,11 @@ def test_risks_of_the_security_role(tree: LivingTree) -> None:
     assert "no risks were reported" in tree.render().files["docs/SECURITY.md"].decode()
 
 
-# --- where they may stand ---------------------------------------------------------------------------------------------
+# --- allowed locations ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("directory", ["tests/docs", "tests", ".github", ".orch-state", ".git", "../x", "/x", "a//b"])
-def test_no_document_goes_where_tests_tools_or_git_read(directory: str) -> None:
+def test_no_document_is_written_where_tests_tools_or_git_read(directory: str) -> None:
     assert list_living_paths(directory) == ()
 
 
@@ -245,7 +245,7 @@ def test_documents_can_be_at_the_root() -> None:
     assert len(list_living_paths("docs", PathRules(source=(".",)))) == 15
 
 
-def test_links_odd_modes_and_names_that_differ_in_case_are_left_alone(tree: LivingTree) -> None:
+def test_links_unusual_modes_and_case_variants_are_not_touched(tree: LivingTree) -> None:
     from prd2pr.state.git import BlobRef
 
     blob = tree.git.write_blob(b"../elsewhere")
@@ -263,7 +263,7 @@ def test_links_odd_modes_and_names_that_differ_in_case_are_left_alone(tree: Livi
 # --- size -------------------------------------------------------------------------------------------------------------
 
 
-def test_of_three_thousand_files_the_documents_stay_readable(tree: LivingTree) -> None:
+def test_documents_stay_readable_for_three_thousand_files(tree: LivingTree) -> None:
     text = '"""Module {n}."""\nfrom p{p} import m{m}\n\n\ndef f{n}(a):\n    return a\n'
     tree.put({f"src/p{n % 60}/m{n}.py": text.format(n=n, p=(n + 1) % 60, m=(n + 1) % 3000) for n in range(3000)})
     cold, warm = tree.render(), tree.render()

@@ -1,4 +1,4 @@
-"""What was read is kept by its blob; records of the commit to come are told as if they were there."""
+"""Facts are cached by blob; records of the upcoming commit are included as if they were already there."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from prd2pr.livingdocs.render import DocsSource, list_code_files, render_docs
 SOURCES = {f"src/m{n}.py": f'"""Module {n}."""\n\n\ndef f{n}(): ...\n' for n in range(20)}
 
 
-def test_a_file_is_parsed_once_whatever_its_path(tree: LivingTree) -> None:
-    """What the cache says of a file is told, right or wrong: so it was not read again."""
+def test_file_is_parsed_once_whatever_its_path(tree: LivingTree) -> None:
+    """A wrong cache entry shows up in the document, so the file was not parsed again."""
     first = tree.put(SOURCES).render()
     assert tree.render() == first
     cache = FactsCache(tree.git.private).path
@@ -39,7 +39,7 @@ def test_a_damaged_or_deleted_cache_changes_nothing(tree: LivingTree, damage: by
     assert tree.render() == first
 
 
-def test_it_does_not_grow_without_end(tree: LivingTree) -> None:
+def test_cache_size_is_bounded(tree: LivingTree) -> None:
     cache = FactsCache(tree.git.private)
     for number in range(MAX_UNUSED_LINES + 100):
         cache.put(f"Python:{number:040}", "{}")
@@ -48,7 +48,7 @@ def test_it_does_not_grow_without_end(tree: LivingTree) -> None:
     assert len(cache.path.read_text().splitlines()) == 20
 
 
-def test_records_of_the_commit_to_come_are_told_as_if_they_were_there(tree: LivingTree) -> None:
+def test_records_of_the_upcoming_commit_are_included(tree: LivingTree) -> None:
     common = {"prd": "shop", "story": "shop-1", "at": "2026-11-16T09:00:00Z"}
     records = (
         FailureRecord(id="shop-1-4", feature="F", approach="A", why_failed="W", lesson="Look first", **common),
@@ -62,7 +62,7 @@ def test_records_of_the_commit_to_come_are_told_as_if_they_were_there(tree: Livi
     assert tree.render() == before
 
 
-def test_names_that_are_no_text_do_no_harm(tree: LivingTree) -> None:
+def test_undecodable_file_names_are_handled(tree: LivingTree) -> None:
     odd = os.fsdecode(b"src/\xff\xfe.py")
     docs = tree.put({odd: "def f(): ...\neval(f)\n", "src/a\nb.py": "import os\nos.environ['X']\n"}).docs()
     assert "src/%FF%FE.py#L2" in docs["SECURITY"]

@@ -1,4 +1,4 @@
-"""Text of others stays text: in Markdown, in HTML, in diagrams, and to templates."""
+"""Untrusted text stays text in Markdown, HTML, diagrams and templates."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def docs(tree: LivingTree) -> dict[str, str]:
     return tree.docs()
 
 
-def test_no_tag_link_or_comment_of_others_gets_through(docs: dict[str, str]) -> None:
+def test_untrusted_tags_links_and_comments_are_removed(docs: dict[str, str]) -> None:
     for name, text in docs.items():
         tags = rendered(text)
         assert tags.tags <= ALLOWED, (name, tags.tags - ALLOWED)
@@ -89,31 +89,31 @@ def test_no_tag_link_or_comment_of_others_gets_through(docs: dict[str, str]) -> 
         assert tags.comments[0] == f"prd2pr:begin {name}" and tags.comments[-1] == f"prd2pr:end {name}"
 
 
-def test_headings_and_list_items_are_ours_alone(docs: dict[str, str]) -> None:
+def test_untrusted_text_adds_no_headings_or_list_items(docs: dict[str, str]) -> None:
     for text in docs.values():
         assert not re.search(r"^(# Heading|- item|/tdd run)", text, re.MULTILINE)
 
 
-def test_templates_take_no_value_for_a_template(docs: dict[str, str]) -> None:
+def test_values_are_not_evaluated_as_templates(docs: dict[str, str]) -> None:
     assert not any("49" in text.replace("&#8203;", "") for text in docs.values() if "{{ 7" not in text)
     assert any("{{ 7 \\* 7 }}" in text or "{{ 7 * 7 }}" in text for text in docs.values())
 
 
-def test_nobody_is_mentioned_and_nothing_is_closed(docs: dict[str, str]) -> None:
+def test_no_mentions_and_no_closing_keywords(docs: dict[str, str]) -> None:
     for name, text in docs.items():
         outside_fences = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
         outside_code = re.sub(r"`[^`\n]*`", "", outside_fences)
         assert not re.search(r"@octocat|(?<!&)#12\b|https://evil", outside_code), name
 
 
-def test_rows_have_as_many_cells_as_their_head(docs: dict[str, str]) -> None:
+def test_rows_have_as_many_cells_as_the_header(docs: dict[str, str]) -> None:
     for name, text in docs.items():
         for block in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
             cells = {len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}
             assert len(cells) == 1, (name, block)
 
 
-def test_diagrams_hold_nothing_but_boxes_and_arrows(docs: dict[str, str]) -> None:
+def test_diagrams_contain_only_boxes_and_arrows(docs: dict[str, str]) -> None:
     assert sum(check_diagrams(text) for text in docs.values()) >= 3
 
 

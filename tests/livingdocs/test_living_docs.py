@@ -1,4 +1,4 @@
-"""Living docs are part of the commit that integrates a story; what people write beside them survives."""
+"""Living docs are part of the commit that integrates a story; text written by people is preserved."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def raw(world: World, path: str) -> bytes:
 
 
 def edit_on_branch(world: World, path: str, text: bytes) -> None:
-    """What a person pushes between two phases."""
+    """A commit that a person pushes between two phases."""
     world.git("switch", "-q", world.branch)
     (world.repo / path).write_bytes(text)
     world.commit("docs by hand")
     world.git("switch", "-q", "main")
 
 
-def test_every_finished_story_brings_the_documents_and_a_hand_edit_survives(world: World) -> None:
+def test_finished_story_updates_the_docs_and_keeps_hand_edits(world: World) -> None:
     mine = b"# How it is built\r\n\r\nBy hand, with CRLF.\r\n"
     world.write({".gitattributes": "docs/ARCHITECTURE.md -text\n"})
     (world.repo / "docs").mkdir()
@@ -81,7 +81,7 @@ def test_every_finished_story_brings_the_documents_and_a_hand_edit_survives(worl
     assert raw(world, "docs/ARCHITECTURE.md").startswith(b"before\r\n" + mine)
 
 
-def test_switched_off_nothing_is_written_and_the_gate_lets_none_through(world: World) -> None:
+def test_disabled_docs_are_not_written_and_the_gate_refuses_them(world: World) -> None:
     world.write({".prd2pr.yml": "docs:\n  enabled: false\n"})
     world.commit("no docs")
     assert world.run("--story", "calc-1").status == 0
@@ -92,7 +92,7 @@ def test_switched_off_nothing_is_written_and_the_gate_lets_none_through(world: W
     assert "Living docs" not in (world.repo / ".git/prd2pr/pr/calc.md").read_text()
 
 
-def test_elsewhere_and_with_broken_marks(world: World) -> None:
+def test_other_directory_and_broken_markers(world: World) -> None:
     broken = f"# Mine\n\n{BEGIN}\nno end\n"
     world.write({".prd2pr.yml": "docs:\n  directory: handbook/made\n", "handbook/made/ARCHITECTURE.md": broken})
     world.commit("docs elsewhere")
@@ -106,14 +106,14 @@ def test_elsewhere_and_with_broken_marks(world: World) -> None:
 
 
 @pytest.mark.parametrize("directory", ["../docs", "/docs", "-docs", "a/../b", ""])
-def test_a_directory_that_is_none_is_refused(world: World, directory: str) -> None:
+def test_invalid_directory_is_refused(world: World, directory: str) -> None:
     world.write({".prd2pr.yml": f'docs:\n  directory: "{directory}"\n'})
     world.commit("odd")
     refused = world.program("docs")
     assert refused.status == 1 and "docs.directory" in refused.err
 
 
-def test_documents_of_a_directory_of_tests_are_not_written(world: World) -> None:
+def test_docs_directory_inside_tests_is_not_written(world: World) -> None:
     world.write({".prd2pr.yml": "docs:\n  directory: tests/docs\n"})
     world.commit("odd")
     told = world.program("docs")
@@ -122,7 +122,7 @@ def test_documents_of_a_directory_of_tests_are_not_written(world: World) -> None
     assert not (world.repo / "tests/docs").exists()
 
 
-def test_they_can_be_written_elsewhere_and_never_over_what_git_ignores(world: World) -> None:
+def test_docs_can_be_written_elsewhere_but_not_over_ignored_files(world: World) -> None:
     out = world.root / "out"
     assert world.program("docs", "--out", str(out)).status == 0
     assert sorted(path.name for path in out.iterdir()) == sorted(document.file for document in DOCUMENTS)
@@ -142,8 +142,8 @@ def test_they_can_be_written_elsewhere_and_never_over_what_git_ignores(world: Wo
     assert world.program("docs", "--write", "--check").status == 2
 
 
-def with_refusals_and_held_out_examples(world: World) -> None:
-    """RED with an example held out, GREEN refused once, REFACTOR refused until it is dropped."""
+def refusals_and_hidden_examples(world: World) -> None:
+    """RED with a hidden example, GREEN refused once, REFACTOR refused until it is dropped."""
     world.configure("refactoring: always\n")
     held = RED_ADD.replace("test_adds_two_numbers", "test_adds_others").replace("add(1, 2) == 3", "add(20, 22) == 42")
     held = held.partition("\n\n\ndef test_adds_neg")[0] + "\n"
@@ -156,13 +156,13 @@ def with_refusals_and_held_out_examples(world: World) -> None:
         world.answers[f"calc-1/refactor/refactorer/{attempt}/1"] = write("src/calc/sums.py", WRONG_ADD)
 
 
-def built_before(world: World) -> None:
+def pre_implemented_story(world: World) -> None:
     world.write({"src/calc/sums.py": GREEN_ADD})
     world.commit("somebody built it before")
     world.answers["calc-1/red/tester/2/1"] = world.answers["calc-1/red/tester/1/1"]
 
 
-def a_story_without_tests(world: World) -> None:
+def story_without_tests(world: World) -> None:
     plan = json.loads(json.dumps(PLAN))
     plan["stories"][0].update(kind="docs", criteria=[], title="Describe adding", source_paths=["README.md"])
     world.answers["calc/plan/planner/1/1"] = say(plan)
@@ -170,8 +170,8 @@ def a_story_without_tests(world: World) -> None:
     world.answers["calc-1/green/builder/1/1"] = write("README.md", "# Calc\n\nAdds numbers.\n")
 
 
-def test_the_trace_is_the_same_as_a_page_in_the_pull_request_and_as_a_query(world: World) -> None:
-    """Requirement, story, criterion, tests, verdict; a commit is named by its step on the page, which it is part of."""
+def test_trace_is_the_same_in_docs_pull_request_and_query(world: World) -> None:
+    """Requirement, story, criterion, tests, verdict. The page names its own commit by the step, not by the SHA."""
     assert world.run("--story", "calc-1").status == 0
     lines = [line for line in world.program("query", "trace", "calc-1", "--json").json["rows"] if line["tests"]]
     assert lines and all(line["commit"] for line in lines)
@@ -186,8 +186,8 @@ def test_the_trace_is_the_same_as_a_page_in_the_pull_request_and_as_a_query(worl
         assert f"- Requirements: {', '.join(line['requirements'])}\n" in page
 
 
-def test_verify_renders_them_again_and_takes_no_other_words(world: World) -> None:
-    """Whoever can write to the branch can make evidence whose digests fit; the bytes are looked at all the same."""
+def test_verify_renders_docs_again_and_refuses_other_text(world: World) -> None:
+    """Anyone with push access can forge evidence with matching digests; verify compares the bytes anyway."""
     assert world.run("--story", "calc-1").status == 0
     honest = world.git("rev-parse", world.branch)
     told = raw(world, "docs/RUNBOOK.md").decode()
@@ -211,18 +211,16 @@ def test_verify_renders_them_again_and_takes_no_other_words(world: World) -> Non
     assert forged(told) == set()
     assert {"INT105", "VER105", "VER107"} <= forged(smuggled)
     assert {"INT105", "VER105", "VER107"} <= forged(beside)
-    # Another version words its documents otherwise: they are held to their place and to people's words around them.
+    # Another version words its documents differently: only their location and the text around them are checked.
     assert forged(smuggled, made_by="0.0.1") == set()
     steps = world.verify(world.branch, "--json").json["steps"]
     warned = [finding["path"] for finding in steps[-1]["findings"] if finding["code"] == "INT106"]
     assert "docs/RUNBOOK.md" in warned, "and whoever reads it is told so"
 
 
-@pytest.mark.parametrize("set_up", [with_refusals_and_held_out_examples, built_before, a_story_without_tests])
-def test_right_after_the_story_they_are_current_whatever_happened(
-    world: World, set_up: Callable[[World], None]
-) -> None:
-    """They are written before the commit that they tell of; what it then says is what they foretold."""
+@pytest.mark.parametrize("set_up", [refusals_and_hidden_examples, pre_implemented_story, story_without_tests])
+def test_docs_are_current_right_after_the_story(world: World, set_up: Callable[[World], None]) -> None:
+    """Docs are rendered before the commit that they describe, and must match it afterwards."""
     set_up(world)
     done = world.run("--story", "calc-1")
     assert done.status == 0, done.out + done.err
@@ -230,7 +228,7 @@ def test_right_after_the_story_they_are_current_whatever_happened(
     world.git("switch", "-q", world.branch)
     checked = world.program("docs", "--check")
     assert checked.status == 0, checked.out
-    if set_up is with_refusals_and_held_out_examples:
+    if set_up is refusals_and_hidden_examples:
         told = world.show("docs/FAILURES.md")
         assert told.count("| refactor | ") == 2 and told.count("dropped; the proved code was kept") == 2
         assert "`test_adds_others`" not in world.show("docs/TRACE.md"), "the trace names what RED's coverage names"

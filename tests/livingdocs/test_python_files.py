@@ -1,4 +1,4 @@
-"""What is read from a Python file's syntax tree."""
+"""Facts read from a Python file's syntax tree."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ NESTED = """
     """
 
 
-def test_complexity_is_what_measure_counts() -> None:
+def test_complexity_matches_measure() -> None:
     text = dedent(NESTED)
     _, functions = measure_functions(ast.parse(text))
     counted = measure(text)
@@ -101,7 +101,7 @@ def test_complexity_is_what_measure_counts() -> None:
         ("class A:\n    password: str = 'hunter2hunter2'", "password = …"),
     ],
 )
-def test_calls_to_look_at(code: str, call: str) -> None:
+def test_risky_calls(code: str, call: str) -> None:
     assert [risk.call for risk in read_python_file(code).risks] == [call]
 
 
@@ -120,11 +120,11 @@ def test_calls_to_look_at(code: str, call: str) -> None:
         "token_count = 'many words'",
     ],
 )
-def test_calls_that_need_no_look(code: str) -> None:
+def test_harmless_calls(code: str) -> None:
     assert read_python_file(code).risks == ()
 
 
-def test_variables_of_the_environment() -> None:
+def test_environment_variables() -> None:
     file = read("""
         import os
         from os import environ as e, getenv
@@ -187,7 +187,7 @@ def test_routes_of_the_usual_frameworks() -> None:
     }
 
 
-def test_commands_of_command_lines() -> None:
+def test_command_line_commands() -> None:
     file = read('''
         verbs.add_parser("plan", help="make a plan")
 
@@ -215,7 +215,7 @@ def test_commands_of_command_lines() -> None:
     assert file.is_program
 
 
-def test_errors_that_are_raised_on_purpose() -> None:
+def test_explicitly_raised_errors() -> None:
     file = read('''
         class Gone(KeyError):
             """It is not there."""
@@ -226,11 +226,11 @@ def test_errors_that_are_raised_on_purpose() -> None:
 
 
 @pytest.mark.parametrize("text", ["def (", "\0", "(" * 5000, "x = " + "-" * 20000 + "1", "\ud800"])
-def test_what_is_no_python_is_said_to_be_none(text: str) -> None:
+def test_invalid_python_is_reported(text: str) -> None:
     assert not read_python_file(text).parsed
 
 
-def test_a_file_comes_back_from_its_line_as_it_was() -> None:
+def test_facts_round_trip_through_their_cache_line() -> None:
     file = read(NESTED + "\n    import os\n    os.getenv('Ä', 'ö')\n    eval(os)\n")
     line = source_file_to_json(file)
     assert source_file_from_json(line) == file and "\n" not in line and "\t" not in line

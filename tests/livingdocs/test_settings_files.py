@@ -1,4 +1,4 @@
-"""What is read from the repository's own files about how it is built, run and delivered."""
+"""Facts read from files that describe how the repository is built, run and deployed."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ LAUGHS = "a: &a [x]\n" + "".join(
     ["[" * 50_000, "- " * 60_000, "? " * 60_000, "{a: " * 30_000, "x" * 300_000, "a: b: c", "\x00", "'", LAUGHS],
     ids=["brackets", "dashes", "questions", "braces", "long", "wrong", "null", "open", "laughs"],
 )
-def test_yaml_that_means_harm_says_nothing_or_little(text: str) -> None:
+def test_hostile_yaml_yields_little_or_nothing(text: str) -> None:
     assert len(load_yaml_documents(text)) <= 1
 
 
@@ -249,7 +249,7 @@ def test_go_and_rust() -> None:
     assert ([each.name for each in rust.symbols], rust.tests) == (["sell", "Cart"], 1)
 
 
-def test_what_is_no_source_is_none() -> None:
+def test_unsupported_files_yield_nothing() -> None:
     assert read_source_file("README.md", "# x") is None
     assert read_source_file("a.unknown", "x") is None
     assert of("query.sql", "select 1\n").lines == 1
