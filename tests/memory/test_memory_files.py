@@ -1,4 +1,4 @@
-"""Records of memory as files: what is written reads back, and what is not a record is named and passed over."""
+"""Memory records as files: they round-trip, and invalid files are reported and skipped."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def one_of_each() -> list:
     ]
 
 
-def test_every_kind_reads_back_as_it_was_written():
+def test_every_kind_round_trips():
     records = one_of_each()
     assert {record.kind for record in records} == set(MEMORY_KINDS)
     for record in records:
@@ -93,7 +93,7 @@ def test_invalid_files_are_rejected_with_their_path(path, data, kind, words):
 
 
 def estimate_with(**numbers: str) -> bytes:
-    """As somebody's hand may have left it: the numbers are written as they are given."""
+    """As if edited by hand: the numbers are written as given."""
     told = json.loads(encode_memory_file(estimate("e-1", 3, 5))[1])
     for name, number in numbers.items():
         told[name] = f"@{number}@"

@@ -1,4 +1,4 @@
-"""The index is what the commit says, however it came to be: rebuilt, updated, damaged, or shared by processes."""
+"""The index matches its commit however it was made: rebuilt, updated, damaged, or shared by processes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEST = b"from shop.basket import Basket\n\n\ndef test_total():\n    assert Baske
 
 
 def fresh(library: Library, tree: str = "") -> dict[str, list[tuple]]:
-    """What an index made from nothing says; beside the file, which goes on as it is."""
+    """The content of a newly built index, in another file; the existing one is not touched."""
     index = MemoryIndex(
         library.git, library.git.tree(tree or library.head), ALL_SCOPES, IndexFile(Path("/nowhere/index.db"))
     )
@@ -39,7 +39,7 @@ def opened(path: Path) -> closing[sqlite3.Connection]:
     return closing(sqlite3.connect(path, isolation_level=None))
 
 
-def test_an_index_that_was_updated_equals_one_that_was_rebuilt(library):
+def test_updated_index_equals_a_rebuilt_one(library):
     library.add(failure("f-1"), failure("f-2", feature="Payments"), pattern(), usage("u-1", 80))
     library.index().close()
     library.put({"src/shop/basket.py": CODE, "tests/test_basket.py": TEST, "logo.png": b"\x89PNG"})
@@ -79,7 +79,7 @@ def test_an_update_reads_only_what_changed(library, monkeypatch):
     assert len(asked) == 1
 
 
-def test_an_index_follows_any_commit_there_and_back(library):
+def test_index_follows_any_commit_back_and_forth(library):
     first = library.add(failure("f-1"))
     second = library.add(failure("f-2"))
     for commit, expected in [(second, 2), (first, 1), (second, 2), (library.git.tree(first), 1)]:
@@ -97,7 +97,7 @@ def test_a_missing_tree_causes_a_rebuild(library):
         assert index.dump() == fresh(library)
 
 
-def test_deleted_records_are_not_found_by_words(library):
+def test_deleted_records_are_not_found_by_text_search(library):
     library.add(failure("f-1", lesson="Flamingo"))
     library.index().close()
     library.drop([failure("f-1")])
@@ -119,7 +119,7 @@ def test_code_is_only_indexed_on_request(library):
     assert whole == fresh(library)
 
 
-def test_odd_files_are_listed_and_break_nothing(library):
+def test_unusual_files_are_listed_and_harmless(library):
     odd = {
         "src/bad.py": b"def (:\n",
         "src/null.py": b"a = '\0'\n",
@@ -227,17 +227,17 @@ def test_without_write_access_the_index_is_in_memory(library, monkeypatch):
         assert index.dump() == expected
 
 
-def test_a_failure_in_the_middle_of_an_update_leaves_the_index_as_it_was(library, monkeypatch):
+def test_failed_update_leaves_the_index_unchanged(library, monkeypatch):
     first = library.add(failure("f-1"))
     library.index().close()
     library.add(failure("f-2"))
 
-    def torn(connection, git, tree, scopes):
+    def failing_write(connection, git, tree, scopes):
         update_rows(connection, git, tree, scopes)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("prd2pr.memory.index.index.update_rows", torn)
+        patched.setattr("prd2pr.memory.index.index.update_rows", failing_write)
         with pytest.raises(KeyboardInterrupt):
             library.index()
     with opened(library.git.private / "index.db") as known:
@@ -283,7 +283,7 @@ with Git.open(sys.argv[1]) as git:
 """
 
 
-def test_processes_on_different_commits_at_once_each_see_their_own(library):
+def test_concurrent_processes_each_see_their_own_commit(library):
     commits = [f"{library.add(failure(f'f-{n}'))}:{n}" for n in range(1, 5)]
     command = [sys.executable, "-c", PROCESS, str(library.place)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -332,8 +332,8 @@ change = st.dictionaries(
 
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.tuples(change, st.booleans()), min_size=1, max_size=6))
-def test_after_any_adding_removing_and_merging_the_update_equals_the_rebuild(library: Library, steps) -> None:
-    """A merge brings in the tree of the branch before last; whatever git would make of it is a tree like any other."""
+def test_any_history_of_changes_and_merges_updates_like_a_rebuild(library: Library, steps) -> None:
+    """A merge takes the tree of the branch before last; to the index it is a tree like any other."""
     git, trees = library.git, [library.git.tree(library.head)]
     for changed, merges in steps:
         base = trees[max(0, len(trees) - 3)] if merges else trees[-1]

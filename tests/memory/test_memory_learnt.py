@@ -1,4 +1,4 @@
-"""A real PRD, driven to its end; what its run has learnt is asked for in the words of the first design."""
+"""A real PRD run to its end; the queries from the first design are run on what it learned."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def now() -> str:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory) -> World:
-    """One GREEN attempt is wrong, so that there is something to learn."""
+    """One GREEN attempt is wrong, so there is a failure to record."""
     world = World(tmp_path_factory.mktemp("learnt")).start().configure("refactoring: always\n")
     world.answers["calc-1/green/builder/1/1"] = write("src/calc/sums.py", "def add(a, b):\n    return a - b\n")
     world.answers["calc-1/green/builder/2/1"] = write("src/calc/sums.py", GREEN_ADD)
@@ -69,7 +69,7 @@ def world(tmp_path_factory) -> World:
 
 
 def look_up(git: Git, branch: str) -> None:
-    """Notes about libraries, which only `full` asks for: one whose day is over, and one that is still believed."""
+    """Notes about libraries, which only `full` requests: one expired, one still valid."""
     store, head = StateStore(git, "calc", branch), git.rev(branch)
     notes = [
         note("fastapi", "0.115.0", "2026-01-01T00:00:00Z", "2026-01-08T00:00:00Z"),
@@ -151,7 +151,7 @@ def test_the_trace_leads_from_requirement_to_verdict(world):
     assert list_trace_lines([facts], about="nobody") == ()
 
 
-def test_memory_is_read_whole_and_by_kind(world):
+def test_memory_is_read_completely_and_by_kind(world):
     with Git.open(world.repo) as git:
         found = read_memory(git, world.branch)
         assert not found.problems

@@ -1,4 +1,4 @@
-"""What a step teaches, made from its records by code."""
+"""Memory records that code derives from a step's records."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ def test_a_failure_names_what_was_refused_and_what_passed():
     assert is_generated_lesson(made.lesson) and encode_memory_file(made)
 
 
-def test_a_lesson_made_by_code_leaves_out_what_people_could_do_about_a_finding():
+def test_generated_lesson_omits_remedies_for_people():
     cycle = Cycle(story="shop-2", refused=(refused(Phase.GREEN, 1, "GRN506"),))
     assert make_lesson(STORY, cycle).endswith(" (GRN506).")
 
 
-def test_a_failure_of_a_blocked_story_begins_with_why_it_is_blocked():
+def test_failure_of_a_blocked_story_starts_with_the_reason():
     made = make_failure_record(
         "shop", STORY, CYCLE, step=5, at=AT, blocked="out of attempts", lesson="Ask for the fee first."
     )
@@ -92,11 +92,11 @@ def test_a_failure_of_a_blocked_story_begins_with_why_it_is_blocked():
     assert bare is not None and bare.lesson and bare.codes == ()
 
 
-def test_where_nothing_was_refused_there_is_no_failure():
+def test_no_failure_without_a_refusal():
     assert make_failure_record("shop", STORY, CYCLE.model_copy(update={"refused": ()}), step=4, at=AT) is None
 
 
-def test_codes_that_are_no_longer_known_leave_a_lesson_all_the_same():
+def test_unknown_finding_codes_still_leave_a_lesson():
     cycle = Cycle(story="shop-2", refused=(refused(Phase.RED, 1, "XXX999"),))
     made = make_failure_record("shop", STORY, cycle, step=1, at=AT)
     assert made is not None and made.lesson
@@ -111,8 +111,8 @@ def test_an_estimate_counts_every_attempt_as_a_session():
     assert make_estimate_record("shop", STORY, smooth, step=4, at=AT).actual_sessions == 4
 
 
-def test_a_factor_that_was_right_is_taught_again():
-    """One minute was guessed, twice that estimated, and it took two: against the estimate, the factor would be 1."""
+def test_correct_factor_is_recorded_again():
+    """One minute was planned, two were estimated and two were used: relative to the estimate the factor would be 1."""
     (planned,) = apply_estimates(
         Backlog(stories=(STORY.model_copy(update={"estimate_minutes": 1}),)), None, 2.0
     ).stories
@@ -147,7 +147,7 @@ def test_decisions_are_those_of_the_design():
     assert make_decisions("shop", "shop-2", None, step=4, at=AT) == ()
 
 
-def test_a_retrospective_tells_what_took_longer_and_what_to_change():
+def test_retrospective_names_overruns_and_changes():
     prd = Prd(id="shop", title="A shop", path="prds/shop.md")
     made = make_retrospective(prd, [estimate("e-1", 4, 6), estimate("e-2", 4, 4)], [failure()], at=AT)
     assert made.surprises[0] == "shop-1 took 6 sessions, planned 4"

@@ -1,4 +1,4 @@
-"""What memory is asked: each question on records of which the answer is known."""
+"""Memory queries on records with known answers."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ def test_the_nearest_failure_comes_first(library, text, first):
 @pytest.mark.parametrize(
     "text", ["", "   ", "the and of with", "zebra", '"', "NEAR(", "a* OR b", "x" * 100_000, "'; DROP"]
 )
-def test_texts_that_say_nothing_here_find_nothing_and_break_nothing(library, text):
+def test_irrelevant_texts_find_nothing(library, text):
     library.add(failure("f-1"))
     with library.index() as index:
         assert find_similar_failures(index, text) == ()
         assert not find_relevant(index, text, 500)
 
 
-def test_of_equals_the_newest_is_first_and_then_the_name_decides(library):
+def test_ties_are_ordered_newest_first_then_by_name(library):
     same = [failure(name, at=f"2026-11-0{day}T00:00:00Z") for name, day in [("b", 1), ("a", 1), ("c", 2)]]
     library.add(*same)
     with library.index() as index:
@@ -93,17 +93,17 @@ def test_of_equals_the_newest_is_first_and_then_the_name_decides(library):
         assert [each.id for each in find_similar_failures(index, "websocket")] == ["c", "a", "b"]
 
 
-def test_words_are_met_in_their_other_forms():
+def test_inflected_words_match():
     assert stem_word("notifications") == stem_word("notification") == "notific"
     assert "notifying".startswith(stem_word("notify"))
     assert stem_word("scaling") == stem_word("scaled") == stem_word("scales") == "scal"
     assert extract_search_words("The user's points, and POINTS of a user: 2 of 2026") == ("point", "2026")
 
 
-# --- what reaches the roles -------------------------------------------------------------------------------------------
+# --- memory shown to roles --------------------------------------------------------------------------------------------
 
 
-def test_what_is_relevant_stays_under_the_cap_and_failures_and_patterns_take_turns(library):
+def test_relevant_memory_is_capped_and_alternates_failures_and_patterns(library):
     library.add(
         *(failure(f"f-{n}", feature=f"Redeem points, take {n}", lesson="Round money once") for n in range(4)),
         *(pattern(f"p-{n}", name=f"Round money {n}") for n in range(4)),
@@ -122,21 +122,21 @@ def test_what_is_relevant_stays_under_the_cap_and_failures_and_patterns_take_tur
         assert not find_relevant(index, text, 3)
 
 
-def test_one_common_word_makes_nothing_relevant(library):
+def test_one_common_word_is_not_enough_for_relevance(library):
     library.add(failure("f-1"), pattern())
     with library.index() as index:
         assert not find_relevant(index, "A new process for sending letters to suppliers", 1000)
         assert find_relevant(index, "Connections between processes", 1000).failures
 
 
-def test_patterns_are_found_by_what_they_are_about(library):
+def test_patterns_are_found_by_topic(library):
     library.add(pattern(), pattern("p-2", name="Errors", description="Errors name file and remedy", example=""))
     with library.index() as index:
         (found,) = find_similar_patterns(index, "amounts of money are rounded")
     assert (found.id, found.used, found.compliance) == ("p-1", 0, None)
 
 
-# --- planned and done -------------------------------------------------------------------------------------------------
+# --- planned and actual ----------------------------------------------------------------------------------------------
 
 
 def test_the_correction_factor_is_the_mean_of_the_last_ninety_days(library):
@@ -155,7 +155,7 @@ def test_the_correction_factor_is_the_mean_of_the_last_ninety_days(library):
         assert compute_correction_factor(index, "2027-06-01T00:00:00Z").sessions is None
 
 
-def test_one_absurd_record_teaches_nothing(library):
+def test_single_absurd_record_is_ignored(library):
     library.add(
         estimate("e-1", 4, 4),
         estimate("minute", 4, 4, story="shop-2", estimated_minutes=1e-300, actual_minutes=1e9),
@@ -168,14 +168,14 @@ def test_one_absurd_record_teaches_nothing(library):
     assert (found.estimates, found.timed) == (2, 1)
 
 
-def test_of_a_story_that_was_done_twice_the_last_record_counts(library):
+def test_last_record_of_a_repeated_story_counts(library):
     library.add(estimate("first", 4, 40, at="2026-10-30T00:00:00Z"), estimate("again", 4, 8))
     with library.index() as index:
         found = compute_correction_factor(index, NOW)
     assert (found.sessions, found.minutes, found.estimates) == (2.0, 1.0, 1)
 
 
-def test_minutes_of_a_replayed_model_teach_nothing_but_its_sessions_do(library):
+def test_replayed_minutes_are_ignored_but_sessions_count(library):
     run = RunRecord(id="r-1", started_at=AT, model=f"{REPLAY_OF}demo")
     library.put({".orch-state/prds/demo/runs/r-1.json": encode_document(run)})
     library.add(estimate("real", 4, 4), estimate("fast", 4, 12, prd="demo", story="demo-1", actual_minutes=1))
@@ -186,7 +186,7 @@ def test_minutes_of_a_replayed_model_teach_nothing_but_its_sessions_do(library):
 
 
 def prd_files(prd: str, stories: int, steps: int, *, added: int = 0, ended: str = "") -> dict[str, bytes | None]:
-    """A PRD with so many stories, of which people added some, and so many steps of work."""
+    """A PRD with this many stories, some added by people, and this many steps."""
     root = f".orch-state/prds/{prd}"
     listed = tuple(Story(id=f"{prd}-{n}", epic="E1", title=f"Story {n}") for n in range(1, stories + added + 1))
     at = ended or "2026-11-01T12:00:00Z"
@@ -210,7 +210,7 @@ def prd_files(prd: str, stories: int, steps: int, *, added: int = 0, ended: str 
     }
 
 
-def test_scope_creep_is_more_than_half_again_of_the_plan(library):
+def test_scope_creep_means_over_half_more_than_planned(library):
     library.put(
         {
             **prd_files("even", 1, 5),
@@ -230,7 +230,7 @@ def test_scope_creep_is_more_than_half_again_of_the_plan(library):
         assert [each.id for each in find_scope_creep(index, NOW, times=1.2)] == ["grown", "more", "full"]
 
 
-def test_finished_pipelines_are_archived_and_then_left_out(library):
+def test_finished_pipelines_are_archived_and_then_omitted(library):
     library.put(prd_files("done", 1, 8, ended="2026-05-01T00:00:00Z"))
     with library.index() as index:
         assert [each.archived for each in find_scope_creep(index, "2026-05-15T00:00:00Z")] == [False]
@@ -242,7 +242,7 @@ def test_finished_pipelines_are_archived_and_then_left_out(library):
 # --- documentation, roles, code ---------------------------------------------------------------------------------------
 
 
-def test_stale_docs_are_those_past_their_day_that_nobody_looked_up_again(library):
+def test_stale_docs_are_expired_notes_not_refreshed_since(library):
     library.add(
         note("fastapi", "0.115.0", "2026-10-01T00:00:00Z", "2026-10-08T00:00:00Z"),
         note("jinja2", "3.1", "2026-09-01T00:00:00Z", "2026-09-08T00:00:00Z"),
@@ -262,7 +262,7 @@ def line(role: str, milliseconds: int | None, at: str = "2026-11-01T00:00:00Z", 
     return json.dumps({**told, **({} if milliseconds is None else {"duration_ms": milliseconds})})
 
 
-def test_slow_agents_are_told_by_the_calls_that_were_measured(library):
+def test_slow_agents_are_found_from_measured_calls(library):
     lines = [
         line("builder", 900),
         line("builder", 300, success=False),

@@ -1,4 +1,4 @@
-"""How long what is kept."""
+"""Retention periods."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ NOTE = ".orch-state/memory/docs_cache/rich-13.json"
         ("src/logs/run-1.jsonl", "2000-01-01T00:00:00Z", False),
     ],
 )
-def test_logs_go_after_ninety_days_and_library_notes_after_seven(path, at, gone):
+def test_logs_expire_after_ninety_days_and_library_notes_after_seven(path, at, gone):
     assert find_expired_files({path: at}, NOW) == ((path,) if gone else ())
 
 
-def test_the_days_are_those_of_the_configuration():
+def test_retention_is_configurable():
     assert make_retention_policy(Config().retention) == RetentionPolicy()
     longer = make_retention_policy(Retention(agent_logs_days=1000))
     assert find_expired_files({LOG: "2026-01-01T00:00:00Z"}, NOW, longer) == ()
 
 
-def test_a_change_drops_what_is_past_its_time_and_nothing_else(library: Library) -> None:
+def test_change_drops_only_expired_records(library: Library) -> None:
     def log(at: str) -> bytes:
         return f'{{"at": "2026-01-01T00:00:00Z", "kind": "note"}}\n{{"at": "{at}", "kind": "note"}}\n'.encode()
 

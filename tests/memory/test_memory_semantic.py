@@ -1,4 +1,4 @@
-"""Nearness by meaning, where the extra `semantic` and the weights are installed; and what is true without them."""
+"""Semantic similarity, if the extra `semantic` and its weights are installed, and the behaviour without them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ installed = pytest.mark.skipif(
 
 
 @installed
-def test_the_vectors_are_those_of_the_model():
-    """The three sentences, and their similarities, with which its makers show it."""
+def test_vectors_match_the_published_model():
+    """The three example sentences from the model card, and their similarities."""
     embedder = find_embedder()
     assert embedder is not None
     sunny, bright, stadium = (
@@ -37,7 +37,7 @@ def test_the_vectors_are_those_of_the_model():
 
 
 @installed
-def test_what_means_the_same_is_found_without_a_common_word(library):
+def test_synonyms_are_found_without_a_common_word(library):
     library.add(
         failure("sockets"),
         failure("cards", feature="Card payments", approach="An own form that sends the number to the bank"),
@@ -70,7 +70,7 @@ def test_any_text_has_a_vector(text):
     assert float(embedder.vector(text) @ embedder.vector(text)) == pytest.approx(1, abs=1e-5)
 
 
-def test_without_a_question_nothing_of_it_is_imported(library: Library) -> None:
+def test_model_is_not_imported_without_a_query(library: Library) -> None:
     library.add(failure())
     code = (
         "import sys\n"

@@ -1,4 +1,4 @@
-"""A person's own SQL reads the index, and can do nothing else."""
+"""User-supplied SQL can read the index and do nothing else."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def kept_in(library: Library, how: str) -> MemoryIndex:
 
 @pytest.mark.parametrize("how", ["file", "memory"])
 @pytest.mark.parametrize("sql", ATTACKS)
-def test_nothing_but_reading_gets_through(library, tmp_path, sql, how):
+def test_only_reading_is_allowed(library, tmp_path, sql, how):
     library.add(failure("f-1"))
     other = tmp_path / "other.db"
     with kept_in(library, how) as index:
@@ -96,7 +96,7 @@ def test_nothing_but_reading_gets_through(library, tmp_path, sql, how):
         "WITH RECURSIVE n(t) AS (SELECT '' UNION ALL SELECT t || 'abcdefgh' FROM n) SELECT t FROM n WHERE t = 'x'",
     ],
 )
-def test_a_bomb_is_stopped_in_time(library, sql):
+def test_expensive_query_is_stopped_in_time(library, sql):
     library.add(*(failure(f"f-{n}") for n in range(40)))
     with library.index() as index:
         started = time.monotonic()
@@ -109,12 +109,12 @@ def test_a_bomb_is_stopped_in_time(library, sql):
 @pytest.mark.parametrize(
     "sql", ["SELECT zeroblob(1000000000)", "SELECT replace(hex(zeroblob(400000)), '0', 'abcdefgh')"]
 )
-def test_values_without_measure_are_refused(library, sql):
+def test_oversized_values_are_refused(library, sql):
     with library.index() as index, pytest.raises(UsageProblem, match="too big"):
         index.select(sql, most=10, seconds=5)
 
 
-def test_rows_are_counted_and_the_rest_is_told(library):
+def test_rows_are_limited_and_the_rest_is_counted(library):
     library.add(*(failure(f"f-{n}") for n in range(20)))
     with library.index() as index:
         some = index.select("SELECT id FROM failures", most=5, seconds=5)
@@ -141,13 +141,13 @@ def test_rows_are_counted_and_the_rest_is_told(library):
         ("VALUES (1)", ((1,),)),
     ],
 )
-def test_what_only_reads_is_answered(library, sql, expected):
+def test_read_only_queries_are_answered(library, sql, expected):
     library.add(failure("f-1"))
     with library.index() as index:
         assert index.select(sql, most=10, seconds=5).rows == expected
 
 
-def test_after_a_question_the_index_is_as_free_as_before(library):
+def test_query_leaves_no_restrictions_on_the_index(library):
     library.add(failure("f-1"))
     with library.index() as index:
         with pytest.raises(UsageProblem):
@@ -167,8 +167,8 @@ LONG = "replace(hex(zeroblob(90000)), '0', 'a')"
         f"SELECT {LONG} || {LONG} || {LONG}",
     ],
 )
-def test_no_single_function_takes_the_product_of_long_texts(library, sql):
-    """The clock is looked at only between the steps of SQLite's machine."""
+def test_no_single_function_takes_quadratic_time_on_long_texts(library, sql):
+    """The timeout is checked only between SQLite's bytecode instructions."""
     with library.index() as index:
         started = time.monotonic()
         with pytest.raises(UsageProblem):
@@ -176,13 +176,13 @@ def test_no_single_function_takes_the_product_of_long_texts(library, sql):
         assert time.monotonic() - started < 3
 
 
-def test_short_patterns_and_trims_are_as_ever(library):
+def test_short_patterns_and_trims_work_as_usual(library):
     sql = "SELECT 'Points' LIKE '%int%', trim('xxaxx', 'x'), ltrim('xa', 'x'), rtrim('ax', 'x'), trim(NULL, 'x')"
     with library.index() as index:
         assert index.select(sql, most=10, seconds=5).rows == ((1, "a", "a", "a", None),)
 
 
-def test_a_damaged_index_is_made_anew_for_sql_too(library):
+def test_damaged_index_is_rebuilt_for_sql_too(library):
     library.add(*(failure(f"f-{n}", lesson="x" * 3000) for n in range(60)))
     with library.index() as index:
         path = index.place.path
