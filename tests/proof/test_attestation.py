@@ -1,4 +1,4 @@
-"""Statements: what they say of a step, and that none about something else is taken for one about it."""
+"""Attestation statements: their content, and that a statement about another subject is not accepted."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def codes(statement: object, checked: list[CommitCheck] = CHECKED) -> set[str]:
     return {finding.code for finding in check_statement(statement, "a.json", [step()], checked)}
 
 
-def test_it_has_the_form_of_an_in_toto_statement_about_a_test_result():
+def test_statement_is_an_in_toto_test_result():
     made = build_statement(step(), url="https://example.org/run/1")
     assert made["_type"] == "https://in-toto.io/Statement/v1"
     assert made["predicateType"] == "https://in-toto.io/attestation/test-result/v0.1"
@@ -49,33 +49,33 @@ def test_it_has_the_form_of_an_in_toto_statement_about_a_test_result():
     assert (predicate["result"], predicate["passedTests"], predicate["failedTests"]) == (
         "PASSED", ["tests/t.py::test_a"], [],
     )  # fmt: skip
-    # A descriptor names where it is or what its digest is.
+    # A descriptor has a location or a digest.
     assert all({"uri", "digest"} & set(each) for each in predicate["configuration"])
 
 
-def test_red_is_a_run_that_failed_and_says_so():
+def test_red_is_attested_as_a_failed_run():
     predicate = build_statement(step(Phase.RED, passed=2, failed=1))["predicate"]
     assert predicate["result"] == "FAILED"
     assert predicate["failedTests"] == ["tests/t.py::test_a"]
 
 
-def test_an_old_failure_beside_green_is_a_warning():
+def test_pre_existing_failure_in_green_is_a_warning():
     assert build_statement(step(Phase.GREEN, passed=2, failed=1))["predicate"]["result"] == "WARNED"
 
 
-def test_what_was_made_here_is_accepted_also_with_an_address():
+def test_own_statement_with_a_url_is_accepted():
     assert codes(json.loads(json.dumps(build_statement(step(), url="https://example.org/1")))) == set()
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_another_digest_is_another_thing(place: int):
+def test_different_digest_is_refused(place: int):
     made = copy.deepcopy(build_statement(step()))
     (algorithm,) = made["subject"][place]["digest"]
     made["subject"][place]["digest"][algorithm] = "0" * 40
     assert "VER201" in codes(made)
 
 
-def test_a_subject_that_is_left_out_or_doubled_is_seen():
+def test_missing_or_duplicate_subject_is_detected():
     made = build_statement(step())
     assert "VER201" in codes({**made, "subject": made["subject"][:2]})
     double = {"name": "code", "digest": {"gitTree": "0" * 40}}
@@ -86,17 +86,17 @@ def test_a_subject_that_is_left_out_or_doubled_is_seen():
     "lie",
     [{"result": "WARNED"}, {"passedTests": []}, {"failedTests": ["x"]}, {"configuration": []}, {"warnedTests": ["x"]}],
 )
-def test_another_result_is_a_lie(lie: dict[str, object]):
+def test_different_result_is_refused(lie: dict[str, object]):
     made = build_statement(step())
     assert codes({**made, "predicate": {**made["predicate"], **lie}}) == {"VER202"}
 
 
-def test_a_step_that_is_not_proved_cannot_be_attested():
+def test_unproved_step_cannot_be_attested():
     assert codes(build_statement(step()), [CommitCheck(SHA, "x")]) == {"VER202"}
 
 
 @pytest.mark.parametrize("odd", [None, [], "x", {}, {"_type": "https://in-toto.io/Statement/v0.1"}])
-def test_what_is_no_statement_is_said_to_be_none(odd: object):
+def test_invalid_statement_is_reported(odd: object):
     assert codes(odd) == {"VER203"}
     assert codes({**build_statement(step()), "predicateType": "https://slsa.dev/provenance/v1"}) == {"VER203"}
     assert codes({**build_statement(step()), "subject": "x"}) == {"VER201"}

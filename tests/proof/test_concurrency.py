@@ -8,7 +8,7 @@ import pytest
 from prd2pr.proof.verify import map_in_parallel, split_range
 
 
-def test_results_come_in_order_whoever_is_quicker():
+def test_results_are_in_order_whichever_finishes_first():
     def slow(n: int) -> int:
         time.sleep(0.02)
         return n * n
@@ -16,12 +16,12 @@ def test_results_come_in_order_whoever_is_quicker():
     assert list(map_in_parallel([slow, lambda n: n * n], range(7))) == [n * n for n in range(7)]
 
 
-def test_workers_are_at_work_at_the_same_time():
+def test_workers_run_concurrently():
     meeting = threading.Barrier(2, timeout=5)
     assert list(map_in_parallel([lambda _: meeting.wait() >= 0] * 2, [1, 2])) == [True, True]
 
 
-def test_each_worker_walks_one_stretch():
+def test_each_worker_handles_one_contiguous_range():
     seen: list[list[int]] = [[], []]
     workers = [lambda n, place=place: seen[place].append(n) for place in (0, 1)]
     list(map_in_parallel(workers, range(5)))
@@ -29,14 +29,14 @@ def test_each_worker_walks_one_stretch():
 
 
 @pytest.mark.parametrize(("length", "parts"), [(1, 1), (5, 2), (2, 8), (26, 3), (0, 2)])
-def test_stretches_hold_everything_once(length: int, parts: int):
+def test_ranges_cover_every_item_once(length: int, parts: int):
     found = split_range(length, parts)
     assert [n for stretch in found for n in stretch] == list(range(length))
     assert all(found)
     assert max(map(len, found), default=0) - min(map(len, found), default=0) <= 1
 
 
-def test_the_first_error_in_order_is_raised_and_the_rest_is_left():
+def test_first_error_in_order_is_raised_and_the_rest_is_skipped():
     done: list[int] = []
 
     def work(n: int) -> int:

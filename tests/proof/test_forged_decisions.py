@@ -1,4 +1,4 @@
-"""A note changes exactly what it says. Each forgery takes an honest commit and puts a little more into it."""
+"""A note changes exactly what it states. Each forgery takes an honest commit and adds something to it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 
 def with_json(path: str, change: Change) -> Callable[[Stage], dict[str, bytes | None]]:
-    """A file of the state, changed within the commit."""
+    """Edit a JSON file of the state within the commit."""
 
     def files(stage: Stage) -> dict[str, bytes | None]:
         document = json.loads(stage.state.read_bytes(f"{STATE}/{path}") or b"{}")
@@ -56,23 +56,23 @@ def with_file(path: str, content: bytes | None) -> Callable[[Stage], dict[str, b
     return lambda stage: {path: content}
 
 
-def approves_all(status: dict[str, Any]) -> None:
+def approve_all(status: dict[str, Any]) -> None:
     status["approvals"] = [{"by": "ann", "at": "2026-05-04T10:20:30Z", "head": "0" * 40, "stories": [], "plan": ""}]
 
 
-def calls_first_done(backlog: dict[str, Any]) -> None:
+def mark_first_story_done(backlog: dict[str, Any]) -> None:
     backlog["stories"][0]["status"] = "done"
 
 
-def rewrites_a_story(backlog: dict[str, Any]) -> None:
+def rewrite_a_story(backlog: dict[str, Any]) -> None:
     backlog["stories"][1]["description"] = "and more"
 
 
 FORGERIES = {
-    "an approval that sets a story to done": ("approved", with_json("backlog.json", calls_first_done)),
-    "an approval that rewrites the plan": ("approved", with_json("backlog.json", rewrites_a_story)),
+    "an approval that sets a story to done": ("approved", with_json("backlog.json", mark_first_story_done)),
+    "an approval that rewrites the plan": ("approved", with_json("backlog.json", rewrite_a_story)),
     "an approval that brings code": ("approved", with_file("src/calc/extra.py", b"x = 1\n")),
-    "an approval that approves more than it says": ("approved", with_json("status.json", approves_all)),
+    "an approval that approves more than it says": ("approved", with_json("status.json", approve_all)),
     "an approval that ends the sprint": (
         "approved", with_json("status.json", lambda status: status.update(state="SPRINT_REVIEW"))
     ),
@@ -102,20 +102,20 @@ FORGERIES = {
     "a design that gives an order": (
         "designed", with_json("status.json", lambda status: status.update(order="", order_story="calc-1"))
     ),
-    "a design that approves": ("designed", with_json("status.json", approves_all)),
+    "a design that approves": ("designed", with_json("status.json", approve_all)),
     "a design that halts": ("designed", with_json("status.json", lambda status: status.update(halted=True))),
     "a design that closes the sprint": (
         "designed", with_json("sprints/s1.json", lambda sprint: sprint.update(status="completed"))
     ),
     "an aborted story whose tests stay": ("aborted", with_file("tests/tdd/calc-1/test_calc_1_add.py", b"x = 1\n")),
-    "an aborted story that is called done": ("aborted", with_json("backlog.json", calls_first_done)),
-    "a plan that is approved by itself": ("plan", with_json("status.json", approves_all)),
+    "an aborted story that is called done": ("aborted", with_json("backlog.json", mark_first_story_done)),
+    "a plan that is approved by itself": ("plan", with_json("status.json", approve_all)),
     "a plan that is finished": ("plan", with_json("status.json", lambda status: status.update(state="SPRINT_REVIEW"))),
 }  # fmt: skip
 
 
-def amended(stage: Stage, name: str, files: dict[str, bytes | None]) -> str:
-    """The honest commit's message and parent, with other content."""
+def amend(stage: Stage, name: str, files: dict[str, bytes | None]) -> str:
+    """The honest commit's message and parent with other content."""
     git, commit = stage.session.git, stage.heads[name]
     tree = git.edit_tree(git.tree(commit), files)
     message = stage.world.git("log", "-1", "--format=%B", commit)
@@ -123,29 +123,29 @@ def amended(stage: Stage, name: str, files: dict[str, bytes | None]) -> str:
 
 
 @pytest.mark.parametrize("path", ["status.json", "backlog.json", "tdd/cycles/calc-1.json", "sprints/s1.json"])
-def test_what_is_written_anew_without_a_change_is_still_accepted(stage: Stage, path: str) -> None:
-    """So a forgery is refused for what it changes, not for how it is spelt."""
+def test_rewritten_but_unchanged_commit_is_accepted(stage: Stage, path: str) -> None:
+    """So a forgery is refused for its content, not for its formatting."""
     stage.back_to("approved")
-    stage.heads["copied"] = amended(stage, "approved", with_json(path, lambda document: None)(stage))
+    stage.heads["copied"] = amend(stage, "approved", with_json(path, lambda document: None)(stage))
     stage.back_to("copied")
     assert stage.wrong() == []
 
 
 @pytest.mark.parametrize("name", FORGERIES)
-def test_a_note_that_does_more_than_it_says_is_refused(stage: Stage, name: str) -> None:
+def test_note_that_changes_more_than_it_states_is_refused(stage: Stage, name: str) -> None:
     place, forge = FORGERIES[name]
     stage.back_to(place)
     assert stage.wrong() == [], "the honest one is accepted"
-    stage.heads["forged"] = amended(stage, place, forge(stage))
+    stage.heads["forged"] = amend(stage, place, forge(stage))
     stage.back_to("forged")
     assert stage.wrong()
 
 
-# --- a note whose evidence was made to fit ----------------------------------------------------------------------------
+# --- notes with forged evidence ---------------------------------------------------------------------------------------
 
 
 def noted(stage: Stage, decision: Decision, files: dict[str, bytes | None] | None = None) -> str:
-    """A note that somebody made by hand, with evidence and trailers that agree with each other."""
+    """A hand-made note whose evidence and trailers are consistent."""
     git, head = stage.session.git, stage.head
     n = stage.state.plan_steps + 1
     tree = git.code_tree(head)
@@ -164,7 +164,7 @@ def noted(stage: Stage, decision: Decision, files: dict[str, bytes | None] | Non
 
 AT = "2026-05-04T10:20:30Z"
 AGAIN = Story(id="calc-1", epic="calc-e1", title="Add", priority=3, estimate_minutes=1, complexity=1)
-# What each must be refused for: all of them lack an effect as well, and that alone would prove nothing about the rest.
+# The expected refusal of each: all of them lack an effect as well, so checking only for that would prove nothing.
 DECISIONS = {
     "approving where there is nothing to approve": (
         "approved", Decision(command="approve", by="eve", at=AT), "`/approve` is not allowed in state SPRINT_ACTIVE"
@@ -188,7 +188,7 @@ DECISIONS = {
 
 
 @pytest.mark.parametrize("name", DECISIONS)
-def test_a_decision_that_could_not_be_made_then_is_refused(stage: Stage, name: str) -> None:
+def test_decision_not_allowed_in_that_state_is_refused(stage: Stage, name: str) -> None:
     place, decision, reason = DECISIONS[name]
     stage.back_to(place)
     stage.heads["forged"] = noted(stage, decision)
@@ -196,7 +196,7 @@ def test_a_decision_that_could_not_be_made_then_is_refused(stage: Stage, name: s
     assert any(reason in each for each in stage.wrong()), stage.wrong()
 
 
-def test_an_approval_for_another_head_is_refused_though_all_its_records_fit(stage: Stage) -> None:
+def test_approval_for_another_head_is_refused_despite_consistent_records(stage: Stage) -> None:
     stage.back_to("added")
     made = apply_decision(stage.session, stage.head, Decision(command="approve", by="eve", at=AT, head="0" * 40))
     assert isinstance(made, AppliedDecision)
@@ -204,14 +204,14 @@ def test_an_approval_for_another_head_is_refused_though_all_its_records_fit(stag
     assert "VER104" in only and "other than the parent" in only
 
 
-def test_the_program_says_so_too(stage: Stage) -> None:
+def test_program_reports_the_refusal(stage: Stage) -> None:
     stage.back_to("aborted")
     honest = stage.world.verify(f"main..{stage.session.target.branch}", "--json")
     assert honest.json["all_proved"], honest.out
     assert honest.json["total"]["steps"] == len(stage.world.subjects())
     place, forge = FORGERIES["an approval that brings code"]
     stage.back_to(place)
-    stage.heads["forged"] = amended(stage, place, forge(stage))
+    stage.heads["forged"] = amend(stage, place, forge(stage))
     stage.back_to("forged")
     forged = stage.world.verify(f"main..{stage.session.target.branch}", "--json")
     assert forged.status == 1

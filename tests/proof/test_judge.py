@@ -1,4 +1,4 @@
-"""`prd2pr gate` as a function: a person's commits, the bot's commits, and the answer as JSON."""
+"""`prd2pr gate` as a function: commits by people, commits by the bot, and the result as JSON."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_persons_red_and_green(repository: Repository) -> None:
     assert codes(repository, Phase.GREEN, {"shop/points.py": green}) == set()
 
 
-def test_a_story_brings_its_design_and_criteria(repository: Repository) -> None:
+def test_story_provides_its_design_and_criteria(repository: Repository) -> None:
     repository.commit(state(planned="shop.points.something_else"))
     assert codes(repository, Phase.RED, RED, story="loyalty-1") == {"RED302"}
     repository.commit({REDEEM: None, **state()})
@@ -92,7 +92,7 @@ def test_a_story_brings_its_design_and_criteria(repository: Repository) -> None:
     assert codes(repository, Phase.RED, RED, story="loyalty-1") == set()
 
 
-def test_state_in_a_persons_commit_is_out_of_scope_and_in_a_step_it_is_not(repository: Repository) -> None:
+def test_state_files_are_out_of_scope_in_human_commits_only(repository: Repository) -> None:
     repository.commit(state())
     touched = {".orch-state/prds/loyalty/status.json": str(state()[".orch-state/prds/loyalty/status.json"]) + "\n"}
     assert "RED103" in codes(repository, Phase.RED, {**RED, **touched})
@@ -100,7 +100,7 @@ def test_state_in_a_persons_commit_is_out_of_scope_and_in_a_step_it_is_not(repos
     assert codes(repository, Phase.RED, {**RED, **touched}, story="loyalty-1", message=f"red: x{TRAILERS}") == set()
 
 
-def test_an_unknown_story_is_a_wrong_call(repository: Repository) -> None:
+def test_unknown_story_is_a_usage_error(repository: Repository) -> None:
     repository.commit(state())
     with pytest.raises(UsageProblem) as other:
         codes(repository, Phase.RED, {}, story="loyalty-9")
@@ -116,7 +116,7 @@ def test_an_unknown_revision_is_named(repository: Repository) -> None:
         judge_commits(repository.gathering, GatePolicy(), Phase.RED, "nowhere", repository.head)
 
 
-def test_the_answer_as_json(repository: Repository) -> None:
+def test_result_as_json(repository: Repository) -> None:
     base, head = repository.head, repository.commit({**RED, "shop/extra.py": "A = 1\n"})
     told = build_gate_report(*judge_commits(repository.gathering, GatePolicy(), Phase.RED, base, head))
     assert set(told) == {"verdict", "phase", "findings", "run"}

@@ -1,4 +1,4 @@
-"""A machine that is too slow proves nothing and refutes nothing: `verify` says NOT JUDGED, never REFUTED."""
+"""A machine that is too slow neither proves nor refutes: `verify` reports NOT JUDGED, never REFUTED."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def saved(world: World, name: str) -> Evidence:
     return Proof.model_validate_json(world.show(f".orch-state/prds/calc/tdd/evidence/calc-1/{name}")).evidence
 
 
-def ended_by_force(run: RunSummary | None, why: str = STALLED) -> RunSummary:
+def timed_out(run: RunSummary | None, why: str = STALLED) -> RunSummary:
     assert run is not None
     late = Failure(kind=FailureKind.TIMEOUT, stage="call", message="did not end in time")
     story = tuple(TestResult(id=each.id, outcome="error", failure=late) for each in run.story)
@@ -41,7 +41,7 @@ def ended_by_force(run: RunSummary | None, why: str = STALLED) -> RunSummary:
     return run.model_copy(update=changes)
 
 
-def test_a_branch_on_a_machine_without_time_is_not_judged(finished: World) -> None:
+def test_branch_on_a_slow_machine_is_not_judged(finished: World) -> None:
     told: list[CommitCheck] = []
     with Git.open(finished.repo) as git:
         head = git.rev(finished.branch)
@@ -69,9 +69,9 @@ def test_a_branch_on_a_machine_without_time_is_not_judged(finished: World) -> No
 
 @pytest.mark.parametrize("name", ["2-red.json", "3-green.json", "4-integrated.json"])
 @pytest.mark.parametrize("run", ["base_run", "head_run"])
-def test_a_run_that_stalled_is_the_only_difference(finished: World, name: str, run: str) -> None:
+def test_stalled_run_is_the_only_difference(finished: World, name: str, run: str) -> None:
     before = saved(finished, name)
-    seen = before.model_copy(update={run: ended_by_force(getattr(before, run)), "bite": None, "comparison": None})
+    seen = before.model_copy(update={run: timed_out(getattr(before, run)), "bite": None, "comparison": None})
     assert any(list_differences(before, seen))
     whole = fill_timed_out_parts(before, seen)
     assert whole is not None
@@ -79,36 +79,36 @@ def test_a_run_that_stalled_is_the_only_difference(finished: World, name: str, r
     assert describe_timeout(seen) == STALLED
 
 
-def test_what_was_seen_besides_still_refutes(finished: World) -> None:
+def test_other_differences_still_refute(finished: World) -> None:
     before = saved(finished, "3-green.json")
     assert before.base_run is not None
     fewer = before.base_run.model_copy(update={"collected": 99})
-    seen = before.model_copy(update={"head_run": ended_by_force(before.head_run), "base_run": fewer})
+    seen = before.model_copy(update={"head_run": timed_out(before.head_run), "base_run": fewer})
     whole = fill_timed_out_parts(before, seen)
     assert whole is not None
     assert list(list_differences(before, whole)) == [f"base_run: collected was {before.base_run.collected} and is 99"]
-    seen = before.model_copy(update={"head_run": ended_by_force(before.head_run), "changes": before.changes[1:]})
+    seen = before.model_copy(update={"head_run": timed_out(before.head_run), "changes": before.changes[1:]})
     whole = fill_timed_out_parts(before, seen)
     assert whole is not None
     assert list(list_differences(before, whole)) == ["`changes` differs"]
 
 
 @pytest.mark.parametrize("why", ["flooded", "wrote too much"])
-def test_who_writes_too_much_is_not_slow(finished: World, why: str) -> None:
+def test_too_much_output_is_not_a_timeout(finished: World, why: str) -> None:
     before = saved(finished, "3-green.json")
     assert not has_timeout([describe_stopped_run("the run", why, 3)])
-    fouled = ended_by_force(before.head_run, describe_stopped_run("the run", why, 3)).model_copy(update={"story": ()})
+    fouled = timed_out(before.head_run, describe_stopped_run("the run", why, 3)).model_copy(update={"story": ()})
     assert fill_timed_out_parts(before, before.model_copy(update={"head_run": fouled})) is None
 
 
-def test_a_failure_beside_enough_time_is_no_matter_of_time(finished: World) -> None:
+def test_failure_within_the_time_limit_is_not_a_timeout(finished: World) -> None:
     before = saved(finished, "3-green.json")
     assert before.head_run is not None
     failed = before.head_run.model_copy(update={"passed": 0, "failed": 1})
     assert fill_timed_out_parts(before, before.model_copy(update={"head_run": failed})) is None
 
 
-def test_faults_that_took_too_long_only_now(finished: World) -> None:
+def test_mutants_that_time_out_only_now(finished: World) -> None:
     before = saved(finished, "3-green.json")
     assert before.bite is not None
     fault = MutantResult(id="f", path="a.py", line=1, outcome="killed")
@@ -124,5 +124,5 @@ def test_faults_that_took_too_long_only_now(finished: World) -> None:
     assert fill_timed_out_parts(quick, stalled) == quick
 
 
-def test_all_proved_is_not_lacking_time() -> None:
+def test_fully_proved_branch_is_not_reported_as_timed_out() -> None:
     assert not is_only_out_of_time([])

@@ -1,4 +1,4 @@
-"""`verify` believes nothing: whatever is changed in a rewritten commit, it says so."""
+"""`verify` trusts nothing: it reports any change in a rewritten commit."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def commits(world: World) -> list[str]:
 
 
 def rewrite(world: World, edits: dict[str, Edit], *, messages: dict[str, Callable[[str], str]] | None = None) -> None:
-    """The branch again, commit by commit, with edits at the phases that are named and everything else as it was."""
+    """Rebuild the branch commit by commit, with edits at the named phases and everything else unchanged."""
     checkout = world.root / "rewriting"
     world.git("worktree", "add", "-q", "--detach", str(checkout), "main")
     inside = World(world.root, cold=True)
@@ -81,7 +81,7 @@ def replace(name: str, old: str, new: str) -> Edit:
 
 
 def codes(world: World) -> dict[str, set[str]]:
-    """Phase → codes of what is not so."""
+    """Phase → codes of the refuted claims."""
     done = world.verify(world.branch, "--json")
     assert done.status == 1, done.out
     return {
@@ -91,13 +91,13 @@ def codes(world: World) -> dict[str, set[str]]:
     }
 
 
-def test_untouched_it_is_all_proved(world):
+def test_untouched_branch_is_proved(world):
     done = world.verify(world.branch)
     assert done.status == 0
     assert "all proved: 5 of 5 steps" in done.out
 
 
-def test_rewritten_without_a_change_it_is_still_proved(world):
+def test_unchanged_rewritten_branch_is_proved(world):
     rewrite(world, {})
     assert world.verify(world.branch).status == 0
 
@@ -121,7 +121,7 @@ def test_evidence_changed_later_by_another_step(world):
     assert "VER106" in codes(world)["green"]
 
 
-def test_an_evidence_file_that_is_gone(world):
+def test_missing_evidence_file(world):
     rewrite(world, {"green": lambda root: (root / EVIDENCE / "3-green.json").unlink()})
     assert "VER101" in codes(world)["green"]
 
@@ -132,11 +132,11 @@ def test_source_changed_in_the_green_commit(world):
 
 
 def forged(root: Path) -> None:
-    """Evidence and records made to fit code that does not do it: every digest is right, and nothing is true."""
+    """Evidence and records forged for code that does not work: every digest matches, and every claim is false."""
     (root / "src/calc/sums.py").write_text("def add(a, b):\n    return 3\n")
 
 
-def test_forged_evidence_with_right_digests_fails_on_running_again(world, tmp_path):
+def test_forged_evidence_with_matching_digests_is_refuted_by_rerunning(world, tmp_path):
     """The forger rewrites code, evidence, record and trailer of GREEN consistently; the tests still fail."""
     env = World(world.root, cold=True)
     rewrite(world, {"green": forged})
@@ -178,7 +178,7 @@ def code_tree(world: World, sha: str) -> str:
 
 
 def rebuild(world: World, chosen: list[str]) -> None:
-    """The branch out of these commits' trees and messages, in this order."""
+    """The branch rebuilt from these commits' trees and messages, in this order."""
     head = world.git("rev-parse", "main")
     identity = ("-c", "user.name=x", "-c", "user.email=x@x")
     for sha in chosen:
@@ -209,7 +209,7 @@ def test_red_squashed_into_green(world):
     assert world.verify(world.branch).status == 1
 
 
-def test_a_commit_that_claims_nothing_is_named(world):
+def test_commit_without_a_claim_is_named(world):
     world.git("switch", "-q", world.branch)
     world.write({"src/calc/extra.py": "EXTRA = 1\n"})
     stranger = world.commit("Slip something in")
@@ -224,7 +224,7 @@ def test_code_in_a_design_commit(world):
     assert codes(world)["design"] & {"VER102", "VER108"}
 
 
-def test_a_plan_changed_under_way(world):
+def test_plan_changed_midway(world):
     rewrite(world, {"green": replace(".orch-state/prds/calc/backlog.json", "1 and 2 give 3", "anything goes")})
     assert "VER106" in codes(world)["green"]
 
@@ -250,7 +250,7 @@ def edit_json(name: str, change: Callable[[dict], None]) -> Edit:
 
 
 def forge_note(world: World, changes: dict[str, object]) -> None:
-    """A well-formed NOTE after RED, digests and all, that changes what only a gate may change."""
+    """A well-formed NOTE after RED with matching digests that changes something only a gate may change."""
     _, _, red, *_ = commits(world)
     world.git("switch", "-q", "--detach", red)
     tree = code_tree(world, red)
@@ -273,17 +273,17 @@ def forge_note(world: World, changes: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("changes", [{"tests": []}, {"state": "COMMIT"}, {"state": "REFACTOR"}, {"design": None}])
-def test_a_note_leads_past_no_gate(world, changes):
+def test_note_cannot_pass_a_gate(world, changes):
     forge_note(world, changes)
     assert codes(world)["note"] == {"VER104"}
 
 
-def test_a_note_that_only_notes_is_fine(world):
+def test_harmless_note_is_accepted(world):
     forge_note(world, {"blocked": ""})
     assert world.verify(world.branch).status == 0
 
 
-def test_numbers_in_evidence_are_compared_with_what_is_seen(world, tmp_path):
+def test_numbers_in_evidence_are_compared_with_the_rerun(world, tmp_path):
     def lie(root: Path) -> None:
         path = root / EVIDENCE / "3-green.json"
         proof = json.loads(path.read_text())
@@ -303,7 +303,7 @@ def test_numbers_in_evidence_are_compared_with_what_is_seen(world, tmp_path):
     assert codes(world)["green"] == {"VER107"}
 
 
-def test_nobody_is_done_without_steps(world):
+def test_story_is_not_done_without_steps(world):
     def all_done(backlog: dict) -> None:
         for story in backlog["stories"]:
             story["status"] = "done"
@@ -312,7 +312,7 @@ def test_nobody_is_done_without_steps(world):
     assert "VER106" in codes(world)["green"]
 
 
-def test_a_plan_may_bring_its_prd_and_no_other_file(world):
+def test_plan_may_add_its_prd_and_no_other_file(world):
     def elsewhere(root: Path) -> None:
         (root / "src/calc/signs.py").write_text("def negate(number):\n    return number\n")
         edit_json(".orch-state/prds/calc/prd.json", lambda prd: prd.update(path="src/calc/signs.py"))(root)
@@ -321,7 +321,7 @@ def test_a_plan_may_bring_its_prd_and_no_other_file(world):
     assert codes(world)["plan"] & {"VER102", "VER108"}
 
 
-def test_a_plan_that_leaves_requirements_out_is_none(world):
+def test_plan_that_omits_requirements_is_refuted(world):
     rewrite(world, {"plan": edit_json(".orch-state/prds/calc/backlog.json", lambda backlog: backlog["stories"].pop())})
     assert "VER106" in codes(world)["plan"]
 
@@ -337,7 +337,7 @@ def test_commits_behind_a_second_parent_are_not_hidden(world):
     assert side[:10] in done.out
 
 
-def test_the_branch_does_not_say_where_it_starts(world):
+def test_base_is_not_taken_from_the_branch(world):
     world.git("switch", "-q", world.branch)
     world.write({"src/calc/extra.py": "EXTRA = 1\n"})
     stranger = world.commit("Unproven")
@@ -352,7 +352,7 @@ def test_the_branch_does_not_say_where_it_starts(world):
 
 
 @pytest.mark.slow
-def test_a_base_that_went_on_and_a_merged_branch_still_verify(world):
+def test_advanced_base_and_merged_branch_still_verify(world):
     world.write({"NOTES.md": "main goes on\n"})
     world.commit("On main")
     assert world.verify(f"main..{world.branch}").status == 0
@@ -362,7 +362,7 @@ def test_a_base_that_went_on_and_a_merged_branch_still_verify(world):
     assert "5 of 5 steps" in merged.out
 
 
-def test_an_odd_step_id_is_one_finding_and_not_the_end(world):
+def test_invalid_step_id_is_one_finding_and_verify_continues(world):
     world.git("switch", "-q", world.branch)
     world.write({"x.txt": "x\n"})
     world.commit(f"odd\n\nTdd-Step: a..b/c/1\nTdd-Phase: green\nTdd-Evidence: sha256:{'0' * 64}")
@@ -371,7 +371,7 @@ def test_an_odd_step_id_is_one_finding_and_not_the_end(world):
     assert [step["proved"] for step in done.json["steps"]] == [True] * 5 + [False]
 
 
-# --- what roles said and what was learnt ------------------------------------------------------------------------------
+# --- role logs and memory ---------------------------------------------------------------------------------------------
 
 MEMORY = ".orch-state/memory"
 PIPELINE = ".orch-state/prds/calc/pipeline"
@@ -388,7 +388,7 @@ def put(path: str, **record: object) -> Edit:
 FAILURE = {"prd": "calc", "story": "calc-1", "feature": "f", "approach": "a", "why_failed": "w", "lesson": "l"}
 
 
-def test_a_finished_story_brings_what_it_learnt_and_what_roles_said(world):
+def test_finished_story_adds_memory_and_role_logs(world):
     files = set(world.git("ls-tree", "-r", "--name-only", world.branch).split())
     assert {f"{MEMORY}/estimates/calc-1-4.json", f"{MEMORY}/complexity_snapshots/calc-1-4.json"} <= files
     assert f"{PIPELINE}/calc-1/smell.json" in files
@@ -413,17 +413,17 @@ def test_a_finished_story_brings_what_it_learnt_and_what_roles_said(world):
         ("integrated", replace(f"{MEMORY}/estimates/*.json", '"calc"', '"other"')),
     ],
 )
-def test_a_step_brings_nothing_that_is_not_its_own(world, phase, edit):
+def test_step_may_only_add_its_own_records(world, phase, edit):
     rewrite(world, {phase: edit})
     assert "VER106" in codes(world)[phase]
 
 
-def test_a_blocked_story_may_teach_and_the_own_answer_of_a_role_is_accepted(world):
+def test_blocked_story_may_add_memory_and_role_answers(world):
     rewrite(world, {"green": put(f"{PIPELINE}/calc-1/debugger.json", role="debugger", story="calc-1")})
     assert world.verify(world.branch).status == 0
 
 
-def test_what_was_learnt_before_is_never_changed(world):
+def test_existing_memory_is_never_changed(world):
     world.git("switch", "-q", "main")
     known = f"{MEMORY}/failures/old-1.4.json"
     put(known, id="old-1.4", **{**FAILURE, "prd": "old", "story": "old-1"})(world.repo)
@@ -446,7 +446,7 @@ def put_log(root: Path, name: str, at: str) -> str:
     return path
 
 
-def test_a_plan_drops_what_is_past_its_time_and_verify_lets_it_drop_exactly_that(world):
+def test_plan_drops_exactly_the_expired_records(world):
     world.git("switch", "-q", "main")
     old, new = put_log(world.repo, "old", "2020-01-01T00:00:00Z"), put_log(world.repo, "new", "2099-01-01T00:00:00Z")
     note = {"prd": "old", "library": "rich", "version": "13", "content": "c"}
@@ -468,8 +468,8 @@ def test_a_plan_drops_what_is_past_its_time_and_verify_lets_it_drop_exactly_that
         assert world.next().status == 0
 
 
-def test_a_directory_that_stands_in_a_commit_twice(world: World) -> None:
-    """A checkout has the files of both; the code that was proved has those of one."""
+def test_duplicate_directory_in_a_commit(world: World) -> None:
+    """A checkout has the files of both entries, but only one of them was proved."""
     head, message = commits(world)[-1], world.git("log", "-1", "--format=%B", world.branch)
     with Git.open(world.repo) as git:
         (evil,) = git._tree_objects.lines(git.edit_tree(git.empty_tree, {"src/evil.py": b"1\n"})).values()

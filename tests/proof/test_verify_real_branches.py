@@ -1,4 +1,4 @@
-"""`verify` on real branches: rewritten in the ways that git offers, looked at twice, attested, as a check on GitHub."""
+"""`verify` on real branches: rewritten with git, verified twice, attested, and as a check on GitHub."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_amended_code(world):
     assert codes(done) == {"integrated": {"VER102", "VER106"}}
 
 
-def test_amended_words_only_are_no_harm(world):
+def test_amended_message_is_harmless(world):
     world.git("switch", "-q", world.branch)
     *_, last = commits(world)
     world.git("commit", "-q", "--amend", "-m", message(world, last).replace("\n\n", "\n\nRead by Ada.\n\n", 1))
@@ -99,7 +99,7 @@ def test_a_step_dropped_by_rebase(world, dropped):
 
 
 @pytest.mark.slow
-def test_a_step_that_is_told_twice(world):
+def test_repeated_step(world):
     world.git("switch", "-q", world.branch)
     *_, last = commits(world)
     world.git("commit", "-q", "--allow-empty", "-m", message(world, last))
@@ -109,8 +109,8 @@ def test_a_step_that_is_told_twice(world):
 
 
 @pytest.mark.slow
-def test_a_trailer_that_names_the_evidence_of_another_step(world):
-    """Green's message on red's content: phase, number and digest are each right somewhere, and nowhere together."""
+def test_trailer_with_the_evidence_of_another_step(world):
+    """Green's message on red's content: phase, number and digest each exist somewhere, but not together."""
     _, design, red, green, _ = commits(world)
     world.git("switch", "-q", "--detach", design)
     world.git("read-tree", "-u", "--reset", red)
@@ -121,11 +121,11 @@ def test_a_trailer_that_names_the_evidence_of_another_step(world):
     assert codes(world.verify(world.branch, "--json"))["red"] == {"VER101"}
 
 
-# --- twice, and by several --------------------------------------------------------------------------------------------
+# --- repeated verification --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_a_second_look_makes_no_run_and_says_the_same(world, tmp_path):
+def test_second_verification_uses_the_cache_and_reports_the_same(world, tmp_path):
     own = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     first = world.program("verify", world.branch, "--json", "--workers", "1", env=own)
     second = world.program("verify", world.branch, "--json", "--workers", "3", env=own)
@@ -137,7 +137,7 @@ def test_a_second_look_makes_no_run_and_says_the_same(world, tmp_path):
     assert not list((world.repo / ".git").rglob("*verified*")), "a clone brings no results along"
 
 
-def test_results_are_kept_only_where_no_other_user_can_write(tmp_path):
+def test_results_are_cached_only_where_no_other_user_can_write(tmp_path):
     cache = {"XDG_CACHE_HOME": str(tmp_path)}
     store = find_results_store(cache)
     assert store is not None and store.is_relative_to(tmp_path / "prd2pr")
@@ -162,7 +162,7 @@ def test_the_report_as_markdown(world, tmp_path):
 # --- attested ---------------------------------------------------------------------------------------------------------
 
 
-def test_statements_are_written_and_found_beside_the_state(world):
+def test_statements_are_written_and_found_next_to_the_state(world):
     place = world.repo / "prd2pr-statements"
     done = world.verify(world.branch, "--attest", str(place))
     assert done.status == 0 and "3 statements written" in done.out
@@ -189,7 +189,7 @@ def looked_at(world: World, place: Path) -> tuple[int, Any]:
     return done.status, done.json["statements"]
 
 
-def test_a_statement_that_was_edited_fails(world, tmp_path):
+def test_edited_statement_fails(world, tmp_path):
     _, green, _ = attest(world, tmp_path / "st")
     green.write_text(green.read_text().replace("test_adds_two_numbers", "test_adds_everything"))
     status, told = looked_at(world, tmp_path / "st")
@@ -197,7 +197,7 @@ def test_a_statement_that_was_edited_fails(world, tmp_path):
     assert {(finding["code"], finding["path"]) for finding in told["findings"]} == {("VER202", green.name)}
 
 
-def test_a_branch_that_was_amended_after_it_was_attested_fails(world, tmp_path):
+def test_branch_amended_after_attestation_fails(world, tmp_path):
     attest(world, tmp_path / "st")
     world.git("switch", "-q", world.branch)
     *_, last = commits(world)
@@ -207,7 +207,7 @@ def test_a_branch_that_was_amended_after_it_was_attested_fails(world, tmp_path):
     assert [finding["code"] for finding in told["findings"]] == ["VER201"]
 
 
-def test_a_bundle_must_be_about_the_files_beside_it_and_its_signature_is_not_checked(world, tmp_path):
+def test_bundle_must_match_its_files_and_its_signature_is_not_checked(world, tmp_path):
     files = attest(world, tmp_path / "st")
     subjects = [
         {"name": path.name, "digest": {"sha256": hashlib.sha256(path.read_bytes()).hexdigest()}} for path in files
@@ -231,7 +231,7 @@ def test_a_bundle_must_be_about_the_files_beside_it_and_its_signature_is_not_che
 
 
 def as_job(world: World, tmp_path: Path, *, head: str, branch: str = "prd2pr/calc") -> tuple[Result, str, str]:
-    """What the runner gives to a job of a pull request out of a fork: an event, files to write to, and no token."""
+    """The environment of a job for a pull request from a fork: an event, output files and no token."""
     base = world.git("rev-parse", "main")
     sides = {"base": {"sha": base, "ref": "main"}, "head": {"sha": head, "ref": branch, "repo": {"fork": True}}}
     (tmp_path / "event.json").write_text(json.dumps({"action": "opened", "number": 7, "pull_request": sides}))
@@ -248,8 +248,8 @@ def as_job(world: World, tmp_path: Path, *, head: str, branch: str = "prd2pr/cal
     return done, *told
 
 
-def test_a_pull_request_that_is_proved(world, tmp_path):
-    world.git("switch", "-q", "--detach", "main")  # a job stands on the merge commit, not on the branch
+def test_proved_pull_request(world, tmp_path):
+    world.git("switch", "-q", "--detach", "main")  # a job checks out the merge commit, not the branch
     head = commits(world)[-1]
     world.git("merge", "-q", "--no-ff", "-m", "Merge", head)
     world.git("branch", "-D", world.branch)
@@ -261,7 +261,7 @@ def test_a_pull_request_that_is_proved(world, tmp_path):
     assert len(list((tmp_path / "st").glob("*.intoto.json"))) == 3
 
 
-def test_a_pull_request_with_a_false_step(world, tmp_path):
+def test_pull_request_with_a_refuted_step(world, tmp_path):
     world.git("switch", "-q", world.branch)
     world.write({"src/calc/sums.py": "def add(a, b):\n    return b + a\n"})
     world.git("commit", "-q", "-a", "--amend", "--no-edit")
@@ -271,7 +271,7 @@ def test_a_pull_request_with_a_false_step(world, tmp_path):
     assert "::error title=prd2pr::REFUTED: " in done.out and "VER102" in done.out
 
 
-def test_a_pull_request_of_somebody_else_has_nothing_to_prove(world, tmp_path):
+def test_unrelated_pull_request_has_nothing_to_prove(world, tmp_path):
     world.git("switch", "-q", "-c", "docs", "main")
     world.write({"NOTES.md": "words\n"})
     head = world.commit("Write words")
@@ -281,7 +281,7 @@ def test_a_pull_request_of_somebody_else_has_nothing_to_prove(world, tmp_path):
 
 
 @pytest.mark.parametrize("how", ["trailers dropped", "state touched"])
-def test_who_strips_the_claims_does_not_get_by(world, tmp_path, how):
+def test_stripped_claims_are_detected(world, tmp_path, how):
     world.git("switch", "-q", "-c", "mine", world.branch if how == "trailers dropped" else "main")
     if how == "trailers dropped":
         world.git("reset", "-q", "--soft", "main")
@@ -295,7 +295,7 @@ def test_who_strips_the_claims_does_not_get_by(world, tmp_path, how):
     assert "\nfalse\n" in output
 
 
-def test_a_shallow_checkout_is_not_a_verdict(world, tmp_path):
+def test_shallow_checkout_gives_no_verdict(world, tmp_path):
     done, _, _ = as_job(world, tmp_path, head="1" * 40)
     assert done.status == 2
     assert "fetch-depth: 0" in done.err
