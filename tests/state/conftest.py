@@ -1,4 +1,4 @@
-"""Real repositories, away from the configuration of whoever runs the tests."""
+"""Real repositories, isolated from the git configuration of the user who runs the tests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def where(tmp_path: Path, own_home: Path) -> Path:
 
 @pytest.fixture
 def shell(where: Path) -> Shell:
-    """Git as a user of the repository would call it."""
+    """Runs git as a user of the repository would."""
 
     def run(*arguments: str, cwd: Path = where) -> str:
         identity = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")

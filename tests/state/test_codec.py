@@ -47,18 +47,18 @@ CYCLE = Cycle(
 
 
 class Sample(Document):
-    """Of its own, so that a new field in a record does not ask for a new golden file."""
+    """A separate record type, so a new field in a real record needs no new golden file."""
 
     zeta: dict[str, float | None]
     alpha: tuple[str, ...]
 
 
-def test_the_bytes_are_the_golden_ones() -> None:
+def test_bytes_match_the_golden_file() -> None:
     sample = Sample(zeta={"b": 0.1 + 0.2, "a": 2.0, "ä": None}, alpha=("naïve\n", '"quoted"', "\u2028"))
     assert encode_document(sample) == (GOLDEN / "sample-1.json").read_bytes()
 
 
-def test_bytes_are_stable_through_reading_and_writing() -> None:
+def test_bytes_round_trip() -> None:
     once = encode_document(CYCLE)
     assert encode_document(decode_document(Cycle, once, "x")) == once
     again = encode_document(Cycle(story="a", steps=(CYCLE.steps[0].model_copy(update={"seconds": 2.0}),)))
@@ -81,12 +81,12 @@ def test_any_text_and_number_survives(number: float, text: str) -> None:
     assert b"\r" not in once
 
 
-def test_what_json_cannot_hold_is_not_written() -> None:
+def test_values_json_cannot_represent_are_refused() -> None:
     with pytest.raises(ValueError, match="cannot be stored"):
         encode_document(Cycle(story="a", steps=(CYCLE.steps[0].model_copy(update={"seconds": float("nan")}),)))
 
 
-def test_a_newer_schema_asks_for_an_upgrade() -> None:
+def test_newer_schema_requires_an_upgrade() -> None:
     newer = json.dumps({"schema_version": SCHEMA_VERSION + 1, "state": "HOVERING", "unknown": []}).encode()
     with pytest.raises(StateNewer, match=r"status\.json was written by a newer prd2pr") as caught:
         decode_document(Status, newer, "status.json")
@@ -109,7 +109,7 @@ def test_a_newer_schema_asks_for_an_upgrade() -> None:
         (b'{"schema_version": 1, "transitions": [{"at": "x"}]}', r"transitions\.0\.by.*and \d more"),
     ],
 )
-def test_damage_is_named_with_its_place(data: bytes, why: str) -> None:
+def test_damage_is_reported_with_its_location(data: bytes, why: str) -> None:
     with pytest.raises(StateCorrupted, match=why) as caught:
         decode_document(Status, data, "prds/a/status.json")
     assert caught.value.where == "prds/a/status.json"
@@ -133,7 +133,7 @@ def test_an_old_document_of_the_wrong_form_is_corrupted() -> None:
         decode_document(Backlog, b'{"stories": [7]}', "backlog.json")
 
 
-def test_ten_thousand_stories_come_back_as_they_went() -> None:
+def test_ten_thousand_stories_round_trip() -> None:
     criteria = tuple(Criterion(id=f"AC-{n}", text="it holds " * 5) for n in range(3))
     stories = tuple(Story(id=f"s-{n}", epic="e", title=f"Story {n}", criteria=criteria) for n in range(10_000))
     backlog = Backlog(stories=stories)

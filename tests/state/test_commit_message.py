@@ -21,7 +21,7 @@ from prd2pr.state.commit_message import (
 STEP = StepRef("auth", "auth-2", 3, Phase.RED, compute_evidence_digest(b"evidence"))
 
 
-def test_a_step_says_what_it_is() -> None:
+def test_step_message_states_story_and_phase() -> None:
     message = format_message(
         "red(auth-2): a wrong password is refused", "Two tests fail.\nAs planned.", build_step_trailers(STEP)
     )
@@ -61,7 +61,7 @@ def test_text_cannot_add_a_trailer(text: str) -> None:
 
 
 @given(st.text(), st.text())
-def test_whatever_the_text_the_step_reads_back(subject: str, body: str) -> None:
+def test_step_round_trips_with_any_text(subject: str, body: str) -> None:
     message = format_message(subject, body, build_step_trailers(STEP))
     trailers = read_trailers(split_message(message)[1])
     assert read_step(trailers) == STEP
@@ -79,7 +79,7 @@ def test_whatever_the_text_the_step_reads_back(subject: str, body: str) -> None:
         f"As he said:\nTdd-Step: auth/auth-2/3\nTdd-Phase: red\nTdd-Evidence: {STEP.evidence}",
     ],
 )
-def test_what_is_not_whole_is_no_step(body: str) -> None:
+def test_incomplete_trailers_are_no_step(body: str) -> None:
     assert read_step(read_trailers(body)) is None
 
 
@@ -88,7 +88,7 @@ def test_a_cherry_picked_step_is_still_one() -> None:
     assert read_step(read_trailers(split_message(message)[1])) == STEP
 
 
-def test_a_value_that_is_no_trailer_is_refused() -> None:
+def test_invalid_trailer_value_is_refused() -> None:
     for key, value in (("Tdd Phase", "red"), ("Tdd-Phase", ""), ("", "x")):
         with pytest.raises(ValueError, match="not a trailer"):
             format_message("x", "", [(key, value)])
@@ -111,7 +111,7 @@ def test_a_value_that_is_no_trailer_is_refused() -> None:
         "skip-checks: true",
     ],
 )
-def test_text_of_others_reads_the_same_and_starts_nothing(text: str) -> None:
+def test_untrusted_text_is_readable_and_inert(text: str) -> None:
     message = format_message(f"red(gh-2-1): {text}", f"{text}\nand\n{text}", build_step_trailers(STEP))
     assert text not in message
     subject, body = split_message(message)
@@ -121,7 +121,7 @@ def test_text_of_others_reads_the_same_and_starts_nothing(text: str) -> None:
     assert read_step(read_trailers(body)) == STEP
 
 
-def test_our_own_trailers_stay_as_they_are() -> None:
+def test_own_trailers_are_unchanged() -> None:
     step = StepRef("GH-2", "GH-2-1", 1, Phase.RED, compute_evidence_digest(b""))
     trailers = read_trailers(
         split_message(format_message("x", "@ada", (*build_step_trailers(step), ("By", "@ada #1"))))[1]

@@ -20,7 +20,7 @@ Shell = Callable[..., str]
 AT = "2026-05-04T10:20:30Z"
 
 
-def test_opening_says_where_everything_is(git: Git, where: Path) -> None:
+def test_opening_finds_all_directories(git: Git, where: Path) -> None:
     assert git.workdir == where
     assert git.common_dir == where / ".git"
     assert git.private == where / ".git" / "prd2pr"
@@ -56,7 +56,7 @@ def test_a_sha256_repository_works(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "missing"])
-def test_what_is_no_repository_is_said_so(tmp_path: Path, name: str) -> None:
+def test_missing_repository_is_reported(tmp_path: Path, name: str) -> None:
     with pytest.raises(NotARepository) as caught:
         Git.open(tmp_path / name)
     assert caught.value.remedy
@@ -68,7 +68,7 @@ def test_a_missing_git_is_a_setup_problem(where: Path, tmp_path: Path, monkeypat
         Git.open(where)
 
 
-def test_an_inherited_git_environment_leads_nowhere(
+def test_inherited_git_environment_is_ignored(
     where: Path, first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY"):
@@ -90,7 +90,7 @@ def test_an_unborn_repository(where: Path) -> None:
         assert "no commit yet" in caught.value.remedy
 
 
-def test_head_branch_and_dirt(git: Git, where: Path, shell: Shell, first: str) -> None:
+def test_head_branch_and_dirty_state(git: Git, where: Path, shell: Shell, first: str) -> None:
     assert (git.head_branch(), git.is_unborn(), git.dirty_paths()) == ("main", False, [])
     (where / "odd\nname -> x").write_text("1")
     (where / "README.md").write_text("2")
@@ -114,7 +114,7 @@ def test_a_branch_checked_out_in_any_worktree_is_found(git: Git, where: Path, sh
     assert git.find_worktree("prd2pr/auth") is None
 
 
-def test_an_unknown_revision_names_close_ones(git: Git, shell: Shell) -> None:
+def test_unknown_revision_gets_suggestions(git: Git, shell: Shell) -> None:
     shell("branch", "prd2pr/loyalty")
     with pytest.raises(UnknownRevision) as caught:
         git.rev("prd2pr/loyalti")
@@ -136,7 +136,7 @@ def test_reading_files(git: Git, first: str) -> None:
         git.read_blobs(["0" * 40])
 
 
-def test_the_reader_sees_objects_and_refs_made_later_by_others(git: Git, where: Path, shell: Shell) -> None:
+def test_reader_sees_objects_and_refs_added_by_others(git: Git, where: Path, shell: Shell) -> None:
     assert git.rev("HEAD")
     shell("commit", "-q", "--allow-empty", "-m", "Later")
     assert git.rev("HEAD") == shell("rev-parse", "HEAD")
@@ -144,7 +144,7 @@ def test_the_reader_sees_objects_and_refs_made_later_by_others(git: Git, where: 
     assert git.tree("HEAD") == shell("rev-parse", "HEAD^{tree}")
 
 
-def test_many_threads_may_read(git: Git) -> None:
+def test_reader_is_thread_safe(git: Git) -> None:
     blobs = {entry.blob: git.read("HEAD", entry.path) for entry in git.entries("HEAD")}
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: git.read_blobs(blobs), range(60)))
@@ -158,7 +158,7 @@ def test_replaced_objects_do_not_change_history(git: Git, shell: Shell, first: s
     assert [commit.subject for commit in git.log(first)] == ["Begin"]
 
 
-def test_a_patch_is_bounded(git: Git) -> None:
+def test_patch_size_is_bounded(git: Git) -> None:
     tree = git.edit_tree("HEAD", {"README.md": b"# Better\n", "big.txt": b"line\n" * 100_000})
     assert "-# Shop\n+# Better" in git.patch("HEAD", tree, ["README.md"])
     assert "big.txt" not in git.patch("HEAD", tree, ["README.md"])
@@ -170,7 +170,7 @@ def test_a_patch_is_bounded(git: Git) -> None:
 # --- commits ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_commit_says_who_and_when(git: Git, shell: Shell, first: str) -> None:
+def test_commit_has_author_and_time(git: Git, shell: Shell, first: str) -> None:
     commit = git.commit(git.tree(first), [first], "red(a-1): it fails\n\nWhy.\n\nTdd-Phase: red\n", AT)
     shown = shell("log", "-1", "--format=%an <%ae>|%cn <%ce>|%aI|%P", commit)
     assert shown == f"prd2pr <prd2pr@localhost>|prd2pr <prd2pr@localhost>|2026-05-04T10:20:30+00:00|{first}"
@@ -209,7 +209,7 @@ def test_the_log_follows_first_parents_from_the_oldest(git: Git, first: str) -> 
 # --- branches ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_branch_moves_only_from_where_it_was_seen(git: Git, first: str) -> None:
+def test_branch_moves_only_from_the_expected_head(git: Git, first: str) -> None:
     tree = git.tree(first)
     one, two = git.commit(tree, [first], "One\n", AT), git.commit(tree, [first], "Two\n", AT)
     assert git.update_branch("prd2pr/a", one, None) == ""
@@ -229,7 +229,7 @@ def test_a_bad_branch_name_is_refused(git: Git, first: str, name: str) -> None:
         git.update_branch(name, first, None)
 
 
-def test_a_branch_that_stands_in_the_way_is_named(git: Git, shell: Shell, first: str) -> None:
+def test_conflicting_branch_name_is_reported(git: Git, shell: Shell, first: str) -> None:
     shell("branch", "prd2pr")
     with pytest.raises(BranchProblem, match="prd2pr/auth") as caught:
         git.update_branch("prd2pr/auth", first, None)
@@ -255,7 +255,7 @@ def test_a_lock_left_by_a_killed_process_is_removed(git: Git, first: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["refs/heads/prd2pr/a.lock", "packed-refs.lock"])
-def test_a_lock_left_by_a_killed_process_keeps_no_branch_from_being_deleted(git: Git, first: str, name: str) -> None:
+def test_lock_left_by_a_killed_process_does_not_prevent_branch_deletion(git: Git, first: str, name: str) -> None:
     git.update_branch("prd2pr/a", first, None)
     lock = git.common_dir / name
     lock.touch()
@@ -265,7 +265,7 @@ def test_a_lock_left_by_a_killed_process_keeps_no_branch_from_being_deleted(git:
     assert not lock.exists()
 
 
-def test_a_branch_is_deleted_only_where_it_was_seen(git: Git, first: str) -> None:
+def test_branch_is_deleted_only_at_the_expected_head(git: Git, first: str) -> None:
     git.update_branch("prd2pr/a", first, None)
     second = git.commit(git.tree(first), [first], "by hand")
     git.update_branch("prd2pr/a", second, first)
@@ -276,7 +276,7 @@ def test_a_branch_is_deleted_only_where_it_was_seen(git: Git, first: str) -> Non
     assert not git.delete_branch("prd2pr/a", second), "somebody else did"
 
 
-def test_a_branch_that_cannot_be_deleted_is_no_branch_that_moved(git: Git, first: str) -> None:
+def test_failed_branch_deletion_is_not_reported_as_a_moved_branch(git: Git, first: str) -> None:
     git.update_branch("prd2pr/a", first, None)
     lock = git.common_dir / "refs" / "heads" / "prd2pr" / "a.lock"
     lock.touch()
@@ -290,7 +290,7 @@ def test_a_branch_that_cannot_be_deleted_is_no_branch_that_moved(git: Git, first
     assert git.branch_head("prd2pr/a") == first
 
 
-def test_a_lock_that_others_take_again_and_again_is_not_removed(git: Git, first: str) -> None:
+def test_lock_taken_repeatedly_by_others_is_not_removed(git: Git, first: str) -> None:
     git.update_branch("prd2pr/a", first, None)
     lock = git.common_dir / "refs" / "heads" / "prd2pr" / "a.lock"
     lock.touch()
@@ -332,7 +332,7 @@ def test_neither_checkout_nor_index_nor_head_is_touched(git: Git, where: Path, s
 # --- our own lock -----------------------------------------------------------------------------------------------------
 
 
-def test_a_second_holder_is_told_who_holds_it(git: Git, where: Path) -> None:
+def test_lock_error_names_the_holder(git: Git, where: Path) -> None:
     with git.lock("prd2pr/auth"), Git.open(where) as other:
         with pytest.raises(BranchInUse, match=f"process {os.getpid()}"), other.lock("prd2pr/auth"):
             pytest.fail("two held it")
@@ -342,8 +342,8 @@ def test_a_second_holder_is_told_who_holds_it(git: Git, where: Path) -> None:
         pass
 
 
-def test_what_was_forked_meanwhile_does_not_keep_it(git: Git) -> None:
-    """Until its exec, a child that another thread has just started has every descriptor of ours."""
+def test_forked_child_does_not_keep_the_lock(git: Git) -> None:
+    """Until it calls exec, a child started by another thread has a copy of every descriptor."""
     with git.lock("auth"):
         child = os.fork()
         if child == 0:
@@ -366,7 +366,7 @@ with Git.open(sys.argv[1]).lock("auth"):
 """
 
 
-def test_the_lock_dies_with_a_killed_process(git: Git, where: Path) -> None:
+def test_lock_is_released_when_the_process_is_killed(git: Git, where: Path) -> None:
     command = [sys.executable, "-c", HOLDER, str(where)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
@@ -378,18 +378,18 @@ def test_the_lock_dies_with_a_killed_process(git: Git, where: Path) -> None:
         pass
 
 
-def test_closing_ends_the_reader(where: Path, first: str) -> None:
+def test_closing_stops_the_reader_process(where: Path, first: str) -> None:
     git = Git.open(where)
     git.rev("HEAD")
     process = git._objects._process
     assert process is not None
     git.close()
     assert process.poll() is not None
-    assert git.rev("HEAD") == first  # and it starts again when needed
+    assert git.rev("HEAD") == first  # it is restarted when needed
     git.close()
 
 
-def test_commits_are_found_by_what_their_message_says_also_behind_a_merge(where, shell, git, first):
+def test_commits_are_found_by_message_also_behind_a_merge(where, shell, git, first):
     shell("switch", "-q", "-c", "work")
     shell("commit", "-q", "--allow-empty", "-m", "red(a-1): one\n\nTdd-Step: a/a-1/1")
     shell("commit", "-q", "--allow-empty", "-m", "red(b-1): other\n\nTdd-Step: ab/b-1/1")

@@ -1,4 +1,4 @@
-"""Trees made and written out by plumbing, with the names and contents that real repositories hold."""
+"""Trees created and exported with git plumbing, with names and contents as in real repositories."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def files(directory: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("name", ODD_NAMES)
-def test_an_odd_name_goes_in_and_comes_out(git: Git, tmp_path: Path, name: str) -> None:
+def test_unusual_names_round_trip(git: Git, tmp_path: Path, name: str) -> None:
     tree = git.edit_tree("HEAD", {name: b"odd\n"})
     assert git.read(tree, name) == b"odd\n"
     assert name in {entry.path for entry in git.entries(tree)}
@@ -60,25 +60,25 @@ def test_a_path_that_leaves_the_tree_is_refused(git: Git, path: str) -> None:
         git.edit_tree("HEAD", {path: b""})
 
 
-def test_what_git_itself_would_skip_is_an_error(git: Git) -> None:
+def test_names_that_git_would_skip_are_an_error(git: Git) -> None:
     with pytest.raises(BranchProblem, match="update-index"):
         git.edit_tree("HEAD", {"a/git~1/config": b""})
 
 
-def test_editing_puts_replaces_and_removes(git: Git) -> None:
+def test_editing_adds_replaces_and_removes(git: Git) -> None:
     tree = git.edit_tree("HEAD", {"src": None, "src/shop.py": b"x = 1\n", "README.md": None, "bin/run": b"#!\n"})
     assert {entry.path: entry.mode for entry in git.entries(tree)} == {"src/shop.py": "100644", "bin/run": "100644"}
     linked = git.edit_tree(tree, {"bin/run": BlobRef(git.write_blob(b"../src/shop.py"), "120000")})
     assert [(c.status, c.old_mode, c.new_mode) for c in git.diff(tree, linked)] == [("T", "100644", "120000")]
 
 
-def test_a_file_gives_way_to_a_directory_and_back(git: Git) -> None:
+def test_file_and_directory_replace_each_other(git: Git) -> None:
     tree = git.edit_tree("HEAD", {"README.md": None, "README.md/part.md": b"1\n"})
     assert git.read(tree, "README.md/part.md") == b"1\n"
     assert git.edit_tree(tree, {"README.md/part.md": None, "README.md": b"# Shop\n"}) == git.tree("HEAD")
 
 
-def test_no_update_is_the_same_tree(git: Git) -> None:
+def test_empty_update_gives_the_same_tree(git: Git) -> None:
     assert git.edit_tree("HEAD", {}) == git.tree("HEAD")
 
 
@@ -116,7 +116,7 @@ def test_an_export_has_the_bytes_modes_and_links_of_the_tree(git: Git, tmp_path:
         git.export(tree, out)
 
 
-def test_an_overlay_puts_locked_files_back(git: Git, tmp_path: Path) -> None:
+def test_overlay_restores_locked_files(git: Git, tmp_path: Path) -> None:
     locked = git.write_blob(b"def test(): assert 0\n")
     mode = BlobRef(git.write_blob(b"weakened"), "100755")
     tree = git.edit_tree("HEAD", {"tests/test_a.py": mode})
@@ -127,9 +127,7 @@ def test_an_overlay_puts_locked_files_back(git: Git, tmp_path: Path) -> None:
     assert git.diff("HEAD", tree)[0].new_blob == mode.blob
 
 
-def test_neither_filters_nor_line_ends_nor_attributes_touch_the_bytes(
-    git: Git, where: Path, shell: Shell, tmp_path: Path
-) -> None:
+def test_bytes_ignore_filters_line_ends_and_attributes(git: Git, where: Path, shell: Shell, tmp_path: Path) -> None:
     ran = tmp_path / "filter-ran"
     script = f"sh -c 'touch {ran}; cat'"
     for key in ("smudge", "clean"):
@@ -148,7 +146,7 @@ def test_neither_filters_nor_line_ends_nor_attributes_touch_the_bytes(
     assert not ran.exists()
 
 
-def test_a_snapshot_sees_new_changed_deleted_and_mode(git: Git, tmp_path: Path) -> None:
+def test_snapshot_detects_new_changed_deleted_and_mode(git: Git, tmp_path: Path) -> None:
     base = git.edit_tree("HEAD", {"gone.py": b"1", "flip.sh": b"2", "same.py": b"3"})
     out = tmp_path / "out"
     git.export(base, out)
@@ -169,7 +167,7 @@ def test_a_snapshot_sees_new_changed_deleted_and_mode(git: Git, tmp_path: Path) 
     }
 
 
-def test_a_snapshot_leaves_out_what_tests_leave_behind(git: Git, tmp_path: Path) -> None:
+def test_snapshot_omits_leftovers_of_test_runs(git: Git, tmp_path: Path) -> None:
     base = git.edit_tree("HEAD", {".gitignore": b"*.log\n!*.pyc\n!__pycache__\n", "kept.pyc": b"old"})
     out = tmp_path / "out"
     git.export(base, out)
@@ -206,7 +204,7 @@ def test_an_embedded_repository_is_refused(git: Git, where: Path, shell: Shell, 
     assert f"{place}/" in caught.value.where
 
 
-def test_a_huge_file_goes_both_ways(git: Git, tmp_path: Path) -> None:
+def test_huge_file_round_trips(git: Git, tmp_path: Path) -> None:
     huge = os.urandom(1024) * 24 * 1024
     tree = git.edit_tree("HEAD", {"huge.bin": huge})
     git.export(tree, tmp_path / "out")
@@ -215,7 +213,7 @@ def test_a_huge_file_goes_both_ways(git: Git, tmp_path: Path) -> None:
     assert git.snapshot(tmp_path / "out", "HEAD") == tree
 
 
-def test_a_submodule_stays_as_it_is(git: Git, tmp_path: Path) -> None:
+def test_submodule_is_unchanged(git: Git, tmp_path: Path) -> None:
     tree = git.edit_tree("HEAD", {"vendored": BlobRef("1" * 40, "160000")})
     git.export(tree, tmp_path / "out")
     (tmp_path / "out" / "new.py").write_text("1\n")
@@ -223,7 +221,7 @@ def test_a_submodule_stays_as_it_is(git: Git, tmp_path: Path) -> None:
     assert [(change.path, change.status) for change in git.diff(tree, after)] == [("new.py", "A")]
 
 
-def test_the_checkout_as_a_tree_has_what_lies_there_and_leaves_index_and_submodules_alone(tmp_path) -> None:
+def test_checkout_tree_matches_the_files_and_touches_no_index_or_submodule(tmp_path) -> None:
     place = tmp_path / "checkout"
     place.mkdir()
 
@@ -256,8 +254,8 @@ def test_the_checkout_as_a_tree_has_what_lies_there_and_leaves_index_and_submodu
 
 
 @pytest.mark.parametrize("object_format", ["sha1", "sha256"])
-def test_trees_are_edited_listed_and_compared_as_git_itself_does(tmp_path: Path, object_format: str) -> None:
-    """The quick ways beside git's own commands, over changes of every kind."""
+def test_trees_are_edited_listed_and_compared_as_by_git(tmp_path: Path, object_format: str) -> None:
+    """The fast implementations compared with git's own commands, over changes of every kind."""
     where = tmp_path / "repo"
     subprocess.run(["git", "init", "-q", f"--object-format={object_format}", where], check=True)
     with Git.open(where) as git:
@@ -295,12 +293,12 @@ def test_trees_are_edited_listed_and_compared_as_git_itself_does(tmp_path: Path,
 
 
 def raw_tree(git: Git, *lines: tuple[str, str, str]) -> str:
-    """An object as nobody but a forger writes it."""
+    """A tree object that only a forger would write."""
     raw = b"".join(f"{mode} {name}\0".encode() + bytes.fromhex(found) for mode, name, found in lines)
     return git._loose.write("tree", raw)
 
 
-def test_modes_of_old_repositories_are_read_as_git_reads_them(git: Git) -> None:
+def test_legacy_modes_are_read_as_by_git(git: Git) -> None:
     blob = git.write_blob(b"1\n")
     inside = raw_tree(git, ("100664", "a.py", blob), ("100775", "b.py", blob))
     odd = raw_tree(git, ("040000", "docs.md", inside))
@@ -310,8 +308,8 @@ def test_modes_of_old_repositories_are_read_as_git_reads_them(git: Git) -> None:
 
 
 @pytest.mark.parametrize("names", [("src", "src"), ("src", "docs"), ("a/b",), ("..",), (".",), ("",)], ids="+".join)
-def test_a_tree_that_git_itself_would_not_write_is_refused(git: Git, names: tuple[str, ...]) -> None:
-    """A checkout has the files of both `src`; whoever looks names up sees those of one."""
+def test_malformed_tree_is_refused(git: Git, names: tuple[str, ...]) -> None:
+    """A checkout has the files of both `src` entries; a lookup by name sees only one."""
     made = [git.edit_tree(git.empty_tree, {f"{number}.py": b"1\n"}) for number in range(len(names))]
     forged = raw_tree(git, *(("40000", name, tree) for name, tree in zip(names, made, strict=True)))
     for look in (git.entries, git.code_tree, lambda tree: git.diff(git.empty_tree, tree)):
@@ -319,8 +317,8 @@ def test_a_tree_that_git_itself_would_not_write_is_refused(git: Git, names: tupl
             look(forged)
 
 
-def test_a_merge_does_not_depend_on_whose_machine_it_is(git: Git, own_home: Path) -> None:
-    """By the user's own attributes git would keep the lines of both sides; elsewhere the two conflict."""
+def test_merge_does_not_depend_on_user_attributes(git: Git, own_home: Path) -> None:
+    """With the user's attributes git would keep the lines of both sides; elsewhere they conflict."""
     place = own_home / ".config" / "git" / "attributes"
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text("* merge=union\n")
@@ -329,12 +327,12 @@ def test_a_merge_does_not_depend_on_whose_machine_it_is(git: Git, own_home: Path
     assert git.merge_code(left, ours, theirs) is None
 
 
-def test_a_blob_that_is_not_there_is_not_put_into_a_tree(git: Git) -> None:
+def test_missing_blob_is_not_added_to_a_tree(git: Git) -> None:
     with pytest.raises(BranchProblem, match="write-tree"):
         git.edit_tree("HEAD", {"a.py": BlobRef("1" * 40)})
 
 
-def test_a_file_that_became_a_directory_or_a_pipe(git: Git, tmp_path: Path) -> None:
+def test_file_that_became_a_directory_or_a_pipe(git: Git, tmp_path: Path) -> None:
     out = tmp_path / "out"
     git.export("HEAD", out)
     (out / "README.md").unlink()
@@ -348,7 +346,7 @@ def test_a_file_that_became_a_directory_or_a_pipe(git: Git, tmp_path: Path) -> N
         git.snapshot(out, tree)
 
 
-def test_a_commit_that_stands_for_a_tree_is_the_one_that_git_itself_would_make(git: Git, where: Path) -> None:
+def test_commit_for_a_tree_equals_the_one_made_by_git(git: Git, where: Path) -> None:
     tree = git.tree("HEAD")
     stamp = {"GIT_AUTHOR_DATE": "@0 +0000", "GIT_COMMITTER_DATE": "@0 +0000"}
     people = {f"GIT_{who}_{what}": "prd2pr" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}

@@ -1,4 +1,4 @@
-"""The journal survives what kills the process."""
+"""The journal survives a killed process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def journal(tmp_path: Path) -> Journal:
     return Journal(tmp_path / "prd2pr", "auth")
 
 
-def test_entries_come_back_in_order(journal: Journal) -> None:
+def test_entries_are_read_in_order(journal: Journal) -> None:
     assert journal.entries() == ()
     journal.append("call", head="a" * 40, key="auth-1/red/tester/1/1", spend={"usd": 0.25, "calls": 1})
     journal.append("refused", head="a" * 40, codes=["RED104"], text="two\nlines ü")
@@ -35,7 +35,7 @@ def test_entries_come_back_in_order(journal: Journal) -> None:
 @pytest.mark.parametrize(
     "torn", [b"{", b'{"kind": "call", "head"', b'{"kind": "call", "head": "a", "facts": {}}', b"x" * 9000]
 )
-def test_a_torn_last_line_is_ignored_and_written_over(journal: Journal, torn: bytes) -> None:
+def test_torn_last_line_is_ignored_and_overwritten(journal: Journal, torn: bytes) -> None:
     journal.append("call", head="a", n=1)
     with journal.path.open("ab") as file:
         file.write(torn)
@@ -44,7 +44,7 @@ def test_a_torn_last_line_is_ignored_and_written_over(journal: Journal, torn: by
     assert [entry.facts["n"] for entry in journal.entries()] == [1, 2]
 
 
-def test_a_journal_that_is_nothing_but_torn(journal: Journal) -> None:
+def test_journal_with_only_a_torn_line(journal: Journal) -> None:
     journal.path.parent.mkdir(parents=True)
     journal.path.write_bytes(b"torn" * 5000)
     assert journal.entries() == ()
@@ -63,7 +63,7 @@ def test_damage_in_the_middle_is_not_skipped(journal: Journal, line: bytes) -> N
     assert str(journal.path) in caught.value.remedy
 
 
-def test_settling_forgets_what_a_commit_has_taken_up(journal: Journal) -> None:
+def test_settling_drops_entries_included_in_a_commit(journal: Journal) -> None:
     journal.settle()
     assert not journal.path.exists()
     journal.append("call", head="a", n=1)
@@ -75,7 +75,7 @@ def test_settling_forgets_what_a_commit_has_taken_up(journal: Journal) -> None:
     assert [path.name for path in journal.path.parent.iterdir()] == ["auth.jsonl"]
 
 
-def test_an_id_cannot_lead_elsewhere(tmp_path: Path) -> None:
+def test_id_cannot_escape_the_directory(tmp_path: Path) -> None:
     with pytest.raises(InputInvalid):
         Journal(tmp_path, "../../etc")
 
@@ -91,7 +91,7 @@ for n in range(1_000_000):
 """
 
 
-def test_a_killed_writer_loses_nothing_that_it_reported(journal: Journal) -> None:
+def test_killed_writer_loses_nothing_it_reported(journal: Journal) -> None:
     command = [sys.executable, "-c", WRITER, str(journal.directory)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
@@ -106,14 +106,14 @@ def test_a_killed_writer_loses_nothing_that_it_reported(journal: Journal) -> Non
     assert numbers[-1] == -1
 
 
-def test_what_a_commit_does_not_take_up_stays_open_at_the_new_head(journal: Journal) -> None:
+def test_entries_not_in_the_commit_stay_open_at_the_new_head(journal: Journal) -> None:
     for n, head in enumerate(("a", "a", "b")):
         journal.append("call", head=head, n=n)
     journal.settle("c", journal.entries_since("a")[:1])
     assert [(entry.head, entry.facts["n"]) for entry in journal.entries()] == [("c", 0)]
 
 
-def test_entries_follow_a_branch_that_others_moved(journal: Journal) -> None:
+def test_entries_follow_a_branch_moved_by_others(journal: Journal) -> None:
     journal.append("call", head="a", n=1)
     journal.append("call", head="b", n=2)
     journal.move_entries("a", "c")

@@ -1,4 +1,4 @@
-"""Orders as a run reads them: strictly, never more than it may, and remembered as long as one could come again."""
+"""Orders from the server as a run reads them: strictly, limited in number, and remembered against replay."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def order(number: int = 1, at: str = AT) -> ServerCommand:
         {"why": "x" * 501}, {"level": "admin"}, {"sender": "ada"},
     ],
 )  # fmt: skip
-def test_what_has_another_form_is_passed_over_and_the_rest_is_read(wrong: dict[str, object]) -> None:
+def test_malformed_orders_are_skipped_and_the_rest_is_read(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         ServerCommand.model_validate({**RETRY, **wrong})
     good = {**RESET, "id": "1" * 16}
@@ -54,18 +54,18 @@ def test_what_has_another_form_is_passed_over_and_the_rest_is_read(wrong: dict[s
 
 
 @given(st.text(max_size=300) | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))
-def test_whatever_comes_is_read_without_an_exception(text: str) -> None:
+def test_any_input_is_read_without_an_exception(text: str) -> None:
     assert all(isinstance(each, ServerCommand) for each in parse_server_commands(text))
 
 
-def test_too_many_and_too_long_are_nothing() -> None:
+def test_too_many_or_too_long_orders_are_ignored() -> None:
     rows = [{**RETRY, "id": f"{n:016x}"} for n in range(MAX_COMMANDS_PER_EVENT + 1)]
     assert parse_server_commands(json.dumps(rows)) == ()
     assert len(parse_server_commands(json.dumps(rows[:-1]))) == MAX_COMMANDS_PER_EVENT
     assert parse_server_commands(json.dumps([RETRY]) + " " * MAX_INPUT_LENGTH) == ()
 
 
-def test_what_is_written_is_read_again_as_many_as_fit_and_each_once() -> None:
+def test_written_orders_are_read_once_each_up_to_the_limit() -> None:
     orders = [order(n).model_copy(update={"why": "ü" * 500}) for n in range(30)]
     assert parse_server_commands(format_server_commands(orders)) == tuple(orders[:MAX_COMMANDS_PER_EVENT])
     assert parse_server_commands(format_server_commands([orders[0], orders[0]])) == (orders[0],)
@@ -73,13 +73,13 @@ def test_what_is_written_is_read_again_as_many_as_fit_and_each_once() -> None:
 
 
 @given(st.text(max_size=200))
-def test_any_name_of_a_token_can_be_told_and_is_no_login(name: str) -> None:
+def test_any_token_name_is_sanitised_and_is_not_a_login(name: str) -> None:
     told = sanitize_token_name(name)
     assert sanitize_token_name(told) == told and ServerCommand.model_validate({**RETRY, "by": told}).by == told
     assert " " in order().model_copy(update={"by": told}).format_author("ada")
 
 
-def test_a_dispatch_brings_them_with_who_sent_it() -> None:
+def test_dispatch_carries_orders_with_their_sender() -> None:
     inputs = {"delivery": "s-1", "said": "", "orders": format_server_commands([order()])}
     sender = {"login": "builder[bot]", "id": 9, "type": "Bot"}
     payload = {"inputs": inputs, "repository": {"full_name": "octo/calc", "default_branch": "main"}, "sender": sender}
@@ -98,7 +98,7 @@ def test_a_dispatch_brings_them_with_who_sent_it() -> None:
         (None, "admin", False),
     ],
 )
-def test_orders_are_believed_for_their_senders_sake(actor: Actor | None, level: str, allowed: bool) -> None:
+def test_orders_are_trusted_by_sender(actor: Actor | None, level: str, allowed: bool) -> None:
     brings = ServerDispatched(orders=(order(),), actor=actor)
     assert isinstance(check_event_permission(brings, level, ME), Allowed if allowed else Denied)
     assert isinstance(check_event_permission(ServerDispatched(actor=actor), level, ME), Allowed), (
@@ -106,7 +106,7 @@ def test_orders_are_believed_for_their_senders_sake(actor: Actor | None, level: 
     )
 
 
-def test_what_was_done_is_remembered_longer_than_it_could_come_again() -> None:
+def test_done_orders_are_remembered_longer_than_they_can_be_replayed() -> None:
     first, second = order(1), order(2, "2026-01-04T00:00:00Z")
     status = record_executed(record_executed(Status(), first.to_executed), second.to_executed)
     assert is_executed(status, first) and is_executed(status, second) and not is_executed(status, order(3))
@@ -115,7 +115,7 @@ def test_what_was_done_is_remembered_longer_than_it_could_come_again() -> None:
     assert [each.id for each in later.orders] == [second.id, order(3).id]
 
 
-def test_none_is_lost_doubled_or_slipped_in() -> None:
+def test_no_order_is_lost_duplicated_or_injected() -> None:
     one, two, three = (order(n).to_executed for n in (1, 2, 3))
     assert (
         is_valid_succession((one,), (one,))
@@ -131,13 +131,13 @@ def test_none_is_lost_doubled_or_slipped_in() -> None:
     assert is_valid_succession((old,), (new,)) and not is_valid_succession((old,), (old, new))
 
 
-def test_one_that_says_to_be_of_the_future_makes_nothing_be_forgotten_that_comes_after_it() -> None:
+def test_order_dated_in_the_future_expires_no_later_order() -> None:
     status = record_executed(Status(), order(1, "9999-01-01T00:00:00Z").to_executed)
     later = record_executed(status, order(2).to_executed)
     assert is_executed(later, order(2)) and is_valid_succession(status.orders, later.orders)
 
 
 @pytest.mark.parametrize("at", ["tomorrow", "2026-13-01T00:00:00Z", "2026-01-01T00:00:00", ""])
-def test_what_the_branch_remembers_has_a_moment_that_can_be_reckoned_with(at: str) -> None:
+def test_executed_order_needs_a_valid_time(at: str) -> None:
     with pytest.raises(ValidationError):
         ExecutedCommand(id="a" * 16, at=at)

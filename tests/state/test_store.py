@@ -101,13 +101,13 @@ def test_the_state_is_marked_as_generated(store: StateStore, planned: str) -> No
     assert store.load(mended).read_bytes(layout.ATTRIBUTES) == b"* linguist-generated=true\n"
 
 
-def test_state_in_the_code_tree_is_not_taken_over(store: StateStore, planned: str) -> None:
+def test_state_files_in_the_code_tree_are_not_copied(store: StateStore, planned: str) -> None:
     forged = store.git.edit_tree(planned, {PATHS.status: encode_document(Status(state=ProjectState.SPRINT_REVIEW))})
     after = store.commit_step(planned, forged, StateChange(), "note: x")
     assert store.load(after).status.state is ProjectState.BACKLOG_READY
 
 
-def test_a_change_is_a_value(first: str) -> None:
+def test_change_is_immutable(first: str) -> None:
     one = StateChange().with_bytes(f"{layout.STATE}/a", b"1")
     two = one.without(f"{layout.STATE}/a")
     assert dict(one.updates) == {f"{layout.STATE}/a": b"1"}
@@ -117,7 +117,7 @@ def test_a_change_is_a_value(first: str) -> None:
             one.with_bytes(path, b"")
 
 
-def test_documents_can_be_taken_away(store: StateStore, planned: str) -> None:
+def test_documents_can_be_removed(store: StateStore, planned: str) -> None:
     red = red_step(store, planned)
     change = StateChange().without(PATHS.cycle("auth-1"))
     after = store.commit_step(red, store.git.code_tree(red), change, "note(auth-1): gone")
@@ -152,14 +152,14 @@ def test_the_remedy_works(store: StateStore, planned: str, shell: Shell, where: 
     assert store.load("prd2pr/auth").backlog == BACKLOG
 
 
-def test_a_file_that_was_deleted_is_damage_too(store: StateStore, planned: str) -> None:
+def test_deleted_file_is_damage_too(store: StateStore, planned: str) -> None:
     bad = damaged(store, planned, PATHS.backlog, None)
     with pytest.raises(StateCorrupted, match=r"backlog\.json is missing") as caught:
         _ = store.load(bad).backlog
     assert planned[:10] in caught.value.where
 
 
-def test_never_valid_is_said_so(store: StateStore, first: str) -> None:
+def test_state_without_a_valid_commit_is_reported(store: StateStore, first: str) -> None:
     bad = damaged(store, first, PATHS.prd, b"[]")
     with pytest.raises(StateCorrupted) as caught:
         _ = store.load(bad).prd
@@ -187,14 +187,14 @@ def test_ids_that_cannot_be_file_names_are_refused(git: Git, bad: str) -> None:
         PATHS.cycle(bad)
 
 
-def test_evidence_lies_below_its_story() -> None:
+def test_evidence_is_stored_under_its_story() -> None:
     assert PATHS.evidence("auth-1", 4, Phase.GREEN) == ".orch-state/prds/auth/tdd/evidence/auth-1/4-green.json"
 
 
 def test_a_step_needs_few_processes(
     store: StateStore, planned: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each costs milliseconds. Counted by a `git` of our own in front of the real one."""
+    """Each process costs milliseconds. They are counted by a wrapper around git."""
     real, calls = shutil.which("git"), tmp_path / "calls"
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "git").write_text(f'#!/bin/sh\necho "$@" >> {calls}\nexec {real} "$@"\n')
