@@ -1,4 +1,4 @@
-"""Texts that nobody writes by hand, made so that who reads them falls, or never comes to an end."""
+"""Generated texts meant to crash a parser or keep it busy forever."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 HEAD = "import os\nimport pytest\nfrom shop.points import earn\n\n\n"
 
 
-def in_test(*lines: str) -> str:
+def wrap_in_test(*lines: str) -> str:
     return HEAD + "def test_it():\n" + "".join(f"    {line}\n" for line in lines)
 
 
@@ -16,7 +16,7 @@ def nested(opening: str, inner: str, closing: str, depth: int) -> str:
 
 
 def chained(first: str, step: Callable[[int], str], count: int) -> list[str]:
-    """Lines of which each leans on the one before, mostly twice."""
+    """Lines that each use the previous one, mostly twice."""
     return [first, *(step(number) for number in range(1, count))]
 
 
@@ -25,19 +25,19 @@ def many(line: Callable[[int], str], count: int) -> str:
 
 
 def deep(depth: int) -> dict[str, str]:
-    """Beyond what is read, or just within: there, whoever looks at every part twice does not come to an end."""
+    """Nesting beyond the limit, or just within it, where visiting every part twice takes exponential time."""
     helper = "def f(x):\n    return x\n\n\n"
     return {
-        "lists": in_test(f"assert earn({nested('[', '1', ']', depth)}) == 1"),
-        "calls": in_test(f"assert {nested('earn(', '1', ')', depth)} == 1"),
+        "lists": wrap_in_test(f"assert earn({nested('[', '1', ']', depth)}) == 1"),
+        "calls": wrap_in_test(f"assert {nested('earn(', '1', ')', depth)} == 1"),
         "calls of a helper": HEAD + helper + f"def test_it():\n    assert earn({nested('f(', '1', ')', depth)}) == 1\n",
-        "negations": in_test(f"assert {'not ' * depth}earn(1)"),
-        "sums": in_test(f"assert earn({' + '.join(['1'] * depth)}) == {' + '.join(['1'] * depth)}"),
-        "attributes": in_test(f"assert earn{'.a' * depth} == 1"),
-        "calls of calls": in_test(f"assert earn{'()' * depth} == 1"),
-        "lambdas": in_test(f"assert earn({'lambda: ' * depth}1) == 1"),
-        "powers": in_test(f"assert earn(1) == {nested('(', '2', ' ** 64)', depth)}"),
-        "branches": in_test("if earn(0) == 0:", "    x = 0", *_branches(depth), "assert earn(1) == 1"),
+        "negations": wrap_in_test(f"assert {'not ' * depth}earn(1)"),
+        "sums": wrap_in_test(f"assert earn({' + '.join(['1'] * depth)}) == {' + '.join(['1'] * depth)}"),
+        "attributes": wrap_in_test(f"assert earn{'.a' * depth} == 1"),
+        "calls of calls": wrap_in_test(f"assert earn{'()' * depth} == 1"),
+        "lambdas": wrap_in_test(f"assert earn({'lambda: ' * depth}1) == 1"),
+        "powers": wrap_in_test(f"assert earn(1) == {nested('(', '2', ' ** 64)', depth)}"),
+        "branches": wrap_in_test("if earn(0) == 0:", "    x = 0", *_branches(depth), "assert earn(1) == 1"),
     }
 
 
@@ -47,7 +47,7 @@ def _branches(depth: int) -> Iterable[str]:
 
 
 def growing() -> dict[str, str]:
-    """Short texts that stand for something endless."""
+    """Short texts that expand without bound."""
     tupled = chained("a0 = (1, 2)", lambda n: f"a{n} = (a{n - 1}, a{n - 1})", 60)
     summed = chained("a0 = 1", lambda n: f"a{n} = a{n - 1} + a{n - 1}", 60)
     listed = chained("a0 = [1, 2]", lambda n: f"a{n} = [*a{n - 1}, *a{n - 1}]", 60)
@@ -61,11 +61,11 @@ def growing() -> dict[str, str]:
     )
     loops = " ".join(f"for x{number} in range(2000)" for number in range(4))
     return {
-        "doubled tuples": in_test(*tupled, "assert earn(a59) == a59"),
-        "doubled sums": in_test(*summed, "assert earn(a59) == a59"),
-        "doubled lists": in_test(*listed, "assert earn(a59) == a59"),
-        "doubled strays": in_test(*asked, "assert earn(int(a59)) == a59"),
-        "shared strays": in_test(*shared, "assert earn(int(c4_0)) == 1"),
+        "doubled tuples": wrap_in_test(*tupled, "assert earn(a59) == a59"),
+        "doubled sums": wrap_in_test(*summed, "assert earn(a59) == a59"),
+        "doubled lists": wrap_in_test(*listed, "assert earn(a59) == a59"),
+        "doubled strays": wrap_in_test(*asked, "assert earn(int(a59)) == a59"),
+        "shared strays": wrap_in_test(*shared, "assert earn(int(c4_0)) == 1"),
         "doubled constants": HEAD + "\n".join(summed) + "\n\n\ndef test_it():\n    assert earn(a59) == a59\n",
         "doubled rows": HEAD
         + "\n".join(listed)
@@ -74,16 +74,16 @@ def growing() -> dict[str, str]:
         "doubling checks": HEAD + acting + "def test_it():\n    c40(1)\n",
         "loops in loops": HEAD
         + f"@pytest.mark.parametrize('x', [1 {loops}])\ndef test_it(x):\n    assert earn(x) == 1\n",
-        "loops over nothing": in_test(f"for x in [1 {loops} if x0 < 0]:", "    assert earn(x) == 1"),
-        "a great number": in_test("assert earn(1) == (((((9 ** 64) ** 64) ** 64) ** 64) ** 64) ** 64"),
-        "an infinite number": in_test("assert earn(1) == 1e300 ** 64", "assert earn(2) == -(1e300 * 1e300)"),
-        "a long text": in_test("assert earn('%999999999d' % 1) == 'a' * 999999999"),
-        "text times text": in_test("x = 'ab' * 2000", "assert earn(x) == x * 2000 * 2000 * 2000"),
+        "loops over nothing": wrap_in_test(f"for x in [1 {loops} if x0 < 0]:", "    assert earn(x) == 1"),
+        "a great number": wrap_in_test("assert earn(1) == (((((9 ** 64) ** 64) ** 64) ** 64) ** 64) ** 64"),
+        "an infinite number": wrap_in_test("assert earn(1) == 1e300 ** 64", "assert earn(2) == -(1e300 * 1e300)"),
+        "a long text": wrap_in_test("assert earn('%999999999d' % 1) == 'a' * 999999999"),
+        "text times text": wrap_in_test("x = 'ab' * 2000", "assert earn(x) == x * 2000 * 2000 * 2000"),
     }
 
 
 def _layers(depth: int, width: int) -> Iterable[str]:
-    """Names of which each leans on all of the layer below."""
+    """Names that each use all names of the layer below."""
     below = ["b"] * width
     for layer in range(1, depth + 1):
         yield from (f"c{layer}_{n} = [{', '.join(below)}]" for n in range(width))
@@ -91,16 +91,16 @@ def _layers(depth: int, width: int) -> Iterable[str]:
 
 
 def circular() -> dict[str, str]:
-    """What leads back to itself."""
+    """Circular references."""
     return {
         "a helper that calls itself": HEAD
         + "def f(x):\n    return f(f(x))\n\n\ndef test_it():\n    assert f(earn(1)) == 1\n",
         "helpers that call each other": HEAD
         + "def f(x):\n    return g(x)\n\n\ndef g(x):\n    return f(x)\n\n\n"
         + "def test_it():\n    f(earn(1))\n    assert g(earn(2)) == 1\n",
-        "names in a circle": in_test("a = b", "b = a", "x = a[os.sep]", "assert earn(int(a + b)) == b"),
+        "names in a circle": wrap_in_test("a = b", "b = a", "x = a[os.sep]", "assert earn(int(a + b)) == b"),
         "constants in a circle": HEAD + "A = B\nB = A\n\n\ndef test_it():\n    assert earn(int(A + B)) == open(A)\n",
-        "a name that is itself": in_test("a = a", "assert earn(int(a)) == a"),
+        "a name that is itself": wrap_in_test("a = a", "assert earn(int(a)) == a"),
         "classes in a circle": HEAD
         + "class TestA(TestB):\n    def test_it(self):\n        assert earn(1) == 1\n\n\n"
         + "class TestB(TestA):\n    pass\n",
@@ -117,8 +117,8 @@ def circular() -> dict[str, str]:
 def long() -> dict[str, str]:
     """A megabyte each."""
     return {
-        "a text": in_test(f"assert earn('{'ab ' * 350_000}') == 1"),
-        "digits": in_test(f"assert earn(0x{'9' * 1_000_000}) == 1"),
+        "a text": wrap_in_test(f"assert earn('{'ab ' * 350_000}') == 1"),
+        "digits": wrap_in_test(f"assert earn(0x{'9' * 1_000_000}) == 1"),
         "comments": HEAD + "# a word\n" * 100_000 + "def test_it():\n    assert earn(1) == 1\n",
         "blanks": HEAD + "def test_it():\n" + "\n" * 500_000 + "    assert earn(1) == 1\n",
         "spaces": HEAD + "def test_it():\n    assert earn(1) ==" + " " * 1_000_000 + "1\n",
@@ -126,14 +126,16 @@ def long() -> dict[str, str]:
 
 
 def wide(count: int) -> dict[str, str]:
-    """Much of the same."""
+    """Many similar items."""
     rows = many(lambda n: f"({n}, {n}), ", 10 * count)
     return {
         "tests": HEAD + many(lambda n: f"def test_{n}():\n    assert earn({n}) == {n}\n\n\n", count),
-        "asserts": in_test(*(f"assert earn({n}) == {n}" for n in range(count))),
+        "asserts": wrap_in_test(*(f"assert earn({n}) == {n}" for n in range(count))),
         "rows": HEAD + f"@pytest.mark.parametrize('x', [{rows}])\ndef test_it(x):\n    assert earn(x) == x\n",
-        "names": in_test(*(f"a{n} = a{max(n - 1, 0)}" for n in range(count)), f"assert earn(int(a9)) == a{count - 1}"),
-        "imports": many(lambda n: f"from shop.m{n} import a{n}\n", count) + in_test("assert earn(a1) == a2"),
+        "names": wrap_in_test(
+            *(f"a{n} = a{max(n - 1, 0)}" for n in range(count)), f"assert earn(int(a9)) == a{count - 1}"
+        ),
+        "imports": many(lambda n: f"from shop.m{n} import a{n}\n", count) + wrap_in_test("assert earn(a1) == a2"),
         "functions": HEAD
         + many(lambda n: f"def f{n}(x):\n    return earn(x) + {n}\n\n\n", count)
         + "def test_it():\n    assert f1(2) == 3\n",
@@ -147,8 +149,8 @@ def unreadable() -> dict[str, str]:
     return {
         "no Python": "def (:\n",
         "a null byte": HEAD + "def test_it():\n    assert earn('\0') == 1\n",
-        "a lone surrogate": in_test("assert earn('\\ud800') == '\\udfff'"),
+        "a lone surrogate": wrap_in_test("assert earn('\\ud800') == '\\udfff'"),
         "nothing": "",
         "brackets alone": "(" * 100_000,
-        "digits alone": "9" * 5_000 + "\n" + in_test(f"assert earn({'9' * 5_000}) == 1"),
+        "digits alone": "9" * 5_000 + "\n" + wrap_in_test(f"assert earn({'9' * 5_000}) == 1"),
     }

@@ -1,4 +1,4 @@
-"""Pictures of pages: taken in the sandbox, and read from it like what a stranger left there."""
+"""Screenshots of pages: taken in the sandbox and read from it as untrusted files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def request(*command: str, paths: tuple[str, ...] = ("/",), ready: int = 20) -> 
 
 @pytest.fixture
 def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stands in for Chromium, outside of any sandbox: writes what `picture` holds to where it is told."""
+    """A fake Chromium, outside any sandbox: copies `picture` to the requested path."""
     place, picture = tmp_path / "bin", tmp_path / "picture.png"
     place.mkdir()
     picture.write_bytes(png())
@@ -59,13 +59,13 @@ def bare() -> SandboxCamera:
     return SandboxCamera(export, Path(sys.executable), sandboxed=False)
 
 
-def test_one_picture_for_each_path(browser: Path) -> None:
+def test_one_screenshot_per_path(browser: Path) -> None:
     assert browser.exists()
     seen = bare().take(request(paths=("/", "/index.html")))
     assert seen == Pictures((("/", png()), ("/index.html", png())))
 
 
-def test_a_machine_without_a_browser_is_noted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_browser_is_noted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     seen = bare().take(request())
     assert seen.taken == ()
@@ -77,14 +77,14 @@ def test_a_machine_without_a_browser_is_noted(monkeypatch: pytest.MonkeyPatch, t
     [(("false",), "the page's command exited with status 1"), (("no-such-program",), "cannot be started"),
      (("sleep", "60"), "nothing answers at 127.0.0.1")],
 )  # fmt: skip
-def test_a_page_that_is_not_served_is_noted(browser: Path, command: tuple[str, ...], told: str) -> None:
+def test_page_that_is_not_served_is_noted(browser: Path, command: tuple[str, ...], told: str) -> None:
     assert browser.exists()
     seen = bare().take(request(*command, ready=1))
     assert seen.taken == ()
     assert told in seen.note
 
 
-def test_a_link_in_place_of_a_picture_is_not_followed(browser: Path, tmp_path: Path) -> None:
+def test_symlink_instead_of_a_screenshot_is_not_followed(browser: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret.png"
     secret.write_bytes(png(3, 3))
     text = browser.read_text(encoding="utf-8")
@@ -94,7 +94,7 @@ def test_a_link_in_place_of_a_picture_is_not_followed(browser: Path, tmp_path: P
     assert "no screenshot was written" in seen.note
 
 
-def test_what_cannot_be_a_picture_is_not_kept(browser: Path) -> None:
+def test_invalid_image_is_not_kept(browser: Path) -> None:
     picture = browser.parent.parent / "picture.png"
     picture.write_bytes(png() + b"\0" * MAX_IMAGE_BYTES)
     seen = bare().take(request())
@@ -106,7 +106,7 @@ def test_what_cannot_be_a_picture_is_not_kept(browser: Path) -> None:
 
 
 @pytest.mark.skipif(not any(map(shutil.which, BROWSERS)), reason="this machine has no Chromium or Chrome")
-def test_a_real_browser_looks_at_a_real_page_in_the_sandbox() -> None:
+def test_real_browser_renders_a_real_page_in_the_sandbox() -> None:
     camera = SandboxCamera(export, Path(sys.executable))
     seen = camera.take(request())
     if "none is available here" in seen.note:

@@ -21,7 +21,7 @@ CODE = re.compile(r"(?:RED|GRN|RFC|INT|RUN|VER)\d{3}")
 
 
 def codes_in(path: Path) -> tuple[set[str], set[str]]:
-    """The codes of the findings that a module defines, and those that it names elsewhere."""
+    """The finding codes that a module defines, and those that it only mentions."""
     nodes = list(ast.walk(ast.parse(path.read_text())))
     calls = [node for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
     entries = [call.args[0] for call in calls if call.func.id.startswith("define_") and call.args]  # type: ignore[attr-defined]
@@ -77,7 +77,7 @@ def test_a_finding_has_an_explanation_examples_and_a_hint(code: str) -> None:
     assert f"[{code}](../findings/{code}.md)" in render_findings_page()
 
 
-def test_what_a_proof_rests_on_cannot_be_switched_off() -> None:
+def test_findings_essential_to_a_proof_cannot_be_disabled() -> None:
     red = ("RED101", "RED104", "RED201", "RED302", "RED306", "RED501", "RED503")
     green = ("GRN101", "GRN201", "GRN202", "GRN302", "GRN303", "GRN304")
     assert {*red, *green, "RUN101", "RUN102", "VER101"} <= UNSWITCHABLE

@@ -1,4 +1,4 @@
-"""The gates on evidence made by hand: each rule alone, and above all what lacks."""
+"""The gates on hand-made evidence: each rule alone, and above all missing evidence."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def errors(evidence: Evidence, policy: GatePolicy = DEFAULTS) -> set[str]:
 
 @pytest.mark.parametrize("make", [red, green, refactor, integrated])
 class TestEveryGate:
-    def test_accepts_what_is_whole(self, make: Any) -> None:
+    def test_accepts_complete_evidence(self, make: Any) -> None:
         assert errors(make()) == set()
 
     @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ class TestEveryGate:
             ({"base_run": run(honest=False, problems=("canary",))}, "RUN101"),
         ],
     )
-    def test_never_accepts_what_lacks(self, make: Any, lacks: dict[str, Any], code: str) -> None:
+    def test_never_accepts_incomplete_evidence(self, make: Any, lacks: dict[str, Any], code: str) -> None:
         assert code in errors(make(**lacks))
 
     @pytest.mark.parametrize(
@@ -136,11 +136,11 @@ class TestEveryGate:
             ({"exit_status": None}, "RUN106"),
         ],
     )
-    def test_never_accepts_a_run_that_is_not_honest(self, make: Any, more: dict[str, Any], code: str) -> None:
+    def test_never_accepts_a_dishonest_run(self, make: Any, more: dict[str, Any], code: str) -> None:
         whole = make()
         assert code in errors(whole.model_copy(update={"head_run": whole.head_run.model_copy(update=more)}))
 
-    def test_says_loudly_when_there_was_no_sandbox_and_refuses_where_one_is_required(self, make: Any) -> None:
+    def test_warns_without_a_sandbox_and_refuses_where_one_is_required(self, make: Any) -> None:
         whole = make()
         bare = whole.model_copy(update={"head_run": whole.head_run.model_copy(update={"sandbox": "none"})})
         verdict = GATES[bare.phase](bare, GatePolicy())
@@ -167,7 +167,7 @@ class TestEveryGate:
         assert errors(make(comparison=lost)) & {"RED504", "GRN305", "RFC305", "INT305"}
         assert errors(make(comparison=fewer)) & {"RED504", "GRN305", "RFC305", "INT305"}
 
-    def test_no_policy_lessens_what_is_unswitchable(self, make: Any) -> None:
+    def test_no_policy_weakens_a_locked_finding(self, make: Any) -> None:
         for severity in ("off", "warning"):
             policy = GatePolicy(severities={"RUN102": severity, "RUN105": severity})
             assert errors(make(head_run=None), policy)
@@ -209,18 +209,18 @@ def test_red_touches_tests_only(kind: PathKind, code: str) -> None:
         ("error", Failure(kind=FailureKind.IMPORT, stage="collect"), "RED308"),
     ],
 )
-def test_red_wants_a_failure_of_the_right_kind(outcome: str, failure: Failure | None, code: str) -> None:
+def test_red_requires_a_failure_of_the_right_kind(outcome: str, failure: Failure | None, code: str) -> None:
     seen = run(result(outcome, failure))
     assert errors(red(head_run=seen, repeat_run=seen)) == {code}
 
 
-def test_red_with_some_tests_that_pass() -> None:
+def test_red_with_passing_tests() -> None:
     other = f"{PATH}::test_b"
     seen = run(result(), result("passed", name=other))
     assert errors(red(story_tests=(TEST, other), head_run=seen, repeat_run=seen)) == {"RED104"}
 
 
-def test_red_without_tests_or_with_some_that_were_not_run() -> None:
+def test_red_without_tests_or_with_tests_not_run() -> None:
     assert errors(red(story_tests=(), head_run=run())) == {"RED201"}
     assert errors(red(head_run=run(), repeat_run=run())) == {"RED204"}
     assert errors(red(uncollected=(TEST,))) == {"RED202"}
@@ -233,24 +233,24 @@ def test_red_names_every_criterion() -> None:
     assert errors(red(coverage=(covered, open_))) == {"RED210"}
 
 
-def test_red_repeats_itself() -> None:
+def test_red_must_be_repeatable() -> None:
     assert errors(red(repeat_run=None)) == {"RED507"}
     assert errors(red(repeat_run=run(result("passed")))) == {"RED501"}
     assert errors(red(repeat_run=run(result("error", MISSING)))) == {"RED501"}
     assert errors(red(repeat_run=run())) == {"RED501"}
 
 
-def test_red_is_no_old_failure() -> None:
+def test_red_is_not_a_pre_existing_failure() -> None:
     assert errors(red(base_run=run(result()))) == {"RED502"}
     assert errors(red(base_run=run(result("error", MISSING)))) == set()
 
 
-def test_a_file_that_cannot_be_collected_at_all() -> None:
+def test_uncollectable_file() -> None:
     broken = Failure(kind=FailureKind.SYNTAX, stage="collect", path=PATH, line=3)
     assert errors(red(story_tests=(), declared=(), head_run=run(collect_errors=(broken,)))) == {"RED301"}
 
 
-def test_facts_become_findings_of_their_own_gate() -> None:
+def test_facts_become_findings_of_their_gate() -> None:
     fact = Fact(code="RED401", path=PATH, line=3, test=TEST, message="asserts nothing")
     assert errors(red(facts=(fact,))) == {"RED401"}
     assert errors(red(facts=(fact,)), GatePolicy(severities={"RED401": "warning"})) == set()
@@ -284,7 +284,7 @@ def missing(name: str, exception: str = "ImportError", **more: Any) -> Failure:
         ("points", False),
     ],
 )
-def test_a_missing_name_is_a_planned_one(name: str, *, right: bool) -> None:
+def test_missing_name_must_be_planned(name: str, *, right: bool) -> None:
     wrong = find_wrong_reason(missing(name), red())
     assert (wrong is None) is right
     assert right or (wrong is not None and wrong[0] == "RED302")
@@ -311,7 +311,7 @@ def test_without_a_design_a_missing_name_belongs_to_the_project(name: str, *, fl
     assert (find_wrong_reason(missing(name), evidence) is None) is right
 
 
-def test_a_missing_name_that_the_tests_do_not_use_is_no_reason() -> None:
+def test_missing_name_unused_by_the_tests_is_no_reason() -> None:
     evidence = red(planned=None, project_modules=(), flat_layout=True, called=("calc.add",))
     assert find_wrong_reason(missing("calc"), evidence) is None
     assert find_wrong_reason(missing("frobnicator"), evidence) is not None
@@ -331,7 +331,7 @@ def exception(name: str, path: str, line: int = 5, message: str = "", **more: An
     )
 
 
-def test_an_exception_is_right_where_the_subject_raised_it() -> None:
+def test_exception_counts_if_raised_by_the_subject() -> None:
     assert find_wrong_reason(exception("KeyError", "src/shop/points.py"), red()) is None
     code, message = find_wrong_reason(exception("KeyError", PATH), red()) or ("", "")
     assert code == "RED307" and message.endswith(": KeyError")
@@ -347,13 +347,13 @@ def test_an_exception_is_right_where_the_subject_raised_it() -> None:
     )
 
 
-def test_not_implemented_counts_out_of_the_subject_only() -> None:
+def test_not_implemented_counts_only_from_the_subject() -> None:
     kind = FailureKind.NOT_IMPLEMENTED
     assert find_wrong_reason(exception("NotImplementedError", "src/shop/points.py", kind=kind), red()) is None
     assert find_wrong_reason(exception("NotImplementedError", PATH, kind=kind), red()) is not None
 
 
-def test_an_undefined_name_in_the_test_is_the_tests_own_fault() -> None:
+def test_undefined_name_in_the_test_is_a_test_bug() -> None:
     undefined = missing("earn", "NameError", stage="call", path=PATH)
     assert find_wrong_reason(undefined, red()) is not None
 
@@ -377,7 +377,7 @@ def test_an_undefined_name_in_the_test_is_the_tests_own_fault() -> None:
         ("read_pionts", "read_points", True),
     ],
 )
-def test_slips_of_the_finger(written: str, meant: str, *, slip: bool) -> None:
+def test_typos(written: str, meant: str, *, slip: bool) -> None:
     assert is_misspelling(written, meant) is slip
 
 
@@ -401,7 +401,7 @@ def test_green_touches_source_only(kind: PathKind, code: str) -> None:
     assert errors(green(changes=(source, change("x", kind)))) == {code}
 
 
-def test_green_may_touch_a_manifest_where_policy_says_so_and_docs_at_any_time() -> None:
+def test_green_may_touch_docs_and_if_allowed_manifests() -> None:
     source = change("src/shop/points.py", PathKind.SOURCE)
     manifest, docs = change("requirements.txt", PathKind.MANIFEST), change("README.md", PathKind.DOCS)
     assert errors(green(changes=(source, manifest, docs)), GatePolicy(allow_manifest=True)) == set()
@@ -421,7 +421,7 @@ def test_green_keeps_its_tests_locked() -> None:
     ("outcome", "code"),
     [("failed", "GRN302"), ("error", "GRN302"), ("skipped", "GRN303"), ("xfailed", "GRN303"), ("xpassed", "GRN303")],
 )
-def test_green_wants_passed_and_nothing_else(outcome: str, code: str) -> None:
+def test_green_requires_passed_and_nothing_else(outcome: str, code: str) -> None:
     assert errors(green(head_run=run(result(outcome)))) == {code}
 
 
@@ -432,7 +432,7 @@ def test_green_needs_tests_that_were_red() -> None:
     assert errors(green(changes=())) == {"GRN108"}
 
 
-def test_cases_that_red_could_not_know_count_all() -> None:
+def test_cases_unknown_in_red_all_count() -> None:
     cases = [result("passed", name=f"{TEST}[{n}]") for n in (1, 2)]
     assert errors(green(head_run=run(*cases))) == set()
     assert errors(green(head_run=run(cases[0], result(name=f"{TEST}[2]")))) == {"GRN302"}
@@ -441,7 +441,7 @@ def test_cases_that_red_could_not_know_count_all() -> None:
 # --- REFACTOR ---------------------------------------------------------------------------------------------------------
 
 
-def test_refactor_is_better_by_measure_or_says_that_there_is_nothing_to_do() -> None:
+def test_refactor_improves_a_metric_or_reports_nothing_to_do() -> None:
     same = {"before": {"lines": 9}, "after": {"lines": 9}}
     worse = {"before": {"lines": 9}, "after": {"lines": 14}}
     named = {"before": {"lines": 9, "complexity_sum": 4, "functions": 1}}
@@ -502,7 +502,7 @@ def test_refactor_keeps_values_and_kinds(before: str, after: str | None, *, same
     assert found == (set() if same else {"RFC401"})
 
 
-def test_refactor_ends_every_call_as_before() -> None:
+def test_refactor_keeps_the_outcome_of_every_call() -> None:
     grave = BehaviourDifference(
         function="a.f", path="a.py", given="f(9)", before="0", after="1", origin="near", grave=True
     )
@@ -518,7 +518,7 @@ def test_refactor_ends_every_call_as_before() -> None:
     assert codes(refactor(parity=None), GatePolicy(compare=False)) == set()
 
 
-def test_refactor_lets_dead_code_go_with_its_tests_openly() -> None:
+def test_refactor_may_remove_dead_code_with_its_tests_as_a_warning() -> None:
     old = "tests/test_old.py"
     gone: dict[str, Any] = {
         "changes": (
@@ -539,7 +539,7 @@ def test_refactor_lets_dead_code_go_with_its_tests_openly() -> None:
     assert errors(refactor(**{**gone, "changes": other}, removal=dead)) == {"RFC202"}
 
 
-def test_refactor_needs_tests_that_hold_the_behaviour() -> None:
+def test_refactor_needs_tests_that_cover_the_behaviour() -> None:
     assert errors(refactor(story_tests=(), locked=(), head_run=run(passed=0))) == {"RFC306"}
     assert errors(refactor(head_run=run(result()))) == {"RFC302"}
     assert errors(refactor(head_run=run(result("skipped")))) == {"RFC303"}
@@ -552,7 +552,7 @@ def test_refactor_needs_tests_that_hold_the_behaviour() -> None:
 # --- INTEGRATED -------------------------------------------------------------------------------------------------------
 
 
-def test_integrated_moves_and_does_nothing_else() -> None:
+def test_integrated_only_moves_files() -> None:
     whole = integrated()
     gone, there = whole.changes
     assert errors(integrated(changes=(gone,))) == {"INT103"}
@@ -562,7 +562,7 @@ def test_integrated_moves_and_does_nothing_else() -> None:
     assert errors(integrated(changes=(), story_tests=(TEST,), head_run=run(result("passed")))) == {"INT103"}
 
 
-def test_integrated_may_write_living_docs_as_plain_files_at_their_own_place() -> None:
+def test_integrated_may_write_living_docs_as_plain_files_in_their_directory() -> None:
     moved, doc = integrated().changes, change("docs/ROUTING.md", PathKind.DOCS, new_blob="d", new_mode="100644")
 
     def seen(rendered: dict[str, str], by: str = "", **more: Any) -> Evidence:
@@ -588,7 +588,7 @@ def test_integrated_may_write_living_docs_as_plain_files_at_their_own_place() ->
         assert found(kind=kind) >= {"INT101"}, kind
 
 
-def test_integrated_tests_pass_at_their_new_place() -> None:
+def test_integrated_tests_pass_at_their_new_path() -> None:
     there = integrated().story_tests[0]
     assert errors(integrated(head_run=run())) == {"INT303"}
     assert errors(integrated(head_run=run(result(name=there)))) == {"INT302"}
@@ -596,48 +596,51 @@ def test_integrated_tests_pass_at_their_new_place() -> None:
     assert errors(integrated(comparison=Comparison(vanished=(TEST,)))) == set()
 
 
-def test_a_story_without_tests_says_so() -> None:
+def test_story_without_tests_is_marked() -> None:
     nothing = {"changes": (), "story_tests": (), "locked": ()}
     assert errors(integrated(**nothing)) == {"INT306"}
     assert errors(integrated(**nothing, note="kind docs: no tests asked for")) == {"INT306"}
     assert errors(integrated(**nothing, kind="docs")) == set()
 
 
-class TestBite:
-    """Deliberate faults, and what became of them."""
+class TestMutation:
+    """Mutants and their outcomes."""
 
-    def test_nothing_measured_is_an_error(self) -> None:
+    def test_missing_measurement_is_an_error(self) -> None:
         assert errors(green(bite=None)) == {"GRN504"}
         assert errors(green(bite=MutationResult(problems=("restless",)))) == {"GRN504"}
 
-    def test_a_function_that_nobody_misses(self) -> None:
-        assert errors(green(bite=MutationResult(knock_outs=(bitten("survived"),)))) == {"GRN301"}
-        assert errors(green(bite=MutationResult(knock_outs=(bitten("killed"), bitten("timeout"))))) == set()
+    def test_function_without_killed_mutants(self) -> None:
+        assert errors(green(bite=MutationResult(knock_outs=(mutant("survived"),)))) == {"GRN301"}
+        assert errors(green(bite=MutationResult(knock_outs=(mutant("killed"), mutant("timeout"))))) == set()
 
-    def test_an_expectation_that_may_be_any(self) -> None:
-        assert errors(green(bite=MutationResult(perturbations=(bitten("survived"),)))) == {"GRN503"}
+    def test_any_expected_value_passes(self) -> None:
+        assert errors(green(bite=MutationResult(perturbations=(mutant("survived"),)))) == {"GRN503"}
 
     @pytest.mark.parametrize(("killed", "survived", "expected"), [(1, 4, {"GRN501"}), (2, 3, set()), (1, 3, set())])
-    def test_the_share_that_is_asked_for(self, killed: int, survived: int, expected: set[str]) -> None:
-        bite = MutationResult(mutants=(*[bitten("killed")] * killed, *[bitten("survived")] * survived))
+    def test_required_share_of_killed_mutants(self, killed: int, survived: int, expected: set[str]) -> None:
+        bite = MutationResult(mutants=(*[mutant("killed")] * killed, *[mutant("survived")] * survived))
         assert errors(green(bite=bite)) == expected
         assert errors(green(bite=bite), GatePolicy(mutation_ratio=None)) == set()
 
     def test_survivors_are_named(self) -> None:
-        verdict = GATES[Phase.GREEN](green(bite=MutationResult(mutants=(bitten("survived"),))), DEFAULTS)
+        verdict = GATES[Phase.GREEN](green(bite=MutationResult(mutants=(mutant("survived"),))), DEFAULTS)
         (found,) = [each for each in verdict.findings if each.code == "GRN502"]
         assert (found.path, found.line, found.severity) == ("src/a.py", 3, "warning")
         assert "`a` → `b`" in found.message
 
-    def test_stories_without_tests_are_not_asked(self) -> None:
+    def test_stories_without_tests_need_no_mutation(self) -> None:
         assert "GRN504" not in errors(green(kind="docs", bite=None))
 
-    def test_a_refactoring_keeps_what_the_tests_notice(self) -> None:
-        good = MutationResult(mutants=(*[bitten("killed")] * 9, bitten("survived")), knock_outs=(bitten("killed"),))
-        worse = MutationResult(mutants=(*[bitten("killed")] * 6, *[bitten("survived")] * 4))
-        other = MutationResult(mutants=(*[bitten("killed")] * 4, *[bitten("survived")] * 2))
+    def test_refactoring_keeps_the_killed_mutants(self) -> None:
+        good = MutationResult(
+            mutants=(*[mutant("killed")] * 9, mutant("survived")),
+            knock_outs=(mutant("killed"),),
+        )
+        worse = MutationResult(mutants=(*[mutant("killed")] * 6, *[mutant("survived")] * 4))
+        other = MutationResult(mutants=(*[mutant("killed")] * 4, *[mutant("survived")] * 2))
         assert errors(refactor(bite=other, bite_before=good)) == set()
-        lost = MutationResult(knock_outs=(bitten("survived"),))
+        lost = MutationResult(knock_outs=(mutant("survived"),))
         assert errors(refactor(bite=good, bite_before=good)) == set()
         assert errors(refactor(bite=worse, bite_before=good)) == {"RFC409"}
         assert errors(refactor(bite=lost, bite_before=good)) == {"RFC409"}
@@ -653,5 +656,5 @@ class TestBite:
         assert errors(refactor(bite=None, bite_before=None)) == set()
 
 
-def bitten(outcome: Any) -> MutantResult:
+def mutant(outcome: Any) -> MutantResult:
     return MutantResult(id=outcome, path="src/a.py", line=3, function="f", change="`a` → `b`", outcome=outcome)

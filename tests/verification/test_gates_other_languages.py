@@ -1,4 +1,4 @@
-"""What the gates ask of deliberate faults in languages beside Python."""
+"""Mutation rules of the gates for languages other than Python."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from prd2pr.verification.verdict import GATES, GatePolicy
 from verification.test_gates import change, errors, green, refactor
 
 
-def bitten(outcome: Literal["killed", "survived", "not_judged"], name: str = "Earn") -> MutantResult:
+def mutant(outcome: Literal["killed", "survived", "not_judged"], name: str = "Earn") -> MutantResult:
     return MutantResult(id=name, path="points/earn.go", line=3, function=name, change="`a` → `b`", outcome=outcome)
 
 
@@ -30,13 +30,13 @@ def in_go(evidence: Evidence) -> Evidence:
     ("bite", "left"),
     [
         (MutationResult(), ["knock-out", "mutants", "expected values replaced", "other answers"]),
-        (MutationResult(knock_outs=(bitten("killed"),), mutants=(bitten("not_judged"),), answers=False),
+        (MutationResult(knock_outs=(mutant("killed"),), mutants=(mutant("not_judged"),), answers=False),
          ["mutants", "expected values replaced", "other answers"]),
-        (MutationResult(knock_outs=(bitten("killed"),), mutants=(bitten("killed"),), perturbations=(bitten("killed"),),
+        (MutationResult(knock_outs=(mutant("killed"),), mutants=(mutant("killed"),), perturbations=(mutant("killed"),),
               answers=True), []),
     ],
 )  # fmt: skip
-def test_a_layer_that_tried_nothing_says_so(bite: MutationResult, left: list[str]) -> None:
+def test_layer_without_mutants_is_reported(bite: MutationResult, left: list[str]) -> None:
     found = [
         each for each in GATES[Phase.GREEN](in_go(green(bite=bite)), GatePolicy()).findings if each.code == "GRN508"
     ]
@@ -44,7 +44,7 @@ def test_a_layer_that_tried_nothing_says_so(bite: MutationResult, left: list[str
     assert all(each.severity == "warning" for each in found)
 
 
-def test_code_that_differs_where_it_is_delivered_is_refused() -> None:
+def test_code_that_differs_in_production_is_refused() -> None:
     way = TestVariation(name="released", outcome="failed", tests=("a_test.go::TestA",))
     assert errors(in_go(green(bite=MutationResult(ways=(way,))))) == {"GRN708"}
     assert (
@@ -53,13 +53,13 @@ def test_code_that_differs_where_it_is_delivered_is_refused() -> None:
     )
 
 
-def test_a_refactoring_brings_no_public_function_that_no_test_runs() -> None:
+def test_refactoring_adds_no_untested_public_function() -> None:
     old, new = (Signature(name=f"points.{name}", text="(int) int", path="points/earn.go") for name in ("Earn", "Spend"))
     known = {"signatures_before": (old,), "signatures_after": (old, new), "bite_before": MutationResult()}
-    survived = MutationResult(knock_outs=(bitten("survived", "Spend"),))
+    survived = MutationResult(knock_outs=(mutant("survived", "Spend"),))
     assert errors(in_go(refactor(bite=survived, **known))) == {"RFC402"}
-    private = MutationResult(knock_outs=(bitten("survived", "spend"),))
+    private = MutationResult(knock_outs=(mutant("survived", "spend"),))
     assert "RFC402" not in errors(in_go(refactor(bite=private, **known)))
-    before = MutationResult(knock_outs=(bitten("survived", "Spend"),))
+    before = MutationResult(knock_outs=(mutant("survived", "Spend"),))
     moved = {**known, "bite_before": before}
     assert "RFC402" not in errors(in_go(refactor(bite=survived, **moved))), "it was there before"

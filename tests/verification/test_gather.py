@@ -1,4 +1,4 @@
-"""What evidence says of two commits, with real git and real test runs."""
+"""Evidence about two commits, with real git and real test runs."""
 
 from __future__ import annotations
 
@@ -103,13 +103,13 @@ def test_red_of_a_person_edits_and_adds(repository: Repository) -> None:
     assert evidence.planned is None
 
 
-def test_a_docstring_makes_no_new_test(repository: Repository) -> None:
+def test_docstring_change_is_not_a_new_test(repository: Repository) -> None:
     text = "from shop.points import earn\n\ndef test_earn():\n    '''Ten.'''\n    assert earn(10) == 1\n"
     assert red(repository, {"tests/test_points.py": text}).story_tests == ()
 
 
-def test_old_tests_that_a_planned_import_stops_are_carried(repository: Repository) -> None:
-    """They are no regression, but GREEN will have to make them pass again."""
+def test_existing_tests_broken_by_a_planned_import_are_carried(repository: Repository) -> None:
+    """They are no regression, but GREEN has to make them pass again."""
     evidence = red(
         repository,
         {
@@ -130,14 +130,14 @@ def test_old_tests_that_a_planned_import_stops_are_carried(repository: Repositor
     assert "shop.points.earn" in evidence.project_names
 
 
-def test_an_old_test_that_fails_otherwise_is_a_regression(repository: Repository) -> None:
+def test_existing_test_that_fails_otherwise_is_a_regression(repository: Repository) -> None:
     evidence = red(repository, {"tests/conftest.py": "raise RuntimeError\n", PLACE: "def test_a(): assert 0\n"})
     assert evidence.comparison is not None
     lost = (*evidence.comparison.regressed, *evidence.comparison.vanished)
     assert lost == ("tests/test_points.py::test_earn",)
 
 
-def test_green_restores_what_is_locked_and_says_what_changed(repository: Repository) -> None:
+def test_green_restores_locked_files_and_reports_changes(repository: Repository) -> None:
     red(repository, {PLACE: REDEEM_TEST})
     base = repository.head
     weak = REDEEM_TEST.replace("== points * 2", ">= 0")
@@ -152,7 +152,7 @@ def test_green_restores_what_is_locked_and_says_what_changed(repository: Reposit
     assert [result.outcome for result in evidence.head_run.story] == ["failed", "failed"]
 
 
-def test_a_deleted_locked_file_comes_back(repository: Repository) -> None:
+def test_deleted_locked_file_is_restored(repository: Repository) -> None:
     base = repository.head
     evidence = gather(repository.gathering, Phase.GREEN, base, repository.commit({"tests/test_points.py": None}))
     assert [(file.path, file.actual) for file in evidence.locked] == [("tests/test_points.py", "")]
@@ -160,7 +160,7 @@ def test_a_deleted_locked_file_comes_back(repository: Repository) -> None:
     assert evidence.head_run.passed == 1
 
 
-def test_green_of_a_person_is_about_what_the_commit_before_left_failing(repository: Repository) -> None:
+def test_human_green_covers_the_tests_failing_in_the_previous_commit(repository: Repository) -> None:
     repository.commit({"tests/test_old.py": "def test_old():\n    assert 1 == 2\n"})
     base = repository.commit({PLACE: REDEEM_TEST})
     head = repository.commit({"shop/redeem.py": REDEEM})
@@ -200,7 +200,7 @@ def test_integrated_follows_the_moved_files(repository: Repository) -> None:
         assert all(file.actual == file.expected for file in evidence.locked)
 
 
-def test_a_context_made_from_the_records() -> None:
+def test_context_from_records() -> None:
     context = StoryContext.from_cycle(
         "p",
         Story(id="p-1", epic="e", title="t", kind="docs", criteria=(Criterion(id="p-1.c1", text="x"),)),
@@ -216,7 +216,7 @@ def test_a_context_made_from_the_records() -> None:
     assert context.note == "kind docs: no tests asked for"
 
 
-def test_state_counts_as_a_change_only_where_it_is_asked_for(repository: Repository) -> None:
+def test_state_files_count_as_changes_only_on_request(repository: Repository) -> None:
     base = repository.head
     head = repository.commit({".orch-state/prds/p/status.json": "{}"})
     assert gather(repository.gathering, Phase.GREEN, base, head).changes == ()

@@ -1,4 +1,4 @@
-"""Held-out examples in evidence made by hand: kept apart, judged by the same rules, and not told of."""
+"""Hidden examples in hand-made evidence: kept separate, judged by the same rules, not revealed."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def codes(verdict: Any, severity: str = "error") -> set[str]:
     return {finding.code for finding in verdict.findings if finding.severity == severity}
 
 
-def test_which_files_are_held_out() -> None:
+def test_hidden_files_are_recognised() -> None:
     assert is_hidden_example(HELD, "s-1")
     assert is_hidden_example("tests/tdd/s-1/integration/test_b_held_out.py", "s-1")
     assert not is_hidden_example(SHOWN, "s-1")
@@ -82,7 +82,7 @@ def test_which_files_are_held_out() -> None:
     assert not is_hidden_example("src/test_a_held_out.py", "s-1")
 
 
-def test_what_is_held_out_is_in_its_own_record_and_nowhere_else() -> None:
+def test_hidden_examples_are_only_in_their_own_record() -> None:
     whole = red(ended(EXAMPLE), facts=(Fact(code="RED401", path=HELD, line=3), Fact(code="RED401", path=SHOWN)))
     apart = separate_hidden_examples(whole, FILES, CRITERIA)
     rest = apart.model_copy(update={"held_out": None}).model_dump_json()
@@ -102,21 +102,21 @@ def test_red_judges_both() -> None:
     assert "RED401" in codes(red_gate(separate_hidden_examples(vacuous, FILES, CRITERIA), GatePolicy()))
 
 
-def test_red_asks_for_the_criterion_in_both_files() -> None:
+def test_red_requires_the_criterion_in_both_files() -> None:
     nameless = separate_hidden_examples(red(ended(EXAMPLE)), FILES, ())
     assert codes(red_gate(nameless, GatePolicy())) == {"RED212"}
     only_held = red(ended(EXAMPLE), coverage=(Coverage(criterion="s-1.c1", tests=(EXAMPLE,)),))
     assert codes(red_gate(separate_hidden_examples(only_held, FILES, CRITERIA), GatePolicy())) == {"RED210"}
 
 
-def test_red_wants_tests_that_are_shown() -> None:
+def test_red_requires_visible_tests() -> None:
     example = ended(EXAMPLE)
     alone = red(example, story_tests=(EXAMPLE,), declared=(EXAMPLE,), head_run=run(example), repeat_run=run(example))
     assert "RED201" in codes(red_gate(separate_hidden_examples(alone, FILES, CRITERIA), GatePolicy()))
 
 
 @pytest.mark.parametrize("outcome", ["failed", "skipped"])
-def test_green_tells_criterion_and_kind_and_no_more(outcome: str) -> None:
+def test_green_reveals_only_criterion_and_kind(outcome: str) -> None:
     verdict = green_gate(green(ended(EXAMPLE, outcome), *FILES), GatePolicy())
     assert codes(verdict) == {"GRN308"}
     said = verdict.model_dump_json()
@@ -126,7 +126,7 @@ def test_green_tells_criterion_and_kind_and_no_more(outcome: str) -> None:
     assert HELD not in said
 
 
-def test_green_does_not_show_how_a_held_out_file_was_changed() -> None:
+def test_green_does_not_reveal_changes_to_a_hidden_file() -> None:
     lock = LockedFile(path=HELD, expected="2", actual="3", detail="line 3 `== 4711` became `== 1`")
     seen = green(ended(EXAMPLE, "passed"), *FILES)
     verdict = green_gate(seen.model_copy(update={"locked": (seen.locked[0], lock)}), GatePolicy())
@@ -134,7 +134,7 @@ def test_green_does_not_show_how_a_held_out_file_was_changed() -> None:
     assert "4711" not in verdict.model_dump_json()
 
 
-def test_green_does_not_repeat_what_the_run_says_of_a_held_out_test() -> None:
+def test_green_does_not_reveal_output_of_a_hidden_test() -> None:
     seen = green(ended(EXAMPLE, "passed"), *FILES)
     assert seen.head_run is not None
     odd = seen.head_run.model_copy(update={"honest": False, "problems": (f"{EXAMPLE}[4711] was reported twice",)})
@@ -143,7 +143,7 @@ def test_green_does_not_repeat_what_the_run_says_of_a_held_out_test() -> None:
     assert "4711" not in verdict.model_dump_json()
 
 
-def test_green_without_any_is_a_warning_and_not_asking_is_none() -> None:
+def test_green_without_hidden_examples_warns_only_if_required() -> None:
     none = green(ended(TEST, "passed"))
     none = none.model_copy(update={"held_out": HiddenExamplesEvidence()})
     assert "GRN309" in codes(green_gate(none, GatePolicy()), "warning")
@@ -151,7 +151,7 @@ def test_green_without_any_is_a_warning_and_not_asking_is_none() -> None:
     assert "GRN309" not in codes(green_gate(unasked, GatePolicy()), "warning")
 
 
-def test_verify_compares_what_was_seen_of_them() -> None:
+def test_verify_compares_hidden_example_results() -> None:
     saved = green(ended(EXAMPLE, "passed"), *FILES)
     assert list(list_differences(saved, saved)) == []
     slower = ended(EXAMPLE, "passed").model_copy(update={"seconds": 9.0})

@@ -1,7 +1,7 @@
-"""Whatever a test author or a programmer writes, gathering comes to an end and falls over nothing.
+"""Gathering evidence terminates and does not crash, whatever is in the files.
 
-The whole of gathering reads it, as tests and as source; only the runs are made up. Each group is read in a process of
-its own with so much processor time and memory that none but an endless reader needs it all.
+All of gathering reads the texts, as tests and as source; only the runs are fake. Each group is read in a process of
+its own with generous limits on CPU time and memory.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ GROUPS = {
 }
 
 
-class MadeUpRuns:
-    """Passes at base; at head every test fails alike."""
+class FakeRuns:
+    """All tests pass at base; at head every test fails in the same way."""
 
     def __init__(self, git: Git, base: str, failing: Failing) -> None:
         self._git, self._base, self._failing = git, base, failing
@@ -81,7 +81,7 @@ class MadeUpRuns:
         )
 
     def _results(self, path: str, text: str, *, passing: bool) -> Iterator[TestResult]:
-        """What cannot be read here, pytest may have run all the same."""
+        """Results also for files that cannot be parsed here: pytest may have run them."""
         failure = None if passing else self._failing(path, text)
         for test in dict.fromkeys([*find_declared_tests(path, text)] or [f"{path}::test_it"]):
             yield TestResult(id=test, outcome="failed" if failure else "passed", failure=failure)
@@ -96,13 +96,13 @@ class MadeUpRuns:
         """Nothing to prepare."""
 
     def begin(self, request: RunRequest, *, beside: bool = False) -> None:
-        """Nothing takes long enough."""
+        """Nothing is started in advance."""
 
     def discard_early_runs(self) -> None:
-        """Nothing was begun."""
+        """Nothing was started."""
 
 
-def not_there(path: str, _: str) -> Failure:
+def import_error(path: str, _: str) -> Failure:
     return Failure(
         kind=FailureKind.MISSING_SYMBOL,
         stage="collect",
@@ -114,7 +114,7 @@ def not_there(path: str, _: str) -> Failure:
 
 
 def in_an_expression(path: str, text: str) -> Failure:
-    """In the call of `int` or `open`, where there is one."""
+    """At the call of `int` or `open`, if there is one."""
     tree = parse_python(text)
     for node in ast.walk(tree) if tree else ():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in {"int", "open"}:
@@ -129,9 +129,9 @@ def nowhere(_path: str, _text: str) -> None:
 
 
 def steps(text: str) -> Iterator[tuple[Phase, Files, Files, Failing]]:
-    """New as tests, changed beneath tests, new as source, and changed as source."""
+    """Added as tests, changed under tests, added as source, changed as source."""
     tested = {**PROJECT, TEST: text}
-    yield Phase.RED, PROJECT, tested, not_there
+    yield Phase.RED, PROJECT, tested, import_error
     yield Phase.RED, PROJECT, tested, in_an_expression
     around = {**tested, "tests/conftest.py": text}
     yield Phase.RED, around, {**around, TEST: text + MORE, "tests/conftest.py": text + MORE}, in_an_expression
@@ -145,18 +145,18 @@ def read_all(texts: dict[str, str], place: Path) -> None:
     with Repository(place) as repository:
         git = repository.git
         for name, text in texts.items():
-            print(f"reading {name}", flush=True)  # shown where this process does not come back
+            print(f"reading {name}", flush=True)  # printed if this process is killed
             for phase, before, after, failing in steps(text):
                 base, head = (
                     git.edit_tree(git.empty_tree, {path: said.encode() for path, said in files.items()})
                     for files in (before, after)
                 )
-                seen = gather(GatherContext(git, MadeUpRuns(git, base, failing)), phase, base, head)
+                seen = gather(GatherContext(git, FakeRuns(git, base, failing)), phase, base, head)
                 assert seen.head_tree == head
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_gathering_comes_to_an_end_whatever_it_reads(group: str, tmp_path: Path) -> None:
+def test_gathering_terminates_on_any_input(group: str, tmp_path: Path) -> None:
     reader = multiprocessing.get_context("fork").Process(target=read_all, args=(GROUPS[group], tmp_path / "r"))
     reader.start()
     reader.join()

@@ -1,4 +1,4 @@
-"""When a model is asked for a refactoring, by measure."""
+"""Metrics that decide whether a model is asked for a refactoring."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def plain(after: str, before: str = "") -> bool:
     ],
     ids=["plain", "two branches", "three branches", "14 lines", "15 lines", "copied", "no functions", "no code"],
 )
-def test_code_is_plain_below_every_number(code: str, expected: bool) -> None:
+def test_code_below_every_threshold_needs_no_refactoring(code: str, expected: bool) -> None:
     assert plain(code) is expected
 
 
-def test_what_was_there_before_the_story_is_no_reason() -> None:
+def test_existing_code_is_no_reason() -> None:
     assert plain(THREE_BRANCHES + PLAIN, before=THREE_BRANCHES)
     assert not plain(THREE_BRANCHES + LONG, before=THREE_BRANCHES)
     assert not plain(THREE_BRANCHES.replace("1\n", "1 if b else 9\n"), before=THREE_BRANCHES), "it has grown"
 
 
-def test_a_worse_function_that_was_there_hides_no_new_one() -> None:
+def test_worse_existing_function_does_not_hide_a_new_one() -> None:
     worse = THREE_BRANCHES.replace("return 1\n", "return 1 if b else 9 if a else 8\n").replace("pick", "worse")
     assert plain(worse + PLAIN + TWO_BRANCHES, before=worse)
     assert not plain(worse + THREE_BRANCHES, before=worse)
@@ -52,7 +52,7 @@ def test_a_worse_function_that_was_there_hides_no_new_one() -> None:
     assert not plain(longer + LONG, before=longer)
 
 
-def test_of_a_language_that_is_not_measured_nothing_is_said() -> None:
+def test_code_without_metrics_is_not_simple_enough() -> None:
     assert not is_simple_enough(
         dict.fromkeys(measure_sources(PYTHON, {}), 0), dict.fromkeys(measure_sources(PYTHON, {}), 0)
     )

@@ -18,7 +18,7 @@ from prd2pr.verification.run_cache import CachedRunner
 
 
 class CountingRunner:
-    """Answers at once; says how often it was asked."""
+    """Returns at once and counts its calls."""
 
     def __init__(self, **fields: object) -> None:
         self.asked = 0
@@ -66,7 +66,7 @@ class CountingRunner:
         return RunReport.model_validate({"code_tree": request.code_tree, **made})
 
 
-def test_the_same_question_is_asked_once_and_outlives_the_process(tmp_path: Path) -> None:
+def test_same_run_is_made_once_and_cached_across_processes(tmp_path: Path) -> None:
     inner = CountingRunner()
     first = CachedRunner(inner, tmp_path / "runs").run(RunRequest("a"))
     second = CachedRunner(inner, tmp_path / "runs").run(RunRequest("a"))
@@ -86,7 +86,7 @@ def test_the_same_question_is_asked_once_and_outlives_the_process(tmp_path: Path
         RunRequest("a", canary_dirs=("tests/tdd/s-1",)),
     ],
 )
-def test_another_question_is_another_run(other: RunRequest) -> None:
+def test_different_request_is_a_new_run(other: RunRequest) -> None:
     inner = CountingRunner()
     runner = CachedRunner(inner)
     runner.run(RunRequest("a"))
@@ -94,7 +94,7 @@ def test_another_question_is_another_run(other: RunRequest) -> None:
     assert inner.asked == 2
 
 
-def test_a_run_with_canaries_in_more_places_answers_for_fewer() -> None:
+def test_run_with_more_canaries_serves_requests_for_fewer() -> None:
     inner = CountingRunner()
     runner = CachedRunner(inner)
     runner.run(RunRequest("a", canary_dirs=("tests", "tests/tdd/s-1")))
@@ -103,7 +103,7 @@ def test_a_run_with_canaries_in_more_places_answers_for_fewer() -> None:
     assert inner.asked == 1
 
 
-def test_other_tools_are_another_question(tmp_path: Path) -> None:
+def test_other_tool_versions_are_a_new_run(tmp_path: Path) -> None:
     inner = CountingRunner()
     CachedRunner(inner, tmp_path).run(RunRequest("a"))
     inner.tools = "pytest 10"
@@ -115,7 +115,7 @@ TIMED_OUT = TestResult(id="t", outcome="failed", failure=Failure(kind=FailureKin
 
 
 @pytest.mark.parametrize("fields", [{"problems": ("x",)}, {"exit_status": None}, {"results": (TIMED_OUT,)}])
-def test_what_may_be_otherwise_next_time_is_not_kept(tmp_path: Path, fields: dict[str, object]) -> None:
+def test_unreliable_results_are_not_cached(tmp_path: Path, fields: dict[str, object]) -> None:
     inner = CountingRunner(**fields)
     runner = CachedRunner(inner, tmp_path)
     runner.run(RunRequest("a"))
@@ -136,8 +136,8 @@ def test_a_damaged_file_is_replaced(tmp_path: Path, damage: bytes) -> None:
     assert kept.read_bytes() == whole
 
 
-def test_what_was_written_since_a_moment_is_not_believed(tmp_path: Path) -> None:
-    """A test that runs now can write into a directory of this user; what lay there before it cannot have made."""
+def test_entries_written_after_a_given_time_are_not_trusted(tmp_path: Path) -> None:
+    """A running test can write to this user's cache; entries older than the run cannot be its work."""
     inner = CountingRunner()
     CachedRunner(inner, tmp_path).run(RunRequest("a"))
     (kept,) = tmp_path.iterdir()
@@ -145,13 +145,13 @@ def test_what_was_written_since_a_moment_is_not_believed(tmp_path: Path) -> None
     assert CachedRunner(inner, tmp_path, believed_until=until).run(RunRequest("a")).exit_status == 1
     assert inner.asked == 1
     kept.write_text(kept.read_text().replace('"exit_status":1', '"exit_status":0'))
-    os.utime(kept, ns=(0, 0))  # a forger sets the time back, of the content: that of the inode stays
+    os.utime(kept, ns=(0, 0))  # a forger can set back mtime, but not ctime
     later = CachedRunner(inner, tmp_path, believed_until=until)
     assert later.run(RunRequest("a")).exit_status == 1
     assert (inner.asked, later.found, later.made) == (2, 0, 1)
 
 
-def test_a_run_that_is_asked_for_afresh_is_run_and_kept() -> None:
+def test_fresh_run_is_made_and_cached() -> None:
     inner = CountingRunner()
     runner = CachedRunner(inner)
     runner.run(RunRequest("a"))
@@ -161,7 +161,7 @@ def test_a_run_that_is_asked_for_afresh_is_run_and_kept() -> None:
     assert inner.asked == 2
 
 
-def test_faults_are_tried_once_and_only_believable_trials_are_kept(tmp_path: Path) -> None:
+def test_mutation_runs_once_and_only_reliable_results_are_cached(tmp_path: Path) -> None:
     inner = CountingRunner()
     for tree, times in (("a", 1), ("restless", 2)):
         inner.asked = 0
@@ -171,7 +171,7 @@ def test_faults_are_tried_once_and_only_believable_trials_are_kept(tmp_path: Pat
         assert (first == second) is (times == 1)
 
 
-def test_old_and_new_are_compared_once_and_only_believable_comparisons_are_kept(tmp_path: Path) -> None:
+def test_differential_runs_once_and_only_reliable_results_are_cached(tmp_path: Path) -> None:
     inner = CountingRunner()
     for tree, times in (("a", 1), ("restless", 2)):
         inner.asked = 0
@@ -181,7 +181,7 @@ def test_old_and_new_are_compared_once_and_only_believable_comparisons_are_kept(
         assert (first == second) is (times == 1)
 
 
-def test_a_run_that_was_begun_is_not_made_a_second_time(tmp_path: Path) -> None:
+def test_early_run_is_not_repeated(tmp_path: Path) -> None:
     inner = CountingRunner()
     runner = CachedRunner(inner, tmp_path)
     runner.begin(RunRequest("a"))
@@ -193,7 +193,7 @@ def test_a_run_that_was_begun_is_not_made_a_second_time(tmp_path: Path) -> None:
     assert [path.suffix for path in tmp_path.iterdir()] == [".json"]
 
 
-def test_what_is_wanted_afresh_is_not_what_was_begun() -> None:
+def test_fresh_request_ignores_the_early_run() -> None:
     inner = CountingRunner()
     runner = CachedRunner(inner)
     runner.begin(RunRequest("a"))
@@ -202,7 +202,7 @@ def test_what_is_wanted_afresh_is_not_what_was_begun() -> None:
     assert inner.asked == 2
 
 
-def test_what_was_begun_without_a_canary_where_one_is_wanted_is_no_answer() -> None:
+def test_early_run_without_a_required_canary_is_ignored() -> None:
     inner = CountingRunner()
     runner = CachedRunner(inner)
     runner.begin(RunRequest("a"))
@@ -210,7 +210,7 @@ def test_what_was_begun_without_a_canary_where_one_is_wanted_is_no_answer() -> N
     assert inner.asked == 2
 
 
-def test_what_nobody_asks_for_is_given_up_and_leaves_nothing(tmp_path: Path) -> None:
+def test_unused_early_run_is_cancelled_without_traces(tmp_path: Path) -> None:
     runner = CachedRunner(CountingRunner(), tmp_path)
     runner.begin(RunRequest("endless"))
     runner.discard_early_runs()
@@ -218,7 +218,7 @@ def test_what_nobody_asks_for_is_given_up_and_leaves_nothing(tmp_path: Path) -> 
     assert runner.made == 0
 
 
-def test_what_may_not_go_on_beside_another_run_is_made_when_it_is_asked_for() -> None:
+def test_exclusive_run_starts_only_when_requested() -> None:
     inner = CountingRunner()
     runner = CachedRunner(inner)
     runner.begin(RunRequest("a"), beside=True)
@@ -226,7 +226,7 @@ def test_what_may_not_go_on_beside_another_run_is_made_when_it_is_asked_for() ->
     assert runner.run(RunRequest("a")).code_tree == "a"
 
 
-def test_trouble_of_a_run_that_was_begun_is_told_to_whoever_asks_for_it() -> None:
+def test_error_of_an_early_run_is_raised_for_its_caller() -> None:
     def trouble(_: threading.Event) -> RunReport:
         raise OSError("no space left")
 
@@ -234,7 +234,7 @@ def test_trouble_of_a_run_that_was_begun_is_told_to_whoever_asks_for_it() -> Non
         EarlyRun(trouble).report()
 
 
-def test_what_follows_a_run_is_no_part_of_the_question() -> None:
+def test_follow_up_is_not_part_of_the_cache_key() -> None:
     inner = CountingRunner()
     runner = CachedRunner(inner)
     runner.run(RunRequest("a"))

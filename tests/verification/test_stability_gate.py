@@ -1,4 +1,4 @@
-"""Findings about tests in other circumstances, and about calls replayed outside the test run."""
+"""Findings about tests run under other conditions, and about calls replayed outside the test run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def seen(**bite: Any) -> Evidence:
         ("once_more", "warning"),
     ],
 )
-def test_a_test_that_fails_in_other_circumstances_is_named(name: Any, severity: str) -> None:
+def test_test_that_fails_under_other_conditions_is_named(name: Any, severity: str) -> None:
     found = list(check_stability(seen(ways=(TestVariation(name=name, outcome="failed", tests=(TEST,), why="f(1)"),))))
     assert [(each.code, each.test, each.path) for each in found] == [
         (CIRCUMSTANCE_FINDINGS[name][0], TEST, "tests/test_a.py")
@@ -45,13 +45,13 @@ def test_a_test_that_fails_in_other_circumstances_is_named(name: Any, severity: 
     assert FINDINGS[found[0].code].severity == severity
 
 
-def test_a_failure_that_belongs_to_no_test_is_told_all_the_same() -> None:
+def test_failure_outside_any_test_is_reported() -> None:
     assert [each.code for each in check_stability(seen(ways=(TestVariation(name="hash_seed", outcome="failed"),)))] == [
         "GRN703"
     ]
 
 
-def test_what_passes_or_cannot_be_judged_is_no_finding() -> None:
+def test_passing_or_inconclusive_run_is_no_finding() -> None:
     ways = (
         TestVariation(name="clock", outcome="not_judged", why="no clock"),
         TestVariation(name="twice", outcome="passed"),
@@ -60,13 +60,13 @@ def test_what_passes_or_cannot_be_judged_is_no_finding() -> None:
     assert list(check_stability(Evidence(phase=Phase.GREEN))) == []
 
 
-def test_a_call_that_is_answered_otherwise_outside_is_shown() -> None:
+def test_call_with_a_different_result_outside_is_shown() -> None:
     (found,) = check_stability(seen(replay=CallReplay(differing=(SLY,))))
     assert (found.code, found.severity, found.path, found.line) == ("GRN707", "error", "app.py", 3)
     assert "f(1) gives 2 in the test run and 0 outside" in found.message
 
 
-def test_summaries_of_circumstances_and_replayed_calls() -> None:
+def test_summaries_of_conditions_and_replayed_calls() -> None:
     ways = (
         TestVariation(name="clock", outcome="not_judged", why="no clock"),
         TestVariation(name="reversed", outcome="failed", tests=(TEST,)),
@@ -79,7 +79,7 @@ def test_summaries_of_circumstances_and_replayed_calls() -> None:
     assert format_flakiness_summary(MutationResult()) == format_replay_summary(MutationResult()) == ""
 
 
-def test_verify_compares_circumstances_and_replayed_calls() -> None:
+def test_verify_compares_conditions_and_replayed_calls() -> None:
     failed = TestVariation(name="clock", outcome="failed", tests=(TEST,))
     passed = TestVariation(name="clock", outcome="passed")
     assert list(list_differences(seen(ways=(failed,)), seen(ways=(passed,)))) == [

@@ -27,7 +27,7 @@ def report(**outcomes: Outcome) -> RunReport:
     return RunReport(code_tree="t", command=("pytest",), tools={"python": "3"}, results=results, exit_status=1)
 
 
-def test_a_summary_keeps_story_tests_whole_and_of_others_what_did_not_pass() -> None:
+def test_summary_keeps_story_tests_and_other_failures() -> None:
     made = report(a="passed", b="failed", c="error", d="skipped", e="xfailed", f="xpassed", g="passed")
     summary = summarize_run(made, ["tests/t.py::a", "tests/t.py::b", "tests/t.py::nowhere"])
     assert (summary.collected, summary.passed, summary.failed, summary.errors, summary.skipped) == (7, 2, 2, 1, 2)
@@ -36,7 +36,7 @@ def test_a_summary_keeps_story_tests_whole_and_of_others_what_did_not_pass() -> 
     assert summary.honest
 
 
-def test_the_digest_is_of_the_ids_alone() -> None:
+def test_digest_depends_on_ids_only() -> None:
     assert (
         summarize_run(report(a="passed", b="failed"), []).ids_digest
         == summarize_run(report(b="passed", a="error"), []).ids_digest
@@ -44,7 +44,7 @@ def test_the_digest_is_of_the_ids_alone() -> None:
     assert summarize_run(report(a="passed"), []).ids_digest != summarize_run(report(b="passed"), []).ids_digest
 
 
-def test_comparing() -> None:
+def test_comparison() -> None:
     base = report(a="passed", b="passed", c="passed", d="failed", e="passed", x="xfailed")
     head = report(a="passed", b="failed", c="skipped", d="failed", f="passed", x="passed")
     comparison = compare_base_with_head(base, head)
@@ -62,7 +62,7 @@ def test_an_error_is_a_regression_and_a_moved_file_is_not() -> None:
     assert map_moved_id("tests/t.py::T::a[x/y::z]", there) == "tests/unit/t.py::T::a[x/y::z]"
 
 
-def test_an_id_without_parameters_stands_for_all_its_cases() -> None:
+def test_id_without_parameters_matches_all_its_cases() -> None:
     made = report(**{"a[1]": "passed", "a[2]": "failed", "b": "passed"})
     asked = ["tests/t.py::a", "tests/t.py::b", "tests/t.py::gone", "tests/t.py::a[1]"]
     assert expand_test_ids(asked, made) == ("tests/t.py::a[1]", "tests/t.py::a[2]", "tests/t.py::b", "tests/t.py::gone")
@@ -72,7 +72,7 @@ def test_an_id_without_parameters_stands_for_all_its_cases() -> None:
 MISSING = Failure(kind=FailureKind.MISSING_SYMBOL, stage="collect", missing="shop.new")
 
 
-def test_which_tests_red_is_about() -> None:
+def test_tests_covered_by_red() -> None:
     old = "import shop\ndef test_kept(): assert shop.a\ndef test_edited(): assert shop.b\n"
     new = "import shop.new\ndef test_kept(): assert shop.a\ndef test_edited(): assert shop.c\ndef test_new(): ...\n"
     base = report(test_kept="passed", test_edited="passed")
@@ -85,13 +85,13 @@ def test_which_tests_red_is_about() -> None:
     assert [test.rpartition("::")[2] for test in found.carried] == ["test_kept"]
 
 
-def test_a_further_case_of_an_old_test_is_new() -> None:
+def test_additional_case_of_an_existing_test_is_new() -> None:
     base = report(**{"test_a[1]": "passed"})
     found = find_red_tests({}, {}, base, report(**{"test_a[1]": "passed", "test_a[2]": "failed"}))
     assert found.fresh == ("tests/t.py::test_a[2]",)
 
 
-def test_old_examples_that_hold_still_are_not_what_red_is_about() -> None:
+def test_unchanged_examples_are_not_covered_by_red() -> None:
     row = "import pytest\n@pytest.mark.parametrize('n', [{}])\ndef test_a(n): assert n\n"
     base = report(**{"test_a[1]": "passed", "test_a[2]": "passed"})
     head = report(**{"test_a[1]": "passed", "test_a[2]": "failed", "test_a[3]": "failed"})
@@ -99,14 +99,14 @@ def test_old_examples_that_hold_still_are_not_what_red_is_about() -> None:
     assert [test[-3:] for test in found.fresh] == ["[2]", "[3]"]
 
 
-def test_an_example_may_be_replaced_by_one_that_fails() -> None:
+def test_example_may_be_replaced_by_a_failing_one() -> None:
     base = report(**{"a[1]": "passed", "a[2]": "passed", "b[1]": "passed", "c": "passed"})
     head = report(**{"a[1]": "passed", "a[3]": "failed", "b[2]": "passed"})
     vanished = ["tests/t.py::a[2]", "tests/t.py::b[1]", "tests/t.py::c"]
     assert find_replaced_examples(vanished, base, head) == {"tests/t.py::a[2]"}
 
 
-def test_examples_of_a_file_that_cannot_be_imported_yet_are_not_gone() -> None:
+def test_examples_of_an_unimportable_file_are_not_lost() -> None:
     row = "{}import pytest\n@pytest.mark.parametrize('n', [{}])\ndef test_a(n): assert n\n"
     head = report(test_a="error")
     head = head.model_copy(update={"results": (head.results[0].model_copy(update={"failure": MISSING}),)})
@@ -116,7 +116,7 @@ def test_examples_of_a_file_that_cannot_be_imported_yet_are_not_gone() -> None:
     assert find_stopped_examples(gone, old, old, report(test_a="error")) == frozenset()
 
 
-def test_old_tests_that_lean_on_what_changed_are_carried() -> None:
+def test_existing_tests_that_use_changed_code_are_carried() -> None:
     wrong = Failure(kind=FailureKind.ASSERTION, stage="call")
     base, head = report(a="passed", b="passed", c="failed"), report(a="failed", b="failed", c="failed")
     head = head.model_copy(
@@ -126,7 +126,7 @@ def test_old_tests_that_lean_on_what_changed_are_carried() -> None:
     assert (found.fresh, found.carried) == ((), ("tests/t.py::a",))
 
 
-def test_what_a_persons_green_is_about() -> None:
+def test_tests_covered_by_a_human_green() -> None:
     base = report(a="passed", b="failed", c="skipped", d="error")
     everything = ("tests/t.py::b", "tests/t.py::d")
     assert find_unproved_tests(base, {}, {"tests/t.py": ""}, more=False) == UnprovedTests(everything, ())
@@ -135,7 +135,7 @@ def test_what_a_persons_green_is_about() -> None:
     assert find_unproved_tests(report(a="passed"), {}, {"tests/t.py": ""}, more=False) == UnprovedTests((), ())
 
 
-def test_an_old_failure_in_the_file_is_not_claimed() -> None:
+def test_pre_existing_failure_in_the_file_is_not_claimed() -> None:
     old = "def test_old(): assert f(1)\n"
     base = report(test_old="failed", test_new="failed")
     found = find_unproved_tests(
@@ -158,5 +158,5 @@ def test_an_old_failure_in_the_file_is_not_claimed() -> None:
         ("x = 'a'\n", "x = 'b'  # noqa\n", "line 1 `'a'` became `'b' # noqa`"),
     ],
 )
-def test_how_a_file_changed_in_one_line(old: str, new: str, told: str) -> None:
+def test_one_line_summary_of_a_changed_file(old: str, new: str, told: str) -> None:
     assert describe_first_difference(old.encode(), new.encode()) == told
