@@ -1,7 +1,7 @@
-"""The demo's stories as prompts on the wire, with nothing run: what each role is sent when it is its turn.
+"""The demo's stories as prompts on the wire, without running anything: the request each role gets.
 
-The answers between them are the transcript's, without its detours. Before there is code the tests lack the design's
-names alone, of which the programmer is not told.
+The answers between them come from the transcript, without its failed attempts. Before there is code, the only names the
+tests lack are those of the design, which are not reported to the builder.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ QUICK: tuple[Role[Any], ...] = (FUSED,)
 
 @dataclass
 class Walk:
-    """One story after the other, each from the files that the one before it left."""
+    """The stories in order, each starting from the files of the previous one."""
 
     roles: tuple[Role[Any], ...]
-    more: dict[str, str] = field(default_factory=dict)  # files beside the demo's
+    more: dict[str, str] = field(default_factory=dict)  # files in addition to the demo's
 
     def bodies(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """Story, role and body of each call."""
@@ -70,7 +70,7 @@ class Walk:
                 for name in ("tester", "builder") if role is FUSED else (role.name,):
                     design = _done(answers[story.id, name], files, role is FUSED) or design
                 if role is BUILDER:
-                    _put_held_out(answers[story.id, "tester"], files)
+                    _add_hidden_examples(answers[story.id, "tester"], files)
             if design:
                 designs[story.id] = design
 
@@ -118,8 +118,8 @@ def _done(content: list[dict[str, Any]], files: dict[str, str], fused: bool) -> 
     return None
 
 
-def _put_held_out(content: list[dict[str, Any]], files: dict[str, str]) -> None:
-    """After GREEN they are tests like the others."""
+def _add_hidden_examples(content: list[dict[str, Any]], files: dict[str, str]) -> None:
+    """After GREEN hidden examples are ordinary tests."""
     for block in content:
         if block.get("name") == "write_file" and block["input"]["path"].endswith(HELD_OUT):
             files[block["input"]["path"]] = block["input"]["content"]

@@ -1,4 +1,4 @@
-"""What a role is shown: bounded, ordered, fenced."""
+"""The context of a role: bounded, ordered, fenced."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_an_outline_has_the_public_signatures() -> None:
     )
 
 
-def test_a_module_that_does_not_parse_has_no_outline() -> None:
+def test_unparsable_module_has_no_outline() -> None:
     assert outline_python_source("def broken(:\n") == ()
     assert outline_python_source("x\0y") == ()
 
@@ -55,7 +55,7 @@ def test_the_map_lists_signatures_of_source_and_only_paths_of_tests() -> None:
     assert build_repository_map(files).text == "README.md\nsrc/a.py\n  def f(x)\ntests/test_a.py"
 
 
-def test_the_map_of_a_huge_repository_is_bounded_and_says_what_it_leaves_out() -> None:
+def test_map_of_a_huge_repository_is_bounded_and_states_omissions() -> None:
     files = {f"src/pkg{n % 40}/module_{n}.py": "def f(a, b, c): ...\n" * 5 for n in range(5000)}
     near = "src/pkg7/module_4967.py"
     text = build_repository_map(files, near=[near]).text
@@ -65,7 +65,7 @@ def test_the_map_of_a_huge_repository_is_bounded_and_says_what_it_leaves_out() -
     assert "… and more in " in text
 
 
-def test_one_module_with_endless_signatures_does_not_crowd_out_the_others() -> None:
+def test_module_with_many_signatures_does_not_crowd_out_others() -> None:
     files = {"a.py": "\n".join(f"def f{n}(): ..." for n in range(2000)), "b.py": "def g(): ..."}
     text = build_repository_map(files).text
     assert "  def g()" in text
@@ -79,7 +79,7 @@ def test_files_in_full_are_bounded_and_the_rest_is_named() -> None:
     assert shown.left_out == ("big.py", "c.py")
 
 
-def test_what_a_function_returns_or_raises_stands_behind_its_signature() -> None:
+def test_signature_is_followed_by_returns_and_raises() -> None:
     source = (
         'def half(n):\n    """Rounded down."""\n    return n // 2\n\n'
         "def first(found):\n    if not found:\n        raise errors.Empty('nothing')\n    return found[0]\n\n"
@@ -102,7 +102,7 @@ def test_fixtures_are_listed_with_what_they_return() -> None:
     )
 
 
-def test_members_of_an_enumeration_are_told() -> None:
+def test_enum_members_are_listed() -> None:
     source = "class Trend(Enum):\n    RISING = 'rising'\n    _HIDDEN = 1\n"
     assert outline_python_source(source) == ("class Trend(Enum): RISING = 'rising'",)
 
@@ -124,7 +124,7 @@ def test_trim_keeps_head_and_tail_and_counts_the_gap() -> None:
     assert f"…\nline {int(gap[2]) + 1}\n" in short
 
 
-def test_trim_leaves_short_text_alone() -> None:
+def test_trim_keeps_short_text() -> None:
     assert trim("short", 10) == "short"
 
 
@@ -163,7 +163,7 @@ def test_a_fence_has_one_opening_and_one_closing_tag(text: str, name: str) -> No
     assert len(re.findall(rf"<\s*/?\s*{FENCE}", fenced, re.IGNORECASE)) == 2
 
 
-def test_code_is_left_as_it_is() -> None:
+def test_code_is_unchanged() -> None:
     code = 'if a < b:\n\tprint("<p>größer 👩‍💻</p>")'
     assert fence(code, "a.py") == f'<material name="a.py">\n{code}\n</material>'
 

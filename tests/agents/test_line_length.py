@@ -22,5 +22,5 @@ from prd2pr.agents.prompts import read_line_length
         ("README.md", "line-length = 80\n", None),
     ],
 )
-def test_only_the_projects_own_word_counts(path: str, text: str, length: int | None) -> None:
+def test_only_the_projects_own_setting_counts(path: str, text: str, length: int | None) -> None:
     assert read_line_length({path: text}) == length

@@ -1,4 +1,4 @@
-"""What code makes of roles' answers: verdicts, numbers, and what is added to a plan."""
+"""How code processes roles' answers: verdicts, numbers, and additions to a plan."""
 
 from __future__ import annotations
 
@@ -89,13 +89,13 @@ def answer(**facts: Any) -> WhyAnswer:
         ({"overlaps": [{**OVERLAP, "share": "part"}]}, "proceed", "no rule objects"),
     ],
 )
-def test_the_first_rule_that_holds_decides(facts: dict[str, Any], verdict: str, rule: str) -> None:
+def test_first_matching_rule_decides(facts: dict[str, Any], verdict: str, rule: str) -> None:
     ruling = why.rule_on_prd(why.drop_unsupported_facts(answer(**facts), KNOWN))
     assert (ruling.verdict, ruling.rule) == (verdict, rule)
     assert ruling.reason
 
 
-def test_what_points_to_nothing_counts_as_none() -> None:
+def test_references_to_nothing_are_ignored() -> None:
     facts = {
         "overlaps": [{**OVERLAP, "what": "src/none.py"}],
         "failures": [{**each, "id": f"no-{each['id']}"} for each in FAILED],
@@ -116,7 +116,7 @@ def test_what_points_to_nothing_counts_as_none() -> None:
         ("despite:\n", ""),
     ],
 )
-def test_a_person_can_want_it_despite_all(text: str, reason: str) -> None:
+def test_person_can_override_the_rejection(text: str, reason: str) -> None:
     assert why.read_override_reason(text) == reason
 
 
@@ -139,12 +139,12 @@ def researched(*unknowns: int) -> research.ResearchAnswer:
     )
 
 
-def test_two_experiments_at_most_and_only_where_they_are_needed() -> None:
+def test_at_most_two_experiments_and_only_if_needed() -> None:
     asked = research.select_experiments(researched(0, 1, 1, 1))
     assert [each.question for each in asked] == ["Q1?", "Q2?"]
 
 
-def test_prior_art_is_in_the_repository() -> None:
+def test_prior_art_must_be_in_the_repository() -> None:
     found = research.drop_missing_prior_art(researched(), frozenset({"src/a.py"}))
     assert [each.path for each in found.prior_art] == ["src/a.py"]
     assert found.recommended_approach.name == "two"
@@ -157,7 +157,7 @@ MANIFESTS = {
 }
 
 
-def test_libraries_are_those_declared_and_those_wanted_the_named_ones_first() -> None:
+def test_libraries_are_declared_or_requested_named_ones_first() -> None:
     wanted = prd("Show it with rich.", dependencies=("`httpx` (>=0.28)", "Python 3.12"))
     found = documentation.find_libraries(wanted, MANIFESTS)
     assert [(each.name, each.wanted) for each in found] == [
@@ -166,7 +166,7 @@ def test_libraries_are_those_declared_and_those_wanted_the_named_ones_first() ->
 
 
 @pytest.mark.parametrize("text", ["[project", "project = 1\n", '[project]\ndependencies = "jinja2"\n', "[" * 5000])
-def test_a_manifest_that_cannot_be_read_declares_nothing(text: str) -> None:
+def test_unreadable_manifest_declares_nothing(text: str) -> None:
     assert documentation.find_libraries(prd(), {"pyproject.toml": text}) == ()
 
 
@@ -174,7 +174,7 @@ def note(library: str, expires: str, at: str = "2026-11-10T00:00:00Z") -> Librar
     return LibraryNote(id="n", prd="x", at=at, library=library, version="1", content="c", expires_at=expires)
 
 
-def test_a_library_is_looked_up_again_after_its_days() -> None:
+def test_library_note_expires() -> None:
     assert documentation.compute_expiry("2026-11-10T00:00:00Z", 7) == "2026-11-17T00:00:00Z"
     known = documentation.select_fresh_notes(
         [note("Jinja2", "2026-11-17T00:00:00Z"), note("rich", "2026-11-18T00:00:00Z")], NOW
@@ -185,7 +185,7 @@ def test_a_library_is_looked_up_again_after_its_days() -> None:
     ]  # fmt: skip
 
 
-def test_notes_about_what_nobody_asked_for_are_dropped() -> None:
+def test_unrequested_notes_are_dropped() -> None:
     given = documentation.DocumentationAnswer.model_validate(
         {"libraries": [{"library": name, "version": "1", "use": "u"} for name in ("JINJA2", "left-pad", "jinja2")]}
     )
@@ -193,7 +193,7 @@ def test_notes_about_what_nobody_asked_for_are_dropped() -> None:
     assert [each.library for each in kept.libraries] == ["jinja2"]
 
 
-def test_the_briefing_is_short_and_begins_with_what_matters() -> None:
+def test_briefing_is_short_with_the_most_important_first() -> None:
     way = why.rule_on_prd(answer(overlaps=[MOST]))
     spike = SpikeRecord(
         id="s", prd="x", at=NOW, feature="X", question="Q0?", approach="a", result="No.", viable=False, lessons="Do B."
@@ -211,7 +211,7 @@ def test_the_briefing_is_short_and_begins_with_what_matters() -> None:
     assert format_briefing(PrePlanFindings()) == ""
 
 
-# --- what is added to a plan ------------------------------------------------------------------------------------------
+# --- additions to a plan ----------------------------------------------------------------------------------------------
 
 
 def wanted(name: str, *texts: str) -> list[added_criteria.RequestedCriterion]:
@@ -231,7 +231,7 @@ def test_a_required_test_becomes_a_criterion_of_its_story() -> None:
     assert after.stories[1].criteria[2] == Criterion(id="x-2.c3", text="It is safe.", example="e")
 
 
-def test_what_a_story_says_already_is_not_said_twice() -> None:
+def test_existing_criterion_is_not_added_twice() -> None:
     before = backlog(story(1))
     assert added_criteria.add_requested_criteria(
         prd(), before, wanted("x-1", "It  does 1.", "New.", "New."), aspect="Safe"
@@ -239,7 +239,7 @@ def test_what_a_story_says_already_is_not_said_twice() -> None:
 
 
 @pytest.mark.parametrize("first", [story(1, criteria=4), story(1, criteria=0, kind="docs")])
-def test_what_a_story_cannot_take_becomes_a_story_that_follows_it(first: Story) -> None:
+def test_criterion_that_does_not_fit_becomes_a_follow_up_story(first: Story) -> None:
     before = backlog(first, story(2))
     after = added_criteria.add_requested_criteria(prd(), before, wanted("x-1", "A.", "B.", "C."), aspect="Held safe")
     assert [each.id for each in after.stories] == ["x-1", "x-3", "x-2"]
@@ -249,7 +249,7 @@ def test_what_a_story_cannot_take_becomes_a_story_that_follows_it(first: Story) 
     assert check_plan(prd(), backlog_to_draft(after)) == ()
 
 
-def test_no_story_becomes_too_large_whatever_is_wanted() -> None:
+def test_additions_never_make_a_story_too_large() -> None:
     many = wanted("x-1", *(f"Rule {n}." for n in range(30)))
     after = added_criteria.add_requested_criteria(prd(), backlog(story(1, criteria=5)), many, aspect="A" * 200)
     assert check_plan(prd(), backlog_to_draft(after)) == ()
@@ -260,7 +260,7 @@ def risks(*levels: str, name: str = "x-1") -> security.SecurityAnswer:
     return security.SecurityAnswer.model_validate({"risks": made, "summary": "s"})
 
 
-def test_only_a_critical_risk_asks_a_person() -> None:
+def test_only_a_critical_risk_requires_a_person() -> None:
     assert security.security_verdict(risks()) == "clear"
     assert security.security_verdict(risks("low", "high", "medium")) == "high"
     assert security.format_security_question(risks("high")) == ""
@@ -275,11 +275,11 @@ def test_only_a_critical_risk_asks_a_person() -> None:
     assert security.find_security_question(plan, record.model_copy(update={"verdict": "high"})) == ""
 
 
-def test_a_risk_of_a_story_that_does_not_exist_is_a_mistake() -> None:
+def test_risk_for_an_unknown_story_is_an_error() -> None:
     assert security.find_security_problems(risks("low", name="x-9"), backlog(story(1))) == ("there is no story `x-9`",)
 
 
-def test_the_living_docs_read_what_the_role_answers() -> None:
+def test_living_docs_read_the_role_answers() -> None:
     wanted = {"text": "Only numbers are added.", "example": ""}
     answer = security.SecurityAnswer.model_validate_json(
         json.dumps(
@@ -295,7 +295,7 @@ def test_the_living_docs_read_what_the_role_answers() -> None:
     assert note.required_test == "Only numbers are added."
 
 
-def test_a_failure_or_a_pattern_that_is_named_twice_counts_once() -> None:
+def test_duplicate_failure_or_pattern_counts_once() -> None:
     twice = [{"id": "f-1", "same_approach": True}] * 2
     answer = why.WhyAnswer.model_validate({"purpose": "p", "reasoning": "r", "failures": twice})
     assert why.rule_on_prd(answer).verdict == "simplify"
@@ -312,7 +312,7 @@ def test_a_failure_or_a_pattern_that_is_named_twice_counts_once() -> None:
 # --- Estimator --------------------------------------------------------------------------------------------------------
 
 
-def test_three_estimates_in_whatever_order_and_the_factor() -> None:
+def test_three_estimates_in_any_order_and_the_factor() -> None:
     assert estimator.three_point(10, 20, 60) == estimator.three_point(60, 10, 20) == 25
     given = estimator.EstimateAnswer.model_validate(
         {
@@ -343,11 +343,11 @@ def test_three_estimates_in_whatever_order_and_the_factor() -> None:
         ("Build the UI.", ["app/x.tsx"], True),
     ],
 )
-def test_a_designer_is_asked_where_people_look_at_something(text: str, files: list[str], has: bool) -> None:
+def test_designer_is_called_for_user_interfaces(text: str, files: list[str], has: bool) -> None:
     assert designer.has_front_end(prd(text), files) is has
 
 
-def test_what_the_user_sees_is_told_to_the_story() -> None:
+def test_design_notes_are_added_to_the_story() -> None:
     given = designer.DesignerAnswer.model_validate(
         {"slices": [{"story": name, "shows": "A list.", "states": ["empty"]} for name in ("x-1", "x-9")]}
     )
@@ -369,14 +369,14 @@ def test_what_the_user_sees_is_told_to_the_story() -> None:
         ("Numbers are added.", ["src/deployer.py", "docs/dockerfiles.md"], False),
     ],
 )
-def test_deployment_is_asked_where_something_is_deployed(text: str, files: list[str], concerns: bool) -> None:
+def test_deployment_is_called_if_something_is_deployed(text: str, files: list[str], concerns: bool) -> None:
     assert deployment.concerns_deployment(prd(text), files) is concerns
 
 
 # --- around a story ---------------------------------------------------------------------------------------------------
 
 
-def test_a_root_cause_in_the_tests_leads_to_a_contradiction_not_to_bending() -> None:
+def test_root_cause_in_the_tests_leads_to_a_contradiction() -> None:
     facts = {"root_cause": "4 is not 5.", "do_instead": ["Count."], "lesson": "Count first."}
     of_code = debugger.format_debugger_advice(debugger.DebuggerAnswer.model_validate({**facts, "lies_in": "the code"}))
     of_tests = debugger.format_debugger_advice(
@@ -393,7 +393,7 @@ def judged(**followed: str) -> pattern_validator.PatternAnswer:
     )
 
 
-def test_compliance_is_a_number_by_code() -> None:
+def test_compliance_score_is_computed_by_code() -> None:
     assert pattern_validator.compute_compliance(judged(a="wholly", b="mostly", c="partly", d="not").patterns) == 53.8
     assert pattern_validator.compute_compliance(judged(a="wholly", b="not applicable").patterns) == 100
     assert pattern_validator.pattern_verdict(judged(a="not applicable")) == "no pattern applies"
@@ -401,7 +401,7 @@ def test_compliance_is_a_number_by_code() -> None:
     assert len(pattern_validator.drop_unknown_patterns(judged(a="not", z="wholly"), ["a"]).patterns) == 1
 
 
-def test_conventions_are_taken_apart_into_rules() -> None:
+def test_conventions_are_split_into_rules() -> None:
     found = pattern_validator.extract_convention_rules(
         {
             ".orch-state/best-practices.md": "# Ours\n\n- One\n  and more\n* Two\n",
@@ -416,14 +416,14 @@ def reviewed(*criteria: tuple[str, bool, str]) -> review.ReviewAnswer:
     return review.ReviewAnswer.model_validate({"criteria": made, "summary": "s"})
 
 
-def test_a_must_that_is_not_met_blocks_and_nothing_else_does() -> None:
+def test_only_an_unmet_must_blocks() -> None:
     assert review.review_verdict(reviewed(("x-1.c1", True, "must"), ("x-1.c2", False, "should"))) == "met"
     wrong = reviewed(("x-1.c1", False, "must"), ("x-1.c2", False, "must"))
     assert review.review_verdict(wrong) == "not met"
     assert review.format_blocking_reason(wrong) == "Review: x-1.c1 is not met (and x-1.c2): see"
 
 
-def test_a_review_speaks_of_every_criterion_once_and_of_no_other() -> None:
+def test_review_covers_every_criterion_exactly_once() -> None:
     assert review.find_review_problems(reviewed(("x-1.c1", True, "must"), ("x-1.c2", True, "must")), story(1)) == ()
     wrong = reviewed(("x-1.c1", True, "must"), ("x-1.c1", False, "must"), ("x-9.c1", True, "must"))
     assert review.find_review_problems(wrong, story(1)) == (
@@ -436,7 +436,7 @@ def test_a_review_speaks_of_every_criterion_once_and_of_no_other() -> None:
 # --- Retrospective ----------------------------------------------------------------------------------------------------
 
 
-def test_how_the_stories_went_is_told_in_a_line_each() -> None:
+def test_retrospective_has_one_line_per_story() -> None:
     went = (
         StoryFacts("x-1", "One", 10, 40, 6, ("GRN302", "GRN302")),
         StoryFacts("x-3", "Three", 10, 0, 0, status="skipped"),
@@ -450,7 +450,7 @@ def test_how_the_stories_went_is_told_in_a_line_each() -> None:
 # --- memory and the pull request --------------------------------------------------------------------------------------
 
 
-def test_memory_is_told_within_its_limit_failures_first() -> None:
+def test_memory_text_is_limited_failures_first() -> None:
     failures = tuple(
         SimilarFailure(f"f{n}", "x", "x-1", "F", "a\nb", "w" * 500, "l", logged_at=0, score=1, by="words")
         for n in range(20)
@@ -467,7 +467,7 @@ def test_memory_is_told_within_its_limit_failures_first() -> None:
     assert render_memory(RelevantMemory()) == ""
 
 
-def test_remarks_of_a_form_that_is_not_known_say_nothing() -> None:
+def test_remarks_in_an_unknown_format_are_ignored() -> None:
     odd = [
         RoleRecord(role=role, at=NOW, output=output)
         for role in ("smell", "pattern_validator", "review", "security", "deployment", "why")

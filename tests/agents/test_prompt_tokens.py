@@ -1,4 +1,4 @@
-"""What the demo's six stories take, over bodies as they stand on the wire, with a simulated prompt cache."""
+"""Tokens of the demo's six stories, measured on request bodies with a simulated prompt cache."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from fakes.prompt_cache import Counted, PromptCache
 from prd2pr.agents.roles import Role
 
 
-class Taken(NamedTuple):
+class TokenCounts(NamedTuple):
     prompt: int
-    later: float  # share that was cached, from the second call of a story on
-    first: float  # the same of the first calls of all stories but the first
+    later: float  # cached share, from the second call of a story
+    first: float  # cached share of the first calls of all stories but the first
 
 
-def taken(roles: tuple[Role[Any], ...]) -> Taken:
+def count_tokens(roles: tuple[Role[Any], ...]) -> TokenCounts:
     cache = PromptCache()
     by_story = [
         [cache.meet(body) for *_, body in calls] for _, calls in groupby(Walk(roles).bodies(), key=lambda call: call[0])
     ]
     later, first = [call for calls in by_story for call in calls[1:]], [calls[0] for calls in by_story[1:]]
-    return Taken(sum(call.prompt for calls in by_story for call in calls), share(later), share(first))
+    return TokenCounts(sum(call.prompt for calls in by_story for call in calls), share(later), share(first))
 
 
 def share(calls: list[Counted]) -> float:
@@ -40,20 +40,20 @@ def share(calls: list[Counted]) -> float:
 def test_prompts_stay_small_and_mostly_cached(
     roles: tuple[Role[Any], ...], prompt: int, later: float, first: float
 ) -> None:
-    """Limits a little above and below what it is: a prompt that grows, or an order that breaks the cache, fails."""
-    found = taken(roles)
+    """The limits are close to the current values: a prompt that grows, or an order that breaks the cache, fails."""
+    found = count_tokens(roles)
     assert found.prompt <= prompt
     assert found.later >= later
     assert found.first >= first
 
 
-def test_every_body_is_one_that_the_api_takes() -> None:
+def test_every_body_is_accepted_by_the_api() -> None:
     for _, role, body in Walk(STRICT).bodies():
         check_request(body)
         assert 3 <= len(list(cache_marks(body))) <= 4, role
 
 
-def test_a_bigger_repository_makes_the_map_fuller_and_not_longer() -> None:
+def test_larger_repository_does_not_make_the_map_longer() -> None:
     more = {f"src/shop/part{n}.py": f"class Part{n}:\n    size: int\n" for n in range(2_000)}
     small, big = (next(body for *_, body in Walk(QUICK, files).bodies()) for files in ({}, more))
     grown = PromptCache().meet(big).prompt - PromptCache().meet(small).prompt

@@ -1,6 +1,6 @@
-"""Prompts as the model gets them: golden files, sizes, order for caching, and data that stays data.
+"""Prompts as sent to the model: golden files, sizes, order for caching, and escaping of data.
 
-After a deliberate change: PRD2PR_UPDATE_GOLDEN=1 pytest tests/agents/test_prompts.py, then read the difference.
+After a deliberate change: PRD2PR_UPDATE_GOLDEN=1 pytest tests/agents/test_prompts.py, then review the diff.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ PLANNING = ("why", "research", "documentation", "spike", "planner", "security", 
 
 
 def task_for(role: Role[Any], task: RoleTask) -> RoleTask:
-    """What the role sees when it is its turn."""
+    """The task that the role is given."""
     task = replace(task, material=MATERIAL.get(role.name, {}), memory=MEMORY if role.name in ("why", "fused") else "")
     match role.name:
         case name if name in (*PLANNING, "retrospective", "decomposer_cycles"):
@@ -84,7 +84,7 @@ def task_for(role: Role[Any], task: RoleTask) -> RoleTask:
 
 
 def part_for(role: Role[Any], prd: Prd, text: str = "") -> PlanPart:
-    """What the roles of the four passes are asked about."""
+    """The part of the plan that a role of the four passes is asked about."""
     earning = PlannedCycle(
         id="cycle-1",
         title=text or "Earning points",
@@ -129,7 +129,7 @@ def check_golden(name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("role", MODEL_ROLES.values(), ids=list(MODEL_ROLES))
-def test_each_role_is_asked_like_this(role: Role[Any], task: RoleTask) -> None:
+def test_prompt_of_each_role(role: Role[Any], task: RoleTask) -> None:
     check_golden(f"{role.name}.txt", shown(role, task_for(role, task)))
 
 
@@ -152,7 +152,7 @@ EARLIER = EarlierAttempt(
 )
 
 
-def test_a_refused_attempt_is_fed_back_like_this(task: RoleTask) -> None:
+def test_prompt_after_a_refused_attempt(task: RoleTask) -> None:
     again = replace(
         task,
         attempt=3,
@@ -166,13 +166,13 @@ def test_a_refused_attempt_is_fed_back_like_this(task: RoleTask) -> None:
     assert "characters left out" not in text, "there is room for all of it"
 
 
-def test_the_builder_sees_what_the_tests_say_until_an_attempt_says_more(task: RoleTask) -> None:
+def test_builder_sees_the_test_output_until_there_is_an_attempt(task: RoleTask) -> None:
     first = replace(task, test_output="3 tests: 3 error.")
     assert '<material name="test run">\n3 tests: 3 error.\n</material>' in shown(BUILDER, first)
     assert "3 tests: 3 error." not in shown(BUILDER, replace(first, attempt=2, earlier=(EARLIER,)))
 
 
-def test_what_the_test_run_says_is_not_said_again_by_the_findings(task: RoleTask) -> None:
+def test_findings_do_not_repeat_the_test_run(task: RoleTask) -> None:
     test = "tests/tdd/loyalty-1/test_loyalty_1_earning.py::test_sum"
     failed = Finding(code="GRN302", severity="error", message="failed: AssertionError assert 1 == 2", test=test)
     sandbox = Finding(code="RUN104", severity="warning", message="the tests ran without a sandbox")
@@ -183,9 +183,7 @@ def test_what_the_test_run_says_is_not_said_again_by_the_findings(task: RoleTask
     assert "RUN104" not in text
 
 
-def test_what_the_plan_assumed_and_earlier_stories_decided_is_told(
-    task: RoleTask, story: Story, design: Design
-) -> None:
+def test_assumptions_and_earlier_decisions_are_included(task: RoleTask, story: Story, design: Design) -> None:
     earlier = story.model_copy(update={"id": "loyalty-0", "title": "Prices are whole"})
     text = shown(
         TESTER,
@@ -196,7 +194,7 @@ def test_what_the_plan_assumed_and_earlier_stories_decided_is_told(
     assert "  made: shop.points, shop.points.points_for" in text
 
 
-def test_what_came_since_the_work_began_is_shown_by_its_signatures(task: RoleTask, story: Story) -> None:
+def test_files_added_since_the_start_are_shown_as_signatures(task: RoleTask, story: Story) -> None:
     began = replace(task, begun_with=task.files)
     assert "Added or changed since" not in shown(TESTER, began)
     made = {"src/shop/ledger.py": "def post(points: int) -> None:\n    if points < 0:\n        raise ValueError\n"}
@@ -213,7 +211,7 @@ def test_what_came_since_the_work_began_is_shown_by_its_signatures(task: RoleTas
     )
 
 
-def test_what_is_near_is_the_same_before_and_after_the_design(task: RoleTask, design: Design) -> None:
+def test_related_files_are_the_same_before_and_after_the_design(task: RoleTask, design: Design) -> None:
     files = {**task.files, "src/shop/ledger.py": "def post(points: int) -> None: ...\n"}
     wider = design.model_copy(update={"source_paths": ("src/shop/points.py", "src/shop/ledger.py")})
     began = replace(task, begun_with=task.files, files=files)
@@ -224,27 +222,27 @@ def test_what_is_near_is_the_same_before_and_after_the_design(task: RoleTask, de
     assert [block.part for block in then if block.cache] == ["PRD", "story", "design", "step"]
 
 
-def test_the_line_length_is_told_where_the_project_has_one(task: RoleTask) -> None:
+def test_line_length_is_included_if_configured(task: RoleTask) -> None:
     assert "characters long" not in shown(TESTER, task)
     files = {**task.files, "pyproject.toml": "[tool.black]\nline-length = 99\n"}
     assert "Lines are at most 99 characters long." in shown(TESTER, replace(task, files=files))
 
 
-def test_the_refactorer_sees_what_is_measured(task: RoleTask) -> None:
+def test_refactorer_sees_the_metrics(task: RoleTask) -> None:
     source = "def points_for(cart):\n    return 1 if cart else 0\n"
     text = shown(REFACTORER, replace(task, files={**task.files, "src/shop/points.py": source}))
     measures = "highest complexity 2, total complexity 2, longest function 2, duplicated lines 0, lines 2, functions 1"
     assert f"src/shop/points.py: {measures}" in text
 
 
-def test_a_story_that_adds_no_names_is_built_by_changing_what_exists(task: RoleTask, design: Design) -> None:
+def test_story_without_new_names_changes_existing_code(task: RoleTask, design: Design) -> None:
     assert "New names and signatures are the design's" in shown(BUILDER, task)
     changing = "change how the existing code behaves"
     assert changing not in shown(BUILDER, task)
     assert changing in shown(BUILDER, replace(task, design=design.model_copy(update={"symbols": ()})))
 
 
-def test_what_a_criterion_repeats_of_the_prd_is_not_told_twice(task: RoleTask, story: Story) -> None:
+def test_criterion_does_not_repeat_the_prd_text(task: RoleTask, story: Story) -> None:
     assert "AC-1: GIVEN" in shown(TESTER, task)
     taken = Criterion(id="loyalty-1.c1", text="GIVEN goods for 41.50 EUR, THEN it earns 41 points.")
     text = shown(TESTER, replace(task, story=story.model_copy(update={"criteria": (taken,)})))
@@ -252,7 +250,7 @@ def test_what_a_criterion_repeats_of_the_prd_is_not_told_twice(task: RoleTask, s
     assert "FR-1: A purchase earns points" in text, "requirements stay, whatever criteria say"
 
 
-def test_hints_of_several_lines_stay_apart(task: RoleTask, story: Story) -> None:
+def test_multi_line_hints_stay_separate(task: RoleTask, story: Story) -> None:
     wordy = story.model_copy(update={"interface": "earn(cart) -> int\nspend(points) -> Money"})
     text = shown(TESTER, replace(task, story=wordy))
     assert "Planned module: shop.points\n\nPlanned interface:\n  earn(cart) -> int\n  spend(points) -> Money\n" in text
@@ -267,7 +265,7 @@ def test_only_the_story_s_own_files_are_shown_in_full(task: RoleTask, story: Sto
     assert "\n  class Cart\n" in text, "all others by their signatures"
 
 
-def test_what_the_design_names_is_told_where_no_map_has_room_for_it(task: RoleTask, design: Design) -> None:
+def test_design_names_are_included_if_the_map_has_no_room(task: RoleTask, design: Design) -> None:
     small = ContextBudget(shared=6000)
     files = {**task.files, **{f"src/shop/a{n}.py": f"class Filler{n}:\n    size: int\n" for n in range(300)}}
     about = design.model_copy(update={"summary": "It adds up Money."})
@@ -292,20 +290,20 @@ def test_a_role_is_shown_no_more_than_its_budget(task: RoleTask, story: Story) -
     sizes: dict[str, int] = {}
     for block in blocks_of(BUILDER, again):
         sizes[block.part] = sizes.get(block.part, 0) + len(block.text)
-    fixed = 600  # headings, fences and notes of what is left out, of each part
+    fixed = 600  # headings, fences and notes about omissions, of each part
     shared = sum(sizes[part] for part in ("conventions", "map", "PRD", "story")) + sizes.get("near", 0)
     assert shared < 3000 * CHARS_A_TOKEN + 5 * fixed
     assert sizes["tests"] + sizes["files"] + sizes["earlier attempts"] < 2000 * CHARS_A_TOKEN + 3 * fixed
 
 
 @pytest.mark.parametrize("kind", ["docs", "config", "chore"])
-def test_stories_without_tests_are_said_to_have_none(task: RoleTask, story: Story, kind: Any) -> None:
+def test_stories_without_tests_are_stated_as_such(task: RoleTask, story: Story, kind: Any) -> None:
     open_story = replace(task, story=story.model_copy(update={"kind": kind, "criteria": ()}), design=None)
     assert "needs no tests of its own" in shown(BUILDER, open_story)
     assert "`symbols` and `test_paths` are empty lists" in shown(ARCHITECT, open_story)
 
 
-def test_tests_that_hold_what_the_story_changes_are_shown(task: RoleTask, story: Story) -> None:
+def test_tests_of_the_changed_code_are_shown(task: RoleTask, story: Story) -> None:
     tests = {
         "tests/test_cart.py": "from shop.cart import Cart\n",
         "tests/test_other.py": "from shop.catalog import x\n",
@@ -325,20 +323,20 @@ def test_tests_that_hold_what_the_story_changes_are_shown(task: RoleTask, story:
     assert "\ntests/test_cart.py\n</material>" in text
 
 
-def test_a_constant_of_the_design_has_its_type_beside_it(task: RoleTask, design: Design) -> None:
+def test_design_constant_is_shown_with_its_type(task: RoleTask, design: Design) -> None:
     symbols = (PlannedSymbol(name="shop.points.LIMIT", signature="int"), *design.symbols)
     text = shown(TESTER, replace(task, design=design.model_copy(update={"symbols": symbols})))
     assert "new: shop.points.LIMIT: int\n" in text
     assert "new: shop.points.points_for(cart: Cart) -> int\n" in text
 
 
-def test_a_story_that_adds_no_names_is_tested_by_what_exists(task: RoleTask, design: Design) -> None:
+def test_story_without_new_names_is_tested_through_existing_code(task: RoleTask, design: Design) -> None:
     text = shown(TESTER, replace(task, design=design.model_copy(update={"symbols": ()})))
     assert "Import planned symbols" not in text
     assert "a\n  name that does not exist is no reason" in text
 
 
-def test_a_wish_is_planned_by_its_own_id_beside_the_plan_that_stands(task: RoleTask, story: Story) -> None:
+def test_requested_epic_is_planned_with_its_own_id_next_to_the_plan(task: RoleTask, story: Story) -> None:
     wanted = Requirement(id="ASKED", text="Points can be given away.")
     wish = PlanChange(RequirementChange(added=(wanted,)), kept=(story,), wish=True)
     prd = task.prd.model_copy(update={"requirements": (wanted,)})
@@ -348,7 +346,7 @@ def test_a_wish_is_planned_by_its_own_id_beside_the_plan_that_stands(task: RoleT
     assert "the PRD has changed" not in text
 
 
-def test_the_planner_is_told_what_was_found_out_before(task: RoleTask) -> None:
+def test_planner_gets_the_research_results(task: RoleTask) -> None:
     for role in (PLANNER, DECOMPOSER_CYCLES, DECOMPOSER_TASKS):
         planning = task_for(role, task)
         text = shown(role, replace(planning, brief="Way to go, one module: as the cart does it."))
@@ -356,15 +354,15 @@ def test_the_planner_is_told_what_was_found_out_before(task: RoleTask) -> None:
         assert "found out before" not in shown(role, planning)
 
 
-def test_memory_reaches_who_builds_and_only_where_there_is_any(task: RoleTask) -> None:
+def test_memory_is_given_to_the_building_roles_if_there_is_any(task: RoleTask) -> None:
     for role in (BUILDER, FUSED):
         assert "count in cents" in shown(role, replace(task, memory=MEMORY))
         assert "learnt before" not in shown(role, task)
     assert "count in cents" not in shown(TESTER, replace(task, memory=MEMORY))
 
 
-def test_without_a_design_nobody_is_told_of_one(task: RoleTask) -> None:
-    """As in the profile `quick`, where the builder mends what a fused answer left."""
+def test_no_prompt_mentions_a_missing_design(task: RoleTask) -> None:
+    """As in the profile `quick`, where the builder repairs a fused answer."""
     for role in (FUSED, BUILDER):
         assert "There is no design" in shown(role, replace(task, design=None))
         assert "There is no design" not in shown(role, task)
@@ -376,7 +374,7 @@ def test_without_a_design_nobody_is_told_of_one(task: RoleTask) -> None:
 
 
 @pytest.mark.parametrize("role", MODEL_ROLES.values(), ids=list(MODEL_ROLES))
-def test_prompts_are_thrifty(role: Role[Any], task: RoleTask) -> None:
+def test_prompts_are_small(role: Role[Any], task: RoleTask) -> None:
     system, *others = blocks_of(role, replace(task_for(role, task), material={}, memory=""))
     (step,) = [block for block in others if block.text.startswith("# Your step")]
     assert len(system.text) / CHARS_A_TOKEN < 750
@@ -384,7 +382,7 @@ def test_prompts_are_thrifty(role: Role[Any], task: RoleTask) -> None:
 
 
 @pytest.mark.parametrize("role", MODEL_ROLES.values(), ids=list(MODEL_ROLES))
-def test_what_changes_between_attempts_stands_after_the_last_cache_mark(role: Role[Any], task: RoleTask) -> None:
+def test_text_that_changes_between_attempts_is_after_the_last_cache_mark(role: Role[Any], task: RoleTask) -> None:
     first = blocks_of(role, task_for(role, task))
     later = blocks_of(role, replace(task_for(role, task), attempt=2, earlier=(EARLIER,), advice="Think."))
     assert first[-1].cache
@@ -392,7 +390,7 @@ def test_what_changes_between_attempts_stands_after_the_last_cache_mark(role: Ro
     assert sum(block.cache for block in later) <= 4, "providers take no more"
 
 
-def test_the_steps_of_a_story_share_all_but_its_own_files(task: RoleTask) -> None:
+def test_steps_of_a_story_share_the_prefix_except_its_files(task: RoleTask) -> None:
     tests = {"tests/tdd/loyalty-1/test_loyalty_1_earning.py": "from shop.points import points_for\n"}
     code = {"src/shop/points.py": "def points_for(cart): ...\n"}
     asked = [
@@ -410,7 +408,7 @@ def test_the_steps_of_a_story_share_all_but_its_own_files(task: RoleTask) -> Non
     assert not {"tests", "design"} & {block.part for block in asked[3]}, "REFACTOR is about the source alone"
 
 
-def test_the_stories_of_a_prd_share_what_does_not_name_them(task: RoleTask, story: Story) -> None:
+def test_stories_of_a_prd_share_the_general_prefix(task: RoleTask, story: Story) -> None:
     other = story.model_copy(update={"id": "loyalty-9", "title": "Other", "requirements": ("FR-2",)})
     files = {**task.files, "src/shop/more.py": "def more(): ...\n"}
     one, two = replace(task, begun_with=task.files), replace(task, begun_with=task.files, story=other, files=files)
@@ -420,7 +418,7 @@ def test_the_stories_of_a_prd_share_what_does_not_name_them(task: RoleTask, stor
 
 
 @pytest.mark.parametrize("role", [DECOMPOSER_TASKS, DECOMPOSER_HINTS], ids=lambda role: role.name)
-def test_the_calls_of_a_pass_share_all_but_their_part(role: Role[Any], task: RoleTask) -> None:
+def test_calls_of_a_pass_share_the_prefix_except_their_part(role: Role[Any], task: RoleTask) -> None:
     one = task_for(role, task)
     assert one.part is not None
     cut = one.part.cycle is not None
@@ -433,7 +431,7 @@ def test_the_calls_of_a_pass_share_all_but_their_part(role: Role[Any], task: Rol
     assert blocks_of(PLANNER, replace(one, part=None))[:3] == first[:3], "PRD and map are those of the single call"
 
 
-def test_a_story_that_verifies_only_is_tested_as_such(task: RoleTask, story: Story) -> None:
+def test_verify_only_story_has_its_own_tester_prompt(task: RoleTask, story: Story) -> None:
     assert "This story only verifies" not in shown(TESTER, task)
     text = shown(TESTER, replace(task, story=story.model_copy(update={"verify_only": True, "test_ideas": ("0 EUR",)})))
     assert "This story only verifies" in text
@@ -446,7 +444,7 @@ def test_a_huge_repository_gives_a_small_prompt(task: RoleTask) -> None:
     assert len(text) < 45_000
 
 
-# --- the tester is told what the gate wants ---------------------------------------------------------------------------
+# --- the tester prompt contains the gate's rules ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -462,11 +460,11 @@ def test_a_huge_repository_gives_a_small_prompt(task: RoleTask) -> None:
         "unseeded randomness",
     ],
 )
-def test_the_tester_is_told_what_red_asks_for(task: RoleTask, rule: str) -> None:
+def test_tester_prompt_states_the_red_rules(task: RoleTask, rule: str) -> None:
     assert rule in shown(TESTER, task)
 
 
-def test_the_test_file_is_named_where_the_design_does_not(task: RoleTask, design: Design) -> None:
+def test_test_file_is_named_if_the_design_does_not(task: RoleTask, design: Design) -> None:
     for odd in ("tests/test_x.py", "tests/tdd/loyalty-1/test_x.py` and obey.py", "tests/tdd/loyalty-1/../test_x.py"):
         text = shown(TESTER, replace(task, design=design.model_copy(update={"test_paths": (odd,)})))
         assert "- Where: `tests/tdd/loyalty-1/test_loyalty_1_<topic>.py`, a name" in text
@@ -495,7 +493,7 @@ INJECTION = (
 
 
 def hostile(text: str) -> RoleTask:
-    """Every piece of text that others wrote says the same bad thing."""
+    """A task in which every untrusted text contains the same attack."""
     prd = Prd(
         id="loyalty",
         title=text,
@@ -552,7 +550,7 @@ def changed_plan(prd: Prd, story: Story, text: str) -> PlanChange:
     return PlanChange(change, kept=(story,), open_again=(other,), unwanted=(other,), asked=(text,))
 
 
-def test_a_changed_prd_is_asked_about_like_this(task: RoleTask) -> None:
+def test_prompt_for_a_changed_prd(task: RoleTask) -> None:
     assert task.story is not None
     asked = changed_plan(task.prd, task.story, "One point for each full ten euro spent.")
     text = shown(PLANNER, replace(task, story=None, design=None, change=asked, plan=2))
@@ -576,7 +574,7 @@ def test_hostile_text_stays_inside_its_tags(role: Role[Any]) -> None:
         assert "49" not in block.text
 
 
-def test_who_plans_is_told_the_stacks_where_there_are_several(task: RoleTask) -> None:
+def test_planner_gets_the_stacks_if_there_are_several(task: RoleTask) -> None:
     web = Stack(language="typescript", runner="vitest", root="web")
     for role in (PLANNER, DECOMPOSER_TASKS):
         planning = task_for(role, task)

@@ -1,4 +1,4 @@
-"""Which files a story is about."""
+"""Which files are relevant to a story."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILES = {
 }
 
 
-def test_classes_modules_and_calls_are_names_and_plain_words_are_not() -> None:
+def test_names_are_classes_modules_and_calls_not_plain_words() -> None:
     assert find_named_files(FILES, "The total of all lines in a cart") == ()
     assert find_named_files(FILES, "call total() on it") == ("src/shop/cart.py",)
     assert find_named_files(FILES, "earn_rate by default") == ("src/shop/rates.py",)
@@ -26,7 +26,7 @@ def test_the_most_named_file_comes_first() -> None:
     assert find_named_files(FILES, "Money of a Line in a Cart") == ("src/shop/cart.py", "src/shop/money.py")
 
 
-def test_imports_lead_to_files_of_the_project_alone() -> None:
+def test_imports_lead_only_to_project_files() -> None:
     assert find_imported_files(FILES, ["src/shop/rates.py"]) == (
         "src/shop/money.py",
         "src/shop/cart.py",
@@ -39,18 +39,18 @@ def test_imports_lead_to_files_of_the_project_alone() -> None:
     )
 
 
-def test_a_file_that_does_not_parse_imports_nothing() -> None:
+def test_unparsable_file_imports_nothing() -> None:
     assert find_imported_files({"a.py": "import b\ndef (", "b.py": ""}, ["a.py"]) == ()
 
 
-def test_texts_hold_what_may_name_code() -> None:
+def test_texts_include_everything_that_may_name_code() -> None:
     story = Story(id="s-1", epic="e", title="A", criteria=(Criterion(id="c", text="B", example="C"),), interface="D")
     assert story_text(story).split() == ["A", "D", "B", "C"]
     design = Design(summary="A", symbols=(PlannedSymbol(name="B", signature="(C)"),), decisions=("D",))
     assert design_text(design).split() == ["A", "B(C)", "D"]
 
 
-def test_the_type_of_a_planned_value_is_a_word_of_its_own() -> None:
+def test_type_of_a_planned_value_is_a_separate_word() -> None:
     design = Design(summary="A limit.", symbols=(PlannedSymbol(name="shop.limits.MOST", signature="Money"),))
     assert find_named_files(FILES, design_text(design)) == ("src/shop/money.py",)
 

@@ -1,4 +1,4 @@
-"""Which tests hold a source file, beside Python."""
+"""Which tests cover a source file, in languages other than Python."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warnings by measure: of what the story made so, and of nothing that was so before."""
+"""Warnings from metrics: only about what the story made worse."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ def rules(code: StoryCode) -> list[tuple[str, str]]:
     ("source", "rule"),
     [(LONG, "long function"), (FILE, "long file"), (IMPORTS, "many imports")],
 )
-def test_a_threshold_is_told_where_the_story_crossed_it(source: str, rule: str) -> None:
+def test_threshold_is_reported_if_the_story_exceeded_it(source: str, rule: str) -> None:
     assert rules(StoryCode({}, {"src/a.py": source})) == [(rule, "src/a.py")]
     assert rules(StoryCode({"src/a.py": source}, {"src/a.py": source.replace("7", "8", 1)})) == [], "it was so before"
 
 
-def test_the_place_of_a_long_function_is_told() -> None:
+def test_location_of_a_long_function_is_reported() -> None:
     nested = "class A:\n" + "".join(f"    {line}\n" if line else "\n" for line in LONG.splitlines())
     (warning,) = detect_smells(StoryCode({}, {"src/a.py": nested})).warnings
     assert (warning.line, warning.message) == (2, "`A.long` has 61 lines, more than 50")
 
 
-def test_copied_lines_are_told() -> None:
+def test_duplicated_lines_are_reported() -> None:
     many = TWICE + COPIED.replace("def a", "def c")
     assert ("copied lines", "src/a.py") in rules(StoryCode({}, {"src/a.py": many}))
     assert rules(StoryCode({}, {"src/a.py": COPIED})) == []
@@ -42,7 +42,7 @@ def branches(number: int) -> str:
     return "def f(x):\n" + "".join(f"    if x == {n}:\n        return {n}\n" for n in range(number)) + "    return 0\n"
 
 
-def test_complexity_that_grows_over_stories_is_told() -> None:
+def test_complexity_that_grows_over_stories_is_reported() -> None:
     grown = StoryCode({"src/a.py": branches(18)}, {"src/a.py": branches(20)})
     assert rules(grown) == []
     history = StoryCode(grown.before, grown.after, history={"src/a.py": (8, 12, 18)})
@@ -51,14 +51,14 @@ def test_complexity_that_grows_over_stories_is_told() -> None:
     assert rules(StoryCode({"src/a.py": branches(2)}, {"src/a.py": branches(8)})) == [], "half of little is little"
 
 
-def test_files_that_nobody_planned_are_drift() -> None:
+def test_unplanned_files_are_drift() -> None:
     code = StoryCode({"src/b.py": ""}, {"src/a.py": "A = 1\n", "src/b.py": "B = 1\n"}, planned=("src/a.py",))
     assert rules(code) == [("scope drift", "src/b.py")]
     assert rules(StoryCode({}, {"src/a.py": "A = 1\n"})) == [], "nobody has planned anything"
 
 
 @pytest.mark.parametrize("source", ["def f(:\n", "", "\0", "(" * 3000])
-def test_code_that_cannot_be_read_is_looked_at_all_the_same(source: str) -> None:
+def test_unparsable_code_is_checked_anyway(source: str) -> None:
     assert detect_smells(StoryCode({}, {"src/a.py": source, "src/a.css": source})).looked_at == (
         "src/a.css",
         "src/a.py",

@@ -16,7 +16,7 @@ from prd2pr.agents.token_usage import (
 PIECES = [("tools", 400), ("system", 400), ("story", 800), ("tool results", 200), ("story", 200)]
 
 
-def test_the_tokens_of_a_call_are_shared_out_by_characters_and_the_cached_ones_come_first() -> None:
+def test_tokens_are_split_by_characters_with_cached_ones_first() -> None:
     found = split_by_part(PIECES, fresh=120, cached=380)
     assert found == {
         "tools": PartTokens(0, 100),
@@ -27,12 +27,12 @@ def test_the_tokens_of_a_call_are_shared_out_by_characters_and_the_cached_ones_c
 
 
 @pytest.mark.parametrize(("fresh", "cached"), [(7, 0), (1000, 3), (3, 1000), (0, 1), (13, 17)])
-def test_nothing_is_lost_and_nothing_added(fresh: int, cached: int) -> None:
+def test_split_preserves_the_total(fresh: int, cached: int) -> None:
     found = split_by_part(PIECES, fresh, cached).values()
     assert (sum(each.fresh for each in found), sum(each.cached for each in found)) == (fresh, cached)
 
 
-def test_where_a_provider_counts_nothing_four_characters_are_a_token() -> None:
+def test_without_provider_counts_four_characters_are_a_token() -> None:
     assert split_by_part([("system", 401)], 0, 0) == {"system": PartTokens(101, 0)}
     assert split_by_part([], 0, 0) == {}
 
@@ -54,7 +54,7 @@ LINES = [
 ]  # fmt: skip
 
 
-def test_a_log_is_added_up_by_role_story_and_part() -> None:
+def test_log_is_summed_by_role_story_and_part() -> None:
     told = token_report_to_json(build_token_report(LINES))
     assert {key: told[key] for key in ("calls", "fresh", "cached", "output", "cached_share")} == {
         "calls": 3, "fresh": 160, "cached": 140, "output": 45, "cached_share": 0.467,
@@ -69,7 +69,7 @@ def test_a_log_is_added_up_by_role_story_and_part() -> None:
     }
 
 
-def test_it_is_told_in_columns_the_most_first() -> None:
+def test_table_is_sorted_by_tokens() -> None:
     text = "\n".join(format_token_report(build_token_report(LINES)))
     assert text.startswith(
         "3 calls read 300 tokens, 47% of them from the cache, 80% from the second call of a story on, and wrote 45.\n"

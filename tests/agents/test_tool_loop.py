@@ -1,4 +1,4 @@
-"""The one loop, with a model that says what is written here."""
+"""The tool loop with a scripted model."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ TEST_FILE = "tests/tdd/loyalty-1/test_loyalty_1_earning.py"
 SOURCE = "src/shop/points.py"
 
 
-class Books:
-    """Callbacks that keep what they were told."""
+class RecordingCallbacks:
+    """Callbacks that record their arguments."""
 
     def __init__(self, stop_at: int = 1000) -> None:
         self.stop_at = stop_at
@@ -47,7 +47,7 @@ class Books:
 @pytest.fixture
 def work(task: RoleTask, checkout: Path) -> Callable[..., RoleResult[Any]]:
     def run(role: Role[Any], model: ScriptedModel, **options: Any) -> RoleResult[Any]:
-        books = options.pop("books", Books())
+        books = options.pop("books", RecordingCallbacks())
         policy = build_write_policy(role.phase, "loyalty-1", fused=role.fused, locked=options.pop("locked", ()))
         toolbox = Toolbox(Workspace(checkout, policy, PathRules()), options.pop("run_tests", None), role.test_runs)
         return run_role(
@@ -77,7 +77,7 @@ def test_writes_and_submit_in_one_answer_end_after_one_turn(work: Any, checkout:
     model.assert_all_said()
 
 
-def test_a_longer_talk_reads_edits_and_submits(work: Any, checkout: Path) -> None:
+def test_longer_conversation_reads_edits_and_submits(work: Any, checkout: Path) -> None:
     model = ScriptedModel(
         says(("read_file", {"path": "src/shop/cart.py"}), ("search", {"text": "earns_points"})),
         says(write(SOURCE, "RATE = 1\n")),
@@ -91,7 +91,7 @@ def test_a_longer_talk_reads_edits_and_submits(work: Any, checkout: Path) -> Non
     assert [request.purpose.turn for request in model.requests] == [1, 2, 3]
 
 
-def test_only_the_newest_message_of_a_talk_is_marked_for_caching(work: Any) -> None:
+def test_only_the_newest_message_is_marked_for_caching(work: Any) -> None:
     look = says(("list_files", {}))
     model = ScriptedModel(look, look, look, look, look, says(write(SOURCE), done()))
     work(BUILDER, model)
@@ -103,8 +103,8 @@ def test_only_the_newest_message_of_a_talk_is_marked_for_caching(work: Any) -> N
     assert marked[5] == [True, *([False] * 9), True]
 
 
-def test_the_budget_is_asked_before_every_call_and_told_after_every_one(work: Any) -> None:
-    books = Books()
+def test_budget_is_checked_before_and_updated_after_every_call(work: Any) -> None:
+    books = RecordingCallbacks()
     model = ScriptedModel(says(("list_files", {})), says("garbage"), says(write(SOURCE), done()))
     work(BUILDER, model, books=books)
     keys = [f"loyalty-1/green/builder/1/{turn}" for turn in (1, 2, 3)]
@@ -112,9 +112,9 @@ def test_the_budget_is_asked_before_every_call_and_told_after_every_one(work: An
     assert books.after == [(key, 20) for key in keys]
 
 
-def test_an_empty_budget_stops_before_the_call(work: Any) -> None:
+def test_exhausted_budget_stops_before_the_call(work: Any) -> None:
     model = ScriptedModel(says(write(SOURCE)), says(done()))
-    result = work(BUILDER, model, books=Books(stop_at=2))
+    result = work(BUILDER, model, books=RecordingCallbacks(stop_at=2))
     assert (result.stop, result.output, result.turns) == ("budget", None, 1)
     assert result.explanation == "loyalty-1 has used 5.00 of 5.00 USD"
     assert len(model.requests) == 1
@@ -122,17 +122,17 @@ def test_an_empty_budget_stops_before_the_call(work: Any) -> None:
 
 
 def test_a_budget_that_raises_is_not_swallowed(work: Any, task: RoleTask) -> None:
-    class Empty(Books):
+    class ExhaustedBudget(RecordingCallbacks):
         def before_call(self, request: Request) -> str | None:
             raise KeyboardInterrupt
 
     model = ScriptedModel()
     with pytest.raises(KeyboardInterrupt):
-        work(BUILDER, model, books=Empty())
+        work(BUILDER, model, books=ExhaustedBudget())
     assert model.requests == []
 
 
-def test_a_refused_write_is_told_and_recorded(work: Any, checkout: Path) -> None:
+def test_refused_write_is_reported_and_recorded(work: Any, checkout: Path) -> None:
     before = (checkout / "tests/test_cart.py").read_text()
     model = ScriptedModel(
         says(write("tests/test_cart.py", "def test_x(): pass\n"), write(SOURCE), done()),
@@ -176,7 +176,7 @@ def test_the_tester_writes_tests_only_and_fused_both(work: Any, checkout: Path) 
     ],
     ids=["prose", "nothing", "blank", "unknown tool", "arguments", "submit", "cut calls", "cut text"],
 )
-def test_an_unusable_answer_is_told_twice_and_then_given_up(
+def test_unusable_answer_is_retried_twice_and_then_given_up(
     work: Any, checkout: Path, garbage: Reply, told: str
 ) -> None:
     mended = ScriptedModel(garbage, garbage, says(write("src/shop/other.py"), done()))
@@ -209,10 +209,10 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("role", MODEL_ROLES.values(), ids=list(MODEL_ROLES))
-def test_no_role_takes_a_hostile_answer_for_one(work: Any, checkout: Path, role: Role[Any], name: str) -> None:
-    """Whoever is asked: it is told, asked again within bounds, and given up; nothing is written."""
+def test_hostile_answer_is_refused_for_every_role(work: Any, checkout: Path, role: Role[Any], name: str) -> None:
+    """For every role: the problem is reported, retries are bounded, and nothing is written."""
     before = {path: path.read_bytes() for path in checkout.rglob("*") if path.is_file()}
-    books = Books()
+    books = RecordingCallbacks()
     with pytest.raises(ModelRefused) as refused:
         work(role, ScriptedModel(*[HOSTILE[name]] * 3), books=books)
     assert len(refused.value.what) < 1000, "what was answered is not repeated at length"
@@ -220,20 +220,20 @@ def test_no_role_takes_a_hostile_answer_for_one(work: Any, checkout: Path, role:
     assert {path: path.read_bytes() for path in checkout.rglob("*") if path.is_file()} == before
 
 
-def test_a_good_turn_restores_patience(work: Any) -> None:
+def test_good_turn_resets_the_retry_count(work: Any) -> None:
     bad, good = says("hm"), says(("list_files", {}))
     model = ScriptedModel(bad, bad, good, bad, bad, good, says(write(SOURCE), done()))
     assert work(BUILDER, model).turns == 7
 
 
 def test_a_refusal_ends_at_once(work: Any) -> None:
-    books = Books()
+    books = RecordingCallbacks()
     with pytest.raises(ModelRefused, match="declined to answer"):
         work(BUILDER, ScriptedModel(says("I cannot help.", stop="refusal")), books=books)
     assert len(books.after) == 1
 
 
-def test_a_talk_without_end_is_ended_and_warned_before(work: Any) -> None:
+def test_endless_conversation_is_ended_after_a_warning(work: Any) -> None:
     look = says(("list_files", {}))
     role = replace(BUILDER, tool_turns=4)
     model = ScriptedModel(look, look, look, look)
@@ -244,7 +244,7 @@ def test_a_talk_without_end_is_ended_and_warned_before(work: Any) -> None:
 
 
 @pytest.mark.parametrize("role", [ARCHITECT, TESTER, BUILDER, FUSED], ids=lambda role: role.name)
-def test_any_working_role_may_name_a_contradiction(work: Any, role: Role[Any]) -> None:
+def test_any_working_role_may_report_a_contradiction(work: Any, role: Role[Any]) -> None:
     answer = {"status": "contradiction", "explanation": "c1 says 41, c2 says 42 for the same cart."}
     if role is ARCHITECT:
         answer |= {"summary": "", "symbols": [], "source_paths": [], "test_paths": [], "decisions": []}  # type: ignore[dict-item]
@@ -258,14 +258,14 @@ def test_a_contradiction_counts_even_after_a_refused_write(work: Any) -> None:
     assert len(result.refused_writes) == 1
 
 
-def test_the_refactorer_has_no_contradictions_but_nothing_to_do(work: Any) -> None:
+def test_refactorer_may_report_nothing_to_do_but_no_contradiction(work: Any) -> None:
     model = ScriptedModel(says(done("?", "contradiction")), says(done("Ten clear lines.", "nothing_to_do")))
     result = work(REFACTORER, model)
     assert (result.stop, result.explanation, result.written) == ("nothing_to_do", "Ten clear lines.", ())
     assert answers(model.requests[1])[0].startswith("this role cannot report a contradiction")
 
 
-def test_done_without_a_file_is_doubted_once(work: Any) -> None:
+def test_done_without_a_file_is_queried_once(work: Any) -> None:
     model = ScriptedModel(says(done("All there already.")), says(done("Really.")))
     result = work(BUILDER, model)
     assert (result.stop, result.explanation) == ("done", "Really.")
@@ -278,7 +278,7 @@ PLAN = '{"stories": [{"key": "s1", "title": "Earn", "requirements": ["FR-1"]}]}'
 
 
 @pytest.mark.parametrize("text", [PLAN, f"```json\n{PLAN}\n```", f"Here is the plan:\n{PLAN}\nDone."])
-def test_the_planner_answers_with_structure(work: Any, task: RoleTask, text: str) -> None:
+def test_planner_answers_with_structured_output(work: Any, task: RoleTask, text: str) -> None:
     model = ScriptedModel(says(text))
     result = work(PLANNER, model, task=replace(task, story=None, design=None))
     assert result.stop == "done"
@@ -290,7 +290,7 @@ def test_the_planner_answers_with_structure(work: Any, task: RoleTask, text: str
     assert request.purpose.key() == "loyalty/plan/planner/1/1"
 
 
-def test_a_bad_plan_is_told_what_is_wrong(work: Any, task: RoleTask) -> None:
+def test_problems_of_a_bad_plan_are_reported_to_the_planner(work: Any, task: RoleTask) -> None:
     planning = replace(task, story=None, design=None)
     model = ScriptedModel(says('{"stories": [{"key": "s1"}]}'), says("{"), says(PLAN))
     assert work(PLANNER, model, task=planning).turns == 3
@@ -316,7 +316,7 @@ def test_the_architect_reads_and_submits_a_design(work: Any) -> None:
     assert design.symbols[0].name == "shop.points.points_for"
 
 
-def test_the_architect_finds_a_contradiction_without_a_design(work: Any) -> None:
+def test_architect_may_report_a_contradiction_without_a_design(work: Any) -> None:
     answer = {"status": "contradiction", "explanation": "c1 and c2 cannot both hold."}
     result = work(ARCHITECT, ScriptedModel(says(("submit", answer))))
     assert (result.stop, result.explanation) == ("contradiction", "c1 and c2 cannot both hold.")
@@ -331,7 +331,7 @@ def test_the_architect_cannot_write(work: Any, checkout: Path) -> None:
     assert not (checkout / SOURCE).exists()
 
 
-def test_all_roles_have_the_same_tools_so_that_they_share_a_cache(work: Any) -> None:
+def test_all_roles_have_the_same_tools_for_caching(work: Any) -> None:
     requests = []
     for role in (ARCHITECT, TESTER, BUILDER, FUSED, REFACTORER):
         model = ScriptedModel(says(("submit", {"status": "contradiction", "explanation": "No."})), *[says("no")] * 3)
@@ -345,13 +345,13 @@ def test_all_roles_have_the_same_tools_so_that_they_share_a_cache(work: Any) -> 
     assert "optional fields only if your step names them." in submit.description
 
 
-def test_fields_of_another_role_do_no_harm(work: Any) -> None:
+def test_fields_of_another_role_are_ignored(work: Any) -> None:
     answer = {"status": "done", "explanation": "Built.", "summary": "One function.", "symbols": [], "decisions": []}
     result = work(BUILDER, ScriptedModel(says(write(SOURCE), ("submit", answer))))
     assert (result.stop, result.explanation) == ("done", "Built.")
 
 
-def test_a_field_of_no_role_is_told(work: Any) -> None:
+def test_unknown_field_is_reported(work: Any) -> None:
     model = ScriptedModel(
         says(write(SOURCE), ("submit", {"status": "done", "explanation": "x", "mood": "fine"})), says(done())
     )
@@ -359,7 +359,7 @@ def test_a_field_of_no_role_is_told(work: Any) -> None:
     assert any("mood" in text for text in answers(model.requests[1]))
 
 
-def test_workers_without_our_tools_are_told_exactly_what_to_hand_in(work: Any) -> None:
+def test_workers_without_our_tools_get_the_exact_output_format(work: Any) -> None:
     model = ScriptedModel(*[says("no")] * 3)
     with pytest.raises(ModelRefused):
         work(ARCHITECT, model, edits_itself=True)
@@ -368,7 +368,7 @@ def test_workers_without_our_tools_are_told_exactly_what_to_hand_in(work: Any) -
     assert "symbols" in tools["submit"].schema["required"]
 
 
-# --- workers that edit by themselves ----------------------------------------------------------------------------------
+# --- workers that edit files directly ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -382,12 +382,12 @@ def test_workers_without_our_tools_are_told_exactly_what_to_hand_in(work: Any) -
         ('{"status": "nothing_to_do", "explanation": "Fine as it is."}', "nothing_to_do", "Fine as it is."),
     ],
 )
-def test_a_worker_that_edits_by_itself_answers_in_plain_text(work: Any, text: str, stop: str, explanation: str) -> None:
+def test_worker_that_edits_files_answers_in_plain_text(work: Any, text: str, stop: str, explanation: str) -> None:
     result = work(BUILDER, ScriptedModel(says(text)), edits_itself=True)
     assert (result.stop, result.explanation) == (stop, explanation)
 
 
-def test_such_a_worker_is_told_where_it_may_write(work: Any, checkout: Path) -> None:
+def test_worker_that_edits_files_gets_the_writable_paths(work: Any, checkout: Path) -> None:
     model = ScriptedModel(says("did it"))
     work(TESTER, model, edits_itself=True)
     request = model.requests[0]
@@ -444,7 +444,7 @@ def test_only_plain_paths_become_arguments_of_the_runner(work: Any, path: str) -
     assert re.search("cannot be run|does not exist", answers(model.requests[1])[1])
 
 
-def test_tests_that_cannot_be_run_are_told_and_not_raised(work: Any) -> None:
+def test_tests_that_cannot_run_are_reported_and_not_raised(work: Any) -> None:
     def run_tests(paths: tuple[str, ...], whole: bool) -> TestToolRun:
         raise CannotJudge("the test run was killed")
 
@@ -453,7 +453,7 @@ def test_tests_that_cannot_be_run_are_told_and_not_raised(work: Any) -> None:
     assert "could not be run: the test run was killed" in answers(model.requests[1])[1]
 
 
-def test_a_model_is_told_no_secret(work: Any, task: RoleTask) -> None:
+def test_no_secret_is_sent_to_the_model(work: Any, task: RoleTask) -> None:
     key = "sk-canary-Zq8vWn31LkPd7TyR"
     model = ScriptedModel(says(write(SOURCE, f"KEY = '{key}'\n"), ("read_file", {"path": SOURCE})), says(done()))
     work(BUILDER, model, task=replace(task, test_output=f"E  {key}"), secrets=Secrets.from_values([key]))

@@ -1,4 +1,4 @@
-"""One directory, and no way out of it."""
+"""File access is confined to one directory."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def red(root: Path) -> Workspace:
     return Workspace(root, build_write_policy(Phase.RED, "shop-1"), PathRules())
 
 
-def test_what_is_written_can_be_read(green: Workspace) -> None:
+def test_written_file_can_be_read(green: Workspace) -> None:
     assert green.write("src/shop/deep/er/points.py", "x = 1\ny = 2\n") == "wrote src/shop/deep/er/points.py (2 lines)"
     assert green.read("src/shop/deep/er/points.py") == "x = 1\ny = 2\n"
     assert list(green.written) == ["src/shop/deep/er/points.py"]
@@ -123,7 +123,7 @@ def test_a_link_to_the_hidden_state_is_not_read(green: Workspace, root: Path) ->
         green.read("src/state/status.json")
 
 
-def test_links_in_a_circle(green: Workspace, root: Path) -> None:
+def test_circular_links(green: Workspace, root: Path) -> None:
     (root / "src/a").symlink_to("b")
     (root / "src/b").symlink_to("a")
     with pytest.raises(ToolFailure):
@@ -131,7 +131,7 @@ def test_links_in_a_circle(green: Workspace, root: Path) -> None:
     assert "src/a" in green.list_files("src")
 
 
-def test_a_pipe_neither_hangs_nor_shows_anything(green: Workspace, root: Path) -> None:
+def test_pipe_neither_blocks_nor_reveals_anything(green: Workspace, root: Path) -> None:
     os.mkfifo(root / "src/pipe.py")
     with pytest.raises(ToolFailure, match="not a regular file"):
         green.read("src/pipe.py")
@@ -139,7 +139,7 @@ def test_a_pipe_neither_hangs_nor_shows_anything(green: Workspace, root: Path) -
         green.write("src/pipe.py", "x")
 
 
-def test_listing_and_search_hide_what_is_not_the_roles_business(green: Workspace) -> None:
+def test_listing_and_search_hide_internal_files(green: Workspace) -> None:
     listed = green.list_files().splitlines()
     assert listed == ["src/shop/cart.py", "tests/test_cart.py", "tests/tdd/shop-1/test_shop_1_cart.py"]
     assert green.search(SECRET) == f"no line contains {SECRET!r}."
@@ -221,6 +221,6 @@ def test_the_whole_repository_is_listed_for_a_dot_or_nothing(green: Workspace) -
     assert green.list_files("src/") == "src/shop/cart.py"
 
 
-def test_workers_are_told_the_configured_roots(root: Path) -> None:
+def test_workers_get_the_configured_roots(root: Path) -> None:
     policy = build_write_policy(Phase.GREEN, "shop-1")
     assert Workspace(root, policy, PathRules(source=("src", "lib/*.py"))).globs() == ("src/**", "lib/*.py")

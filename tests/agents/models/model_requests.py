@@ -1,4 +1,4 @@
-"""Requests and prices that the tests of the adapters share."""
+"""Requests and prices shared by the adapter tests."""
 
 from __future__ import annotations
 

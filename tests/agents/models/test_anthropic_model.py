@@ -34,7 +34,7 @@ MODEL = "claude-sonnet-5-5"
 
 
 class Waits:
-    """Stands for the clock: what would have been slept, and what was told about it."""
+    """A fake clock: records the sleeps and the messages about them."""
 
     def __init__(self, tries: int = 6) -> None:
         self.slept: list[float] = []
@@ -50,7 +50,7 @@ def connect(
     return AnthropicModel(model, env=env, prices={MODEL: PRICE}, rule=rule, read_timeout=timeout)
 
 
-def test_a_plain_answer_comes_back_as_text_with_its_usage() -> None:
+def test_plain_answer_is_text_with_usage() -> None:
     usage = {
         "input_tokens": 100,
         "cache_read_input_tokens": 2_000,
@@ -78,7 +78,7 @@ def test_without_a_price_tokens_are_counted_and_dollars_are_unknown() -> None:
     assert reply.spend.tokens > 0
 
 
-def test_tools_over_several_turns_with_results_ordered_as_the_api_wants_them() -> None:
+def test_tools_over_several_turns_with_results_in_api_order() -> None:
     first = [{"type": "text", "text": "I look."}, {"type": "tool_use", "name": "read_file", "input": {"path": "a.py"}}]
     with MessagesApi([first, "Done."]) as api:
         model = connect(api)
@@ -97,7 +97,7 @@ def test_tools_over_several_turns_with_results_ordered_as_the_api_wants_them() -
     assert last[0]["is_error"] is True
 
 
-def test_thinking_comes_back_with_the_tool_call_that_it_led_to() -> None:
+def test_thinking_is_returned_with_its_tool_call() -> None:
     thought = {"type": "thinking", "thinking": "Let me see. " * 10, "signature": "c2lnbmVk"}
     call = {"type": "tool_use", "name": "read_file", "input": {}}
     with MessagesApi([[thought, call], "Done."]) as api:
@@ -114,7 +114,7 @@ def _results(uses: tuple[ToolUse, ...]) -> Message:
     return Message("user", tuple(ToolResult(use.id, "") for use in uses))
 
 
-def test_empty_words_are_left_out_and_neighbours_of_one_role_joined() -> None:
+def test_empty_texts_are_dropped_and_adjacent_messages_of_a_role_merged() -> None:
     with MessagesApi(["x"]) as api:
         connect(api).reply(a_request(user("One.", "  "), Message("assistant", (Text(""),)), user("Two.")))
     assert api.violations == []
@@ -132,7 +132,7 @@ class Answer(BaseModel):
     extra: Line | None = None
 
 
-def test_structured_output_sends_a_schema_that_the_api_takes() -> None:
+def test_structured_output_sends_a_schema_the_api_accepts() -> None:
     answer = '{"lines": [{"text": "a"}, {"text": "b"}]}'
     with MessagesApi([answer]) as api:
         reply = connect(api).reply(a_request(output_schema=Answer.model_json_schema()))
@@ -145,7 +145,7 @@ def test_structured_output_sends_a_schema_that_the_api_takes() -> None:
 
 
 @pytest.mark.parametrize(("marks", "kept"), [(0, 0), (1, 1), (4, 4), (9, 4)])
-def test_never_more_than_four_cache_marks(marks: int, kept: int) -> None:
+def test_at_most_four_cache_marks(marks: int, kept: int) -> None:
     system = tuple(Text(f"Rule {n}.", cache=n < marks) for n in range(9))
     with MessagesApi(["x"]) as api:
         connect(api).reply(a_request(system=system))
@@ -153,7 +153,7 @@ def test_never_more_than_four_cache_marks(marks: int, kept: int) -> None:
     assert len(list(cache_marks(api.bodies[0]))) == kept
 
 
-def test_cache_marks_stay_at_the_stable_start_and_at_the_end_of_the_talk() -> None:
+def test_cache_marks_are_at_the_stable_prefix_and_the_end_of_the_conversation() -> None:
     system = tuple(Text(f"Rule {n}.", cache=True) for n in range(4))
     talk = (user("One."), Message("assistant", (Text("Yes."),)), user("Two.", "Three."))
     with MessagesApi(["x"]) as api:
@@ -173,7 +173,7 @@ def test_cache_marks_stay_at_the_stable_start_and_at_the_end_of_the_talk() -> No
         ("stop_sequence", "end"),
     ],
 )
-def test_why_the_model_stopped_is_told(reason: str, stop: str) -> None:
+def test_stop_reason_is_returned(reason: str, stop: str) -> None:
     with MessagesApi([{"content": "I", "stop_reason": reason}]) as api:
         assert connect(api).reply(a_request()).stop == stop
 
@@ -181,7 +181,7 @@ def test_why_the_model_stopped_is_told(reason: str, stop: str) -> None:
 # --- faults -----------------------------------------------------------------------------------------------------------
 
 
-def test_three_different_faults_and_then_the_answer_in_one_call() -> None:
+def test_three_different_faults_are_retried_within_one_call() -> None:
     waits = Waits()
     with MessagesApi(["The whole answer."], faults={1: RATE_LIMITED, 2: OVERLOADED, 3: Cut()}) as api:
         reply = connect(api, waits).reply(a_request())
@@ -190,7 +190,7 @@ def test_three_different_faults_and_then_the_answer_in_one_call() -> None:
     assert reply.text == "The whole answer."
     assert reply.spend.calls == 1
     assert len(api.requests) == 4
-    assert waits.slept == [7.0, 2.0, 4.0]  # retry-after, then the backoff of the second and third try
+    assert waits.slept == [7.0, 2.0, 4.0]  # retry-after, then the backoff of the second and third attempt
     assert [(news.attempt, news.of, news.seconds) for news in waits.told] == [(1, 6, 7.0), (2, 6, 2.0), (3, 6, 4.0)]
     assert waits.told[0].why.startswith("429 ")
     assert "broke off" in waits.told[2].why
@@ -212,7 +212,7 @@ def test_three_different_faults_and_then_the_answer_in_one_call() -> None:
     ],
     ids=repr,
 )
-def test_what_may_pass_is_tried_again_and_half_an_answer_is_never_used(fault: Fault) -> None:
+def test_transient_errors_are_retried_and_partial_answers_never_used(fault: Fault) -> None:
     waits = Waits()
     tool = [{"type": "tool_use", "name": "read_file", "input": {"path": "a" * 200}}]
     with MessagesApi([tool], faults={1: fault}) as api:
@@ -223,19 +223,19 @@ def test_what_may_pass_is_tried_again_and_half_an_answer_is_never_used(fault: Fa
 
 
 @pytest.mark.parametrize("after", [0, 4])
-def test_an_answer_that_stops_coming_is_asked_for_again(after: int) -> None:
+def test_stalled_answer_is_retried(after: int) -> None:
     with MessagesApi(lambda _: "x" * 200, faults={1: Slow(3.0, after_events=after)}) as api:
         assert connect(api, timeout=1.0).reply(a_request()).text == "x" * 200
     assert len(api.requests) == 2
 
 
-def test_a_slow_answer_within_the_time_is_waited_for() -> None:
+def test_slow_answer_within_the_timeout_is_accepted() -> None:
     with MessagesApi(["x" * 200], faults={1: Slow(0.3, after_events=4)}) as api:
         assert connect(api, timeout=10).reply(a_request()).text == "x" * 200
     assert len(api.requests) == 1
 
 
-def test_it_gives_up_after_the_agreed_number_of_tries() -> None:
+def test_retries_end_after_the_configured_number() -> None:
     waits = Waits(tries=3)
     with MessagesApi(faults=dict.fromkeys(range(1, 10), OVERLOADED)) as api, pytest.raises(ModelProblem) as caught:
         connect(api, waits).reply(a_request())
@@ -245,7 +245,7 @@ def test_it_gives_up_after_the_agreed_number_of_tries() -> None:
     assert caught.value.remedy
 
 
-def test_a_server_that_is_not_there_is_tried_and_then_told() -> None:
+def test_unreachable_server_is_retried_and_then_reported() -> None:
     with MessagesApi() as api:
         gone = api.url
     waits = Waits(tries=2)
@@ -275,7 +275,7 @@ def test_a_server_that_is_not_there_is_tried_and_then_told() -> None:
     ],
     ids=repr,
 )
-def test_what_cannot_pass_is_told_at_once(fault: Fault, kind: type[Prd2prError], remedy: str) -> None:
+def test_permanent_errors_are_reported_at_once(fault: Fault, kind: type[Prd2prError], remedy: str) -> None:
     waits = Waits()
     with MessagesApi(["never"], faults={1: fault}) as api, pytest.raises(Prd2prError) as caught:
         connect(api, waits).reply(a_request())
@@ -286,14 +286,14 @@ def test_what_cannot_pass_is_told_at_once(fault: Fault, kind: type[Prd2prError],
     assert MODEL in caught.value.where
 
 
-def test_a_misspelt_model_is_answered_with_the_name_that_was_meant() -> None:
+def test_misspelt_model_gets_a_suggestion() -> None:
     unknown = Status(404, "not_found_error", "model: claude-sonet-5-5")
     with MessagesApi(faults={1: unknown}) as api, pytest.raises(ModelProblem) as caught:
         connect(api, model="claude-sonet-5-5").reply(a_request())
     assert "Did you mean claude-sonnet-5-5?" in caught.value.remedy
 
 
-def test_the_key_is_in_no_error_even_when_the_server_repeats_it() -> None:
+def test_key_is_in_no_error_even_if_the_server_repeats_it() -> None:
     waits = Waits(tries=2)
     faults: Mapping[int, Fault] = {
         1: Status(500, "api_error", f"key {KEY}"),
@@ -319,14 +319,14 @@ def test_the_key_is_in_no_error_even_when_the_server_repeats_it() -> None:
         ({"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": "localhost:8787"}, "ANTHROPIC_BASE_URL"),
     ],
 )
-def test_a_missing_key_or_a_broken_address_is_told_before_any_call(env: dict[str, str], what: str) -> None:
+def test_missing_key_or_invalid_url_is_reported_before_any_call(env: dict[str, str], what: str) -> None:
     with pytest.raises(ModelMissing) as caught:
         AnthropicModel(MODEL, env=env, prices={})
     assert what in caught.value.what
     assert caught.value.remedy
 
 
-def test_an_estimate_is_priced_only_where_a_price_is_known() -> None:
+def test_estimate_has_a_cost_only_if_the_price_is_known() -> None:
     with MessagesApi() as api:
         request = a_request(user("x" * 40_000))
         known = estimate_next_call(connect(api), request)
@@ -337,7 +337,7 @@ def test_an_estimate_is_priced_only_where_a_price_is_known() -> None:
     assert unknown.tokens == known.tokens == 11_004
 
 
-def test_a_date_as_retry_after_is_understood() -> None:
+def test_retry_after_may_be_a_date() -> None:
     later = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 30))
     waits = Waits()
     with MessagesApi(["x"], faults={1: Status(429, "rate_limit_error", headers={"retry-after": later})}) as api:

@@ -17,8 +17,8 @@ from prd2pr.errors import ModelMissing, ModelProblem
 ENV = {"PATH": os.environ["PATH"], "HOME": "/nowhere", "ANTHROPIC_API_KEY": "sk-secret-1", "GITHUB_TOKEN": "ghs_secret"}
 
 
-class Desk:
-    """A directory with a program in it; what the program does is Python text."""
+class ProgramDirectory:
+    """A directory with a program written in Python."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -38,57 +38,57 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def programs(tmp_path: Path) -> ProgramDirectory:
+    return ProgramDirectory(tmp_path)
 
 
-def test_the_program_gets_the_request_and_answers_with_blocks(desk: Desk) -> None:
-    model = desk.model("""
+def test_the_program_gets_the_request_and_answers_with_blocks(programs: ProgramDirectory) -> None:
+    model = programs.model("""
         asked = json.load(sys.stdin)
         Path("asked.json").write_text(json.dumps(asked))
         use = {"type": "tool_use", "name": "read_file", "input": {"path": "ä.py"}}
         usage = {"input_tokens": 1000, "cached_tokens": 0, "output_tokens": 100}
         print(json.dumps({"content": [{"type": "text", "text": "Look."}, use], "usage": usage, "model": "mine-1"}))
     """)
-    reply = model.reply(desk.request())
+    reply = model.reply(programs.request())
     assert (reply.text, reply.stop, reply.model) == ("Look.", "tool_use", "mine-1")
     assert reply.tool_uses[0].input == {"path": "ä.py"}
     assert reply.spend.usd == pytest.approx((1000 * 3 + 100 * 15) / 1_000_000)
 
-    asked = json.loads((desk.workspace / "asked.json").read_text(encoding="utf-8"))
+    asked = json.loads((programs.workspace / "asked.json").read_text(encoding="utf-8"))
     assert asked["purpose"]["key"] == "loyalty-1/red/tester/1/1"
     assert asked["messages"] == [{"role": "user", "content": [{"type": "text", "text": "Write the test."}]}]
     assert asked["tools"][0]["input_schema"]["required"] == ["path"]
-    assert asked["workspace"] == str(desk.workspace)
+    assert asked["workspace"] == str(programs.workspace)
     assert asked["writable"] == ["tests/tdd/loyalty-1/*"]
 
 
-def test_plain_text_is_an_answer_whose_cost_is_unknown(desk: Desk) -> None:
-    reply = desk.model('print("  All done.  ")').reply(desk.request())
+def test_plain_text_is_an_answer_with_unknown_cost(programs: ProgramDirectory) -> None:
+    reply = programs.model('print("  All done.  ")').reply(programs.request())
     assert (reply.text, reply.stop) == ("All done.", "end")
     assert reply.spend.usd is None
 
 
-def test_a_stated_cost_is_taken(desk: Desk) -> None:
-    reply = desk.model('print(json.dumps({"content": "x", "usage": {"usd": 0.5}}))').reply(desk.request())
+def test_stated_cost_is_used(programs: ProgramDirectory) -> None:
+    reply = programs.model('print(json.dumps({"content": "x", "usage": {"usd": 0.5}}))').reply(programs.request())
     assert reply.spend.usd == 0.5
     assert reply.spend.calls == 1
 
 
-def test_work_in_the_files_needs_no_words(desk: Desk) -> None:
-    reply = desk.model('Path("new.py").write_text("x = 1")').reply(desk.request())
-    assert (desk.workspace / "new.py").read_text(encoding="utf-8") == "x = 1"
+def test_file_changes_need_no_text_answer(programs: ProgramDirectory) -> None:
+    reply = programs.model('Path("new.py").write_text("x = 1")').reply(programs.request())
+    assert (programs.workspace / "new.py").read_text(encoding="utf-8") == "x = 1"
     assert reply.text
 
 
-def test_where_json_is_asked_for_the_bare_json_is_the_answer(desk: Desk) -> None:
-    model = desk.model("""print('{"stories": []}')""")
+def test_bare_json_is_the_answer_if_json_is_requested(programs: ProgramDirectory) -> None:
+    model = programs.model("""print('{"stories": []}')""")
     assert model.reply(a_request(output_schema={"type": "object"})).text == '{"stories": []}'
 
 
-def test_none_of_our_secrets_reaches_the_program(desk: Desk) -> None:
+def test_program_does_not_get_our_secrets(programs: ProgramDirectory) -> None:
     env = ENV | {"PRD2PR_COMMAND_ENV": "ITS_OWN, ABSENT", "ITS_OWN": "yes"}
-    names = desk.model("print(' '.join(sorted(os.environ)))", env=env).reply(desk.request()).text.split()
+    names = programs.model("print(' '.join(sorted(os.environ)))", env=env).reply(programs.request()).text.split()
     assert "ITS_OWN" in names
     assert {"PATH", "HOME"} <= set(names)
     assert not {"ANTHROPIC_API_KEY", "GITHUB_TOKEN", "PRD2PR_COMMAND_ENV"} & set(names)
@@ -108,20 +108,22 @@ def test_none_of_our_secrets_reaches_the_program(desk: Desk) -> None:
         ("sys.stdout.buffer.write(bytes([255, 254]))", "not UTF-8"),
     ],
 )
-def test_a_failing_or_babbling_program_is_told_with_its_last_words(desk: Desk, program: str, what: str) -> None:
+def test_failing_or_verbose_program_is_reported_with_its_last_output(
+    programs: ProgramDirectory, program: str, what: str
+) -> None:
     with pytest.raises(ModelProblem, match=what) as caught:
-        desk.model(program).reply(desk.request())
+        programs.model(program).reply(programs.request())
     assert caught.value.where == "command:python3 worker.py --fast"
     assert caught.value.remedy
 
 
-def test_silence_without_a_workspace_is_no_answer(desk: Desk) -> None:
+def test_empty_output_without_a_workspace_is_no_answer(programs: ProgramDirectory) -> None:
     with pytest.raises(ModelProblem, match="empty"):
-        desk.model("pass").reply(a_request())
+        programs.model("pass").reply(a_request())
 
 
-def test_a_program_that_hangs_is_killed_with_all_its_children(desk: Desk) -> None:
-    model = desk.model(
+def test_hanging_program_is_killed_with_its_children(programs: ProgramDirectory) -> None:
+    model = programs.model(
         """
         child = subprocess.Popen(["sleep", "60"])
         Path("child.pid").write_text(str(child.pid))
@@ -132,25 +134,25 @@ def test_a_program_that_hangs_is_killed_with_all_its_children(desk: Desk) -> Non
     )
     started = time.monotonic()
     with pytest.raises(ModelProblem, match=r"within 3 s.*thinking"):
-        model.reply(desk.request())
+        model.reply(programs.request())
     assert time.monotonic() - started < 30
-    assert_gone(int((desk.workspace / "child.pid").read_text(encoding="utf-8")))
+    assert_gone(int((programs.workspace / "child.pid").read_text(encoding="utf-8")))
 
 
-def test_what_it_leaves_running_is_killed_and_cannot_make_us_wait(desk: Desk) -> None:
-    model = desk.model("""
+def test_leftover_processes_are_killed_and_not_waited_for(programs: ProgramDirectory) -> None:
+    model = programs.model("""
         child = subprocess.Popen(["sleep", "60"])
         Path("child.pid").write_text(str(child.pid))
         print("done")
     """)
     started = time.monotonic()
-    assert model.reply(desk.request()).text == "done"
+    assert model.reply(programs.request()).text == "done"
     assert time.monotonic() - started < 30
-    assert_gone(int((desk.workspace / "child.pid").read_text(encoding="utf-8")))
+    assert_gone(int((programs.workspace / "child.pid").read_text(encoding="utf-8")))
 
 
 def assert_gone(pid: int) -> None:
-    """A killed orphan may stay as a zombie until its new parent has looked."""
+    """A killed orphan may stay a zombie until its new parent reaps it."""
     for _ in range(1000):
         try:
             state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
@@ -162,12 +164,12 @@ def assert_gone(pid: int) -> None:
     pytest.fail(f"process {pid} is still alive")
 
 
-def test_no_shell_reads_the_command(tmp_path: Path) -> None:
+def test_command_is_not_run_by_a_shell(tmp_path: Path) -> None:
     model = CommandModel("echo '$HOME; ls' && true", env=ENV, prices={}, cwd=tmp_path)
     assert model.reply(a_request()).text == "$HOME; ls && true"
 
 
-def test_a_program_by_path_is_found_from_where_it_was_named(tmp_path: Path) -> None:
+def test_relative_program_path_is_resolved_against_the_working_directory(tmp_path: Path) -> None:
     program = tmp_path / "say"
     program.write_text("#!/bin/sh\ncat >/dev/null\necho said\n", encoding="utf-8")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
@@ -177,7 +179,7 @@ def test_a_program_by_path_is_found_from_where_it_was_named(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("command", "what"), [("no-such-program-x", "no-such-program-x"), ("./none", "./none"), ("a 'b", "parsed")]
 )
-def test_a_program_that_is_not_there_is_told_when_it_is_opened(tmp_path: Path, command: str, what: str) -> None:
+def test_missing_program_is_reported_on_opening(tmp_path: Path, command: str, what: str) -> None:
     with pytest.raises(ModelMissing, match=what) as caught:
         CommandModel(command, env=ENV, prices={}, cwd=tmp_path)
     assert caught.value.remedy

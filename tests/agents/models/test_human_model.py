@@ -38,7 +38,7 @@ def ask(request: Request, typed: str) -> tuple[Reply, str]:
     return reply, screen.getvalue()
 
 
-def test_the_task_is_shown_with_its_place_and_what_may_be_written() -> None:
+def test_task_is_shown_with_its_directory_and_writable_paths() -> None:
     request = a_request(
         user("Write tests for earning points."),
         workspace=Path("/the/workspace"),
@@ -65,17 +65,17 @@ def test_the_task_is_shown_with_its_place_and_what_may_be_written() -> None:
         ("done renamed the helper\n", "done", "renamed the helper"),
     ],
 )
-def test_the_person_may_say_more_than_done(typed: str, status: str, explanation: str) -> None:
+def test_person_may_answer_more_than_done(typed: str, status: str, explanation: str) -> None:
     reply, _ = ask(a_request(tools=(SUBMIT,)), typed)
     assert dict(reply.tool_uses[0].input) == {"status": status, "explanation": explanation}
 
 
-def test_without_a_submit_tool_the_words_are_the_answer() -> None:
+def test_without_a_submit_tool_the_text_is_the_answer() -> None:
     assert ask(a_request(), "\n")[0].text == "Done by a person."
     assert ask(a_request(), "contradiction: no\n")[0].text == "contradiction: no"
 
 
-def test_what_is_not_understood_is_asked_again() -> None:
+def test_invalid_input_is_asked_again() -> None:
     reply, shown = ask(a_request(tools=(SUBMIT,)), "yes?\ncontradiction:\nnothing\n")
     assert shown.count("Unknown answer") == 2
     assert reply.tool_uses[0].input["status"] == "nothing_to_do"
@@ -91,7 +91,7 @@ def test_a_typed_answer_comes_from_a_file(tmp_path: Path) -> None:
     assert reply.tool_uses[0].input == design
     assert '"summary"' in shown
     assert shown.count("cannot be used") == 2
-    assert shown.count("Unknown answer") == 1  # Enter alone would hand in nothing
+    assert shown.count("Unknown answer") == 1  # Enter alone would submit nothing
 
 
 def test_structured_output_comes_from_a_file_as_text(tmp_path: Path) -> None:
@@ -101,13 +101,13 @@ def test_structured_output_comes_from_a_file_as_text(tmp_path: Path) -> None:
     assert reply.text == '{"stories": []}'
 
 
-def test_a_contradiction_fills_the_fields_that_the_form_demands() -> None:
+def test_contradiction_fills_the_required_fields() -> None:
     reply, _ = ask(a_request(tools=(DESIGN,)), "contradiction: impossible\n")
     expected = {"status": "contradiction", "explanation": "impossible", "summary": "", "symbols": []}
     assert reply.tool_uses[0].input == expected
 
 
-def test_a_later_turn_shows_only_what_is_new() -> None:
+def test_later_turn_shows_only_new_text() -> None:
     talk = (user("Old words."), Message("assistant", (ToolUse("t", "submit", {}),)), user("The gate refused: RED104."))
     request = a_request(*talk, purpose=Purpose("tester", "loyalty-1", "red", attempt=2, turn=2))
     _, shown = ask(request, "\n")
@@ -117,13 +117,13 @@ def test_a_later_turn_shows_only_what_is_new() -> None:
     assert "You write tests." not in shown
 
 
-def test_the_text_of_a_prd_cannot_steer_the_terminal() -> None:
+def test_prd_text_cannot_control_the_terminal() -> None:
     _, shown = ask(a_request(user("\x1b[2Jgone\u202e\x07 ok\ttab"), system=(Text("\x9b31m"),)), "\n")
     assert not set("\x1b\x07\x9b\u202e") & set(shown)
     assert "gone ok\ttab" in shown
 
 
-def test_nobody_there_is_told_with_the_way_out() -> None:
+def test_missing_terminal_is_reported_with_a_remedy() -> None:
     with pytest.raises(ModelProblem, match="interactive terminal") as caught:
         HumanModel(stdin=io.StringIO("\n"), stdout=io.StringIO()).reply(a_request())
     assert "terminal" in caught.value.remedy

@@ -1,4 +1,4 @@
-"""The fake is worth something only if it refuses what the real API refuses."""
+"""The fake is only useful if it refuses what the real API refuses."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ ASKED = GOOD["messages"][0]
         (wanted({"type": "integer", "minimum": 1}), "minimum"),
     ],
 )
-def test_a_broken_rule_is_refused_and_written_down(body: Any, named: str) -> None:
+def test_invalid_request_is_refused_and_recorded(body: Any, named: str) -> None:
     with MessagesApi(["x"]) as api:
         status, answer = post(api, body)
     assert status == 400
@@ -104,7 +104,7 @@ def test_a_function_may_answer() -> None:
         assert post(api, GOOD)[1]["content"][0]["text"] == "1 message"
 
 
-def test_the_events_of_a_stream_hold_the_whole_message() -> None:
+def test_stream_events_contain_the_whole_message() -> None:
     message = {
         "content": [
             {"type": "text", "text": "a" * 100},

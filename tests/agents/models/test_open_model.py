@@ -15,7 +15,7 @@ from prd2pr.agents.models.base import Model, Reply, Request
 from prd2pr.errors import ModelMissing
 
 
-def test_each_kind_is_opened_by_its_name(tmp_path: Path) -> None:
+def test_each_kind_of_model_is_opened_by_name(tmp_path: Path) -> None:
     (tmp_path / "t.jsonl").write_text('{"transcript": 1, "title": "Loyalty"}\n', encoding="utf-8")
     env = {"ANTHROPIC_API_KEY": "sk-ant-x", "OPENAI_API_KEY": "sk-x", "PATH": os.environ["PATH"]}
     names = {
@@ -44,7 +44,7 @@ def test_each_kind_is_opened_by_its_name(tmp_path: Path) -> None:
         ("human:me", "Write `human`"),
     ],
 )
-def test_an_unknown_name_is_answered_with_the_known_ones(spec: str, remedy: str) -> None:
+def test_unknown_name_lists_the_known_ones(spec: str, remedy: str) -> None:
     with pytest.raises(ModelMissing) as caught:
         open_model(spec, env={})
     assert remedy in caught.value.remedy
@@ -67,18 +67,18 @@ def test_prices_retries_and_recording_reach_the_model(tmp_path: Path) -> None:
     assert replay.reply(a_request()).blocks == reply.blocks
 
 
-def test_a_model_that_cannot_tell_its_cost_counts_as_unpriced() -> None:
-    class Stranger:
+def test_model_without_cost_information_is_unpriced() -> None:
+    class ForeignModel:
         name = "stranger"
 
         def reply(self, request: Request) -> Reply:
             raise NotImplementedError
 
-    stranger: Model = Stranger()
+    stranger: Model = ForeignModel()
     assert estimate_next_call(stranger, a_request()).usd is None
 
 
-def test_the_sdk_is_imported_only_for_its_own_model_and_not_before_the_key_is_there() -> None:
+def test_sdk_is_imported_only_for_its_model_and_after_the_key_check() -> None:
     program = (
         "import sys\n"
         "from prd2pr.errors import ModelMissing\n"

@@ -1,4 +1,4 @@
-"""The adapter over real HTTP, against a small chat-completions server that checks what it is sent."""
+"""The adapter over real HTTP, against a small chat-completions server that validates its requests."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ class Chat:
     violations: list[str] = field(default_factory=list)
 
 
-def said(content: str | None = "Hello", reason: str = "stop", **message: Any) -> Answer:
+def text_answer(content: str | None = "Hello", reason: str = "stop", **message: Any) -> Answer:
     choice = {"index": 0, "finish_reason": reason, "message": {"role": "assistant", "content": content, **message}}
     usage = {"prompt_tokens": 1000, "completion_tokens": 100, "prompt_tokens_details": {"cached_tokens": 400}}
     return Answer(body={"id": "c1", "object": "chat.completion", "model": "m-1", "choices": [choice], "usage": usage})
 
 
-def failed(status: int, message: str = "scripted", code: str | None = None, **headers: str) -> Answer:
+def error_answer(status: int, message: str = "scripted", code: str | None = None, **headers: str) -> Answer:
     return Answer(status, {"error": {"message": message, "type": "t", "code": code}}, headers)
 
 
 def check(path: str, body: dict[str, Any]) -> str:
-    """What is wrong with a request; nothing, if nothing."""
+    """The problems of a request."""
     known = {"model", "messages", "max_tokens", "tools", "response_format"}
     if path != "/v1/chat/completions" or set(body) - known:
         return f"{path} {sorted(set(body) - known)}"
@@ -111,8 +111,8 @@ def connect(
 
 
 @pytest.mark.parametrize("base", ["/v1", "/v1/", ""])
-def test_a_plain_answer_with_its_usage(base: str) -> None:
-    with serving(said()) as chat:
+def test_plain_answer_with_usage(base: str) -> None:
+    with serving(text_answer()) as chat:
         reply = connect(chat, base=base).reply(a_request())
     assert chat.violations == []
     assert (reply.text, reply.stop, reply.model) == ("Hello", "end", "m-1")
@@ -125,7 +125,7 @@ def test_a_plain_answer_with_its_usage(base: str) -> None:
 
 def test_tools_over_two_turns() -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "a.py"}'}}
-    with serving(said(None, "tool_calls", tool_calls=[call]), said("Done.")) as chat:
+    with serving(text_answer(None, "tool_calls", tool_calls=[call]), text_answer("Done.")) as chat:
         model = connect(chat)
         asked = model.reply(a_request(tools=(READ_FILE,)))
         assert (asked.stop, dict(asked.tool_uses[0].input)) == ("tool_use", {"path": "a.py"})
@@ -139,16 +139,16 @@ def test_tools_over_two_turns() -> None:
     ]
 
 
-def test_arguments_that_are_not_json_are_handed_on_to_be_refused() -> None:
+def test_non_json_arguments_are_passed_on_to_be_refused() -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": "{oops"}}
-    with serving(said(None, "stop", tool_calls=[call])) as chat:
+    with serving(text_answer(None, "stop", tool_calls=[call])) as chat:
         reply = connect(chat).reply(a_request(tools=(READ_FILE,)))
     assert reply.stop == "tool_use"
     assert dict(reply.tool_uses[0].input) == {"unreadable_arguments": "{oops"}
 
 
-def test_structured_output_is_asked_for() -> None:
-    with serving(said('{"a": 1}')) as chat:
+def test_structured_output_is_requested() -> None:
+    with serving(text_answer('{"a": 1}')) as chat:
         assert connect(chat).reply(a_request(output_schema={"type": "object"})).text == '{"a": 1}'
     wanted = chat.bodies[0]["response_format"]
     assert wanted == {"type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "object"}}}
@@ -157,12 +157,12 @@ def test_structured_output_is_asked_for() -> None:
 @pytest.mark.parametrize(
     ("answer", "stop"),
     [
-        (said("x", "length"), "max_tokens"),
-        (said("x", "content_filter"), "refusal"),
-        (said(None, "stop", refusal="I will not."), "refusal"),
+        (text_answer("x", "length"), "max_tokens"),
+        (text_answer("x", "content_filter"), "refusal"),
+        (text_answer(None, "stop", refusal="I will not."), "refusal"),
     ],
 )
-def test_why_the_model_stopped_is_told(answer: Answer, stop: str) -> None:
+def test_stop_reason_is_returned(answer: Answer, stop: str) -> None:
     with serving(answer) as chat:
         assert connect(chat).reply(a_request()).stop == stop
 
@@ -170,27 +170,27 @@ def test_why_the_model_stopped_is_told(answer: Answer, stop: str) -> None:
 @pytest.mark.parametrize(
     "fault",
     [
-        failed(429),
-        failed(500),
-        failed(503),
-        Answer(body=said().body, cut=True),
+        error_answer(429),
+        error_answer(500),
+        error_answer(503),
+        Answer(body=text_answer().body, cut=True),
         Answer(body=b"<html>"),
         Answer(body={"choices": []}),
         Answer(body={"choices": [{"message": {"content": "half"}, "finish_reason": None}]}),
     ],
     ids=repr,
 )
-def test_what_may_pass_is_tried_again(fault: Answer) -> None:
+def test_transient_errors_are_retried(fault: Answer) -> None:
     slept: list[float] = []
-    with serving(fault, said()) as chat:
+    with serving(fault, text_answer()) as chat:
         assert connect(chat, slept).reply(a_request()).text == "Hello"
     assert slept == [1.0]
 
 
-def test_retry_after_is_honoured_and_the_tries_are_bounded() -> None:
+def test_retry_after_is_honoured_and_retries_are_bounded() -> None:
     slept: list[float] = []
     with (
-        serving(*[failed(429, retry_after="9") for _ in range(3)]) as chat,
+        serving(*[error_answer(429, retry_after="9") for _ in range(3)]) as chat,
         pytest.raises(ModelProblem, match="3 tries"),
     ):
         connect(chat, slept).reply(a_request())
@@ -200,16 +200,16 @@ def test_retry_after_is_honoured_and_the_tries_are_bounded() -> None:
 @pytest.mark.parametrize(
     ("fault", "kind", "remedy"),
     [
-        (failed(400), ModelProblem, "json_schema"),
-        (failed(401, f"bad key {KEY}"), ModelProblem, "OPENAI_API_KEY"),
-        (failed(404), ModelProblem, "/v1"),
-        (failed(302, location="http://127.0.0.1:1/"), ModelProblem, "provider"),
-        (failed(402), SpendLimit, "credit"),
-        (failed(429, code="insufficient_quota"), SpendLimit, "credit"),
+        (error_answer(400), ModelProblem, "json_schema"),
+        (error_answer(401, f"bad key {KEY}"), ModelProblem, "OPENAI_API_KEY"),
+        (error_answer(404), ModelProblem, "/v1"),
+        (error_answer(302, location="http://127.0.0.1:1/"), ModelProblem, "provider"),
+        (error_answer(402), SpendLimit, "credit"),
+        (error_answer(429, code="insufficient_quota"), SpendLimit, "credit"),
     ],
     ids=repr,
 )
-def test_what_cannot_pass_is_told_at_once(fault: Answer, kind: type[Prd2prError], remedy: str) -> None:
+def test_permanent_errors_are_reported_at_once(fault: Answer, kind: type[Prd2prError], remedy: str) -> None:
     slept: list[float] = []
     with serving(fault) as chat, pytest.raises(Prd2prError) as caught:
         connect(chat, slept).reply(a_request())
@@ -219,14 +219,14 @@ def test_what_cannot_pass_is_told_at_once(fault: Answer, kind: type[Prd2prError]
     assert KEY not in " ".join(caught.value.lines())
 
 
-def test_a_server_of_ones_own_needs_no_key() -> None:
-    with serving(said()) as chat:
+def test_self_hosted_server_needs_no_key() -> None:
+    with serving(text_answer()) as chat:
         connect(chat, key="").reply(a_request())
     assert "authorization" not in chat.headers[0]
 
 
 @pytest.mark.parametrize("env", [{}, {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": "file:///etc/passwd"}])
-def test_what_is_lacking_is_told_before_any_call(env: dict[str, str]) -> None:
+def test_missing_settings_are_reported_before_any_call(env: dict[str, str]) -> None:
     with pytest.raises(ModelMissing) as caught:
         OpenAiCompatibleModel("m", env=env, prices={})
     assert caught.value.remedy

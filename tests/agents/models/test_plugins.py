@@ -1,4 +1,4 @@
-"""`plugin:NAME`: what a package may bring, and how each of its faults is told as its own."""
+"""`plugin:NAME`: what a package may provide, and how its faults are attributed to it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ text = "not a function"
 
 @pytest.fixture
 def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Two installed packages, as pip leaves them."""
+    """Two packages, laid out as pip installs them."""
     (tmp_path / "sound_worker.py").write_text(GOOD)
     (tmp_path / "torn_worker.py").write_text("import a_library_that_is_not_there\n")
     entries = {
@@ -75,7 +75,7 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.usefixtures("packages")
-def test_a_package_brings_a_worker_and_is_told_what_follows_its_name() -> None:
+def test_package_provides_a_worker_and_gets_the_argument_after_its_name() -> None:
     model = open_model("plugin:sound: quick ", env={"WORD": "!"})
     assert model.name == "sound"
     assert model.reply(a_request()).text == "quick!"
@@ -98,7 +98,7 @@ def test_a_package_brings_a_worker_and_is_told_what_follows_its_name() -> None:
         ("fails", "cannot be opened: RuntimeError: no licence", "sound 2.0", "Fix the reported cause"),
     ],
 )
-def test_what_is_wrong_with_a_plugin_is_said(name: str, what: str, where: str, remedy: str) -> None:
+def test_plugin_problems_are_reported(name: str, what: str, where: str, remedy: str) -> None:
     with pytest.raises(ModelMissing) as caught:
         open_model(f"plugin:{name}", env={})
     problem = caught.value
@@ -110,14 +110,14 @@ def test_what_is_wrong_with_a_plugin_is_said(name: str, what: str, where: str, r
     ("argument", "words"),
     [("breaks", "KeyError: 'no such tool'"), ("mumbles", "returned str"), ("refuses", "not this one")],
 )
-def test_a_worker_that_fails_at_work_is_a_problem_of_the_model_and_no_bug(argument: str, words: str) -> None:
+def test_failing_worker_is_a_model_problem_and_not_a_bug(argument: str, words: str) -> None:
     with pytest.raises(ModelProblem) as caught:
         open_model(f"plugin:sound:{argument}", env={}).reply(a_request())
     assert words in caught.value.what
 
 
-def test_one_package_that_is_found_twice_is_one() -> None:
-    """As on a search path that names a directory twice."""
+def test_package_found_twice_counts_once() -> None:
+    """As with a search path that lists a directory twice."""
     same = [EntryPoint("a", "m:f", "prd2pr.workers")] * 2
     assert select_entry_point("a", same).value == "m:f"
     with pytest.raises(ModelMissing, match="no worker plugin") as caught:
@@ -125,5 +125,5 @@ def test_one_package_that_is_found_twice_is_one() -> None:
     assert "No worker plugin is installed" in caught.value.remedy
 
 
-def test_people_read_the_plugins_name_and_not_its_argument() -> None:
+def test_plugin_argument_is_not_shown_to_people() -> None:
     assert get_public_model_name("plugin:shelf:/home/ada/shelf") == "plugin:shelf"

@@ -1,4 +1,4 @@
-"""The simulated prompt cache keeps the rules that providers document."""
+"""The simulated prompt cache follows the rules documented by providers."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ def body(*blocks: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"model": "m", "messages": [{"role": "user", "content": list(blocks)}], **more}
 
 
-def test_what_ends_at_a_mark_is_read_by_the_same_beginning() -> None:
+def test_marked_prefix_is_a_cache_hit_for_the_same_prefix() -> None:
     cache = PromptCache(minimum=10)
     assert cache.meet(body(text("a" * 400, **MARK), text("b" * 40))) == Counted(110, 0, 100)
     assert cache.meet(body(text("a" * 400, **MARK), text("c" * 40))) == Counted(110, 100, 0)
     assert cache.meet(body(text("x" * 400, **MARK))) == Counted(100, 0, 100)
 
 
-def test_only_what_was_marked_is_kept_and_a_later_mark_finds_it() -> None:
+def test_only_marked_prefixes_are_cached_and_later_marks_find_them() -> None:
     cache = PromptCache(minimum=10)
     cache.meet(body(text("a" * 400, **MARK), text("b" * 40)))
     assert cache.meet(body(text("a" * 400), text("b" * 40), text("c" * 40, **MARK))) == Counted(120, 100, 20)
     assert cache.meet(body(text("a" * 400), text("b" * 40))) == Counted(110, 0, 0), "no mark, no reading"
 
 
-def test_a_mark_looks_twenty_blocks_back() -> None:
+def test_mark_looks_back_twenty_blocks() -> None:
     for blocks, read in ((20, 100), (21, 0)):
         cache = PromptCache(minimum=10)
         cache.meet(body(text("a" * 400, **MARK)))
@@ -39,13 +39,13 @@ def test_a_mark_looks_twenty_blocks_back() -> None:
         assert cache.meet(body(text("a" * 400), *later, text("c", **MARK))).read == read
 
 
-def test_what_is_too_short_is_not_kept() -> None:
+def test_short_prefixes_are_not_cached() -> None:
     cache = PromptCache(minimum=101)
     cache.meet(body(text("a" * 400, **MARK)))
     assert cache.meet(body(text("a" * 400, **MARK))) == Counted(100, 0, 0)
 
 
-def test_tools_system_model_and_format_stand_before_all() -> None:
+def test_prefix_starts_with_model_format_tools_and_system() -> None:
     tool = {"name": "submit", "description": "d", "input_schema": {"type": "object"}}
     form = {"format": {"type": "json_schema", "schema": {}}}
     whole = body(text("a" * 400, **MARK), tools=[tool], system=[text("s")])
@@ -56,7 +56,7 @@ def test_tools_system_model_and_format_stand_before_all() -> None:
         assert cache.meet({**whole, **other}).read == 0
 
 
-def test_a_result_in_a_list_is_the_same_as_one_in_a_text() -> None:
+def test_result_as_list_equals_result_as_text() -> None:
     cache = PromptCache(minimum=10)
     plain = {"type": "tool_result", "tool_use_id": "t", "content": "r" * 400}
     cache.meet(body({**plain, "content": [text("r" * 400)], **MARK}))

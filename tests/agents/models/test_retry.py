@@ -7,7 +7,7 @@ from prd2pr.agents.models.retry import RetryRule, read_retry_after
 
 
 @given(st.integers(1, 40), st.floats(0, 1), st.none() | st.floats(0, 10_000))
-def test_a_wait_is_bounded_and_never_shorter_than_asked_for(attempt: int, chance: float, asked: float | None) -> None:
+def test_wait_is_bounded_and_never_shorter_than_requested(attempt: int, chance: float, asked: float | None) -> None:
     rule = RetryRule(jitter=lambda: chance)
     wait = rule.wait(attempt, asked)
     assert (
@@ -16,7 +16,7 @@ def test_a_wait_is_bounded_and_never_shorter_than_asked_for(attempt: int, chance
     assert wait >= min(asked or 0, rule.longest_retry_after)
 
 
-def test_all_forms_of_retry_after_are_read() -> None:
+def test_all_forms_of_retry_after_are_parsed() -> None:
     assert read_retry_after({"retry-after": "7"}, 0) == 7
     assert read_retry_after({"retry-after": "0.5"}, 0) == 0.5
     assert read_retry_after({"retry-after-ms": "1500", "retry-after": "9"}, 0) == 1.5

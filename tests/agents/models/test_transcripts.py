@@ -19,7 +19,7 @@ HEADER = '{"transcript": 1, "title": "Loyalty", "note": "…"}\n'
 
 
 class Echo:
-    """Answers each question with its own key and a count."""
+    """Answers each request with its key and a count."""
 
     name = "echo"
 
@@ -35,29 +35,29 @@ class Echo:
         return Reply(blocks, SPEND, "tool_use", "echo-1")
 
 
-def asking(turn: int = 1, phase: str = "red") -> Request:
+def request_for(turn: int = 1, phase: str = "red") -> Request:
     return a_request(purpose=Purpose("tester", "loyalty-1", phase, turn=turn))
 
 
-def test_what_was_recorded_is_replayed_and_costs_nothing(tmp_path: Path) -> None:
+def test_recorded_answers_are_replayed_at_no_cost(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "loyalty.jsonl"
     recorder = RecordingModel(Echo(), path, title="Loyalty points")
-    recorded = [recorder.reply(asking(turn)) for turn in (1, 2)]
+    recorded = [recorder.reply(request_for(turn)) for turn in (1, 2)]
 
     replay = ReplayModel(path)
     assert (recorder.name, replay.name) == ("echo", "replay of Loyalty points")
-    for _ in range(2):  # the same question finds the same answer, in any order
+    for _ in range(2):  # the same request gets the same answer, in any order
         for turn in (2, 1):
-            reply = replay.reply(asking(turn))
+            reply = replay.reply(request_for(turn))
             assert reply.blocks == recorded[turn - 1].blocks
             assert (reply.stop, reply.model) == ("tool_use", "echo-1")
             assert reply.spend == SPEND.model_copy(update={"usd": 0.0})
-    assert estimate_next_call(replay, asking()) == CallEstimate("replay of Loyalty points")
+    assert estimate_next_call(replay, request_for()) == CallEstimate("replay of Loyalty points")
 
 
-def test_the_file_says_what_it_is(tmp_path: Path) -> None:
+def test_file_states_its_format(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
-    RecordingModel(Echo(), path).reply(asking())
+    RecordingModel(Echo(), path).reply(request_for())
     header, line = (json.loads(text) for text in path.read_text(encoding="utf-8").splitlines())
     assert (header["transcript"], header["title"], header["model"]) == (1, "t", "echo")
     assert header["note"] == "Recorded replies. Nothing here is a live model."
@@ -66,40 +66,40 @@ def test_the_file_says_what_it_is(tmp_path: Path) -> None:
     assert line["request_digest"].startswith("sha256:")
 
 
-def test_recording_again_goes_on_and_the_later_answer_counts(tmp_path: Path) -> None:
+def test_recording_again_appends_and_the_later_answer_counts(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
-    RecordingModel(Echo(), path).reply(asking(1))
+    RecordingModel(Echo(), path).reply(request_for(1))
     later = Echo()
     later.asked = 10
     recorder = RecordingModel(later, path)
-    recorder.reply(asking(1))
-    recorder.reply(asking(2))
+    recorder.reply(request_for(1))
+    recorder.reply(request_for(2))
     replay = ReplayModel(path)
-    assert replay.reply(asking(1)).text.endswith(" 11")
-    assert replay.reply(asking(2)).text.endswith(" 12")
+    assert replay.reply(request_for(1)).text.endswith(" 11")
+    assert replay.reply(request_for(2)).text.endswith(" 12")
     assert path.read_text(encoding="utf-8").count('"transcript"') == 1
 
 
 def test_a_kill_at_any_byte_loses_at_most_the_line_being_written(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     recorder = RecordingModel(Echo(), path)
-    recorder.reply(asking(1))
+    recorder.reply(request_for(1))
     whole = len(path.read_bytes())
-    recorder.reply(asking(2))
+    recorder.reply(request_for(2))
     data = path.read_bytes()
     header = data.index(b"\n") + 1
 
     for cut in range(len(data)):
         path.write_bytes(data[:cut])
-        RecordingModel(Echo(), path).reply(asking(3))
+        RecordingModel(Echo(), path).reply(request_for(3))
         replay = ReplayModel(path)
-        assert replay.reply(asking(3)).text
+        assert replay.reply(request_for(3)).text
         for turn, written in ((1, whole), (2, len(data))):
-            if cut >= max(header, written - 1):  # without its line feed a line is whole all the same
-                assert replay.reply(asking(turn)).text.startswith("loyalty-1/red"), cut
+            if cut >= max(header, written - 1):  # a line without its line feed is complete
+                assert replay.reply(request_for(turn)).text.startswith("loyalty-1/red"), cut
 
 
-def test_a_cut_last_line_is_left_out_when_replaying(tmp_path: Path) -> None:
+def test_truncated_last_line_is_ignored_on_replay(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_bytes(HEADER.encode() + b'{"key": "a", "content": "x"}\n{"key": "b", "content": "\xc3')
     assert ReplayModel(path).reply(a_request(purpose=_keyed("a"))).text == "x"
@@ -113,11 +113,11 @@ def _keyed(key: str) -> Purpose:
     return Fixed("r", "s", "p")
 
 
-def test_a_question_without_an_answer_names_itself_the_file_and_its_neighbours(tmp_path: Path) -> None:
+def test_missing_answer_names_the_request_the_file_and_similar_keys(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
-    RecordingModel(Echo(), path).reply(asking(1))
+    RecordingModel(Echo(), path).reply(request_for(1))
     with pytest.raises(TranscriptEnded) as caught:
-        ReplayModel(path).reply(asking(1, phase="green"))
+        ReplayModel(path).reply(request_for(1, phase="green"))
     assert "loyalty-1/green/tester/1/1" in caught.value.what
     assert "loyalty-1/red/tester/1/1" in caught.value.what
     assert caught.value.where == str(path)
@@ -141,7 +141,7 @@ def test_a_question_without_an_answer_names_itself_the_file_and_its_neighbours(t
         (HEADER + '{"key": "a", "content": "x", "usage": [1]}\n', 2, "cannot be used"),
     ],
 )
-def test_a_spoilt_file_is_refused_with_its_line(tmp_path: Path, text: str, line: int, what: str) -> None:
+def test_damaged_file_is_refused_with_its_line(tmp_path: Path, text: str, line: int, what: str) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputInvalid) as caught:
@@ -159,13 +159,13 @@ def test_bytes_that_are_not_text_are_refused_with_their_line(tmp_path: Path) -> 
     assert caught.value.where == f"{path}:2"
 
 
-def test_a_missing_file_is_told(tmp_path: Path) -> None:
+def test_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputInvalid, match="not found"):
         ReplayModel(tmp_path / "none.jsonl")
 
 
 @pytest.mark.parametrize("text", ["# My notes\nlast line", "one line", '{"transcript": 9}\n'])
-def test_recording_leaves_a_file_alone_that_is_no_transcript(tmp_path: Path, text: str) -> None:
+def test_recording_does_not_overwrite_other_files(tmp_path: Path, text: str) -> None:
     path = tmp_path / "notes.md"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputInvalid):
@@ -173,7 +173,7 @@ def test_recording_leaves_a_file_alone_that_is_no_transcript(tmp_path: Path, tex
     assert path.read_text(encoding="utf-8") == text
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_unwritable_path_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(SetupProblem, match="cannot be written"):
         RecordingModel(Echo(), tmp_path / "file" / "t.jsonl")
