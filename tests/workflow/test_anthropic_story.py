@@ -1,4 +1,4 @@
-"""The real anthropic client drives a whole story over loopback, with a 429, a 529 and a cut stream on the way."""
+"""The real anthropic client runs a whole story over loopback, with a 429, a 529 and a truncated stream."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ STORY = [
     "calc-1/design/architect/1/1",
     "calc-1/red/tester/1/1",
     "calc-1/green/builder/1/1",
-]  # short and plain by measure: nobody is asked for a refactoring
+]  # simple by its metrics: no refactoring is requested
 SOON = Status(429, "rate_limit_error", headers={"retry-after": "0.1"})
 
 
-def test_a_story_over_http_with_faults_on_the_way(world, tmp_path):
+def test_story_over_http_with_faults(world, tmp_path):
     faults = {2: SOON, 4: OVERLOADED, 6: Cut(after_events=4)}
     recording = tmp_path / "recorded.jsonl"
     with MessagesApi([script()[key] for key in STORY], faults=faults) as api:
@@ -59,7 +59,7 @@ def test_a_dollar_limit_without_a_price_stops_before_the_first_call(world):
     assert api.requests == []
 
 
-def test_a_token_limit_stops_between_calls_and_the_same_command_goes_on(world):
+def test_token_limit_stops_between_calls_and_the_same_command_resumes(world):
     world.write({".prd2pr.yml": "budget:\n  tokens_per_run: 9000\n"})
     world.commit("a limit")
     usage = {"input_tokens": 4000, "output_tokens": 500}

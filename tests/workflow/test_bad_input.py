@@ -1,4 +1,4 @@
-"""Whatever is wrong: a clear message, nothing lost, and the same command again goes on from where it was."""
+"""Bad input gives a clear message, loses nothing, and the same command resumes afterwards."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_repository_without_commits(tmp_path):
     assert "no commit yet" in done.err
 
 
-def test_a_dirty_tree_is_left_as_it_is(world):
+def test_dirty_tree_is_unchanged(world):
     world.write({"src/calc/signs.py": "broken(", "notes.txt": "mine"})
     done = world.run("--max-steps", "1")
     assert world.phases() == ["plan(calc)"]
@@ -45,7 +45,7 @@ def test_a_dirty_tree_is_left_as_it_is(world):
 
 
 @pytest.mark.slow
-def test_a_detached_head_is_a_base_like_any_other(world):
+def test_detached_head_may_be_the_base(world):
     world.git("checkout", "-q", "--detach")
     done = world.run()
     assert done.status == 0, done.out + done.err
@@ -79,7 +79,7 @@ def test_no_model_is_configured(world):
         ("# T\n\n- **FR-1** It must add.\n- **FR-1** It must subtract.\n", "FR-1"),
     ],
 )
-def test_a_prd_that_cannot_be_used(world, content, said):
+def test_invalid_prd(world, content, said):
     (world.repo / "prds/calc.md").write_text(content)
     done = world.run()
     assert done.status == 1
@@ -88,13 +88,13 @@ def test_a_prd_that_cannot_be_used(world, content, said):
     assert world.git("branch", "--list", world.branch) == ""
 
 
-def test_a_prd_that_is_not_there(world):
+def test_missing_prd(world):
     done = world.program("run", "prds/nothing.md", "--model", "human")
     assert done.status == 1
     assert "prds/nothing.md" in done.err
 
 
-def test_a_plan_with_a_dependency_cycle_is_not_taken(world):
+def test_plan_with_a_dependency_cycle_is_refused(world):
     plan = copy.deepcopy(PLAN)
     plan["stories"][0]["depends_on"] = ["S2"]
     for attempt in (1, 2, 3):
@@ -131,7 +131,7 @@ def test_newer_state_is_refused(world):
     assert "newer" in done.err and "pgrade" in done.err
 
 
-def test_a_branch_that_is_checked_out_is_left_alone(world):
+def test_checked_out_branch_is_not_moved(world):
     world.next()
     world.git("switch", "-q", world.branch)
     head = world.git("rev-parse", "HEAD")
@@ -176,7 +176,7 @@ def test_a_locked_test_that_a_person_changed_is_named_before_any_attempt(world):
     assert world.phases()[-1] == "green(calc-1)"
 
 
-def test_a_stale_lock_does_not_wedge_the_branch(world):
+def test_stale_lock_does_not_block_the_branch(world):
     world.next()
     for name in ("index.lock", f"refs/heads/{world.branch}.lock"):
         (world.repo / ".git" / name).write_text("")
@@ -202,7 +202,7 @@ def test_a_bad_config_names_line_and_suggestion(world):
     assert "strategy" in done.err
 
 
-def test_a_role_that_does_not_exist_is_an_error_with_a_suggestion(world):
+def test_unknown_role_is_an_error_with_a_suggestion(world):
     world.write({".prd2pr.yml": "models:\n  roles:\n    bulder: human\n"})
     world.commit("typo")
     done = world.run()
@@ -210,7 +210,7 @@ def test_a_role_that_does_not_exist_is_an_error_with_a_suggestion(world):
     assert "did you mean `builder`?" in done.err
 
 
-def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(world):
+def test_ctrl_c_stops_cleanly_and_the_same_command_resumes(world):
     world.next()
     slow = "import time\n\n\ndef test_slow():\n    time.sleep(30)\n"
     world.write({"tests/test_slow.py": slow})
@@ -230,7 +230,7 @@ def test_ctrl_c_stops_cleanly_and_the_same_command_goes_on(world):
     assert world.phases() == ["plan(calc)", "design(calc-1)"]
 
 
-def test_two_at_once_do_not_meet(world):
+def test_concurrent_runs_exclude_each_other(world):
     world.next()
     lock = world.repo / ".git/prd2pr"
     hold = """

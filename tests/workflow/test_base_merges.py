@@ -1,4 +1,4 @@
-"""A merge of the base is told from one that somebody has written into, and the suite has to hold on it."""
+"""A clean merge of the base is distinguished from an edited one, and the test suite has to pass on it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from prd2pr.verification.merged_suite import find_merge_breakage
 from prd2pr.workflow.commits.base_merges import is_base_merge, list_base_merges
 
 
-def test_a_merge_of_the_base_is_what_git_makes_of_both_and_of_nothing_else(tmp_path: Path) -> None:
+def test_base_merge_is_exactly_the_merge_made_by_git(tmp_path: Path) -> None:
     def git(*words: str) -> str:
         who = ("-c", "user.name=ada", "-c", "user.email=ada@example.org")
         return subprocess.run(["git", *who, *words], cwd=tmp_path, check=True, capture_output=True, text=True).stdout
@@ -45,7 +45,7 @@ def test_a_merge_of_the_base_is_what_git_makes_of_both_and_of_nothing_else(tmp_p
         assert not is_base_merge(repo, repo.commit_info("side"), main), "no merge at all"
 
 
-def test_living_docs_that_both_sides_wrote_may_be_settled_in_a_merge_of_the_base(tmp_path: Path) -> None:
+def test_living_docs_conflicts_may_be_resolved_in_a_base_merge(tmp_path: Path) -> None:
     def git(*words: str, check: bool = True) -> None:
         who = ("-c", "user.name=ada", "-c", "user.email=ada@example.org")
         subprocess.run(["git", *who, *words], cwd=tmp_path, check=check, capture_output=True)
@@ -85,7 +85,7 @@ def test_living_docs_that_both_sides_wrote_may_be_settled_in_a_merge_of_the_base
         assert not is_base_merge(repo, commits["settled"], main), "without living docs nothing may be settled by hand"
 
 
-def test_merges_in_a_row_are_looked_at_together_and_none_may_bring_the_branchs_own_state(tmp_path: Path) -> None:
+def test_consecutive_merges_are_checked_together_and_may_not_add_own_state(tmp_path: Path) -> None:
     def git(*words: str) -> None:
         who = ("-c", "user.name=ada", "-c", "user.email=ada@example.org")
         subprocess.run(["git", *who, *words], cwd=tmp_path, check=True, capture_output=True)
@@ -97,7 +97,7 @@ def test_merges_in_a_row_are_looked_at_together_and_none_may_bring_the_branchs_o
         git("commit", "-q", "-m", name)
 
     def take_in(name: str) -> None:
-        """The base goes on by a file, and is merged."""
+        """Add a file to the base and merge it."""
         git("switch", "-q", "main")
         commit(name)
         git("switch", "-q", "work")
@@ -128,7 +128,7 @@ def ran(problems: tuple[str, ...] = (), errors: tuple[Failure, ...] = (), **outc
     return RunReport(code_tree="", command=(), tools={}, results=results, problems=problems, collect_errors=errors)
 
 
-def test_what_passed_on_either_side_has_to_pass_on_both() -> None:
+def test_tests_that_passed_on_either_side_must_pass_on_the_merge() -> None:
     ours, theirs = ran(a="passed", gone="passed", bad="failed"), ran(a="passed", b="passed", bad="failed")
     assert find_merge_breakage((ours, theirs), ran(a="passed", b="passed", bad="failed")) == ()
     assert find_merge_breakage((ours, theirs), ran(a="passed", b="failed")) == ("b failed",)
@@ -136,7 +136,7 @@ def test_what_passed_on_either_side_has_to_pass_on_both() -> None:
     assert find_merge_breakage((ours, theirs), ran(("no canary",), a="passed")) == ("no canary",)
     lost = Failure(kind=FailureKind.COLLECTION, stage="collect", path="tests/test_a.py")
     assert find_merge_breakage((ours,), ran(errors=(lost,), b="passed")) == ("tests/test_a.py cannot be collected",)
-    red = ran(errors=(lost,))  # as RED leaves it: it imports what is not there yet
+    red = ran(errors=(lost,))  # as after RED: it imports code that does not exist yet
     assert find_merge_breakage((red, ours), ran(errors=(lost,), a="passed", b="passed")) == ()
     held = ran(**{"tests/test_a.py::test_a": "passed"})
     assert find_merge_breakage((red, held), ran(errors=(lost,), b="passed")) == ("tests/test_a.py cannot be collected",)

@@ -1,4 +1,4 @@
-"""Trouble that is nobody's work: counted, waited for, on the branch with the next commit, and closed by a person."""
+"""Infrastructure failures are counted, waited for, recorded with the next commit, and reset by a person."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Clock:
 
 @dataclass
 class Failing:
-    """A model that fails as it is told to, and counts how often it was asked."""
+    """A model that fails on request and counts its calls."""
 
     problem: Exception
     asked: int = 0
@@ -82,7 +82,7 @@ def failing(stage: Stage, problem: Exception | None = None) -> Failing:
     return model
 
 
-def mended(stage: Stage) -> None:
+def repaired(stage: Stage) -> None:
     stage.session = replace(
         stage.session, services=replace(stage.session.services, select_model=stage.honest.services.select_model)
     )  # type: ignore[attr-defined]
@@ -117,7 +117,7 @@ def open_ones(stage: Stage) -> set[str]:
     return {circuit.name for circuit in list_open_circuits(stage.state.circuits)}
 
 
-def test_after_three_failures_nothing_is_asked_until_its_time_has_come(stage: Stage) -> None:
+def test_after_three_failures_no_call_is_made_until_the_timeout(stage: Stage) -> None:
     model = failing(stage)
     fail(stage)
     rest = rest_of(stage)
@@ -133,11 +133,11 @@ def test_after_three_failures_nothing_is_asked_until_its_time_has_come(stage: St
     assert (model.asked, rest_of(stage).outcome) == (4, "waiting"), "one probe, and it opens again"
 
 
-def test_the_next_commit_says_that_it_works_again(stage: Stage) -> None:
+def test_next_commit_records_the_recovery(stage: Stage) -> None:
     failing(stage)
     fail(stage)
     later(stage, 300)
-    mended(stage)
+    repaired(stage)
     stage.step()
     assert open_ones(stage) == set()
     circuits = stage.state.circuits.circuits
@@ -145,12 +145,12 @@ def test_the_next_commit_says_that_it_works_again(stage: Stage) -> None:
     assert stage.wrong() == []
 
 
-def test_ordinary_work_writes_no_circuits(stage: Stage) -> None:
+def test_ordinary_work_records_no_breakers(stage: Stage) -> None:
     stage.step(2)
     assert stage.state.read_bytes(CIRCUITS) is None
 
 
-def test_a_run_whose_disk_is_thrown_away_leaves_its_trouble_on_the_branch(stage: Stage) -> None:
+def test_failures_of_an_ephemeral_run_are_recorded_on_the_branch(stage: Stage) -> None:
     failing(stage)
     for _ in range(3):
         fail(stage, 1)
@@ -162,7 +162,7 @@ def test_a_run_whose_disk_is_thrown_away_leaves_its_trouble_on_the_branch(stage:
     assert stage.wrong() == []
 
 
-def test_a_model_without_a_usable_answer_blocks_the_story_and_holds_nobody_else_back(stage: Stage) -> None:
+def test_unusable_model_answers_block_only_their_story(stage: Stage) -> None:
     failing(stage, ModelRefused("gave no usable answer"))
     ended = tried(stage)
     assert isinstance(ended, RunOutcome) and ended.rest.outcome == "blocked"
@@ -177,14 +177,14 @@ def test_a_model_without_a_usable_answer_blocks_the_story_and_holds_nobody_else_
         (SpendLimit("the budget is used up"), set()),
     ],
 )
-def test_what_counts_as_trouble_and_for_whom(stage: Stage, problem: Any, stages: set[str]) -> None:
+def test_which_errors_count_as_failures_of_which_breaker(stage: Stage, problem: Any, stages: set[str]) -> None:
     failing(stage, problem)
     fail(stage)
     record_spending(stage.session)
     assert open_ones(stage) == stages
 
 
-def test_a_person_closes_it_and_the_work_goes_on_at_once(stage: Stage) -> None:
+def test_reset_by_a_person_resumes_work_at_once(stage: Stage) -> None:
     assert isinstance(stage.give("/tdd reset").answer, NotNow), "nothing is open"
     failing(stage)
     fail(stage)
@@ -196,12 +196,12 @@ def test_a_person_closes_it_and_the_work_goes_on_at_once(stage: Stage) -> None:
     assert isinstance(obeyed.answer, CommandDone)
     assert open_ones(stage) == set()
     assert stage.state.status.transitions[-1].command == "/tdd reset"
-    mended(stage)
+    repaired(stage)
     stage.step()
     assert stage.wrong() == []
 
 
-def test_one_of_several_can_be_closed(stage: Stage) -> None:
+def test_single_breaker_can_be_reset(stage: Stage) -> None:
     failing(stage)
     fail(stage)
     stage.give("/tdd reset system")
@@ -209,7 +209,7 @@ def test_one_of_several_can_be_closed(stage: Stage) -> None:
     assert "replay" in rest_of(stage).reason
 
 
-def test_whoever_asks_is_told_of_what_is_open(stage: Stage) -> None:
+def test_status_reports_open_breakers(stage: Stage) -> None:
     failing(stage)
     fail(stage)
     shown = stage.give("/tdd status").answer
@@ -233,19 +233,19 @@ def flapping(stage: Stage) -> None:
     record_spending(stage.session)
 
 
-def test_what_flaps_waits_for_a_person_however_long(stage: Stage) -> None:
+def test_flapping_breaker_waits_for_a_person(stage: Stage) -> None:
     flapping(stage)
     later(stage, 5 * 3600)
     rest = rest_of(stage)
     assert "stays open until it is reset" in rest.reason
     stage.give("/tdd reset")
-    mended(stage)
+    repaired(stage)
     stage.step()
     assert stage.wrong() == []
 
 
 def findings_of(stage: Stage, tree: str) -> list[str]:
-    """Of the last commit, if its tree were this one."""
+    """Findings about the last commit if it had this tree."""
     git = stage.session.git
     info = git.commit_info(stage.head)
     forged = git.commit(tree, list(info.parents), f"{info.subject}\n\n{info.body}", None)
@@ -255,7 +255,7 @@ def findings_of(stage: Stage, tree: str) -> list[str]:
     return [each.message for each in check_records(load_claim(git, replace(made, trailers=info.trailers), step))]
 
 
-def test_a_step_that_closes_what_only_a_person_may_is_refused(stage: Stage) -> None:
+def test_step_that_closes_a_flapping_breaker_is_refused(stage: Stage) -> None:
     flapping(stage)
     stage.give("/tdd halt_all")
     git = stage.session.git
@@ -267,7 +267,7 @@ def test_a_step_that_closes_what_only_a_person_may_is_refused(stage: Stage) -> N
     assert any("may not change this state file" in each for each in findings_of(stage, stray))
 
 
-def test_a_reset_closes_what_was_decided_and_nothing_else(stage: Stage) -> None:
+def test_reset_closes_only_the_chosen_breakers(stage: Stage) -> None:
     flapping(stage)
     stage.give("/tdd reset red")
     git = stage.session.git
@@ -277,7 +277,7 @@ def test_a_reset_closes_what_was_decided_and_nothing_else(stage: Stage) -> None:
     assert any("does not follow from the decision" in each for each in findings_of(stage, forged))
 
 
-def test_at_a_terminal(tmp_path) -> None:
+def test_reset_at_a_terminal(tmp_path) -> None:
     world = World(tmp_path).start()
 
     def broken() -> str:
@@ -300,7 +300,7 @@ def test_at_a_terminal(tmp_path) -> None:
     assert world.phases() == ["plan(calc)", "note(plan)", "note(plan)", "design(calc-1)"]
 
 
-def test_before_there_is_a_plan_there_is_nothing_but_the_journal(tmp_path) -> None:
+def test_before_the_plan_failures_are_only_in_the_journal(tmp_path) -> None:
     world = World(tmp_path).start()
     for _ in range(3):
         assert world.program("run", "prds/calc.md", "--model", "command:false").status == 1

@@ -1,4 +1,4 @@
-"""A changed PRD: only what changed is planned anew, and what was begun stays as it is."""
+"""A changed PRD: only the change is planned, and started stories stay as they are."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ALL_OF_TRIPLE = {
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory) -> dict[str, World]:
-    """Driven once: with the first story done, and with both."""
+    """Built once: with the first story done, and with both."""
     half = World(tmp_path_factory.mktemp("half")).start()
     assert half.run("--story", "calc-1").status == 0
     whole = copied(half, tmp_path_factory.mktemp("whole"))
@@ -54,7 +54,7 @@ def copied(world: World, root: Path) -> World:
 
 @pytest.fixture
 def world(built, tmp_path) -> World:
-    """calc-1 is done, and nobody has begun calc-2."""
+    """calc-1 is done and calc-2 not started."""
     return copied(built["half"], tmp_path)
 
 
@@ -77,7 +77,7 @@ def statuses(world: World) -> dict[str, str]:
 
 
 def verified(world: World, since: str = "~1") -> None:
-    """The last commit, or more of them: what came before was proved when it was made."""
+    """Verify the last commits only: earlier ones were proved when they were made."""
     done = world.verify(f"{world.branch}{since}..{world.branch}", "--json")
     assert done.status == 0, done.out
 
@@ -86,7 +86,7 @@ def test_a_new_requirement_becomes_a_story_and_finished_ones_stay(finished):
     world = finished
     before = backlog(world).stories
     change_prd(world, WITH_TRIPLE)
-    world.answers = dict(ALL_OF_TRIPLE)  # whoever else is asked fails the run
+    world.answers = dict(ALL_OF_TRIPLE)  # any other call fails the run
     done = world.run()
     assert done.status == 0, done.out + done.err
     assert "prds/calc.md has changed since it was planned; planning what changed" in done.out
@@ -105,7 +105,7 @@ def test_a_new_requirement_becomes_a_story_and_finished_ones_stay(finished):
     assert len(world.phases()) == 16, "nothing is left to do, and nothing is planned twice"
 
 
-def test_a_reworded_requirement_of_a_finished_story_gets_a_story_that_follows(world):
+def test_reworded_requirement_of_a_finished_story_gets_a_follow_up_story(world):
     head = world.git("rev-parse", world.branch)
     change_prd(world, PRD.replace("Two numbers can be added", "Two or three numbers can be added"))
     follow = {**TRIPLE, "title": "Add three numbers", "requirements": ["FR-1"], "depends_on": ["calc-1"]}
@@ -120,7 +120,7 @@ def test_a_reworded_requirement_of_a_finished_story_gets_a_story_that_follows(wo
     verified(world)
 
 
-def test_a_story_that_nobody_has_begun_is_planned_anew_under_its_id(world):
+def test_unstarted_story_is_replanned_under_its_id(world):
     change_prd(world, PRD.replace("A number can be doubled", "A number can be halved"))
     halve = {**PLAN["stories"][1], "key": "calc-2", "epic": "", "depends_on": ["calc-1"], "title": "Halve a number"}
     world.answers["calc/plan-2/planner/1/1"] = say({"stories": [halve], "questions": ["What of odd numbers?"]})
@@ -134,7 +134,7 @@ def test_a_story_that_nobody_has_begun_is_planned_anew_under_its_id(world):
     verified(world)
 
 
-def test_the_planner_is_asked_about_nothing_but_the_change(world):
+def test_planner_is_asked_only_about_the_change(world):
     change_prd(world, WITH_TRIPLE)
     rewritten = {**PLAN["stories"][0], "key": "calc-1", "epic": "", "title": "Add it all again"}
     stray = {**TRIPLE, "key": "S8", "title": "A dashboard", "requirements": ["FR-1"]}
@@ -151,7 +151,7 @@ def test_the_planner_is_asked_about_nothing_but_the_change(world):
     assert backlog(world).stories[0].title == "Add two numbers"
 
 
-def test_words_around_the_requirements_cost_no_call(world):
+def test_changed_text_around_requirements_costs_no_call(world):
     change_prd(world, PRD.replace("# A small calculator", "# A small calculator\n\nFor everybody.\n"))
     world.answers = {}
     assert world.next().status == 0
@@ -168,7 +168,7 @@ def test_renumbered_requirements_are_the_same_ones(world):
     verified(world)
 
 
-def test_on_this_machine_a_removed_requirement_takes_its_unbegun_story_along(world):
+def test_locally_a_removed_requirement_removes_its_unstarted_story(world):
     change_prd(world, PRD.replace("- **FR-2** A number can be doubled.\n", ""))
     world.answers = {}
     done = world.run()
@@ -179,7 +179,7 @@ def test_on_this_machine_a_removed_requirement_takes_its_unbegun_story_along(wor
     verified(world)
 
 
-def test_a_removed_requirement_of_a_finished_story_is_asked_about(finished):
+def test_removed_requirement_of_a_finished_story_becomes_a_question(finished):
     world = finished
     change_prd(world, PRD.replace("- **FR-2** A number can be doubled.\n", ""))
     world.answers = {}
@@ -191,7 +191,7 @@ def test_a_removed_requirement_of_a_finished_story_is_asked_about(finished):
     verified(world)
 
 
-def test_a_renamed_prd_goes_on(world):
+def test_renamed_prd_continues(world):
     world.git("mv", "prds/calc.md", "prds/sums.md")
     world.commit("rename the PRD")
     done = world.program("run", "prds/sums.md", "--model", f"replay:{world.transcript()}")
@@ -200,7 +200,7 @@ def test_a_renamed_prd_goes_on(world):
     assert statuses(world) == {"calc-1": "done", "calc-2": "done"}
 
 
-def test_a_prd_that_was_renamed_and_changed_stands_at_one_place(world):
+def test_renamed_and_changed_prd_exists_once(world):
     world.git("mv", "prds/calc.md", "prds/sums.md")
     change_prd(world, WITH_TRIPLE, "prds/sums.md")
     world.answers["calc/plan-2/planner/1/1"] = say({"stories": [TRIPLE]})
@@ -210,7 +210,7 @@ def test_a_prd_that_was_renamed_and_changed_stands_at_one_place(world):
     verified(world)
 
 
-def test_two_prds_with_one_id_are_refused_by_both_names(tmp_path):
+def test_two_prds_with_one_id_are_refused_naming_both(tmp_path):
     world = World(tmp_path).start()
     change_prd(world, PRD.replace("doubled", "halved"), "prds/other.md")
     done = world.run()
@@ -219,7 +219,7 @@ def test_two_prds_with_one_id_are_refused_by_both_names(tmp_path):
     assert world.git("branch", "--list", world.branch) == ""
 
 
-def test_a_deleted_prd_stops_the_work_and_says_so(world):
+def test_deleted_prd_stops_the_work_with_a_message(world):
     before = world.subjects()
     world.git("rm", "-q", "prds/calc.md")
     world.git("commit", "-qm", "delete the PRD")
@@ -229,7 +229,7 @@ def test_a_deleted_prd_stops_the_work_and_says_so(world):
     assert world.subjects() == before
 
 
-def test_what_a_person_brought_to_a_story_under_way_is_judged_before_the_plan_changes(world):
+def test_human_commits_are_judged_before_the_plan_changes(world):
     for _ in range(2):  # the design and RED of calc-2
         assert world.next().status == 0
     world.git("switch", "-q", world.branch)
@@ -244,8 +244,8 @@ def test_what_a_person_brought_to_a_story_under_way_is_judged_before_the_plan_ch
     verified(world, "~3")
 
 
-def test_a_refused_plan_leaves_the_branch_alone_and_is_asked_for_again(world):
-    """An answer that is refused three times leaves the branch as it was, and the next run asks again."""
+def test_refused_plan_leaves_the_branch_unchanged_and_is_retried(world):
+    """An answer refused three times leaves the branch unchanged; the next run asks again."""
     before = world.subjects()
     change_prd(world, WITH_TRIPLE)
     for attempt in (1, 2, 3):
@@ -271,7 +271,7 @@ def replanned(world) -> World:
 
 
 def forge(world: World, name: str, change) -> str:
-    """The last commit again, with one file of the state changed by hand."""
+    """The last commit with one state file changed by hand."""
     path = f"{STATE}/{name}"
     record = json.loads(world.show(path))
     change(record)

@@ -1,4 +1,4 @@
-"""What the bot says in its commits and lines, from facts alone."""
+"""The texts of the bot's commits and log lines, derived from facts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def failing(name: str, kind: FailureKind) -> TestResult:
 STORY = Story(id="loyalty-1", epic="E1", title="Earn points")
 
 
-def test_red_says_why_the_tests_fail():
+def test_red_message_states_why_the_tests_fail():
     results = (failing("t.py::a", FailureKind.ASSERTION), failing("t.py::b", FailureKind.MISSING_SYMBOL))
     evidence = Evidence(phase=Phase.RED, head_run=run(*results))
     subject, body = phase_message(STORY, evidence, "", "", None)
@@ -31,19 +31,19 @@ def test_red_says_why_the_tests_fail():
     assert phase_outcome(evidence, "") == "2 tests fail as expected"
 
 
-def test_cases_and_tests_are_told_apart():
+def test_cases_and_tests_are_counted_separately():
     results = [TestResult(id=f"t.py::a[{n}]", outcome="passed") for n in range(3)]
     evidence = Evidence(phase=Phase.GREEN, head_run=run(*results, others=5))
     assert phase_outcome(evidence, "") == "1 test passes in 3 cases, 5 others pass"
 
 
-def test_a_refactoring_says_what_it_gained():
+def test_refactoring_message_states_the_improvement():
     measures = {"before": {"complexity_sum": 9, "lines": 40}, "after": {"complexity_sum": 6, "lines": 44}}
     evidence = Evidence(phase=Phase.REFACTOR, head_run=run(others=4), improvement=measures)
     assert improvement_text(evidence) == "complexity 9 → 6"
 
 
-def test_a_long_title_stands_whole_in_the_body_and_lines_are_wrapped():
+def test_long_title_is_complete_in_the_wrapped_body():
     long = Story(id="loyalty-1", epic="E1", title="A very long title that says " + "more and " * 10 + "more")
     subject, body = phase_message(long, Evidence(phase=Phase.GREEN, head_run=run(others=1)), "word " * 60, "", None)
     assert len(subject) <= 72 and subject.endswith("…")

@@ -1,4 +1,4 @@
-"""Before something new is begun, what is finished has to hold; what does not is mended first, openly."""
+"""Finished stories must still pass before a new one starts; regressions are fixed first by a bug story."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_sum_is_a_sum_again():
 @pytest.fixture(scope="module")
 def staged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     world = World(tmp_path_factory.mktemp("continuity")).start()
-    mends(world)
+    add_fix_answers(world)
     with stage_of(world) as made:
         made.step()
         made.give("/approve")
@@ -49,7 +49,7 @@ def stage(staged: Stage) -> Stage:
     return staged
 
 
-def mends(world: World) -> None:
+def add_fix_answers(world: World) -> None:
     world.answers |= {
         "calc-3/design/architect/1/1": designed("calc.sums.add"),
         "calc-3/red/tester/1/1": write("tests/tdd/calc-3/test_calc_3_again.py", RED_AGAIN),
@@ -73,14 +73,14 @@ def look(stage: Stage) -> object:
     return check_regressions(stage.session, load_position(stage.session, stage.head, stage.state, story))
 
 
-def test_where_a_gate_has_seen_this_very_code_nothing_is_run(stage: Stage) -> None:
+def test_code_already_seen_by_a_gate_is_not_tested_again(stage: Stage) -> None:
     stage.back_to("first is done")
     before = runs_made(stage)
     assert look(stage) is None
     assert runs_made(stage) == before
 
 
-def test_what_people_broke_becomes_a_bug_that_comes_first(stage: Stage) -> None:
+def test_regression_by_people_becomes_a_bug_story_that_comes_first(stage: Stage) -> None:
     before = runs_made(stage)
     stage.step()
     assert runs_made(stage) == before + 1, "one run"
@@ -100,7 +100,7 @@ def test_what_people_broke_becomes_a_bug_that_comes_first(stage: Stage) -> None:
     assert stage.wrong(since=stage.heads["broken"]) == []
 
 
-def test_nothing_new_is_begun_until_somebody_lets_it_be_mended(stage: Stage) -> None:
+def test_no_new_story_starts_until_the_fix_is_approved(stage: Stage) -> None:
     stage.step()
     rest = run_prd(stage.session).rest
     assert (rest.outcome, rest.next) == ("waiting", "/approve")
@@ -115,12 +115,12 @@ def test_nothing_new_is_begun_until_somebody_lets_it_be_mended(stage: Stage) -> 
     assert [step["commit"] for step in said if not step["proved"]] == [stage.heads["broken"]], "Ada's own commit"
 
 
-def test_what_a_person_mends_himself_needs_no_story(stage: Stage) -> None:
+def test_regression_fixed_by_a_person_needs_no_story(stage: Stage) -> None:
     push(stage.world, {"src/calc/sums.py": GREEN_ADD}, "Put it back")
     assert look(stage) is None
 
 
-def test_what_a_person_leaves_out_is_lived_with(stage: Stage) -> None:
+def test_skipped_bug_story_is_accepted(stage: Stage) -> None:
     stage.step()
     run_prd(stage.session)
     stage.give("/approve")
@@ -129,8 +129,8 @@ def test_what_a_person_leaves_out_is_lived_with(stage: Stage) -> None:
     assert look(stage) is None
 
 
-def test_mending_that_does_not_help_asks_a_person(stage: Stage) -> None:
-    """The new tests pass, and the old ones still fail: no second story is made of it."""
+def test_ineffective_fix_requires_a_person(stage: Stage) -> None:
+    """The new tests pass and the old ones still fail: no second bug story is created."""
     stage.step()
     run_prd(stage.session)
     stage.give("/approve")
@@ -138,7 +138,7 @@ def test_mending_that_does_not_help_asks_a_person(stage: Stage) -> None:
     stage.world.answers["calc-3/green/builder/1/1"] = write("src/calc/sums.py", wrong)
     with stage_of(stage.world) as again:
         driven = run_prd(again.session)
-        mends(stage.world)
+        add_fix_answers(stage.world)
         assert driven.rest.outcome == "waiting", driven.rest
         assert driven.rest.reason.endswith("was meant to fix it. Fix or revert it in a commit of your own")
         told = find_next_step(again.session, again.state).sentence
@@ -147,9 +147,9 @@ def test_mending_that_does_not_help_asks_a_person(stage: Stage) -> None:
         assert "calc-2" not in again.state.started_stories
 
 
-def test_at_a_terminal_the_bug_is_mended_at_once(tmp_path) -> None:
+def test_at_a_terminal_the_bug_is_fixed_at_once(tmp_path) -> None:
     world = World(tmp_path).start()
-    mends(world)
+    add_fix_answers(world)
     assert world.run("--max-steps", "5").status == 1
     push(world, {"src/calc/sums.py": BROKEN}, "Tidy up")
     ended = world.run()
@@ -159,7 +159,7 @@ def test_at_a_terminal_the_bug_is_mended_at_once(tmp_path) -> None:
     assert begun == ["design(calc-1)", "note(plan)", "design(calc-3)", "design(calc-2)"]
 
 
-def test_finished_stories_are_looked_at_in_turn_until_all_were() -> None:
+def test_finished_stories_are_checked_in_turn() -> None:
     stories = [Story(id=f"calc-{n}", epic="", title="t", status="done") for n in range(1, 6)]
     assert select_turn(stories[:2], 7) == tuple(stories[:2])
     seen = [story.id for turn in range(5) for story in select_turn(stories, turn)]

@@ -1,4 +1,4 @@
-"""What people and machines do to a branch, a disk and a working person, and what is said and kept then."""
+"""Damage to the branch, the disk or a person's unfinished work: what is reported and what is kept."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def remove(world: World, name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["prds/calc/prd.json", "prds/calc/status.json", "project.json", "prds/calc/tdd/cycles/calc-1.json"]
 )
-def test_a_missing_part_of_the_state_is_damage_and_never_a_new_start(world, name):
+def test_missing_state_file_is_damage_and_not_a_new_start(world, name):
     for _ in range(3):
         assert world.next().status == 0
     remove(world, name)
@@ -38,7 +38,7 @@ def test_a_missing_part_of_the_state_is_damage_and_never_a_new_start(world, name
     assert world.phases() == before, "nothing was paid for or committed"
 
 
-def test_a_branch_that_is_deleted_meanwhile_stays_deleted(world, tmp_path):
+def test_branch_deleted_during_a_run_stays_deleted(world, tmp_path):
     world.next()
     world.next()
     program = tmp_path / "deletes.py"
@@ -57,7 +57,7 @@ def test_a_branch_that_is_deleted_meanwhile_stays_deleted(world, tmp_path):
     assert world.git("branch", "--list", world.branch) == ""
 
 
-def test_the_end_of_a_run_counts_what_is_still_as_it_was_proved(world):
+def test_run_summary_counts_only_stories_that_are_still_proved(world):
     assert "9 of 9 steps proved" in world.run().out
     world.git("switch", "-q", world.branch)
     world.write({"NOTES.md": "by hand\n"})
@@ -68,7 +68,7 @@ def test_the_end_of_a_run_counts_what_is_still_as_it_was_proved(world):
     assert "1 of 10 commits are not proved steps" in again.out
 
 
-def test_what_a_person_wrote_is_kept_when_it_is_broken_off(world):
+def test_interrupted_work_of_a_person_is_kept(world):
     world.next()
     world.next()
     main, other = pty.openpty()
@@ -93,14 +93,14 @@ def test_what_a_person_wrote_is_kept_when_it_is_broken_off(world):
     assert "kept in" in out
 
 
-def test_who_may_write_nothing_leaves_nothing_behind(world):
-    """A planner that works by itself is given a copy of the repository; there is nothing of its own in it."""
+def test_read_only_worker_leaves_nothing_behind(world):
+    """A planner that edits files directly gets a copy of the repository, which is discarded."""
     failed = world.program("plan", "prds/calc.md", "--model", "command:false")
     assert failed.status != 0
     assert not (world.repo / ".git/prd2pr/kept").exists(), failed.out
 
 
-def test_kept_work_is_forgotten_after_its_days(tmp_path):
+def test_kept_work_expires(tmp_path):
     for name, days in (("calc-old", KEPT_DAYS + 1), ("calc-new", KEPT_DAYS - 1)):
         (tmp_path / name / "repository").mkdir(parents=True)
         os.utime(tmp_path / name, (0, 1e9 - days * 86_400))
@@ -109,7 +109,7 @@ def test_kept_work_is_forgotten_after_its_days(tmp_path):
     delete_old_kept_work(tmp_path / "none", 1e9)
 
 
-# A machine whose kernel refuses them: prd2pr itself is run under the filter that its sandbox puts on tests.
+# Simulates a kernel without namespaces: prd2pr itself runs under the seccomp filter that its sandbox uses for tests.
 WITHOUT_NAMESPACES = """
 import runpy, sys
 from prd2pr.sandbox.jail import syscalls as calls, seccomp
@@ -120,7 +120,7 @@ runpy.run_module("prd2pr", run_name="__main__")
 """
 
 
-def test_a_machine_that_cannot_sandbox_is_told_before_anything_is_paid_for(world):
+def test_missing_sandbox_is_reported_before_any_paid_call(world):
     world.write({".prd2pr.yml": "sandbox: required\n"})
     world.commit("strict")
     run = ("run", "prds/calc.md", "--model", f"replay:{world.transcript()}")
@@ -134,7 +134,7 @@ def test_a_machine_that_cannot_sandbox_is_told_before_anything_is_paid_for(world
 
 
 @pytest.mark.parametrize("verb", [("gate", "green", "--base", "HEAD"), ("verify",)])
-def test_what_cannot_be_judged_is_not_a_refusal(world, tmp_path, verb):
+def test_inconclusive_run_is_not_a_refusal(world, tmp_path, verb):
     world.write({".prd2pr.yml": "strategie: x\n"})
     world.commit("typo")
     assert world.program(*verb).status == 2
@@ -142,7 +142,7 @@ def test_what_cannot_be_judged_is_not_a_refusal(world, tmp_path, verb):
     assert world.program(*verb, "--repo", str(tmp_path / "nowhere")).status == 2
 
 
-def test_a_file_in_the_way_is_not_our_bug(world):
+def test_file_in_the_way_is_not_reported_as_a_bug(world):
     (world.repo / "demo").write_text("a file\n")
     for place in ("demo", "demo/x"):
         done = world.program("demo", "--dir", place)
@@ -150,7 +150,7 @@ def test_a_file_in_the_way_is_not_our_bug(world):
         assert "This is a bug" not in done.err
 
 
-def test_recording_what_edits_by_itself_is_refused(world, tmp_path):
+def test_recording_a_worker_that_edits_files_is_refused(world, tmp_path):
     done = world.program("run", "prds/calc.md", "--model", "command:true", "--record", str(tmp_path / "t.jsonl"))
     assert done.status == 2
     assert "--record" in done.err
@@ -166,7 +166,7 @@ def test_recording_what_edits_by_itself_is_refused(world, tmp_path):
     ],
     ids=["deep", "surrogate", "negative", "half"],
 )
-def test_a_model_that_answers_with_garbage_is_not_our_bug(world, tmp_path, answer):
+def test_garbage_from_the_model_is_not_reported_as_a_bug(world, tmp_path, answer):
     (tmp_path / "answer").write_text(answer)
     done = world.program("plan", "prds/calc.md", "--model", f"command:cat {tmp_path / 'answer'}")
     assert done.status == 1, done.err
@@ -198,7 +198,7 @@ def test_a_link_out_of_the_checkout_is_never_written_through(world, tmp_path):
     assert list(outside.iterdir()) == []
 
 
-def test_a_huge_or_endless_prd_is_not_read_to_its_end(world):
+def test_huge_or_endless_prd_is_not_read_completely(world):
     os.mkfifo(world.repo / "prds/pipe.md")
     for name in ("prds/pipe.md", "/dev/zero"):
         done = world.program("plan", name, "--model", "human")

@@ -1,4 +1,4 @@
-"""Which commits wrote the bot's state by hand, over merges and reverts."""
+"""Detection of commits that edit the bot's state by hand, across merges and reverts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OTHER = ".orch-state/prds/other/status.json"
 STEP = format_message("step", "", build_step_trailers(StepRef("calc", "calc-1", 1, Phase.RED, f"sha256:{'0' * 64}")))
 
 
-class Desk:
+class HandEditRepository:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.git("init", "-q", "-b", "main")
@@ -46,51 +46,51 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
+def repository(tmp_path: Path) -> HandEditRepository:
+    return HandEditRepository(tmp_path)
 
 
-def test_steps_code_and_what_people_may_write_are_no_edits(desk: Desk) -> None:
-    desk.commit({"a.txt": "b", ".orch-state/architecture.md": "Ours"})
-    assert desk.found() == ""
+def test_steps_code_and_permitted_files_are_no_hand_edits(repository: HandEditRepository) -> None:
+    repository.commit({"a.txt": "b", ".orch-state/architecture.md": "Ours"})
+    assert repository.found() == ""
 
 
-def test_an_edit_stands_until_it_is_reverted_also_below_a_step(desk: Desk) -> None:
-    edit = desk.commit({STATUS: "by hand"})
-    assert desk.found() == edit
-    desk.commit({"b.txt": "b"}, STEP)
-    assert desk.found() == edit
-    desk.git("revert", "--no-edit", edit)
-    assert desk.found() == ""
+def test_hand_edit_counts_until_reverted_also_below_a_step(repository: HandEditRepository) -> None:
+    edit = repository.commit({STATUS: "by hand"})
+    assert repository.found() == edit
+    repository.commit({"b.txt": "b"}, STEP)
+    assert repository.found() == edit
+    repository.git("revert", "--no-edit", edit)
+    assert repository.found() == ""
 
 
-def test_a_merge_of_the_base_that_brings_another_prds_state_is_none(desk: Desk) -> None:
-    desk.git("switch", "-q", "main")
-    desk.commit({OTHER: "other"})
-    desk.git("switch", "-q", "work")
-    desk.git("merge", "-q", "--no-edit", "main")
-    assert desk.found() == ""
+def test_base_merge_with_the_state_of_another_prd_is_no_hand_edit(repository: HandEditRepository) -> None:
+    repository.git("switch", "-q", "main")
+    repository.commit({OTHER: "other"})
+    repository.git("switch", "-q", "work")
+    repository.git("merge", "-q", "--no-edit", "main")
+    assert repository.found() == ""
 
 
-def test_a_merge_that_writes_state_itself_or_brings_an_older_one_back_is_one(desk: Desk) -> None:
-    first = desk.git("rev-parse", "HEAD")
-    desk.commit({STATUS: "2"}, STEP)
-    desk.git("switch", "-q", "-c", "side", first)
-    desk.commit({"c.txt": "c"})
-    desk.git("switch", "-q", "work")
-    desk.git("merge", "-q", "--no-edit", "side")
-    assert desk.found() == ""
-    desk.git("reset", "-q", "--hard", "HEAD^")
-    desk.git("merge", "-q", "--no-commit", "--no-ff", "side")
-    assert desk.found() == ""
-    merge = desk.commit({STATUS: "1"})
-    assert desk.found() == merge
+def test_merge_that_edits_or_reverts_state_is_a_hand_edit(repository: HandEditRepository) -> None:
+    first = repository.git("rev-parse", "HEAD")
+    repository.commit({STATUS: "2"}, STEP)
+    repository.git("switch", "-q", "-c", "side", first)
+    repository.commit({"c.txt": "c"})
+    repository.git("switch", "-q", "work")
+    repository.git("merge", "-q", "--no-edit", "side")
+    assert repository.found() == ""
+    repository.git("reset", "-q", "--hard", "HEAD^")
+    repository.git("merge", "-q", "--no-commit", "--no-ff", "side")
+    assert repository.found() == ""
+    merge = repository.commit({STATUS: "1"})
+    assert repository.found() == merge
 
 
-def test_a_commit_on_a_merged_side_is_found(desk: Desk) -> None:
-    desk.git("switch", "-q", "-c", "side")
-    edit = desk.commit({STATUS: "by hand"})
-    desk.git("switch", "-q", "work")
-    desk.commit({"b.txt": "b"}, STEP)
-    desk.git("merge", "-q", "--no-edit", "side")
-    assert desk.found() == edit
+def test_a_commit_on_a_merged_side_is_found(repository: HandEditRepository) -> None:
+    repository.git("switch", "-q", "-c", "side")
+    edit = repository.commit({STATUS: "by hand"})
+    repository.git("switch", "-q", "work")
+    repository.commit({"b.txt": "b"}, STEP)
+    repository.git("merge", "-q", "--no-edit", "side")
+    assert repository.found() == edit

@@ -1,4 +1,4 @@
-"""Examples that the programmer is not shown: kept until GREEN, judged there, and open from then on."""
+"""Examples hidden from the builder: kept until GREEN, judged there, and public afterwards."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def files(world: World) -> list[str]:
 
 
 @pytest.mark.slow
-def test_an_honest_story_with_a_held_out_example(world: World) -> None:
+def test_honest_story_with_a_hidden_example(world: World) -> None:
     world.answers = honest()
     steps(world, 3)
     assert SHOWN in files(world)
@@ -63,7 +63,7 @@ def test_an_honest_story_with_a_held_out_example(world: World) -> None:
     assert red["held_out"]["tests"] == [f"{HELD}::test_adds_larger_numbers"]
     assert not any(word in json.dumps({**red, "held_out": None}) for word in WORDS)
 
-    moved = World(world.root / "elsewhere", world.answers)  # another machine: what it knows is the branch
+    moved = World(world.root / "elsewhere", world.answers)  # another machine, which only has the branch
     moved.root.mkdir()
     world.git("clone", "-q", str(world.repo), str(moved.repo))
     moved.git("branch", "-q", world.branch, f"origin/{world.branch}")
@@ -79,7 +79,7 @@ def test_an_honest_story_with_a_held_out_example(world: World) -> None:
 
 
 def ask(world: World, replies: list[Blocks], status: int = 0) -> list[tuple[str, str]]:
-    """Which role was asked, and all that it was told, over the wire."""
+    """The role of each request, and the complete text sent to it."""
     with MessagesApi(replies) as api:
         env = {"ANTHROPIC_BASE_URL": api.url, "ANTHROPIC_API_KEY": "none"}
         done = world.program(
@@ -98,7 +98,7 @@ def role_in(body: dict[str, Any]) -> str:
 @pytest.mark.parametrize(
     "cheat", [pytest.param(TABLE, id="table"), pytest.param(COUNTER, id="counter", marks=pytest.mark.slow)]
 )
-def test_code_that_knows_only_what_it_was_shown_is_refused_and_learns_nothing(world: World, cheat: str) -> None:
+def test_overfitted_code_is_refused_without_revealing_the_example(world: World, cheat: str) -> None:
     plan, design, _, code, nothing = list(script().values())[:5]
     asked = ask(world, [plan, design, red_with(), write("src/calc/sums.py", cheat), code, nothing])
     builder = [told for role, told in asked if role == "GREEN"]
@@ -111,8 +111,8 @@ def test_code_that_knows_only_what_it_was_shown_is_refused_and_learns_nothing(wo
 
 
 @pytest.mark.slow
-def test_a_person_is_shown_the_example_once_no_attempt_is_left(world: World) -> None:
-    """It may be the example that is wrong: nobody else could tell."""
+def test_person_sees_the_example_when_no_attempt_is_left(world: World) -> None:
+    """The example itself may be wrong, and only a person can decide that."""
     world.answers = {**script(), "calc-1/red/tester/1/1": red_with(HELD_OUT.replace("5935", "5936"))}
     for attempt, spaces in enumerate(["", "\n", "\n\n", "\n\n\n"], 1):
         world.answers[f"calc-1/green/builder/{attempt}/1"] = write(
@@ -129,8 +129,8 @@ def test_a_person_is_shown_the_example_once_no_attempt_is_left(world: World) -> 
 
 
 @pytest.mark.slow
-def test_a_held_out_example_is_judged_as_the_others_are(world: World) -> None:
-    """One that says nothing is refused, and what is said of it in public does not tell it."""
+def test_hidden_example_is_judged_like_the_others(world: World) -> None:
+    """A vacuous example is refused, and the public message does not reveal it."""
     weak = HELD_OUT.replace("add(1731, 4204) == 5935", "True").replace("calc-1.c1: ", "")
     world.answers = {**honest(), "calc-1/red/tester/1/1": red_with(weak), "calc-1/red/tester/2/1": red_with()}
     steps(world, 3)
@@ -140,7 +140,7 @@ def test_a_held_out_example_is_judged_as_the_others_are(world: World) -> None:
 
 
 @pytest.mark.slow
-def test_verify_sees_another_held_out_example(world: World) -> None:
+def test_verify_detects_a_changed_hidden_example(world: World) -> None:
     world.answers = honest()
     steps(world, 3)
     red = world.git("rev-parse", world.branch)
@@ -152,7 +152,7 @@ def test_verify_sees_another_held_out_example(world: World) -> None:
 
 
 @pytest.mark.slow
-def test_who_does_not_want_them_is_not_asked(world: World) -> None:
+def test_disabled_hidden_examples_are_not_requested(world: World) -> None:
     world.write({".prd2pr.yml": "gates:\n  held_out: false\n"})
     world.commit("settings")
     world.answers = honest()
@@ -162,7 +162,7 @@ def test_who_does_not_want_them_is_not_asked(world: World) -> None:
 
 
 @pytest.mark.slow
-def test_without_held_out_examples_a_story_passes_and_says_so(world: World) -> None:
+def test_story_without_hidden_examples_passes_with_a_note(world: World) -> None:
     steps(world, 4)
     proof = json.loads(world.show(".orch-state/prds/calc/tdd/evidence/calc-1/3-green.json"))
     assert proof["evidence"]["held_out"]["files"] == []
@@ -171,7 +171,7 @@ def test_without_held_out_examples_a_story_passes_and_says_so(world: World) -> N
 
 
 @pytest.mark.slow
-def test_green_and_red_are_taken_back_with_their_examples(world: World) -> None:
+def test_undoing_green_and_red_undoes_their_examples(world: World) -> None:
     world.answers = honest()
     steps(world, 4)
     for state in ("CODE_GREEN", "TEST_RED"):
@@ -192,7 +192,7 @@ def test_green_and_red_are_taken_back_with_their_examples(world: World) -> None:
 
 
 @pytest.mark.slow
-def test_peoples_code_is_judged_by_them_as_well(world: World) -> None:
+def test_human_code_is_judged_by_hidden_examples_too(world: World) -> None:
     world.answers = honest()
     steps(world, 3)
     push(world, {"src/calc/sums.py": TABLE})

@@ -1,4 +1,4 @@
-"""Commits that people push between phases are judged by the same gate, built upon, and never thrown away."""
+"""Commits that people push between phases are judged by the same gate, built upon, and never discarded."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def unproven(world: World) -> list[str]:
     return [step["commit"] for step in steps if not step["proved"]]
 
 
-def test_tests_that_a_person_wrote_cross_red(at_red):
+def test_tests_by_a_person_pass_red(at_red):
     sha = push(at_red, {TESTS: RED_ADD}, "Tests by hand")
     done = without(at_red, TESTER).next()
     assert done.status == 0, done.out + done.err
@@ -64,7 +64,7 @@ def test_tests_that_a_person_wrote_cross_red(at_red):
     assert "proven as part of calc-1/2" in (at_red.repo / ".git/prd2pr/pr/calc.html").read_text()
 
 
-def test_code_that_a_person_wrote_crosses_green_and_the_story_is_finished(at_green):
+def test_code_by_a_person_passes_green_and_the_story_is_finished(at_green):
     push(at_green, {SOURCE: "def add(a, b):\n    raise NotImplementedError\n"}, "Begin")
     push(at_green, {SOURCE: GREEN_ADD}, "Add")
     done = without(at_green, BUILDER).run("--story", "calc-1")
@@ -74,7 +74,7 @@ def test_code_that_a_person_wrote_crosses_green_and_the_story_is_finished(at_gre
     assert at_green.verify(at_green.branch).status == 0
 
 
-def test_a_partial_try_is_told_kept_and_gone_on_from(at_green):
+def test_partial_work_is_reported_kept_and_continued(at_green):
     push(at_green, {SOURCE: WRONG_ADD, "src/calc/notes.py": "KEPT = 1\n"}, "Half of it")
     done = at_green.next()
     assert done.status == 0, done.out + done.err
@@ -88,7 +88,7 @@ def test_a_partial_try_is_told_kept_and_gone_on_from(at_green):
     assert at_green.verify(at_green.branch).status == 0
 
 
-def test_refused_work_is_told_once(at_green):
+def test_refused_work_is_reported_once(at_green):
     push(at_green, {SOURCE: WRONG_ADD}, "Half of it")
     without(at_green, BUILDER).next()
     assert at_green.phases()[3:] == ["Half of it", "note(calc-1)"]
@@ -109,7 +109,7 @@ def test_tests_and_code_in_one_commit_are_proved_red_first(at_red):
     assert at_red.verify(at_red.branch).status == 0
 
 
-def test_wrong_code_that_came_with_good_tests_comes_back_for_the_builder(at_red):
+def test_wrong_code_with_good_tests_is_passed_to_the_builder(at_red):
     push(at_red, {TESTS: RED_ADD, SOURCE: WRONG_ADD, "src/calc/notes.py": "KEPT = 1\n"}, "The whole story")
     without(at_red, TESTER)
     assert at_red.next().status == 0
@@ -120,7 +120,7 @@ def test_wrong_code_that_came_with_good_tests_comes_back_for_the_builder(at_red)
     assert at_red.verify(at_red.branch).status == 0
 
 
-def test_what_has_nothing_to_do_with_the_phase_is_built_upon_and_stays_unproven(at_red):
+def test_unrelated_commit_is_built_upon_and_stays_unproven(at_red):
     sha = push(at_red, {"README.md": "# Calc\n"}, "Describe it")
     assert at_red.next().status == 0
     assert at_red.phases()[2:] == ["Describe it", "red(calc-1)"]
@@ -129,7 +129,7 @@ def test_what_has_nothing_to_do_with_the_phase_is_built_upon_and_stays_unproven(
     assert "no step: not made by prd2pr" in (at_red.repo / ".git/prd2pr/pr/calc.html").read_text()
 
 
-def test_a_locked_test_that_a_person_changed_waits_for_the_person(at_green):
+def test_locked_test_changed_by_a_person_waits_for_the_person(at_green):
     push(at_green, {TESTS: RED_ADD.replace("== 3", "== 4")}, "Other tests")
     done = at_green.next()
     assert done.status == 1
@@ -149,7 +149,7 @@ LONG_ADD = """def add(a, b):
 """
 
 
-def test_a_refactoring_by_hand_crosses_and_is_integrated(at_green):
+def test_refactoring_by_a_person_passes_and_is_integrated(at_green):
     at_green.answers[BUILDER] = write(SOURCE, LONG_ADD)
     assert at_green.next().status == 0
     push(at_green, {SOURCE: GREEN_ADD}, "Simpler")
@@ -163,7 +163,7 @@ def test_a_refactoring_by_hand_crosses_and_is_integrated(at_green):
     assert at_green.verify(at_green.branch).status == 0, "what comes to nothing is proved by what follows"
 
 
-def test_tests_that_fail_again_are_no_longer_called_passing(at_green):
+def test_tests_that_fail_again_are_no_longer_reported_as_passing(at_green):
     assert at_green.next().status == 0
     assert [file["status"] for file in cycle(at_green)["test_files"]] == ["passing"]
     sha = push(at_green, {SOURCE: WRONG_ADD}, "Break it")
@@ -177,7 +177,7 @@ def test_tests_that_fail_again_are_no_longer_called_passing(at_green):
     assert at_green.verify(at_green.branch).status == 0
 
 
-def test_state_that_was_written_by_hand_is_proved_by_no_step(at_red):
+def test_hand_written_state_is_never_proved(at_red):
     text = at_red.show(CYCLE)
     sha = push(at_red, {TESTS: RED_ADD, CYCLE: text.replace("A function.", "Another function.")}, "Tests and state")
     at_red.answers[TESTER] = write("tests/tdd/calc-1/test_calc_1_more.py", RED_ADD.replace("_numbers", "_more"))
@@ -185,7 +185,7 @@ def test_state_that_was_written_by_hand_is_proved_by_no_step(at_red):
     assert unproven(at_red)[0] == sha
 
 
-def test_a_merge_of_the_base_after_red_is_built_upon_and_holds(at_green):
+def test_base_merge_after_red_is_built_upon_and_proved(at_green):
     at_green.write({"NOTES.md": "main goes on\n"})
     at_green.commit("On main")
     at_green.git("switch", "-q", at_green.branch)
@@ -201,8 +201,8 @@ def code_tree(world: World, rev: str) -> str:
     return world.git_input("mktree", "\n".join(listing) + "\n")
 
 
-def test_a_step_may_not_begin_before_the_last_step(at_green):
-    """GREEN from before RED would take RED's tests for its own, and lock nothing."""
+def test_step_may_not_start_before_the_previous_step(at_green):
+    """GREEN based on a commit before RED would count RED's tests as its own and lock nothing."""
     push(at_green, {SOURCE: GREEN_ADD}, "By hand")
     assert without(at_green, BUILDER).next().status == 0
     design, red, by_hand = (code_tree(at_green, f"{at_green.branch}~{n}") for n in (3, 2, 1))
@@ -211,7 +211,7 @@ def test_a_step_may_not_begin_before_the_last_step(at_green):
         assert "VER104" in forge_green(at_green, base)
 
 
-def test_a_step_that_began_from_the_last_commit_proves_no_commit_before_it(at_green):
+def test_step_does_not_prove_commits_before_its_base(at_green):
     push(at_green, {SOURCE: GREEN_ADD}, "By hand")
     assert without(at_green, BUILDER).next().status == 0
     found = forge_green(at_green, code_tree(at_green, f"{at_green.branch}~1"))
@@ -223,6 +223,6 @@ def forge_green(world: World, base: str) -> set[str]:
 
 
 @pytest.mark.parametrize("flag", [{"draft": True}, {"undoes": 2}])
-def test_a_gated_step_is_neither_a_draft_nor_does_it_undo(at_green, flag):
+def test_gated_step_is_neither_draft_nor_undo(at_green, flag):
     assert at_green.next().status == 0
     assert "VER106" in forge(at_green, {}, lambda value: value["steps"][-1].update(flag))

@@ -1,4 +1,4 @@
-"""Limits and circuits over all workers of a run."""
+"""Limits and circuit breakers shared by all workers of a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def two(path: Path) -> tuple[SharedLedger, SharedLedger]:
     return first, second
 
 
-def test_each_sees_what_the_other_spends_and_has_reserved(tmp_path: Path) -> None:
+def test_each_worker_sees_the_spending_and_reservations_of_the_other(tmp_path: Path) -> None:
     one, other = two(tmp_path)
     assert (other.start.started, other.start.spent_prd.tokens, other.start.seconds_prd) == (12.5, 100, 60.0)
     with one.locked():
@@ -32,13 +32,13 @@ def test_each_sees_what_the_other_spends_and_has_reserved(tmp_path: Path) -> Non
         assert (other.spent.tokens, other.reserved.tokens) == (25, 0)
 
 
-def test_what_a_killed_worker_reserved_is_let_go_and_what_it_spent_stays(tmp_path: Path) -> None:
+def test_killed_worker_releases_reservations_and_keeps_spending(tmp_path: Path) -> None:
     one, other = two(tmp_path)
     with other.locked():
         other.reserve("calc-2/green/builder/1/1", Spend(input_tokens=70))
     other.record_call("calc-2/red/tester/1/1", Spend(calls=1, input_tokens=10))
     with (tmp_path / "ledger.jsonl").open("ab") as file:
-        file.write(b'{"kind": "called", "by": 1, "ke')  # killed while it wrote
+        file.write(b'{"kind": "called", "by": 1, "ke')  # killed while writing
     one.drop_worker(other.me)
     one.record_seconds(3.5)
     fresh = SharedLedger.open(tmp_path / "ledger.jsonl")
@@ -46,7 +46,7 @@ def test_what_a_killed_worker_reserved_is_let_go_and_what_it_spent_stays(tmp_pat
     assert (fresh.spent.tokens, fresh.reserved.tokens, fresh.seconds) == (10, 0, 3.5)
 
 
-def test_a_circuit_opens_by_the_failures_of_all_and_closes_by_anybodys_success(tmp_path: Path) -> None:
+def test_breaker_opens_by_failures_of_all_and_closes_by_any_success(tmp_path: Path) -> None:
     one, other = two(tmp_path)
     for number in range(FAILURES_TO_OPEN):
         (one, other)[number % 2].record_event(OperationFailure(stage="green", at=AT, why="no answer"))

@@ -1,4 +1,4 @@
-"""What a story teaches is in its last commit, and nothing else can be smuggled in as such."""
+"""A story's memory records are in its last commit, and nothing else is accepted as such."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_finished_prd_has_estimates_and_a_retrospective(world):
     assert not known.of_kind(FailureRecord)
 
 
-def test_a_record_about_another_prd_is_no_business_of_a_step(world):
+def test_step_may_not_add_records_about_another_prd(world):
     world.run()
     path = ".orch-state/memory/estimates/other-1-4.json"
     forged = EstimateRecord(

@@ -1,4 +1,4 @@
-"""Stories on branches of their own, joined with the PRD's: what is proved of a join; every forged one is refused."""
+"""Story branches merged into the PRD's branch: what is proved about a merge; every forged one is refused."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BACKLOG = ".orch-state/prds/calc/backlog.json"
 
 @dataclass(frozen=True)
 class Joined:
-    """Three stories from one plan: the first in as it was, the second joined, the third ready on its own branch."""
+    """Three stories from one plan: the first integrated directly, the second merged, the third ready on its branch."""
 
     world: World
     session: Session
@@ -64,7 +64,7 @@ class Joined:
         return self.git.commit(tree or self.git.tree(info.sha), parents or info.parents, message, info.at)
 
     def refused(self, forged: str) -> str:
-        """What is said of a forged join, which must not be proved."""
+        """The findings about a forged merge, which must not be proved."""
         (found,) = (each for each in self.verified(forged) if each.commit == forged)
         assert found.join
         assert found.mark == "REFUTED"
@@ -73,7 +73,7 @@ class Joined:
         return found.errors[0].message
 
     def with_step(self, tip: str, files: dict[str, bytes]) -> str:
-        """One more commit on a story's branch, without a step."""
+        """An additional commit on a story's branch, without a step."""
         return self.git.commit(self.git.edit_tree(self.git.tree(tip), files), [tip], "by hand")
 
 
@@ -92,10 +92,10 @@ def joined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Joined]:
         yield Joined(world, session, plan, first.head, done[1].head, join, second.head, done[2].head)
 
 
-# --- as it should be --------------------------------------------------------------------------------------------------
+# --- valid merges -----------------------------------------------------------------------------------------------------
 
 
-def test_a_join_and_the_steps_that_it_brings_are_proved_from_the_commits_alone(joined: Joined) -> None:
+def test_merge_and_its_steps_are_proved_from_the_commits_alone(joined: Joined) -> None:
     found = joined.verified(joined.head)
     assert all_proved(found)
     assert [each.step.rpartition("calc/")[2] or "join" for each in found] == [
@@ -105,13 +105,13 @@ def test_a_join_and_the_steps_that_it_brings_are_proved_from_the_commits_alone(j
     assert joined.git.commit_info(joined.join).parents == (joined.first, joined.second)
 
 
-def test_made_again_it_is_the_same_commit(joined: Joined) -> None:
+def test_repeated_merge_is_the_same_commit(joined: Joined) -> None:
     join = plan_join(joined.git, JoinRef("calc", "calc-2"), joined.first, joined.second)
     assert isinstance(join, Join)
     assert commit_join(joined.git, join) == joined.join
 
 
-def test_it_is_no_work_of_people_and_no_stranger(joined: Joined) -> None:
+def test_merge_is_not_a_human_commit(joined: Joined) -> None:
     git, main = joined.git, joined.git.rev("main")
     assert is_exact_join(git, git.commit_info(joined.join))
     assert find_hand_edit(git, main, joined.head) is None
@@ -123,7 +123,7 @@ def test_it_is_no_work_of_people_and_no_stranger(joined: Joined) -> None:
     assert "def cut(a)" in shown["calc-2", 3].patch, "the story's own commit, with its own change"
 
 
-def test_the_integration_can_be_undone_and_nothing_behind_the_join(joined: Joined) -> None:
+def test_integration_can_be_undone_but_nothing_before_the_merge(joined: Joined) -> None:
     found = plan_undo(joined.session.store, joined.head, "calc-2")
     assert isinstance(found, UndoPlan)
     assert (found.step.phase.value, found.tree) == ("integrated", joined.git.code_tree(joined.join))
@@ -136,37 +136,37 @@ def test_the_integration_can_be_undone_and_nothing_behind_the_join(joined: Joine
 # --- forged -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_line_of_code_that_neither_parent_has(joined: Joined) -> None:
+def test_line_of_code_in_neither_parent(joined: Joined) -> None:
     tree = joined.git.edit_tree(
         joined.git.tree(joined.join), {"src/calc/signs.py": b"def negate(number):\n    return 1\n"}
     )
     assert "differs from the merge of its parents" in joined.refused(joined.forged(tree))
 
 
-def test_a_new_file_of_code(joined: Joined) -> None:
+def test_new_code_file(joined: Joined) -> None:
     tree = joined.git.edit_tree(joined.git.tree(joined.join), {"src/calc/more.py": b"MORE = 1\n"})
     assert "differs from the merge of its parents" in joined.refused(joined.forged(tree))
 
 
-def test_the_code_of_one_side_alone(joined: Joined) -> None:
+def test_code_of_one_side_only(joined: Joined) -> None:
     tree = joined.git.join_state(joined.git.code_tree(joined.first), joined.join)
     assert "differs from the merge of its parents" in joined.refused(joined.forged(tree))
 
 
 @pytest.mark.parametrize("path", [".orch-state/prds/calc/more.json", ".orch-state/memory/lessons/mine.json"])
-def test_a_file_of_the_state_that_no_step_wrote(joined: Joined, path: str) -> None:
+def test_state_file_written_by_no_step(joined: Joined, path: str) -> None:
     tree = joined.git.edit_tree(joined.git.tree(joined.join), {path: b"{}\n"})
     assert "differs from the merge of its parents" in joined.refused(joined.forged(tree))
 
 
-def test_another_story_called_done(joined: Joined) -> None:
+def test_other_story_marked_done(joined: Joined) -> None:
     backlog = json.loads(joined.git.read(joined.join, BACKLOG) or b"")
     backlog["stories"][2]["status"] = "done"
     tree = joined.git.edit_tree(joined.git.tree(joined.join), {BACKLOG: json.dumps(backlog).encode()})
     assert "differs from the merge of its parents" in joined.refused(joined.forged(tree))
 
 
-def test_a_foreign_commit_on_the_storys_branch(joined: Joined) -> None:
+def test_foreign_commit_on_the_story_branch(joined: Joined) -> None:
     foreign = joined.with_step(joined.second, {"src/calc/signs.py": b"def negate(number):\n    return 0 - number\n"})
     tree = joined.git.edit_tree(
         joined.git.tree(joined.join), {"src/calc/signs.py": b"def negate(number):\n    return 0 - number\n"}
@@ -182,8 +182,8 @@ def test_steps_of_another_story_under_its_name(joined: Joined) -> None:
     assert "is not a step of that story" in joined.refused(forged)
 
 
-def test_a_branch_that_does_not_begin_on_the_prds(joined: Joined) -> None:
-    """calc-3 goes on from a commit that only calc-2's own branch went through."""
+def test_branch_not_based_on_the_prd_branch(joined: Joined) -> None:
+    """calc-3 is based on a commit that is only on calc-2's branch."""
     git, moved = joined.git, joined.git.commit_info(joined.second).parents[0]
     for commit in git.log(f"{joined.plan}..{joined.third}"):
         message = f"{commit.subject}\n\n{commit.body}"
@@ -200,16 +200,16 @@ def joined_third(joined: Joined) -> str:
     return made
 
 
-def test_the_parents_the_other_way_round(joined: Joined) -> None:
+def test_swapped_parents(joined: Joined) -> None:
     assert "is not a step of that story" in joined.refused(joined.forged(parents=(joined.second, joined.first)))
 
 
-def test_a_second_join_of_the_same_steps(joined: Joined) -> None:
+def test_second_merge_of_the_same_steps(joined: Joined) -> None:
     assert "already part of the PRD's branch" in joined.refused(joined.forged(parents=(joined.head, joined.second)))
 
 
-def test_a_join_of_a_story_that_is_done_already(joined: Joined) -> None:
-    """The same story, worked on a second time from before it was integrated, and joined after that."""
+def test_merge_of_a_finished_story(joined: Joined) -> None:
+    """The same story, built a second time from before its integration and merged afterwards."""
     git, tip = joined.git, joined.plan
     for commit in git.log(f"{joined.plan}..{joined.second}"):
         tip = git.commit(git.tree(commit.sha), [tip], f"{commit.subject}\n\n{commit.body}", "2031-01-01T00:00:00Z")
@@ -218,8 +218,8 @@ def test_a_join_of_a_story_that_is_done_already(joined: Joined) -> None:
     assert "calc-2 is now done on the PRD's branch" in joined.refused(forged)
 
 
-def test_a_story_whose_plan_is_another_one_by_now(joined: Joined) -> None:
-    """The criteria on the PRD's branch have changed since the story was begun."""
+def test_story_whose_plan_has_changed(joined: Joined) -> None:
+    """The criteria on the PRD's branch have changed since the story was started."""
     git = joined.git
     backlog = json.loads(git.read(joined.head, BACKLOG) or b"")
     backlog["stories"][2]["criteria"][0]["text"] = "4 gives 9"
@@ -230,13 +230,13 @@ def test_a_story_whose_plan_is_another_one_by_now(joined: Joined) -> None:
     assert "the plan of calc-3 has changed since" in joined.refused(forged)
 
 
-def test_a_step_that_says_it_is_a_join(joined: Joined) -> None:
+def test_step_that_claims_to_be_a_merge(joined: Joined) -> None:
     forged = joined.forged(parents=(joined.first,))
     assert "two parents" in joined.refused(forged)
 
 
-def test_what_passed_on_one_side_fails_on_the_join(joined: Joined) -> None:
-    """Nothing is written into it, and still the two do not go together: only the tests show it."""
+def test_test_that_passed_on_one_side_fails_on_the_merge(joined: Joined) -> None:
+    """A clean merge whose sides are incompatible: only the tests show it."""
     git = joined.git
     broken = {"src/calc/__init__.py": b'"""A calculator."""\nimport sys\nsys.modules["calc.double_it"] = None\n'}
     head = git.commit(git.edit_tree(git.tree(joined.head), broken), [joined.head], "by hand")
@@ -248,8 +248,8 @@ def test_what_passed_on_one_side_fails_on_the_join(joined: Joined) -> None:
     assert "test_calc_3_double" in joined.refused(made)
 
 
-def test_a_test_that_neither_side_took_away_is_not_run_on_the_join(joined: Joined) -> None:
-    """It does not fail: nobody collects it any more, though its file is there."""
+def test_test_removed_by_neither_side_is_not_run_on_the_merge(joined: Joined) -> None:
+    """It does not fail: it is no longer collected, although its file exists."""
     git = joined.git
     hidden = {"conftest.py": b'collect_ignore_glob = ["tests/tdd/calc-3/*"]\n'}
     head = git.commit(git.edit_tree(git.tree(joined.head), hidden), [joined.head], "by hand")
@@ -260,7 +260,7 @@ def test_a_test_that_neither_side_took_away_is_not_run_on_the_join(joined: Joine
     assert "test_puts_through_double is no longer run" in joined.refused(made)
 
 
-def test_what_a_side_took_away_may_be_gone_and_nothing_else() -> None:
+def test_only_tests_removed_by_a_side_may_be_missing() -> None:
     def ran(*passed: str) -> RunReport:
         results = tuple(TestResult(id=name, outcome="passed", seconds=0.1) for name in passed)
         return RunReport(code_tree="t", command=("pytest",), tools={}, results=results, exit_status=0)
@@ -273,7 +273,7 @@ def test_what_a_side_took_away_may_be_gone_and_nothing_else() -> None:
     assert find_tests_lost_by_join(left, ran("moved"), ran("old", "moved"), ran("old")) == ("moved is no longer run",)
 
 
-def test_without_the_trailer_it_is_a_merge_like_any_other(joined: Joined) -> None:
+def test_merge_without_the_trailer_is_an_ordinary_merge(joined: Joined) -> None:
     info = joined.git.commit_info(joined.join)
     merge = joined.git.commit(info.tree, info.parents, info.subject, info.at)
     found = {each.commit: each for each in joined.verified(merge)}
@@ -281,7 +281,7 @@ def test_without_the_trailer_it_is_a_merge_like_any_other(joined: Joined) -> Non
     assert found[joined.second].unproven
 
 
-def test_a_join_claims_no_step_besides(joined: Joined) -> None:
+def test_merge_claims_no_other_step(joined: Joined) -> None:
     info, step = joined.git.commit_info(joined.join), joined.git.commit_info(joined.head)
     both = f"{info.subject}\n\n{step.body.strip()}\nTdd-Join: calc/calc-2"
     merge = joined.git.commit(info.tree, info.parents, both, info.at)
@@ -289,10 +289,10 @@ def test_a_join_claims_no_step_besides(joined: Joined) -> None:
     assert found.unproven
 
 
-def test_its_suite_is_begun_early_only_where_runs_are_kept_apart(
+def test_suite_of_the_merge_starts_early_only_if_runs_are_isolated(
     joined: Joined, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The suites of both its sides may be run meanwhile."""
+    """The suites of both sides may be running at the same time."""
     begun: list[bool] = []
     monkeypatch.setattr(joined.session.services.runner, "begin", lambda _, beside=False: begun.append(beside))
     own = make_story_session(joined.session, "calc-3")
@@ -305,7 +305,7 @@ def test_its_suite_is_begun_early_only_where_runs_are_kept_apart(
 # --- people -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_persons_commit_on_a_storys_branch_is_not_thrown_away(joined: Joined) -> None:
+def test_human_commit_on_a_story_branch_is_not_discarded(joined: Joined) -> None:
     git, branch = joined.git, "prd2pr-stories/calc/calc-3"
     git.set_branch(branch, joined.with_step(joined.third, {"notes.md": b"mine\n"}))
     brought = integrate_story(joined.session, "calc-3")
@@ -316,8 +316,8 @@ def test_a_persons_commit_on_a_storys_branch_is_not_thrown_away(joined: Joined) 
 
 
 @dataclass(frozen=True)
-class Meanwhile:
-    """Somebody commits on a story's branch right before prd2pr moves the PRD's."""
+class CommitDuringMove:
+    """Simulates a commit on a story's branch right before prd2pr moves the PRD's branch."""
 
     inner: BranchWriter
     git: Git
@@ -330,7 +330,7 @@ class Meanwhile:
 
 
 @dataclass
-class Heard:
+class RecordingListener:
     notes: list[str] = field(default_factory=list)
 
     def say(self, kind: str, **facts: object) -> None:
@@ -338,10 +338,10 @@ class Heard:
             self.notes.append(str(facts["text"]))
 
 
-def test_what_a_person_commits_while_the_story_is_integrated_is_kept_aside(joined: Joined) -> None:
-    git, branch, heard = joined.git, "prd2pr-stories/calc/calc-3", Heard()
+def test_human_commit_during_integration_is_kept_on_another_branch(joined: Joined) -> None:
+    git, branch, heard = joined.git, "prd2pr-stories/calc/calc-3", RecordingListener()
     by_hand = joined.with_step(joined.third, {"notes.md": b"meanwhile\n"})
-    writer = Meanwhile(joined.session.services.writer, git, branch, by_hand)
+    writer = CommitDuringMove(joined.session.services.writer, git, branch, by_hand)
     session = replace(joined.session, services=replace(joined.session.services, writer=writer), progress=heard)
     brought = integrate_story(session, "calc-3")
     assert brought.outcome == "integrated"
@@ -352,7 +352,7 @@ def test_what_a_person_commits_while_the_story_is_integrated_is_kept_aside(joine
     assert told.startswith(f"a commit was added to {branch} while it was merged into prd2pr/calc")
     assert list_story_branches(session) == ()
 
-    # The run was killed before it could tidy up, so the branch is still there: it is cleared away once, and kept.
+    # The run was killed before its cleanup, so the branch still exists: it is removed once, and its commits are kept.
     git.set_branch(branch, later := joined.with_step(by_hand, {"notes.md": b"later\n"}))
     assert finish_left_over_stories(session).rest is None
     assert list_story_branches(session) == ()
@@ -361,7 +361,7 @@ def test_what_a_person_commits_while_the_story_is_integrated_is_kept_aside(joine
     git.set_branch(branch, joined.third)
 
 
-def test_a_halt_on_the_prds_branch_stops_the_story_beside_it(joined: Joined) -> None:
+def test_halt_on_the_prd_branch_stops_parallel_stories(joined: Joined) -> None:
     git, status = joined.git, ".orch-state/prds/calc/status.json"
     told = json.loads(git.read(joined.head, status) or b"")
     halted = git.edit_tree(git.tree(joined.head), {status: json.dumps({**told, "halted": True}).encode()})

@@ -1,4 +1,4 @@
-"""How long a model's calls take, and which of them came to nothing, stands in the log of the run."""
+"""The run log has the duration of each model call, and which calls failed."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Slow:
 REQUEST = Request(Purpose("tester", "calc-1", "red"), "slow", (), ())
 
 
-def test_the_last_call_is_measured_and_a_failed_one_is_told():
+def test_last_call_is_timed_and_a_failed_one_logged():
     clock, failed = Clock(), list[tuple[Purpose, ModelProblem, int]]()
     model = Slow(clock)
     watched = TimedModel("slow", model, clock, lambda *told: failed.append(told))
@@ -56,7 +56,7 @@ def test_the_last_call_is_measured_and_a_failed_one_is_told():
     assert (purpose.key(), problem.code, milliseconds) == ("calc-1/red/tester/1/1", "ERR801", 1250)
 
 
-def test_a_failed_call_is_told_in_a_sentence():
+def test_failed_call_is_reported_in_one_sentence():
     line = {"at": "", "kind": "call", "purpose": "calc-1/red/tester/1/1", "success": False, "error": "ERR801"}
     assert describe_log_entry(line) == "calc-1/red/tester/1/1: failed, ERR801"
 

@@ -1,4 +1,4 @@
-"""The moderator on a branch: it stops what goes round in circles, says why, and never honest work."""
+"""The moderator on a branch: it stops loops with a reason, and never stops honest work."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 
 def cut_off(stage: Stage) -> None:
-    """A run that spent something and came to no step."""
+    """A run that spent tokens without completing a step."""
     spend = Spend(calls=1, input_tokens=900, usd=0.25).model_dump()
     stage.session.services.journal.append(
         "call", head=stage.head, key="calc-1/red/tester/1/1", spend=spend, run=stage.session.log.id
@@ -37,7 +37,7 @@ def cut_off(stage: Stage) -> None:
     record_spending(stage.session)
 
 
-def test_runs_that_are_cut_off_three_times_stop_and_a_person_lets_them_go_on(stage: Stage) -> None:
+def test_run_interrupted_three_times_stops_until_a_person_resumes_it(stage: Stage) -> None:
     for _ in range(2):
         cut_off(stage)
         assert not isinstance(find_branch_action(stage.session, stage.state), NoAction)

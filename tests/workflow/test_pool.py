@@ -1,4 +1,4 @@
-"""Several workers on one PRD: what one of them meets, and what holds over all of them."""
+"""Several workers on one PRD: effects on one worker, and limits over all of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from world import World, say, use, write
 
 
 def with_usage(world: World, tokens: int) -> Path:
-    """The transcript, with so many tokens for each answer."""
+    """The transcript with this many tokens for each answer."""
     path = world.transcript()
     first, *rest = path.read_text().splitlines()
     lines = (json.dumps({**json.loads(line), "usage": {"calls": 1, "input_tokens": tokens}}) for line in rest)
@@ -27,7 +27,7 @@ def with_usage(world: World, tokens: int) -> Path:
 
 
 def recorded_calls(world: World, *branches: str) -> int:
-    """On record in all runs that any of the branches holds."""
+    """The calls recorded in all runs on any of the branches."""
     found: dict[str, int] = {}
     for branch in branches:
         for path in world.git("ls-tree", "--name-only", branch, ".orch-state/prds/calc/runs/").splitlines():
@@ -39,8 +39,8 @@ def story_branches(world: World) -> list[str]:
     return world.git("for-each-ref", "--format=%(refname:short)", "refs/heads/prd2pr-stories").split()
 
 
-def test_the_budget_of_a_run_holds_over_all_workers(tmp_path: Path) -> None:
-    """1,000 tokens a call, 3,500 for the run: the plan and three more, whoever makes them."""
+def test_run_budget_covers_all_workers(tmp_path: Path) -> None:
+    """1,000 tokens per call, 3,500 for the run: the plan and three more calls by any worker."""
     world = beside(tmp_path, 2, cold=True)
     world.write({".prd2pr.yml": "budget:\n  tokens_per_run: 3500\n"})
     world.commit("a limit")
@@ -85,8 +85,8 @@ def test_a_blocked_story_is_shown_on_the_prds_branch_and_others_are_integrated(t
 
 
 @pytest.mark.slow
-def test_one_worker_goes_on_with_what_several_have_left(tmp_path: Path) -> None:
-    """The transcript ends for both stories after RED; then the rest is there, and nobody asks for several workers."""
+def test_one_worker_continues_the_work_of_several(tmp_path: Path) -> None:
+    """The transcript ends for both stories after RED; the next run has the rest and a single worker."""
     world = beside(tmp_path, 2, cold=True)
     kept = {key: world.answers.pop(key) for key in list(world.answers) if "/green/" in key}
     assert world.run("--workers", "2").status == 1
@@ -99,8 +99,8 @@ def test_one_worker_goes_on_with_what_several_have_left(tmp_path: Path) -> None:
     assert "all proved" in world.verify(world.branch).out
 
 
-def test_three_stories_that_are_in_each_others_way_are_all_integrated(tmp_path: Path) -> None:
-    """No plan says that they write at the same place. Two cannot be joined with the first, nor with each other."""
+def test_three_conflicting_stories_are_all_integrated(tmp_path: Path) -> None:
+    """The plan does not show that they write to the same place. No two of them can be merged."""
     world = beside(tmp_path, 3, cold=True)
     for number, name in enumerate(("add", "cut", "double"), 1):
         world.answers |= in_signs(number, name)
@@ -112,7 +112,7 @@ def test_three_stories_that_are_in_each_others_way_are_all_integrated(tmp_path: 
 
 
 def without_sandbox(root: Path) -> World:
-    """Two stories, and a test that wants something on the machine for itself."""
+    """Two stories, and a test that needs exclusive use of a resource of the machine."""
     alone = f"""
 import os
 import time
@@ -132,7 +132,7 @@ def test_negates():
     return world.start(files)
 
 
-def test_without_a_sandbox_there_is_one_worker_and_steps_are_proved_one_after_the_other(tmp_path: Path) -> None:
+def test_without_a_sandbox_one_worker_proves_steps_in_sequence(tmp_path: Path) -> None:
     world = without_sandbox(tmp_path)
     done = world.run("--workers", "2")
     assert done.status == 0, done.out + done.err
@@ -157,7 +157,7 @@ def test_workers_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
-def test_workers_that_are_stopped_leave_nothing_behind_and_are_gone_on_with(
+def test_stopped_workers_leave_nothing_behind_and_are_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
 ) -> None:
     left = tmp_path / "tmp"
@@ -179,8 +179,8 @@ def subjects(world: World) -> list[str]:
     return world.git("log", "--format=%s", "--branches=prd2pr-stories/*", check=False).splitlines()
 
 
-def test_whoever_goes_on_alone_keeps_the_budget_of_the_prd_and_tells_what_it_took(tmp_path: Path) -> None:
-    """1,000 tokens a call. Three stories have their design, and six calls in all are allowed for."""
+def test_single_worker_keeps_the_prd_budget_and_reports_the_cost(tmp_path: Path) -> None:
+    """1,000 tokens per call. Three stories have their design, and six calls in total are allowed."""
     world = beside(tmp_path, 3, cold=True)
     kept = {key: world.answers.pop(key) for key in list(world.answers) if "/red/" in key}
     assert world.program("run", "prds/calc.md", "--model", f"replay:{with_usage(world, 1000)}", "--workers", "3").status
@@ -201,14 +201,14 @@ def test_whoever_goes_on_alone_keeps_the_budget_of_the_prd_and_tells_what_it_too
 
 
 @pytest.mark.slow
-def test_two_blocked_stories_are_decided_about_one_after_the_other(tmp_path: Path) -> None:
+def test_two_blocked_stories_are_decided_in_turn(tmp_path: Path) -> None:
     world = beside(tmp_path, 3, cold=True)
     right = {f"calc-{n}/green/builder/1/1": world.answers[f"calc-{n}/green/builder/1/1"] for n in (1, 2)}
     for n, name in ((1, "add"), (2, "cut")):
         for attempt in (1, 2, 3, 4):
             wrong = write(f"src/calc/{name}_it.py", f"def {name}(a):\n    return {30 + attempt}\n")
             world.answers[f"calc-{n}/green/builder/{attempt}/1"] = wrong
-    for _ in range(2):  # the second time nothing has been decided yet
+    for _ in range(2):  # the second time there is no decision yet
         stopped = world.run("--workers", "2")
         assert stopped.status == 1, stopped.out
         assert "calc-1" in stopped.out.partition("Stopped")[2].splitlines()[0], stopped.out
@@ -234,7 +234,7 @@ SCENARIOS = """
 
 
 def fully_judged(root: Path, *, met: bool) -> World:
-    """Two stories in the profile `full`; what the reviewer says of the second."""
+    """Two stories in the profile `full`, with the reviewer's answer about the second."""
     tasks = [
         {"key": f"S{n}", "title": f"Put a number through {name}", "description": "Sums.", "depends_on": [],
          "requirements": [f"FR-{n}", f"AC-{n}"], "files": [f"src/calc/{name}_it.py"], "complexity": 1, "tests": 5,
@@ -264,9 +264,9 @@ def review_of(story: str, *, met: bool = True) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("met", [pytest.param(True, marks=pytest.mark.slow), False])
-def test_nothing_comes_of_a_join_that_breaks_a_test_whatever_a_review_says_of_it(tmp_path: Path, met: bool) -> None:
-    """Both stories are right, and their merge is clean; calc-2 changes a number that calc-1 counts on. The reviewer is
-    asked about what holds, and about nothing else."""
+def test_merge_that_breaks_a_test_is_dropped_whatever_the_review(tmp_path: Path, met: bool) -> None:
+    """Both stories are right and their merge is clean, but calc-2 changes a number that calc-1 depends on. The reviewer
+    is only asked about code that passes."""
     world = fully_judged(tmp_path, met=met)
     world.answers |= {
         "calc-1/green/builder/1/1": write("src/calc/add_it.py", BY_STEP.format(name="add")),

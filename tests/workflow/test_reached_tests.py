@@ -1,4 +1,4 @@
-"""The builder asks for tests without naming any: those that its changes reach are run. The gate runs them all."""
+"""If the builder requests a test run without naming tests, those affected by its changes run. The gate runs all."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def answers(request: Request) -> list[str]:
 
 
 class Unmarked(ScriptedModel):
-    """How much of a talk is worth caching is none of this test's business."""
+    """Removes cache marks, which do not matter here."""
 
     def reply(self, request: Request) -> Reply:
         first, *talk = request.messages
@@ -46,7 +46,7 @@ class Unmarked(ScriptedModel):
         return super().reply(replace(request, messages=(Message(first.role, plain), *talk)))
 
 
-def test_the_builder_runs_what_it_can_have_broken_and_the_gate_everything(tmp_path: Path) -> None:
+def test_builder_runs_affected_tests_and_the_gate_runs_all(tmp_path: Path) -> None:
     world = World(tmp_path).start({"prds/calc.md": PRD, **OTHERS})
     louder = "def shout(text):\n    return text.upper() + ''\n"
     model = Unmarked(

@@ -1,4 +1,4 @@
-"""What was learnt reaches those who can use it; and a model that answers badly breaks nothing. All in one process."""
+"""Memory reaches the roles that use it, and bad model answers break nothing. All in one process."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ LONG_AGO = FailureRecord(
     why_failed="no relay",
     lesson="Queue.",
 )
-# Twice as long as estimated, in the last days.
+# Recently, twice as long as estimated.
 TOOK_LONGER = EstimateRecord(
     id="old-1-5", prd="old", story="old-1", at="2026-11-16T00:00:00Z", feature="Sums of numbers in the calculator",
     estimated_minutes=10, actual_minutes=20, estimated_sessions=4, actual_sessions=4, complexity=2,
@@ -80,7 +80,7 @@ def structured(answer: object) -> Reply:
 def session_with(
     root: Path, profile: str, *script: Line, learnt: tuple[Memory, ...] = LEARNT
 ) -> tuple[Session, ScriptedModel]:
-    """In a repository whose base remembers, as it does when an earlier pull request was merged."""
+    """A session in a repository whose base has memory, as after an earlier merged pull request."""
     files = {path: data.decode() for path, data in map(encode_memory_file, learnt)}
     prd = SCENARIOS_PRD if profile == "full" else PRD
     world = World(root).start({".prd2pr.yml": f"profile: {profile}\n", "prds/calc.md": prd, **files})
@@ -142,8 +142,8 @@ def test_in_standard_memory_reaches_planner_and_builder_by_code_alone(tmp_path: 
     assert "Count in cents." in asked["builder"]
 
 
-def test_what_was_learnt_changes_the_next_plan(tmp_path: Path) -> None:
-    """The same PRD, the same answers: only the memory differs."""
+def test_learned_factors_change_the_next_plan(tmp_path: Path) -> None:
+    """Same PRD, same answers: only the memory differs."""
     before, model = session_with(tmp_path / "before", "standard", structured(PLAN), learnt=())
     with before.git:
         run_prd(before, 1)
@@ -161,7 +161,7 @@ def test_what_was_learnt_changes_the_next_plan(tmp_path: Path) -> None:
     assert (estimator.verdict, estimator.model) == ("times 2.00, learnt from 1 story", "by code")
 
 
-def test_however_much_was_learnt_a_role_is_told_no_more_than_the_cap(tmp_path: Path) -> None:
+def test_memory_shown_to_a_role_is_capped(tmp_path: Path) -> None:
     many = tuple(
         each.model_copy(update={"id": f"old-9-{n}", "why_failed": f"{n} " + "the sum of two numbers was wrong " * 30})
         for n, each in enumerate(FAILURES * 20)
@@ -175,14 +175,14 @@ def test_however_much_was_learnt_a_role_is_told_no_more_than_the_cap(tmp_path: P
         assert 0 < len(kept.partition("</material>")[0]) <= MEMORY_TOKEN_CAP * 4 + 100
 
 
-def test_the_same_way_that_failed_twice_is_rejected(tmp_path: Path) -> None:
+def test_approach_that_failed_twice_is_rejected(tmp_path: Path) -> None:
     repeated = [{"id": each.id, "same_approach": True} for each in FAILURES]
     session, _ = session_with(tmp_path, "full", structured({**WHY, "failures": repeated}))
     with session.git, pytest.raises(PrdRejected, match="the same approach has failed twice or more"):
         run_prd(session)
 
 
-# --- answers that are none --------------------------------------------------------------------------------------------
+# --- unusable answers -------------------------------------------------------------------------------------------------
 
 HUGE = "word " * 2_000_000
 BAD: dict[str, Reply] = {
@@ -200,7 +200,7 @@ BAD: dict[str, Reply] = {
 
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=list(BAD))
-def test_a_bad_answer_of_who_may_stop_the_work_ends_with_words(tmp_path: Path, bad: Reply) -> None:
+def test_bad_answer_of_a_blocking_role_ends_with_a_message(tmp_path: Path, bad: Reply) -> None:
     session, model = session_with(tmp_path, "full", bad, bad, bad)
     with session.git, pytest.raises(ModelRefused) as refused:
         run_prd(session)
@@ -209,7 +209,7 @@ def test_a_bad_answer_of_who_may_stop_the_work_ends_with_words(tmp_path: Path, b
     assert sum(len(told(request)) for request in model.requests) < 500_000, "a flood is not sent back"
 
 
-def test_a_refusal_of_who_only_advises_is_noted(tmp_path: Path) -> None:
+def test_refusal_of_an_advisory_role_is_noted(tmp_path: Path) -> None:
     refusal = says("No.", stop="refusal")
     session, model = session_with(
         tmp_path, "full",
@@ -222,7 +222,7 @@ def test_a_refusal_of_who_only_advises_is_noted(tmp_path: Path) -> None:
     assert any(note.startswith("Estimator is skipped") for note in NOTES)
 
 
-def test_a_secret_that_a_role_repeats_is_not_kept(tmp_path: Path) -> None:
+def test_secret_repeated_by_a_role_is_not_stored(tmp_path: Path) -> None:
     secret = "hunter2-hunter2-hunter2"
     session, _ = session_with(
         tmp_path, "full",
@@ -238,7 +238,7 @@ def test_a_secret_that_a_role_repeats_is_not_kept(tmp_path: Path) -> None:
     assert kept.output["because"].startswith("the key is ")
 
 
-def test_a_bad_answer_that_is_mended_is_taken(tmp_path: Path) -> None:
+def test_corrected_answer_is_accepted(tmp_path: Path) -> None:
     session, model = session_with(
         tmp_path, "full",
         BAD["garbage"], structured(WHY), structured(RESEARCH), structured(TASKS),

@@ -1,6 +1,6 @@
-"""A whole PRD through `full` and through `quick`, from recordings: every role's answer is kept, every step proved.
+"""A whole PRD in the profiles `full` and `quick`, from recordings: every answer is stored, every step proved.
 
-How the recordings were made is told in `recorded_runs.py`.
+See `recorded_runs.py` for how the recordings were made.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from prd2pr.domain.role_record import RoleRecord
 from recorded_runs import READING_LIST, all_tokens, cost_table, ratio, replayed
 from world import World
 
-pytestmark = pytest.mark.xdist_group("reading list")  # its replay serves all of them
+pytestmark = pytest.mark.xdist_group("reading list")  # replayed once for all tests here
 PIPELINE = ".orch-state/prds/reading-list/pipeline"
-# Another strategy, a plan by one call, passes that this PRD needs nobody for; and work of the steps themselves.
+# Roles of another strategy, of a plan in one call, of passes this PRD does not need, and of the steps themselves.
 NOT_ASKED = {"fused", "planner", "decomposer_cycles", "decomposer_hints", "moderator"}
-BEFORE_SECURITY = 6 + 1  # criteria of the plan, two of them the PRD's own, and one of the Designer
+BEFORE_SECURITY = 6 + 1  # criteria of the plan, two of them from the PRD, and one from the Designer
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +37,12 @@ def listed(world: World, directory: str) -> list[str]:
     return world.git("ls-tree", "-r", "--name-only", world.branch, f"{directory}/").splitlines()
 
 
-def test_every_role_has_answered_and_every_answer_is_kept(full: tuple[World, Any]) -> None:
+def test_every_role_answered_and_every_answer_is_stored(full: tuple[World, Any]) -> None:
     world, done = full
     records = [RoleRecord.model_validate(shown(world, path)) for path in listed(world, PIPELINE)]
     kept = {record.role for record in records}
     planned = {"decomposer_tasks", "decomposer_criteria"}
-    in_steps = {*planned, "architect", "tester", "builder", "refactorer"}  # what they made is the plan and the code
+    in_steps = {*planned, "architect", "tester", "builder", "refactorer"}  # their result is the plan and the code
     assert kept == set(ROLES) - in_steps - NOT_ASKED
     assert set(done["roles"]) == set(MODEL_ROLES) - NOT_ASKED
     for record in records:
@@ -52,7 +52,7 @@ def test_every_role_has_answered_and_every_answer_is_kept(full: tuple[World, Any
     assert {record.model for record in records} == {"by code", "replay of reading list, profile full"}
 
 
-def test_what_they_said_has_changed_what_was_built(full: tuple[World, Any]) -> None:
+def test_answers_changed_the_result(full: tuple[World, Any]) -> None:
     world, _ = full
     backlog = shown(world, ".orch-state/prds/reading-list/backlog.json")
     criteria = [each["text"] for story in backlog["stories"] for each in story["criteria"]]
@@ -65,7 +65,7 @@ def test_what_they_said_has_changed_what_was_built(full: tuple[World, Any]) -> N
     assert any("test_a_title_cannot_bring_a_script" in test for test in cycle["tests"])
 
 
-def test_what_was_learnt_is_kept_one_file_each(full: tuple[World, Any]) -> None:
+def test_memory_is_stored_one_file_per_record(full: tuple[World, Any]) -> None:
     world, _ = full
     files = listed(world, ".orch-state/memory")
     kinds = {path.split("/")[2] for path in files}
@@ -90,7 +90,7 @@ def test_the_experiment_is_on_a_branch_of_its_own_and_never_merged(full: tuple[W
     assert world.program("status").status == 0, "no command takes it for the branch of a PRD"
 
 
-def test_all_of_it_is_proved_again_and_shown(full: tuple[World, Any]) -> None:
+def test_everything_is_verified_and_shown(full: tuple[World, Any]) -> None:
     world, _ = full
     verified = world.verify("main..prd2pr/reading-list", "--json")
     assert verified.status == 0, verified.out
@@ -102,7 +102,7 @@ def test_all_of_it_is_proved_again_and_shown(full: tuple[World, Any]) -> None:
         assert f"<td>{role}</td>" in page
 
 
-def test_quick_takes_a_quarter_of_full_at_most(full: tuple[World, Any], tmp_path: Path) -> None:
+def test_quick_costs_at_most_a_quarter_of_full(full: tuple[World, Any], tmp_path: Path) -> None:
     world, quick = replayed(READING_LIST, tmp_path, "quick")
     assert world.verify("main..prd2pr/reading-list").status == 0
     print(cost_table(READING_LIST, "quick", quick), ratio(quick, full[1]), sep="\n")

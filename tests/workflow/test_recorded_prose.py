@@ -1,7 +1,7 @@
-"""A PRD in prose with twelve requirements through the whole profile `full`, and through `quick`, from recordings.
+"""A PRD in prose with twelve requirements in the profiles `full` and `quick`, from recordings.
 
-How the recordings were made is told in `recorded_runs.py`. What stays open is named: one requirement contradicts
-another, and nobody builds it before a person has said which holds.
+See `recorded_runs.py` for how the recordings were made. One requirement contradicts another; it is reported and not
+built until a person decides.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from world import World
 
 pytestmark = pytest.mark.slow
 
-OPEN = "R-0d7d83"  # a reservation lapses after thirty minutes; the last sentence says that it never does
+OPEN = "R-0d7d83"  # a reservation expires after thirty minutes; the last sentence says it never does
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, Any]:
     return replayed(STOCK, tmp_path_factory.mktemp("full"), "full")
 
 
-def test_all_of_it_is_built_and_proved(full: tuple[World, Any]) -> None:
+def test_everything_is_built_and_proved(full: tuple[World, Any]) -> None:
     world, done = full
     backlog = json.loads(world.show(".orch-state/prds/stock/backlog.json"))
     assert {story["status"] for story in backlog["stories"]} == {"done"}
@@ -43,7 +43,7 @@ def test_all_of_it_is_built_and_proved(full: tuple[World, Any]) -> None:
     print(cost_table(STOCK, "full", done))
 
 
-def test_every_answer_is_of_its_roles_form(full: tuple[World, Any]) -> None:
+def test_every_answer_matches_its_role_schema(full: tuple[World, Any]) -> None:
     world, _ = full
     root = ".orch-state/prds/stock/pipeline/"
     paths = world.git("ls-tree", "-r", "--name-only", world.branch, root).split()
@@ -53,13 +53,13 @@ def test_every_answer_is_of_its_roles_form(full: tuple[World, Any]) -> None:
         ROLES[record.role].output.model_validate_json(json.dumps(record.output))
 
 
-def test_what_security_required_of_a_full_story_is_a_story_and_tested(full: tuple[World, Any]) -> None:
+def test_security_requirement_of_a_full_story_is_a_tested_story(full: tuple[World, Any]) -> None:
     world, _ = full
     cycle = json.loads(world.show(".orch-state/prds/stock/tdd/cycles/stock-9.json"))
     assert any("test_a_line_break_is_refused" in test for test in cycle["tests"])
 
 
-def test_quick_takes_a_quarter_of_full_at_most(full: tuple[World, Any], tmp_path: Path) -> None:
+def test_quick_costs_at_most_a_quarter_of_full(full: tuple[World, Any], tmp_path: Path) -> None:
     world, quick = replayed(STOCK, tmp_path, "quick")
     assert world.verify("main..prd2pr/stock").status == 0
     print(cost_table(STOCK, "quick", quick), ratio(quick, full[1]), sep="\n")

@@ -1,7 +1,7 @@
-"""A PRD in YAML with thirty requirements through the whole profile `full`, and through `quick`, from recordings.
+"""A PRD in YAML with thirty requirements in the profiles `full` and `quick`, from recordings.
 
-How the recordings were made is told in `recorded_runs.py`. Four requirements contradict each other or an example of the
-PRD: they are named as not covered, each with a question, and the other twenty-six are built or held by every story.
+See `recorded_runs.py` for how the recordings were made. Four requirements contradict each other or an example in the
+PRD: they are reported as not covered, each with a question; the other twenty-six are built or apply to every story.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from world import World
 
 pytestmark = pytest.mark.slow
 
-OPEN = ["FR-2", "FR-9", "FR-21", "FR-23"]  # the form of VAT ids; whether open invoices may keep anybody from ordering
-HELD_BY_ALL = {"NFR-1", "NFR-2", "NFR-3"}  # no story is about them alone, and an assumption says so
+OPEN = ["FR-2", "FR-9", "FR-21", "FR-23"]  # the format of VAT ids; whether open invoices may prevent an order
+HELD_BY_ALL = {"NFR-1", "NFR-2", "NFR-3"}  # they have no story of their own, as an assumption states
 STORIES = 19
-PROVED = 1 + 4 * STORIES  # the plan; design, RED, GREEN and INTEGRATED of each, since nothing was worth refactoring
+PROVED = 1 + 4 * STORIES  # the plan; design, RED, GREEN and INTEGRATED of each, since nothing needed refactoring
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def test_every_requirement_is_covered_or_named(full: tuple[World, Any]) -> None:
     assert any(all(name in text for name in HELD_BY_ALL) for text in backlog["assumptions"])
 
 
-def test_all_of_it_is_built_and_proved(full: tuple[World, Any]) -> None:
+def test_everything_is_built_and_proved(full: tuple[World, Any]) -> None:
     world, done = full
     backlog = backlog_of(world)
     assert [story["status"] for story in backlog["stories"]] == ["done"] * STORIES
@@ -59,7 +59,7 @@ def test_all_of_it_is_built_and_proved(full: tuple[World, Any]) -> None:
     print(cost_table(WHOLESALE, "full", done))
 
 
-def test_every_answer_is_of_its_roles_form(full: tuple[World, Any]) -> None:
+def test_every_answer_matches_its_role_schema(full: tuple[World, Any]) -> None:
     world, _ = full
     root = ".orch-state/prds/wholesale/pipeline/"
     paths = world.git("ls-tree", "-r", "--name-only", world.branch, root).split()
@@ -71,7 +71,7 @@ def test_every_answer_is_of_its_roles_form(full: tuple[World, Any]) -> None:
         ROLES[record.role].output.model_validate_json(json.dumps(record.output))
 
 
-def test_what_security_required_is_a_criterion_and_tested(full: tuple[World, Any]) -> None:
+def test_security_requirement_is_a_tested_criterion(full: tuple[World, Any]) -> None:
     world, _ = full
     for story, test in (
         ("wholesale-8", "test_nobody_cancels_for_another_account"),
@@ -81,7 +81,7 @@ def test_what_security_required_is_a_criterion_and_tested(full: tuple[World, Any
         assert any(test in each for each in cycle["tests"]), story
 
 
-def test_quick_takes_a_quarter_of_full_at_most(full: tuple[World, Any], tmp_path: Path) -> None:
+def test_quick_costs_at_most_a_quarter_of_full(full: tuple[World, Any], tmp_path: Path) -> None:
     world, quick = replayed(WHOLESALE, tmp_path, "quick")
     assert world.verify("main..prd2pr/wholesale").status == 0
     print(cost_table(WHOLESALE, "quick", quick), ratio(quick, full[1]), sep="\n")

@@ -1,4 +1,4 @@
-"""Who is asked for a refactoring: nobody where the code's measures give no reason, unless the settings want it."""
+"""When a refactoring is requested: only if the metrics give a reason, or the settings require it."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ def run_story(world: World) -> None:
     assert world.verify().status == 0
 
 
-def test_short_and_plain_code_is_integrated_without_a_call(world: World) -> None:
+def test_simple_code_is_integrated_without_a_call(world: World) -> None:
     run_story(world)
     assert asked_of(world) == []
     assert integrated_note(world) == "refactor: nothing worth changing by measure"
 
 
-def test_code_with_branches_is_asked_about(world: World) -> None:
+def test_complex_code_gets_a_refactoring_call(world: World) -> None:
     world.answers["calc-1/green/builder/1/1"] = write("src/calc/sums.py", BRANCHING)
     run_story(world)
     assert asked_of(world) == ["refactorer"]
     assert integrated_note(world) == "refactor: nothing worth changing"
 
 
-def test_settings_can_ask_always(world: World) -> None:
+def test_settings_can_always_request_a_refactoring(world: World) -> None:
     world.configure("refactoring: always\n")
     run_story(world)
     assert asked_of(world) == ["refactorer"]
 
 
-def test_another_clone_knows_what_was_there_before_the_story(world: World) -> None:
-    """Each job on a code host has a clone of its own: trees that no commit has are not in it."""
+def test_other_clone_knows_the_code_before_the_story(world: World) -> None:
+    """Each CI job has its own clone, which has no trees that are not in a commit."""
     for _ in range(4):
         assert world.next().status == 0
     assert world.phases()[-1] == "green(calc-1)"

@@ -1,4 +1,4 @@
-"""Stories that do not go together: the later one begins again on the new base, and after that a person decides."""
+"""Conflicting stories: the later one restarts on the new base; if that fails, a person decides."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIGNS = "src/calc/signs.py"
 
 
 def conflicting(root: Path) -> World:
-    """calc-1 and calc-2 write at the same place of a file that neither plan names."""
+    """calc-1 and calc-2 write to the same place in a file that is in neither plan."""
     world = beside(root, 2)
     world.answers |= in_signs(1, "add") | in_signs(2, "cut")
     return world
@@ -31,7 +31,7 @@ def proved(session: Session) -> bool:
     return all_proved(verifier.verify(session.git.rev("main"), session.git.rev(session.target.branch)))
 
 
-def test_the_later_story_goes_again_on_the_new_base_and_ends_right(tmp_path: Path) -> None:
+def test_later_story_restarts_on_the_new_base_and_succeeds(tmp_path: Path) -> None:
     world = conflicting(tmp_path)
     with session_of(world) as session:
         git = session.git
@@ -57,7 +57,7 @@ def test_the_later_story_goes_again_on_the_new_base_and_ends_right(tmp_path: Pat
 
         world.answers.pop("calc-2/design/architect/1/1")
     with session_of(world) as session:
-        worked = work_on_story(session, "calc-2")  # the design is kept: nobody is asked for it
+        worked = work_on_story(session, "calc-2")  # the design is kept, so no call for it
         assert worked.ready, worked.rest
         done = integrate_story(session, "calc-2", worked.session)
         assert (done.outcome, done.joined) == ("integrated", False)
@@ -69,8 +69,8 @@ def test_the_later_story_goes_again_on_the_new_base_and_ends_right(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_what_merges_cleanly_and_fails_together_goes_again_as_well(tmp_path: Path) -> None:
-    """calc-1 changes what calc-2's own code calls: git sees no conflict, the tests do."""
+def test_clean_merge_with_failing_tests_restarts_too(tmp_path: Path) -> None:
+    """calc-1 changes a function that calc-2's code calls: there is no merge conflict, but tests fail."""
     world = beside(tmp_path, 2)
     renamed = use("edit_file", path=SIGNS, old="def negate(number):\n    return -number\n",
                   new="def negate(number):\n    return -number - (number > 9)\n")  # fmt: skip
@@ -90,7 +90,7 @@ def test_what_merges_cleanly_and_fails_together_goes_again_as_well(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_refused_twice_it_is_blocked_and_a_person_decides(tmp_path: Path) -> None:
+def test_story_refused_twice_is_blocked_and_a_person_decides(tmp_path: Path) -> None:
     world = conflicting(tmp_path)
     with session_of(world) as session:
         git = session.git

@@ -1,4 +1,4 @@
-"""What the schedule begins: PRDs whose push should have started them and did not, and no others."""
+"""PRDs started by the schedule: only those whose push should have started a run and did not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def scheduled(world) -> str:
     return str(acted.outputs["outcome"])
 
 
-def test_a_pushed_prd_whose_run_was_lost_is_begun_and_once_merged_left_alone(world):
+def test_pushed_prd_with_a_lost_run_is_started_until_it_is_merged(world):
     world.push_prd("prds/calc.md", PRD)
     assert scheduled(world) == "waiting"
     world.merge(world.pull().number)
@@ -33,7 +33,7 @@ def test_a_pushed_prd_whose_run_was_lost_is_begun_and_once_merged_left_alone(wor
     assert world.branch not in world.bare.heads()
 
 
-def test_a_prd_that_is_older_than_the_workflow_is_not_begun(world):
+def test_prd_older_than_the_workflow_is_not_started(world):
     world.push({".github/workflows/prd2pr.yml": None}, by="ada")
     world.push_prd("prds/calc.md", PRD)
     world.push({".github/workflows/prd2pr.yml": WORKFLOW}, by="ada")

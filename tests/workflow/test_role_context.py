@@ -1,4 +1,4 @@
-"""What really goes over the wire in two stories that build on each other, and how much of it a provider can cache."""
+"""The requests actually sent for two dependent stories, and how much of them a provider can cache."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def ask(world: World, replies: list[Blocks], *more: str, verb: str = "run") -> l
 
 
 def blocks(request: dict[str, Any]) -> list[str]:
-    """All that a prefix is made of, in the order in which providers read it."""
+    """All parts of the cache prefix, in the order in which providers read them."""
     texts = [block["text"] for block in request["messages"][0]["content"]]
     return [json.dumps(request.get("tools")), request["system"][0]["text"], *texts]
 
 
 def shared(one: dict[str, Any], other: dict[str, Any]) -> int:
-    """How many characters, from the start, two requests have in common, in whole blocks."""
+    """The length of the common prefix of two requests in characters, in whole blocks."""
     both = zip(blocks(one), blocks(other), strict=False)
     size = 0
     for left, right in both:
@@ -52,7 +52,7 @@ def asked(world: World) -> list[dict[str, Any]]:
     return ask(world.configure("refactoring: always\n"), answers())
 
 
-def test_later_steps_know_what_was_assumed_and_decided(asked: list[dict[str, Any]]) -> None:
+def test_later_steps_get_assumptions_and_decisions(asked: list[dict[str, Any]]) -> None:
     planner, *first = asked[:5]
     second = asked[5:]
     assert ASSUMPTION not in "".join(blocks(planner))
@@ -73,7 +73,7 @@ def test_steps_of_a_story_and_stories_of_a_prd_share_a_prefix(asked: list[dict[s
     assert whole_story / sum(map(len, blocks(tester))) > 0.6
 
 
-def test_the_next_attempt_shares_all_but_the_feedback(world: World) -> None:
+def test_next_attempt_shares_the_prefix_except_the_feedback(world: World) -> None:
     first_story = answers()[:4]
     wrong = write("src/calc/sums.py", WRONG_ADD)
     asked = ask(world, [*first_story[:3], wrong, first_story[3]], "--story", "calc-1")
@@ -86,36 +86,36 @@ def test_the_next_attempt_shares_all_but_the_feedback(world: World) -> None:
     assert "RUN104" not in feedback
 
 
-def told_after(world: World, files: dict[str, str | None], reply: Blocks) -> str:
-    """What the role is told after this commit of a person's."""
+def text_after(world: World, files: dict[str, str | None], reply: Blocks) -> str:
+    """The text that the role gets after this commit by a person."""
     push(world, files)
     (request,) = ask(world, [reply], verb="next")
     return blocks(request)[-1]
 
 
-def test_who_goes_on_from_peoples_code_sees_what_the_tests_say_of_it(world: World) -> None:
+def test_role_continuing_human_code_sees_the_test_results(world: World) -> None:
     for _ in range(3):
         assert world.next().status == 0
-    told = told_after(world, {"src/calc/sums.py": WRONG_ADD}, answers()[3])
+    told = text_after(world, {"src/calc/sums.py": WRONG_ADD}, answers()[3])
     assert "cannot import" not in told, "that was so before the person's commit"
     assert told.count("assert 3 == -3") == 1
     assert "GRN302 error: failed [1 test, see the test run]" in told
 
 
 @pytest.mark.slow
-def test_who_goes_on_from_peoples_tests_is_told_which_of_them_is_refused(world: World) -> None:
+def test_role_continuing_human_tests_sees_the_refused_ones(world: World) -> None:
     for _ in range(2):
         assert world.next().status == 0
     weak = 'from calc.signs import negate\n\n\ndef test_negates():\n    """calc-1.c1"""\n    assert negate(2) == -2\n'
     directory = "tests/tdd/calc-1"
     tests = {f"{directory}/test_calc_1_add.py": RED_ADD, f"{directory}/test_calc_1_signs.py": weak}
-    told = told_after(world, tests, write(f"{directory}/test_calc_1_signs.py", RED_ADD))
+    told = text_after(world, tests, write(f"{directory}/test_calc_1_signs.py", RED_ADD))
     assert f"RED104 error: passes before any implementation [{directory}/test_calc_1_signs.py::test_negates]" in told
 
 
-def test_what_the_role_could_not_have_written_is_not_its_to_mend(world: World) -> None:
+def test_role_is_not_asked_to_fix_files_it_may_not_write(world: World) -> None:
     for _ in range(2):
         assert world.next().status == 0
-    told = told_after(world, {"tests/test_signs.py": "def test_nothing():\n    assert 1 + 1 == 2\n"}, answers()[2])
+    told = text_after(world, {"tests/test_signs.py": "def test_nothing():\n    assert 1 + 1 == 2\n"}, answers()[2])
     assert "the work of Ada is in the files that you are given and stays" in told
     assert "RED504" not in told

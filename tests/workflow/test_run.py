@@ -36,7 +36,7 @@ def test_next_does_one_phase_at_a_time(world):
     assert world.phases() == ALL_PHASES
 
 
-def test_a_failed_green_is_fed_back_and_mended(world):
+def test_failed_green_is_fed_back_and_fixed(world):
     world.answers["calc-1/green/builder/1/1"] = write("src/calc/sums.py", WRONG_ADD)
     world.answers["calc-1/green/builder/2/1"] = write("src/calc/sums.py", GREEN_ADD)
     done = world.run("--story", "calc-1")
@@ -61,7 +61,7 @@ def test_a_role_cannot_weaken_a_test(world):
     assert world.show("tests/unit/calc-1/test_calc_1_add.py").strip() == RED_ADD.strip()
 
 
-def test_out_of_attempts_is_blocked_and_a_person_can_try_again(world):
+def test_story_out_of_attempts_is_blocked_and_can_be_retried(world):
     for attempt in range(1, 5):
         wrong = f"def add(a, b):\n    return {attempt * 10}\n"
         world.answers[f"calc-1/green/builder/{attempt}/1"] = write("src/calc/sums.py", wrong)
@@ -79,7 +79,7 @@ def test_out_of_attempts_is_blocked_and_a_person_can_try_again(world):
     assert world.verify().status == 0
 
 
-def test_attempts_that_go_in_a_circle_stop_early(world):
+def test_repeated_attempts_stop_early(world):
     for attempt, value in enumerate((10, 20, 10, 30), start=1):
         world.answers[f"calc-1/green/builder/{attempt}/1"] = write(
             "src/calc/sums.py", f"def add(a, b):\n    return {value}\n"
@@ -91,7 +91,7 @@ def test_attempts_that_go_in_a_circle_stop_early(world):
     assert len(cycle["refused"]) == 3
 
 
-def test_a_contradiction_asks_a_person(world):
+def test_contradiction_requires_a_person(world):
     world.answers["calc-1/green/builder/1/1"] = [submit("contradiction", "The two tests exclude each other.")]
     stopped = world.run()
     assert stopped.status == 1
@@ -114,7 +114,7 @@ def test_fused_proves_red_by_withholding_the_code(world):
     assert world.verify().status == 0
 
 
-def test_a_story_that_is_built_already_is_verified_and_never_called_red(world):
+def test_pre_implemented_story_is_verified_and_never_called_red(world):
     world.write({"src/calc/sums.py": GREEN_ADD})
     world.commit("somebody built it before")
     world.answers["calc-1/red/tester/2/1"] = world.answers["calc-1/red/tester/1/1"]
@@ -128,7 +128,7 @@ def test_a_story_that_is_built_already_is_verified_and_never_called_red(world):
     assert verified.status == 0, verified.out
 
 
-def test_a_docs_story_passes_openly_without_red(world):
+def test_docs_story_passes_without_red_with_a_note(world):
     plan = json.loads(json.dumps(PLAN))
     plan["stories"][0].update(kind="docs", criteria=[], title="Describe adding", source_paths=["README.md"])
     world.answers["calc/plan/planner/1/1"] = say(plan)

@@ -1,4 +1,4 @@
-"""Money and refused attempts reach the branch, whoever was killed and whatever was committed in between."""
+"""Costs and refused attempts are recorded on the branch, despite kills and commits in between."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def stage(staged: Stage) -> Stage:
 
 
 def pay(stage: Stage, story: str = "calc-1", run: str = "") -> None:
-    """A call that led to nothing yet; by this run, or by one that was killed."""
+    """A call without a result so far, by this run or by one that was killed."""
     session, run = stage.session, run or stage.session.log.id
     if run == session.log.id:
         session.log.spend += COST
@@ -55,8 +55,8 @@ def refuse(stage: Stage, attempt: int = 1) -> None:
     )  # fmt: skip
 
 
-def told(stage: Stage) -> list[tuple[int, str]]:
-    """What the next attempt at RED is told of those before it."""
+def previous_attempts(stage: Stage) -> list[tuple[int, str]]:
+    """What the next attempt at RED learns about the previous ones."""
     position = load_position(stage.session, stage.head, stage.state, stage.state.backlog.stories[0])
     made = load_earlier_attempts(stage.session, position, Phase.RED)
     return [(each.attempt, each.findings[0].message) for each in made]
@@ -66,7 +66,7 @@ def story_spend(stage: Stage, story: str = "calc-1") -> Spend:
     return current_budget(stage.session, stage.state, story).spent_story
 
 
-def test_what_a_run_spent_for_nothing_is_on_the_branch_when_its_disk_is_gone(stage: Stage) -> None:
+def test_costs_without_a_step_are_on_the_branch_after_the_disk_is_lost(stage: Stage) -> None:
     before, minutes = sum_prd_spend(stage.state).usd, current_budget(stage.session, stage.state, "calc-1")
     pay(stage)
     refuse(stage)
@@ -83,14 +83,14 @@ def test_what_a_run_spent_for_nothing_is_on_the_branch_when_its_disk_is_gone(sta
     assert stage.wrong() == []
 
 
-def test_where_nothing_was_spent_nothing_is_written(stage: Stage) -> None:
+def test_without_costs_nothing_is_written(stage: Stage) -> None:
     head = stage.head
     record_spending(stage.session)
     assert stage.head == head
 
 
 @pytest.mark.parametrize("who", ["calc", "calc-2"])
-def test_money_for_plans_and_for_what_was_never_begun_is_the_prds(stage: Stage, who: str) -> None:
+def test_costs_of_plans_and_unstarted_stories_belong_to_the_prd(stage: Stage, who: str) -> None:
     before = sum_prd_spend(stage.state).usd
     pay(stage, who)
     record_spending(stage.session)
@@ -100,7 +100,7 @@ def test_money_for_plans_and_for_what_was_never_begun_is_the_prds(stage: Stage, 
     assert stage.wrong() == []
 
 
-def test_a_note_about_something_else_takes_no_attempt_and_no_money_of_a_story_away(stage: Stage) -> None:
+def test_unrelated_note_keeps_attempts_and_costs_of_a_story(stage: Stage) -> None:
     pay(stage)
     refuse(stage)
     stage.give("/tdd halt_all")
@@ -115,7 +115,7 @@ def test_a_note_about_something_else_takes_no_attempt_and_no_money_of_a_story_aw
     assert stage.wrong() == []
 
 
-def test_the_money_of_a_killed_run_is_put_on_record_once_by_the_next(stage: Stage) -> None:
+def test_costs_of_a_killed_run_are_recorded_once_by_the_next(stage: Stage) -> None:
     before = sum_prd_spend(stage.state).usd
     pay(stage, run="killed")
     stage.give("/tdd halt_all")
@@ -124,7 +124,7 @@ def test_the_money_of_a_killed_run_is_put_on_record_once_by_the_next(stage: Stag
     assert sum_prd_spend(stage.state).usd == before + 0.25
 
 
-def test_a_persons_commit_on_top_lets_no_attempt_be_forgotten(stage: Stage) -> None:
+def test_human_commit_on_top_keeps_the_attempts(stage: Stage) -> None:
     git, old = stage.session.git, stage.head
     pay(stage)
     tree = git.tree(old)
@@ -136,7 +136,7 @@ def test_a_persons_commit_on_top_lets_no_attempt_be_forgotten(stage: Stage) -> N
     assert sum_spend(stage.session.services.journal.entries_since(position.head), "calc-1").usd == 0.25
 
 
-def test_what_a_step_took_up_before_a_kill_is_not_counted_again(stage: Stage) -> None:
+def test_costs_recorded_by_a_step_before_a_kill_are_not_counted_twice(stage: Stage) -> None:
     old = stage.head
     pay(stage)
     stage.give("/tdd pause calc-1")
@@ -147,16 +147,16 @@ def test_what_a_step_took_up_before_a_kill_is_not_counted_again(stage: Stage) ->
     assert stage.session.services.journal.entries_since(stage.head) == ()
 
 
-def test_attempts_of_a_run_whose_disk_is_gone_are_counted_on_by_the_next(stage: Stage) -> None:
-    refuse(stage)  # and nobody knows what it cost
+def test_attempts_of_a_run_with_a_lost_disk_are_continued_by_the_next(stage: Stage) -> None:
+    refuse(stage)  # and its cost is unknown
     record_spending(stage.session)
     stage.session.services.journal.settle()  # the disk is gone
     refuse(stage, 2)
-    assert told(stage) == [(1, "attempt 1 passes"), (2, "attempt 2 passes")]
+    assert previous_attempts(stage) == [(1, "attempt 1 passes"), (2, "attempt 2 passes")]
     record_spending(stage.session)
     stage.session.services.journal.settle()
-    assert told(stage) == [(1, "attempt 1 passes"), (2, "attempt 2 passes")]
+    assert previous_attempts(stage) == [(1, "attempt 1 passes"), (2, "attempt 2 passes")]
     assert stage.wrong() == []
     stage.give("/tdd pause calc-1")
     stage.give("/tdd resume calc-1")
-    assert told(stage) == [], "a person has decided since"
+    assert previous_attempts(stage) == [], "a person has decided since"

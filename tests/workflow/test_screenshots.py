@@ -1,4 +1,4 @@
-"""Pictures of pages in the commit that integrates a story: named by its evidence, shown, and no gate's business."""
+"""Screenshots in the commit that integrates a story: named by its evidence, shown, and ignored by the gates."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def integrate(stage: Stage, pictures: Pictures) -> Camera:
     return camera
 
 
-def test_they_are_in_the_commit_and_the_evidence_names_them(stage: Stage) -> None:
+def test_screenshots_are_in_the_commit_and_named_by_the_evidence(stage: Stage) -> None:
     camera = integrate(stage, Pictures((("/", png()), ("/sums", png(3, 3)))))
     assert camera.asked is not None
     assert (camera.asked.command, camera.asked.paths) == (("serve",), ("/", "/sums"))
@@ -72,7 +72,7 @@ def test_they_are_in_the_commit_and_the_evidence_names_them(stage: Stage) -> Non
     assert stage.world.verify(f"main..{stage.session.target.branch}", "--json").json["all_proved"]
 
 
-def test_they_are_shown_on_the_page_and_nothing_else_may_be_loaded(stage: Stage) -> None:
+def test_page_shows_screenshots_and_may_load_nothing_else(stage: Stage) -> None:
     integrate(stage, Pictures((("/", png()),)))
     session = stage.session
     html = render_page(build_pull_request_view(session.store, session.target.branch, session.constraints.limits))
@@ -84,14 +84,14 @@ def test_they_are_shown_on_the_page_and_nothing_else_may_be_loaded(stage: Stage)
     )
 
 
-def test_what_cannot_be_had_keeps_nothing_from_being_integrated(stage: Stage) -> None:
+def test_missing_screenshot_does_not_prevent_integration(stage: Stage) -> None:
     integrate(stage, Pictures(note="no picture of the page: there is no Chromium"))
     assert stage.state.backlog.stories[0].status == "done"
     assert stage.state.list_paths(".orch-state/prds/calc/pages") == ()
     assert stage.wrong() == []
 
 
-def test_a_story_that_does_not_touch_the_page_needs_none(stage: Stage) -> None:
+def test_story_that_does_not_touch_the_page_needs_no_screenshot(stage: Stage) -> None:
     config = stage.session.config
     elsewhere = config.model_copy(update={"page": config.page.model_copy(update={"when": ("web/**",)})})
     stage.session, kept = replace(stage.session, config=elsewhere), stage.session
@@ -100,7 +100,7 @@ def test_a_story_that_does_not_touch_the_page_needs_none(stage: Stage) -> None:
     assert camera.asked is None
 
 
-def test_another_picture_than_the_one_that_is_named_is_found_out(stage: Stage) -> None:
+def test_replaced_screenshot_is_detected(stage: Stage) -> None:
     integrate(stage, Pictures((("/", png()),)))
     git = stage.session.git
     info = git.commit_info(stage.head)

@@ -1,4 +1,4 @@
-"""A merged pull request ends the branch that it was of, however it was merged, and not the next branch of that name."""
+"""A merged pull request ends its branch, however it was merged, but not the next branch of that name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WAYS = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_branch_is_over_with_its_merge_and_the_next_of_its_name_is_not(tmp_path: Path, way: str) -> None:
+def test_branch_ends_with_its_merge_and_the_next_of_its_name_does_not(tmp_path: Path, way: str) -> None:
     def git(*words: str) -> None:
         who = ("-c", "user.name=ada", "-c", "user.email=ada@example.org")
         subprocess.run(["git", *who, *words], cwd=tmp_path, check=True, capture_output=True)

@@ -41,7 +41,7 @@ def test_the_storys_tests_always_run() -> None:
     assert chosen().reasons == {STORY: "the story's"}
 
 
-def test_a_change_reaches_those_who_entered_the_file() -> None:
+def test_change_affects_tests_that_executed_the_file() -> None:
     assert chosen("src/shop/cart.py").reasons == {
         STORY: "the story's",
         CART: "reaches src/shop/cart.py",
@@ -49,7 +49,7 @@ def test_a_change_reaches_those_who_entered_the_file() -> None:
     }
 
 
-def test_who_imports_a_constant_enters_nothing_and_is_reached_all_the_same() -> None:
+def test_test_that_only_imports_a_constant_is_affected() -> None:
     assert chosen("src/shop/mail.py").paths == (STORY, MAIL)
 
 
@@ -65,7 +65,7 @@ def test_who_imports_a_constant_enters_nothing_and_is_reached_all_the_same() -> 
         ("def broken(:", True),
     ],
 )
-def test_the_ways_in_which_a_module_is_imported(text: str, *, reached: bool) -> None:
+def test_ways_to_import_a_module(text: str, *, reached: bool) -> None:
     changed = ChangedPaths(frozenset({"src/shop/mail.py"}), frozenset(), frozenset())
     tests = {**TESTS, MAIL: text}
     assert (MAIL in select_tests(SURVEY, changed, tests, [STORY]).reasons) is reached
@@ -77,7 +77,7 @@ def test_a_package_is_imported_by_its_name() -> None:
     assert MAIL not in select_tests(SURVEY, changed, TESTS, []).reasons
 
 
-def test_changed_and_new_tests_run_and_so_does_what_was_cut_short() -> None:
+def test_changed_new_and_interrupted_tests_run() -> None:
     unsure = ReachSurvey("t", {test: SURVEY.reached[test] for test in (CART, POINTS, STORY)}, frozenset({CART}))
     assert chosen(tests=(POINTS,), survey=unsure) == select_all_tests("the changes can reach every test file")
     assert chosen(survey=unsure).reasons == {
@@ -87,13 +87,13 @@ def test_changed_and_new_tests_run_and_so_does_what_was_cut_short() -> None:
     }
 
 
-def test_where_nobody_can_say_whom_a_change_reaches_all_run() -> None:
+def test_all_tests_run_if_the_impact_is_unknown() -> None:
     all_of_them = chosen("src/shop/cart.py", other=("tests/conftest.py", "data.json"))
     assert all_of_them.paths == ()
     assert "data.json has changed" in all_of_them.because
 
 
-def test_the_role_is_told_which_and_why() -> None:
+def test_role_is_told_which_tests_run_and_why() -> None:
     text = selection_text(chosen("src/shop/mail.py"), total=4)
     assert text.startswith("2 of 4 test files were run: tests/tdd/shop-1/test_shop_1_earn.py (the story's), ")
     assert "tests/test_mail.py (reaches src/shop/mail.py)" in text

@@ -1,4 +1,4 @@
-"""Two PRDs built side by side, each on its branch, and merged by git: what both have proved and learnt is there."""
+"""Two PRDs built in parallel on their branches and merged by git: the evidence and memory of both are kept."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def prd_text(name: str, wish: str) -> str:
 
 
 def built(name: str, function: str, right: str, *, of_six: int) -> dict[str, Blocks]:
-    """One story in the profile `quick`, whose code is refused once."""
+    """One story in the profile `quick` whose code is refused once."""
     story, path = f"{name}-1", f"src/calc/{name}.py"
     plan = {
         "stories": [
@@ -65,8 +65,8 @@ def rows(git: Git, commit: str) -> dict[str, list[tuple[Any, ...]]]:
         return index.dump()
 
 
-def test_branches_of_two_prds_merge_and_both_are_remembered(world: World) -> None:
-    """The documents, which both have written, hold the lines of both then, and are made anew from what both proved."""
+def test_branches_of_two_prds_merge_and_keep_both_memories(world: World) -> None:
+    """The living docs written by both then contain the lines of both, and are regenerated from both."""
     both_built(world)
     world.git("merge", "-q", "--no-edit", "prd2pr/triples")
     with Git.open(world.repo) as git:
