@@ -1,4 +1,4 @@
-"""A small project in Go and one in Rust, with a PRD and scripted answers, driven by the real program and toolchain."""
+"""A small project in Go and one in Rust, with a PRD and scripted answers, run by the real program and toolchain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cheats and honest cycles of languages beside Python; those in JavaScript and TypeScript are written once for all."""
+"""Cheats and honest cycles in languages other than Python; JavaScript and TypeScript share one source."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ Files = dict[str, str | None]
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a runner's tests are written."""
+    """The test syntax of a runner."""
 
     runner: str
     values: dict[str, str]
     equal: str
     throws: str
     throws_exactly: str
-    corpus: str = ""  # the directory of its texts
-    tool: str = "node"  # without which it cannot be run
+    corpus: str = ""  # the directory with its texts
+    tool: str = "node"  # required to run it
 
     def said(self, text: str) -> str:
         for sign, value in self.values.items():
@@ -124,7 +124,7 @@ class OtherCycle:
 
 
 def sections(name: str, dialect: Dialect) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Title, and its files as head and text."""
+    """The sections' titles, each with its files as heading and text."""
     for part in (CORPUS / dialect.corpus / name).read_text(encoding="utf-8").split("\n==== ")[1:]:
         title, _, body = part.partition("\n")
         files = [each.partition("\n") for each in f"\n{body}".split("\n---- ")[1:]]
@@ -137,7 +137,7 @@ def _file(head: str, text: str, dialect: Dialect) -> tuple[str, str | None]:
 
 
 def projects(dialect: Dialect) -> dict[str, Files]:
-    """Each with all that its parents have."""
+    """Each project with all files of its parents."""
     found: dict[str, Files] = {}
     for title, files in sections("projects.txt", dialect):
         name, _, parent = (part.strip() for part in title.partition("<"))

@@ -1,4 +1,4 @@
-"""A small project in JavaScript with a PRD and scripted answers, driven by the real program with the real node."""
+"""A small project in JavaScript with a PRD and scripted answers, run by the real program with the real node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How cheats and honest cycles of other languages are judged: real git, the real runner, the gates as they are."""
+"""Judges cheats and honest cycles of other languages with real git, the real runner and the real gates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from prd2pr.verification.gather.context import GatherContext
 from prd2pr.verification.run_cache import CachedRunner
 from prd2pr.verification.verdict import GatePolicy
 
-# Fetched once by npm, kept beside the virtual environment, never committed.
+# Fetched once by npm, stored next to the virtual environment, never committed.
 INSTALLED = Path(sys.prefix) / "share" / "prd2pr-tests" / "dependencies"
 STEPS = {"red": Phase.RED, "green": Phase.GREEN, "refactor": Phase.REFACTOR}
 
@@ -58,7 +58,7 @@ class OtherStage:
 
 
 def missing(runner: str) -> str:
-    """Why tests with this runner cannot be run here; empty where they can."""
+    """Why tests with this runner cannot run here; empty if they can."""
     tool = DIALECTS[runner].tool
     if shutil.which(tool) is None:
         return f"no toolchain: {tool} is not installed"

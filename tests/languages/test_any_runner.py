@@ -1,4 +1,4 @@
-"""Any command that writes JUnit XML or TAP: real output that was recorded, and real runs in the sandbox."""
+"""Any command that writes JUnit XML or TAP: recorded real output, and real runs in the sandbox."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ JUNIT = Stack("any", "junit", command=("run", "{results}"))
 GOOD, BAD = '<testcase name="a" file="t/a.sh"/>', '<testcase name="b" file="t/a.sh"><failure/></testcase>'
 
 
-def ground(stack: Stack, *files: str) -> RunnerContext:
+def context(stack: Stack, *files: str) -> RunnerContext:
     return RunnerContext(stack, "/checkout", "/secret", "/ours", "/scratch", dict.fromkeys(files, ""))
 
 
-def said(text: str, *files: str, status: int | None = 1) -> ProgramOutput:
+def output(text: str, *files: str, status: int | None = 1) -> ProgramOutput:
     return ProgramOutput(RunnerProgram(("run",), files=files), text, "", status=status)
 
 
 def test_surefire_results_are_read_by_class() -> None:
-    """As Maven's surefire 3.2.5 wrote it for JUnit 5, with the properties of the machine taken out."""
+    """Recorded from Maven's surefire 3.2.5 with JUnit 5, without the machine's properties."""
     text = (RECORDED / "surefire-3.2.5.xml").read_text(encoding="utf-8")
     other = "src/test/java/shop/CartTest.java"
-    seen = read_junit_results(said(text, JAVA, other), ground(Stack("any", "junit"), JAVA, other))
+    seen = read_junit_results(output(text, JAVA, other), context(Stack("any", "junit"), JAVA, other))
     assert {(each.path, each.titles, each.outcome) for each in seen.ended} == {
         (JAVA, ("PointsTest", "fullTensEarnAPointEach"), "passed"),
         (JAVA, ("PointsTest", "lessThanTenEarnsOne"), "failed"),
@@ -57,7 +57,7 @@ def test_surefire_results_are_read_by_class() -> None:
 def test_several_result_files_are_one_run() -> None:
     one = '<testsuite><testcase classname="A" name="x"/></testsuite>'
     seen = read_junit_results(
-        said(f"{one}{FILE_SEPARATOR}{one.replace('A', 'B')}", "A.java"), ground(Stack("any", "junit"))
+        output(f"{one}{FILE_SEPARATOR}{one.replace('A', 'B')}", "A.java"), context(Stack("any", "junit"))
     )
     assert [each.titles for each in seen.ended] == [("A", "x"), ("B", "x")]
 
@@ -70,15 +70,15 @@ def test_several_result_files_are_one_run() -> None:
         ('<!DOCTYPE x [<!ENTITY a "b">]><testsuite/>', "entities"),
     ],
 )
-def test_results_that_cannot_be_believed_are_told(text: str, why: str) -> None:
-    (problem,) = read_junit_results(said(text, "A.java"), ground(Stack("any", "junit"))).problems
+def test_implausible_results_are_reported(text: str, why: str) -> None:
+    (problem,) = read_junit_results(output(text, "A.java"), context(Stack("any", "junit"))).problems
     assert why in problem
 
 
 def test_tap_of_node_is_read_with_its_subtests() -> None:
-    """As node 20 wrote it, with another name for its directory."""
+    """Recorded from node 20, with another directory name."""
     text = (RECORDED / "node-20.tap").read_text(encoding="utf-8")
-    seen = read_tap_results(said(text, "t/a.test.js"), ground(TAP, "t/a.test.js"))
+    seen = read_tap_results(output(text, "t/a.test.js"), context(TAP, "t/a.test.js"))
     outcomes = {" > ".join(each.titles): each.outcome for each in seen.ended}
     assert outcomes["outer > ok"] == "passed"
     assert outcomes["outer > in"] == "failed"
@@ -86,10 +86,10 @@ def test_tap_of_node_is_read_with_its_subtests() -> None:
     assert not seen.problems
 
 
-def test_tap_that_ends_early_is_not_believed() -> None:
-    assert read_tap_results(said("1..3\nok 1 - a\nok 2 - b\n", "t.js"), ground(Stack("any", "tap"))).problems
-    assert read_tap_results(said("ok 1 - a\n", "t.js"), ground(Stack("any", "tap"))).problems
-    assert read_tap_results(said("1..1\nBail out!\n", "t.js"), ground(Stack("any", "tap"))).problems
+def test_tap_that_ends_early_is_not_trusted() -> None:
+    assert read_tap_results(output("1..3\nok 1 - a\nok 2 - b\n", "t.js"), context(Stack("any", "tap"))).problems
+    assert read_tap_results(output("ok 1 - a\n", "t.js"), context(Stack("any", "tap"))).problems
+    assert read_tap_results(output("1..1\nBail out!\n", "t.js"), context(Stack("any", "tap"))).problems
 
 
 @pytest.mark.parametrize(
@@ -99,12 +99,12 @@ def test_tap_that_ends_early_is_not_believed() -> None:
         ("1..1\nok 1 - a\n", 7, "ended with status 7"),
         ("1..1\nok 1 - a\n", -9, "ended with status -9"),
         ("1..2\nok 1 - a\nnot ok 2 - b\n", 1, ""),
-        ("1..2\nok 1 - a\nnot ok 2 - b\n", 0, ""),  # a plain script: its lines say it
+        ("1..2\nok 1 - a\nnot ok 2 - b\n", 0, ""),  # a plain script: only its lines count
         ("1..1\nnot ok 1 - a # TODO later\n", 0, ""),
     ],
 )
-def test_tap_and_the_exit_status_must_agree_as_prove_has_it(text: str, status: int, why: str) -> None:
-    problems = read_tap_results(said(text, "t/a.sh", status=status), ground(TAP, "t/a.sh")).problems
+def test_tap_and_the_exit_status_must_agree_as_in_prove(text: str, status: int, why: str) -> None:
+    problems = read_tap_results(output(text, "t/a.sh", status=status), context(TAP, "t/a.sh")).problems
     assert [why in each for each in problems] == ([True] if why else [])
 
 
@@ -120,7 +120,7 @@ def test_tap_and_the_exit_status_must_agree_as_prove_has_it(text: str, status: i
 def test_junit_and_the_exit_status_must_agree(cases: str, status: int, why: str) -> None:
     text = f"<testsuite>{cases}</testsuite>"
     problems = read_junit_results(
-        said(text, "t/a.sh", "t/b.sh", status=status), ground(JUNIT, "t/a.sh", "t/b.sh")
+        output(text, "t/a.sh", "t/b.sh", status=status), context(JUNIT, "t/a.sh", "t/b.sh")
     ).problems
     assert [why in each for each in problems] == ([True] if why else [])
 
@@ -135,22 +135,22 @@ def test_junit_and_the_exit_status_must_agree(cases: str, status: int, why: str)
         '<testsuite><testcase classname="t.a" name="a"/></testsuite>',  # by the class
     ],
 )
-def test_the_file_of_a_test_is_found_where_runners_write_it(text: str) -> None:
-    seen = read_junit_results(said(text, "t/a.sh", "t/b.sh", status=0), ground(JUNIT, "t/a.sh", "t/b.sh"))
+def test_file_of_a_test_is_found_in_the_fields_runners_use(text: str) -> None:
+    seen = read_junit_results(output(text, "t/a.sh", "t/b.sh", status=0), context(JUNIT, "t/a.sh", "t/b.sh"))
     assert [each.path for each in seen.ended] == ["t/a.sh"]
     assert not seen.problems
 
 
-def test_tests_without_a_file_are_refused_with_the_way_out() -> None:
-    """Also where one file was asked for: a command that takes no file has run them all."""
+def test_tests_without_a_file_are_refused_with_a_remedy() -> None:
+    """Also if one file was requested: a command that takes no file runs all of them."""
     text = '<testsuite><testcase classname="suite" name="a"/></testsuite>'
     for asked in (("t/a.sh",), ("t/a.sh", "t/b.sh")):
-        (problem,) = read_junit_results(said(text, *asked, status=0), ground(JUNIT, "t/a.sh", "t/b.sh")).problems
+        (problem,) = read_junit_results(output(text, *asked, status=0), context(JUNIT, "t/a.sh", "t/b.sh")).problems
         assert "the attribute `file`" in problem
         assert "`{file}`" in problem
     tap = Stack("any", "tap", command=("make", "test"))
     (problem,) = read_tap_results(
-        said("1..1\nok 1 - a\n", "t/a.sh", status=0), ground(tap, "t/a.sh", "t/b.sh")
+        output("1..1\nok 1 - a\n", "t/a.sh", status=0), context(tap, "t/a.sh", "t/b.sh")
     ).problems
     assert "`{file}`" in problem
 
@@ -171,17 +171,17 @@ def test_tests_without_a_file_are_refused_with_the_way_out() -> None:
 )
 def test_a_failure_is_an_assertion_unless_its_class_says_otherwise(kind: str, text: str, *, asserted: bool) -> None:
     case = f'<testsuite><testcase name="a" file="t/a.sh"><failure type="{kind}">{text}</failure></testcase></testsuite>'
-    (ended,) = read_junit_results(said(case, "t/a.sh"), ground(JUNIT, "t/a.sh")).ended
+    (ended,) = read_junit_results(output(case, "t/a.sh"), context(JUNIT, "t/a.sh")).ended
     assert ended.thrown is not None
     assert ended.thrown.is_assertion is asserted
 
 
-def test_the_closing_word_of_prove_is_no_test() -> None:
+def test_summary_line_of_prove_is_no_test() -> None:
     text = "tests/half.t .. \n1..1\nok 1 - half\nok\nAll tests successful.\nResult: PASS\n"
-    seen = read_tap_results(said(text, "t/a.t", status=0), ground(TAP, "t/a.t"))
+    seen = read_tap_results(output(text, "t/a.t", status=0), context(TAP, "t/a.t"))
     assert [each.titles for each in seen.ended] == [("half",)]
     assert not seen.problems
-    assert read_tap_results(said("1..1\nok 1 - a\nok 2 - b\n", "t/a.t", status=0), ground(TAP, "t/a.t")).problems
+    assert read_tap_results(output("1..1\nok 1 - a\nok 2 - b\n", "t/a.t", status=0), context(TAP, "t/a.t")).problems
 
 
 def ran(tmp_path: Path, stack: Stack, files: dict[str, str]) -> RunReport:
@@ -201,7 +201,7 @@ def ran(tmp_path: Path, stack: Stack, files: dict[str, str]) -> RunReport:
         ),
     ],
 )
-def test_results_without_end_are_not_read(stack: Stack, noise: str, tmp_path: Path) -> None:
+def test_endless_results_are_not_read(stack: Stack, noise: str, tmp_path: Path) -> None:
     begun = time.monotonic()
     report = ran(tmp_path, stack, {"tests/a.sh": noise})
     assert report.problems == (

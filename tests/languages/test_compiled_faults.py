@@ -1,4 +1,4 @@
-"""Deliberate faults in Go and Rust as edits of a text, and what is made of how tests take them."""
+"""Mutants in Go and Rust as text edits, and how test results are judged."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ func old() int { return 1 }
 """
 
 
-def test_a_go_function_answers_something_else() -> None:
+def test_go_function_with_another_return_value() -> None:
     found = GO.replace_return_values("points/a.go", GO_TEXT[GO_TEXT.index("func old") :], GO_TEXT)
     assert [(each.function, each.how) for each in found] == [
         ("Split", "other"),
@@ -74,7 +74,7 @@ impl std::error::Error for Wrong {}
 """
 
 
-def test_a_rust_function_answers_something_else() -> None:
+def test_rust_function_with_another_return_value() -> None:
     found = {
         (each.function, each.how): applied(RUST_TEXT, each.edits)
         for each in RUST.replace_return_values("a", "", RUST_TEXT)
@@ -90,7 +90,7 @@ def test_a_rust_function_answers_something_else() -> None:
     assert "return Ok(())" in found["Wrong(Display).fmt", "nothing"]
 
 
-def test_the_text_of_an_error_need_not_be_asked_for() -> None:
+def test_error_texts_need_no_test() -> None:
     excused = {each.function: bool(each.exemption) for each in RUST.make_knock_outs("a", "", RUST_TEXT)}
     assert excused == {"earn": False, "read": False, "fixed": False, "Wrong(Display).fmt": True}
     text = 'package a\n\nfunc (e *Wrong) Error() string { return "x" }\n\nfunc (l Log) Error(s string) { l.p(s) }\n'
@@ -100,7 +100,7 @@ def test_the_text_of_an_error_need_not_be_asked_for() -> None:
     }
 
 
-def test_small_faults_on_changed_lines() -> None:
+def test_mutants_on_changed_lines() -> None:
     go = 'package a\n\nfunc A(n int) string {\n\tn++\n\tif n < 3 && !b {\n\t\treturn "x" + c\n\t}\n\tvar d [4]int\n}\n'
     told = [each.change.partition(" in ")[0] for each in GO.make_mutants("a.go", "", go)]
     assert told == ["`++` → `--`", "`&&` → `||`", "`<` → `<=`", "`3` → `(3 + 1)`", "`!b` → `(b)`"]
@@ -130,19 +130,19 @@ func TestEarn(t *testing.T) {
         ("\n\tsame(t, got, want)\n", ["RED401"]),
     ],
 )
-def test_a_helper_has_to_be_able_to_fail(helper: str, codes: list[str]) -> None:
+def test_helper_must_be_able_to_fail(helper: str, codes: list[str]) -> None:
     facts = GO.check_tests("points/a_test.go", GO_TEST.replace("HELPER", helper), TestContext("go test"))
     assert [each.code for each in facts] == codes
 
 
-def test_the_result_of_a_helper_is_looked_at() -> None:
+def test_result_of_a_helper_must_be_used() -> None:
     text = "use shop::earn;\nfn check() -> Result<(), String> { Err(earn().to_string()) }\n#[test]\nfn a() { BODY }\n"
     for body, codes in {"let _ = check();": ["RED401"], "check();": ["RED401"], "check().unwrap();": []}.items():
         facts = RUST.check_tests("tests/a.rs", text.replace("BODY", body), TestContext("cargo test"))
         assert [each.code for each in facts] == codes, body
 
 
-def test_assertions_that_tests_share_are_locked() -> None:
+def test_shared_assertions_are_locked() -> None:
     same = "func Same(t testing.TB, a, b int) { if a != b { t.Fatal() } }"
     go = f'package check\n\nimport "testing"\n\n{same}\n\nfunc N() int {{ return 1 }}\n'
     context = SourceContext()
@@ -167,7 +167,7 @@ def test_assertions_that_tests_share_are_locked() -> None:
     assert not [*GO.check_source("check/c.go", go, go.replace("a != b", "a > 9"), about_it)]
 
 
-def test_it_is_built_as_it_is_delivered_where_the_source_could_notice() -> None:
+def test_release_build_is_tested_if_the_source_could_detect_it() -> None:
     manifest = {"Cargo.toml": '[package]\nname = "shop"\n'}
     assert not RUST.make_release_edits(manifest, ["pub fn a() {}"])
     ((path, (_, _, added)),) = RUST.make_release_edits(manifest, ["if cfg!(debug_assertions) { 1 } else { 2 }"])
@@ -175,7 +175,7 @@ def test_it_is_built_as_it_is_delivered_where_the_source_could_notice() -> None:
     assert "overflow-checks = false" in added
 
 
-def test_files_of_tests_are_not_taken_into_the_program() -> None:
+def test_test_files_are_not_included_in_the_program() -> None:
     text = 'package a\n\nimport "embed"\n\n//go:embed PATTERN\nvar files embed.FS\n'
     context = SourceContext({"a/a_test.go": "package a\n"})
     for pattern, codes in {"*.go": ["GRN411"], "templates/*.html": [], "*.txt": []}.items():
@@ -183,7 +183,7 @@ def test_files_of_tests_are_not_taken_into_the_program() -> None:
         assert [each.code for each in found] == codes, pattern
 
 
-# --- what compilers say -----------------------------------------------------------------------------------------------
+# --- compiler output --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_files_of_tests_are_not_taken_into_the_program() -> None:
         ("Level does not implement fmt.Stringer (wrong type for method String)", "build", ""),
     ],
 )
-def test_a_method_of_an_interface_is_missing(said: str, name: str, missing: str) -> None:
+def test_missing_interface_method(said: str, name: str, missing: str) -> None:
     text = 'package points\n\nimport (\n\t"testing"\n\t"time"\n)\n'
     told = f"p/a_test.go:5:2: cannot use x (value of type X) as Y value in variable declaration: {said}\n"
     (thrown,) = go_thrown(told, "p/a_test.go", "p/a_test.go", text, "example.com/shop")
@@ -221,7 +221,7 @@ def test_a_method_of_an_interface_is_missing(said: str, name: str, missing: str)
         ("E0308", "mismatched types", ""),
     ],
 )
-def test_a_trait_is_missing(code: str, message: str, missing: str) -> None:
+def test_missing_trait(code: str, message: str, missing: str) -> None:
     text = "use shop::Points;\nstruct Mine;\n"
     error = {"code": code, "message": message, "path": "tests/a.rs", "line": 3, "label": "expected `u32`, found `i64`"}
     (thrown,) = rust_thrown([error], "tests/a.rs", text, frozenset({"shop"}))
@@ -246,7 +246,7 @@ def test_a_derived_trait_is_public() -> None:
 TESTS = ("a_test.go::TestLooks", "a_test.go::TestLooksAway")
 
 
-def answering(how: str, number: int) -> ReturnReplacement:
+def return_value_mutant(how: str, number: int) -> ReturnReplacement:
     return ReturnReplacement("a.go", 1, f"F{number}", how, ((number, number, how),))  # type: ignore[arg-type]
 
 
@@ -265,7 +265,7 @@ def report(failing: tuple[str, ...], exception: str = "panic") -> RunReport:
 
 
 def tried(plan: MutationPlan, answers: Mapping[str, tuple[str, ...]]) -> tuple[MutationResult, list[str]]:
-    """`answers`: what was put in, joined → tests that fail then."""
+    """`answers`: the joined edits → the tests that fail with them."""
     asked: list[str] = []
 
     def run(_: RunRequest, edits: Mapping[str, tuple[Edit, ...]], __: float | None) -> RunReport:
@@ -280,35 +280,37 @@ def tried(plan: MutationPlan, answers: Mapping[str, tuple[str, ...]]) -> tuple[M
 
 
 KNOCKED = Fault("k", "knock_out", "a.go", 1, (1, 1), "F1", "panics", (0, 0, "panic"), (0, 0, 1))
-BOTH = MutationPlan(knock_outs=(KNOCKED,), answers=(answering("other", 1), answering("nothing", 1)))
+BOTH = MutationPlan(knock_outs=(KNOCKED,), answers=(return_value_mutant("other", 1), return_value_mutant("nothing", 1)))
 
 
-def test_a_test_that_passes_whatever_is_answered_is_told() -> None:
+def test_test_that_passes_with_any_return_value_is_reported() -> None:
     bite, asked = tried(BOTH, {"panic": TESTS, "other": TESTS[:1], "nothing": ()})
     assert bite.indifferent == (TESTS[1],)
     assert bite.answers
     assert asked.count("other") == 2, "once together with all others, once alone"
 
 
-def test_two_faults_that_make_up_for_each_other_are_told_apart() -> None:
-    plan = MutationPlan(knock_outs=(KNOCKED,), answers=(answering("other", 1), answering("other", 2)))
+def test_two_compensating_mutants_are_judged_separately() -> None:
+    plan = MutationPlan(
+        knock_outs=(KNOCKED,), answers=(return_value_mutant("other", 1), return_value_mutant("other", 2))
+    )
     bite, _ = tried(plan, {"panic": TESTS, "other+other": (), "other": TESTS})
     assert bite.indifferent == ()
 
 
-def test_a_test_that_does_not_run_the_code_is_not_asked() -> None:
+def test_test_that_does_not_run_the_code_is_not_considered() -> None:
     bite, asked = tried(BOTH, {"panic": TESTS[:1], "other": TESTS[:1]})
     assert bite.indifferent == ()
     assert asked.count("other") == 1
 
 
-def test_what_cannot_be_built_shows_nothing() -> None:
+def test_mutant_that_cannot_be_built_is_not_judged() -> None:
     bite, _ = tried(BOTH, {"panic": TESTS, "other": ("build",), "nothing": ("build",)})
     assert bite.indifferent == ()
     assert bite.answers is False
 
 
-def test_a_function_that_something_else_asks_for_is_not_judged() -> None:
+def test_exempt_function_is_not_judged() -> None:
     excused = Fault(
         "k", "knock_out", "a.go", 1, (1, 1), "E.Error", "panics", (0, 0, "panic"), (0, 0, 1), exemption="why"
     )
@@ -318,7 +320,7 @@ def test_a_function_that_something_else_asks_for_is_not_judged() -> None:
     )
 
 
-def test_code_that_answers_otherwise_when_it_is_delivered() -> None:
+def test_code_that_behaves_differently_in_release_builds() -> None:
     plan = MutationPlan(knock_outs=(KNOCKED,), released=(("Cargo.toml", (0, 0, "release")),))
     bite, _ = tried(plan, {"panic": TESTS, "release": TESTS[:1]})
     (way,) = bite.ways

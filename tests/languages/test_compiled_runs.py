@@ -1,4 +1,4 @@
-"""Single runs with the real go and the real cargo: what is found where something cannot be built, or ends early."""
+"""Single runs with the real go and cargo: results if something cannot be built or ends early."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(place: Path, files: dict[str, str], *paths: str, root: str = "") -> RunR
     return runner.run(RunRequest(tree, paths=paths))
 
 
-def told(report: RunReport) -> dict[str, str]:
+def describe(report: RunReport) -> dict[str, str]:
     return {
         each.id: f"{each.outcome} {each.failure.kind.value}" if each.failure else each.outcome
         for each in report.results
@@ -40,7 +40,7 @@ def told(report: RunReport) -> dict[str, str]:
 GO_TEST = 'package a\n\nimport "testing"\n\n'
 
 
-def test_go_runs_what_can_be_built(tmp_path: Path) -> None:
+def test_go_runs_the_packages_that_build(tmp_path: Path) -> None:
     report = run(
         tmp_path,
         {
@@ -57,7 +57,7 @@ def test_go_runs_what_can_be_built(tmp_path: Path) -> None:
         },
     )
     assert report.honest, report.problems
-    assert told(report) == {
+    assert describe(report) == {
         "a/a_test.go::TestTwo": "passed",
         "a/a_test.go::TestPanics": "failed exception",
         "a/a_test.go::TestAfterIt": "failed assertion",
@@ -65,8 +65,8 @@ def test_go_runs_what_can_be_built(tmp_path: Path) -> None:
     }
 
 
-def test_go_finds_modules_beside_it(tmp_path: Path) -> None:
-    """By `go.work` and by `replace`; each module is a stack of its own."""
+def test_go_finds_sibling_modules(tmp_path: Path) -> None:
+    """With `go.work` and with `replace`; each module is its own stack."""
     module = "module example.com/{}\n\ngo 1.19\n"
     required = "\nrequire example.com/c v0.0.0\n\nreplace example.com/c => ../c\n"
     files = {
@@ -83,10 +83,10 @@ def test_go_finds_modules_beside_it(tmp_path: Path) -> None:
     }
     report = run(tmp_path, files, root="a")
     assert report.honest, report.problems
-    assert told(report) == {"a/a_test.go::TestBoth": "passed"}
+    assert describe(report) == {"a/a_test.go::TestBoth": "passed"}
 
 
-# As `cargo vendor` lays it out.
+# The layout of `cargo vendor`.
 VENDORED = {
     "service/.cargo/config.toml": (
         '[source.crates-io]\nreplace-with = "vendored-sources"\n\n[source.vendored-sources]\ndirectory = "vendor"\n'
@@ -97,7 +97,7 @@ VENDORED = {
 }
 
 
-def test_cargo_runs_what_can_be_built(tmp_path: Path) -> None:
+def test_cargo_runs_the_crates_that_build(tmp_path: Path) -> None:
     package = '[package]\nname = "{}"\nversion = "0.1.0"\nedition = "2021"\n'
     report = run(
         tmp_path,
@@ -123,7 +123,7 @@ def test_cargo_runs_what_can_be_built(tmp_path: Path) -> None:
         },
     )
     assert report.honest, report.problems
-    assert told(report) == {
+    assert describe(report) == {
         "service/two/tests/two.rs::two": "passed",
         "service/two/tests/two.rs::later": "skipped",
         "service/two/tests/two.rs::lost": "failed assertion",

@@ -1,4 +1,4 @@
-"""A PRD in Go and one in Rust the whole way: every gate, the real toolchain, and `verify` from the commits alone."""
+"""A PRD in Go and one in Rust end to end: every gate, the real toolchain, and `verify` from the commits alone."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MOVED = {"go": "points/calc_1_earn_test.go", "rust": "tests/calc_1_earn.rs"}
 HELD_OUT = {"go": "points/calc_1_earn_held_out_test.go", "rust": "tests/calc_1_earn_held_out.rs"}
 
 
-@pytest.mark.slow  # `make test` plays a cycle of each with the gates alone
+@pytest.mark.slow  # `make test` runs one cycle of each through the gates only
 @pytest.mark.parametrize("language", ["go", "rust"])
-def test_a_prd_is_built_and_proved_again(language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_prd_is_built_and_verified(language: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if shutil.which(TOOLS[language]) is None:
         pytest.skip(f"NOT TESTED in {language}: {TOOLS[language]} is not installed")
     monkeypatch.setenv("PRD2PR_DEPENDENCIES", str(INSTALLED))

@@ -1,4 +1,4 @@
-"""The demos of other languages: from the PRD to all steps proved, with the real tools and a replayed model."""
+"""The demos in other languages: from the PRD to all steps proved, with the real tools and a replayed model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def shown(language: str, place: Path) -> int:
 
 
 @pytest.mark.slow
-def test_the_demo_in_javascript_is_proved(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_javascript_demo_is_proved(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     if why := missing("node:test"):
         pytest.skip(f"NOT TESTED: {why}")
     assert shown("javascript", tmp_path / "demo") == 0
@@ -26,7 +26,7 @@ def test_the_demo_in_javascript_is_proved(tmp_path: Path, capfd: pytest.CaptureF
 
 
 @pytest.mark.slow
-def test_the_demo_in_typescript_is_proved(
+def test_typescript_demo_is_proved(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if why := missing("vitest"):
@@ -43,7 +43,7 @@ def test_the_demo_in_typescript_is_proved(
     ("language", "runner", "refused"),
     [("go", "go test", "refused GRN308 GRN416"), ("rust", "cargo test", "refused GRN401")],
 )
-def test_the_demos_in_compiled_languages_are_proved(
+def test_compiled_demos_are_proved(
     language: str,
     runner: str,
     refused: str,

@@ -1,4 +1,4 @@
-"""What tests need is installed once, by one run at a time; what fails or is killed leaves nothing behind."""
+"""Dependencies are installed once, by one run at a time; a failed or killed install leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GIVEN = {"package.json": b"{}"}
 
 
 def stack_with(script: str, root: str = "web") -> Stack:
-    """Its set-up is a program in Python, in place of a package manager."""
+    """A stack whose set-up is a Python program instead of a package manager."""
     command = (sys.executable, "-c", textwrap.dedent(script))
     return Stack(
         language="javascript", runner="vitest", root=root, setup=(command,), manifests=(f"{root}/package.json",)
@@ -36,7 +36,7 @@ COUNTING = """
 """
 
 
-def test_it_is_installed_once_for_each_state_of_the_manifests(tmp_path: Path) -> None:
+def test_dependencies_are_installed_once_per_manifest_version(tmp_path: Path) -> None:
     log = tmp_path / "log"
     stack, kept = stack_with(COUNTING.format(log=str(log))), Dependencies(tmp_path / "kept")
     first = kept.prepare(stack, GIVEN)
@@ -45,7 +45,7 @@ def test_it_is_installed_once_for_each_state_of_the_manifests(tmp_path: Path) ->
     assert log.read_text() == "xx"
 
 
-def test_two_runs_at_once_install_it_once(tmp_path: Path) -> None:
+def test_concurrent_runs_install_once(tmp_path: Path) -> None:
     log = tmp_path / "log"
     stack = stack_with(COUNTING.format(log=str(log)))
     program = (
@@ -61,7 +61,7 @@ def test_two_runs_at_once_install_it_once(tmp_path: Path) -> None:
     assert log.read_text() == "x"
 
 
-def test_a_killed_run_leaves_nothing_that_counts_and_its_installer_is_waited_for(tmp_path: Path) -> None:
+def test_killed_run_leaves_no_usable_result_and_its_installer_is_awaited(tmp_path: Path) -> None:
     log = tmp_path / "log"
     stack = stack_with(COUNTING.format(log=str(log)).replace("0.5", "1.5"))
     program = (
@@ -75,12 +75,12 @@ def test_a_killed_run_leaves_nothing_that_counts_and_its_installer_is_waited_for
     os.kill(killed.pid, signal.SIGKILL)
     killed.wait()
     assert not list((tmp_path / "kept").glob(f"*/{COMPLETE_MARKER}"))
-    place = Dependencies(tmp_path / "kept").prepare(stack, GIVEN)  # `mkdir` would fail where the first had made it
+    place = Dependencies(tmp_path / "kept").prepare(stack, GIVEN)  # `mkdir` would fail if the first had created it
     assert (place / "node_modules" / "tea").is_dir()
     assert log.read_text() == "xx"
 
 
-def test_a_failing_install_says_what_where_and_what_to_do_and_is_not_kept(tmp_path: Path) -> None:
+def test_failed_install_reports_what_where_and_remedy_and_is_not_cached(tmp_path: Path) -> None:
     wall = tmp_path / "wall"
     wall.touch()
     stack = stack_with(
@@ -103,20 +103,20 @@ def test_a_failing_install_says_what_where_and_what_to_do_and_is_not_kept(tmp_pa
     assert (kept.prepare(stack, GIVEN) / "node_modules").is_dir()
 
 
-def test_a_package_manager_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_missing_package_manager_is_named(tmp_path: Path) -> None:
     stack = Stack(language="javascript", runner="jest", setup=(("no-such-manager", "ci"),))
     with pytest.raises(SetupProblem, match="`no-such-manager` cannot be started"):
         Dependencies(tmp_path).prepare(stack, {})
 
 
-def test_an_installer_that_leaves_a_daemon_behind_is_not_waited_for(tmp_path: Path) -> None:
+def test_daemon_left_by_an_installer_is_not_awaited(tmp_path: Path) -> None:
     stack = stack_with("import subprocess; subprocess.Popen(['sleep', '600'])")
     began = time.monotonic()
     Dependencies(tmp_path).prepare(stack, GIVEN)
     assert time.monotonic() - began < 60
 
 
-def test_a_checkout_gets_links_to_what_was_made(tmp_path: Path) -> None:
+def test_checkout_gets_links_to_the_installation(tmp_path: Path) -> None:
     made = "pathlib.Path('node_modules/shared').mkdir(parents=True); pathlib.Path('generated').mkdir()"
     stack = stack_with(f"import pathlib; {made}")
     checkout = tmp_path / "checkout" / "web"
@@ -125,13 +125,13 @@ def test_a_checkout_gets_links_to_what_was_made(tmp_path: Path) -> None:
     (checkout / "package.json").write_text("{}")
     Dependencies(tmp_path / "kept").link(stack, tmp_path / "checkout")
     assert (checkout / "node_modules" / "shared").is_symlink()
-    assert not (checkout / "node_modules").is_symlink()  # tools write into it
+    assert not (checkout / "node_modules").is_symlink()  # tools write to it
     assert not (checkout / "node_modules" / "planted").exists()
     assert not (checkout / "generated").is_symlink()  # the project has its own
     assert not (checkout / COMPLETE_MARKER).exists()
 
 
-def test_what_nobody_needed_for_a_month_is_forgotten(tmp_path: Path) -> None:
+def test_installations_unused_for_a_month_are_removed(tmp_path: Path) -> None:
     stack, kept = stack_with("pass"), Dependencies(tmp_path)
     old = kept.prepare(stack, GIVEN)
     ago = time.time() - (KEEP_DAYS + 1) * 24 * 3600

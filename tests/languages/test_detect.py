@@ -1,4 +1,4 @@
-"""Which stacks a repository has, from its own files."""
+"""Detection of a repository's stacks from its files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def found(*paths: str, **manifests: str) -> list[tuple[str, str, str]]:
     return [(each.language, each.runner, each.root) for each in detect_project_stacks([*paths, *texts], texts)]
 
 
-def test_a_repository_without_a_sign_is_python() -> None:
+def test_repository_without_any_hint_is_python() -> None:
     assert found("README.md") == [("python", "pytest", ".")]
     assert found("src/shop/cart.py", "tests/test_cart.py") == [("python", "pytest", ".")]
 
@@ -39,11 +39,11 @@ def test_a_repository_without_a_sign_is_python() -> None:
         ({}, "node:test"),
     ],
 )
-def test_the_runner_is_what_the_manifest_calls(keys: dict[str, object], runner: str) -> None:
+def test_runner_is_taken_from_the_manifest(keys: dict[str, object], runner: str) -> None:
     assert found("src/cart.js", package=manifest(**keys)) == [("javascript", runner, ".")]
 
 
-def test_a_manifest_without_tests_or_code_is_no_stack() -> None:
+def test_manifest_without_tests_or_code_is_no_stack() -> None:
     assert found("src/shop.py", package=manifest(name="docs")) == [("python", "pytest", ".")]
     assert found("index.js", package=manifest(scripts={"test": "make check"})) == [("python", "pytest", ".")]
 
@@ -62,7 +62,7 @@ def test_several_stacks_have_roots() -> None:
     assert stacks == [("python", "pytest", "."), ("typescript", "vitest", "web")]
 
 
-def test_samples_are_no_stacks() -> None:
+def test_template_projects_are_no_stacks() -> None:
     inside = {"templates__demo__package": manifest(scripts={"test": "node --test"})}
     assert found("pyproject.toml", "templates/demo/a.js", **inside) == [("python", "pytest", ".")]
 
@@ -103,7 +103,7 @@ def test_members_of_a_workspace_are_installed_at_its_root() -> None:
         'packages: ["packages/*", "!packages/legacy"]\n',
     ],
 )
-def test_what_pnpm_leaves_out_is_a_project_of_its_own(written: str) -> None:
+def test_package_excluded_by_pnpm_is_a_separate_project(written: str) -> None:
     jest = manifest(devDependencies={"jest": "30"})
     packages = {f"packages/{name}/package.json": jest for name in ("a", "legacy")}
     texts = {"package.json": "{}", "pnpm-workspace.yaml": written, **packages}
@@ -122,20 +122,20 @@ def test_what_pnpm_leaves_out_is_a_project_of_its_own(written: str) -> None:
         ("", (".yarnrc.yml",), ("--immutable", "--mode=skip-build")),
     ],
 )
-def test_each_yarn_is_given_its_own_options(named: str, beside: tuple[str, ...], options: tuple[str, ...]) -> None:
+def test_yarn_options_depend_on_its_version(named: str, beside: tuple[str, ...], options: tuple[str, ...]) -> None:
     texts = {"package.json": manifest(packageManager=named, devDependencies={"jest": "30"})}
     (stack,) = detect_project_stacks([*texts, "yarn.lock", "a.js", *beside], texts)
     assert stack.package_manager == "yarn"
     assert stack.setup == (("yarn", "install", *options),)
 
 
-def test_pnpm_names_its_members_elsewhere() -> None:
+def test_pnpm_lists_members_in_its_own_file() -> None:
     texts = {"package.json": manifest(private=True), "web/package.json": manifest(devDependencies={"jest": "30"})}
     (web,) = detect_project_stacks([*texts, "pnpm-workspace.yaml", "pnpm-lock.yaml", "web/a.js"], texts)
     assert (web.root, web.manifests[-1], web.setup[0][0]) == ("web", "pnpm-lock.yaml", "pnpm")
 
 
-def test_loaders_of_the_script_are_kept() -> None:
+def test_loader_options_of_the_script_are_kept() -> None:
     script = "node --import tsx --test"
     (stack,) = detect_project_stacks(["package.json", "a.ts"], {"package.json": manifest(scripts={"test": script})})
     assert stack.options == ("--import", "tsx")
@@ -150,14 +150,14 @@ def test_a_step_belongs_to_the_stack_of_its_paths() -> None:
     assert find_stack(["web/build.py"], stacks, ENDINGS) is PYTHON
 
 
-def test_stacks_can_be_set() -> None:
+def test_stacks_can_be_configured() -> None:
     config = load_config("stacks:\n  - runner: vitest\n    root: web\n    language: typescript\n  - runner: pytest\n")
     assert list_configured_stacks(config) == (Stack("typescript", "vitest", "web"), PYTHON)
     assert list_configured_stacks(load_config("language: python\n")) == (PYTHON,)
     assert list_configured_stacks(load_config("")) == ()
 
 
-def test_every_layer_is_named_once_and_python_has_all() -> None:
+def test_layers_are_unique_and_python_has_all() -> None:
     assert len({layer.name for layer in LAYERS}) == len(LAYERS)
     assert not any(list_unchecked_layers("pytest", phase) for phase in Phase)
     assert all(set(layer.runners) <= set(RUNNERS) for layer in LAYERS)

@@ -1,4 +1,4 @@
-"""What `prd2pr doctor` shows of a project's stacks, whatever its files say."""
+"""What `prd2pr doctor` shows about a project's stacks, for any content of its files."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from prd2pr.state.git import Git
 VITEST = json.dumps({"name": "web", "scripts": {"test": "vitest run"}, "devDependencies": {"vitest": "4"}})
 
 
-def told(world: MonoWorld) -> list[str]:
+def doctor_output(world: MonoWorld) -> list[str]:
     git = Git.open(world.repo)
     return [f"{check.mark}: {check.found}" for check in stack_checks(inspect_stacks(git, read_config(git, "HEAD")))]
 
 
-def test_each_stack_is_shown_with_its_root_set_up_and_what_is_not_checked(tmp_path: Path) -> None:
+def test_each_stack_is_shown_with_root_set_up_and_missing_checks(tmp_path: Path) -> None:
     files = {"web/package.json": VITEST, "web/package-lock.json": "{}", **{f"web/src/{n}.ts": "" for n in range(3)}}
-    service, web = told(mono_world(tmp_path, files=files))
+    service, web = doctor_output(mono_world(tmp_path, files=files))
     assert service.startswith("ok: python by pytest in service/, ")
     assert "not checked" not in service
     assert "typescript by vitest in web/" in web
@@ -44,7 +44,7 @@ def test_json_has_every_stack(tmp_path: Path) -> None:
     assert "other circumstances" in web["not_checked"]
 
 
-def test_missing_tools_are_named_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_tools_are_named_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world, found = mono_world(tmp_path), shutil.which
     monkeypatch.setattr(shutil, "which", lambda name, **more: None if name == "node" else found(name, **more))
     git = Git.open(world.repo)
@@ -68,36 +68,36 @@ def test_missing_tools_are_named_with_what_to_do(tmp_path: Path, monkeypatch: py
         json.dumps({"name": "x" * 10_000_000}),
     ],
 )
-def test_hostile_manifests_end_in_no_error(tmp_path: Path, manifest: str) -> None:
-    lines = told(mono_world(tmp_path, files={"web/package.json": manifest}))
+def test_hostile_manifests_cause_no_error(tmp_path: Path, manifest: str) -> None:
+    lines = doctor_output(mono_world(tmp_path, files={"web/package.json": manifest}))
     assert lines[0].startswith("ok: python by pytest in service/")
 
 
-def test_linked_manifests_and_odd_names_are_left_out(tmp_path: Path) -> None:
+def test_linked_manifests_and_unusual_names_are_ignored(tmp_path: Path) -> None:
     world = mono_world(tmp_path)
     (tmp_path / "outside.json").write_text(VITEST)
     (world.repo / "web/package.json").unlink()
     (world.repo / "web/package.json").symlink_to(tmp_path / "outside.json")
     world.write({"odd\nname/package.json": VITEST, "odd\nname/a.test.js": ""})
     world.commit("hostile")
-    (service,) = told(world)
+    (service,) = doctor_output(world)
     assert service.startswith("ok: python by pytest in service/")
 
 
 @pytest.mark.parametrize("manifest", ['{"name": "x"}', '{"name": "x", "scripts": {"test": "mocha"}}'])
-def test_a_package_without_a_known_runner_is_not_taken_for_python(tmp_path: Path, manifest: str) -> None:
+def test_package_without_a_known_runner_is_not_python(tmp_path: Path, manifest: str) -> None:
     world = MonoWorld(tmp_path)
     world.write({"package.json": manifest, "src/a.ts": "export const a = 1;\n"})
     world.git("init", "-q", "-b", "main")
     world.commit("start")
     git = Git.open(world.repo)
-    with pytest.raises(SetupProblem, match="without a test runner") as told:
+    with pytest.raises(SetupProblem, match="without a test runner") as doctor_output:
         find_stacks(git, read_config(git, "HEAD"), "HEAD")
-    assert told.value.where == "package.json"
-    assert "`node --test`" in told.value.remedy
+    assert doctor_output.value.where == "package.json"
+    assert "`node --test`" in doctor_output.value.remedy
 
 
-def test_what_is_taken_for_granted_is_not_said_to_be_found(tmp_path: Path) -> None:
+def test_default_stack_is_reported_as_the_default(tmp_path: Path) -> None:
     world = MonoWorld(tmp_path)
     world.write({"README.md": "hello\n"})
     world.git("init", "-q", "-b", "main")
@@ -106,7 +106,7 @@ def test_what_is_taken_for_granted_is_not_said_to_be_found(tmp_path: Path) -> No
     assert stacks_check(git, read_config(git, "HEAD")).found.startswith("python, pytest, the default")
 
 
-def test_a_manifest_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_unreadable_manifest_is_reported(tmp_path: Path) -> None:
     world = mono_world(tmp_path, files={"web/package.json": '{"name": "web",,}', "web/a.test.js": ""})
     git = Git.open(world.repo)
     (check,) = unconfigured_checks(git, read_config(git, "HEAD"))
@@ -116,7 +116,7 @@ def test_a_manifest_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     assert not list(unconfigured_checks(git, read_config(git, "HEAD")))
 
 
-def test_a_language_that_nobody_knows_is_told_of_other_ways(tmp_path: Path) -> None:
+def test_unknown_language_gets_a_hint_about_generic_runners(tmp_path: Path) -> None:
     git = repository(tmp_path / "ruby", {"Gemfile": "", "lib/a.rb": "", "README.md": ""})
     check = stacks_check(git, read_config(git, "HEAD"))
     assert check.mark == "warning"
@@ -132,7 +132,7 @@ def test_no_tool_is_named_twice() -> None:
     assert format_tool("sh", "") == "sh"
 
 
-def test_a_tool_beside_prd2pr_is_found_where_nothing_is_activated(
+def test_tool_next_to_prd2pr_is_found_without_an_activated_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "bin").mkdir()

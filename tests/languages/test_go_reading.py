@@ -1,4 +1,4 @@
-"""What Go's compiler and test binaries say, as they were recorded, and what is made of it."""
+"""Parsing of recorded output from Go's compiler and test binaries."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def finished(*names: str) -> tuple[dict[str, object], dict[str, object]]:
     }
 
 
-def test_every_test_is_told_by_its_own_words() -> None:
+def test_each_test_gets_its_own_output() -> None:
     found = parse_output((RECORDED / "go-verbose.txt").read_text())
     assert found.ended["TestA/a_b/c_[x]"] == "FAIL"
     assert found.ended["TestB"] == "FAIL", "though something was printed before it on the same line"
@@ -93,7 +93,7 @@ FAILS = "=== RUN   TestA\n    ext_test.go:3: no\n--- FAIL: TestA (0.00s)\nFAIL\n
         (("=== RUN   TestA\n--- PASS: TestA (0.00s)\nFAIL\n", 1), (PASSES, 0), "without reporting a failure"),
     ],
 )
-def test_a_binary_that_contradicts_itself_is_not_believed(
+def test_contradictory_binary_output_is_not_trusted(
     first: tuple[str, int], again: tuple[str, int] | None, problem: str
 ) -> None:
     facts = [ran(*first, "TestA")] + ([ran(*again, "TestA", part="again")] if again else [])
@@ -102,29 +102,29 @@ def test_a_binary_that_contradicts_itself_is_not_believed(
     assert all(problem in each for each in told)
 
 
-def test_what_fails_only_the_second_time_has_failed() -> None:
+def test_test_that_fails_only_the_second_time_has_failed() -> None:
     (ended,) = seen(ran(PASSES, 0, "TestA"), ran(FAILS, 1, "TestA", part="again"), *finished("TestA")).ended
     assert ended.outcome == "failed"
 
 
-def test_what_another_process_had_to_run_was_not_over() -> None:
+def test_tests_rerun_in_another_process_are_reported() -> None:
     told = seen(ran(PASSES, 0, "TestA", "TestB"), ran(PASSES.replace("TestA", "TestB"), 0, "TestB"),
                 *finished("TestA", "TestB")).problems  # fmt: skip
     assert any("status 0" in each for each in told)
 
 
-def test_lines_that_nobody_declared_are_no_results() -> None:
+def test_results_of_undeclared_tests_are_ignored() -> None:
     forged = "=== RUN   TestA\n=== RUN   TestFake\n--- PASS: TestFake (0.00s)\n--- PASS: TestA (0.00s)\nPASS\n"
     found = seen(ran(forged, 0, "TestA"), ran(PASSES, 0, "TestA", part="again"), *finished("TestA"))
     assert [each.titles for each in found.ended] == [("TestA",)]
 
 
-def test_every_error_of_a_build_counts() -> None:
+def test_every_build_error_counts() -> None:
     output = (RECORDED / "go-build-errors.txt").read_text()
     found = read_build_errors(output, "ext/ext_test.go", "ext/ext_test.go", TEST, "example.com/shop")
     kinds = [(each.name, each.code) for each in found]
     assert kinds == [
-        ("build", ""),  # a type that does not fit
+        ("build", ""),  # a type mismatch
         ("undefined", "shop.Redeem"),
         ("undefined", "shop.Cart.Add"),
         ("TypeError", ""),
@@ -151,7 +151,7 @@ def test_every_error_of_a_build_counts() -> None:
         ("spare declared and not used", "build", ""),
     ],
 )
-def test_a_missing_package_is_ours_by_its_path(said: str, kind: str, missing: str) -> None:
+def test_missing_package_of_the_project_is_known_by_its_path(said: str, kind: str, missing: str) -> None:
     (thrown,) = read_build_errors(
         f"ext/e_test.go:5:2: {said}\n", "ext/e_test.go", "ext/e_test.go", TEST, "example.com/shop"
     )
@@ -159,20 +159,20 @@ def test_a_missing_package_is_ours_by_its_path(said: str, kind: str, missing: st
 
 
 @pytest.mark.parametrize("before", ["go build ", "build ", ""])
-def test_a_package_without_any_code_yet_is_a_missing_name(before: str) -> None:
-    """In the words of Go 1.19, of 1.27, and of 1.27 without an overlay."""
+def test_package_without_code_is_a_missing_name(before: str) -> None:
+    """As reported by Go 1.19, 1.27, and 1.27 without an overlay."""
     said = f"# example.com/shop/ext\n{before}example.com/shop/ext: no non-test Go files in /checkout/ext\n"
     (thrown,) = read_build_errors(said, "ext/e_test.go", "ext/e_test.go", TEST, "example.com/shop")
     assert (thrown.name, thrown.code) == ("undefined", "ext")
 
 
-def test_samples_are_no_tests() -> None:
+def test_testdata_files_are_no_tests() -> None:
     assert is_test_file("a/x_test.go")
     assert not is_test_file("a/testdata/x_test.go")
     assert not is_test_file("_old/x_test.go")
 
 
-def test_canaries_of_two_files_do_not_share_a_name() -> None:
+def test_canaries_of_two_files_have_different_names() -> None:
     names = ("cart adds", "cart bounds", "menu keeps", "menu sums", "x y", "31", "7")
     one, other = make_go_canary("a/x_test.go", TEST, names), make_go_canary("a/y_test.go", TEST, names)
     assert one is not None
@@ -181,14 +181,14 @@ def test_canaries_of_two_files_do_not_share_a_name() -> None:
     assert make_go_canary("a/z_test.go", "package a\n", names) is None
 
 
-def test_subtests_are_declared_with_the_names_that_go_gives_them() -> None:
+def test_subtests_have_the_names_that_go_gives_them() -> None:
     runs = '{\n\tt.Run("two words", func(t *testing.T) {})\n\tt.Run(name, func(t *testing.T) {})\n}\n'
     text = TEST.replace("{}\n", runs)
     ids = [each.id.partition("::")[2] for each in read_tests("ext/ext_test.go", text).tests]
     assert ids == ["TestA", "TestA > two_words", "TestA > …"]
 
 
-def test_a_module_may_gain_a_dependency_and_no_more() -> None:
+def test_go_mod_may_only_gain_a_dependency() -> None:
     before = "module example.com/shop\n\ngo 1.19\n"
     assert not [*check_manifest("go.mod", before, before + "\nrequire example.org/x v1.0.0\n")]
     (fact,) = check_manifest("go.mod", before, before + "\nreplace example.org/x => ./x\n")

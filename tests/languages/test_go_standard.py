@@ -1,4 +1,4 @@
-"""Go's standard library is built once, outside of the sandbox, as far as a project imports it."""
+"""The parts of Go's standard library that a project imports are built once, outside the sandbox."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ STACK = Stack("go", "go test")
 FILE = 'package a\n\nimport "fmt"\nimport str "strings"\nimport (\n\t_ "net/http"\n\t"example.com/x/strconv"\n)\n'
 
 
-def noting_go(place: Path) -> Toolchain:
-    """A Go that writes down what it is asked to build, and with what around it."""
+def recording_go(place: Path) -> Toolchain:
+    """A fake Go that records its build arguments and environment."""
     for name in ("bin", "src/fmt", "src/strings", "src/net/http", "src/sort"):
         (place / name).mkdir(parents=True)
     program = place / "bin/go"
@@ -23,8 +23,8 @@ def noting_go(place: Path) -> Toolchain:
     return Toolchain("go", "go version go1.27", SYSTEM_PATH, root=place)
 
 
-def test_what_is_imported_is_built_once_and_more_is_added(tmp_path: Path) -> None:
-    tools, kept, checkout = noting_go(tmp_path / "go"), tmp_path / "kept", tmp_path / "checkout"
+def test_imported_packages_are_built_once_and_extended(tmp_path: Path) -> None:
+    tools, kept, checkout = recording_go(tmp_path / "go"), tmp_path / "kept", tmp_path / "checkout"
     (checkout / "vendor/example.com/x").mkdir(parents=True)
     (checkout / "a.go").write_text(FILE)
     cache = build_standard_library(checkout, kept, tools, STACK)
@@ -38,9 +38,9 @@ def test_what_is_imported_is_built_once_and_more_is_added(tmp_path: Path) -> Non
     assert set(second.split()) == {*first.split(), "sort"}
 
 
-def test_nothing_of_the_user_gets_in(tmp_path: Path, monkeypatch) -> None:
+def test_user_settings_have_no_influence(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("GOFLAGS", "-toolexec=/somewhere/else")
-    tools = noting_go(tmp_path / "go")
+    tools = recording_go(tmp_path / "go")
     (tmp_path / "checkout").mkdir()
     cache = build_standard_library(tmp_path / "checkout", tmp_path / "kept", tools, STACK)
     around = (cache.parent / "around").read_text().splitlines()
@@ -48,8 +48,8 @@ def test_nothing_of_the_user_gets_in(tmp_path: Path, monkeypatch) -> None:
     assert "GOFLAGS=" in around
 
 
-def test_a_go_that_is_a_script_leads_to_the_real_one(tmp_path: Path, monkeypatch) -> None:
-    """As pip and asdf lay it out. In the sandbox only the real one is seen."""
+def test_go_wrapper_script_leads_to_the_real_binary(tmp_path: Path, monkeypatch) -> None:
+    """As installed by pip and asdf. Only the real binary is visible in the sandbox."""
     real, script = tmp_path / "real", tmp_path / "shims/go"
     (real / "bin").mkdir(parents=True)
     (real / "bin/go").write_text("#!/bin/sh\necho go version go1.27 real\n")
@@ -63,9 +63,9 @@ def test_a_go_that_is_a_script_leads_to_the_real_one(tmp_path: Path, monkeypatch
     assert tools.path.split(":")[0] == str(real / "bin")
 
 
-def test_a_machine_that_is_too_slow_leaves_a_part_and_goes_on(tmp_path: Path, monkeypatch) -> None:
-    """What is not there yet the run builds by itself; the next one goes on with the rest."""
-    tools = noting_go(tmp_path / "go")
+def test_slow_machine_builds_a_part_and_continues(tmp_path: Path, monkeypatch) -> None:
+    """The run builds the missing packages itself; the next run continues with the rest."""
+    tools = recording_go(tmp_path / "go")
     (tmp_path / "go/bin/go").write_text('#!/bin/sh\necho "$@" >> "$GOCACHE/../asked"\nexec tail -f /dev/null\n')
     (tmp_path / "checkout").mkdir()
     monkeypatch.setattr("prd2pr.languages.golang.standard_library.INSTALL_SECONDS", 0.3)

@@ -1,4 +1,4 @@
-"""Java by its build tool: what javac says, recorded and real, and what is run when a file cannot be built."""
+"""Java with its build tool: recorded and real javac output, and what runs if a file cannot be built."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class EarnTest {
 """
 
 
-def test_missing_names_are_told_apart_from_broken_builds() -> None:
-    """As javac 17 wrote it where JUnit was missing too: what is missing of others comes first."""
+def test_missing_names_are_distinguished_from_broken_builds() -> None:
+    """Recorded from javac 17 with JUnit missing too: missing third-party names come first."""
     found = read_build_errors((RECORDED / "javac-17.txt").read_text(), PATH, TEXT)
     assert [each.name for each in found[:3]] == ["import", "import", "undefined"]
     assert {each.code for each in found if each.name == "undefined"} == {
@@ -67,7 +67,7 @@ def test_missing_names_are_told_apart_from_broken_builds() -> None:
     }
 
 
-def test_maven_says_it_in_its_own_way_and_twice() -> None:
+def test_maven_reports_errors_twice_in_its_own_format() -> None:
     below = "  symbol:   method earn(int)\n  location: class shop.Points\n"
     error = f"[ERROR] /checkout/{PATH}:[9,31] cannot find symbol\n{below}"
     (found,) = read_build_errors(f"[ERROR] COMPILATION ERROR : \n{error}[INFO] 1 error\n{error}", PATH, TEXT)
@@ -76,7 +76,7 @@ def test_maven_says_it_in_its_own_way_and_twice() -> None:
     assert (failure.kind, failure.missing, failure.line) == (FailureKind.MISSING_SYMBOL, "shop.Points.earn", 9)
 
 
-def test_what_a_real_maven_says_of_a_missing_method() -> None:
+def test_real_maven_output_for_a_missing_method() -> None:
     """Maven 3.8.7 with the compiler plugin 3.13.0, offline."""
     said = (RECORDED / "maven-3.8.7.txt").read_text(encoding="utf-8")
     path = "src/test/java/shop/EarnTest.java"
@@ -87,8 +87,8 @@ def test_what_a_real_maven_says_of_a_missing_method() -> None:
     assert [each.line for each in failures] == [10, 11]
 
 
-def test_what_a_test_calls_is_not_read_and_so_not_held_against_it() -> None:
-    """A missing method is RED also of a person's commits, of which no design is known."""
+def test_calls_in_a_test_are_not_parsed_and_not_reported() -> None:
+    """A missing method is RED also for human commits, which have no design."""
     assert read_tests(PATH, TEXT).called is None
 
 
@@ -100,12 +100,12 @@ def test_tests_are_declared_by_class_and_method() -> None:
     assert several.pattern
 
 
-def test_a_story_owns_a_test_by_the_name_of_its_file() -> None:
+def test_story_tests_are_known_by_file_name() -> None:
     assert get_story_test_root(PATH, "calc-1") == "src/test/java/shop/tdd_calc_1_"
     assert promote(PATH, "calc-1") == "src/test/java/shop/calc_1_EarnTest.java"
 
 
-def test_a_build_tool_is_seen_and_its_setting_can_be_used_as_it_is() -> None:
+def test_build_tool_is_detected_and_its_suggested_setting_works() -> None:
     paths = ["service/pom.xml", "service/core/pom.xml", "web/build.gradle.kts", "docs/pom.xml"]
     maven, gradle = detect_java_builds(paths)
     assert (maven.root, gradle.root) == ("service", "web")
@@ -114,7 +114,7 @@ def test_a_build_tool_is_seen_and_its_setting_can_be_used_as_it_is() -> None:
     assert (found.command, found.results) == (maven.command, maven.results)
 
 
-def test_it_is_not_taken_for_a_project_in_python(tmp_path: Path) -> None:
+def test_java_project_is_not_treated_as_python(tmp_path: Path) -> None:
     git, head = repository(tmp_path, {"pom.xml": "<project/>", "src/main/java/shop/Money.java": "class Money {}"})
     with pytest.raises(SetupProblem) as problem:
         find_stacks(git, read_config(git, head), head)
@@ -127,8 +127,8 @@ def test_it_is_not_taken_for_a_project_in_python(tmp_path: Path) -> None:
 
 # --- a real run with the real javac ----------------------------------------------------------------------------------
 
-# In the place of Maven, which would have to fetch its plugins: it compiles everything, runs every `@Test`, and writes
-# what surefire writes.
+# Replaces Maven, which would have to fetch its plugins: compiles everything, runs every `@Test`, and writes results in
+# the format of surefire.
 BUILD = """set -e
 mkdir -p out target/surefire-reports
 javac -d out $(find src build -name '*.java')
@@ -196,7 +196,7 @@ def repository(place: Path, files: dict[str, str]) -> tuple[Git, str]:
 
 
 @pytest.mark.skipif(shutil.which("javac") is None, reason="NOT TESTED: javac is not installed")
-def test_what_can_be_built_is_run(tmp_path: Path) -> None:
+def test_classes_that_compile_are_run(tmp_path: Path) -> None:
     git, head = repository(tmp_path, FILES)
     stack = Stack("java", "surefire", command=("sh", "build.sh"), results="target/surefire-reports/*.xml")
     report = LanguageRunner(git.export, stack, Dependencies(tmp_path / "kept"), TestRun()).run(

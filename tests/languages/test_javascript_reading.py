@@ -1,4 +1,4 @@
-"""What is read in JavaScript: declared tests, missing names, functions, and what speaks against a test."""
+"""Parsing of JavaScript: declared tests, missing names, functions, and findings about tests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def codes(body: str) -> set[str]:
     return {fact.code for fact in JAVASCRIPT.check_tests(PATH, text, TestContext("node:test"))}
 
 
-def test_tests_are_known_by_their_suites_and_titles() -> None:
+def test_tests_are_identified_by_suites_and_title() -> None:
     found = declared(
         """
         describe("points", () => { test("earned", () => {}); test("earned", () => {}); });
@@ -44,7 +44,7 @@ def test_tests_are_known_by_their_suites_and_titles() -> None:
     ]  # fmt: skip
 
 
-def test_a_title_with_holes_stands_for_what_the_run_fills_in() -> None:
+def test_title_with_placeholders_matches_the_titles_of_the_run() -> None:
     file = JAVASCRIPT.read_tests(PATH, 'test.each([[1, 2]])("%i euros earn %i", (a, b) => {});')
     names = IdAssigner(PATH, file.tests)
     assert names.assign_id(["1 euros earn 2"]) == f"{PATH}::%i euros earn %i[1 euros earn 2]"
@@ -85,7 +85,7 @@ def test_test_files_are_known_by_name(path: str, is_test: bool) -> None:
         ('process.on("exit", () => {});', "RED107"),
     ],
 )
-def test_what_speaks_against_a_test(body: str, code: str) -> None:
+def test_findings_about_tests(body: str, code: str) -> None:
     assert code in codes(body)
 
 
@@ -106,7 +106,7 @@ def test_what_speaks_against_a_test(body: str, code: str) -> None:
         'test("x", (t, done) => { try { assert.equal(earn(1), 2); done(); } catch (error) { done(error); } });',
     ],
 )
-def test_an_ordinary_test_is_let_be(body: str) -> None:
+def test_ordinary_test_has_no_findings(body: str) -> None:
     assert codes(body) == set()
 
 
@@ -141,7 +141,7 @@ def test_why_a_test_fails(name: str, message: str, kind: FailureKind, missing: s
     assert (found.kind, found.missing) == (kind, missing)
 
 
-def test_every_changed_function_is_knocked_out_and_no_other() -> None:
+def test_only_changed_functions_are_knocked_out() -> None:
     before = "export function a() { return 1; }\nexport const b = (x) => x;\n"
     after = before.replace("=> x", "=> x + 1") + "export class C { d() { return 2; } #e() { return 3; } }\n"
     faults = JAVASCRIPT.make_knock_outs("src/x.js", before, after)
@@ -151,14 +151,14 @@ def test_every_changed_function_is_knocked_out_and_no_other() -> None:
     assert "throw" in text
 
 
-def test_public_signatures_are_those_that_others_can_import() -> None:
+def test_public_signatures_are_the_exported_ones() -> None:
     text = "export function a(x, y = 1) {}\nfunction hidden() {}\nexport default class B { c(z) {} }\n"
     found = {each.name: each.text for each in JAVASCRIPT.list_signatures("src/shop/index.js", text)}
     assert found["src.shop.a"] == "(x, y = 1)"
     assert "src.shop.hidden" not in found
 
 
-def test_types_are_part_of_a_signature_and_no_place_for_faults() -> None:
+def test_types_are_part_of_a_signature_and_are_not_mutated() -> None:
     text = "export function a(x: 1 | 2): number {\n  return x * 3;\n}\n"
     assert JAVASCRIPT.list_signatures("src/a.ts", text)[0].text.endswith(": number")
     assert [each.change.partition(" in ")[0] for each in JAVASCRIPT.make_mutants("src/a.ts", "", text)] == [
@@ -183,7 +183,7 @@ def test_types_are_part_of_a_signature_and_no_place_for_faults() -> None:
         ("import x from '../tests/helpers.js';", "GRN411"),
     ],
 )
-def test_what_source_must_not_do(line: str, code: str) -> None:
+def test_findings_about_source(line: str, code: str) -> None:
     assert code in {fact.code for fact in JAVASCRIPT.check_source("src/a.js", "", line, SourceContext())}
 
 
@@ -198,22 +198,22 @@ def test_what_source_must_not_do(line: str, code: str) -> None:
         "export const a = () => process.argv.slice(2);",
     ],
 )
-def test_what_source_may_do(line: str) -> None:
+def test_source_without_findings(line: str) -> None:
     assert list(JAVASCRIPT.check_source("src/a.js", "", line, SourceContext())) == []
 
 
-def test_what_stood_there_before_is_not_told_again() -> None:
+def test_existing_findings_are_not_reported_again() -> None:
     line = "export const a = () => process.env.VITEST;\n"
     assert list(JAVASCRIPT.check_source("src/a.js", line, f"{line}export const b = 1;\n", SourceContext())) == []
 
 
-def test_a_literal_in_a_rule_is_no_table_of_examples() -> None:
+def test_literal_in_a_rule_is_no_example_table() -> None:
     tests = {PATH: HEAD + EARN + 'test("x", () => { assert.equal(earn(25), 2); assert.equal(earn(0), 0); });'}
     rule = "export function earn(x) {\n  if (x === 0) return 0;\n  return Math.floor(x / 10);\n}\n"
     assert "GRN416" not in {fact.code for fact in JAVASCRIPT.check_source("src/a.js", "", rule, SourceContext(tests))}
 
 
-def test_a_manifest_may_get_a_dependency_and_nothing_else() -> None:
+def test_package_json_may_only_gain_a_dependency() -> None:
     old, new = (
         '{"scripts": {"test": "node --test"}}',
         '{"scripts": {"test": "node --test"}, "dependencies": {"x": "1"}}',
@@ -240,7 +240,7 @@ def test_a_manifest_may_get_a_dependency_and_nothing_else() -> None:
         ('import.meta.env.MODE === "test"', "GRN414"),
     ],
 )
-def test_source_that_looks_round_where_it_is_run(asked: str, code: str) -> None:
+def test_source_that_inspects_its_environment(asked: str, code: str) -> None:
     text = f"export function half(n) {{\n  if ({asked}) return n / 2;\n  return 0;\n}}\n"
     assert code in {fact.code for fact in JAVASCRIPT.check_source("src/half.js", "", text, SourceContext())}
 
@@ -258,7 +258,7 @@ def test_source_that_looks_round_where_it_is_run(asked: str, code: str) -> None:
         'export const home = () => process.env.APP_HOME ?? "here";',
     ],
 )
-def test_programs_may_read_how_they_were_called(text: str) -> None:
+def test_programs_may_read_their_arguments(text: str) -> None:
     assert not list(JAVASCRIPT.check_source("src/half.js", "", text, SourceContext()))
 
 
@@ -276,14 +276,14 @@ def test_programs_may_read_how_they_were_called(text: str) -> None:
             "[{ a: 25, b: 2 }].forEach((row) => assert.equal(earn(row.a), row.b));",
             ["`[{ a: 25, b: 2 }]` replaced by `[{ a: 25, b: 9 }]`"],
         ),
-        ("const given = { a: 1 }; assert.deepEqual(earn(given), given);", []),  # also what goes in
+        ("const given = { a: 1 }; assert.deepEqual(earn(given), given);", []),  # inputs too
         ("for (const row of [1, 2]) assert.equal(earn(row), row);", []),
         ("[{ a: 2 }].forEach((row) => assert.equal(earn(row), row.a));", []),
         ("same(earn(25), 2);", ["`2` replaced by `9`"]),
         ('same(earn(25), 2, "a label");', ["`2` replaced by `9`"]),
     ],
 )
-def test_expected_values_are_replaced_where_they_were_written_down(body: str, changes: list[str]) -> None:
+def test_expected_values_are_replaced_where_they_are_literal(body: str, changes: list[str]) -> None:
     helper = "function same(got, want, label) {\n  assert.equal(got, want, label);\n}\n"
     text = f'{HEAD}{EARN}{helper}test("x", () => {{\n  {body}\n}});\n'
     assert [fault.change for fault in JAVASCRIPT.make_wrong_expectations(PATH, text)] == changes
@@ -306,7 +306,7 @@ def test_expected_values_are_replaced_where_they_were_written_down(body: str, ch
         ("export async function half(n) { return n / 2; }", {"other": "await (async () =>", "nothing": "catch"}),
     ],
 )
-def test_functions_answer_otherwise_or_do_nothing(text: str, hows: dict[str, str]) -> None:
+def test_functions_with_changed_return_values_or_no_effect(text: str, hows: dict[str, str]) -> None:
     found = {each.how: each.edits[0][2] for each in JAVASCRIPT.replace_return_values("src/half.js", "", text)}
     assert found.keys() == hows.keys()
     assert all(hows[how] in made for how, made in found.items())

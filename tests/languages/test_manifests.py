@@ -1,4 +1,4 @@
-"""Manifests may change for dependencies, where policy allows it, and for nothing else."""
+"""Manifests may change only for dependencies, and only if the policy allows it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GO = (
         ("package-lock.json", "{}", '{"packages": {}}'),
     ],
 )
-def test_dependencies_alone_may_change(path: str, before: str, after: str) -> None:
+def test_only_dependencies_may_change(path: str, before: str, after: str) -> None:
     assert not describe_other_changes(path, before, after)
 
 
@@ -43,12 +43,12 @@ def test_dependencies_alone_may_change(path: str, before: str, after: str) -> No
         ("go.mod", GO, GO + "\nreplace tea.example/tea => ./fake\n", "changes `replace`"),
     ],
 )
-def test_whatever_else_stands_there_may_not(path: str, before: object, after: object, said: str) -> None:
+def test_other_manifest_fields_may_not_change(path: str, before: object, after: object, said: str) -> None:
     texts = [each if isinstance(each, str) else json.dumps(each) for each in (before, after)]
     assert describe_other_changes(path, *texts) == said
 
 
-def test_a_set_up_reads_the_manifests_of_its_root() -> None:
+def test_set_up_reads_the_manifests_of_its_root() -> None:
     paths = [
         "pyproject.toml",
         "uv.lock",

@@ -1,4 +1,4 @@
-"""Several stacks in one repository: each story in the one that its paths name, all of them proved again."""
+"""Several stacks in one repository: each story is in the stack of its paths, and all are verified."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="NOT TESTED
 
 
 @needs_node
-def test_a_prd_with_a_story_in_each_stack_is_built_and_proved_again(tmp_path: Path) -> None:
+def test_prd_with_a_story_in_each_stack_is_built_and_verified(tmp_path: Path) -> None:
     world = mono_world(tmp_path)
     done = world.run()
     assert done.status == 0, done.out + done.err
@@ -49,11 +49,11 @@ def _evidence(world: MonoWorld, story: str, phase: str) -> dict[str, Any]:
     return json.loads(world.show(f"{root}/{name}"))["evidence"]
 
 
-# --- what a story does beside its stack -------------------------------------------------------------------------------
+# --- changes outside a story's stack ----------------------------------------------------------------------------------
 
 
 class Stage:
-    """The repository's first commit, and whatever is put on top of it, judged as a person's commits are."""
+    """The repository's first commit and commits on top of it, judged like human commits."""
 
     def __init__(self, place: Path, more: dict[str, str] | None = None, config: Config | None = None) -> None:
         subprocess.run(["git", "init", "-q", "-b", "main", str(place)], check=True)
@@ -76,7 +76,7 @@ RED = {"service/tests/tdd/calc-1/test_calc_1_earn.py": RED_SERVICE}
 GREEN = {"service/src/shop/points.py": GREEN_SERVICE}
 
 
-def test_a_step_that_reaches_into_another_stack_is_refused(tmp_path: Path) -> None:
+def test_step_that_changes_another_stack_is_refused(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     both = stage.commit(stage.base, {**RED, "web/tests/tdd/calc-1/shown.test.js": RED_WEB})
     assert stage.codes(Phase.RED, stage.base, both)["RUN110"] == "web/tests/tdd/calc-1/shown.test.js"
@@ -88,8 +88,8 @@ def test_a_step_that_reaches_into_another_stack_is_refused(tmp_path: Path) -> No
 
 
 @needs_node
-def test_tests_of_another_stack_that_the_story_broke_refuse_its_integration(tmp_path: Path) -> None:
-    """What the page reads of the service's folder is the service's business, and the page's tests notice."""
+def test_broken_tests_of_another_stack_prevent_integration(tmp_path: Path) -> None:
+    """The page reads a file of the service, and the page's tests detect its change."""
     reads = (
         'import { test } from "node:test";\nimport assert from "node:assert/strict";\n'
         'import { readFileSync } from "node:fs";\n\n'
@@ -109,7 +109,7 @@ def test_tests_of_another_stack_that_the_story_broke_refuse_its_integration(tmp_
     assert found["INT304"] == "web/tests/rates.test.js"
 
 
-def test_a_change_of_the_other_stacks_tests_or_settings_is_seen(tmp_path: Path) -> None:
+def test_changes_to_tests_or_settings_of_another_stack_are_reported(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     red = stage.commit(stage.base, RED)
     weaker = BASE["web/tests/title.test.js"].replace("assert.equal", "assert.ok")
@@ -119,7 +119,7 @@ def test_a_change_of_the_other_stacks_tests_or_settings_is_seen(tmp_path: Path) 
     assert set(found) == {"GRN101", "GRN102"}
 
 
-def test_where_policy_lets_dependencies_change_nothing_else_of_the_manifest_may(tmp_path: Path) -> None:
+def test_policy_allows_dependency_changes_and_no_other_manifest_changes(tmp_path: Path) -> None:
     stage, policy = Stage(tmp_path), GatePolicy(allow_manifest=True)
     red = stage.commit(stage.base, RED)
     package = json.loads(BASE["web/package.json"])
@@ -130,7 +130,7 @@ def test_where_policy_lets_dependencies_change_nothing_else_of_the_manifest_may(
         assert {finding.code for finding in verdict.errors} == codes
 
 
-def test_everything_of_a_python_root_is_told_as_the_repository_knows_it(tmp_path: Path) -> None:
+def test_paths_of_a_python_root_are_relative_to_the_repository(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     red = stage.commit(stage.base, RED)
     evidence, verdict = judge_commits(stage.gathering, GatePolicy(), Phase.GREEN, red, stage.commit(red, GREEN))
@@ -148,9 +148,7 @@ def test_everything_of_a_python_root_is_told_as_the_repository_knows_it(tmp_path
     assert evidence.head_tree == stage.git.code_tree(stage.commit(red, GREEN))
 
 
-def test_a_machine_without_the_other_stacks_tools_says_what_it_could_not_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_tools_of_another_stack_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = shutil.which
     monkeypatch.setattr(shutil, "which", lambda name, **more: None if name == "node" else found(name, **more))
     stage = Stage(tmp_path)

@@ -1,4 +1,4 @@
-"""Where stories of Go and Rust have their tests, and which files decide how these are built."""
+"""Locations of story tests in Go and Rust, and files that affect their build."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from prd2pr.languages.python.hidden_examples import (
         ("crates/shop/tests/tdd_loyalty_2_spend.rs", "crates/shop/tests/loyalty_2_spend.rs"),
     ],
 )
-def test_a_story_s_tests_are_known_by_their_name(path: str, becomes: str) -> None:
+def test_story_tests_are_known_by_name(path: str, becomes: str) -> None:
     assert get_story_test_root(path, "loyalty-2")
     assert promote(path, "loyalty-2") == becomes
     assert not get_story_test_root(path, "loyalty-22")
@@ -33,11 +33,11 @@ def test_a_story_s_tests_are_known_by_their_name(path: str, becomes: str) -> Non
 
 
 @pytest.mark.parametrize("path", ["src/tdd_loyalty_2_x.rs", "points/tdd_loyalty_2_x.go", "tests/tdd_loyalty_2_x.py"])
-def test_other_files_are_not(path: str) -> None:
+def test_other_files_are_no_story_tests(path: str) -> None:
     assert not get_story_test_root(path, "loyalty-2")
 
 
-def test_held_out_examples_come_back_to_their_place() -> None:
+def test_hidden_examples_are_restored_to_their_path() -> None:
     for path in ("points/tdd_loyalty_2_x_held_out_test.go", "tests/tdd_loyalty_2_x_held_out.rs"):
         assert is_hidden_example(path, "loyalty-2")
         waiting = get_hidden_example_path(HiddenExampleFile(path=path, blob="0"), "loyalty-2", "held")
@@ -60,7 +60,7 @@ def test_held_out_examples_come_back_to_their_place() -> None:
         ("config/config.toml", PathKind.SOURCE),
     ],
 )
-def test_what_decides_how_tests_are_built_is_no_source(path: str, kind: PathKind) -> None:
+def test_build_files_are_not_source(path: str, kind: PathKind) -> None:
     assert classify_path(path) is kind
 
 

@@ -1,4 +1,4 @@
-"""A PRD in JavaScript the whole way: every gate, the real node, and `verify` from the commits alone."""
+"""A PRD in JavaScript end to end: every gate, the real node, and `verify` from the commits alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from languages.node_world import node_world
 
 
-def test_a_prd_is_built_and_proved_again_with_node(tmp_path: Path) -> None:
+def test_javascript_prd_is_built_and_verified(tmp_path: Path) -> None:
     world = node_world(tmp_path)
     done = world.run()
     assert done.status == 0, done.out + done.err

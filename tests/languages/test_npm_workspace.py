@@ -1,4 +1,4 @@
-"""A workspace of npm: installed at its root by the real npm, tests run in a package, and packages see each other."""
+"""An npm workspace: installed at its root by the real npm; tests run in a package, and packages find each other."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ FILES = {
 
 
 @pytest.mark.skipif(shutil.which("npm") is None, reason="NOT TESTED: npm is not installed")
-def test_a_package_uses_another_as_the_checkout_has_it(tmp_path: Path) -> None:
-    """No registry is asked: all packages are the workspace's own."""
+def test_package_uses_the_sibling_from_the_checkout(tmp_path: Path) -> None:
+    """No registry is needed: all packages are in the workspace."""
     web = next(stack for stack in detect_project_stacks(FILES, FILES) if stack.root == "packages/web")
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     git = Git.open(tmp_path)
@@ -49,7 +49,7 @@ def test_a_package_uses_another_as_the_checkout_has_it(tmp_path: Path) -> None:
         ]
 
 
-def test_a_package_finds_its_own_version_before_the_root_s(tmp_path: Path) -> None:
+def test_package_finds_its_own_version_before_the_root_version(tmp_path: Path) -> None:
     installed, home = tmp_path / "installed", tmp_path / "home"
     for name in (f"{MODULES}/a", f"{MODULES}/b", f"web/{MODULES}/a", "lib"):
         (installed / name).mkdir(parents=True)

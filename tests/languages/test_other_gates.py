@@ -1,4 +1,4 @@
-"""Cheats and honest cycles of other languages through the gates: a sample, and all by `make gate-bench`."""
+"""Cheats and honest cycles of other languages through the gates: a sample here, all with `make gate-bench`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from languages.corpus import DIALECTS, OtherCheat, OtherCycle, cheats, cycles
 from languages.other_judging import OtherStage, missing
 
-# Of the cheats and of the cycles, one of so many in `make test`; 0: none.
+# `make test` runs one in this many cheats and cycles; 0: none.
 EVERY = {"node:test": (6, 6), "vitest": (80, 20), "jest": (0, 0), "go test": (16, 6), "cargo test": (22, 6)}
 Staged = Callable[[str], OtherStage]
 
@@ -55,7 +55,7 @@ def test_an_honest_cycle_is_accepted(cycle: OtherCycle, staged: Staged) -> None:
         assert verdict.accepted, [phase.value, *told]
 
 
-def test_there_are_enough_of_them() -> None:
+def test_corpus_is_large_enough() -> None:
     ids = [case.id for case in (*cheats(), *cycles())]
     assert len(set(ids)) == len(ids), "the bench plays what it knows by its name once"
     for runner in DIALECTS:
@@ -63,7 +63,7 @@ def test_there_are_enough_of_them() -> None:
         assert sum(cycle.runner == runner for cycle in cycles()) >= 8
 
 
-def test_a_verdict_says_what_is_not_checked(staged: Staged, tmp_path: Path) -> None:
+def test_verdict_names_missing_checks(staged: Staged, tmp_path: Path) -> None:
     cheat = next(each for each in cheats() if each.name == "not-built")
     evidence, verdict = staged(cheat.runner).judge(cheat)
     assert evidence.stack is not None

@@ -1,4 +1,4 @@
-"""Real runs of node:test, vitest and jest in the sandbox: outcomes, reasons, canaries, and what is not believed."""
+"""Real runs of node:test, vitest and jest in the sandbox: outcomes, reasons, canaries, and untrusted results."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_outcomes_and_reasons(runner: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("runner", RUNNERS)
-def test_names_that_are_missing_and_files_that_are_broken(runner: str, tmp_path: Path) -> None:
+def test_missing_names_and_broken_files(runner: str, tmp_path: Path) -> None:
     head = HEADS[runner]
     body = 'it("asks", () => same(earn(1), 1));\n'
     report = run(
@@ -117,7 +117,7 @@ def test_names_that_are_missing_and_files_that_are_broken(runner: str, tmp_path:
 
 
 @pytest.mark.parametrize("runner", RUNNERS)
-def test_only_what_is_asked_for_is_run(runner: str, tmp_path: Path) -> None:
+def test_only_requested_files_are_run(runner: str, tmp_path: Path) -> None:
     text = HEADS[runner] + imported(runner, "other", "../src/points.js") + 'it("is", () => same(other(1), 1));\n'
     files = {"tests/one.test.js": text, "tests/two.test.js": text}
     report = run(runner, tmp_path, files, paths=("tests/two.test.js",))
@@ -125,7 +125,7 @@ def test_only_what_is_asked_for_is_run(runner: str, tmp_path: Path) -> None:
     assert report.honest
 
 
-def test_a_file_that_ends_the_process_is_not_believed(tmp_path: Path) -> None:
+def test_file_that_exits_the_process_is_not_trusted(tmp_path: Path) -> None:
     text = HEADS["node:test"] + 'it("is", () => same(1, 1));\nprocess.exit(0);\n'
     report = run("node:test", tmp_path, {"tests/one.test.js": text})
     assert not report.honest
@@ -133,8 +133,8 @@ def test_a_file_that_ends_the_process_is_not_believed(tmp_path: Path) -> None:
     assert [result.outcome for result in report.results] == ["error"]
 
 
-def test_the_secret_of_the_results_is_not_to_be_had(tmp_path: Path) -> None:
-    """Whoever replaces what results are written with sees nothing, and changes nothing."""
+def test_result_secret_cannot_be_read(tmp_path: Path) -> None:
+    """Code that replaces the functions used to write results sees and changes nothing."""
     text = HEADS["node:test"] + (
         'import fs from "node:fs";\n'
         "const seen = [];\n"
@@ -150,7 +150,7 @@ def test_the_secret_of_the_results_is_not_to_be_had(tmp_path: Path) -> None:
     assert report.honest
 
 
-def test_the_reporter_serves_one_only(tmp_path: Path) -> None:
+def test_reporter_refuses_a_second_use(tmp_path: Path) -> None:
     text = HEADS["node:test"] + (
         'const report = process.execArgv.find((word) => word.includes("node_report")).split("=")[1];\n'
         "const { default: second } = await import(report);\n"
@@ -162,7 +162,7 @@ def test_the_reporter_serves_one_only(tmp_path: Path) -> None:
     assert any("second time" in problem for problem in report.problems)
 
 
-def test_there_is_no_network_and_no_writing_into_dependencies(tmp_path: Path) -> None:
+def test_no_network_and_no_writes_to_dependencies(tmp_path: Path) -> None:
     text = HEADS["node:test"] + (
         'import net from "node:net";\nimport fs from "node:fs";\n'
         'it("has no network", async () => {\n'
@@ -181,8 +181,8 @@ def test_there_is_no_network_and_no_writing_into_dependencies(tmp_path: Path) ->
     assert {result.outcome for result in report.results} == {"passed"}
 
 
-def test_a_run_that_rewrites_its_files_is_not_believed(tmp_path: Path) -> None:
-    """Tests run file by file in one checkout: the first could weaken the second."""
+def test_run_that_rewrites_its_files_is_not_trusted(tmp_path: Path) -> None:
+    """Files run one after the other in one checkout: the first could weaken the second."""
     rewriting = HEADS["node:test"] + (
         'import fs from "node:fs";\n'
         'const other = new URL("./two.test.js", import.meta.url);\n'

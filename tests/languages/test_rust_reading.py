@@ -1,4 +1,4 @@
-"""What Rust's compiler and test programs say, as they were recorded, and what is made of it."""
+"""Parsing of recorded output from Rust's compiler and test programs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,11 @@ GROUND = RunnerContext(
 )
 KINDS = {
     "old": (FailureKind.ASSERTION, "tests/old.rs", 3),
-    "said": (FailureKind.ASSERTION, "tests/old.rs", 5),  # by the macro on that line, since its message is its own
+    "said": (
+        FailureKind.ASSERTION,
+        "tests/old.rs",
+        5,
+    ),  # classified by the macro on that line, since the message is custom
     "todo": (FailureKind.NOT_IMPLEMENTED, "src/points.rs", 9),
     "res": (FailureKind.EXCEPTION, "tests/old.rs", 9),
     "explicit": (FailureKind.EXPLICIT, "tests/old.rs", 13),
@@ -52,7 +56,7 @@ KINDS = {
 }
 
 
-def test_failures_are_told_apart() -> None:
+def test_failures_are_classified() -> None:
     for each in json.loads((RECORDED / "cargo-failures.json").read_text()):
         thrown = parse_failure_output(f"{each['stdout']}\n{each.get('message', '')}", "tests/old.rs", GROUND)
         failure = classify_failure(thrown, "call", "tests/old.rs", ParsedTestFile(), GROUND)
@@ -78,13 +82,13 @@ def test_failures_are_told_apart() -> None:
         ("E0382", "borrow of moved value: `text`", "", "build", ""),
     ],
 )  # fmt: skip
-def test_errors_of_a_build_are_told_apart(code: str, message: str, label: str, kind: str, missing: str) -> None:
+def test_build_errors_are_classified(code: str, message: str, label: str, kind: str, missing: str) -> None:
     error = {"code": code, "message": message, "label": label, "path": "tests/old.rs", "line": 3, "word": "earn"}
     (thrown,) = read_build_errors([error], "tests/old.rs", TEST, frozenset({"shop"}))
     assert (thrown.name, thrown.code) == (kind, missing)
 
 
-def test_a_broken_build_is_none_the_better_for_what_is_missing_beside_it() -> None:
+def test_broken_build_stays_broken_despite_missing_names() -> None:
     errors = [
         {"code": "E0432", "message": "unresolved import `shop::points::redeem`", "path": "tests/old.rs", "line": 1},
         {"code": "E0308", "message": "mismatched types", "path": "tests/old.rs", "line": 3},
@@ -128,13 +132,13 @@ def seen(*runs: tuple[str, int, str]) -> ProgramResults:
         ([("", 0, "first")], "status 0"),
     ],
 )
-def test_a_program_that_contradicts_itself_is_not_believed(runs: list[tuple[str, int, str]], problem: str) -> None:
+def test_contradictory_program_output_is_not_trusted(runs: list[tuple[str, int, str]], problem: str) -> None:
     told = seen(*runs).problems
     assert bool(told) == bool(problem), told
     assert all(problem in each for each in told)
 
 
-def test_tests_within_the_source_are_locked() -> None:
+def test_tests_inside_source_files_are_locked() -> None:
     tests = "#[cfg(test)]\nmod tests {\n    #[test]\n    fn one() {\n        assert_eq!(super::a(), 1);\n    }\n}\n"
     before = f"pub fn a() -> i64 {{\n    1\n}}\n\n{tests}"
     weaker = before.replace("assert_eq!(super::a(), 1)", "let _ = super::a()")
@@ -143,7 +147,7 @@ def test_tests_within_the_source_are_locked() -> None:
     assert not [*check_source("src/a.rs", before, other, SourceContext())]
 
 
-def test_a_manifest_may_gain_a_dependency_and_no_more() -> None:
+def test_cargo_toml_may_only_gain_a_dependency() -> None:
     before = '[package]\nname = "shop"\nversion = "0.1.0"\n'
     assert not [*check_manifest("Cargo.toml", before, before + '\n[dependencies]\nserde = "1"\n')]
     for more in ("autotests = false\n", '\n[[test]]\nname = "x"\nharness = false\n', "\n[lib]\ntest = false\n"):

@@ -1,4 +1,4 @@
-"""`setup` of the configuration: an interpreter of the project's own, made once from its manifests."""
+"""The setting `setup`: the project's own interpreter, created once from its manifests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROJECT = {
     "shop.py": "import tea\n\nPRICE = tea.PRICE\n",
     "test_shop.py": "from shop import PRICE\n\n\ndef test_price():\n    assert PRICE == 3\n",
 }
-# In place of pip: what is wanted is written where the environment finds it, and pytest is taken from here.
+# Instead of pip: writes the package to the environment, and uses the pytest of this process.
 FILL = """
 import pathlib, sys
 wanted = pathlib.Path("requirements.txt").read_text()
@@ -45,7 +45,7 @@ def repository(place: Path, files: dict[str, str], root: str = "") -> Git:
 
 
 @pytest.mark.parametrize("root", ["", "service/"])
-def test_the_tests_run_with_what_the_set_up_made(tmp_path: Path, root: str) -> None:
+def test_tests_run_with_the_environment_from_set_up(tmp_path: Path, root: str) -> None:
     git = repository(tmp_path, PROJECT, root)
     config = Config(setup=COMMANDS)
     for _ in range(2):
@@ -57,14 +57,14 @@ def test_the_tests_run_with_what_the_set_up_made(tmp_path: Path, root: str) -> N
     assert len(list((git.private / "cache" / "dependencies").glob("*/.venv"))) == 1
 
 
-def test_a_set_up_that_makes_no_environment_is_told_how(tmp_path: Path) -> None:
+def test_set_up_without_an_environment_gets_a_hint(tmp_path: Path) -> None:
     git = repository(tmp_path, PROJECT)
     with pytest.raises(SetupProblem, match=r"created no `\.venv`") as failed:
         open_runner(git, Config(setup=("true",)), "main", cached=False)
     assert "python3 -m venv .venv" in failed.value.remedy
 
 
-def test_a_set_up_for_no_stack_in_particular_is_refused_where_there_are_several(tmp_path: Path) -> None:
+def test_global_set_up_is_refused_if_there_are_several_stacks(tmp_path: Path) -> None:
     web = {"web/package.json": '{"scripts": {"test": "node --test"}}', "web/a.test.js": ""}
     git = repository(tmp_path, {**{f"service/{path}": text for path, text in PROJECT.items()}, **web})
     with pytest.raises(SetupProblem, match="to the stack at the root"):

@@ -1,4 +1,4 @@
-"""The pages of docs/examples say what the gates accept: their files are committed and judged."""
+"""The examples in docs/examples are accepted by the gates: their files are committed and judged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from prd2pr.verification.verdict import GatePolicy
 
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "examples").glob("*.md"))
 NEEDED = {"javascript": "node", "typescript": "npm", "monorepo": "node", "go": "go", "rust": "cargo"}
-LONG = {"typescript"}  # vitest: its gates are played elsewhere
+LONG = {"typescript"}  # vitest: its gates are tested elsewhere
 COMPILED = ("go", "rust")
 FILE = re.compile(r"^`([^`\s]+)`\n\n```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -46,7 +46,7 @@ def commit(git: Git, parent: str, files: dict[str, str]) -> str:
         if page.stem != "README"
     ],
 )
-def test_what_the_page_shows_is_accepted(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_example_on_the_page_is_accepted(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tool = NEEDED.get(page.stem, "git")
     if shutil.which(tool) is None:
         pytest.skip(f"NOT TESTED: {tool} is not installed")

@@ -1,4 +1,4 @@
-"""A language that prd2pr does not read, the whole way: the project of docs/examples/any.md as a PRD's story."""
+"""A language without a parser, end to end: the project of docs/examples/any.md as a PRD's story."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ShellWorld(NodeWorld):
 
 
 @pytest.mark.slow
-def test_a_story_in_any_language_is_built_and_proved_again(tmp_path: Path) -> None:
+def test_story_in_any_language_is_built_and_verified(tmp_path: Path) -> None:
     world = ShellWorld(tmp_path, answers=script())
     world.start()
     done = world.run()
@@ -53,7 +53,7 @@ def test_a_story_in_any_language_is_built_and_proved_again(tmp_path: Path) -> No
     assert "not checked here for tap" in proved.out
 
 
-def test_a_runner_that_is_not_installed_is_told_before_any_model_is_asked(tmp_path: Path) -> None:
+def test_missing_runner_is_reported_before_any_model_call(tmp_path: Path) -> None:
     world = ShellWorld(tmp_path, answers=script())
     settings = SHOWN["The repository"][".prd2pr.yml"]
     world.start({".prd2pr.yml": settings.replace("command: [sh", "command: [no-such-shell")})

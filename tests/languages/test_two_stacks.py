@@ -57,9 +57,9 @@ class TwoStacks(NodeWorld):
         return self
 
 
-@pytest.mark.slow  # of the same kind as in test_monorepo, with Python at the root
+@pytest.mark.slow  # similar to test_monorepo, with Python at the root
 @pytest.mark.skipif(shutil.which("node") is None, reason="NOT TESTED: node is not installed")
-def test_each_story_goes_the_way_of_its_stack(tmp_path: Path) -> None:
+def test_each_story_uses_its_stack(tmp_path: Path) -> None:
     world = TwoStacks(tmp_path, answers=script())
     world.start()
     shown = world.program("doctor").out

@@ -1,4 +1,4 @@
-"""A project whose tests are unittest's, without a word of pytest: the whole way, and proved again."""
+"""A project with unittest tests and no mention of pytest, end to end and verified."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class UnittestWorld(World):
 
 
 @pytest.mark.slow
-def test_a_project_of_unittest_is_built_and_proved_again(tmp_path: Path) -> None:
+def test_unittest_project_is_built_and_verified(tmp_path: Path) -> None:
     world = UnittestWorld(tmp_path, answers=ANSWERS)
     world.start()
     done = world.run()

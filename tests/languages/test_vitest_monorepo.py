@@ -1,4 +1,4 @@
-"""A Python service and a web folder in TypeScript in one repository: one PRD, a story in each, all proved again."""
+"""A Python service and a web folder in TypeScript in one repository: one PRD, a story in each, all verified."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from languages.other_judging import INSTALLED, missing
 from world import say, submit, write
 
 WEB = {
-    # As in the other tests with vitest, so that it is installed once for all of them.
+    # The same version as in the other vitest tests, so it is installed only once.
     "web/package.json": str(projects(IN_VITEST)["shop"]["package.json"]),
     "web/src/title.ts": "export function title(name: string): string {\n  return `Shop: ${name}`;\n}\n",
     "web/tests/title.test.ts": (
@@ -38,7 +38,7 @@ SECOND = {**PLAN["stories"][1], "source_paths": ["web/src/points.ts"]}
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_stories_in_python_and_in_typescript_are_built_and_proved_again(
+def test_stories_in_python_and_typescript_are_built_and_verified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if why := missing("vitest"):

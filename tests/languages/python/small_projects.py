@@ -16,7 +16,7 @@ from prd2pr.languages.test_runner import RunRequest
 
 Files = Mapping[str, str]
 
-# Set it to try the runner on a project with another Python or pytest.
+# Set it to test the runner on a project with another Python or pytest.
 TARGET = Path(os.environ.get("PRD2PR_TEST_PYTHON", sys.executable))
 
 

@@ -1,4 +1,4 @@
-"""Calls of the tests, really made again outside of a test run."""
+"""Calls recorded in tests, replayed outside the test run."""
 
 from __future__ import annotations
 
@@ -209,9 +209,9 @@ def call(function: str, data: str, text: str, *, bare: bool = False) -> dict[str
     [
         ([call("add", "1", "2")], [call("add", "1", "3")], ["add(1)"]),
         ([call("add", "1", "2")], [call("add", "1", "2")], []),
-        # A function without arguments can only answer out of what it remembers.
+        # A function without arguments can only answer from its state.
         ([call("next", "", "1", bare=True)], [call("next", "", "2", bare=True)], []),
-        # The tests want the second answer to be another.
+        # The tests require the second answer to differ.
         ([call("take", "1", "yes"), call("take", "1", "no")], [call("take", "1", "no")], []),
     ],
 )

@@ -1,4 +1,4 @@
-"""The clean run on honest projects: what is reported, and that nothing of this machine leaks in."""
+"""The clean run on honest projects: the report, and isolation from this machine."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_each_test_has_its_result_and_canaries_are_gone() -> None:
     assert report.exit_status == 1
     assert report.tools["python"] == sys.version.split()[0]
     assert report.tools["pytest"] == pytest.__version__
-    assert "pytest-timeout" not in report.tools  # installed here, but this project does not name it
+    assert "pytest-timeout" not in report.tools  # installed here, but not named by this project
     assert report.canary_dirs == ("tests",)
 
 
@@ -249,7 +249,7 @@ def test_a_module_that_cannot_be_imported_still_has_its_tests() -> None:
         assert result.failure is not None
         assert (result.failure.stage, result.failure.kind) == ("collect", FailureKind.MISSING_SYMBOL)
         assert result.failure.missing == "shop.redeem"
-    assert outcomes(report)["tests/test_points.py::test_ten_is_one"] == "passed"  # the others are run all the same
+    assert outcomes(report)["tests/test_points.py::test_ten_is_one"] == "passed"  # the others run anyway
     assert len(report.collect_errors) == 1
 
 
@@ -421,7 +421,7 @@ def test_no_tests_at_all() -> None:
 
 
 def test_an_editable_install_elsewhere_is_not_tested(tmp_path: Path) -> None:
-    """The interpreter's site directory leads to another copy of the project, which has what this one lacks."""
+    """The interpreter's site directory points to another copy of the project, which has the missing code."""
     elsewhere = tmp_path / "working copy"
     (elsewhere / "shop").mkdir(parents=True)
     (elsewhere / "shop" / "__init__.py").write_text("")
@@ -438,7 +438,7 @@ def test_an_editable_install_elsewhere_is_not_tested(tmp_path: Path) -> None:
 
 
 def virtual_environment(place: Path, pth: str) -> Path:
-    """A bare environment that borrows this interpreter's packages."""
+    """A bare environment that uses this interpreter's packages."""
     import venv
 
     venv.create(place, with_pip=False, symlinks=True)

@@ -1,4 +1,4 @@
-"""Signatures and measures."""
+"""Signatures and metrics."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ def texts(source: str) -> dict[str, str]:
     return {signature.name.removeprefix("shop."): signature.text for signature in public_signatures("shop.py", source)}
 
 
-def test_what_is_deleted_is_not_public() -> None:
+def test_deleted_names_are_not_public() -> None:
     assert texts("RATE = 2\ndef f(): ...\ndef g(): ...\ndel f, RATE\n") == {"g": "()"}
 
 
-def test_plain_values_are_told() -> None:
+def test_plain_values_are_part_of_the_signature() -> None:
     source = "A = 60 * 60\nB = 'x'\nC = load()\nD: int = -1\nclass E:\n    size = 3\n    name: str\n    rows = []\n"
     assert texts(source) == {
         "A": "value 3600", "B": "value 'x'", "C": "value", "D": "value -1", "E": "class()", "E.size": "attribute 3",
     }  # fmt: skip
 
 
-def test_a_dataclass_has_the_methods_that_it_writes() -> None:
+def test_dataclass_has_its_generated_methods() -> None:
     by_hand = """
 class Line:
     def __init__(self, name, cents=0): ...
@@ -70,7 +70,7 @@ class Line:
     assert texts(made.replace("@dataclass", "@dataclass(kw_only=True)"))["Line.__init__"] == "(self, *, name, cents=0)"
 
 
-def test_dunder_all_and_private_modules_limit_what_is_public() -> None:
+def test_dunder_all_and_private_modules_limit_the_public_names() -> None:
     only = public_signatures("shop/__init__.py", "__all__ = ['a']\ndef a(): ...\ndef b(): ...\n")
     assert [signature.name for signature in only] == ["shop.a"]
     assert public_signatures("src/shop/_impl.py", "def a(): ...") == ()
@@ -93,7 +93,7 @@ def test_measure() -> None:
     }
 
 
-def test_copied_lines_are_counted() -> None:
+def test_duplicated_lines_are_counted() -> None:
     block = "    a = x + 1\n    b = a * 2\n    c = b - 3\n"
     assert measure(f"def f(x):\n{block}    return c\ndef g(x):\n{block}    return -c\n")["duplicate_lines"] == 6
     assert measure(f"def f(x):\n{block}    return c\n")["duplicate_lines"] == 0
@@ -109,7 +109,7 @@ def test_copied_lines_are_counted() -> None:
         ("def f(:", "def f(): pass", False),
     ],
 )
-def test_same_but_comments(old: str, new: str, *, same: bool) -> None:
+def test_code_that_differs_only_in_comments_is_equal(old: str, new: str, *, same: bool) -> None:
     assert is_same_program(old, new) is same
 
 

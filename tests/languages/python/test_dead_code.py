@@ -1,4 +1,4 @@
-"""Dead code goes with its tests, openly; whatever is not dead stays."""
+"""Dead code may be removed with its tests; everything else stays."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_without_removed_code_there_is_no_removal() -> None:
         ("import inspect\n\nfrom shop import points\n\nALL = inspect.getmembers(points)\n", "passed on as a whole"),
     ],
 )
-def test_what_is_used_elsewhere_is_not_dead(other: str, said: str) -> None:
+def test_code_used_elsewhere_is_not_dead(other: str, said: str) -> None:
     found = objections(more={"src/shop/other.py": other})
     assert any("redeem" in each and said in each for each in found), found
 

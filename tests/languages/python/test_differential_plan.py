@@ -1,4 +1,4 @@
-"""Old code against new: what counts as a difference, which inputs are tried, which new code is run by no test."""
+"""Old code compared with new: what counts as a difference, which inputs are tried, which new code no test runs."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ MEANT, HAPPENED = raised(ValueError, meant=True), raised(TypeError, meant=False)
         ("odd", MEANT, returned(1), True),
         ("guessed", MEANT, returned(1), False),
         ("near", MEANT, raised(KeyError, meant=True), True),
-        ("near", MEANT, raised(UnicodeError, meant=True), None),  # a kind of ValueError
+        ("near", MEANT, raised(UnicodeError, meant=True), None),  # a subclass of ValueError
         ("near", {**returned(1), "printed": "a"}, {**returned(1), "printed": "b"}, True),
         ("near", {**returned(1), "left": observe_value([[1]])}, {**returned(1), "left": observe_value([[]])}, False),
     ],
@@ -110,7 +110,7 @@ def test_weigh_difference(origin: Origin, old: dict[str, Any], new: dict[str, An
     assert weigh_difference(origin, old, new) is grave
 
 
-def test_new_nondeterminism_of_the_code_is_grave() -> None:
+def test_new_nondeterminism_is_grave() -> None:
     found = plan("def f(a):\n    return a\n", "def f(a):\n    return a + 0\n")
     case = {"id": 0, "target": found.targets[0].id, "called": "f", "kind": "function", "self": None, "kwargs": {}}
     case |= {"args": [["plain", 1]], "origin": "recorded"}
@@ -183,7 +183,7 @@ def test_the_same_seed_gives_the_same_inputs() -> None:
     assert tried(FUNCTION, [["plain", 10]]) == tried(FUNCTION, [["plain", 10]])
 
 
-# --- what is compared ------------------------------------------------------------------------------------------------
+# --- compared functions ----------------------------------------------------------------------------------------------
 
 
 def test_only_public_functions_with_the_same_signature_are_compared() -> None:

@@ -1,4 +1,4 @@
-"""Old code against new, really called: what is found to differ, what is not judged, what is not believed."""
+"""Old code compared with new by real calls: differences, undecided cases, and rejected comparisons."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ def test_an_equal_value_of_another_type_is_reported_as_not_grave(seen: Different
 
 
 def test_objects_are_rebuilt_by_each_version(seen: DifferentialResult) -> None:
-    """What an object keeps, and how, is another in both versions; calls and results are the same."""
+    """The internals of the object differ between the versions; calls and results are the same."""
     counts = {each.function: each for each in seen.functions}
     assert counts["app.Till.total"].recorded
     assert counts["app.Till.total"].unjudged == 0

@@ -1,4 +1,4 @@
-"""Examples that tests give, in whatever form, and what is made of them."""
+"""Examples extracted from tests in any notation, and their use."""
 
 from __future__ import annotations
 

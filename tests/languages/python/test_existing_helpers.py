@@ -1,4 +1,4 @@
-"""A step that adds tests may add to what old tests lean on; it may not bend it."""
+"""A step that adds tests may extend the helpers of existing tests, but not change their behaviour."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ BEFORE = {
 }
 
 
-def told(changes: Mapping[str, str | None], fresh: frozenset[str] = frozenset()) -> list[str]:
+def reported(changes: Mapping[str, str | None], fresh: frozenset[str] = frozenset()) -> list[str]:
     before = {path: dedent(text) for path, text in BEFORE.items()}
     after = {path: dedent(text) for path, text in {**BEFORE, **changes}.items() if text is not None}
     for path, text in after.items():
@@ -118,7 +118,7 @@ BENT: dict[str, tuple[str, str, str]] = {
 
 @pytest.mark.parametrize("name", BENT)
 def test_a_changed_helper_is_reported(name: str) -> None:
-    facts = told(edited(*BENT[name]))
+    facts = reported(edited(*BENT[name]))
     assert facts
     assert all(fact.startswith(f"RED508 {BENT[name][0]}") for fact in facts)
 
@@ -160,22 +160,22 @@ GROWN: dict[str, tuple[str, str, str]] = {
 
 @pytest.mark.parametrize("name", GROWN)
 def test_a_compatible_extension_is_not_reported(name: str) -> None:
-    assert told(edited(*GROWN[name])) == []
+    assert reported(edited(*GROWN[name])) == []
 
 
-def test_what_only_edited_tests_use_may_change() -> None:
+def test_helper_used_only_by_edited_tests_may_change() -> None:
     change = edited("tests/test_price.py", "EXPECTED = 80", "EXPECTED = 81")
-    assert told(change, frozenset({"tests/test_price.py::test_net"})) == []
+    assert reported(change, frozenset({"tests/test_price.py::test_net"})) == []
 
 
 def test_a_deleted_or_shadowed_helper_is_reported() -> None:
-    (deleted,) = told({"tests/helpers.py": None})
+    (deleted,) = reported({"tests/helpers.py": None})
     assert deleted.startswith("RED508 tests/helpers.py: ")
-    (covered,) = told({"tests/helpers/__init__.py": "def check(a, b):\n    pass\n"})
+    (covered,) = reported({"tests/helpers/__init__.py": "def check(a, b):\n    pass\n"})
     assert covered.startswith("RED508 tests/helpers/__init__.py: ") and "tests/helpers.py" in covered
 
 
 def test_a_conftest_affects_the_tests_below_it() -> None:
     override = "import pytest\n\n@pytest.fixture\ndef rate():\n    return 0\n"
-    assert told({"conftest.py": override}) != []
-    assert told({"tests/new/conftest.py": override}) == []
+    assert reported({"conftest.py": override}) != []
+    assert reported({"tests/new/conftest.py": override}) == []

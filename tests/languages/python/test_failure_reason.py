@@ -1,4 +1,4 @@
-"""Why tests fail, as real pytest runs show it: one small test per reason."""
+"""Why tests fail, from real pytest runs: one small test per reason."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_failures_in_the_call(calls: RunReport, number: int) -> None:
     assert (failure.kind, failure.missing, failure.stage) == (kind, missing, "call")
 
 
-def test_the_place_is_the_deepest_one_inside_the_checkout(calls: RunReport) -> None:
+def test_location_is_the_deepest_one_inside_the_checkout(calls: RunReport) -> None:
     def place(body: str) -> str:
         number = [entry[0] for entry in CALLS].index(body)
         failure = calls.by_id()[f"tests/test_calls.py::test_{number}"].failure
@@ -121,7 +121,7 @@ def test_failures_while_collecting() -> None:
     assert [error.kind for error in syntax] == [Kind.SYNTAX]
 
 
-def test_async_without_a_plugin_skips_and_odd_parameters() -> None:
+def test_async_without_a_plugin_skips_and_unusual_parameters() -> None:
     report = run_files(
         {
             "test_async.py": "async def test_a():\n    assert False\n",

@@ -1,4 +1,4 @@
-"""What each test file enters, seen by the real runner; and that a gate's run is not watched in this way."""
+"""Which files each test file executes, seen by the real runner; a gate's run is not traced."""
 
 from __future__ import annotations
 

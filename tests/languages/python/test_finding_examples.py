@@ -14,7 +14,7 @@ from prd2pr.languages.python.rules.test_code.test_file import check_test_file as
 from prd2pr.verification.findings import FINDINGS
 
 SOURCE = Path(__file__).parents[3] / "src" / "prd2pr"
-# Rules that compare files, trees or test results: a single file shows nothing.
+# Rules that compare files, trees or test results cannot be shown with a single file.
 COMPARE_TREES = {
     "contradictions",
     "data_files",
@@ -29,7 +29,7 @@ HEAD = (
     "from pathlib import Path\nimport pytest\nimport shop\n"
     "from shop import Cart, add, checkout, earn, fetch, main, order, poll, redeem, render, total\n\n"
 )
-# What the changed file held before, for the rules that compare.
+# The changed file's previous content, for the rules that compare.
 BEFORE = {
     "GRN413": "def check(actual, expected):\n    assert actual == expected\n",
     "RFC402": "def redeem(total, points):\n    return total - points * 2\n",
@@ -90,7 +90,7 @@ def test_example_of_a_criterion() -> None:
 
 
 def test_good_examples_raise_no_finding_at_all() -> None:
-    """Also those of rules that need a run: nobody should learn from an example that another rule refuses."""
+    """Also for rules that need a run: an example must not be refused by another rule."""
     tests = [kind for kind in FINDINGS.values() if kind.code.startswith("RED") and kind.good.startswith("def test_")]
     assert len(tests) > 15
     assert {kind.code: in_test(kind.good) for kind in tests if in_test(kind.good)} == {}

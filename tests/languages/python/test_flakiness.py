@@ -1,4 +1,4 @@
-"""The story's tests in other circumstances, really tried."""
+"""The story's tests run under other conditions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TEST = """
 
 
 def tried(app: str, test: str = TEST, **request: object) -> dict[str, tuple[str, ...] | str]:
-    """Way -> the tests that fail, or what else came of it."""
+    """Variation -> the tests that fail, or another outcome."""
     files = {"app.py": dedent(app), "test_app.py": dedent(test)}
     plan = plan_mutations({}, {"app.py": files["app.py"]}, {"test_app.py": files["test_app.py"]}, seed="s", most=1)
     ids = find_declared_tests("test_app.py", files["test_app.py"])
@@ -63,7 +63,7 @@ def test_dependence_on_order_time_and_zone_is_reported() -> None:
 
 
 def test_correct_use_of_clocks_and_files_is_not_reported() -> None:
-    """What is read when the module is imported, times of files, defaults that are functions."""
+    """Clock reads on import, file times, and functions as default values."""
     seen = tried("""
         import datetime
         import os

@@ -1,4 +1,4 @@
-"""Which imports of a test file were meant for another name."""
+"""Misspelt imports in a test file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SOURCES = {
 MODULES = frozenset({"shop", "shop.cart", "shop.rates", "shop.lazy"})
 
 
-def told(text: str, earlier: str = "", planned: tuple[str, ...] = ()) -> list[str]:
+def reported(text: str, earlier: str = "", planned: tuple[str, ...] = ()) -> list[str]:
     facts = check_misspelt_imports({"tests/test_x.py": text}, {"tests/test_x.py": earlier}, SOURCES, MODULES, planned)
     return [f"{fact.code} {fact.line} {fact.message}" for fact in facts]
 
@@ -29,8 +29,8 @@ def told(text: str, earlier: str = "", planned: tuple[str, ...] = ()) -> list[st
     ],
 )
 def test_a_misspelling_after_a_planned_name_is_reported(text, meant):
-    assert len(told(text, planned=("shop.cart.moves",))) == 1
-    assert f"`{meant}` does" in told(text, planned=("shop.cart.moves",))[0]
+    assert len(reported(text, planned=("shop.cart.moves",))) == 1
+    assert f"`{meant}` does" in reported(text, planned=("shop.cart.moves",))[0]
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,9 @@ def test_a_misspelling_after_a_planned_name_is_reported(text, meant):
     ],
 )
 def test_new_and_third_party_names_are_not_reported(text):
-    assert told(text) == []
+    assert reported(text) == []
 
 
 def test_planned_and_existing_names_are_not_reported():
     text = "from shop.cart import sqaure"
-    assert told(text, planned=("shop.cart.sqaure",)) == told(text, earlier=text) == []
+    assert reported(text, planned=("shop.cart.sqaure",)) == reported(text, earlier=text) == []

@@ -1,4 +1,4 @@
-"""Functions that no test is asked to miss, and those beside them that look alike."""
+"""Functions exempt from mutation testing, and similar ones that are not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from prd2pr.languages.python.mutation.exemptions import find_exempt_functions
 
-# Sources apart by a line of dashes; the first line tells which functions are beyond tests.
+# Sources are separated by a line of dashes; the first line names the exempt functions.
 CASES = """\
 # send
 from urllib.request import urlopen

@@ -1,4 +1,4 @@
-"""Which faults are planned, from texts alone."""
+"""Which mutants are planned, from texts alone."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_every_edit_is_valid_and_keeps_line_numbers() -> None:
             assert edited.count("\n") == code.count("\n")
 
 
-def test_the_selection_depends_on_the_seed_alone() -> None:
+def test_selection_depends_only_on_the_seed() -> None:
     code = {"app.py": "\n".join(f"def f{n}(a):\n    return a + {n}\n" for n in range(30))}
     first, again, other = (plan_mutations({}, code, {}, seed=seed, most=2).mutants for seed in ("s", "s", "t"))
     assert first == again

@@ -1,4 +1,4 @@
-"""Deliberate faults, really tried: every form that Python gives to functions and pytest to tests."""
+"""Mutants in real runs: every form of function in Python and of test in pytest."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from prd2pr.languages.python.runner.pytest_runner import PytestRunner
 from prd2pr.languages.test_runner import MutationRequest
 
 
-def bite(files: Mapping[str, str], *, most: int = 40) -> MutationResult:
-    """All of the source is new, and all tests are the story's."""
+def run_mutation(files: Mapping[str, str], *, most: int = 40) -> MutationResult:
+    """All source is new and all tests belong to the story."""
     texts = {path: dedent(text) for path, text in files.items()}
     tests = {path: text for path, text in texts.items() if path.startswith("test") and path.endswith(".py")}
     sources = {path: text for path, text in texts.items() if path.endswith(".py") and path not in tests}
@@ -174,7 +174,7 @@ FORMS = {
 
 @pytest.fixture(scope="module")
 def forms() -> MutationResult:
-    return bite(FORMS, most=100)
+    return run_mutation(FORMS, most=100)
 
 
 def test_every_form_of_function_is_knocked_out(forms: MutationResult) -> None:
@@ -209,11 +209,11 @@ def test_every_expected_value_matters(forms: MutationResult) -> None:
 
 
 def test_outcomes_are_reproducible(forms: MutationResult) -> None:
-    assert bite(FORMS, most=100).model_copy(update={"seconds": 0}) == forms.model_copy(update={"seconds": 0})
+    assert run_mutation(FORMS, most=100).model_copy(update={"seconds": 0}) == forms.model_copy(update={"seconds": 0})
 
 
 def test_undetected_faults_survive() -> None:
-    seen = bite({
+    seen = run_mutation({
         "app.py": """
             LIMIT = 10
             TABLE = {n: n * n for n in range(4)}
@@ -262,7 +262,7 @@ def test_undetected_faults_survive() -> None:
 
 
 def test_code_in_another_process_is_mutated() -> None:
-    seen = bite({
+    seen = run_mutation({
         "app.py": """
             import sys
 
@@ -288,7 +288,7 @@ def test_code_in_another_process_is_mutated() -> None:
 
 
 def test_a_result_that_equals_everything_is_detected() -> None:
-    seen = bite({
+    seen = run_mutation({
         "app.py": """
             class Answer:
                 def __eq__(self, other):
@@ -313,7 +313,7 @@ def test_a_result_that_equals_everything_is_detected() -> None:
 
 
 def test_ending_the_process_fakes_no_kill() -> None:
-    seen = bite({
+    seen = run_mutation({
         "app.py": """
             import os
 
@@ -342,7 +342,7 @@ def test_ending_the_process_fakes_no_kill() -> None:
 
 
 def test_an_endless_loop_is_a_timeout() -> None:
-    seen = bite({
+    seen = run_mutation({
         "app.py": """
             def halved(n):
                 steps = 0
@@ -414,12 +414,12 @@ def test_faked_kills_are_detected_by_unchanged_code(app: str, said: str) -> None
         def test_total():
             assert total(1, 2) == 3
         """
-    seen = bite({"app.py": app, "test_app.py": test})
+    seen = run_mutation({"app.py": app, "test_app.py": test})
     assert any(said in problem for problem in seen.problems), seen.problems
 
 
 def test_tests_that_fail_alone_are_a_problem() -> None:
-    seen = bite(
+    seen = run_mutation(
         {
             "app.py": "def f():\n    return 1\n",
             "test_app.py": "import app\n\n\ndef test_f():\n    assert app.f() == 2\n",

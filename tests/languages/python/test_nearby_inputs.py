@@ -1,4 +1,4 @@
-"""What is asked of a function beside the examples of its tests."""
+"""Inputs near the examples of a function's tests."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class TestValues:
 
 
 class TestAnswers:
-    """With the functions themselves, as the launcher hands them on."""
+    """With real functions, as the launcher passes them."""
 
     @staticmethod
     def asked(function: Any, *arguments: Any) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Whether a function knows more than the examples of its tests, by what it answers near to them."""
+"""Whether a function knows only the examples of its tests, judged by its answers for nearby inputs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_one_new_answer_is_enough() -> None:
 
 def test_rejecting_an_input_is_not_overfitting() -> None:
     assert find_overfitting(SLUGS, missed("ValueError")) == ""
-    assert find_overfitting(SPLITS, missed("ValueError")) != ""  # of numbers, nobody refuses all that are near
+    assert find_overfitting(SPLITS, missed("ValueError")) != ""  # no correct function rejects all nearby numbers
     assert find_overfitting(TIMES, missed("ValueError")) != ""
     assert find_overfitting(SPLITS, missed("NotEnough")) == ""
 

@@ -1,4 +1,4 @@
-"""When processes for later runs are started: as early as a core is free for them, and none for what was given up."""
+"""Processes for later runs are started as soon as a core is free, and never for an abandoned run."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ENDLESS = {"tests/test_endless.py": "def test_endless():\n    while True:\n     
 
 
 @pytest.fixture
-def happened(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Starts in advance and ends of runs, in their order; nothing is started in advance."""
+def event_log(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Early starts and ends of runs, in order; no process is really started."""
     found: list[object] = []
     follow = PytestRunner._follow
 
@@ -31,14 +31,14 @@ def happened(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     return found
 
 
-def test_later_processes_are_started_after_the_run(happened: list[object]) -> None:
+def test_later_processes_are_started_after_the_run(event_log: list[object]) -> None:
     report = PytestRunner(exporter(SUITE), TARGET).run(RunRequest("t", followed_by=(0,), later=RED_RERUN_SEEDS))
     assert report.honest
-    assert happened == [(0,), "over", (0, OTHER_SEED, OTHER_SEED)]
+    assert event_log == [(0,), "over", (0, OTHER_SEED, OTHER_SEED)]
 
 
-def test_nothing_is_started_after_an_abandoned_run(happened: list[object]) -> None:
+def test_nothing_is_started_after_an_abandoned_run(event_log: list[object]) -> None:
     given_up = threading.Event()
     given_up.set()
     PytestRunner(exporter(ENDLESS), TARGET).run(RunRequest("t", followed_by=(), later=RED_RERUN_SEEDS), given_up)
-    assert happened == [(), "over"]
+    assert event_log == [(), "over"]

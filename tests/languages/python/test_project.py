@@ -34,7 +34,7 @@ def project(root: Path, **files: str) -> PytestProject:
         ("Pipfile", '[dev-packages]\npytest-cov = "*"\n'),
     ],
 )
-def test_where_a_project_names_its_plugins(tmp_path: Path, name: str, text: str) -> None:
+def test_plugins_named_by_a_project(tmp_path: Path, name: str, text: str) -> None:
     assert "pytest-cov" in project(tmp_path, **{name: text}).named
 
 
@@ -74,7 +74,7 @@ def test_no_two_canaries_are_alike(tmp_path: Path) -> None:
 
 
 def test_a_canary_cannot_be_found_by_its_timestamp(tmp_path: Path) -> None:
-    """By the numbers of the files, which grow as they are made, and by their times."""
+    """Neither by inode numbers, which increase in order of creation, nor by timestamps."""
     (tmp_path / "tests").mkdir()
     for name in ("a", "b", "c", "d"):
         (tmp_path / f"tests/test_{name}.py").write_text(f"def test_redeeming_{name}():\n    assert True\n")

@@ -1,4 +1,4 @@
-"""Functions that answer otherwise, to callers from outside alone."""
+"""Functions with changed return values, for outside callers only."""
 
 from __future__ import annotations
 

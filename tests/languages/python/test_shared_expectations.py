@@ -1,4 +1,4 @@
-"""What tests compare with outside of their bodies, programs that they start, and why they may fail on purpose."""
+"""Expected values outside test bodies, programs started by tests, and deliberate failures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_tests_depend_on_values_and_samples_that_they_name() -> None:
     assert find_dependent_tests(golden, golden, ["tests/data/other.csv"]) == frozenset()
 
 
-def test_a_shared_value_may_change_only_if_it_turns_all_who_use_it() -> None:
+def test_shared_value_may_change_only_if_all_its_tests_turn_red() -> None:
     both = PRICES + "def test_near(): assert abs(price(2) - 240) < PRICE\n"
     before = {"tests/values.py": "PRICE = 120\n", "tests/test_a.py": both}
     after = {**before, "tests/values.py": "PRICE = 999\n"}
@@ -66,13 +66,13 @@ def test_programs_of_the_project(path: str, *, yes: bool) -> None:
         ("try:\n        print()\n    except ValueError: pass\n    else:\n        pytest.fail('none')", False),
     ],
 )
-def test_a_failure_on_purpose_that_the_subject_has_led_to(body: str, *, led: bool) -> None:
+def test_deliberate_failure_caused_by_the_subject(body: str, *, led: bool) -> None:
     text = f"import pytest\nfrom shop import f\ndef test_a():\n    {body}\n"
     line = next(number for number, each in enumerate(text.splitlines(), 1) if "pytest.fail" in each)
     assert (line in find_module_subject_lines("tests/test_a.py", text, SHOP)) is led
 
 
-def test_what_was_recorded_or_started_is_the_subjects() -> None:
+def test_recorded_calls_and_started_programs_belong_to_the_subject() -> None:
     text = (
         "import subprocess, sys, warnings\nfrom shop import f\n"
         "def test_a():\n    with warnings.catch_warnings(record=True) as seen:\n        f()\n    assert seen[0]\n"
@@ -85,12 +85,12 @@ def test_what_was_recorded_or_started_is_the_subjects() -> None:
     assert 10 not in lines
 
 
-def test_what_is_asked_of_objects_and_relative_imports_is_told() -> None:
+def test_attribute_accesses_and_relative_imports_are_listed() -> None:
     text = "from ..moon import phase\napp = make()\n@app.before\ndef hook(): phase(1)\n"
     assert find_called_names("sky/tests/test_a.py", text) == (".before", "sky.moon.phase")
 
 
-def test_a_base_class_from_elsewhere_may_be_a_test_case() -> None:
+def test_imported_base_class_may_be_a_test_case() -> None:
     text = "from tests.base import Base\nclass Codes(Base):\n    def test_a(self): ...\ndef test_b(): ...\n"
     module = parse_tests("tests/test_a.py", text)
     assert module is not None

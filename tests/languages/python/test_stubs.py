@@ -1,4 +1,4 @@
-"""Which files a trial with stand-ins consists of, and what follows from what came of it."""
+"""The files of a run with stub values, and the conclusions from its results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def trial(test: str = TEST, sources: dict[str, str] | None = None, missing: tupl
     )
 
 
-def told(outcome, test: str = TEST):
+def reported(outcome, test: str = TEST):
     made = trial(test)
     outcomes = {f"{copy}::test_earn": outcome(way) for copy, (_, way) in made.copies.items()}
     asked = frozenset({"tests/test_x.py::test_earn"})
@@ -78,13 +78,13 @@ def test_copies_keep_a_collected_file_name():
 
 
 def test_passing_with_every_number_is_reported():
-    (fact,) = told(lambda way: "passed" if way in RETURN_KINDS["number"] else "failed")
+    (fact,) = reported(lambda way: "passed" if way in RETURN_KINDS["number"] else "failed")
     assert (fact.code, fact.test, fact.line) == ("RED421", "tests/test_x.py::test_earn", 4)
     assert "any number" in fact.message
 
 
 def test_passing_with_some_numbers_is_not_reported():
-    assert not told(lambda way: "passed" if way in RETURN_KINDS["number"][:-1] else "failed")
+    assert not reported(lambda way: "passed" if way in RETURN_KINDS["number"][:-1] else "failed")
 
 
 def test_first_and_other_variants_are_complete():
@@ -92,8 +92,8 @@ def test_first_and_other_variants_are_complete():
     assert all(len(set(FIRST_VARIANTS) & set(ways)) == 1 for ways in RETURN_KINDS.values())
 
 
-def asked_further(*failures: Failure | None) -> bool:
-    """Whether a test is, that ended so with the first answers; passed, where it did not fail."""
+def needs_other_variants(*failures: Failure | None) -> bool:
+    """Whether a test that ended like this with the first stubs is run with the other variants."""
     made = build_stubs({"tests/test_x.py": TEST}, {}, OWN, (), "", variants=FIRST_VARIANTS)
     results = [
         TestResult(id=f"{copy}::test_earn", outcome="failed" if failure else "passed", failure=failure)
@@ -108,10 +108,10 @@ NO_NAME = Failure(kind=FailureKind.MISSING_SYMBOL, stage="call", exception="Name
 
 
 def test_only_undecided_tests_get_the_other_variants():
-    assert not asked_further(NO, NO, NO, NO)
-    assert asked_further(NO, NO, None, NO)
-    assert asked_further(NO_NAME, NO_NAME, NO_NAME, NO_NAME)
-    assert not asked_further(NO_NAME, NO_NAME, NO, NO_NAME)
+    assert not needs_other_variants(NO, NO, NO, NO)
+    assert needs_other_variants(NO, NO, None, NO)
+    assert needs_other_variants(NO_NAME, NO_NAME, NO_NAME, NO_NAME)
+    assert not needs_other_variants(NO_NAME, NO_NAME, NO, NO_NAME)
 
 
 def test_a_table_passes_if_all_rows_pass():
@@ -127,13 +127,13 @@ def test_a_table_passes_if_all_rows_pass():
 
 def test_comparing_two_calls_is_a_warning():
     test = "from shop.points import earn\n\n\ndef test_earn():\n    assert earn(5) == earn(5)\n"
-    (fact,) = told(lambda _: "passed", test)
+    (fact,) = reported(lambda _: "passed", test)
     assert fact.code == "RED422"
 
 
 def test_asserting_on_arguments_is_a_warning():
     test = "from shop import earn\n\n\ndef test_earn():\n    given = [3]\n    earn(given)\n    assert given == [3]\n"
-    (fact,) = told(lambda _: "passed", test)
+    (fact,) = reported(lambda _: "passed", test)
     assert fact.code == "RED422"
 
 
@@ -189,7 +189,7 @@ def test_asserting_on_a_mock_argument_is_a_warning():
         "    emitter = Emitter()\n    emitter.on('x', listener)()\n    emitter.emit('x')\n"
         "    listener.assert_not_called()\n"
     )
-    (fact,) = told(lambda _: "passed", test)
+    (fact,) = reported(lambda _: "passed", test)
     assert fact.code == "RED422"
 
 
@@ -198,8 +198,8 @@ def test_asserting_on_effects_inside_a_context_is_a_warning():
         "from shop.book import Book\n\n\ndef test_earn():\n    book = Book()\n    with book.transaction():\n"
         "        book.post('cash', 1)\n    assert book.balance('cash') == 1\n"
     )
-    (fact,) = told(lambda _: "passed", test)
+    (fact,) = reported(lambda _: "passed", test)
     assert fact.code == "RED422"
     idle = test.replace("        book.post('cash', 1)\n", "        pass\n")
-    (fact,) = told(lambda _: "passed", idle)
+    (fact,) = reported(lambda _: "passed", idle)
     assert fact.code == "RED421"

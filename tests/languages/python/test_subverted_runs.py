@@ -1,4 +1,4 @@
-"""Runs that try to look better than they are: each is a problem of the run, never a passed test that counts."""
+"""Runs that fake better results: each is a problem of the run, never a passed test."""
 
 from __future__ import annotations
 
@@ -337,7 +337,7 @@ def test_the_whole_run_has_a_limit() -> None:
 @pytest.mark.parametrize("own_session", [True, False])
 @pytest.mark.parametrize("sandboxed", [True, False])
 def test_no_process_is_left(own_session: bool, sandboxed: bool) -> None:
-    name = f"left-behind-{secrets.token_hex(8)}"  # its number inside a sandbox says nothing out here
+    name = f"left-behind-{secrets.token_hex(8)}"  # its pid inside a sandbox is meaningless outside
     report = run_files(
         {
             "test_spawn.py": f"""
@@ -356,7 +356,7 @@ def test_no_process_is_left(own_session: bool, sandboxed: bool) -> None:
 
 
 def _alive(name: str) -> bool:
-    deadline = time.monotonic() + 20  # an orphan is reaped by init, a moment later
+    deadline = time.monotonic() + 20  # an orphan is reaped by init a moment later
     while any(name.encode() in _command(place) for place in Path("/proc").glob("[0-9]*")):
         if time.monotonic() > deadline:
             return True
@@ -365,7 +365,7 @@ def _alive(name: str) -> bool:
 
 
 def _command(process: Path) -> bytes:
-    """Empty for one that has ended."""
+    """The command line of a process; empty if it has ended."""
     try:
         return (process / "cmdline").read_bytes()
     except OSError:
@@ -387,7 +387,7 @@ def test_endless_output_is_bounded() -> None:
         ({"conftest.py": "import nowhere_at_all\n"}, "No module named 'nowhere_at_all'"),
     ],
 )
-def test_a_run_that_cannot_start_says_why(files: Files, words: str) -> None:
+def test_run_that_cannot_start_reports_why(files: Files, words: str) -> None:
     report = run_files({**WRONG, **files})
     assert (report.exit_status, report.results) == (4, ())
     (problem,) = report.problems

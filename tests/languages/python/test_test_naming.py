@@ -1,4 +1,4 @@
-"""What belongs to the tests wherever it lies, and what a failure of theirs came from."""
+"""Which files belong to the tests, and what caused a test's failure."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ SHOP = frozenset({"shop"})
         ("pytest.toml", '[pytest]\ntestpaths = ["spec", "checks"]\n'),
     ],
 )
-def test_where_the_project_says_that_its_tests_are(name: str, text: str) -> None:
+def test_test_directories_configured_by_the_project(name: str, text: str) -> None:
     assert read_testpaths({name: text}) == ("spec", "checks")
 
 
-def test_settings_that_cannot_be_read_say_nothing() -> None:
+def test_unreadable_settings_are_ignored() -> None:
     assert read_testpaths({"pyproject.toml": "[tool", "pytest.ini": "testpaths = x"}) == ()
 
 
 @pytest.mark.parametrize("text", ["tool = 5", "[tool]\npytest = 5", f"a = {'[' * 5000}{']' * 5000}"])
-def test_settings_of_no_sense_say_nothing_either(text: str) -> None:
+def test_meaningless_settings_are_ignored(text: str) -> None:
     assert read_testpaths({"pyproject.toml": text}) == ()
 
 
-def test_a_place_full_of_code_is_no_place_of_tests() -> None:
+def test_source_directory_is_no_test_directory() -> None:
     paths = ["spec/test_a.py", "spec/help.py", "shop/test_b.py", "shop/a.py", "shop/b.py"]
     assert add_testpaths(CONVENTIONS, ("spec", "shop", "."), paths).tests == ("spec",)
     many = ["packages/wire/src/wire/frames.py", "packages/wire/tests/test_a.py", "packages/wire/tests/test_b.py"]
@@ -57,7 +57,7 @@ def test_a_place_full_of_code_is_no_place_of_tests() -> None:
     assert add_testpaths(CONVENTIONS, ("shop",), beside).tests == ()
 
 
-def test_files_that_plain_pytest_passes_over() -> None:
+def test_files_that_plain_pytest_ignores() -> None:
     known = ["spec/test_a.py"]
     new = ["spec/test_b.py", "tests/tdd/story-1/test_c.py", "tests/test_d.py"]
     assert [fact.path for fact in find_tests_outside_testpaths(("spec",), new, known)] == ["tests/test_d.py"]
@@ -67,7 +67,7 @@ def test_files_that_plain_pytest_passes_over() -> None:
 OWN = TestNaming(("*_spec.py", "tests.py"), ("it_*", "should"), ("Describe",))
 
 
-def test_names_are_read_as_pytest_reads_them() -> None:
+def test_names_are_matched_as_by_pytest() -> None:
     read = read_test_naming({"python_files": "*_spec.py tests.py", "python_functions": ["it_*", "should"]})
     assert (read.files, read.functions, read.classes) == (OWN.files, OWN.functions, DEFAULT_NAMING.classes)
     assert read_test_naming({}) == DEFAULT_NAMING
@@ -79,7 +79,7 @@ def test_names_are_read_as_pytest_reads_them() -> None:
     assert not TestNaming(("*.py",)).is_module("tests/conftest.py")
 
 
-def test_what_a_project_with_names_of_its_own_declares() -> None:
+def test_tests_declared_with_custom_names() -> None:
     text = dedent("""
         import unittest
         def it_adds(): ...
@@ -98,7 +98,7 @@ def test_what_a_project_with_names_of_its_own_declares() -> None:
     assert find_declared_tests("shop/test_cart.py", text, OWN) == ()
 
 
-def test_files_by_a_projects_own_names_are_tests_beside_the_code_too() -> None:
+def test_files_with_custom_names_are_tests_also_next_to_code() -> None:
     checks = TestNaming(("check_*.py", "*.py"), ("check",))
     held = {"shop/check_cart.py": "def check_total(): ...\n"}
     assert add_test_patterns(CONVENTIONS, checks, held).tests == ("**/check_*.py",)
@@ -125,7 +125,7 @@ def test_a():
         (ORACLE.replace("bill.txt", "other.txt"), "", ()),
     ],
 )
-def test_what_tests_compare_with(test: str, source: str, found: tuple[str, ...]) -> None:
+def test_expected_value_files(test: str, source: str, found: tuple[str, ...]) -> None:
     assert find_oracle_files(["ref/bill.txt"], {"tests/test_a.py": test}, [source], SHOP) == found
 
 
@@ -139,13 +139,13 @@ def test_what_tests_compare_with(test: str, source: str, found: tuple[str, ...])
         ("{", "", 0),
     ],
 )
-def test_other_values_are_other_behaviour(new: str, code: str, found: int) -> None:
+def test_changed_expected_values_change_behaviour(new: str, code: str, found: int) -> None:
     facts = check_data_files({"r.json": '{"member": 10, "guest": 20}'}, {"r.json": new}, [""], [code])
     assert len(list(facts)) == found
 
 
 def stray(text: str, part: str, exception: str = "KeyError") -> bool:
-    """Whether a failure in this part of the last line is held against the test."""
+    """Whether a failure in this part of the last line is the test's own fault."""
     text = dedent(text).strip()
     line = text.count("\n") + 1
     start = text.splitlines()[-1].index(part)
@@ -166,14 +166,14 @@ def stray(text: str, part: str, exception: str = "KeyError") -> bool:
 HEAD = "import os\nfrom pathlib import Path\nfrom shop import tax\nEXPECTED = {1: 2}\nHERE = Path(__file__).parent\n"
 
 
-def test_what_failed_is_the_tests_own() -> None:
+def test_failure_in_the_test_itself() -> None:
     assert stray(HEAD + "def test_a():\n    assert tax(1) == EXPECTED[5]", "EXPECTED[5]")
     assert stray(HEAD + "def test_a():\n    assert tax(int(os.environ['X'])) == 5", "os.environ['X']")
     read = "(HERE / 'x').read_text()"
     assert stray(HEAD + f"def test_a():\n    assert tax(1) == {read}", read, "FileNotFoundError")
 
 
-def test_what_failed_may_be_the_subjects() -> None:
+def test_failure_possibly_caused_by_the_subject() -> None:
     assert not stray(HEAD + "def test_a():\n    assert tax(1)['a'] == 5", "tax(1)['a']")
     assert not stray(HEAD + "def test_a():\n    assert [row['a'] for row in tax(1)] == 5", "row['a']")
     assert not stray(HEAD + "def test_a():\n    tax(1)\n    assert tax(int(os.environ['X'])) == 5", "os.environ['X']")
@@ -202,7 +202,7 @@ DOCUMENTED = '''def add(a, b):
         ("", 0),
     ],
 )
-def test_examples_of_docstrings_that_were_run(new: str, found: int) -> None:
+def test_doctest_examples_that_were_run(new: str, found: int) -> None:
     result = TestResult(id="grid.py::grid.add", outcome="passed")
     ran = RunReport(code_tree="t", command=(), tools={}, results=(result,))
     facts = list(check_doctests({"grid.py": DOCUMENTED}, {"grid.py": new}, ran, Phase.REFACTOR))

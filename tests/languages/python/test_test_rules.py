@@ -1,4 +1,4 @@
-"""Facts about tests: each cheat is seen, and each honest look-alike is left alone."""
+"""Facts about tests: each cheat is reported, and each honest look-alike is not."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CASES = Path(__file__).with_name("rule_cases")
 
 
 def cases(name: str) -> list[tuple[str, str]]:
-    """Title and source of each case of a file; a case begins with `=== title`."""
+    """Title and source of each case in a file; a case starts with `=== title`."""
     sections = (CASES / name).read_text(encoding="utf-8").split("=== ")[1:]
     return [(title, source) for title, _, source in (section.partition("\n") for section in sections)]
 
