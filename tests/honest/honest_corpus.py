@@ -1,4 +1,4 @@
-"""Honest cycles that are written as text, since they need no more: see the head of each file under `corpus/`."""
+"""Honest cycles written as plain text: see the head of each file under `corpus/`."""
 
 from __future__ import annotations
 

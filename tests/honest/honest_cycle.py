@@ -1,4 +1,4 @@
-"""An honest cycle as data: the files of each step. Every gate on the way must let it pass."""
+"""An honest cycle as data: the files of each step. Every gate must accept it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ PLACE = f"tests/tdd/{STORY}"
 
 @dataclass(frozen=True)
 class Honest:
-    """`planned` makes it a story of the bot, with a design; without it, the commits are a person's.
+    """With `planned` it is a story of the bot, with a design; without, the commits are by a person.
 
-    Of a kind that asks for no tests there is only `green`.
+    Kinds without tests only have `green`.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Honest:
     refactor: Files | None = None
     integrated: bool = False  # only for stories: their tests move
     moved: Files | None = None  # a person moves the tests
-    docs: bool = False  # whoever moves them writes the living docs with `prd2pr docs --write`
+    docs: bool = False  # the move also updates the living docs with `prd2pr docs --write`
     planned: tuple[str, ...] | None = None
     criteria: tuple[str, ...] = ()
     kind: StoryKind = "feature"

@@ -1,4 +1,4 @@
-"""Code that meets the world: output, files, environment, time, processes, databases."""
+"""Code with side effects: output, files, environment, time, processes, databases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All honest cycles, and how each is played: a commit for each step, judged by that step's gate."""
+"""All honest cycles, and how each is run: a commit for each step, judged by that step's gate."""
 
 from __future__ import annotations
 

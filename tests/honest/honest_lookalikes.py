@@ -1,4 +1,4 @@
-"""Honest work that looks, from afar, like something a gate refuses. Several behaviours share one cycle."""
+"""Honest work that resembles something a gate refuses. Several behaviours share one cycle."""
 
 from __future__ import annotations
 

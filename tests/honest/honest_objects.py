@@ -1,4 +1,4 @@
-"""Classes and the forms that Python gives them."""
+"""Classes in their various Python forms."""
 
 from __future__ import annotations
 

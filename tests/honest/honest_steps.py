@@ -1,4 +1,4 @@
-"""How people work: tests added to old files, helpers, refactorings, moves."""
+"""How people work: tests added to existing files, helpers, refactorings, moves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Honest refactorings as data: a module before and after, and tests that show only a part of what it does."""
+"""Honest refactorings as data: a module before and after, and tests that cover only part of its behaviour."""
 
 from __future__ import annotations
 

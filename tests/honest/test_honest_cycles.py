@@ -1,4 +1,4 @@
-"""A gate that refuses honest work is switched off: every gate on the way of these cycles must let them pass."""
+"""Users disable a gate that refuses honest work: every gate must accept these cycles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from honest_judging import CASES, play
 
 from prd2pr.domain.records import UNTESTED_KINDS, Phase
 
-SAMPLED = 8  # of so many cycles, `make test` plays one
+SAMPLED = 8  # `make test` runs one in this many cycles
 
 
 @pytest.fixture(scope="session")
@@ -21,12 +21,12 @@ def kept_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("runs")
 
 
-def test_there_are_enough_of_them() -> None:
+def test_honest_corpus_is_large_enough() -> None:
     assert len({case.name for case in CASES}) == len(CASES) >= 100
 
 
 def sampled() -> Iterator[ParameterSet]:
-    """All of them in `make test-all` and in `make gate-bench`; in `make test` every eighth."""
+    """All cycles in `make test-all` and `make gate-bench`; every eighth in `make test`."""
     for number, case in enumerate(CASES):
         yield pytest.param(case, id=case.name, marks=[pytest.mark.slow] if number % SAMPLED else [])
 

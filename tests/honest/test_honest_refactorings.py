@@ -1,4 +1,4 @@
-"""A dozen refactorings that change no behaviour, in one commit: the REFACTOR gate has nothing against any of them."""
+"""A dozen refactorings that keep the behaviour, in one commit: the REFACTOR gate accepts all of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from repositories import Repository
 
 
 @pytest.mark.slow
-def test_none_is_refused(tmp_path: Path) -> None:
+def test_no_honest_refactoring_is_refused(tmp_path: Path) -> None:
     with Repository(tmp_path / "project") as repository:
         tests = {f"tests/test_{each.name}.py": each.tests for each in REFACTORINGS}
         base = repository.commit({**{f"{each.name}.py": each.before for each in REFACTORINGS}, **tests})
