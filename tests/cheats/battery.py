@@ -1,4 +1,4 @@
-"""The cheats as data, and real repositories to play them in."""
+"""The cheats as data, and real repositories to run them in."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from prd2pr.state.git import BlobRef, Git
 CORPUS = Path(__file__).with_name("corpus")
 HELD = "held"
 MODES = {"!link": "120000", "!exec": "100755", "!held": HELD}
-# As the gates' design lists the known ways; what has a greater number was found later.
+# The ways listed in the gates' design; greater numbers were found later.
 CATEGORIES = {
     "Fake RED": range(1, 16),
     "Vacuous": range(16, 32),
@@ -33,7 +33,7 @@ class Cheat:
     phase: Phase
     codes: tuple[str, ...]
     files: dict[str, Update]
-    held_out: dict[str, str]  # examples that whoever cheats was not shown
+    held_out: dict[str, str]  # examples hidden from the cheating author
 
     @property
     def id(self) -> str:
@@ -53,7 +53,7 @@ def cheats() -> list[Cheat]:
 
 
 def projects() -> dict[str, tuple[str, dict[str, Update]]]:
-    """Name -> parent and files. A parent stands before its children."""
+    """Name -> parent and files. Parents come before their children."""
     found = {}
     for title, files in _sections(CORPUS / "projects.txt"):
         name, _, parent = (part.strip() for part in title.partition("<"))

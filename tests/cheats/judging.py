@@ -1,4 +1,4 @@
-"""How a cheat is judged: real git, real pytest, the gates as they are."""
+"""Judges a cheat with real git, real pytest and the real gates."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def stage_at(place: Path) -> Stage:
 
 
 def judging(stage: Stage, kept_runs: Path) -> Judge:
-    """Runs of equal trees are kept, as the product keeps them."""
+    """Runs of equal trees are cached, as in the product."""
     settings = TestRun(stall_seconds=6, timeout_seconds=30)
     inner = PytestRunner(stage.git.export, Path(sys.executable), settings)
     gathering = GatherContext(stage.git, CachedRunner(inner, kept_runs), living_docs=list_living_paths("docs"))

@@ -1,4 +1,4 @@
-"""Every known way to fake a step is refused, for the reason that makes it one."""
+"""Every known way to fake a step is refused, for the right reason."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from cheats.battery import Cheat, cheats
 from cheats.judging import Judge
 
 ALL = cheats()
-# The catalogue in the design of the gates, whole.
+# The complete catalogue from the design of the gates.
 NUMBERS = set(range(1, 74))
 
 
 def cases() -> Iterator[ParameterSet]:
-    """All of them in `make test-all` and in `make gate-bench`; in `make test` one of every second number."""
+    """All cases in `make test-all` and `make gate-bench`; one case of every second number in `make test`."""
     seen = {number for number in NUMBERS if number % 2 == 0}
     for cheat in ALL:
         marks = [pytest.mark.slow] if cheat.number in seen else []

@@ -1,4 +1,4 @@
-"""The battery itself is tested: take one rule away, and a cheat that it alone refused goes through."""
+"""Tests of the corpus itself: without one rule, a cheat refused only by that rule is accepted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SWITCHED_OFF = [
     ("72-comment-only", "RFC403"),
     ("68-plural-lost", "RFC411"),
 ]
-# In `make test-all`: the other rules that a setting can switch off.
+# In `make test-all`: the other rules that a setting can disable.
 FURTHER = [
     ("17-tuple", "RED402"),
     ("19-swallowed", "RED404"),
@@ -56,41 +56,43 @@ RULES = [*SWITCHED_OFF, *(pytest.param(*each, marks=pytest.mark.slow) for each i
 
 
 @pytest.mark.parametrize(("name", "code"), RULES)
-def test_without_the_rule_the_cheat_goes_through(name: str, code: str, judged: Judge) -> None:
+def test_without_the_rule_the_cheat_is_accepted(name: str, code: str, judged: Judge) -> None:
     cheat = BY_ID[name]
     evidence, verdict = judged(cheat)
     assert not verdict.accepted
-    evidence = evidence if code in ANSWERED else unanswered(evidence)
-    alone = unbitten(evidence) if code in {"RFC411", "RFC413"} else uncompared(unbitten(evidence))
+    evidence = evidence if code in ANSWERED else without_stubs(evidence)
+    alone = (
+        without_mutation(evidence) if code in {"RFC411", "RFC413"} else without_differential(without_mutation(evidence))
+    )
     assert not GATES[cheat.phase](alone, GatePolicy()).accepted
     assert GATES[cheat.phase](alone, GatePolicy(severities={code: "off"})).accepted
 
 
-def unanswered(evidence: Evidence) -> Evidence:
-    """As if nothing had stood in for what is missing: that finds most of what a rule finds in the text."""
+def without_stubs(evidence: Evidence) -> Evidence:
+    """Evidence without stub values, which detect most of what a rule finds in the text."""
     kept = tuple(fact for fact in evidence.facts if fact.code not in {"RED421", "RED422"})
     return evidence.model_copy(update={"facts": kept})
 
 
-def test_without_anything_that_stands_in_the_cheat_goes_through(judged: Judge) -> None:
+def test_without_stubs_the_cheat_is_accepted(judged: Judge) -> None:
     evidence, verdict = judged(BY_ID["16-larger-of-two"])
     assert not verdict.accepted
-    assert GATES[evidence.phase](unanswered(evidence), GatePolicy()).accepted
+    assert GATES[evidence.phase](without_stubs(evidence), GatePolicy()).accepted
 
 
-def unbitten(evidence: Evidence) -> Evidence:
-    """As if no fault had been tried: some cheats that a rule finds in the text are found by faults as well."""
+def without_mutation(evidence: Evidence) -> Evidence:
+    """Evidence without mutants, which also detect some cheats that a rule finds in the text."""
     return evidence if evidence.bite is None else evidence.model_copy(update={"bite": MutationResult()})
 
 
-def uncompared(evidence: Evidence) -> Evidence:
-    """As if old code and new had not been given the same calls."""
+def without_differential(evidence: Evidence) -> Evidence:
+    """Evidence without the differential comparison."""
     return evidence if evidence.parity is None else evidence.model_copy(update={"parity": DifferentialResult()})
 
 
 UNFELT = [
     ("58-equal-to-every-number", "perturbations"),
-    ("60-reads-what-is-expected", "perturbations replay"),  # where there are no tests, it finds nothing to read
+    ("60-reads-what-is-expected", "perturbations replay"),  # without tests it has nothing to read
     ("71-feature-in-green", "knock_outs"),
     ("75-arithmetic-that-nobody-asks-for", "mutants"),
     ("67-order-of-a-set", "ways"),
@@ -100,7 +102,7 @@ UNFELT = [
 
 
 @pytest.mark.parametrize(("name", "layers"), UNFELT)
-def test_without_its_faults_the_cheat_goes_through(name: str, layers: str, judged: Judge) -> None:
+def test_without_mutation_the_cheat_is_accepted(name: str, layers: str, judged: Judge) -> None:
     cheat = BY_ID[name]
     evidence, verdict = judged(cheat)
     assert not verdict.accepted
@@ -140,8 +142,8 @@ def blind_to_regressions(evidence: Evidence) -> Evidence:
     return evidence.model_copy(update={"comparison": seen})
 
 
-def blind_to_held_out(evidence: Evidence) -> Evidence:
-    """As if the examples had never been written: they are neither asked nor among the story's tests."""
+def blind_to_hidden_examples(evidence: Evidence) -> Evidence:
+    """As if the examples did not exist: they are neither run nor among the story's tests."""
     held = evidence.held_out
     assert held is not None
     run = evidence.head_run
@@ -149,14 +151,14 @@ def blind_to_held_out(evidence: Evidence) -> Evidence:
     shown = tuple(test for test in evidence.story_tests if test not in held.tests)
     results = tuple(result for result in run.story if result.id not in held.tests)
     seen = run.model_copy(update={"story": results})
-    facts = tuple(fact for fact in evidence.facts if fact.code != "GRN416")  # a table is known by its text, too
+    facts = tuple(fact for fact in evidence.facts if fact.code != "GRN416")  # a table is also recognised by its text
     return evidence.model_copy(
         update={"held_out": None, "story_tests": shown, "head_run": seen, "bite": MutationResult(), "facts": facts}
     )
 
 
 BLIND = [
-    ("62-table-of-the-examples", blind_to_held_out),
+    ("62-table-of-the-examples", blind_to_hidden_examples),
     ("40-narrowed-workflow", blind_to_scope),
     ("52-setup-py", blind_to_scope),
     ("55-writes-state", blind_to_scope),
@@ -169,8 +171,8 @@ BLIND = [
 
 
 @pytest.mark.parametrize(("name", "blind"), [pytest.param(n, b, id=n) for n, b in BLIND])
-def test_without_the_observation_the_cheat_goes_through(name: str, blind: object, judged: Judge) -> None:
-    """For rules that no setting switches off, the evidence is robbed of what they look at."""
+def test_without_the_observation_the_cheat_is_accepted(name: str, blind: object, judged: Judge) -> None:
+    """For rules that cannot be disabled, the evidence they check is removed."""
     cheat: Cheat = BY_ID[name]
     evidence, verdict = judged(cheat)
     assert not verdict.accepted
@@ -181,7 +183,7 @@ def test_without_the_observation_the_cheat_goes_through(name: str, blind: object
 
 
 def with_passing_story(evidence: Evidence) -> Evidence:
-    """Had the golden file not been restored before the run, its test would have passed."""
+    """As if the golden file had not been restored before the run: its test passes."""
     run = evidence.head_run
     assert run is not None
     story = tuple(result.model_copy(update={"outcome": "passed", "failure": None}) for result in run.story)
