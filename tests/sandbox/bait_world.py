@@ -1,4 +1,4 @@
-"""What the probes look for, really there: files, sockets, processes, segments. And what they may have left."""
+"""The targets of the probes on the real machine: files, sockets, processes, segments. And a check for leftovers."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ RUNNER_SOURCE = Path(__file__).resolve().parents[2] / "src" / "prd2pr"
 @dataclass
 class World:
     bait: dict[str, Any]
-    nest: Path  # where the runner makes its directories
+    nest: Path  # where the runner creates its directories
     removable: list[Path] = field(default_factory=list)
 
     def left_behind(self) -> dict[str, bool]:
-        """Probe of `probes/writing.py` -> whether it can be seen from outside."""
+        """Probe of `probes/writing.py` -> whether its effect is visible from outside."""
         bait, mark = self.bait, self.bait["mark"]
         return {
             **{f"test_{name}": Path(place, mark).exists() for name, place in self.marked().items()},
@@ -49,7 +49,7 @@ class World:
         }
 
     def has_leftovers(self) -> bool:
-        """Of the runner's own directories, which it removes in the background."""
+        """Whether any of the runner's directories is left; it removes them in the background."""
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline and any(self.nest.iterdir()):
             time.sleep(0.05)
@@ -146,7 +146,7 @@ def world(*, harmless_only: bool) -> Iterator[World]:
 
 
 def _terminal(stack: ExitStack) -> str:
-    """One that is in use as long as the probes run, so that there is something to be found."""
+    """A terminal that is in use while the probes run, so that there is one to find."""
     ends = os.openpty()
     for end in ends:
         stack.callback(os.close, end)
@@ -187,7 +187,7 @@ def _files(place: Path, secret: str, mark: str) -> dict[str, Path]:
 
 
 def _sockets(stack: ExitStack, place: Path, secret: str) -> dict[str, Any]:
-    """Servers that tell the secret to whoever comes."""
+    """Servers that send the secret to any client."""
     abstract = f"prd2pr-bait-{secrets.token_hex(4)}"
     address = _address()
     listening = {
@@ -212,7 +212,7 @@ def _server(stack: ExitStack, secret: str, family: int, address: Any) -> socket.
     try:
         line.bind(address)
     except OSError:
-        return None  # a machine without IPv6
+        return None  # no IPv6 on this machine
     line.listen()
 
     def serve() -> None:
@@ -239,7 +239,7 @@ def _quiet(work: Callable[[], Any]) -> Callable[[], None]:
 
 
 def _address() -> str:
-    """The machine's own; loopback where it has none."""
+    """The machine's own address; loopback if it has none."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
         try:
             line.connect(("192.0.2.1", 9))

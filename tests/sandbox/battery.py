@@ -1,6 +1,6 @@
 """The escape battery: `make escape-battery`. Probes as tests of a small project, run by the real runner.
 
-A probe passes when it got out. Which ones did is told; what a probe left outside is looked for outside.
+A probe passes if it escaped. Escapes are reported; leftovers outside the sandbox are checked from outside.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from prd2pr.languages.test_runner import RunRequest  # noqa: E402
 
 INSIDE = ("reading", "network", "processes", "privilege")
 MUST_WORK = {"test_loopback_works_for_honest_tests"}
-# A probe that fails in one of these ways is broken, and says nothing about the sandbox.
+# A probe that fails in one of these ways is broken and proves nothing about the sandbox.
 BROKEN = {
     "NameError",
     "ImportError",

@@ -1,4 +1,4 @@
-"""Puts the battery and the small projects on the path."""
+"""Adds the battery and the small projects to the path."""
 
 import sys
 from pathlib import Path

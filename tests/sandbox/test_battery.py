@@ -1,4 +1,4 @@
-"""The escape battery, and that its probes can succeed: a zero is believed where a missing sandbox makes it many."""
+"""The escape battery, and proof that its probes work: without a sandbox many of them escape."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.xdist_group("sandbox")
 
 @pytest.fixture
 def jailed() -> str:
-    """What the tests below run in, said loudly."""
+    """Reports which sandbox the tests below run in."""
     found = find_sandbox(Path(sys.executable))
     if found.privilege is None:
         pytest.skip(f"NO SANDBOX ON THIS MACHINE: {[(refusal.privilege, refusal.why) for refusal in found.refusals]}")
@@ -28,7 +28,7 @@ def jailed() -> str:
     return found.protections
 
 
-def test_no_probe_gets_out(jailed: str) -> None:
+def test_no_probe_escapes(jailed: str) -> None:
     found = battery.run_battery()
     assert (found.succeeded, found.problems) == ([], [])
     assert found.probes >= 60
@@ -36,7 +36,7 @@ def test_no_probe_gets_out(jailed: str) -> None:
     assert list_missing_protections(found.sandbox) == ()
 
 
-def test_without_a_sandbox_the_same_probes_do_get_out() -> None:
+def test_probes_escape_without_a_sandbox() -> None:
     found = battery.run_battery(sandboxed=False)
     assert found.sandbox == "none"
     assert len(found.succeeded) >= 40, found.told
@@ -100,7 +100,7 @@ def small(jailed: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_limits_of_processes_and_files_hold() -> None:
+def test_limits_on_processes_and_files() -> None:
     report = run_files(LIMITED)
     assert report.honest, report.problems
     assert {
@@ -110,7 +110,7 @@ def test_limits_of_processes_and_files_hold() -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_memory_of_all_processes_together_is_limited() -> None:
+def test_total_memory_of_all_processes_is_limited() -> None:
     hog = """
         import os, time
         def test_many():
@@ -128,7 +128,7 @@ def test_memory_of_all_processes_together_is_limited() -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_what_a_run_writes_is_limited() -> None:
+def test_disk_writes_are_limited() -> None:
     flood = """
         import time
         def test_many():
@@ -142,7 +142,7 @@ def test_what_a_run_writes_is_limited() -> None:
 
 
 @pytest.mark.parametrize("what", ["os.symlink({bait!r}, path)", "os.mkfifo(path)", "os.mkdir(path)"])
-def test_a_result_file_that_leads_elsewhere_is_not_believed(jailed: str, tmp_path: Path, what: str) -> None:
+def test_result_file_that_is_a_link_is_not_trusted(jailed: str, tmp_path: Path, what: str) -> None:
     bait = tmp_path / "bait.xml"
     bait.write_text("<testsuites/>")
     swap = f"""
@@ -161,14 +161,14 @@ def test_a_result_file_that_leads_elsewhere_is_not_believed(jailed: str, tmp_pat
     assert bait.read_text() == "<testsuites/>"
 
 
-def test_the_program_s_end_is_told_as_it_was(jailed: str) -> None:
+def test_signal_exit_status_is_reported(jailed: str) -> None:
     fatal = "import os, signal\n\ndef test_a():\n    os.kill(os.getpid(), signal.SIGSEGV)\n"
     report = run_files({"test_a.py": fatal})
     assert report.exit_status == -11
 
 
-def test_many_runs_after_and_beside_each_other(jailed: str) -> None:
-    """Each has a user, processes and directories of its own, and none is left."""
+def test_many_sequential_and_parallel_runs(jailed: str) -> None:
+    """Each run has its own user, processes and directories, and none is left."""
     reports = [run_files({"test_a.py": "import os\n\ndef test_a():\n    assert os.getpid() == 2\n"}) for _ in range(3)]
     assert {report.sandbox for report in reports} == {jailed}
     assert all(result.outcome == "passed" for report in reports for result in report.results)

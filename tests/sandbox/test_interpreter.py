@@ -12,21 +12,21 @@ NONE: dict[str, str] = {"PATH": ""}
 
 
 def interpreter(place: Path, *, tests: bool = True) -> Path:
-    """An executable that answers as a Python with or without pytest would."""
+    """A fake Python executable with or without pytest."""
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n' if tests else "#!/bin/sh\nexit 1\n")
     place.chmod(0o755)
     return place
 
 
-def test_the_configured_one_comes_first(tmp_path: Path) -> None:
+def test_configured_interpreter_comes_first(tmp_path: Path) -> None:
     chosen = interpreter(tmp_path / "tools/python")
     interpreter(tmp_path / ".venv/bin/python")
     assert find_python(tmp_path, "tools/python", NONE) == chosen
     assert find_python(None, str(chosen), NONE) == chosen
 
 
-def test_then_the_active_environment_then_the_projects_own(tmp_path: Path) -> None:
+def test_active_environment_comes_before_the_projects_own(tmp_path: Path) -> None:
     active = interpreter(tmp_path / "active/bin/python")
     second = interpreter(tmp_path / "venv/bin/python")
     first = interpreter(tmp_path / ".venv/bin/python")
@@ -36,7 +36,7 @@ def test_then_the_active_environment_then_the_projects_own(tmp_path: Path) -> No
     assert find_python(tmp_path, "", NONE) == second
 
 
-def test_then_one_on_the_path_that_has_pytest(tmp_path: Path) -> None:
+def test_interpreter_on_the_path_with_pytest_comes_last(tmp_path: Path) -> None:
     interpreter(tmp_path / "bin/python3", tests=False)
     interpreter(tmp_path / "bin/python")
     assert find_python(tmp_path, "", {"PATH": str(tmp_path / "bin")}) == Path(sys.executable), "not its stand-in"
@@ -44,7 +44,7 @@ def test_then_one_on_the_path_that_has_pytest(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("configured", ["tools/python", "no-such-python"])
-def test_a_chosen_one_without_pytest_is_named(tmp_path: Path, configured: str) -> None:
+def test_configured_interpreter_without_pytest_is_reported(tmp_path: Path, configured: str) -> None:
     interpreter(tmp_path / "tools/python", tests=False)
     with pytest.raises(RunnerMissing) as caught:
         find_python(tmp_path, configured, NONE)
@@ -52,7 +52,7 @@ def test_a_chosen_one_without_pytest_is_named(tmp_path: Path, configured: str) -
     assert "pip install pytest" in caught.value.remedy
 
 
-def test_a_projects_own_environment_without_pytest_is_not_passed_over(tmp_path: Path) -> None:
+def test_project_environment_without_pytest_is_not_skipped(tmp_path: Path) -> None:
     interpreter(tmp_path / ".venv/bin/python", tests=False)
     with pytest.raises(RunnerMissing):
         find_python(tmp_path, "", {"PATH": str(Path(sys.executable).parent)})

@@ -1,4 +1,4 @@
-"""The filter, run by a small machine of our own: what it answers to which call."""
+"""The seccomp filter, run by a small BPF interpreter: its result for each call."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def answer(machine: str, number: int, *arguments: int, architecture: int | None 
         ("x86_64", 56, (0x10000011,), ERRNO | EPERM),  # a user namespace
         ("x86_64", 56, (0x02000011,), ERRNO | EPERM),  # a cgroup namespace
         ("x86_64", 16, (1, 0x5401), ALLOW),  # is it a terminal?
-        ("x86_64", 16, (1, 0x5412), ERRNO | EPERM),  # typing for somebody else
+        ("x86_64", 16, (1, 0x5412), ERRNO | EPERM),  # TIOCSTI: input for another terminal
         ("x86_64", 41, (2,), ALLOW),
         ("x86_64", 41, (10,), ALLOW),
         ("x86_64", 41, (40,), ERRNO | EAFNOSUPPORT),  # the host of a virtual machine
@@ -53,13 +53,13 @@ def answer(machine: str, number: int, *arguments: int, architecture: int | None 
         ("aarch64", 198, (40,), ERRNO | EAFNOSUPPORT),
     ],
 )
-def test_what_is_answered(machine: str, number: int, arguments: tuple[int, ...], expected: int) -> None:
+def test_filter_results(machine: str, number: int, arguments: tuple[int, ...], expected: int) -> None:
     assert answer(machine, number, *arguments) == expected
 
 
-def test_calls_of_another_architecture_end_the_process() -> None:
+def test_calls_of_another_architecture_kill_the_process() -> None:
     assert answer("x86_64", 0, architecture=0x40000003) == KILL
 
 
-def test_a_machine_that_is_not_known_has_no_filter() -> None:
+def test_unknown_architecture_has_no_filter() -> None:
     assert build_filter("vax") == []

@@ -1,4 +1,4 @@
-"""What of the machine a sandboxed run sees."""
+"""Which files of the machine are visible in the sandbox."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from prd2pr.sandbox.visible_files import OWN_PROGRAMS, is_too_broad, keep_outerm
 
 
 def interpreter(home: Path) -> InterpreterPaths:
-    """An environment in a repository, whose Python lies in the home directory behind two links."""
+    """A virtual environment in a repository, whose Python is in the home directory behind two links."""
     base = home / "pythons" / "3.11"
     for directory in (base / "bin", base / "lib", home / "project" / ".git", home / "project" / ".venv" / "bin"):
         directory.mkdir(parents=True)
@@ -21,7 +21,7 @@ def interpreter(home: Path) -> InterpreterPaths:
     return InterpreterPaths(python, (python.parents[1], base), (base / "lib", home / "project"))
 
 
-def test_the_interpreter_is_seen_and_the_repository_around_it_is_not(tmp_path: Path) -> None:
+def test_interpreter_is_visible_and_its_repository_is_not(tmp_path: Path) -> None:
     seen = list_visible_paths(interpreter(tmp_path), tmp_path)
     assert sorted(seen) == sorted(
         str(path)
@@ -31,7 +31,7 @@ def test_the_interpreter_is_seen_and_the_repository_around_it_is_not(tmp_path: P
     )  # fmt: skip
 
 
-def test_of_an_environment_that_is_a_repository_only_its_parts_are_seen(tmp_path: Path) -> None:
+def test_environment_that_is_a_repository_is_only_partly_visible(tmp_path: Path) -> None:
     needs = interpreter(tmp_path)
     (tmp_path / "project" / "lib").mkdir()
     seen = list_visible_paths(InterpreterPaths(needs.executable, (tmp_path / "project",), ()), tmp_path)
@@ -39,13 +39,13 @@ def test_of_an_environment_that_is_a_repository_only_its_parts_are_seen(tmp_path
     assert not [path for path in seen if path == str(tmp_path / "project") or path.endswith(".git")]
 
 
-def test_what_holds_a_home_is_too_much(tmp_path: Path) -> None:
+def test_directory_that_contains_a_home_is_refused(tmp_path: Path) -> None:
     home = tmp_path / "people" / "me"
     home.mkdir(parents=True)
     assert is_too_broad(home, home) and is_too_broad(home.parent, home) and is_too_broad(Path("/"), home)
     assert not is_too_broad(home / ".venv", home)
 
 
-def test_what_the_system_shows_anyway_is_not_listed() -> None:
+def test_system_directories_are_not_listed() -> None:
     paths = [Path("/usr/lib/python3"), Path("/opt/a/b"), Path("/opt/a"), Path("/opt/a/bin/../lib")]
     assert keep_outermost(paths) == ["/opt/a"]

@@ -1,4 +1,4 @@
-"""What was laid out on the real machine for the probes to find. A probe passes when it got out, and fails when not."""
+"""The targets on the real machine that probes look for. A probe passes if it escaped, and fails otherwise."""
 
 import ctypes
 import errno
@@ -21,7 +21,7 @@ def holds(path):
 
 
 def call(name, x86, arm, *arguments):
-    """A system call by number; what the kernel refuses is raised."""
+    """Makes a system call by number; raises if the kernel refuses it."""
     number = x86 if X86 else arm
     done = LIBC.syscall(ctypes.c_long(number), *arguments)
     if done < 0:
@@ -31,7 +31,7 @@ def call(name, x86, arm, *arguments):
 
 
 def harmful():
-    """Never tried without a sandbox: it would hurt the machine."""
+    """Never run without a sandbox: it would damage the machine."""
     if BAIT["harmless_only"]:
         pytest.skip("only tried in a sandbox")
 

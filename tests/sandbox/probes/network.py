@@ -56,7 +56,7 @@ def test_metadata_address():
         try:
             line.connect(("169.254.169.254", 80))
         except (ConnectionRefusedError, TimeoutError):
-            return  # a packet went out, whatever came back
+            return  # a packet was sent, whatever the reply
 
 
 def test_address_of_ipv6_outside():
@@ -81,7 +81,7 @@ def test_bluetooth_and_its_like():
         try:
             socket.socket(family, socket.SOCK_RAW if family == 29 else socket.SOCK_SEQPACKET).close()
         except OSError as error:
-            if error.errno in (93, 94):  # this kind is not supported, but the family is
+            if error.errno in (93, 94):  # this type is not supported, but the family is
                 return
             continue
         return
@@ -109,7 +109,7 @@ def test_resolving_a_name():
 
 
 def test_loopback_works_for_honest_tests():
-    """Not a way out: where this is blocked, honest tests would fail. Listed as one that must succeed."""
+    """Not an escape: if this were blocked, honest tests would fail. Listed as one that must succeed."""
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as line:
         other, _ = server.accept()
         other.sendall(b"x")

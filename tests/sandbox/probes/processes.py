@@ -12,7 +12,7 @@ SEIZE = ctypes.c_long(0x4206)  # attaches without stopping
 
 def test_signal_to_the_parent():
     os.kill(os.getppid(), 0)
-    if os.getppid() == 1:  # its signals are not for us: the first process takes none that it did not ask for
+    if os.getppid() == 1:  # pid 1 ignores signals that it has no handler for
         os.kill(1, signal.SIGKILL)
         raise AssertionError("and it lives")
 

@@ -145,7 +145,7 @@ def test_docker_socket():
 def test_what_stands_beside_the_runner():
     repository = os.path.dirname(os.path.dirname(BAIT["runner_source"]))
     names = set(os.listdir(os.path.dirname(repository))) - {os.path.basename(repository)}
-    assert {name for name in names if not name.startswith("prd2pr-")}  # the rooms of this very run may be there
+    assert {name for name in names if not name.startswith("prd2pr-")}  # the directories of this run may be there
 
 
 def test_homes_of_others():

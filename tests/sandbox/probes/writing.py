@@ -1,4 +1,4 @@
-"""Whether these succeeded is seen from outside; inside, a write may well go into a directory that nobody else sees."""
+"""Success is checked from outside: inside, a write may go to a directory that is private to the sandbox."""
 
 import ctypes
 import os
