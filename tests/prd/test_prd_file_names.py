@@ -1,4 +1,4 @@
-"""Which files are PRDs, by their name and, of a README, by what stands at its top."""
+"""Which files are PRDs: by name, and for a README by its front matter."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ from prd2pr.prd.files import explain_not_prd, matches_prd_globs
         ("prds/readmes.md", "# A feature about READMEs\n", True),
     ],
 )
-def test_a_prd_is_known_by_its_name_and_a_readme_by_its_id(path, text, expected):
+def test_prd_is_known_by_its_name_and_a_readme_by_its_id(path, text, expected):
     assert (matches_prd_globs(DEFAULT_PRDS, path) and not explain_not_prd(path, text.encode)) is expected

@@ -40,7 +40,7 @@ def refusal(text: str, path: str = "prds/chat.md") -> PrdInvalid:
 # --- requirements with an id ------------------------------------------------------------------------------------------
 
 
-def test_the_demo_prd_is_read_whole() -> None:
+def test_demo_prd_is_read_completely() -> None:
     path = "prds/loyalty.md"
     prd = markdown((ROOT / "templates" / "demo" / "repo" / path).read_text(encoding="utf-8"), path)
     assert (prd.id, prd.title, prd.path) == ("loyalty", "Loyalty points", path)
@@ -86,7 +86,7 @@ def test_the_demo_prd_is_read_whole() -> None:
         ("- AC-2: Shown", "AC-2", "Shown"),
     ],
 )
-def test_the_ways_to_write_an_id(written: str, name: str, text: str) -> None:
+def test_ways_to_write_an_id(written: str, name: str, text: str) -> None:
     prd = markdown(f"# T\n\n## Requirements\n\n{written}\n")
     assert [(r.id, r.text) for r in prd.requirements] == [(name, text)]
 
@@ -103,7 +103,7 @@ def test_the_ways_to_write_an_id(written: str, name: str, text: str) -> None:
         "<!-- FR-1: a comment -->",
     ],
 )
-def test_a_reference_is_no_second_definition(reference: str) -> None:
+def test_reference_is_not_a_definition(reference: str) -> None:
     prd = markdown(f"# T\n\n## Requirements\n\n- FR-1: Sign up\n- FR-2: Sign in\n\nText between.\n\n{reference}\n")
     assert [name for name in ids(prd) if name.startswith("FR")] == ["FR-1", "FR-2"]
 
@@ -140,7 +140,7 @@ def test_parents_of_criteria() -> None:
     assert found["AC-5"] == "FR-3"
 
 
-def test_what_has_no_id_beside_what_has_is_not_lost() -> None:
+def test_requirements_without_an_id_are_kept_next_to_those_with_one() -> None:
     prd = markdown(
         "# T\n\nThis should be fun.\n\n## Requirements\n\n- FR-1: Sign up\n- Sign in again\n\n"
         "## Safety\n\nPasswords must be hashed. That is usual.\n\n## Overview\n\nIt will be great.\n"
@@ -166,7 +166,7 @@ def test_normative_sentences_and_bullets() -> None:
     assert [r.line for r in prd.requirements] == [3, 6, 7, 11]
 
 
-def test_without_normative_words_sections_then_paragraphs_count() -> None:
+def test_without_normative_words_sections_or_paragraphs_count() -> None:
     sections = markdown("# T\n\nHello.\n\n## Features\n\nDark mode. It is dark.\n\n## Overview\n\nNice.\n")
     assert texts(sections) == ["Dark mode. It is dark."]
     paragraphs = markdown("# T\n\nA page with a button. It is blue.\n\nA second page.\n")
@@ -180,14 +180,14 @@ def test_kinds_follow_the_section() -> None:
     assert [r.kind for r in prd.requirements] == ["non_functional", "acceptance"]
 
 
-def test_the_id_is_made_from_the_words_alone() -> None:
+def test_id_depends_only_on_the_words() -> None:
     one = markdown("# A\n\nUsers **must** sign in.\n")
     other = markdown("# B\n\nIntro.\n\n- users must  sign in\n\nAll of it should be blue.\n")
     assert ids(one)[0] in ids(other)
     assert ids(markdown("Users must sign out.\n"))[0] != ids(one)[0]
 
 
-def test_said_twice_is_said_once() -> None:
+def test_duplicate_requirement_counts_once() -> None:
     assert len(ids(markdown("Users must sign in.\n\nUsers must sign in.\n"))) == 1
 
 
@@ -211,7 +211,7 @@ def test_phases_and_cycles() -> None:
     assert ids(prd) == ["FR-1", "FR-2", "FR-3", "NFR-1"], "the plan defines nothing"
 
 
-def test_cycles_as_headings_that_count_anew_in_each_phase() -> None:
+def test_cycle_headings_numbered_per_phase() -> None:
     prd = markdown(
         REQUIREMENTS + "### Phase 1: A\n\n#### Cycle 1: Store\n\nFR-1, stored.\n\n#### Cycle 2: Find\n\n- FR-2\n\n"
         "### Phase 2: B\n\n#### Cycle 1: Show\n\nShows FR-3. Depends on phase 1.\n"
@@ -234,7 +234,7 @@ def test_cycles_in_a_table() -> None:
     ]
 
 
-def test_a_plan_without_numbers_has_a_cycle_for_each_item_that_names_requirements() -> None:
+def test_unnumbered_plan_has_a_cycle_per_item_with_requirements() -> None:
     prd = markdown(
         REQUIREMENTS + "### Phase 1\n\n- Store (FR-1)\n- Talk to people\n\n### Phase 2\n\n- Find\n  - FR-2\n"
     )
@@ -248,7 +248,7 @@ def test_a_plan_without_numbers_has_a_cycle_for_each_item_that_names_requirement
 @pytest.mark.parametrize(
     "words", ["depends on 3 tables", "depends on a database", "after 2 tries", "dependencies: none"]
 )
-def test_words_that_are_no_dependency(words: str) -> None:
+def test_texts_that_are_no_dependency(words: str) -> None:
     assert markdown(REQUIREMENTS + f"- Cycle 1: Store (FR-1), {words}\n").cycles[0].depends_on == ()
 
 
@@ -338,7 +338,7 @@ def test_json_and_prose_in_it() -> None:
         ("README", "Users must pay.", "unsupported file type", ""),
     ],
 )
-def test_structured_files_that_cannot_be_used(path: str, text: str, words: str, line: str) -> None:
+def test_invalid_structured_files(path: str, text: str, words: str, line: str) -> None:
     error = refusal(text, path)
     assert words in error.what
     assert error.where == path + line
@@ -364,13 +364,13 @@ def test_id_and_title_without_front_matter() -> None:
     assert (prd.id, prd.title) == ("ubung-co-2", "Übung & Co_2")
 
 
-def test_slugs_are_ids() -> None:
+def test_slugs_are_valid_ids() -> None:
     assert slugify("  A -- B  ") == "a-b"
     assert len(slugify("x" * 100)) == 48
     assert slugify("日本") == ""
 
 
-def test_a_rule_further_down_is_no_front_matter() -> None:
+def test_later_horizontal_rule_is_no_front_matter() -> None:
     assert texts(markdown("Users must pay.\n\n---\n\nUsers must sign in.\n\n---\n")) == [
         "Users must pay.",
         "Users must sign in.",
@@ -409,13 +409,13 @@ def test_a_rule_further_down_is_no_front_matter() -> None:
         ("a" * (MAX_PRD_BYTES + 1), "KiB", ""),
     ],
 )
-def test_what_cannot_be_used_is_named_with_its_line(text: str, words: str, line: str) -> None:
+def test_invalid_input_is_reported_with_its_line(text: str, words: str, line: str) -> None:
     error = refusal(text)
     assert words in error.what
     assert error.where == "prds/chat.md" + line
 
 
-def test_an_id_that_would_do_is_offered() -> None:
+def test_valid_id_is_suggested() -> None:
     assert "`id: not-an-id`" in refusal("---\nid: Not An Id\n---\nText.").remedy
 
 
@@ -440,7 +440,7 @@ def test_byte_order_mark_and_line_ends() -> None:
         (b"a" * (MAX_PRD_BYTES + 1), "limits are 512 KiB", "x.md"),
     ],
 )
-def test_bytes_that_are_no_text(data: bytes, words: str, where: str) -> None:
+def test_bytes_that_are_not_text(data: bytes, words: str, where: str) -> None:
     with pytest.raises(PrdInvalid, match=words) as caught:
         decode_prd(data, "x.md")
     assert caught.value.where == where
@@ -494,7 +494,7 @@ def test_ids_stay_when_a_binding_sentence_is_added(chosen: list[str], extra: str
     assert before <= after
 
 
-def test_spaces_inside_code_spans_are_part_of_the_requirement() -> None:
+def test_spaces_in_code_spans_are_part_of_the_requirement() -> None:
     text = "# Tables\n\n## Functional requirements\n\n- **FR-1** The  header is `name    n`,\n  the row  `apple  12`.\n"
     (wanted,) = parse_prd(text, "prds/tables.md").requirements
     assert wanted.text.replace("\n", " ") == "The header is `name    n`, the row `apple  12`."

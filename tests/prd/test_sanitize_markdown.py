@@ -1,4 +1,4 @@
-"""An issue's text reaches the planner as whoever labelled it has seen it."""
+"""The planner gets an issue's text as the person who labelled it saw it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ HIDDEN = (
     "| a | b |\n|---|---|\n| x | y | ORDER |",
     "```python ORDER\nx = 1\n```",
     "```mermaid\ngraph TD\n%% ORDER\nA-->B\n```",
-    "<div>\n```\n<!-- ORDER -->\n```\n</div>",  # a block of HTML knows no code
-    "- a\n\n  ```\n<!-- ORDER -->",  # the code ended with its item
+    "<div>\n```\n<!-- ORDER -->\n```\n</div>",  # there is no code inside an HTML block
+    "- a\n\n  ```\n<!-- ORDER -->",  # the code block ends with its list item
     "` <!-- ORDER -->\n\n`",  # no code spans paragraphs
 )
 SHOWN = (
@@ -41,24 +41,24 @@ SHOWN = (
 
 
 @pytest.mark.parametrize("text", HIDDEN)
-def test_what_markdown_does_not_show_is_left_out_and_lines_keep_their_numbers(text):
+def test_invisible_markdown_is_removed_and_line_numbers_are_kept(text):
     seen = sanitize_markdown(f"First.\n\n{text}\n\nLast.\n" if text != "<!-- ORDER" else f"First.\n\n{text}\n")
     assert "ORDER" not in seen and seen.startswith("First.\n\n")
     assert seen.count("\n") == text.count("\n") + (5 if "Last" in seen else 3) or text == "<!-- ORDER"
 
 
 @pytest.mark.parametrize("text", SHOWN)
-def test_what_is_shown_stays_as_it_is(text):
+def test_visible_text_is_unchanged(text):
     assert sanitize_markdown(text) == text
 
 
-def test_what_is_folded_away_stays_without_its_fold():
+def test_details_content_is_kept_without_its_tags():
     assert sanitize_markdown("<details><summary>More</summary>\n\n- **FR-1** One.\n\n</details>").split() == [
         "More", "-", "**FR-1**", "One.",
     ]  # fmt: skip
 
 
-def test_characters_without_a_shape_are_dropped_from_title_and_text():
+def test_invisible_characters_are_removed_from_title_and_text():
     tags = "".join(chr(0xE0000 + ord(letter)) for letter in "ORDER")
     text = build_issue_prd(1, f"Add{tags} n\u200bumbers", f"Two\u202e numbers{tags}\ufe01 can be a\u200cdded.")
     assert text.endswith("# Add numbers\n\nTwo numbers can be added.\n")
@@ -66,7 +66,7 @@ def test_characters_without_a_shape_are_dropped_from_title_and_text():
 
 
 @pytest.mark.parametrize("part", ['<a b="', "``` `", "<!--", "[", "![[", "<", "a](b ", "\\[", "| "])
-def test_hostile_texts_are_read_in_no_time(part):
+def test_hostile_texts_are_processed_quickly(part):
     text = part * (65_536 // len(part))
     started = time.perf_counter()
     sanitize_markdown(text)

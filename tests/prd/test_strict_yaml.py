@@ -43,16 +43,16 @@ def test_plain_data_with_the_line_of_every_key() -> None:
         ("<<", "<<"),
     ],
 )
-def test_a_word_is_what_it_looks_like(written: str, meant: object) -> None:
+def test_scalars_keep_their_plain_meaning(written: str, meant: object) -> None:
     assert load_yaml(f"key: {written}", "file.yml").data == {"key": meant}
 
 
-def test_keys_are_text() -> None:
+def test_keys_are_strings() -> None:
     assert load_yaml("1: a\ntrue: b", "file.yml").data == {"1": "a", "true": "b"}
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "---\n"])
-def test_nothing_is_none(text: str) -> None:
+def test_empty_document_is_none(text: str) -> None:
     assert load_yaml(text, "file.yml").data is None
 
 
@@ -76,13 +76,13 @@ def test_nothing_is_none(text: str) -> None:
         ("%YAML " + "9" * 5000 + ".1\n---\na: 1", "not valid YAML", 1),
     ],
 )
-def test_what_is_refused_is_named_with_its_line(text: str, words: str, line: int) -> None:
+def test_refusal_names_the_line(text: str, words: str, line: int) -> None:
     error = refusal(text)
     assert words in error.what
     assert error.where == f"file.yml:{line}"
 
 
-def test_lines_count_from_where_the_text_begins() -> None:
+def test_lines_count_from_the_start_of_the_text() -> None:
     assert load_yaml("a: 1", "prd.md", first_line=2).lines[("a",)] == 2
     with pytest.raises(InputInvalid) as caught:
         load_yaml("a: 1\na: 2", "prd.md", first_line=2)
@@ -90,7 +90,7 @@ def test_lines_count_from_where_the_text_begins() -> None:
     assert "line 2" in caught.value.remedy
 
 
-def test_depth_is_bounded_before_it_is_built() -> None:
+def test_depth_is_bounded() -> None:
     assert load_yaml("[" * 5 + "]" * 5, "file.yml", max_depth=5).data == [[[[[]]]]]
     assert "deeper than 5" in refusal("[" * 6 + "]" * 6, max_depth=5).what
     assert "deeper than" in refusal("[" * 100_000).what
@@ -103,7 +103,7 @@ def test_size_is_bounded() -> None:
 
 
 @given(st.text(alphabet=st.sampled_from("ab:-?[]{}&*!|>'\"#%@`,\n \t\\0x1.~=<\ud800\x85\ufeff"), max_size=60))
-def test_any_text_is_data_or_a_refusal(text: str) -> None:
+def test_any_text_is_parsed_or_refused(text: str) -> None:
     try:
         outcome: LoadedDocument | InputInvalid = load_yaml(text, "file.yml")
     except InputInvalid as error:
