@@ -1,4 +1,4 @@
-"""What the bench makes its worlds with serves tests as well."""
+"""Makes the benchmark's sample repositories available to tests."""
 
 from __future__ import annotations
 

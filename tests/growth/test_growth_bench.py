@@ -1,4 +1,4 @@
-"""The bench of growth itself: its worlds are ones that the program works in, and its figures say what was measured."""
+"""The growth benchmark: the program works in its sample repositories, and its figures match the measurements."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ def grown(power: float, *, flat: bool = False, bare: bool = False) -> Curve:
 @pytest.mark.parametrize(
     ("power", "verdict"), [(0.0, "linear or less"), (1.0, "linear or less"), (1.3, "worse than linear")]
 )
-def test_the_exponent_is_found_and_judged(power: float, verdict: str) -> None:
+def test_exponent_is_fitted_and_judged(power: float, verdict: str) -> None:
     found = grown(power)
     assert found.exponent == pytest.approx(power, abs=0.01) and found.verdict == verdict
 
 
-def test_the_start_of_the_program_hides_nothing_from_the_second_exponent() -> None:
+def test_start_up_time_does_not_hide_the_second_exponent() -> None:
     taken = tuple(Taken(100 + size**2 / 1e5, 50.0) for size in SIZES)
     found = Curve("a step", "stories", SIZES, taken)
     assert found.exponent < 1 and found.over_start == pytest.approx(2.0, abs=0.01)
     assert grown(0.0).over_start is None
 
 
-def test_what_must_not_grow_is_judged_by_its_ratio_and_a_baseline_by_nobody() -> None:
+def test_constant_steps_are_judged_by_ratio_and_baselines_not_at_all() -> None:
     assert grown(0.05, flat=True).verdict == "flat" and grown(0.5, flat=True).verdict == "grows"
     assert grown(2.0, bare=True).verdict == "baseline"
     assert slope((10, 10), (1, 2)) == 0
 
 
-def test_figures_can_be_read_back() -> None:
+def test_figures_round_trip() -> None:
     for each in (grown(1.0), grown(0.5, flat=True), grown(2.0, bare=True)):
         assert as_json(from_json(as_json(each))) == as_json(each)
 
@@ -63,7 +63,7 @@ def test_a_chart_names_each_curve_with_its_exponent(tmp_path: Path) -> None:
     assert any(text.startswith("× 2") for text in texts)
 
 
-def test_the_docs_show_the_figures_and_charts_that_were_measured() -> None:
+def test_docs_show_the_measured_figures_and_charts() -> None:
     figures = DOCS / "growth" / "figures.json"
     curves = read_figures(figures)
     page = (DOCS / "benchmarks.md").read_text()
@@ -74,7 +74,7 @@ def test_the_docs_show_the_figures_and_charts_that_were_measured() -> None:
         assert chart == picture(axis, [each for each in curves if each.axis == axis])
 
 
-def test_an_axis_that_was_not_measured_again_stays(tmp_path: Path) -> None:
+def test_axis_not_measured_again_is_kept(tmp_path: Path) -> None:
     (tmp_path / "benchmarks.md").write_text(f"# Benchmarks\n\n{BEGIN}\nold\n{END}\n\nMore.\n")
     write_docs(tmp_path, [grown(1.0)])
     write_docs(tmp_path, [replace(grown(0.5), axis="tests")])
@@ -88,15 +88,15 @@ def test_an_axis_that_was_not_measured_again_stays(tmp_path: Path) -> None:
     assert (tmp_path / "growth" / "tests.svg").exists()
 
 
-def test_a_call_counts_what_outlives_its_parent(tmp_path: Path) -> None:
-    """As a test run in a sandbox does, whose keeper is left by the one who started it."""
+def test_call_counts_processes_that_outlive_their_parent(tmp_path: Path) -> None:
+    """As in a sandboxed test run, whose supervisor outlives the process that started it."""
     work = "sum(i * i for i in range(3_000_000))"
     left = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {work!r}])"
     alone = call(sys.executable, "-c", "pass", cwd=tmp_path)
     assert call(sys.executable, "-c", left, cwd=tmp_path).processor > 2 * alone.processor
 
 
-def test_a_failure_is_no_measurement(tmp_path: Path) -> None:
+def test_failed_call_is_no_measurement(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="exit 3"):
         call(sys.executable, "-c", "raise SystemExit(3)", cwd=tmp_path)
 
@@ -109,7 +109,7 @@ def test_a_plan_is_measured_against_its_requirements(tmp_path: Path) -> None:
     assert curve(AXES["stories"], (1, 2), "bare: git", []).bare
 
 
-def test_a_world_of_finished_stories_is_one_that_goes_on(tmp_path: Path) -> None:
+def test_repository_of_finished_stories_can_be_continued(tmp_path: Path) -> None:
     built = first_story(tmp_path / "built")
     world = finished_world(tmp_path / "world", built, 3)
     told = subprocess.run(
@@ -121,7 +121,7 @@ def test_a_world_of_finished_stories_is_one_that_goes_on(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_the_whole_bench_runs_in_its_short_form(tmp_path: Path) -> None:
+def test_whole_benchmark_runs_in_short_form(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     (tmp_path / "benchmarks.md").write_text(f"# Benchmarks\n\n{BEGIN}\n{END}\n")
     command = [sys.executable, "-m", "growth", "--short", "--docs", str(tmp_path), "--out", str(out)]

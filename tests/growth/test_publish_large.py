@@ -1,4 +1,4 @@
-"""A page of a huge plan: no process for each commit, and no record of a settled story read a second time."""
+"""The page of a huge plan: no process per commit, and no record of a settled story is read twice."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SMALL, LARGE = 410, 450
 
 
 def made(place: Path, count: int) -> Path:
-    """`count` integrated stories, each of them four commits, of which three change the code."""
+    """`count` integrated stories of four commits each, three of which change code."""
     subprocess.run(["git", "init", "-q", "-b", "main", str(place)], check=True)
     branch = many(count)
     stories = tuple(story.model_copy(update={"status": "done"}) for story in branch.backlog.stories)
@@ -73,7 +73,7 @@ class Counted:
 
 @contextmanager
 def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counted]:
-    """Real processes and real answers, counted on their way."""
+    """Counts real processes and real answers."""
     counted = Counted()
     start, ask = subprocess.Popen.__init__, ObjectReader._ask
 
@@ -91,20 +91,18 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counted]:
         yield counted
 
 
-def pictured(place: Path) -> PullRequestView:
+def build_page(place: Path) -> PullRequestView:
     with Git.open(place) as git:
         return build_pull_request_view(StateStore(git, "loyalty", BRANCH), BRANCH, UsageLimits())
 
 
-def test_a_page_takes_no_more_processes_and_objects_when_there_are_more_settled_stories(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_page_costs_no_more_with_more_settled_stories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counts = {}
     for count in (SMALL, LARGE):
         place = made(tmp_path / str(count), count)
-        first = pictured(place)
+        first = build_page(place)
         with counting(monkeypatch) as counted:
-            again = pictured(place)
+            again = build_page(place)
         assert again == first
         assert first.figures[0].value == f"{count} of {count}" and first.commits_in_all == 4 * count + 1
         counts[count] = (counted.processes, counted.objects)
@@ -112,7 +110,7 @@ def test_a_page_takes_no_more_processes_and_objects_when_there_are_more_settled_
     assert counts[LARGE][0] < 20
 
 
-def test_patches_are_those_of_each_step_by_itself(tmp_path: Path) -> None:
+def test_patches_are_per_step(tmp_path: Path) -> None:
     place = made(tmp_path / "repo", 3)
     with Git.open(place) as git:
         line = git.log(f"main..{BRANCH}")
@@ -124,7 +122,7 @@ def test_patches_are_those_of_each_step_by_itself(tmp_path: Path) -> None:
     assert cut[0].startswith(found[0][:20]) and "cut after 20 bytes" in cut[0]
 
 
-def test_the_line_of_a_branch_goes_on_where_it_was_and_begins_anew_where_it_was_rewritten(tmp_path: Path) -> None:
+def test_branch_history_is_extended_and_rebuilt_after_a_rewrite(tmp_path: Path) -> None:
     place = made(tmp_path / "repo", 2)
     with Git.open(place) as git:
         base, head = git.rev("main"), git.rev(BRANCH)
