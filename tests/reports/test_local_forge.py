@@ -23,11 +23,11 @@ def test_writes_the_page_and_the_body(tmp_path: Path) -> None:
     assert (tmp_path / "prd2pr/pr/loyalty.md").read_text() == "**3 of 5**\n"
 
 
-def test_without_a_page_the_body_is_the_place(tmp_path: Path) -> None:
+def test_without_a_page_the_body_path_is_reported(tmp_path: Path) -> None:
     assert LocalForge(tmp_path).publish(replace(PULL, page="")) == str(tmp_path / "pr/loyalty.md")
 
 
-def test_twice_changes_nothing(tmp_path: Path) -> None:
+def test_publishing_twice_changes_nothing(tmp_path: Path) -> None:
     forge = LocalForge(tmp_path)
     page = Path(forge.publish(PULL))
     before = page.stat()
@@ -43,7 +43,7 @@ def test_an_update_replaces_the_page(tmp_path: Path) -> None:
     assert page.read_text() == "<!doctype html><p>more"
 
 
-def test_what_a_killed_run_left_is_in_nobodys_way(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_run_are_harmless(tmp_path: Path) -> None:
     (tmp_path / "pr").mkdir()
     (tmp_path / "pr/.loyalty.html.unfinished").write_text("half a pa")
     LocalForge(tmp_path).publish(PULL)
@@ -51,7 +51,7 @@ def test_what_a_killed_run_left_is_in_nobodys_way(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_leaves_the_old_page(tmp_path: Path) -> None:
-    """A file size limit stands in for the disk: the write fails in the middle."""
+    """A file size limit simulates a full disk: the write fails midway."""
     forge = LocalForge(tmp_path)
     page = Path(forge.publish(PULL))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -68,7 +68,7 @@ def test_a_full_disk_leaves_the_old_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("head", ["prd2pr/..", "prd2pr/", "prd2pr/.hidden", "prd2pr/a\nb", ""])
-def test_a_branch_that_names_no_file_is_refused(tmp_path: Path, head: str) -> None:
+def test_branch_that_is_no_valid_file_name_is_refused(tmp_path: Path, head: str) -> None:
     with pytest.raises(UsageProblem):
         LocalForge(tmp_path).publish(replace(PULL, head=head))
     assert list(tmp_path.iterdir()) == []

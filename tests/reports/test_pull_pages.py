@@ -1,4 +1,4 @@
-"""The body and the page, from the sample branch: what is in them, and what cannot get in."""
+"""The pull request body and page of the sample branch: their content, and what is kept out."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def shown(**options: object) -> PullRequestView:
     return sample().picture(replayed=True, refused_writes=[refused_write()], strangers=[stranger], **options)
 
 
-def test_living_docs_that_changed_are_listed_folded() -> None:
+def test_changed_living_docs_are_listed_in_a_fold() -> None:
     docs = [ChangedDoc("docs/TRACE.md", "new"), ChangedDoc("docs/`x|.md", "changed")]
     text, html = render_body(shown(docs=docs)), render_page(shown(docs=docs))
     assert "<details><summary>Living docs changed (2)</summary>\n\n- `docs/TRACE.md` new\n- <code>docs/" in text
@@ -68,7 +68,7 @@ def hostile() -> PullRequestView:
 
 
 class Parsed(HTMLParser):
-    """Fails on what is not balanced; keeps ids, links, tags and visible text."""
+    """Fails on unbalanced tags; records ids, links, tags and visible text."""
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -112,8 +112,8 @@ class Parsed(HTMLParser):
     ("name", "picture"),
     [("sample", shown()), ("github", shown(mode="none")), ("hostile", hostile()), ("empty", plan().picture())],
 )
-def test_the_body_is_the_golden_one(name: str, picture: PullRequestView) -> None:
-    """After a wanted change: UPDATE_GOLDEN=1 pytest tests/reports, and read the difference."""
+def test_body_matches_the_golden_file(name: str, picture: PullRequestView) -> None:
+    """After a deliberate change: UPDATE_GOLDEN=1 pytest tests/reports, then review the diff."""
     made = render_body(picture, commit_url=COMMITS if name == "github" else "")
     golden = GOLDEN / f"{name}.md"
     if os.environ.get("UPDATE_GOLDEN"):
@@ -138,7 +138,7 @@ def test_folds_are_closed_and_rendered_as_markdown() -> None:
     assert {link.removeprefix(COMMITS) for link in html.links} == {row.sha for row in shown().commits}
 
 
-def test_a_hostile_body_does_nothing() -> None:
+def test_hostile_body_is_inert() -> None:
     html = Parsed(MarkdownIt("gfm-like", {"linkify": False, "html": True}).render(render_body(hostile())))
     assert html.tags["script"] == html.tags["img"] == html.tags["a"] == 0
     assert html.tags["tr"] == (1 + 5) + (1 + 5) + (1 + 9) + (1 + 7)
@@ -158,7 +158,7 @@ def test_three_hundred_stories_fit() -> None:
     assert text.endswith("Check it yourself: `prd2pr verify main..prd2pr/loyalty`\n")
 
 
-def test_a_thousand_stories_shorten_the_board_and_say_so() -> None:
+def test_board_of_a_thousand_stories_is_shortened_with_a_note() -> None:
     picture = many(1000).picture()
     text = render_body(picture, commit_url=COMMITS)
     assert len(text) <= BODY_LIMIT
@@ -168,7 +168,7 @@ def test_a_thousand_stories_shorten_the_board_and_say_so() -> None:
     assert "100 of 1000 stories are shown" in render_page(picture)
 
 
-def test_a_tight_limit_shortens_the_board_and_says_so() -> None:
+def test_tight_limit_shortens_the_board_with_a_note() -> None:
     text = render_body(many(300).picture(), commit_url=COMMITS, limit=20_000)
     assert 19_500 < len(text) <= 20_000
     shown_rows = text.count("\n| `loyalty-")
@@ -176,7 +176,7 @@ def test_a_tight_limit_shortens_the_board_and_says_so() -> None:
     assert all(words in text for words in OPTIONAL_PARTS.values())
 
 
-def test_the_shortest_body_of_the_worst_texts_fits() -> None:
+def test_shortest_body_fits_with_the_worst_texts() -> None:
     worst = "@" * 5000
     branch = sample()
     branch.prd = branch.prd.model_copy(update={"title": worst, "path": worst})
@@ -190,7 +190,7 @@ def test_the_shortest_body_of_the_worst_texts_fits() -> None:
     assert "and 480 more" in text
 
 
-def test_what_fits_is_not_shortened() -> None:
+def test_body_that_fits_is_not_shortened() -> None:
     assert "Left out" not in render_body(shown())
 
 
@@ -198,7 +198,7 @@ def test_what_fits_is_not_shortened() -> None:
 
 
 @pytest.mark.parametrize("picture", [shown(), hostile(), plan().picture()], ids=["sample", "hostile", "empty"])
-def test_the_page_is_well_formed_and_alone(picture: PullRequestView) -> None:
+def test_page_is_well_formed_and_self_contained(picture: PullRequestView) -> None:
     html = Parsed(render_page(picture))
     assert [name for name, number in Counter(html.ids).items() if number > 1] == []
     assert [link for link in html.links if not link.startswith("#") or link[1:] not in html.ids] == []
@@ -223,7 +223,7 @@ def test_hostile_text_is_shown_as_text() -> None:
     assert "+</title></td><script>alert(1)</script>" in html.texts["span"]
 
 
-def test_the_page_and_the_body_say_the_same() -> None:
+def test_page_and_body_agree() -> None:
     picture = shown()
     html, text = Parsed(render_page(picture)).text, render_body(picture, limit=10**9)
     facts = [
@@ -251,14 +251,14 @@ def test_only_a_replay_has_the_banner() -> None:
     assert "Replayed transcript" not in render_body(sample().picture())
 
 
-def test_the_diff_is_there_without_the_state() -> None:
+def test_diff_is_shown_without_state_files() -> None:
     html = Parsed(render_page(shown()))
     assert "+def earned(total: Money) -> int:" in html.texts["span"]
     assert "-    return Receipt(lines=cart.lines, total=total)" in html.texts["span"]
     assert "SPRINT_ACTIVE" not in html.text
 
 
-def test_the_same_picture_gives_the_same_bytes() -> None:
+def test_same_view_gives_the_same_bytes() -> None:
     assert render_page(shown()) == render_page(shown())
 
 
