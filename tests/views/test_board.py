@@ -1,4 +1,4 @@
-"""Boards say what the pull request says, with the same words and the same numbers."""
+"""Boards show the same texts and numbers as the pull request."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def card_of(story: str, **changes: object):  # type: ignore[no-untyped-def]
     return next(each for each in build_cards(source_of(mixed(), **changes)) if each.id == story)
 
 
-def test_every_column_has_what_belongs_there() -> None:
+def test_every_story_is_in_its_column() -> None:
     found = {each.id: each.column for each in build_cards(source_of(mixed()))}
     assert found == {
         "loyalty-1": Column.COMPLETE,
@@ -37,7 +37,7 @@ def test_every_column_has_what_belongs_there() -> None:
     }
 
 
-def test_a_card_says_phase_attempts_cost_and_when() -> None:
+def test_card_shows_phase_attempts_cost_and_time() -> None:
     card = card_of("loyalty-4")
     assert (card.phase, card.attempts, card.refused) == ("green", 3, 1)
     assert card.spend.calls == 2
@@ -46,12 +46,12 @@ def test_a_card_says_phase_attempts_cost_and_when() -> None:
     assert card.outcome == "in progress"
 
 
-def test_a_story_that_was_not_begun_is_as_old_as_its_plan() -> None:
+def test_unstarted_story_is_as_old_as_its_plan() -> None:
     card = card_of("loyalty-5")
     assert (card.phase, card.attempts, card.since) == ("", 0, "2026-11-16T09:00:30Z")
 
 
-def test_a_settled_story_is_at_its_last_phase() -> None:
+def test_settled_story_shows_its_last_phase() -> None:
     assert card_of("loyalty-2").phase == "integrated"
     assert card_of("loyalty-2").refused == 1
 
@@ -66,7 +66,7 @@ def test_a_settled_story_is_at_its_last_phase() -> None:
         ("in_progress", {"tests": ("tests/test_x.py::test_never_run",)}, Column.IN_PROGRESS, "in progress"),
     ],
 )
-def test_a_card_names_why_it_stands_where_it_stands(status: str, fields: dict, column: Column, word: str) -> None:  # type: ignore[type-arg]
+def test_card_states_the_reason_for_its_column(status: str, fields: dict, column: Column, word: str) -> None:  # type: ignore[type-arg]
     branch = mixed()
     stories = tuple(
         s.model_copy(update={"status": status}) if s.id == "loyalty-6" else s for s in branch.backlog.stories
@@ -77,7 +77,7 @@ def test_a_card_names_why_it_stands_where_it_stands(status: str, fields: dict, c
     assert (card.column, card.outcome) == (column, word)
 
 
-def test_the_numbers_are_those_of_the_pull_request() -> None:
+def test_numbers_match_the_pull_request() -> None:
     branch = sample()
     view, picture = build_prd_board(source_of(branch)).view, branch.picture()
     assert view.figures == picture.figures
@@ -87,7 +87,7 @@ def test_the_numbers_are_those_of_the_pull_request() -> None:
     assert view.proven == 2
 
 
-def test_values_go_through_json_and_back() -> None:
+def test_values_round_trip_through_json() -> None:
     source = source_of(mixed(), circuits=broken(), sprint=sprint_of(mixed()))
     board, story = build_prd_board(source), build_story_view(source, "loyalty-2")
     boards, stories = TypeAdapter(PrdBoard), TypeAdapter(StoryView)
@@ -96,14 +96,14 @@ def test_values_go_through_json_and_back() -> None:
     assert stories.validate_json(stories.dump_json(story)) == story
 
 
-def test_keys_hold_a_repository_and_a_story() -> None:
+def test_task_keys_round_trip() -> None:
     assert split_task_key(task_key("acme/shop", "loyalty-2")) == ("acme/shop", "loyalty-2")
 
 
 # --- the story page ---------------------------------------------------------------------------------------------------
 
 
-def test_a_story_page_reads_from_criterion_to_diff() -> None:
+def test_story_page_goes_from_criterion_to_diff() -> None:
     story = build_story_view(source_of(sample()), "loyalty-2")
     assert story is not None
     assert [row.criterion for row in story.criteria] == ["loyalty-2.c1", "loyalty-2.c2"]
@@ -114,7 +114,7 @@ def test_a_story_page_reads_from_criterion_to_diff() -> None:
     assert [finding.code for finding in story.notebook[2].step.findings] == ["GRN402"]
 
 
-def test_refused_attempts_stand_before_the_step_that_got_through() -> None:
+def test_refused_attempts_come_before_the_accepted_step() -> None:
     story = build_story_view(source_of(sample()), "loyalty-2")
     assert story is not None
     entries = layout.build_notebook(story)
@@ -130,19 +130,19 @@ def test_refused_attempts_stand_before_the_step_that_got_through() -> None:
     assert layout.build_notebook(open_one)[-1].refusal is not None
 
 
-def test_a_story_that_is_not_in_the_plan_has_no_page() -> None:
+def test_story_outside_the_plan_has_no_page() -> None:
     assert build_story_view(source_of(sample()), "loyalty-99") is None
 
 
-def test_a_story_that_waits_has_a_page_without_notes() -> None:
+def test_waiting_story_has_a_page_without_notes() -> None:
     story = build_story_view(source_of(sample()), "loyalty-5")
     assert story is not None
     assert story.notebook == ()
     assert [row.verdict for row in story.criteria] == ["no test yet", "no test yet"]
 
 
-def test_diffs_of_one_story_change_its_page_and_make_nothing_be_worked_out_again() -> None:
-    """A site has a page for each of thousands of stories: each must not look at all the others."""
+def test_diffs_of_one_story_change_only_its_page() -> None:
+    """A site has a page for each of thousands of stories: a page must not process all the others."""
     source = source_of(sample())
     key = ("loyalty-2", source.facts.steps("loyalty-2")[-1].n)
     other = replace(
@@ -169,10 +169,10 @@ def test_hostile_paths_of_refused_writes_are_spelt_out() -> None:
     assert story.refused_writes[0].message == "xy"
 
 
-# --- circuits ---------------------------------------------------------------------------------------------------------
+# --- circuit breakers -------------------------------------------------------------------------------------------------
 
 
-def test_circuits_are_a_tree_with_those_that_never_saw_trouble() -> None:
+def test_breakers_are_a_tree_including_those_without_failures() -> None:
     board = build_prd_board(source_of(mixed(), circuits=broken()))
     tree = group_circuits(build_circuit_views(board, NOW))[0]
     assert tree.system.state == "closed"
@@ -186,13 +186,13 @@ def test_circuits_are_a_tree_with_those_that_never_saw_trouble() -> None:
     )
 
 
-def test_an_open_circuit_is_half_open_later_without_anything_new() -> None:
+def test_open_breaker_becomes_half_open_with_time() -> None:
     board = build_prd_board(source_of(mixed(), circuits=broken()))
     later = {each.name: each.state for each in build_circuit_views(board, "2026-11-16T12:30:00Z")}
     assert (later["green"], later["push"]) == ("half-open", "open")
 
 
-# --- money and measures -----------------------------------------------------------------------------------------------
+# --- costs and metrics ------------------------------------------------------------------------------------------------
 
 
 def test_costs_have_every_day_between_the_first_and_the_last() -> None:
@@ -207,14 +207,14 @@ def test_costs_have_every_day_between_the_first_and_the_last() -> None:
     assert sum(each.spend.tokens for each in costs.days) == costs.total.tokens
 
 
-def test_a_sum_with_a_model_without_a_price_has_none() -> None:
+def test_sum_with_an_unpriced_model_is_unknown() -> None:
     costs = build_cost_view(
         build_run_views(source_of(mixed(), runs=(run_on("2026-11-14", None), run_on("2026-11-16", 0.1))))
     )
     assert costs.total.usd is None
 
 
-def test_a_run_with_a_broken_moment_is_counted_and_has_no_day() -> None:
+def test_run_with_an_invalid_time_is_counted_without_a_day() -> None:
     costs = build_cost_view(
         build_run_views(source_of(mixed(), runs=(run_on("2026-11-14", 0.1, started_at="yesterday"),)))
     )
@@ -222,7 +222,7 @@ def test_a_run_with_a_broken_moment_is_counted_and_has_no_day() -> None:
     assert costs.total.calls == 1
 
 
-def test_measures_add_up_over_prds() -> None:
+def test_metrics_are_summed_over_prds() -> None:
     one = build_prd_board(source_of(mixed())).metrics
     both = sum_metrics((one, one))
     assert both.stories == 2 * one.stories == 14
@@ -234,7 +234,7 @@ def test_measures_add_up_over_prds() -> None:
     assert one.finished[0].stories == 3
 
 
-def test_what_people_pushed_is_no_attempt() -> None:
+def test_human_commits_are_not_attempts() -> None:
     branch = mixed()
     pushed = RefusedAttempt(phase=Phase.GREEN, attempt=0, codes=("GRN201",), summary="by hand")
     branch.update("loyalty-4", refused=(*branch.cycles["loyalty-4"].refused, pushed))
@@ -242,10 +242,10 @@ def test_what_people_pushed_is_no_attempt() -> None:
     assert (card.attempts, card.refused) == (3, 1)
 
 
-# --- what is shown first ----------------------------------------------------------------------------------------------
+# --- order and folding ------------------------------------------------------------------------------------------------
 
 
-def test_a_thousand_stories_fold() -> None:
+def test_thousand_stories_are_folded() -> None:
     board = build_board_view("acme/shop", [build_prd_board(source_of(thousand()))])
     columns = {each.name: each for each in layout.build_columns(board)}
     assert columns["PENDING"].count == 900
@@ -254,13 +254,13 @@ def test_a_thousand_stories_fold() -> None:
     assert sum(each.count for each in columns.values()) == 1000
 
 
-def test_what_is_complete_is_told_from_the_last() -> None:
+def test_completed_stories_are_listed_latest_first() -> None:
     board = build_board_view("acme/shop", [build_prd_board(source_of(mixed()))])
     complete = next(each for each in layout.build_columns(board) if each.name == "COMPLETE")
     assert [each.id for each in complete.cards] == ["loyalty-3", "loyalty-2", "loyalty-1"]
 
 
-def test_progress_is_one_whole() -> None:
+def test_progress_bar_covers_all_stories() -> None:
     parts = layout.build_progress_bar(build_prd_board(source_of(mixed())).view.counts, 2)
     assert [each.label for each in parts] == [
         "2 proven",
@@ -274,7 +274,7 @@ def test_progress_is_one_whole() -> None:
     assert layout.build_progress_bar((), 0) == ()
 
 
-def test_only_the_repositories_that_are_asked_for_are_summed() -> None:
+def test_only_requested_repositories_are_summed() -> None:
     reading = StillReading(source_of(mixed()), source_of(mixed(), repo="acme/other"))
     assert reading.metrics({"acme/shop"}).stories == 7
     assert reading.metrics().stories == 14

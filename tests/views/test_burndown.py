@@ -1,4 +1,4 @@
-"""The burn-down, from records alone."""
+"""The burndown chart, from records alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def cycle(name: str, *steps: tuple[Phase, str]) -> Cycle:
     return Cycle(story=name, steps=tuple(made))
 
 
-def test_each_story_that_is_settled_is_one_less() -> None:
+def test_each_settled_story_reduces_the_count() -> None:
     stories = [story("calc-1", "done"), story("calc-2", "skipped"), story("calc-3"), story("calc-4", "done")]
     cycles = {
         "calc-1": cycle("calc-1", (Phase.GREEN, "2026-11-17T12:10:00Z"), (Phase.INTEGRATED, "2026-11-17T12:20:00Z")),
@@ -42,7 +42,7 @@ def test_each_story_that_is_settled_is_one_less() -> None:
     )
 
 
-def test_a_sprint_that_is_only_planned_has_none() -> None:
+def test_planned_sprint_has_no_burndown() -> None:
     planned = SPRINT.model_copy(update={"started_at": None})
     assert compute_burndown(planned, [story("calc-1", "done")], {}.get) == ()
     assert (format_burndown(()), render_burndown_chart(SPRINT, ())) == ("", "")
@@ -51,11 +51,11 @@ def test_a_sprint_that_is_only_planned_has_none() -> None:
     assert render_burndown_chart(SPRINT, begun) == "", "a point is no line"
 
 
-def test_what_has_no_record_counts_from_the_beginning() -> None:
+def test_story_without_a_record_counts_from_the_start() -> None:
     assert compute_burndown(SPRINT, [story("calc-1", "skipped")], {}.get) == (BurndownPoint("2026-11-17T12:00:00Z", 3),)
 
 
-def test_a_long_sprint_stays_readable_and_keeps_its_ends() -> None:
+def test_long_sprint_is_thinned_and_keeps_its_ends() -> None:
     points = tuple(BurndownPoint(f"2026-11-17T12:{minute:02}:00Z", 60 - minute) for minute in range(60))
     drawn = render_burndown_chart(SPRINT, points)
     assert drawn.count("2026-11-17") == MAX_POINTS

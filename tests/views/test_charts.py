@@ -7,7 +7,7 @@ from prd2pr.views.board.charts import ChartValue, abbreviate_number, build_bar_c
 from prd2pr.views.board.labels import format_age, format_attempts, format_spend
 
 
-def test_bars_reach_as_high_as_what_they_stand_for() -> None:
+def test_bar_height_matches_its_value() -> None:
     chart = build_bar_chart([ChartValue("a", 50, "50"), ChartValue("b", 100, "100")], "told")
     assert chart is not None
     assert chart.bars[1].height == pytest.approx(2 * chart.bars[0].height)
@@ -15,13 +15,13 @@ def test_bars_reach_as_high_as_what_they_stand_for() -> None:
     assert [line.label for line in chart.lines] == ["0", "50", "100"]
 
 
-def test_nothing_is_not_drawn() -> None:
+def test_empty_chart_is_not_drawn() -> None:
     assert build_bar_chart([], "told") is None
     assert build_bar_chart([ChartValue("a", 0, "nothing")], "told") is None
     assert build_line_chart([ChartValue("a", 3, "3")], "told") is None
 
 
-def test_a_line_goes_in_steps() -> None:
+def test_line_chart_is_a_step_chart() -> None:
     chart = build_line_chart([ChartValue("a", 2, "2"), ChartValue("b", 1, "1"), ChartValue("c", 0, "0")], "told")
     assert chart is not None
     assert chart.path.count("H") == chart.path.count("V") == 2
@@ -29,7 +29,7 @@ def test_a_line_goes_in_steps() -> None:
 
 
 @pytest.mark.parametrize(("highest", "top"), [(0.07, 0.08), (6, 6), (7, 8), (11, 20), (142, 200), (1, 2), (0, 0)])
-def test_the_top_is_round(highest: float, top: float) -> None:
+def test_axis_maximum_is_a_round_number(highest: float, top: float) -> None:
     assert round_up_axis(highest, whole=highest >= 1) == pytest.approx(top)
 
 
@@ -40,7 +40,7 @@ def test_many_labels_are_thinned() -> None:
     assert len(chart.labels) <= 7
 
 
-def test_long_labels_have_room_on_a_phone() -> None:
+def test_long_labels_fit_on_a_phone() -> None:
     chart = build_line_chart([ChartValue(f"11-17 13:{n:02}", 1, "1") for n in range(7)], "told")
     assert chart is not None
     assert [each.label for each in chart.labels] == ["11-17 13:00", "11-17 13:03", "11-17 13:06"]
@@ -57,11 +57,11 @@ def test_long_labels_have_room_on_a_phone() -> None:
         ("soon", ""),
     ],
 )
-def test_how_long_ago(since: str, words: str) -> None:
+def test_relative_times(since: str, words: str) -> None:
     assert format_age(since, "2026-11-16T12:00:00Z") == words
 
 
-def test_what_was_spent_in_words() -> None:
+def test_spending_as_text() -> None:
     assert format_spend(Spend()) == ""
     assert format_spend(Spend(calls=1, input_tokens=1200, usd=0.5)) == "1.2k tokens, $0.50"
     assert format_spend(Spend(calls=1, input_tokens=1200, usd=None)) == "1.2k tokens, no price known"

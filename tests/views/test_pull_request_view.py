@@ -1,4 +1,4 @@
-"""The picture of a pull request says what the records say, and no more."""
+"""The view of a pull request shows what the records contain, and no more."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def figure(picture: PullRequestView, label: str) -> str:
 
 
 def change(branch: Branch, story: str, **fields: Any) -> None:
-    """Changes a story of the backlog."""
+    """Change a story of the backlog."""
     stories = tuple(s.model_copy(update=fields) if s.id == story else s for s in branch.backlog.stories)
     branch.backlog = branch.backlog.model_copy(update={"stories": stories})
 
@@ -94,17 +94,17 @@ def test_limits_of_tokens_and_time_are_named() -> None:
         (UsageLimits(usd_per_prd=5.0), "$0.14 of $5.00"),
     ],
 )
-def test_no_budget_is_said_only_where_nothing_is_limited(limits: UsageLimits, words: str) -> None:
+def test_no_budget_is_stated_only_without_limits(limits: UsageLimits, words: str) -> None:
     assert sample().picture(limits=SpendLimits.of(limits)).figures[4].label == words
 
 
-def test_one_of_one_is_said_in_the_singular() -> None:
+def test_one_of_one_is_singular() -> None:
     branch = sample()
     branch.backlog = branch.backlog.model_copy(update={"stories": branch.backlog.stories[3:4]})
     assert branch.picture().figures[0].label == "story proven"
 
 
-def test_nothing_of_nothing_is_not_said() -> None:
+def test_zero_of_zero_is_omitted() -> None:
     assert [figure.label for figure in plan().picture().figures] == [
         "stories proven",
         "$0.03 of $5.00",
@@ -112,14 +112,14 @@ def test_nothing_of_nothing_is_not_said() -> None:
     ]
 
 
-def test_a_skipped_story_is_told_apart() -> None:
+def test_skipped_story_is_counted_separately() -> None:
     branch = sample()
     last = branch.backlog.stories[4].model_copy(update={"status": "skipped"})
     branch.backlog = branch.backlog.model_copy(update={"stories": (*branch.backlog.stories[:4], last)})
     assert figure(branch.picture(), "skipped") == "1 of 5"
 
 
-def test_a_test_that_a_later_run_saw_failing_does_not_count_as_passing() -> None:
+def test_test_that_fails_in_a_later_run_does_not_count_as_passing() -> None:
     branch = sample()
     broken = TestResult(id=ids_of("loyalty-1", 3, "tests/unit")[0], outcome="failed")
     red = branch.proofs["loyalty-4", 2]
@@ -159,7 +159,7 @@ def test_the_board_of_the_sample() -> None:
     assert [row.bite for row in picture.board] == [NOT_MEASURED, NOT_MEASURED, "", "", ""]
 
 
-def test_every_cell_leads_somewhere_that_exists() -> None:
+def test_every_cell_link_has_a_target() -> None:
     picture = sample().picture()
     places = {step.anchor for story in picture.stories for step in story.steps} | {r.anchor for r in picture.refusals}
     linked = [cell.anchor for row in picture.board for cell in row.cells if cell.anchor]
@@ -197,7 +197,7 @@ def test_paused_aborted_and_skipped_stories() -> None:
     assert cells(picture, "loyalty-5") == ["", "", "", "", ""]
 
 
-def test_a_story_that_was_built_already_is_no_fake_red() -> None:
+def test_pre_implemented_story_shows_no_red() -> None:
     branch = only("loyalty-1")
     ids = ids_of("loyalty-1", 2)
     branch.cross("loyalty-1", Phase.DESIGN, None)
@@ -229,7 +229,7 @@ def test_a_finished_branch_is_ready() -> None:
     assert picture.check == "prd2pr verify main..prd2pr/loyalty"
 
 
-def test_what_changed_after_the_last_step_is_neither_ready_nor_said_to_pass() -> None:
+def test_changes_after_the_last_step_are_neither_ready_nor_passing() -> None:
     picture = finished().picture(unjudged=2)
     assert (picture.state, picture.tone) == ("Changed after the last step", "unproven")
     labels = [figure.label for figure in picture.figures]
@@ -239,7 +239,7 @@ def test_what_changed_after_the_last_step_is_neither_ready_nor_said_to_pass() ->
 
 
 @pytest.mark.parametrize("number", [2, 3, 4])
-def test_without_its_proof_a_step_is_not_proven(number: int) -> None:
+def test_step_without_evidence_is_not_proven(number: int) -> None:
     branch = finished()
     del branch.proofs["loyalty-1", number]
     picture = branch.picture()
@@ -264,7 +264,7 @@ def test_a_verdict_of_another_phase_proves_nothing() -> None:
     assert figure(branch.picture(), "story proven") == "0 of 1"
 
 
-def test_a_story_called_done_without_a_cycle_is_not_proven() -> None:
+def test_done_story_without_a_cycle_is_not_proven() -> None:
     branch = only("loyalty-1")
     change(branch, "loyalty-1", status="done")
     assert branch.picture().board[0].outcome == "done without proof"
@@ -284,16 +284,16 @@ def test_commits_by_people_are_shown_as_unproven() -> None:
     assert picture.commits == tuple(sorted(picture.commits, key=lambda row: row.at))
 
 
-# --- the next thing to do ---------------------------------------------------------------------------------------------
+# --- next action ------------------------------------------------------------------------------------------------------
 
 
-def test_next_on_a_machine_and_on_github() -> None:
+def test_next_action_locally_and_on_github() -> None:
     assert sample().picture().next == NextStep("`loyalty-4` is waiting for its code.", "prd2pr run prds/loyalty.md")
     assert sample().picture(mode="none").next.command == "/tdd next"
     assert finished().picture(mode="none").next == NextStep("Every story is settled. Review it and merge.")
 
 
-def test_next_without_stories() -> None:
+def test_next_action_without_stories() -> None:
     branch = plan()
     branch.backlog = branch.backlog.model_copy(update={"stories": ()})
     picture = branch.picture()
@@ -301,21 +301,21 @@ def test_next_without_stories() -> None:
     assert picture.state == "In progress"
 
 
-def test_commands_survive_odd_paths() -> None:
+def test_commands_quote_unusual_paths() -> None:
     branch = sample()
     branch.prd = branch.prd.model_copy(update={"path": "prds/two words; rm -rf x.md"})
     assert branch.picture().next.command == "prd2pr run 'prds/two words; rm -rf x.md'"
 
 
-def test_the_caller_may_know_more_about_what_is_next() -> None:
+def test_caller_may_override_the_next_action() -> None:
     made = sample().picture(mode="none", following=NoAction("waiting", "a locked test was changed", "/tdd next"))
     assert made.next == NextStep("A locked test was changed. Comment", "/tdd next")
 
 
-# --- what was refused -------------------------------------------------------------------------------------------------
+# --- refused attempts -----------------------------------------------------------------------------------------------
 
 
-def test_refused_attempts_are_shown_not_hidden() -> None:
+def test_refused_attempts_are_shown() -> None:
     picture = sample().picture(refused_writes=[refused_write()])
     assert [(r.story, r.phase, r.attempt, r.codes, r.crossed) for r in picture.refusals] == [
         ("loyalty-2", "green", 1, ("GRN201",), True),
@@ -324,7 +324,7 @@ def test_refused_attempts_are_shown_not_hidden() -> None:
     assert picture.refused_writes == (refused_write(),)
 
 
-def test_a_story_with_nothing_but_a_refusal_is_in_progress() -> None:
+def test_story_with_only_a_refusal_is_in_progress() -> None:
     branch = only("loyalty-1")
     change(branch, "loyalty-1", status="in_progress")
     attempt = RefusedAttempt(phase=Phase.DESIGN, attempt=1, codes=("X001",), summary="no")
@@ -335,7 +335,7 @@ def test_a_story_with_nothing_but_a_refusal_is_in_progress() -> None:
 # --- the trace --------------------------------------------------------------------------------------------------------
 
 
-def test_a_test_that_had_no_cases_yet_when_it_failed_has_them_once_it_passes() -> None:
+def test_test_gets_its_cases_once_it_passes() -> None:
     branch = only("loyalty-1")
     to_green(branch, "loyalty-1", 2)
     one, two = ids_of("loyalty-1", 2)
@@ -345,7 +345,7 @@ def test_a_test_that_had_no_cases_yet_when_it_failed_has_them_once_it_passes() -
     assert branch.picture().board[0].tests == "3 of 3 pass"
 
 
-def test_the_trace_follows_tests_to_their_permanent_place() -> None:
+def test_trace_follows_tests_to_their_final_path() -> None:
     row = sample().picture().trace[0]
     assert (row.requirements, row.story, row.criterion, row.verdict) == (
         ("FR-1",),
@@ -377,7 +377,7 @@ def test_cases_of_a_parametrised_test_belong_to_their_function() -> None:
     assert [test.id for test in branch.picture().trace[0].tests] == list(cases[:2])
 
 
-def test_a_criterion_that_no_test_names_is_not_called_proven() -> None:
+def test_criterion_without_a_test_is_not_proven() -> None:
     branch = finished()
     red = branch.proofs["loyalty-1", 2]
     one = (red.evidence.coverage or ())[:1]
@@ -430,7 +430,7 @@ def test_evidence_of_red_and_green() -> None:
     assert (refactor.outcome, refactor.sha) == ("nothing worth changing", "")
 
 
-def test_a_dishonest_run_without_sandbox_is_said_so() -> None:
+def test_dishonest_run_without_sandbox_is_reported() -> None:
     branch = sample()
     bad = run(ids_of("loyalty-4", 5), "error", honest=False, problems=("a canary is missing",), sandbox="none")
     branch.proofs["loyalty-4", 2] = proof(Phase.RED, head=bad, accepted=False)
@@ -450,7 +450,7 @@ def test_cost_by_phase_adds_up() -> None:
     assert total.usd == "$0.1400"
 
 
-def test_hostile_text_is_clean_in_the_picture() -> None:
+def test_hostile_text_is_sanitised_in_the_view() -> None:
     branch = sample()
     branch.prd = branch.prd.model_copy(update={"title": "a\x1b[2Jb\u202e\nc" + "x" * 500})
     change(branch, "loyalty-5", title="two\nlines \x00")
@@ -460,7 +460,7 @@ def test_hostile_text_is_clean_in_the_picture() -> None:
     assert picture.board[4].title == "two lines"
 
 
-def test_odd_story_ids_have_anchors_of_their_own() -> None:
+def test_unusual_story_ids_have_unique_anchors() -> None:
     branch = plan()
     for number, odd in ((1, "a b"), (2, "a-b"), (4, "A B"), (5, 'a"><script>')):
         change(branch, f"loyalty-{number}", id=odd)

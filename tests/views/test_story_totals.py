@@ -1,4 +1,4 @@
-"""Settled stories that are only accounted for leave no trace of it on the page: every figure is what it was."""
+"""Totals of settled stories replace their records without changing any figure on the page."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def done(branch: Branch) -> Branch:
 
 
 def without(branch: Branch, names: set[str]) -> Branch:
-    """As if nobody had read these stories' records."""
+    """The facts without these stories' records."""
     return replace(
         branch,
         cycles={name: cycle for name, cycle in branch.cycles.items() if name not in names},
@@ -32,7 +32,7 @@ def without(branch: Branch, names: set[str]) -> Branch:
     )
 
 
-def test_the_page_is_the_same_with_accounts_in_the_place_of_records() -> None:
+def test_page_is_the_same_with_totals_instead_of_records() -> None:
     branch = done(many(LARGE))
     facts = facts_of(branch)
     far = branch.backlog.stories[:-MAX_DONE_STORIES]
@@ -44,7 +44,7 @@ def test_the_page_is_the_same_with_accounts_in_the_place_of_records() -> None:
     assert (len(lean.commits), lean.commits_in_all) == (4 * MAX_DONE_STORIES, 4 * LARGE)
 
 
-def test_an_account_survives_being_written_down() -> None:
+def test_totals_round_trip() -> None:
     branch = sample()
     account = build_story_account(facts_of(branch), branch.backlog.stories[0])
     assert account is not None and account.tests == 3 and account.gates == 3 and len(account.costs) == 5
@@ -52,7 +52,7 @@ def test_an_account_survives_being_written_down() -> None:
     assert account_from_line("-") is None and account_from_line("[1]") is None and account_from_line("") is None
 
 
-def test_a_story_with_anything_in_doubt_has_no_account() -> None:
+def test_doubtful_story_has_no_totals() -> None:
     branch = sample()
     facts = facts_of(branch)
     first, second, docs, working, waiting = branch.backlog.stories
@@ -69,14 +69,14 @@ def test_a_story_with_anything_in_doubt_has_no_account() -> None:
     )
 
 
-def test_a_price_that_is_not_known_stays_unknown_in_the_sum() -> None:
+def test_unknown_price_stays_unknown_in_the_sum() -> None:
     found = sum_by_phase(
         [StoryAccount("proven", costs=(("red", 1, 10, 5, 2, 0.25, 3.0), ("red", 1, 1, 0, 0, None, 1.0)))]
     )
     assert found["red"].spend.usd is None and found["red"].spend.tokens == 18 and found["red"].seconds == 4.0
 
 
-def test_only_what_is_not_shown_is_left_to_accounts() -> None:
+def test_only_hidden_stories_use_totals() -> None:
     branch = done(many(LARGE))
     shown = {story.id for story in select_shown_stories(facts_of(branch)).stories}
     assert len(shown) == MAX_DONE_STORIES

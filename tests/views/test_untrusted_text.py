@@ -1,4 +1,4 @@
-"""What others wrote may be read in our Markdown, but may not act."""
+"""Untrusted text is readable in our Markdown but inert."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from prd2pr.domain.wording import clean_line, escape_invisible
 from prd2pr.views.untrusted_text import code_span, escape_line, escape_prose, fit_to_limit
 
 MARKDOWN = MarkdownIt("gfm-like", {"linkify": False, "html": True})
-# What GitHub looks for in rendered text, outside code.
+# What GitHub interprets in rendered text, outside code.
 ACTIVE = re.compile(r"(?<!\w)@\w|#\d|\bgh-\d|https?://|\bwww\.", re.IGNORECASE)
 NASTY = [
     "@octocat see owner/repo@main", "fixes #12 and GH-7", "https://evil.example/x.png", "www.evil.example",
@@ -51,7 +51,7 @@ def shown(markdown: str) -> Shown:
 
 
 @pytest.mark.parametrize("text", NASTY)
-def test_neutral_text_shows_itself_and_does_nothing(text: str) -> None:
+def test_neutral_text_is_shown_and_inert(text: str) -> None:
     seen = shown(f"{escape_line(text)}")
     assert set(seen.tags) <= {"p"}
     assert seen.text.replace("\u200b", "").strip() == clean_line(text)
@@ -59,14 +59,14 @@ def test_neutral_text_shows_itself_and_does_nothing(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", NASTY)
-def test_a_table_stays_a_table(text: str) -> None:
+def test_table_stays_intact(text: str) -> None:
     seen = shown(f"| a | b |\n|---|---|\n| {escape_prose(text)} | {code_span(text)} |\n")
     assert seen.tags.count("td") == 2
     assert not ACTIVE.search(seen.outside_code)
 
 
 @pytest.mark.parametrize("text", NASTY)
-def test_code_shows_itself(text: str) -> None:
+def test_code_is_shown_verbatim(text: str) -> None:
     seen = shown(f"x {code_span(text)} y")
     assert set(seen.tags) <= {"p", "code"}
     assert seen.text.replace("\u200b", "").split() == ["x", *escape_invisible(text).replace("\u200b", "").split(), "y"]
@@ -88,7 +88,7 @@ def test_a_lone_backtick_is_a_character() -> None:
     assert escape_prose("it is `x") == "it is \\`x"
 
 
-def test_fit_leaves_out_in_order_and_then_shortens() -> None:
+def test_fit_omits_in_order_and_then_shortens() -> None:
     sizes = {"commits": 50, "trace": 30}
 
     def render(left_out: object, rows: int) -> str:
@@ -101,6 +101,6 @@ def test_fit_leaves_out_in_order_and_then_shortens() -> None:
     assert len(fit_to_limit(render, ("commits", "trace"), 5, limit=49)) == 40
 
 
-def test_fit_says_when_it_cannot() -> None:
+def test_fit_reports_failure() -> None:
     with pytest.raises(ValueError, match="more than 5"):
         fit_to_limit(lambda left_out, rows: "x" * 6, ("a",), 3, limit=5)
