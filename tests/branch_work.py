@@ -1,4 +1,4 @@
-"""What people do on the PRD's branch between phases, and what the branch says afterwards."""
+"""Commits by people on the PRD's branch between phases, and reading the branch afterwards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CYCLE = ".orch-state/prds/calc/tdd/cycles/calc-1.json"
 
 
 def push(world: World, files: dict[str, str | None], message: str = "by hand") -> str:
-    """A commit of Ada's on the branch; None takes a file away."""
+    """Ada commits to the branch; None deletes a file."""
     world.git("switch", "-q", world.branch)
     world.write({name: text for name, text in files.items() if text is not None})
     for name, text in files.items():
@@ -35,7 +35,7 @@ def files(world: World, rev: str = "") -> set[str]:
 
 
 def without(world: World, *purposes: str) -> World:
-    """A model that must not be asked for these."""
+    """Remove these answers: a call for them fails the run."""
     for purpose in purposes:
         del world.answers[purpose]
     return world
@@ -45,7 +45,7 @@ Edit = Callable[[dict[str, Any]], None]
 
 
 def keep(_: dict[str, Any]) -> None:
-    """As it is."""
+    """No change."""
 
 
 def forge(
@@ -56,7 +56,7 @@ def forge(
     *,
     others_proved: bool = True,
 ) -> set[str]:
-    """What verify says of the last commit, an honest step, with other code, record or evidence in it. Digests fit."""
+    """The errors of verify after forging code, record or evidence of the last honest step with matching digests."""
     world.git("switch", "-q", "--detach", world.branch)
     message = world.git("log", "-1", "--format=%B")
     for name, text in edits.items():

@@ -1,6 +1,6 @@
-"""Puts this directory on the path, so that tests can import `fakes`; and the suite's own tools first on the PATH.
+"""Adds this directory to sys.path, so tests can import `fakes`, and puts the suite's own tools first on the PATH.
 
-What tests prove is kept apart from what the user has proved.
+The tests' cache is separate from the user's.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import own_tools
 import warm_starts
 from world import World
 
-# Who starts the suite in the background may have it ignore Ctrl-C, and what it starts would ignore it too.
+# A suite started in the background may ignore Ctrl-C, and its child processes would too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

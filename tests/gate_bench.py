@@ -1,4 +1,4 @@
-"""`make gate-bench`: every known cheat and every honest cycle through the gates, by category.
+"""`make gate-bench`: runs every known cheat and every honest cycle through the gates, by category.
 
 Fails unless every cheat is refused for the reason expected of it, and no honest step is refused.
 """
@@ -32,25 +32,25 @@ from prd2pr.domain.evidence import Finding  # noqa: E402
 
 CHEATS = {cheat.id: cheat for cheat in cheats()}
 CYCLES = {case.name: (kind, case) for kind, cases in KINDS.items() for case in cases}
-OTHERS = {case.id: case for case in (*other_cheats(), *other_cycles())}  # of languages beside Python
-KNOWN = 73  # ways to fake a step that the gates' design lists
+OTHERS = {case.id: case for case in (*other_cheats(), *other_cycles())}  # in languages other than Python
+KNOWN = 73  # ways to fake a step listed in the gates' design
 
 
 @dataclass(frozen=True)
 class Outcome:
     category: str
     name: str
-    number: int  # of the known way; 0: an honest cycle
+    number: int  # number of the known way; 0: an honest cycle
     refused: bool
     fine: bool
-    told: tuple[str, ...] = ()  # why it is not fine
+    told: tuple[str, ...] = ()  # why it is wrong
 
 
 class Player:
-    """One process: its own repositories, its own runs."""
+    """One process with its own repositories and runs."""
 
     def __init__(self) -> None:
-        # Kept while the process lives: what is prepared for the first cheat serves all.
+        # Lives as long as the process: the preparation for the first cheat serves all.
         self.place = tempfile.TemporaryDirectory(prefix="gate-bench-")
         self.judge: Judge | None = None
         self.stages: dict[str, OtherStage] = {}

@@ -1,4 +1,4 @@
-"""A repository without a checkout, and the living docs of whatever it holds."""
+"""A repository without a checkout, and the living docs rendered from its content."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class LivingTree:
         return render_tree(self.git, self.tree, directory)
 
     def docs_text(self, name: str) -> str:
-        """A document as the tree has it now."""
+        """A document as it is in the tree now."""
         return (self.git.read(self.tree, f"docs/{name}.md") or b"").decode()
 
     def docs(self) -> dict[str, str]:
-        """By name; each is asked for once more, from the tree that holds the first answer: nothing may change."""
+        """The documents by name. Each is rendered a second time from the tree that contains it: nothing may change."""
         files = self.render().files
         self.put(files)
         assert self.render().files == {}, "rendered again, it is another"
@@ -79,7 +79,7 @@ def done(
     at: str = AT,
     **more: object,
 ) -> tuple[Story, Cycle]:
-    """A story that is integrated, with its record."""
+    """An integrated story with its record."""
     story = Story(id=name, epic="E1", title=title, status="done", requirements=("FR-1",), **more)  # type: ignore[arg-type]
     phases = (Phase.DESIGN, Phase.RED, Phase.GREEN, Phase.INTEGRATED)
     steps = tuple(

@@ -1,4 +1,4 @@
-"""Repositories that remember something: records put into real commits, and the index over them."""
+"""Repositories with memory: records in real commits, and the index over them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def usage(name: str, compliance: float, of: str = "p-1") -> PatternUsage:
 
 
 class Library:
-    """A repository whose commits are made by plumbing: `add` and `drop` give a commit each."""
+    """A repository whose commits are made with plumbing: `add` and `drop` make one commit each."""
 
     def __init__(self, place: Path) -> None:
         place.mkdir(parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ class Library:
         return self.put({encode_memory_file(record)[0]: None for record in records})
 
     def index(self, *, code: bool = True) -> MemoryIndex:
-        """By words, also where the extra for vectors is installed."""
+        """The index with text search, even if the extra for vectors is installed."""
         made = MemoryIndex.open(self.git, self.head, code=code)
         made.embedder = None
         return made

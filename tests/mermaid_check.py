@@ -1,4 +1,4 @@
-"""A strict little reader of the diagrams that are written: what it does not know is wrong."""
+"""A small strict parser for the generated diagrams: unknown syntax is an error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def diagrams(text: str) -> list[list[str]]:
 
 
 def check_diagrams(text: str) -> int:
-    """How many there are; AssertionError for anything that is not as it must be."""
+    """The number of diagrams; raises AssertionError for invalid ones."""
     found = diagrams(text)
     assert len(found) == text.count("```mermaid"), "a diagram does not end"
     for head, *lines in found:

@@ -1,4 +1,4 @@
-"""GitHub's public example payloads, from npm. Fetched once, kept beside the virtual environment, never committed."""
+"""GitHub's public example payloads, from npm. Fetched once, stored next to the virtual environment, never committed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MEMBER = "package/api.github.com/index.json"
 
 
 def examples() -> list[tuple[str, dict[str, Any]]]:
-    """(event's name, payload) of all 329; skips, and says so, where npm cannot fetch them."""
+    """(event name, payload) of all 329; skips the test if npm cannot fetch them."""
     kept = Path(sys.prefix) / "share" / "prd2pr-tests" / f"webhooks-examples-{VERSION}.json"
     if not kept.exists():
         fetch(kept)
@@ -31,7 +31,9 @@ def fetch(kept: Path) -> None:
     if npm is None:
         pytest.skip(f"npm is not installed, so {PACKAGE} {VERSION} cannot be fetched: the payloads are NOT tested")
     kept.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=kept.parent) as made:  # of one's own: tests in other processes fetch it too
+    with tempfile.TemporaryDirectory(
+        dir=kept.parent
+    ) as made:  # a private directory: tests in other processes fetch them too
         place = Path(made)
         packed = subprocess.run(
             [npm, "pack", f"{PACKAGE}@{VERSION}", "--silent"], cwd=place, capture_output=True, text=True, check=False

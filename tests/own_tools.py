@@ -1,7 +1,7 @@
-"""The tools that tests are run with, first on the PATH of this process: its own Python, and Go as pip brings it along.
+"""Puts the suite's own tools first on the PATH of this process: its Python, and Go as installed by pip.
 
-Without that, whatever `python3` happens to be there would run the tests of the projects that prd2pr works on. What pip
-puts beside Python as `go` is a script; the real one lies among the packages.
+Otherwise any `python3` on the PATH would run the tests of the sample projects. The `go` that pip puts next to Python
+is a script; the real binary is among the packages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The smallest pictures there are."""
+"""Minimal valid images."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Three PRDs built in the profiles `full` and `quick`, replayed; `make full-profile` prints what each took.
+"""Three PRDs built in the profiles `full` and `quick`, replayed; `make full-profile` prints the cost of each.
 
-The recordings were made with `--record`, by the real anthropic client, against a loopback server that speaks the
-Messages API. Their answers were written by hand, as the files say: no provider's model has given them.
+The recordings were made with `--record` and the real anthropic client, against a loopback server with the Messages
+API. Their answers were written by hand, as the files state; they do not come from a provider's model.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ COUNTS = ("input_tokens", "cached_tokens", "output_tokens")
 
 @dataclass(frozen=True)
 class Recorded:
-    name: str  # of the directory in tests/recordings
-    prd: str  # the file
+    name: str  # name of the directory in tests/recordings
+    prd: str  # file name
     kind: str
-    requirements: int  # without acceptance criteria
+    requirements: int  # number, without acceptance criteria
 
     @property
     def directory(self) -> Path:
@@ -44,7 +44,7 @@ RECORDED = (READING_LIST, STOCK, WHOLESALE)
 
 
 def start(recorded: Recorded, root: Path, profile: str) -> World:
-    """The repository that the recording begins with, its own or the demo's."""
+    """The repository that the recording starts from: its own or the demo's."""
     world = World(root, branch=recorded.branch)
     own = recorded.directory / "repository.txt"
     if own.exists():
@@ -61,7 +61,7 @@ def start(recorded: Recorded, root: Path, profile: str) -> World:
 
 
 def replayed(recorded: Recorded, root: Path, profile: str) -> tuple[World, Any]:
-    """The whole run, to its end, and what it says of itself."""
+    """The complete run and its JSON result."""
     world = start(recorded, root, profile)
     model = f"replay:{recorded.directory / f'{profile}.jsonl'}"
     done = world.program("run", f"prds/{recorded.prd}", "--model", model, "--json")

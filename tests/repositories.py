@@ -1,4 +1,4 @@
-"""Real repositories made from path -> text, commit by commit, and a gathering over them."""
+"""Real repositories made from path -> text, commit by commit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Files = Mapping[str, str | None]
 
 
 class Repository:
-    """Commits are made by plumbing: no checkout is needed, and it is quick."""
+    """Commits are made with plumbing: fast, and without a checkout."""
 
     def __init__(self, place: Path, kept_runs: Path | None = None) -> None:
         subprocess.run(["git", "init", "-q", "-b", "main", str(place)], check=True)
@@ -38,7 +38,7 @@ class Repository:
         self.git.close()
 
     def commit(self, files: Files, message: str = "A step") -> str:
-        """`None` deletes a file; what is not named stays."""
+        """`None` deletes a file; other files stay."""
         self.head = self.git.commit(self.tree_with(files), [self.head] if self.head else [], message)
         return self.head
 

@@ -1,6 +1,6 @@
-"""A PRD of stories that know nothing of each other, each with a module of its own: worked on beside each other.
+"""A PRD of independent stories, each with its own module, built in parallel.
 
-Only the model's words are scripted, as in `world.py`.
+Only the model's answers are scripted, as in `world.py`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def beside(root: Path, count: int = 3, needs: dict[int, tuple[int, ...]] | None 
 
 
 def in_signs(n: int, name: str) -> dict[str, Blocks]:
-    """The story's code goes into `calc/signs.py`, always at the same place, although its plan did not say so."""
+    """The story's code is written to the same place in `calc/signs.py`, although its plan does not say so."""
     path, start = "src/calc/signs.py", "def negate(number):"
     edit = use("edit_file", path=path, old=start, new=f"{code_of(name)}\n\n{start}")
     test = f"tests/tdd/calc-{n}/test_calc_{n}_{name}.py"

@@ -23,7 +23,7 @@ def refusal(text: str) -> ConfigInvalid:
 
 
 @pytest.mark.parametrize("text", [None, "", "  \n", "# all defaults\n", "{}", "\ufeff"])
-def test_nothing_written_is_all_defaults(text: str | None) -> None:
+def test_empty_file_gives_the_defaults(text: str | None) -> None:
     assert load_config(text) == Config()
 
 
@@ -38,7 +38,7 @@ def test_defaults() -> None:
     assert (config.test.timeout_seconds, config.test.stall_seconds) == (1800, 60)
 
 
-def test_default_models_are_models_that_the_client_knows() -> None:
+def test_client_knows_the_default_models() -> None:
     known = get_args(get_args(Model)[0])
     for spec in (Config().models.default, Config().models.strong):
         provider, _, name = spec.partition(":")
@@ -84,7 +84,7 @@ def test_an_unknown_key_is_an_error_with_a_suggestion_and_its_line() -> None:
     ]
 
 
-def test_an_unknown_key_like_no_other_gets_the_list() -> None:
+def test_dissimilar_unknown_key_lists_all_keys() -> None:
     error = refusal("prices:\n  m: {input: 1, output: 1, zzz: 2}\n")
     assert error.what == "unknown key `zzz` under `prices.m`"
     assert error.remedy == "The keys here are: input, output, cache_write, cache_read."
@@ -124,7 +124,7 @@ def test_the_first_problem_is_reported_and_the_others_counted() -> None:
         ("attempts: 1\nattempts: 2", "duplicate key `attempts`", "line 1"),
     ],
 )
-def test_wrong_values_are_explained(text: str, what: str, remedy: str) -> None:
+def test_invalid_values_are_explained(text: str, what: str, remedy: str) -> None:
     error = refusal(text)
     assert what in error.what
     assert remedy in error.remedy

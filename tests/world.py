@@ -1,6 +1,6 @@
-"""A repository, a PRD and a transcript, driven by the real program: `world.run()`, `world.next()`, `world.verify()`.
+"""A repository, a PRD and a transcript, run with the real program: `world.run()`, `world.next()`, `world.verify()`.
 
-Only the model's words are scripted: each is looked up by its purpose, `calc-1/red/tester/1/1`.
+Only the model's answers are scripted: each is looked up by its purpose, `calc-1/red/tester/1/1`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ PLAN = {
     "questions": [], "assumptions": [],
 }  # fmt: skip
 
-# The same for the profile `full`, which plans in passes: what a PRD says as GIVEN/WHEN/THEN nobody is asked about.
+# For the profile `full`, which plans in passes: criteria given as GIVEN/WHEN/THEN need no model call.
 SCENARIOS_PRD = f"""{PRD}
 - **AC-1** (FR-1) GIVEN 1 and 2 WHEN they are added THEN the result is 3.
 - **AC-2** (FR-2) GIVEN 4 WHEN it is doubled THEN the result is 8.
@@ -121,7 +121,7 @@ def designed(*names: str) -> Blocks:
 
 
 def script() -> dict[str, Blocks]:
-    """All goes well, at the first attempt."""
+    """Answers that are all accepted at the first attempt."""
     return {
         "calc/plan/planner/1/1": say(PLAN),
         "calc-1/design/architect/1/1": designed("calc.sums.add"),
@@ -136,7 +136,7 @@ def script() -> dict[str, Blocks]:
 
 
 def planned_in_passes() -> dict[str, Blocks]:
-    """What `full` asks for SCENARIOS_PRD in place of a planner."""
+    """The calls of `full` for SCENARIOS_PRD instead of a planner call."""
     return {"calc/plan-tasks-cycle-1/decomposer_tasks/1/1": say(TASKS)}
 
 
@@ -156,7 +156,7 @@ class World:
     root: Path
     answers: dict[str, Blocks] = field(default_factory=script)
     branch: str = "prd2pr/calc"
-    cold: bool = False  # each start from nothing, each run a real one
+    cold: bool = False  # start a new process each time, and run tests for real
 
     @property
     def repo(self) -> Path:

