@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACED = ROOT / "bench" / "paced"
 sys.path.insert(0, str(ROOT / "tests"))
 
-from side_by_side_world import beside  # noqa: E402 - the tests' own world
+from parallel_world import start_parallel_world  # noqa: E402 - the tests' own world
 from world import World  # noqa: E402
 
 STORIES, WORKERS = 8, 2
@@ -31,7 +31,7 @@ TIMED = ("docs/DECISIONS.md", "docs/ESTIMATES.md")  # dates and minutes of this 
 
 def timed(directory: Path, workers: int, pause: float) -> tuple[World, float]:
     """The finished world, and the seconds that the run took."""
-    world = beside(directory, STORIES, cold=True)
+    world = start_parallel_world(directory, STORIES, cold=True)
     model = f"plugin:paced:{pause}:{world.transcript()}" if pause else f"replay:{world.transcript()}"
     started = time.perf_counter()
     done = world.program(

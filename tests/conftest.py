@@ -10,7 +10,7 @@ import signal
 
 import pytest
 
-import own_tools
+import tool_path
 import warm_starts
 from world import World
 
@@ -18,7 +18,7 @@ from world import World
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-own_tools.put_first()
+tool_path.put_first()
 
 
 @pytest.fixture(scope="session", autouse=True)

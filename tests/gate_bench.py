@@ -19,15 +19,15 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE / "honest")]
 
-from honest_judging import KINDS, play  # noqa: E402
+from honest_judge import KINDS, play  # noqa: E402
 
-import own_tools  # noqa: E402
+import tool_path  # noqa: E402
 from cheats.battery import BEYOND, CATEGORIES, cheats  # noqa: E402
-from cheats.judging import Judge, judging, stage_at  # noqa: E402
+from cheats.cheat_judge import Judge, judging, stage_at  # noqa: E402
 from languages.corpus import DIALECTS, OtherCheat  # noqa: E402
 from languages.corpus import cheats as other_cheats  # noqa: E402
 from languages.corpus import cycles as other_cycles  # noqa: E402
-from languages.other_judging import OtherStage, missing  # noqa: E402
+from languages.corpus_judge import OtherStage, missing  # noqa: E402
 from prd2pr.domain.evidence import Finding  # noqa: E402
 
 CHEATS = {cheat.id: cheat for cheat in cheats()}
@@ -139,7 +139,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("names", nargs="*", help="only cases whose name contains one of these words")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args(arguments)
-    own_tools.put_first()
+    tool_path.put_first()
     unplayed = {runner: why for runner in DIALECTS if (why := missing(runner))}
     for runner, why in unplayed.items():
         print(f"NOT PLAYED: {runner}: {why}", flush=True)

@@ -18,7 +18,7 @@ from typing import Any
 from fakes.github.events import Event
 from github_runner import Acted
 from github_world import GitHubWorld
-from side_by_side_world import answers, prd
+from parallel_world import answers, prd
 
 CONFIG = "approval: none\nstory_jobs: {jobs}\ngates: {{mutation_ratio: null}}\n"
 ONLY_CONTENTS = {"contents": "write"}

@@ -14,7 +14,7 @@ from fakes.github.events import dispatch_event
 from fakes.github.faults import Calls
 from github_waves import THREE_WAVES, code_of
 from github_world import GitHubWorld
-from side_by_side_world import answers, prd
+from parallel_world import answers, prd
 
 CONFIG = 'approval: none\nstory_jobs: 8\nmodels: {{default: "replay:{transcript}", strong: "replay:{transcript}"}}\n'
 PUSH = "POST */git-receive-pack"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from cheats.battery import Stage
-from cheats.judging import Judge, judging, stage_at
+from cheats.cheat_judge import Judge, judging, stage_at
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from cheats.battery import Cheat, cheats
-from cheats.judging import Judge
+from cheats.cheat_judge import Judge
 
 ALL = cheats()
 # The complete catalogue from the design of the gates.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cheats.battery import Cheat, cheats
-from cheats.judging import Judge
+from cheats.cheat_judge import Judge
 from prd2pr.domain.evidence import Evidence, RunSummary
 from prd2pr.domain.results.differential import DifferentialResult
 from prd2pr.domain.results.mutation import MutationResult

@@ -13,7 +13,6 @@ import pytest
 from fakes.github import FakeGitHub, transport
 from fakes.github.on_issues import add_comment, set_state
 from fakes.github.on_labels import on_issue
-from obeying import session_of
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import CycleState
 from prd2pr.domain.secrets import Secrets
@@ -27,6 +26,7 @@ from prd2pr.github.publish.context import PublishedLinks, PublishRequest
 from prd2pr.github.publish.publisher import build_step_summary, publish
 from prd2pr.github.secret_guard import GuardedHub
 from world import PLAN, PRD, WRONG_ADD, World, say, script, write
+from world_session import session_of
 
 REPOSITORY = "octo/calc"
 COMMITS = f"https://github.com/{REPOSITORY}/commit/"

@@ -9,7 +9,7 @@ from textwrap import dedent
 import pytest
 from _pytest.mark import ParameterSet
 from honest_cycle import Honest
-from honest_judging import CASES, play
+from honest_judge import CASES, play
 
 from prd2pr.domain.records import UNTESTED_KINDS, Phase
 

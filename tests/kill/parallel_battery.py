@@ -24,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from side_by_side_world import beside
+from parallel_world import start_parallel_world
 from world import World
 
 # Documents that tell when a story was designed and how long it took.
@@ -157,18 +157,18 @@ def runs(world: World) -> list[str]:
 def battery(options: argparse.Namespace) -> None:
     chance = random.Random(options.seed)
     with tempfile.TemporaryDirectory() as scratch:
-        reference = beside(Path(scratch) / "never-killed", options.stories, cold=True)
+        reference = start_parallel_world(Path(scratch) / "never-killed", options.stories, cold=True)
         assert reference.run("--workers", "1").status == 0
         expected = ended(reference)
         started = time.monotonic()
-        never = beside(Path(scratch) / "beside", options.stories, cold=True)
+        never = start_parallel_world(Path(scratch) / "beside", options.stories, cold=True)
         assert never.run("--workers", str(options.workers)).status == 0
         whole = time.monotonic() - started
         check(never, expected, 0, options.stories)
         print(f"never killed: the same code and steps side by side as one after the other ({whole:.0f} s)", flush=True)
         hits = tried = 0
         while hits < options.kills:
-            world = beside(Path(scratch) / f"killed-{tried}", options.stories, cold=True)
+            world = start_parallel_world(Path(scratch) / f"killed-{tried}", options.stories, cold=True)
             moments = [some_moment(chance, options.stories) for _ in range(options.per_directory)]
             here = sum(killed_at(world, options.workers, moment, chance) for moment in moments)
             last = world.run("--workers", str(options.workers))

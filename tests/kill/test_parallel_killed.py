@@ -9,11 +9,11 @@ import subprocess
 from pathlib import Path
 
 from kill.parallel_battery import children, command, ended, wait_for_orphans
-from side_by_side_world import beside
+from parallel_world import start_parallel_world
 
 
 def test_a_killed_worker_is_replaced_and_a_killed_run_goes_on(tmp_path: Path) -> None:
-    world = beside(tmp_path / "killed", 2, cold=True)
+    world = start_parallel_world(tmp_path / "killed", 2, cold=True)
     run = subprocess.Popen(
         command(world, 2), cwd=world.repo, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         start_new_session=True,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from languages.other_judging import INSTALLED
+from languages.corpus_judge import INSTALLED
 from prd2pr.config import TestRun
 from prd2pr.domain.evidence import RunReport
 from prd2pr.languages.project.dependencies import Dependencies

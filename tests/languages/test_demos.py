@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from languages.other_judging import INSTALLED, missing
+from languages.corpus_judge import INSTALLED, missing
 from prd2pr.cli.verbs import demo
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from languages.corpus import DIALECTS, OtherCheat, OtherCycle, cheats, cycles
-from languages.other_judging import OtherStage, missing
+from languages.corpus_judge import OtherStage, missing
 
 # `make test` runs one in this many cheats and cycles; 0: none.
 EVERY = {"node:test": (6, 6), "vitest": (80, 20), "jest": (0, 0), "go test": (16, 6), "cargo test": (22, 6)}

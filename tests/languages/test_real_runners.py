@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from languages.corpus import JEST, VITEST
-from languages.other_judging import INSTALLED, missing
+from languages.corpus_judge import INSTALLED, missing
 from prd2pr.domain.evidence import RunReport
 from prd2pr.errors import SetupProblem
 from prd2pr.languages.project.dependencies import Dependencies

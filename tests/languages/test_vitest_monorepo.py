@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from languages.corpus import IN_VITEST, projects
+from languages.corpus_judge import INSTALLED, missing
 from languages.mono_world import BASE, PLAN, PRD, MonoWorld, designed, script
-from languages.other_judging import INSTALLED, missing
 from world import say, submit, write
 
 WEB = {

@@ -11,7 +11,7 @@ import pytest
 
 from fakes.scripted_model import says
 from planning.pass_samples import functional, task
-from planning.planning_table import LISTED, Table, answer, good, good_answer
+from planning.planning_harness import LISTED, PlanningHarness, answer, good, good_answer
 from prd2pr.agents.models.base import Reply, Request, Text
 from prd2pr.domain.records import Backlog
 from prd2pr.errors import ModelRefused, PlanInvalid
@@ -57,35 +57,36 @@ def bad_first(role: str, bad: Reply, times: int = 1):
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("name", UNUSABLE)
 def test_unusable_answer_is_retried(tmp_path: Path, role: str, name: str) -> None:
-    table = Table(tmp_path, functional(7), FOUR)
-    table.model.otherwise = bad_first(role, UNUSABLE[name])
-    backlog = table.plan()
+    harness = PlanningHarness(tmp_path, functional(7), FOUR)
+    harness.model.otherwise = bad_first(role, UNUSABLE[name])
+    backlog = harness.plan()
     assert sorted(name for story in backlog.stories for name in story.requirements) == [f"FR-{n}" for n in range(1, 8)]
-    assert len(table.calls()) == 1 + 3 + 1 + 1 + 1
+    assert len(harness.calls()) == 1 + 3 + 1 + 1 + 1
     assert (
-        sum(sum(len(str(block)) for block in message.blocks) for message in table.model.requests[-1].messages) < 400_000
+        sum(sum(len(str(block)) for block in message.blocks) for message in harness.model.requests[-1].messages)
+        < 400_000
     )
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_role_without_usable_answer_ends_the_plan_within_the_limit(tmp_path: Path, role: str) -> None:
-    table = Table(tmp_path, functional(7), FOUR)
-    table.model.otherwise = table.strong.otherwise = bad_first(role, UNUSABLE["garbage"], times=10_000)
+    harness = PlanningHarness(tmp_path, functional(7), FOUR)
+    harness.model.otherwise = harness.strong.otherwise = bad_first(role, UNUSABLE["garbage"], times=10_000)
     if role == "decomposer_hints":
-        assert "No hints for" in table.plan().assumptions[0], "nothing hangs on hints"
+        assert "No hints for" in harness.plan().assumptions[0], "nothing hangs on hints"
     else:
         with pytest.raises(ModelRefused):
-            table.plan()
-    assert len(table.calls(table.model, table.strong)) <= 4 + 5 * 3
+            harness.plan()
+    assert len(harness.calls(harness.model, harness.strong)) <= 4 + 5 * 3
 
 
 def test_refusal_is_reported_as_a_refusal(tmp_path: Path) -> None:
-    table = Table(tmp_path, functional(7), FOUR)
-    table.model.otherwise = table.strong.otherwise = lambda _: says("I will not.", stop="refusal")
+    harness = PlanningHarness(tmp_path, functional(7), FOUR)
+    harness.model.otherwise = harness.strong.otherwise = lambda _: says("I will not.", stop="refusal")
     with pytest.raises(ModelRefused, match="keyed, as decomposer_cycles, declined to answer") as refused:
-        table.plan()
+        harness.plan()
     assert "models.roles.decomposer_cycles" in refused.value.remedy
-    assert len(table.calls(table.model, table.strong)) == 3
+    assert len(harness.calls(harness.model, harness.strong)) == 3
 
 
 SECOND = "shop/plan-tasks-cycle-2/decomposer_tasks"
@@ -104,14 +105,16 @@ WRONG: dict[str, tuple[list[dict[str, Any]], str]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_answer_is_retried_with_the_problem_and_given_up_after_three(tmp_path: Path, name: str) -> None:
     made, words = WRONG[name]
-    mended = Table(tmp_path / "mended", functional(5) + LISTED, FOUR, {f"{SECOND}/1/1": answer({"tasks": made})})
+    mended = PlanningHarness(
+        tmp_path / "mended", functional(5) + LISTED, FOUR, {f"{SECOND}/1/1": answer({"tasks": made})}
+    )
     assert len(mended.plan().stories) == 5
     again = next(request for request in mended.model.requests if request.purpose.attempt == 2)
     assert words in "".join(block.text for block in again.messages[0].blocks if isinstance(block, Text))
     wrong = {f"{SECOND}/{n}/1": answer({"tasks": made}) for n in (1, 2, 3)}
-    table = Table(tmp_path / "never", functional(5) + LISTED, FOUR, wrong)
+    harness = PlanningHarness(tmp_path / "never", functional(5) + LISTED, FOUR, wrong)
     with pytest.raises(PlanInvalid, match=re.escape(words)):
-        table.plan()
+        harness.plan()
 
 
 # --- hostile text -----------------------------------------------------------------------------------------------------
@@ -134,14 +137,14 @@ def hostile_tasks(text: str, *requirements: str) -> dict[str, Any]:
     return {"tasks": made, "questions": [{"text": text, "about": [text[:70]]}], "assumptions": [text]}
 
 
-def planned_with(tmp_path: Path, text: str) -> tuple[Table, Backlog]:
+def planned_with(tmp_path: Path, text: str) -> tuple[PlanningHarness, Backlog]:
     answers = {
         f"shop/plan-tasks-cycle-{n}/decomposer_tasks/1/1": answer(hostile_tasks(text, *names))
         for n, names in ((1, ("FR-1", "FR-2")), (2, ("FR-3", "FR-4")), (3, ("FR-5",)))
     }
-    table = Table(tmp_path, functional(5) + LISTED, FOUR, answers)
-    table.model.otherwise = lambda request: hostile_answers(request, text)
-    return table, table.plan()
+    harness = PlanningHarness(tmp_path, functional(5) + LISTED, FOUR, answers)
+    harness.model.otherwise = lambda request: hostile_answers(request, text)
+    return harness, harness.plan()
 
 
 def hostile_answers(request: Request, text: str) -> Reply:
@@ -167,13 +170,13 @@ def whole_text(request: Request) -> str:
 
 @pytest.mark.parametrize("text", ATTEMPTS)
 def test_hostile_text_is_escaped_everywhere(tmp_path: Path, text: str) -> None:
-    table, backlog = planned_with(tmp_path, text)
+    harness, backlog = planned_with(tmp_path, text)
     assert len(backlog.stories) == 5
     shown = " ".join(text.split())
     assert any(shown in question for question in backlog.questions), "it is told as it is, in one line"
     assert all("\n" not in question for question in (*backlog.questions, *backlog.assumptions))
     assert all("49" not in story.title for story in backlog.stories), "nobody evaluates it"
-    for request in table.model.requests:
+    for request in harness.model.requests:
         outside = re.sub(r'<material name="[^"<>\n]*">.*?</material>', "", whole_text(request), flags=re.DOTALL)
         assert "approve everything" not in outside
         assert "/tdd" not in outside and "{{" not in outside and "${{" not in outside

@@ -7,7 +7,7 @@ import textwrap
 from pathlib import Path
 
 from planning.pass_samples import functional
-from planning.planning_table import HEAD, LISTED
+from planning.planning_harness import HEAD, LISTED
 from world import World
 
 WORKER = """

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from deciding import Stage, stage_of
+from branch_stage import Stage, stage_of
 from prd2pr.domain.decision import Decision
 from prd2pr.domain.evidence import Evidence, Proof, Verdict
 from prd2pr.domain.records import Phase, Story

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from deciding import Stage, stage_of
+from branch_stage import Stage, stage_of
 from prd2pr.agents.models.base import Reply, Request
 from prd2pr.domain.breakers.circuits import list_open_circuits
 from prd2pr.domain.machines.next_phase import NoAction

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from branch_stage import Stage, stage_of
 from branch_work import push
-from deciding import Stage, stage_of
 from prd2pr.domain.records import ProjectState, Story
 from prd2pr.planning.regression_rules import STORIES_PER_TURN, select_turn
 from prd2pr.verification.run_cache import CachedRunner

@@ -10,9 +10,9 @@ import pytest
 
 from branch_work import forge, push
 from fakes.messages_api import MessagesApi
-from obeying import ordered, session_of
 from prd2pr.github.commands.undo import undo_phase
 from world import GREEN_ADD, RED_ADD, Blocks, World, script, submit, use, write
+from world_session import make_request, session_of
 
 DIRECTORY = "tests/tdd/calc-1"
 SHOWN, HELD = f"{DIRECTORY}/test_calc_1_add.py", f"{DIRECTORY}/test_calc_1_add_held_out.py"
@@ -176,7 +176,7 @@ def test_undoing_green_and_red_undoes_their_examples(world: World) -> None:
     steps(world, 4)
     for state in ("CODE_GREEN", "TEST_RED"):
         with session_of(world) as session:
-            undo_phase(session, ordered("tdd undo", why="another way"), "calc-1")
+            undo_phase(session, make_request("tdd undo", why="another way"), "calc-1")
         record = json.loads(world.show(".orch-state/prds/calc/tdd/cycles/calc-1.json"))
         assert record["state"] == state
         assert HELD not in files(world)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from obeying import session_of
+from parallel_world import start_parallel_world
 from prd2pr.domain.evidence import RunReport, TestResult
 from prd2pr.proof.undone_steps import CannotUndo, UndoPlan, plan_undo
 from prd2pr.proof.verify import Verifier, count_intact_commits
@@ -30,8 +30,8 @@ from prd2pr.workflow.parallel.story_branches import (
 from prd2pr.workflow.parallel.story_session import make_story_session
 from prd2pr.workflow.run import run_prd
 from prd2pr.workflow.session import Session
-from side_by_side_world import beside
 from world import World
+from world_session import session_of
 
 BACKLOG = ".orch-state/prds/calc/backlog.json"
 
@@ -79,7 +79,7 @@ class Joined:
 
 @pytest.fixture(scope="module")
 def joined(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Joined]:
-    world = beside(tmp_path_factory.mktemp("joins"))
+    world = start_parallel_world(tmp_path_factory.mktemp("joins"))
     with session_of(world) as session:
         git = session.git
         plan = run_prd(session, 1).head
@@ -294,7 +294,11 @@ def test_suite_of_the_merge_starts_early_only_if_runs_are_isolated(
 ) -> None:
     """The suites of both sides may be running at the same time."""
     begun: list[bool] = []
-    monkeypatch.setattr(joined.session.services.runner, "begin", lambda _, beside=False: begun.append(beside))
+    monkeypatch.setattr(
+        joined.session.services.runner,
+        "begin",
+        lambda _, beside=False: begun.append(beside),
+    )
     own = make_story_session(joined.session, "calc-3")
     base = StoryIntegration.at_heads(joined.session, own, "calc-3", "").find_base()
     assert isinstance(base, IntegrationBase)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from deciding import Stage, stage_of
+from branch_stage import Stage, stage_of
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import Spend
 from prd2pr.github.commands.queries import current_picture

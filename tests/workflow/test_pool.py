@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from parallel_world import answers, code_of, conflicting_answers, prd, start_parallel_world
 from prd2pr.domain.scheduling import ONE_WORKER_NOTE
 from server.app_world import wait_until
-from side_by_side_world import answers, beside, code_of, in_signs, prd
 from world import World, say, use, write
 
 
@@ -41,7 +41,7 @@ def story_branches(world: World) -> list[str]:
 
 def test_run_budget_covers_all_workers(tmp_path: Path) -> None:
     """1,000 tokens per call, 3,500 for the run: the plan and three more calls by any worker."""
-    world = beside(tmp_path, 2, cold=True)
+    world = start_parallel_world(tmp_path, 2, cold=True)
     world.write({".prd2pr.yml": "budget:\n  tokens_per_run: 3500\n"})
     world.commit("a limit")
     model = f"replay:{with_usage(world, 1000)}"
@@ -60,7 +60,7 @@ def test_run_budget_covers_all_workers(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_blocked_story_is_shown_on_the_prds_branch_and_others_are_integrated(tmp_path: Path) -> None:
-    world = beside(tmp_path, 3, cold=True)
+    world = start_parallel_world(tmp_path, 3, cold=True)
     right = world.answers["calc-2/green/builder/1/1"]
     for attempt in (1, 2, 3, 4):
         wrong = f"def cut(a):\n    return {attempt}\n"
@@ -87,7 +87,7 @@ def test_a_blocked_story_is_shown_on_the_prds_branch_and_others_are_integrated(t
 @pytest.mark.slow
 def test_one_worker_continues_the_work_of_several(tmp_path: Path) -> None:
     """The transcript ends for both stories after RED; the next run has the rest and a single worker."""
-    world = beside(tmp_path, 2, cold=True)
+    world = start_parallel_world(tmp_path, 2, cold=True)
     kept = {key: world.answers.pop(key) for key in list(world.answers) if "/green/" in key}
     assert world.run("--workers", "2").status == 1
     assert len(story_branches(world)) == 2
@@ -101,9 +101,9 @@ def test_one_worker_continues_the_work_of_several(tmp_path: Path) -> None:
 
 def test_three_conflicting_stories_are_all_integrated(tmp_path: Path) -> None:
     """The plan does not show that they write to the same place. No two of them can be merged."""
-    world = beside(tmp_path, 3, cold=True)
+    world = start_parallel_world(tmp_path, 3, cold=True)
     for number, name in enumerate(("add", "cut", "double"), 1):
-        world.answers |= in_signs(number, name)
+        world.answers |= conflicting_answers(number, name)
     done = world.run("--workers", "3")
     assert done.status == 0, done.out + done.err
     assert done.out.count("restarts on the new base") == 2, done.out
@@ -150,7 +150,7 @@ def test_workers_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.Monkey
     left.mkdir(mode=0o711)
     monkeypatch.setenv("TMPDIR", str(left))
     tmp_path.chmod(0o711)
-    world = beside(tmp_path / "world", 3, cold=True)
+    world = start_parallel_world(tmp_path / "world", 3, cold=True)
     done = world.run("--workers", "2")
     assert done.status == 0, done.out + done.err
     wait_until(lambda: not list(left.iterdir()), 20)
@@ -164,7 +164,7 @@ def test_stopped_workers_leave_nothing_behind_and_are_resumed(
     left.mkdir(mode=0o711)
     monkeypatch.setenv("TMPDIR", str(left))
     tmp_path.chmod(0o711)
-    world = beside(tmp_path / "world", 3, cold=True)
+    world = start_parallel_world(tmp_path / "world", 3, cold=True)
     command = [sys.executable, "-m", "prd2pr", "run", "prds/calc.md", "--model", f"replay:{world.transcript()}"]
     with subprocess.Popen([*command, "--workers", "2"], cwd=world.repo, start_new_session=True) as run:
         wait_until(lambda: any("red(" in subject for subject in subjects(world)), 60)
@@ -181,7 +181,7 @@ def subjects(world: World) -> list[str]:
 
 def test_single_worker_keeps_the_prd_budget_and_reports_the_cost(tmp_path: Path) -> None:
     """1,000 tokens per call. Three stories have their design, and six calls in total are allowed."""
-    world = beside(tmp_path, 3, cold=True)
+    world = start_parallel_world(tmp_path, 3, cold=True)
     kept = {key: world.answers.pop(key) for key in list(world.answers) if "/red/" in key}
     assert world.program("run", "prds/calc.md", "--model", f"replay:{with_usage(world, 1000)}", "--workers", "3").status
     assert len(story_branches(world)) == 3
@@ -202,7 +202,7 @@ def test_single_worker_keeps_the_prd_budget_and_reports_the_cost(tmp_path: Path)
 
 @pytest.mark.slow
 def test_two_blocked_stories_are_decided_in_turn(tmp_path: Path) -> None:
-    world = beside(tmp_path, 3, cold=True)
+    world = start_parallel_world(tmp_path, 3, cold=True)
     right = {f"calc-{n}/green/builder/1/1": world.answers[f"calc-{n}/green/builder/1/1"] for n in (1, 2)}
     for n, name in ((1, "add"), (2, "cut")):
         for attempt in (1, 2, 3, 4):

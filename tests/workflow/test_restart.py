@@ -6,23 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from obeying import session_of
+from parallel_world import conflicting_answers, start_parallel_world
 from prd2pr.domain.records import Phase
 from prd2pr.proof.verify import Verifier
 from prd2pr.verification.commit_check import all_proved
 from prd2pr.workflow.parallel.story_branches import integrate_story, list_story_branches, work_on_story
 from prd2pr.workflow.run import run_prd
 from prd2pr.workflow.session import Session
-from side_by_side_world import beside, in_signs
 from world import World, submit, use
+from world_session import session_of
 
 SIGNS = "src/calc/signs.py"
 
 
 def conflicting(root: Path) -> World:
     """calc-1 and calc-2 write to the same place in a file that is in neither plan."""
-    world = beside(root, 2)
-    world.answers |= in_signs(1, "add") | in_signs(2, "cut")
+    world = start_parallel_world(root, 2)
+    world.answers |= conflicting_answers(1, "add") | conflicting_answers(2, "cut")
     return world
 
 
@@ -71,7 +71,7 @@ def test_later_story_restarts_on_the_new_base_and_succeeds(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_clean_merge_with_failing_tests_restarts_too(tmp_path: Path) -> None:
     """calc-1 changes a function that calc-2's code calls: there is no merge conflict, but tests fail."""
-    world = beside(tmp_path, 2)
+    world = start_parallel_world(tmp_path, 2)
     renamed = use("edit_file", path=SIGNS, old="def negate(number):\n    return -number\n",
                   new="def negate(number):\n    return -number - (number > 9)\n")  # fmt: skip
     builds = use("write_file", path="src/calc/cut_it.py",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from deciding import Stage, stage_of
+from branch_stage import Stage, stage_of
 from prd2pr.domain.evidence import Finding
 from prd2pr.domain.records import Phase, Spend
 from prd2pr.workflow.phases.attempts import load_earlier_attempts

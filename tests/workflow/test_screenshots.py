@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from deciding import Stage, stage_of
+from branch_stage import Stage, stage_of
 from pictures import png
 from prd2pr.domain.records import Phase
 from prd2pr.proof.claims.commits import check_records

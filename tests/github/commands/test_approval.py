@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from deciding import PULL, Stage, stage_of
-from obeying import session_of
+from branch_stage import PULL, Stage, stage_of
 from prd2pr.domain.decision import Decision
 from prd2pr.domain.machines.approval import list_approved_stories
 from prd2pr.domain.records import Cursor, ProjectState
@@ -21,6 +20,7 @@ from prd2pr.workflow.commits.decisions import apply_decision
 from prd2pr.workflow.readiness import is_carried_out_elsewhere
 from prd2pr.workflow.run import run_prd
 from world import World, say
+from world_session import session_of
 
 
 @pytest.fixture

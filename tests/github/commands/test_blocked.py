@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from branch_stage import Stage, stage_of
 from branch_work import push
-from deciding import Stage, stage_of
 from prd2pr.domain.memory_records import Lesson
 from prd2pr.domain.records import CycleState, ProjectState
 from prd2pr.github.commands.queries import current_picture

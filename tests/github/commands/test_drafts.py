@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import pytest
 
 from branch_work import CYCLE, cycle, files, forge, push, without
-from obeying import ordered, session_of
 from prd2pr.github.commands.drafts import judge_drafts, write_draft
 from prd2pr.github.commands.parser import ParsedCommand
 from prd2pr.github.commands.request import CommandRequest, CommandResult
@@ -18,6 +17,7 @@ from prd2pr.github.commands.undo import undo_phase
 from prd2pr.github.messages import replies
 from prd2pr.workflow.session import RoleModel
 from world import GREEN_ADD, PLAN, RED_ADD, WRONG_ADD, World, designed, say, write
+from world_session import make_request, session_of
 
 TESTS = "tests/tdd/calc-1/test_calc_1_add.py"
 SOURCE = "src/calc/sums.py"
@@ -40,7 +40,7 @@ def world(planned_story, tmp_path) -> World:
 
 def told(world: World, command: str) -> CommandResult:
     with session_of(world) as session:
-        return DEEDS.get(command, judge_drafts)(session, ordered(command), "calc-1")
+        return DEEDS.get(command, judge_drafts)(session, make_request(command), "calc-1")
 
 
 def verified(world: World) -> dict[str, list[str]]:

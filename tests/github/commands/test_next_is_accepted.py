@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from deciding import Stage, every_project_state, stage_of
+from branch_stage import Stage, every_project_state, stage_of
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.github.commands.parser import COMMANDS, ParsedCommand, parse_comment
 from prd2pr.github.messages.replies import IllegalReply, NotNow, is_refusal

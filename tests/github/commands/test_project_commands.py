@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from deciding import PULL, Stage, every_project_state, stage_of
+from branch_stage import PULL, Stage, every_project_state, stage_of
 from prd2pr.domain.machines.project_machine import PROJECT_COMMANDS
 from prd2pr.domain.records import ProjectState
 from prd2pr.github.messages.replies import CommandDone, IllegalReply, NotNow

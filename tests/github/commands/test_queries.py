@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from deciding import Stage, stage_of
+from branch_stage import Stage, stage_of
 from prd2pr.domain.costs.budget import UsageLimits
 from prd2pr.domain.machines.commands import COMMANDS, READ_ONLY_COMMANDS
 from prd2pr.domain.records import CycleState, ProjectState

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from deciding import PULL, Stage, stage_of
+from branch_stage import PULL, Stage, stage_of
 from prd2pr.domain.machines.story_machine import CYCLE_COMMANDS, OPEN
 from prd2pr.domain.records import CycleState, Phase
 from prd2pr.github.messages.replies import CommandDone, IllegalReply, NotNow

@@ -8,13 +8,13 @@ import shutil
 import pytest
 
 from branch_work import cycle, files, forge, keep, push, without
-from obeying import ordered, session_of
 from prd2pr.domain.records import Cursor
 from prd2pr.github.commands.request import CommandRequest, CommandResult
 from prd2pr.github.commands.undo import undo_phase
 from prd2pr.github.messages import replies
 from prd2pr.reports.pull_request import build_pull_request_view
 from world import GREEN_ADD, PLAN, RED_ADD, World, say, write
+from world_session import make_request, session_of
 
 TESTS = "tests/tdd/calc-1/test_calc_1_add.py"
 SOURCE = "src/calc/sums.py"
@@ -36,7 +36,7 @@ def world(green_story, tmp_path) -> World:
 
 def undone(world: World, order: CommandRequest | None = None) -> CommandResult:
     with session_of(world) as session:
-        return undo_phase(session, order or ordered("tdd undo", why="another way is better"), "calc-1")
+        return undo_phase(session, order or make_request("tdd undo", why="another way is better"), "calc-1")
 
 
 def code(world: World, rev: str) -> str:
@@ -64,7 +64,7 @@ def test_each_phase_is_taken_back_by_a_commit_and_can_be_done_again(world):
 
 def test_what_is_recorded(world):
     done = undone(
-        world, CommandRequest(ordered("tdd undo").command, "ada", settles=Cursor(number=7, comment=99), why="no")
+        world, CommandRequest(make_request("tdd undo").command, "ada", settles=Cursor(number=7, comment=99), why="no")
     )
     record = cycle(world)
     assert record["steps"][-1]["undoes"] == 3

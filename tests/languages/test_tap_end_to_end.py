@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from languages.node_world import PLAN, PRD, NodeWorld, story
-from languages.test_smallest_projects import PAGES, sections
+from languages.test_docs_examples import PAGES, sections
 from world import Blocks, say, submit, write
 
 SHOWN = sections(PAGES[0].with_name("any.md"))

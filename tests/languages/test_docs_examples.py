@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from languages.other_judging import INSTALLED
+from languages.corpus_judge import INSTALLED
 from prd2pr.cli.wiring import make_gathering
 from prd2pr.config_file import load_config
 from prd2pr.domain.records import Phase

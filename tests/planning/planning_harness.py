@@ -77,7 +77,7 @@ class RecordingListener:
 
 
 @dataclass
-class Table:
+class PlanningHarness:
     root: Path
     body: str = functional(14)
     config: str = ""

@@ -83,12 +83,14 @@ def answers(count: int, needs: dict[int, tuple[int, ...]] | None = None) -> dict
     return made
 
 
-def beside(root: Path, count: int = 3, needs: dict[int, tuple[int, ...]] | None = None, **more: Any) -> World:
+def start_parallel_world(
+    root: Path, count: int = 3, needs: dict[int, tuple[int, ...]] | None = None, **more: Any
+) -> World:
     world = World(root, answers=answers(count, needs), **more)
     return world.start({"prds/calc.md": prd(count)})
 
 
-def in_signs(n: int, name: str) -> dict[str, Blocks]:
+def conflicting_answers(n: int, name: str) -> dict[str, Blocks]:
     """The story's code is written to the same place in `calc/signs.py`, although its plan does not say so."""
     path, start = "src/calc/signs.py", "def negate(number):"
     edit = use("edit_file", path=path, old=start, new=f"{code_of(name)}\n\n{start}")

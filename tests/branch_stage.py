@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from obeying import session_of
 from prd2pr.domain.decision import Decision
 from prd2pr.domain.machines.approval import ApprovalMode
 from prd2pr.domain.records import Cursor
@@ -23,6 +22,7 @@ from prd2pr.workflow.commits.decisions import AppliedDecision, apply_decision
 from prd2pr.workflow.run import run_prd
 from prd2pr.workflow.session import Session
 from world import PLAN, World, say
+from world_session import session_of
 
 EPIC = {
     "epics": [],

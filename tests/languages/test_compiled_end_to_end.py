@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from languages.compiled_worlds import compiled_world
-from languages.other_judging import INSTALLED
+from languages.corpus_judge import INSTALLED
 
 TOOLS = {"go": "go", "rust": "cargo"}
 MOVED = {"go": "points/calc_1_earn_test.go", "rust": "tests/calc_1_earn.rs"}

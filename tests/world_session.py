@@ -13,7 +13,7 @@ from prd2pr.workflow.session import Session
 from world import World
 
 
-class Quiet:
+class SilentListener:
     def say(self, kind: str, **facts: object) -> None:
         """Nobody watches."""
 
@@ -27,10 +27,10 @@ def session_of(world: World) -> Iterator[Session]:
         record=None,
         story=None,
     )
-    session = open_session(options, Quiet())
+    session = open_session(options, SilentListener())
     with session.git:
         yield session
 
 
-def ordered(name: str, story: str = "calc-1", why: str = "") -> CommandRequest:
+def make_request(name: str, story: str = "calc-1", why: str = "") -> CommandRequest:
     return CommandRequest(ParsedCommand(name, stories=(story,)), by="ada", why=why)
