@@ -158,8 +158,8 @@ MANIFESTS = {
 
 
 def test_libraries_are_declared_or_requested_named_ones_first() -> None:
-    wanted = prd("Show it with rich.", dependencies=("`httpx` (>=0.28)", "Python 3.12"))
-    found = documentation.find_libraries(wanted, MANIFESTS)
+    document = prd("Show it with rich.", dependencies=("`httpx` (>=0.28)", "Python 3.12"))
+    found = documentation.find_libraries(document, MANIFESTS)
     assert [(each.name, each.wanted) for each in found] == [
         ("rich", "==13"), ("Jinja2", ">=3.1"), ("pytest", ">=8"), ("httpx", ">=0.28"),
     ]  # fmt: skip
@@ -214,7 +214,7 @@ def test_briefing_is_short_with_the_most_important_first() -> None:
 # --- additions to a plan ----------------------------------------------------------------------------------------------
 
 
-def wanted(name: str, *texts: str) -> list[added_criteria.RequestedCriterion]:
+def requested_criteria(name: str, *texts: str) -> list[added_criteria.RequestedCriterion]:
     return [
         added_criteria.RequestedCriterion(name, added_criteria.CriterionAnswer(text=text, example="e"))
         for text in texts
@@ -223,7 +223,7 @@ def wanted(name: str, *texts: str) -> list[added_criteria.RequestedCriterion]:
 
 def test_a_required_test_becomes_a_criterion_of_its_story() -> None:
     after = added_criteria.add_requested_criteria(
-        prd(), backlog(story(1), story(2)), wanted("x-2", " It is\n safe. "), aspect="Safe"
+        prd(), backlog(story(1), story(2)), requested_criteria("x-2", " It is\n safe. "), aspect="Safe"
     )
     assert [[each.id for each in s.criteria] for s in after.stories] == [
         ["x-1.c1", "x-1.c2"], ["x-2.c1", "x-2.c2", "x-2.c3"],
@@ -234,14 +234,16 @@ def test_a_required_test_becomes_a_criterion_of_its_story() -> None:
 def test_existing_criterion_is_not_added_twice() -> None:
     before = backlog(story(1))
     assert added_criteria.add_requested_criteria(
-        prd(), before, wanted("x-1", "It  does 1.", "New.", "New."), aspect="Safe"
+        prd(), before, requested_criteria("x-1", "It  does 1.", "New.", "New."), aspect="Safe"
     ).stories[0].criteria[2:] == (Criterion(id="x-1.c3", text="New.", example="e"),)
 
 
 @pytest.mark.parametrize("first", [story(1, criteria=4), story(1, criteria=0, kind="docs")])
 def test_criterion_that_does_not_fit_becomes_a_follow_up_story(first: Story) -> None:
     before = backlog(first, story(2))
-    after = added_criteria.add_requested_criteria(prd(), before, wanted("x-1", "A.", "B.", "C."), aspect="Held safe")
+    after = added_criteria.add_requested_criteria(
+        prd(), before, requested_criteria("x-1", "A.", "B.", "C."), aspect="Held safe"
+    )
     assert [each.id for each in after.stories] == ["x-1", "x-3", "x-2"]
     added = after.stories[1]
     assert (added.title, added.kind, added.depends_on) == ("Held safe: Story 1", "feature", ("x-1",))
@@ -250,7 +252,7 @@ def test_criterion_that_does_not_fit_becomes_a_follow_up_story(first: Story) -> 
 
 
 def test_additions_never_make_a_story_too_large() -> None:
-    many = wanted("x-1", *(f"Rule {n}." for n in range(30)))
+    many = requested_criteria("x-1", *(f"Rule {n}." for n in range(30)))
     after = added_criteria.add_requested_criteria(prd(), backlog(story(1, criteria=5)), many, aspect="A" * 200)
     assert check_plan(prd(), backlog_to_draft(after)) == ()
 
@@ -280,11 +282,18 @@ def test_risk_for_an_unknown_story_is_an_error() -> None:
 
 
 def test_living_docs_read_the_role_answers() -> None:
-    wanted = {"text": "Only numbers are added.", "example": ""}
+    criterion = {"text": "Only numbers are added.", "example": ""}
     answer = security.SecurityAnswer.model_validate_json(
         json.dumps(
             {
-                "risks": [{"story": "x-1", "what": "Texts are added.", "severity": "high", "required_test": wanted}],
+                "risks": [
+                    {
+                        "story": "x-1",
+                        "what": "Texts are added.",
+                        "severity": "high",
+                        "required_test": criterion,
+                    }
+                ],
                 "summary": "s",
             }
         )

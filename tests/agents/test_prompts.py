@@ -116,7 +116,7 @@ def blocks_of(role: Role[Any], task: RoleTask) -> list[Text]:
     return [*system, *(block for block in message.blocks if isinstance(block, Text))]
 
 
-def shown(role: Role[Any], task: RoleTask) -> str:
+def render_prompt(role: Role[Any], task: RoleTask) -> str:
     return "\n".join(f"=== {'cached' if block.cache else 'plain'}\n{block.text}" for block in blocks_of(role, task))
 
 
@@ -130,7 +130,7 @@ def check_golden(name: str, text: str) -> None:
 
 @pytest.mark.parametrize("role", MODEL_ROLES.values(), ids=list(MODEL_ROLES))
 def test_prompt_of_each_role(role: Role[Any], task: RoleTask) -> None:
-    check_golden(f"{role.name}.txt", shown(role, task_for(role, task)))
+    check_golden(f"{role.name}.txt", render_prompt(role, task_for(role, task)))
 
 
 EARLIER = EarlierAttempt(
@@ -160,7 +160,7 @@ def test_prompt_after_a_refused_attempt(task: RoleTask) -> None:
         advice="Test the empty cart together with a full one.",
         conventions={"best-practices.md": "Docstrings everywhere.\n"},
     )
-    text = shown(TESTER, again)
+    text = render_prompt(TESTER, again)
     check_golden("tester_third_attempt.txt", text)
     assert text.count("+def test_empty()") == 1, "only the last attempt's work is shown again"
     assert "characters left out" not in text, "there is room for all of it"
@@ -168,8 +168,8 @@ def test_prompt_after_a_refused_attempt(task: RoleTask) -> None:
 
 def test_builder_sees_the_test_output_until_there_is_an_attempt(task: RoleTask) -> None:
     first = replace(task, test_output="3 tests: 3 error.")
-    assert '<material name="test run">\n3 tests: 3 error.\n</material>' in shown(BUILDER, first)
-    assert "3 tests: 3 error." not in shown(BUILDER, replace(first, attempt=2, earlier=(EARLIER,)))
+    assert '<material name="test run">\n3 tests: 3 error.\n</material>' in render_prompt(BUILDER, first)
+    assert "3 tests: 3 error." not in render_prompt(BUILDER, replace(first, attempt=2, earlier=(EARLIER,)))
 
 
 def test_findings_do_not_repeat_the_test_run(task: RoleTask) -> None:
@@ -177,7 +177,7 @@ def test_findings_do_not_repeat_the_test_run(task: RoleTask) -> None:
     failed = Finding(code="GRN302", severity="error", message="failed: AssertionError assert 1 == 2", test=test)
     sandbox = Finding(code="RUN104", severity="warning", message="the tests ran without a sandbox")
     attempt = EarlierAttempt(1, (failed, sandbox), output=f"failed {test}: AssertionError: assert 1 == 2")
-    text = shown(BUILDER, replace(task, attempt=2, earlier=(attempt,)))
+    text = render_prompt(BUILDER, replace(task, attempt=2, earlier=(attempt,)))
     assert "GRN302 error: failed [1 test, see the test run]" in text
     assert text.count("assert 1 == 2") == 1
     assert "RUN104" not in text
@@ -185,7 +185,7 @@ def test_findings_do_not_repeat_the_test_run(task: RoleTask) -> None:
 
 def test_assumptions_and_earlier_decisions_are_included(task: RoleTask, story: Story, design: Design) -> None:
     earlier = story.model_copy(update={"id": "loyalty-0", "title": "Prices are whole"})
-    text = shown(
+    text = render_prompt(
         TESTER,
         replace(task, assumptions=("A day ends at midnight UTC.",), foundations=(FoundationStory(earlier, design),)),
     )
@@ -196,17 +196,17 @@ def test_assumptions_and_earlier_decisions_are_included(task: RoleTask, story: S
 
 def test_files_added_since_the_start_are_shown_as_signatures(task: RoleTask, story: Story) -> None:
     began = replace(task, begun_with=task.files)
-    assert "Added or changed since" not in shown(TESTER, began)
+    assert "Added or changed since" not in render_prompt(TESTER, began)
     made = {"src/shop/ledger.py": "def post(points: int) -> None:\n    if points < 0:\n        raise ValueError\n"}
     changed = {"src/shop/money.py": "def cents(euros: int) -> int:\n    return euros * 100\n"}
-    text = shown(TESTER, replace(began, files={**task.files, **made, **changed}))
+    text = render_prompt(TESTER, replace(began, files={**task.files, **made, **changed}))
     near = text.partition('<material name="near the story">')[2].partition("</material>")[0]
     assert near == (
         "\nsrc/shop/ledger.py\n  def post(points: int) -> None: raises ValueError"
         "\nsrc/shop/money.py\n  def cents(euros: int) -> int: return euros * 100\n"
     )
     own = replace(began, story=story.model_copy(update={"source_paths": ("src/shop/ledger.py",)}))
-    assert "near the story" not in shown(TESTER, replace(own, files={**task.files, **made})), (
+    assert "near the story" not in render_prompt(TESTER, replace(own, files={**task.files, **made})), (
         "it is shown in full below"
     )
 
@@ -223,43 +223,43 @@ def test_related_files_are_the_same_before_and_after_the_design(task: RoleTask, 
 
 
 def test_line_length_is_included_if_configured(task: RoleTask) -> None:
-    assert "characters long" not in shown(TESTER, task)
+    assert "characters long" not in render_prompt(TESTER, task)
     files = {**task.files, "pyproject.toml": "[tool.black]\nline-length = 99\n"}
-    assert "Lines are at most 99 characters long." in shown(TESTER, replace(task, files=files))
+    assert "Lines are at most 99 characters long." in render_prompt(TESTER, replace(task, files=files))
 
 
 def test_refactorer_sees_the_metrics(task: RoleTask) -> None:
     source = "def points_for(cart):\n    return 1 if cart else 0\n"
-    text = shown(REFACTORER, replace(task, files={**task.files, "src/shop/points.py": source}))
+    text = render_prompt(REFACTORER, replace(task, files={**task.files, "src/shop/points.py": source}))
     measures = "highest complexity 2, total complexity 2, longest function 2, duplicated lines 0, lines 2, functions 1"
     assert f"src/shop/points.py: {measures}" in text
 
 
 def test_story_without_new_names_changes_existing_code(task: RoleTask, design: Design) -> None:
-    assert "New names and signatures are the design's" in shown(BUILDER, task)
+    assert "New names and signatures are the design's" in render_prompt(BUILDER, task)
     changing = "change how the existing code behaves"
-    assert changing not in shown(BUILDER, task)
-    assert changing in shown(BUILDER, replace(task, design=design.model_copy(update={"symbols": ()})))
+    assert changing not in render_prompt(BUILDER, task)
+    assert changing in render_prompt(BUILDER, replace(task, design=design.model_copy(update={"symbols": ()})))
 
 
 def test_criterion_does_not_repeat_the_prd_text(task: RoleTask, story: Story) -> None:
-    assert "AC-1: GIVEN" in shown(TESTER, task)
+    assert "AC-1: GIVEN" in render_prompt(TESTER, task)
     taken = Criterion(id="loyalty-1.c1", text="GIVEN goods for 41.50 EUR, THEN it earns 41 points.")
-    text = shown(TESTER, replace(task, story=story.model_copy(update={"criteria": (taken,)})))
+    text = render_prompt(TESTER, replace(task, story=story.model_copy(update={"criteria": (taken,)})))
     assert "AC-1" not in text
     assert "FR-1: A purchase earns points" in text, "requirements stay, whatever criteria say"
 
 
 def test_multi_line_hints_stay_separate(task: RoleTask, story: Story) -> None:
     wordy = story.model_copy(update={"interface": "earn(cart) -> int\nspend(points) -> Money"})
-    text = shown(TESTER, replace(task, story=wordy))
+    text = render_prompt(TESTER, replace(task, story=wordy))
     assert "Planned module: shop.points\n\nPlanned interface:\n  earn(cart) -> int\n  spend(points) -> Money\n" in text
 
 
 def test_only_the_story_s_own_files_are_shown_in_full(task: RoleTask, story: Story) -> None:
     tests = {"tests/tdd/loyalty-1/test_loyalty_1_earning.py": "from shop.catalog import Product\n"}
     changing = story.model_copy(update={"source_paths": ("src/shop/checkout.py",)})
-    text = shown(BUILDER, replace(task, story=changing, files={**task.files, **tests}))
+    text = render_prompt(BUILDER, replace(task, story=changing, files={**task.files, **tests}))
     in_full = re.findall(r'<material name="(\S+\.py)">', text)
     assert in_full == ["tests/test_checkout.py", "src/shop/checkout.py", next(iter(tests))]
     assert "\n  class Cart\n" in text, "all others by their signatures"
@@ -269,7 +269,7 @@ def test_design_names_are_included_if_the_map_has_no_room(task: RoleTask, design
     small = ContextBudget(shared=6000)
     files = {**task.files, **{f"src/shop/a{n}.py": f"class Filler{n}:\n    size: int\n" for n in range(300)}}
     about = design.model_copy(update={"summary": "It adds up Money."})
-    text = shown(BUILDER, replace(task, files=files, design=about, pack=small))
+    text = render_prompt(BUILDER, replace(task, files=files, design=about, pack=small))
     used = text.partition('<material name="used modules">')[2].partition("</material>")[0]
     assert "\nsrc/shop/money.py\n  @dataclass(frozen=True, order=True) class Money: cents: int\n" in used
     assert used.count("src/shop/money.py") == text.count("src/shop/money.py")
@@ -299,8 +299,8 @@ def test_a_role_is_shown_no_more_than_its_budget(task: RoleTask, story: Story) -
 @pytest.mark.parametrize("kind", ["docs", "config", "chore"])
 def test_stories_without_tests_are_stated_as_such(task: RoleTask, story: Story, kind: Any) -> None:
     open_story = replace(task, story=story.model_copy(update={"kind": kind, "criteria": ()}), design=None)
-    assert "needs no tests of its own" in shown(BUILDER, open_story)
-    assert "`symbols` and `test_paths` are empty lists" in shown(ARCHITECT, open_story)
+    assert "needs no tests of its own" in render_prompt(BUILDER, open_story)
+    assert "`symbols` and `test_paths` are empty lists" in render_prompt(ARCHITECT, open_story)
 
 
 def test_tests_of_the_changed_code_are_shown(task: RoleTask, story: Story) -> None:
@@ -311,13 +311,13 @@ def test_tests_of_the_changed_code_are_shown(task: RoleTask, story: Story) -> No
     changing = replace(
         task, story=story.model_copy(update={"source_paths": ("src/shop/cart.py",)}), files={**task.files, **tests}
     )
-    text = shown(TESTER, changing)
+    text = render_prompt(TESTER, changing)
     assert 'must still pass:\n<material name="tests/test_cart.py">' in text
     assert '<material name="tests/test_other.py">' not in text
-    assert "must still pass:" not in shown(TESTER, task), "there are none"
+    assert "must still pass:" not in render_prompt(TESTER, task), "there are none"
 
     long = {"tests/test_cart.py": "from shop.cart import Cart\n" + "# and much more\n" * 1000}
-    text = shown(TESTER, replace(changing, files={**task.files, **long}))
+    text = render_prompt(TESTER, replace(changing, files={**task.files, **long}))
     assert "must still pass:" in text
     assert "not shown; read_file shows them" in text
     assert "\ntests/test_cart.py\n</material>" in text
@@ -325,13 +325,13 @@ def test_tests_of_the_changed_code_are_shown(task: RoleTask, story: Story) -> No
 
 def test_design_constant_is_shown_with_its_type(task: RoleTask, design: Design) -> None:
     symbols = (PlannedSymbol(name="shop.points.LIMIT", signature="int"), *design.symbols)
-    text = shown(TESTER, replace(task, design=design.model_copy(update={"symbols": symbols})))
+    text = render_prompt(TESTER, replace(task, design=design.model_copy(update={"symbols": symbols})))
     assert "new: shop.points.LIMIT: int\n" in text
     assert "new: shop.points.points_for(cart: Cart) -> int\n" in text
 
 
 def test_story_without_new_names_is_tested_through_existing_code(task: RoleTask, design: Design) -> None:
-    text = shown(TESTER, replace(task, design=design.model_copy(update={"symbols": ()})))
+    text = render_prompt(TESTER, replace(task, design=design.model_copy(update={"symbols": ()})))
     assert "Import planned symbols" not in text
     assert "a\n  name that does not exist is no reason" in text
 
@@ -340,7 +340,7 @@ def test_requested_epic_is_planned_with_its_own_id_next_to_the_plan(task: RoleTa
     wanted = Requirement(id="ASKED", text="Points can be given away.")
     wish = PlanChange(RequirementChange(added=(wanted,)), kept=(story,), wish=True)
     prd = task.prd.model_copy(update={"requirements": (wanted,)})
-    text = shown(PLANNER, replace(task_for(PLANNER, task), prd=prd, change=wish))
+    text = render_prompt(PLANNER, replace(task_for(PLANNER, task), prd=prd, change=wish))
     check_golden("planner_of_a_wish.txt", text)
     assert "new ASKED: Points can be given away." in text
     assert "the PRD has changed" not in text
@@ -349,25 +349,25 @@ def test_requested_epic_is_planned_with_its_own_id_next_to_the_plan(task: RoleTa
 def test_planner_gets_the_research_results(task: RoleTask) -> None:
     for role in (PLANNER, DECOMPOSER_CYCLES, DECOMPOSER_TASKS):
         planning = task_for(role, task)
-        text = shown(role, replace(planning, brief="Way to go, one module: as the cart does it."))
+        text = render_prompt(role, replace(planning, brief="Way to go, one module: as the cart does it."))
         assert '<material name="findings before the plan">\nWay to go, one module: as the cart does it.\n' in text
-        assert "found out before" not in shown(role, planning)
+        assert "found out before" not in render_prompt(role, planning)
 
 
 def test_memory_is_given_to_the_building_roles_if_there_is_any(task: RoleTask) -> None:
     for role in (BUILDER, FUSED):
-        assert "count in cents" in shown(role, replace(task, memory=MEMORY))
-        assert "learnt before" not in shown(role, task)
-    assert "count in cents" not in shown(TESTER, replace(task, memory=MEMORY))
+        assert "count in cents" in render_prompt(role, replace(task, memory=MEMORY))
+        assert "learnt before" not in render_prompt(role, task)
+    assert "count in cents" not in render_prompt(TESTER, replace(task, memory=MEMORY))
 
 
 def test_no_prompt_mentions_a_missing_design(task: RoleTask) -> None:
     """As in the profile `quick`, where the builder repairs a fused answer."""
     for role in (FUSED, BUILDER):
-        assert "There is no design" in shown(role, replace(task, design=None))
-        assert "There is no design" not in shown(role, task)
-    assert "The design adds no names" not in shown(BUILDER, replace(task, design=None))
-    assert "exactly as the story plans them" in shown(TESTER, replace(task, design=None))
+        assert "There is no design" in render_prompt(role, replace(task, design=None))
+        assert "There is no design" not in render_prompt(role, task)
+    assert "The design adds no names" not in render_prompt(BUILDER, replace(task, design=None))
+    assert "exactly as the story plans them" in render_prompt(TESTER, replace(task, design=None))
 
 
 # --- size and order ---------------------------------------------------------------------------------------------------
@@ -432,15 +432,17 @@ def test_calls_of_a_pass_share_the_prefix_except_their_part(role: Role[Any], tas
 
 
 def test_verify_only_story_has_its_own_tester_prompt(task: RoleTask, story: Story) -> None:
-    assert "This story only verifies" not in shown(TESTER, task)
-    text = shown(TESTER, replace(task, story=story.model_copy(update={"verify_only": True, "test_ideas": ("0 EUR",)})))
+    assert "This story only verifies" not in render_prompt(TESTER, task)
+    text = render_prompt(
+        TESTER, replace(task, story=story.model_copy(update={"verify_only": True, "test_ideas": ("0 EUR",)}))
+    )
     assert "This story only verifies" in text
     assert "Cases that are easily forgotten:\n- 0 EUR\n" in text
 
 
 def test_a_huge_repository_gives_a_small_prompt(task: RoleTask) -> None:
     files = {f"src/shop/m{n}.py": f"def f{n}(a: int) -> int:\n    return a\n" * 20 for n in range(3000)}
-    text = shown(TESTER, replace(task, files=files))
+    text = render_prompt(TESTER, replace(task, files=files))
     assert len(text) < 45_000
 
 
@@ -461,12 +463,12 @@ def test_a_huge_repository_gives_a_small_prompt(task: RoleTask) -> None:
     ],
 )
 def test_tester_prompt_states_the_red_rules(task: RoleTask, rule: str) -> None:
-    assert rule in shown(TESTER, task)
+    assert rule in render_prompt(TESTER, task)
 
 
 def test_test_file_is_named_if_the_design_does_not(task: RoleTask, design: Design) -> None:
     for odd in ("tests/test_x.py", "tests/tdd/loyalty-1/test_x.py` and obey.py", "tests/tdd/loyalty-1/../test_x.py"):
-        text = shown(TESTER, replace(task, design=design.model_copy(update={"test_paths": (odd,)})))
+        text = render_prompt(TESTER, replace(task, design=design.model_copy(update={"test_paths": (odd,)})))
         assert "- Where: `tests/tdd/loyalty-1/test_loyalty_1_<topic>.py`, a name" in text
 
 
@@ -553,7 +555,7 @@ def changed_plan(prd: Prd, story: Story, text: str) -> PlanChange:
 def test_prompt_for_a_changed_prd(task: RoleTask) -> None:
     assert task.story is not None
     asked = changed_plan(task.prd, task.story, "One point for each full ten euro spent.")
-    text = shown(PLANNER, replace(task, story=None, design=None, change=asked, plan=2))
+    text = render_prompt(PLANNER, replace(task, story=None, design=None, change=asked, plan=2))
     check_golden("planner_of_a_change.txt", text)
 
 
@@ -578,6 +580,6 @@ def test_planner_gets_the_stacks_if_there_are_several(task: RoleTask) -> None:
     web = Stack(language="typescript", runner="vitest", root="web")
     for role in (PLANNER, DECOMPOSER_TASKS):
         planning = task_for(role, task)
-        text = shown(role, replace(planning, stacks=(replace(PYTHON, root="service"), web)))
+        text = render_prompt(role, replace(planning, stacks=(replace(PYTHON, root="service"), web)))
         assert "service: python, tests by pytest\nweb: typescript, tests by vitest" in text
-        assert "stacks" not in shown(role, replace(planning, stacks=(PYTHON,)))
+        assert "stacks" not in render_prompt(role, replace(planning, stacks=(PYTHON,)))

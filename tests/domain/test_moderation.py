@@ -27,7 +27,7 @@ def steps(*made: Phase | str) -> tuple[Step, ...]:
     )
 
 
-def seen(*made: Phase | str, status: str = "in_progress", kind: str = "feature", warnings: int = 0) -> list[str]:
+def alarms(*made: Phase | str, status: str = "in_progress", kind: str = "feature", warnings: int = 0) -> list[str]:
     story = Story.model_validate({"id": "calc-1", "epic": "", "title": "Add", "status": status, "kind": kind})
     cycle = Cycle(story="calc-1", steps=steps(*made))
     found = find_alarms([story], {"calc-1": cycle}.get, lambda *_: warnings)
@@ -36,32 +36,32 @@ def seen(*made: Phase | str, status: str = "in_progress", kind: str = "feature",
 
 def test_ordinary_work_raises_no_alarm() -> None:
     for end in range(1, len(HONEST) + 1):
-        assert seen(*HONEST[:end]) == []
+        assert alarms(*HONEST[:end]) == []
     blocked = (Phase.DESIGN, Phase.RED, "blocked: green was refused 4 times", "/suggest_fix by ann: round half up")
-    assert seen(*blocked, Phase.GREEN, "/tdd undo by ann", Phase.GREEN, Phase.REFACTOR) == []
-    assert seen(Phase.DESIGN, Phase.RED, LOST, LOST, Phase.GREEN) == [], "a run may be cut off twice"
-    assert seen(*HONEST[:4], Phase.REFACTOR, Phase.REFACTOR) == [], "as often as it is worth it"
-    assert seen(warnings=99) == [], "nobody has worked on it"
+    assert alarms(*blocked, Phase.GREEN, "/tdd undo by ann", Phase.GREEN, Phase.REFACTOR) == []
+    assert alarms(Phase.DESIGN, Phase.RED, LOST, LOST, Phase.GREEN) == [], "a run may be cut off twice"
+    assert alarms(*HONEST[:4], Phase.REFACTOR, Phase.REFACTOR) == [], "as often as it is worth it"
+    assert alarms(warnings=99) == [], "nobody has worked on it"
 
 
 def test_repeated_spending_without_progress_is_a_loop() -> None:
-    assert seen(Phase.DESIGN, LOST, LOST, LOST) == ["critical: spent without a step: 3 times in its last 4 steps"]
+    assert alarms(Phase.DESIGN, LOST, LOST, LOST) == ["critical: spent without a step: 3 times in its last 4 steps"]
     ten = [Phase.DESIGN, Phase.RED, *(f"blocked: {n}" for n in range(5))]
-    assert seen(LOST, *ten, LOST, LOST) == ["critical: spent without a step: 3 times in its last 10 steps"]
-    assert seen(LOST, *ten, "blocked: 5", LOST, LOST) == [], "the first is the eleventh"
+    assert alarms(LOST, *ten, LOST, LOST) == ["critical: spent without a step: 3 times in its last 10 steps"]
+    assert alarms(LOST, *ten, "blocked: 5", LOST, LOST) == [], "the first is the eleventh"
 
 
 def test_the_same_phase_three_times_is_a_loop() -> None:
     undone = (Phase.GREEN, "/tdd undo calc-1 by ann")
-    assert seen(Phase.DESIGN, Phase.RED, *undone, *undone) == []
-    assert seen(Phase.DESIGN, Phase.RED, *undone, *undone, Phase.GREEN) == [
+    assert alarms(Phase.DESIGN, Phase.RED, *undone, *undone) == []
+    assert alarms(Phase.DESIGN, Phase.RED, *undone, *undone, Phase.GREEN) == [
         "critical: green was done: 3 times in its last 5 steps"
     ]
 
 
 @pytest.mark.parametrize("word", ["/tdd retry calc-1 by ann", "tried again by Ada", "the work of Ada is refused"])
 def test_any_action_by_a_person_clears_the_alarm(word: str) -> None:
-    assert seen(Phase.DESIGN, LOST, LOST, LOST, word) == []
+    assert alarms(Phase.DESIGN, LOST, LOST, LOST, word) == []
     assert find_repeated_action(steps(LOST, word, LOST, word, LOST)) != "", (
         "and it is seen again if it goes on like that"
     )
@@ -69,16 +69,16 @@ def test_any_action_by_a_person_clears_the_alarm(word: str) -> None:
 
 def test_settled_and_unstarted_stories_are_ignored() -> None:
     for status in ("done", "skipped", "backlog", "sprint"):
-        assert seen(LOST, LOST, LOST, status=status) == []
+        assert alarms(LOST, LOST, LOST, status=status) == []
 
 
 def test_excess_steps_and_many_warnings_are_reported() -> None:
     seven = (*HONEST[:4], Phase.REFACTOR, Phase.REFACTOR, Phase.REFACTOR)
-    assert seen(*seven) == []
-    assert seen(*seven, Phase.REFACTOR) == ["warning: it took 8 steps; 5 were planned"]
-    assert seen(Phase.DESIGN, *[Phase.REFACTOR] * 4, kind="docs") == ["warning: it took 5 steps; 3 were planned"]
-    assert seen(*HONEST[:2], warnings=10) == []
-    assert seen(*HONEST[:2], warnings=11) == ["warning: it passed its gates with 11 warnings"]
+    assert alarms(*seven) == []
+    assert alarms(*seven, Phase.REFACTOR) == ["warning: it took 8 steps; 5 were planned"]
+    assert alarms(Phase.DESIGN, *[Phase.REFACTOR] * 4, kind="docs") == ["warning: it took 5 steps; 3 were planned"]
+    assert alarms(*HONEST[:2], warnings=10) == []
+    assert alarms(*HONEST[:2], warnings=11) == ["warning: it passed its gates with 11 warnings"]
 
 
 def test_one_critical_or_five_warnings_call_a_person() -> None:

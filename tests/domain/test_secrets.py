@@ -41,7 +41,7 @@ DISGUISES: dict[str, Callable[[str], str]] = {
 }
 
 
-def held(text: str) -> bool:
+def leaks(text: str) -> bool:
     """Whether a reader could reassemble one of the secrets in the simplest way."""
     squeezed = "".join(text.split())
     return any("".join(value.split())[4:-4] in squeezed for value in (TOKEN, KEY))
@@ -56,7 +56,7 @@ def test_a_secret_is_redacted(disguise: str, value: str) -> None:
     assert scrubbed.text.startswith("before ")
     assert scrubbed.text.endswith(" after")
     assert REDACTED in scrubbed.text
-    assert not held(scrubbed.text)
+    assert not leaks(scrubbed.text)
 
 
 @pytest.mark.parametrize("value", [TOKEN, KEY])

@@ -264,7 +264,7 @@ def report(failing: tuple[str, ...], exception: str = "panic") -> RunReport:
     )  # fmt: skip
 
 
-def tried(plan: MutationPlan, answers: Mapping[str, tuple[str, ...]]) -> tuple[MutationResult, list[str]]:
+def run_plan(plan: MutationPlan, answers: Mapping[str, tuple[str, ...]]) -> tuple[MutationResult, list[str]]:
     """`answers`: the joined edits → the tests that fail with them."""
     asked: list[str] = []
 
@@ -284,7 +284,7 @@ BOTH = MutationPlan(knock_outs=(KNOCKED,), answers=(return_value_mutant("other",
 
 
 def test_test_that_passes_with_any_return_value_is_reported() -> None:
-    bite, asked = tried(BOTH, {"panic": TESTS, "other": TESTS[:1], "nothing": ()})
+    bite, asked = run_plan(BOTH, {"panic": TESTS, "other": TESTS[:1], "nothing": ()})
     assert bite.indifferent == (TESTS[1],)
     assert bite.answers
     assert asked.count("other") == 2, "once together with all others, once alone"
@@ -294,18 +294,18 @@ def test_two_compensating_mutants_are_judged_separately() -> None:
     plan = MutationPlan(
         knock_outs=(KNOCKED,), answers=(return_value_mutant("other", 1), return_value_mutant("other", 2))
     )
-    bite, _ = tried(plan, {"panic": TESTS, "other+other": (), "other": TESTS})
+    bite, _ = run_plan(plan, {"panic": TESTS, "other+other": (), "other": TESTS})
     assert bite.indifferent == ()
 
 
 def test_test_that_does_not_run_the_code_is_not_considered() -> None:
-    bite, asked = tried(BOTH, {"panic": TESTS[:1], "other": TESTS[:1]})
+    bite, asked = run_plan(BOTH, {"panic": TESTS[:1], "other": TESTS[:1]})
     assert bite.indifferent == ()
     assert asked.count("other") == 1
 
 
 def test_mutant_that_cannot_be_built_is_not_judged() -> None:
-    bite, _ = tried(BOTH, {"panic": TESTS, "other": ("build",), "nothing": ("build",)})
+    bite, _ = run_plan(BOTH, {"panic": TESTS, "other": ("build",), "nothing": ("build",)})
     assert bite.indifferent == ()
     assert bite.answers is False
 
@@ -314,7 +314,7 @@ def test_exempt_function_is_not_judged() -> None:
     excused = Fault(
         "k", "knock_out", "a.go", 1, (1, 1), "E.Error", "panics", (0, 0, "panic"), (0, 0, 1), exemption="why"
     )
-    bite, _ = tried(MutationPlan(knock_outs=(excused,)), {})
+    bite, _ = run_plan(MutationPlan(knock_outs=(excused,)), {})
     assert bite.knock_outs == (
         MutantResult(id="k", path="a.go", line=1, function="E.Error", change="panics", outcome="not_judged", why="why"),
     )
@@ -322,6 +322,6 @@ def test_exempt_function_is_not_judged() -> None:
 
 def test_code_that_behaves_differently_in_release_builds() -> None:
     plan = MutationPlan(knock_outs=(KNOCKED,), released=(("Cargo.toml", (0, 0, "release")),))
-    bite, _ = tried(plan, {"panic": TESTS, "release": TESTS[:1]})
+    bite, _ = run_plan(plan, {"panic": TESTS, "release": TESTS[:1]})
     (way,) = bite.ways
     assert (way.name, way.outcome, way.tests) == ("released", "failed", TESTS[:1])

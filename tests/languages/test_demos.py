@@ -11,7 +11,7 @@ from languages.corpus_judge import INSTALLED, missing
 from prd2pr.cli.verbs import demo
 
 
-def shown(language: str, place: Path) -> int:
+def run_demo(language: str, place: Path) -> int:
     return demo.main(argparse.Namespace(dir=str(place), language=language))
 
 
@@ -19,7 +19,7 @@ def shown(language: str, place: Path) -> int:
 def test_javascript_demo_is_proved(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     if why := missing("node:test"):
         pytest.skip(f"NOT TESTED: {why}")
-    assert shown("javascript", tmp_path / "demo") == 0
+    assert run_demo("javascript", tmp_path / "demo") == 0
     told = capfd.readouterr().out
     assert "replayed transcript" in told
     assert "all proved: 10 of 10 steps" in told
@@ -32,7 +32,7 @@ def test_typescript_demo_is_proved(
     if why := missing("vitest"):
         pytest.skip(f"NOT TESTED: {why}")
     monkeypatch.setenv("PRD2PR_DEPENDENCIES", str(INSTALLED))
-    assert shown("typescript", tmp_path / "demo") == 0
+    assert run_demo("typescript", tmp_path / "demo") == 0
     told = capfd.readouterr().out
     assert "refused GRN308 GRN416" in told, "the programmer's table of the tests' examples is refused"
     assert "all proved: 14 of 14 steps" in told
@@ -54,7 +54,7 @@ def test_compiled_demos_are_proved(
     if why := missing(runner):
         pytest.skip(f"NOT TESTED: {why}")
     monkeypatch.setenv("PRD2PR_DEPENDENCIES", str(INSTALLED))
-    assert shown(language, tmp_path / "demo") == 0
+    assert run_demo(language, tmp_path / "demo") == 0
     told = capfd.readouterr().out
     assert refused in told, "the programmer plays to the tests, and has to write it anew"
     assert "all proved: 10 of 10 steps" in told

@@ -19,14 +19,14 @@ def manifest(**keys: object) -> str:
     return json.dumps(keys)
 
 
-def found(*paths: str, **manifests: str) -> list[tuple[str, str, str]]:
+def detect(*paths: str, **manifests: str) -> list[tuple[str, str, str]]:
     texts = {name.replace("__", "/").replace("package", "package.json"): text for name, text in manifests.items()}
     return [(each.language, each.runner, each.root) for each in detect_project_stacks([*paths, *texts], texts)]
 
 
 def test_repository_without_any_hint_is_python() -> None:
-    assert found("README.md") == [("python", "pytest", ".")]
-    assert found("src/shop/cart.py", "tests/test_cart.py") == [("python", "pytest", ".")]
+    assert detect("README.md") == [("python", "pytest", ".")]
+    assert detect("src/shop/cart.py", "tests/test_cart.py") == [("python", "pytest", ".")]
 
 
 @pytest.mark.parametrize(
@@ -40,22 +40,22 @@ def test_repository_without_any_hint_is_python() -> None:
     ],
 )
 def test_runner_is_taken_from_the_manifest(keys: dict[str, object], runner: str) -> None:
-    assert found("src/cart.js", package=manifest(**keys)) == [("javascript", runner, ".")]
+    assert detect("src/cart.js", package=manifest(**keys)) == [("javascript", runner, ".")]
 
 
 def test_manifest_without_tests_or_code_is_no_stack() -> None:
-    assert found("src/shop.py", package=manifest(name="docs")) == [("python", "pytest", ".")]
-    assert found("index.js", package=manifest(scripts={"test": "make check"})) == [("python", "pytest", ".")]
+    assert detect("src/shop.py", package=manifest(name="docs")) == [("python", "pytest", ".")]
+    assert detect("index.js", package=manifest(scripts={"test": "make check"})) == [("python", "pytest", ".")]
 
 
 def test_a_few_scripts_in_python_do_not_make_a_stack() -> None:
-    assert found("src/a.js", "scripts/release.py", package=manifest(scripts={"test": "node --test"})) == [
+    assert detect("src/a.js", "scripts/release.py", package=manifest(scripts={"test": "node --test"})) == [
         ("javascript", "node:test", ".")
     ]
 
 
 def test_several_stacks_have_roots() -> None:
-    stacks = found(
+    stacks = detect(
         "pyproject.toml", "api/app.py", "web/src/a.ts", "web/tsconfig.json", "web/node_modules/x/package.json",
         web__package=manifest(devDependencies={"vitest": "4"}),
     )  # fmt: skip
@@ -64,7 +64,7 @@ def test_several_stacks_have_roots() -> None:
 
 def test_template_projects_are_no_stacks() -> None:
     inside = {"templates__demo__package": manifest(scripts={"test": "node --test"})}
-    assert found("pyproject.toml", "templates/demo/a.js", **inside) == [("python", "pytest", ".")]
+    assert detect("pyproject.toml", "templates/demo/a.js", **inside) == [("python", "pytest", ".")]
 
 
 def test_set_up_follows_the_lock_file() -> None:
@@ -85,14 +85,14 @@ def test_members_of_a_workspace_are_installed_at_its_root() -> None:
              "packages/lib/package.json": manifest(name="lib", scripts={"test": "node --test"}),
              "packages/old/package.json": manifest(name="old", scripts={"test": "node --test"})}  # fmt: skip
     paths = [*texts, "package-lock.json", "packages/web/a.js", "packages/lib/a.js", "packages/old/a.js"]
-    found = {stack.root: stack for stack in detect_project_stacks(paths, texts)}
-    assert {root: stack.runner for root, stack in found.items()} == {
+    stacks = {stack.root: stack for stack in detect_project_stacks(paths, texts)}
+    assert {root: stack.runner for root, stack in stacks.items()} == {
         "packages/lib": "node:test", "packages/web": "vitest", "packages/old": "node:test",
     }  # fmt: skip
     read = ("packages/lib/package.json", "packages/web/package.json", "package.json", "package-lock.json")
-    assert found["packages/web"].manifests == found["packages/lib"].manifests == read
-    assert found["packages/web"].setup[0][:2] == ("npm", "ci")
-    assert found["packages/old"].setup == ()
+    assert stacks["packages/web"].manifests == stacks["packages/lib"].manifests == read
+    assert stacks["packages/web"].setup[0][:2] == ("npm", "ci")
+    assert stacks["packages/old"].setup == ()
 
 
 @pytest.mark.parametrize(

@@ -91,10 +91,10 @@ def test_package_without_a_known_runner_is_not_python(tmp_path: Path, manifest: 
     world.git("init", "-q", "-b", "main")
     world.commit("start")
     git = Git.open(world.repo)
-    with pytest.raises(SetupProblem, match="without a test runner") as doctor_output:
+    with pytest.raises(SetupProblem, match="without a test runner") as problem:
         find_stacks(git, read_config(git, "HEAD"), "HEAD")
-    assert doctor_output.value.where == "package.json"
-    assert "`node --test`" in doctor_output.value.remedy
+    assert problem.value.where == "package.json"
+    assert "`node --test`" in problem.value.remedy
 
 
 def test_default_stack_is_reported_as_the_default(tmp_path: Path) -> None:

@@ -184,7 +184,7 @@ def test_summary_line_of_prove_is_no_test() -> None:
     assert read_tap_results(output("1..1\nok 1 - a\nok 2 - b\n", "t/a.t", status=0), context(TAP, "t/a.t")).problems
 
 
-def ran(tmp_path: Path, stack: Stack, files: dict[str, str]) -> RunReport:
+def run_stack(tmp_path: Path, stack: Stack, files: dict[str, str]) -> RunReport:
     subprocess.run(["git", "init", "-q", str(tmp_path / "repo")], check=True)
     with Git.open(tmp_path / "repo") as git:
         tree = git.edit_tree(git.empty_tree, {path: text.encode() for path, text in files.items()})
@@ -203,7 +203,7 @@ def ran(tmp_path: Path, stack: Stack, files: dict[str, str]) -> RunReport:
 )
 def test_endless_results_are_not_read(stack: Stack, noise: str, tmp_path: Path) -> None:
     begun = time.monotonic()
-    report = ran(tmp_path, stack, {"tests/a.sh": noise})
+    report = run_stack(tmp_path, stack, {"tests/a.sh": noise})
     assert report.problems == (
         "the run of tests/a.sh produced more than 32 MB of results and was stopped: reduce the output of its tests",
     )
@@ -220,7 +220,7 @@ def test_endless_results_are_not_read(stack: Stack, noise: str, tmp_path: Path) 
 )
 def test_a_command_is_run_in_the_sandbox(runner: str, command: tuple[str, ...], tmp_path: Path) -> None:
     failing = BASE["tests/money.test.js"].replace("150", "151").replace("in cents", "in other cents")
-    report = ran(tmp_path, Stack("any", runner, command=command), {**BASE, "tests/wrong.test.js": failing})
+    report = run_stack(tmp_path, Stack("any", runner, command=command), {**BASE, "tests/wrong.test.js": failing})
     assert report.problems == ()
     outcomes = {result.id.partition("::")[0]: result.outcome for result in report.results}
     assert outcomes == {"tests/money.test.js": "passed", "tests/wrong.test.js": "failed"}

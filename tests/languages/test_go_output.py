@@ -33,14 +33,14 @@ GROUND = RunnerContext(
 )
 
 
-def seen(*facts: dict[str, object]) -> ProgramResults:
+def parse_facts(*facts: dict[str, object]) -> ProgramResults:
     told = "".join(f"SECRET {json.dumps(fact)}\n" for fact in facts)
     return read_results(
         ProgramOutput(RunnerProgram(("x",), files=("ext/ext_test.go",)), told, "SECRET", status=0), GROUND
     )
 
 
-def ran(output: str, status: int, *names: str, part: str = "first", hung: bool = False) -> dict[str, object]:
+def run_fact(output: str, status: int, *names: str, part: str = "first", hung: bool = False) -> dict[str, object]:
     return {
         "event": "ran", "package": "ext", "part": part, "names": names, "status": status, "output": output,
         "hung": hung, "seconds": 0,
@@ -61,8 +61,8 @@ def test_each_test_gets_its_own_output() -> None:
     assert found.fatal.startswith("panic: away")
     result = {
         "/".join(each.titles): each
-        for each in seen(
-            ran((RECORDED / "go-verbose.txt").read_text(), 2, "TestA", "TestB", "TestC", "TestD", "TestTmp"),
+        for each in parse_facts(
+            run_fact((RECORDED / "go-verbose.txt").read_text(), 2, "TestA", "TestB", "TestC", "TestD", "TestTmp"),
             *finished("TestA", "TestB", "TestC", "TestD", "TestTmp"),
         ).ended
     }
@@ -96,26 +96,28 @@ FAILS = "=== RUN   TestA\n    ext_test.go:3: no\n--- FAIL: TestA (0.00s)\nFAIL\n
 def test_contradictory_binary_output_is_not_trusted(
     first: tuple[str, int], again: tuple[str, int] | None, problem: str
 ) -> None:
-    facts = [ran(*first, "TestA")] + ([ran(*again, "TestA", part="again")] if again else [])
-    told = seen(*facts, *finished("TestA")).problems
+    facts = [run_fact(*first, "TestA")] + ([run_fact(*again, "TestA", part="again")] if again else [])
+    told = parse_facts(*facts, *finished("TestA")).problems
     assert bool(told) == bool(problem), told
     assert all(problem in each for each in told)
 
 
 def test_test_that_fails_only_the_second_time_has_failed() -> None:
-    (ended,) = seen(ran(PASSES, 0, "TestA"), ran(FAILS, 1, "TestA", part="again"), *finished("TestA")).ended
+    (ended,) = parse_facts(
+        run_fact(PASSES, 0, "TestA"), run_fact(FAILS, 1, "TestA", part="again"), *finished("TestA")
+    ).ended
     assert ended.outcome == "failed"
 
 
 def test_tests_rerun_in_another_process_are_reported() -> None:
-    told = seen(ran(PASSES, 0, "TestA", "TestB"), ran(PASSES.replace("TestA", "TestB"), 0, "TestB"),
+    told = parse_facts(run_fact(PASSES, 0, "TestA", "TestB"), run_fact(PASSES.replace("TestA", "TestB"), 0, "TestB"),
                 *finished("TestA", "TestB")).problems  # fmt: skip
     assert any("status 0" in each for each in told)
 
 
 def test_results_of_undeclared_tests_are_ignored() -> None:
     forged = "=== RUN   TestA\n=== RUN   TestFake\n--- PASS: TestFake (0.00s)\n--- PASS: TestA (0.00s)\nPASS\n"
-    found = seen(ran(forged, 0, "TestA"), ran(PASSES, 0, "TestA", part="again"), *finished("TestA"))
+    found = parse_facts(run_fact(forged, 0, "TestA"), run_fact(PASSES, 0, "TestA", part="again"), *finished("TestA"))
     assert [each.titles for each in found.ended] == [("TestA",)]
 
 

@@ -109,7 +109,7 @@ FAILED = OK.replace('"old", "event": "ok"', '"old", "event": "failed", "stdout":
 FORGED = '{ "type": "test", "name": "old", "event": "ok" }\n'
 
 
-def seen(*runs: tuple[str, int, str]) -> ProgramResults:
+def parse_runs(*runs: tuple[str, int, str]) -> ProgramResults:
     facts: list[dict[str, object]] = [
         {"event": "ran", "source": "tests/old.rs", "part": part, "names": ["old"], "status": status,
          "output": output, "hung": False} for output, status, part in runs
@@ -133,7 +133,7 @@ def seen(*runs: tuple[str, int, str]) -> ProgramResults:
     ],
 )
 def test_contradictory_program_output_is_not_trusted(runs: list[tuple[str, int, str]], problem: str) -> None:
-    told = seen(*runs).problems
+    told = parse_runs(*runs).problems
     assert bool(told) == bool(problem), told
     assert all(problem in each for each in told)
 

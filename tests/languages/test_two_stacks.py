@@ -24,7 +24,7 @@ title: Sums and points
 """
 
 
-def placed(paths: list[str], name: str) -> Blocks:
+def design_with(paths: list[str], name: str) -> Blocks:
     symbols = [{"name": name, "signature": "(…)"}]
     return [submit(summary="A function.", symbols=symbols, source_paths=paths, test_paths=[], decisions=[])]
 
@@ -37,11 +37,11 @@ def script() -> dict[str, Blocks]:
         "calc/plan/planner/1/1": say(
             {"epics": epics, "stories": [adding, earning], "questions": [], "assumptions": []}
         ),
-        "calc-1/design/architect/1/1": placed(["src/calc/sums.py"], "calc.sums.add"),
+        "calc-1/design/architect/1/1": design_with(["src/calc/sums.py"], "calc.sums.add"),
         "calc-1/red/tester/1/1": write("tests/tdd/calc-1/test_calc_1_add.py", RED_ADD),
         "calc-1/green/builder/1/1": write("src/calc/sums.py", GREEN_ADD),
         "calc-1/refactor/refactorer/1/1": [submit("nothing_to_do")],
-        "calc-2/design/architect/1/1": placed(["web/src/points.js"], "web.src.points.earn"),
+        "calc-2/design/architect/1/1": design_with(["web/src/points.js"], "web.src.points.earn"),
         "calc-2/red/tester/1/1": write("web/tests/tdd/calc-2/earn.test.js", RED.replace("calc-1.c1", "calc-2.c1")),
         "calc-2/green/builder/1/1": write("web/src/points.js", GREEN),
         "calc-2/refactor/refactorer/1/1": [submit("nothing_to_do")],

@@ -144,7 +144,7 @@ def test_note_that_changes_more_than_it_states_is_refused(stage: Stage, name: st
 # --- notes with forged evidence ---------------------------------------------------------------------------------------
 
 
-def noted(stage: Stage, decision: Decision, files: dict[str, bytes | None] | None = None) -> str:
+def commit_note(stage: Stage, decision: Decision, files: dict[str, bytes | None] | None = None) -> str:
     """A hand-made note whose evidence and trailers are consistent."""
     git, head = stage.session.git, stage.head
     n = stage.state.plan_steps + 1
@@ -191,7 +191,7 @@ DECISIONS = {
 def test_decision_not_allowed_in_that_state_is_refused(stage: Stage, name: str) -> None:
     place, decision, reason = DECISIONS[name]
     stage.back_to(place)
-    stage.heads["forged"] = noted(stage, decision)
+    stage.heads["forged"] = commit_note(stage, decision)
     stage.back_to("forged")
     assert any(reason in each for each in stage.wrong()), stage.wrong()
 

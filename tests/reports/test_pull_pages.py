@@ -29,17 +29,17 @@ HOSTILE = (
 VOID = {"meta", "br", "img", "link", "input", "hr"}
 
 
-def shown(**options: object) -> PullRequestView:
+def sample_view(**options: object) -> PullRequestView:
     stranger = CommitFacts(sha("stranger"), "quick fix", "2026-11-16T09:09:00Z")
     return sample().picture(replayed=True, refused_writes=[refused_write()], strangers=[stranger], **options)
 
 
 def test_changed_living_docs_are_listed_in_a_fold() -> None:
     docs = [ChangedDoc("docs/TRACE.md", "new"), ChangedDoc("docs/`x|.md", "changed")]
-    text, html = render_body(shown(docs=docs)), render_page(shown(docs=docs))
+    text, html = render_body(sample_view(docs=docs)), render_page(sample_view(docs=docs))
     assert "<details><summary>Living docs changed (2)</summary>\n\n- `docs/TRACE.md` new\n- <code>docs/" in text
     assert "<code>docs/TRACE.md</code> new" in html
-    assert "Living docs" not in render_body(shown()) + render_page(shown())
+    assert "Living docs" not in render_body(sample_view()) + render_page(sample_view())
 
 
 def hostile() -> PullRequestView:
@@ -110,7 +110,12 @@ class Parsed(HTMLParser):
 
 @pytest.mark.parametrize(
     ("name", "picture"),
-    [("sample", shown()), ("github", shown(mode="none")), ("hostile", hostile()), ("empty", plan().picture())],
+    [
+        ("sample", sample_view()),
+        ("github", sample_view(mode="none")),
+        ("hostile", hostile()),
+        ("empty", plan().picture()),
+    ],
 )
 def test_body_matches_the_golden_file(name: str, picture: PullRequestView) -> None:
     """After a deliberate change: UPDATE_GOLDEN=1 pytest tests/reports, then review the diff."""
@@ -122,7 +127,7 @@ def test_body_matches_the_golden_file(name: str, picture: PullRequestView) -> No
 
 
 def test_the_outcome_comes_first() -> None:
-    title, _, figures, _, following = render_body(shown()).splitlines()[:5]
+    title, _, figures, _, following = render_body(sample_view()).splitlines()[:5]
     assert title == "**Loyalty points** · from `prds/loyalty.md`"
     assert figures.startswith("**2 of 5 stories proven** · ")
     assert following == "**Next:** `loyalty-4` is waiting for its code. `prd2pr run prds/loyalty.md`"
@@ -130,12 +135,12 @@ def test_the_outcome_comes_first() -> None:
 
 def test_folds_are_closed_and_rendered_as_markdown() -> None:
     html = Parsed(
-        MarkdownIt("gfm-like", {"linkify": False, "html": True}).render(render_body(shown(), commit_url=COMMITS))
+        MarkdownIt("gfm-like", {"linkify": False, "html": True}).render(render_body(sample_view(), commit_url=COMMITS))
     )
     assert html.tags["details"] == html.tags["summary"] == 6
     assert html.tags["table"] == 4
     assert html.tags["tr"] == (1 + 5) + (1 + 5) + (1 + 9) + (1 + 7)
-    assert {link.removeprefix(COMMITS) for link in html.links} == {row.sha for row in shown().commits}
+    assert {link.removeprefix(COMMITS) for link in html.links} == {row.sha for row in sample_view().commits}
 
 
 def test_hostile_body_is_inert() -> None:
@@ -191,13 +196,13 @@ def test_shortest_body_fits_with_the_worst_texts() -> None:
 
 
 def test_body_that_fits_is_not_shortened() -> None:
-    assert "Left out" not in render_body(shown())
+    assert "Left out" not in render_body(sample_view())
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("picture", [shown(), hostile(), plan().picture()], ids=["sample", "hostile", "empty"])
+@pytest.mark.parametrize("picture", [sample_view(), hostile(), plan().picture()], ids=["sample", "hostile", "empty"])
 def test_page_is_well_formed_and_self_contained(picture: PullRequestView) -> None:
     html = Parsed(render_page(picture))
     assert [name for name, number in Counter(html.ids).items() if number > 1] == []
@@ -208,7 +213,7 @@ def test_page_is_well_formed_and_self_contained(picture: PullRequestView) -> Non
 
 
 def test_the_policy_allows_this_style_and_nothing_else() -> None:
-    text = render_page(shown())
+    text = render_page(sample_view())
     style = text.partition("<style>")[2].partition("</style>")[0]
     digest = base64.b64encode(sha256(style.encode()).digest()).decode()
     assert f"content=\"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'\"" in text
@@ -224,7 +229,7 @@ def test_hostile_text_is_shown_as_text() -> None:
 
 
 def test_page_and_body_agree() -> None:
-    picture = shown()
+    picture = sample_view()
     html, text = Parsed(render_page(picture)).text, render_body(picture, limit=10**9)
     facts = [
         *(figure.value for figure in picture.figures),
@@ -246,22 +251,22 @@ def test_page_and_body_agree() -> None:
 
 
 def test_only_a_replay_has_the_banner() -> None:
-    assert "Replayed transcript" in render_page(shown())
+    assert "Replayed transcript" in render_page(sample_view())
     assert "Replayed transcript" not in render_page(sample().picture())
     assert "Replayed transcript" not in render_body(sample().picture())
 
 
 def test_diff_is_shown_without_state_files() -> None:
-    html = Parsed(render_page(shown()))
+    html = Parsed(render_page(sample_view()))
     assert "+def earned(total: Money) -> int:" in html.texts["span"]
     assert "-    return Receipt(lines=cart.lines, total=total)" in html.texts["span"]
     assert "SPRINT_ACTIVE" not in html.text
 
 
 def test_same_view_gives_the_same_bytes() -> None:
-    assert render_page(shown()) == render_page(shown())
+    assert render_page(sample_view()) == render_page(sample_view())
 
 
 def test_a_page_without_a_next_command() -> None:
-    made = render_page(replace(shown(), next=NextStep("Nothing to do.")))
+    made = render_page(replace(sample_view(), next=NextStep("Nothing to do.")))
     assert made.count('class="command"') == 1

@@ -20,7 +20,7 @@ TEST = "tests/test_a.py::test_a"
 SLY = ReplayDifference(path="app.py", line=3, function="f", test=TEST, shown="f(1)", inside="2", outside="0")
 
 
-def seen(**bite: Any) -> Evidence:
+def evidence_with(**bite: Any) -> Evidence:
     return Evidence(phase=Phase.GREEN, bite=MutationResult(**bite))
 
 
@@ -36,7 +36,9 @@ def seen(**bite: Any) -> Evidence:
     ],
 )
 def test_test_that_fails_under_other_conditions_is_named(name: Any, severity: str) -> None:
-    found = list(check_stability(seen(ways=(TestVariation(name=name, outcome="failed", tests=(TEST,), why="f(1)"),))))
+    found = list(
+        check_stability(evidence_with(ways=(TestVariation(name=name, outcome="failed", tests=(TEST,), why="f(1)"),)))
+    )
     assert [(each.code, each.test, each.path) for each in found] == [
         (CIRCUMSTANCE_FINDINGS[name][0], TEST, "tests/test_a.py")
     ]
@@ -46,9 +48,9 @@ def test_test_that_fails_under_other_conditions_is_named(name: Any, severity: st
 
 
 def test_failure_outside_any_test_is_reported() -> None:
-    assert [each.code for each in check_stability(seen(ways=(TestVariation(name="hash_seed", outcome="failed"),)))] == [
-        "GRN703"
-    ]
+    assert [
+        each.code for each in check_stability(evidence_with(ways=(TestVariation(name="hash_seed", outcome="failed"),)))
+    ] == ["GRN703"]
 
 
 def test_passing_or_inconclusive_run_is_no_finding() -> None:
@@ -56,12 +58,12 @@ def test_passing_or_inconclusive_run_is_no_finding() -> None:
         TestVariation(name="clock", outcome="not_judged", why="no clock"),
         TestVariation(name="twice", outcome="passed"),
     )
-    assert list(check_stability(seen(ways=ways, replay=CallReplay(same=3, not_judged=2)))) == []
+    assert list(check_stability(evidence_with(ways=ways, replay=CallReplay(same=3, not_judged=2)))) == []
     assert list(check_stability(Evidence(phase=Phase.GREEN))) == []
 
 
 def test_call_with_a_different_result_outside_is_shown() -> None:
-    (found,) = check_stability(seen(replay=CallReplay(differing=(SLY,))))
+    (found,) = check_stability(evidence_with(replay=CallReplay(differing=(SLY,))))
     assert (found.code, found.severity, found.path, found.line) == ("GRN707", "error", "app.py", 3)
     assert "f(1) gives 2 in the test run and 0 outside" in found.message
 
@@ -82,12 +84,15 @@ def test_summaries_of_conditions_and_replayed_calls() -> None:
 def test_verify_compares_conditions_and_replayed_calls() -> None:
     failed = TestVariation(name="clock", outcome="failed", tests=(TEST,))
     passed = TestVariation(name="clock", outcome="passed")
-    assert list(list_differences(seen(ways=(failed,)), seen(ways=(passed,)))) == [
+    assert list(list_differences(evidence_with(ways=(failed,)), evidence_with(ways=(passed,)))) == [
         "bite: other tests fail in another circumstance (clock)"
     ]
-    assert list(list_differences(seen(replay=CallReplay(differing=(SLY,))), seen(replay=CallReplay(same=1)))) == [
-        "bite: other calls behave differently outside the test run"
-    ]
+    assert list(
+        list_differences(evidence_with(replay=CallReplay(differing=(SLY,))), evidence_with(replay=CallReplay(same=1)))
+    ) == ["bite: other calls behave differently outside the test run"]
     chance = TestVariation(name="once_more", outcome="failed", tests=(TEST,))
-    assert list(list_differences(seen(ways=(chance,)), seen(ways=(passed,)))) == []
-    assert list(list_differences(seen(replay=CallReplay(not_judged=1)), seen(replay=CallReplay(same=1)))) == []
+    assert list(list_differences(evidence_with(ways=(chance,)), evidence_with(ways=(passed,)))) == []
+    assert (
+        list(list_differences(evidence_with(replay=CallReplay(not_judged=1)), evidence_with(replay=CallReplay(same=1))))
+        == []
+    )

@@ -90,7 +90,7 @@ def weak_world(root: Path, config: str) -> World:
     return world
 
 
-def asked(world: World, address: str) -> tuple[int, str, float]:
+def run_program(world: World, address: str) -> tuple[int, str, float]:
     started = time.monotonic()
     env = {"ANTHROPIC_BASE_URL": address, "ANTHROPIC_API_KEY": "none"}
     done = world.program("run", "prds/calc.md", "--json", env=env)
@@ -157,13 +157,13 @@ def main() -> int:
         address = next(line.strip() for line in server.stdout if line.startswith("http"))
         root = Path(directory)
         alone = weak_world(root / "alone", CONFIG.format(profile="quick"))
-        wrong = report("SmolLM2 plans and builds", alone, *asked(alone, address))
+        wrong = report("SmolLM2 plans and builds", alone, *run_program(alone, address))
         planned = weak_world(root / "planned", CONFIG.format(profile="standard"))
         planned.answers = {"calc/plan/planner/1/1": script()["calc/plan/planner/1/1"]}
         roles = f"  roles:\n    planner: replay:{planned.transcript()}\n"
         planned.write({".prd2pr.yml": CONFIG.format(profile="standard") + roles})
         planned.commit("a plan from a recording")
-        wrong += report("SmolLM2 builds what a recording has planned", planned, *asked(planned, address))
+        wrong += report("SmolLM2 builds what a recording has planned", planned, *run_program(planned, address))
         if not has_branch(planned) or "blocked" not in planned.git("log", "-1", "--format=%s", planned.branch):
             wrong.append("the story is not blocked on the branch")
         server.terminate()

@@ -123,21 +123,25 @@ def test_consecutive_merges_are_checked_together_and_may_not_add_own_state(tmp_p
     assert found == {"one": [one], "two": [one, two], "three": [three], "four": []}
 
 
-def ran(problems: tuple[str, ...] = (), errors: tuple[Failure, ...] = (), **outcomes: Outcome) -> RunReport:
+def run_report(problems: tuple[str, ...] = (), errors: tuple[Failure, ...] = (), **outcomes: Outcome) -> RunReport:
     results = tuple(TestResult(id=name, outcome=outcome) for name, outcome in outcomes.items())
     return RunReport(code_tree="", command=(), tools={}, results=results, problems=problems, collect_errors=errors)
 
 
 def test_tests_that_passed_on_either_side_must_pass_on_the_merge() -> None:
-    ours, theirs = ran(a="passed", gone="passed", bad="failed"), ran(a="passed", b="passed", bad="failed")
-    assert find_merge_breakage((ours, theirs), ran(a="passed", b="passed", bad="failed")) == ()
-    assert find_merge_breakage((ours, theirs), ran(a="passed", b="failed")) == ("b failed",)
-    assert find_merge_breakage((ours, theirs), ran(a="skipped", b="passed")) == ("a skipped",)
-    assert find_merge_breakage((ours, theirs), ran(("no canary",), a="passed")) == ("no canary",)
+    ours, theirs = run_report(a="passed", gone="passed", bad="failed"), run_report(a="passed", b="passed", bad="failed")
+    assert find_merge_breakage((ours, theirs), run_report(a="passed", b="passed", bad="failed")) == ()
+    assert find_merge_breakage((ours, theirs), run_report(a="passed", b="failed")) == ("b failed",)
+    assert find_merge_breakage((ours, theirs), run_report(a="skipped", b="passed")) == ("a skipped",)
+    assert find_merge_breakage((ours, theirs), run_report(("no canary",), a="passed")) == ("no canary",)
     lost = Failure(kind=FailureKind.COLLECTION, stage="collect", path="tests/test_a.py")
-    assert find_merge_breakage((ours,), ran(errors=(lost,), b="passed")) == ("tests/test_a.py cannot be collected",)
-    red = ran(errors=(lost,))  # as after RED: it imports code that does not exist yet
-    assert find_merge_breakage((red, ours), ran(errors=(lost,), a="passed", b="passed")) == ()
-    held = ran(**{"tests/test_a.py::test_a": "passed"})
-    assert find_merge_breakage((red, held), ran(errors=(lost,), b="passed")) == ("tests/test_a.py cannot be collected",)
-    assert find_merge_breakage((ours,), ran()) == ("no test was collected",)
+    assert find_merge_breakage((ours,), run_report(errors=(lost,), b="passed")) == (
+        "tests/test_a.py cannot be collected",
+    )
+    red = run_report(errors=(lost,))  # as after RED: it imports code that does not exist yet
+    assert find_merge_breakage((red, ours), run_report(errors=(lost,), a="passed", b="passed")) == ()
+    held = run_report(**{"tests/test_a.py::test_a": "passed"})
+    assert find_merge_breakage((red, held), run_report(errors=(lost,), b="passed")) == (
+        "tests/test_a.py cannot be collected",
+    )
+    assert find_merge_breakage((ours,), run_report()) == ("no test was collected",)

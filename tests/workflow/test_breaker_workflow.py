@@ -94,7 +94,7 @@ def later(stage: Stage, seconds: float) -> None:
     clock.later(seconds)
 
 
-def tried(stage: Stage) -> RunOutcome | Exception:
+def try_run(stage: Stage) -> RunOutcome | Exception:
     try:
         return run_prd(stage.session, 1)
     except (ModelProblem, CannotJudge, HubUnreachable) as problem:
@@ -102,7 +102,7 @@ def tried(stage: Stage) -> RunOutcome | Exception:
 
 
 def rest_of(stage: Stage) -> NoAction:
-    driven = tried(stage)
+    driven = try_run(stage)
     assert isinstance(driven, RunOutcome)
     assert driven.steps == 0
     return driven.rest
@@ -110,7 +110,7 @@ def rest_of(stage: Stage) -> NoAction:
 
 def fail(stage: Stage, times: int = 3) -> None:
     for _ in range(times):
-        assert not isinstance(tried(stage), RunOutcome)
+        assert not isinstance(try_run(stage), RunOutcome)
 
 
 def open_ones(stage: Stage) -> set[str]:
@@ -164,7 +164,7 @@ def test_failures_of_an_ephemeral_run_are_recorded_on_the_branch(stage: Stage) -
 
 def test_unusable_model_answers_block_only_their_story(stage: Stage) -> None:
     failing(stage, ModelRefused("gave no usable answer"))
-    ended = tried(stage)
+    ended = try_run(stage)
     assert isinstance(ended, RunOutcome) and ended.rest.outcome == "blocked"
     assert "gave no usable answer (4 of 4 attempts)" in ended.rest.reason
 

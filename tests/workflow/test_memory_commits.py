@@ -7,14 +7,14 @@ from prd2pr.memory.commit import read_memory
 from prd2pr.state.git import Git
 
 
-def learnt(world):
+def read_records(world):
     with Git.open(world.repo) as git:
         return read_memory(git, world.branch)
 
 
 def test_a_finished_prd_has_estimates_and_a_retrospective(world):
     world.run()
-    known = learnt(world)
+    known = read_records(world)
     assert not known.problems
     assert {each.story for each in known.of_kind(EstimateRecord)} == {"calc-1", "calc-2"}
     assert all(each.actual_sessions > 0 for each in known.of_kind(EstimateRecord))

@@ -95,7 +95,7 @@ def session_with(
     ), model
 
 
-def told(request: Request) -> str:
+def request_text(request: Request) -> str:
     return "\n".join(block.text for message in request.messages for block in message.blocks if isinstance(block, Text))
 
 
@@ -118,7 +118,7 @@ def test_memory_reaches_why_research_and_builder_and_patterns_are_counted(tmp_pa
     with session.git:
         assert run_prd(session).rest.outcome == "done"
         model.assert_all_said()
-        asked = {request.purpose.role: told(request) for request in model.requests}
+        asked = {request.purpose.role: request_text(request) for request in model.requests}
         for role in ("why", "research", "builder"):
             assert "failure old-1-1 (Sums of numbers in the calculator): floats" in asked[role], role
             assert "pattern old-2-4-n1 (plain functions)" in asked[role], role
@@ -137,7 +137,7 @@ def test_in_standard_memory_reaches_planner_and_builder_by_code_alone(tmp_path: 
     session, model = session_with(tmp_path, "standard", structured(PLAN), *STORY)
     with session.git:
         assert run_prd(session).rest.outcome == "done"
-    asked = {request.purpose.role: told(request) for request in model.requests}
+    asked = {request.purpose.role: request_text(request) for request in model.requests}
     assert "Count in cents." in asked["planner"]
     assert "Count in cents." in asked["builder"]
 
@@ -148,12 +148,12 @@ def test_learned_factors_change_the_next_plan(tmp_path: Path) -> None:
     with before.git:
         run_prd(before, 1)
         plain = before.store.load(before.target.branch).backlog
-    assert "learnt" not in told(model.requests[0]) and "found out before" not in told(model.requests[0])
+    assert "learnt" not in request_text(model.requests[0]) and "found out before" not in request_text(model.requests[0])
     after, model = session_with(tmp_path / "after", "standard", structured(PLAN), learnt=(*LEARNT, TOOK_LONGER))
     with after.git:
         run_prd(after, 1)
         state = after.store.load(after.target.branch)
-    assert "failure old-1-1 (Sums of numbers in the calculator)" in told(model.requests[0])
+    assert "failure old-1-1 (Sums of numbers in the calculator)" in request_text(model.requests[0])
     assert [story.estimate_minutes for story in plain.stories] == [5, 5]
     assert [story.estimate_minutes for story in state.backlog.stories] == [10, 10]
     estimator = state.role("estimator")
@@ -169,7 +169,7 @@ def test_memory_shown_to_a_role_is_capped(tmp_path: Path) -> None:
     session, model = session_with(tmp_path, "standard", structured(PLAN), *STORY, learnt=many)
     with session.git:
         run_prd(session)
-    asked = [told(request) for request in model.requests if request.purpose.role in ("planner", "builder")]
+    asked = [request_text(request) for request in model.requests if request.purpose.role in ("planner", "builder")]
     for text in asked:
         kept = text.partition('<material name="memory">')[2] or text.partition('"findings before the plan">')[2]
         assert 0 < len(kept.partition("</material>")[0]) <= MEMORY_TOKEN_CAP * 4 + 100
@@ -206,7 +206,7 @@ def test_bad_answer_of_a_blocking_role_ends_with_a_message(tmp_path: Path, bad: 
         run_prd(session)
     assert "as why, " in refused.value.what
     assert len(refused.value.what) < 1_000
-    assert sum(len(told(request)) for request in model.requests) < 500_000, "a flood is not sent back"
+    assert sum(len(request_text(request)) for request in model.requests) < 500_000, "a flood is not sent back"
 
 
 def test_refusal_of_an_advisory_role_is_noted(tmp_path: Path) -> None:
@@ -247,4 +247,4 @@ def test_corrected_answer_is_accepted(tmp_path: Path) -> None:
     with session.git:
         assert run_prd(session, 1).steps == 1
     model.assert_all_said()
-    assert "Invalid JSON" in told(model.requests[1])
+    assert "Invalid JSON" in request_text(model.requests[1])

@@ -82,7 +82,7 @@ def state(world: World) -> str:
     return json.loads(world.show(".orch-state/prds/calc/status.json"))["state"]
 
 
-def kept(world: World) -> set[str]:
+def recorded_files(world: World) -> set[str]:
     names = world.git("ls-tree", "-r", "--name-only", world.branch, f"{PIPELINE}/", f"{MEMORY}/").split()
     return {name.removeprefix(".orch-state/").removeprefix("prds/calc/") for name in names}
 
@@ -185,7 +185,7 @@ def test_test_required_by_security_is_required_in_red(full: World) -> None:
     assert criteria == ["GIVEN 1 and 2 WHEN they are added THEN the result is 3.", "Only numbers are added."]
     cycle = json.loads(full.show(".orch-state/prds/calc/tdd/cycles/calc-1.json"))
     assert "calc-1.c2" in cycle["refused"][0]["summary"]
-    assert f"memory/failures/calc-1-{len(cycle['steps'])}.json" in kept(full)
+    assert f"memory/failures/calc-1-{len(cycle['steps'])}.json" in recorded_files(full)
     assert full.verify().status == 0
 
 
@@ -225,7 +225,7 @@ def test_estimates_are_corrected_by_learned_factors(full: World) -> None:
     in_profile(full, "standard")
     assert full.next().status == 0
     assert [each["estimate_minutes"] for each in backlog(full)["stories"]] == [15, 15], "by code alone"
-    assert kept(full) == {
+    assert recorded_files(full) == {
         "pipeline/estimator.json",
         *(f"memory/estimates/{name}.json" for name in ("old-1.4", "old-2.4", "torn", "endless")),
     }
@@ -291,7 +291,7 @@ def test_last_attempt_is_made_without_a_debugger_answer(world: World) -> None:
     done = world.run("--story", "calc-1")
     assert done.status == 0, done.out
     assert "Debugger is skipped: The transcript has no answer for calc-1/green/debugger/1/1" in done.out
-    assert "pipeline/calc-1/debugger.json" not in kept(world)
+    assert "pipeline/calc-1/debugger.json" not in recorded_files(world)
 
 
 # --- unusable answers -------------------------------------------------------------------------------------------------
@@ -309,7 +309,7 @@ def test_advisory_role_may_fail(full: World) -> None:
     assert done.status == 0, done.err
     assert "Research is skipped: replay of scripted answers, as research, gave no usable answer" in done.out
     assert "Estimator is skipped" in done.out
-    assert kept(full) == {"pipeline/why.json", "pipeline/security.json"}
+    assert recorded_files(full) == {"pipeline/why.json", "pipeline/security.json"}
     assert [each["estimate_minutes"] for each in backlog(full)["stories"]] == [5, 5]
 
 
@@ -391,7 +391,7 @@ def test_quick_needs_one_call_for_the_plan_and_one_per_story(world: World) -> No
         ("integrated", "refactor: left out: profile quick"),
     ]  # fmt: skip
     assert cycle["design"] is None
-    *others, lesson = sorted(kept(world), key=lambda name: "retrospectives" in name)
+    *others, lesson = sorted(recorded_files(world), key=lambda name: "retrospectives" in name)
     assert set(others) == {
         "pipeline/calc-1/smell.json", "pipeline/calc-2/smell.json",
         "memory/estimates/calc-1-4.json", "memory/estimates/calc-2-4.json",

@@ -29,17 +29,17 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, Any]:
     return replayed(READING_LIST, tmp_path_factory.mktemp("full"), "full")
 
 
-def shown(world: World, path: str) -> Any:
+def read_json(world: World, path: str) -> Any:
     return json.loads(world.show(path))
 
 
-def listed(world: World, directory: str) -> list[str]:
+def list_files(world: World, directory: str) -> list[str]:
     return world.git("ls-tree", "-r", "--name-only", world.branch, f"{directory}/").splitlines()
 
 
 def test_every_role_answered_and_every_answer_is_stored(full: tuple[World, Any]) -> None:
     world, done = full
-    records = [RoleRecord.model_validate(shown(world, path)) for path in listed(world, PIPELINE)]
+    records = [RoleRecord.model_validate(read_json(world, path)) for path in list_files(world, PIPELINE)]
     kept = {record.role for record in records}
     planned = {"decomposer_tasks", "decomposer_criteria"}
     in_steps = {*planned, "architect", "tester", "builder", "refactorer"}  # their result is the plan and the code
@@ -54,29 +54,29 @@ def test_every_role_answered_and_every_answer_is_stored(full: tuple[World, Any])
 
 def test_answers_changed_the_result(full: tuple[World, Any]) -> None:
     world, _ = full
-    backlog = shown(world, ".orch-state/prds/reading-list/backlog.json")
+    backlog = read_json(world, ".orch-state/prds/reading-list/backlog.json")
     criteria = [each["text"] for story in backlog["stories"] for each in story["criteria"]]
     assert "Title and author are escaped, so that no markup of theirs reaches the page." in criteria
     assert len(criteria) == BEFORE_SECURITY + 2
     assert [story["estimate_minutes"] for story in backlog["stories"]] == [28, 17]
     assert "What the user sees: A heading" in backlog["stories"][0]["description"]
-    cycle = shown(world, ".orch-state/prds/reading-list/tdd/cycles/reading-list-1.json")
+    cycle = read_json(world, ".orch-state/prds/reading-list/tdd/cycles/reading-list-1.json")
     assert [refused["codes"] for refused in cycle["refused"]] == [["GRN302", "GRN308"]]
     assert any("test_a_title_cannot_bring_a_script" in test for test in cycle["tests"])
 
 
 def test_memory_is_stored_one_file_per_record(full: tuple[World, Any]) -> None:
     world, _ = full
-    files = listed(world, ".orch-state/memory")
+    files = list_files(world, ".orch-state/memory")
     kinds = {path.split("/")[2] for path in files}
     assert kinds == set(MEMORY_KINDS) - {"pattern_usage"}, "no pattern was known before"
     for path in files:
-        record = MEMORY_KINDS[path.split("/")[2]].model_validate(shown(world, path))
+        record = MEMORY_KINDS[path.split("/")[2]].model_validate(read_json(world, path))
         assert record.prd == "reading-list"
         assert path.endswith(f"/{record.id}.json")
-    spike = shown(world, ".orch-state/memory/spikes/reading-list-1-s1.json")
+    spike = read_json(world, ".orch-state/memory/spikes/reading-list-1-s1.json")
     assert spike["viable"] and spike["branch"] == "prd2pr/spike/reading-list/1"
-    failure = shown(world, ".orch-state/memory/failures/reading-list-1-4.json")
+    failure = read_json(world, ".orch-state/memory/failures/reading-list-1-4.json")
     assert failure["lesson"].startswith("A bare jinja2 Template escapes nothing")
 
 

@@ -48,13 +48,13 @@ def shared(one: dict[str, Any], other: dict[str, Any]) -> int:
 
 
 @pytest.fixture
-def asked(world: World) -> list[dict[str, Any]]:
+def sent_requests(world: World) -> list[dict[str, Any]]:
     return ask(world.configure("refactoring: always\n"), answers())
 
 
-def test_later_steps_get_assumptions_and_decisions(asked: list[dict[str, Any]]) -> None:
-    planner, *first = asked[:5]
-    second = asked[5:]
+def test_later_steps_get_assumptions_and_decisions(sent_requests: list[dict[str, Any]]) -> None:
+    planner, *first = sent_requests[:5]
+    second = sent_requests[5:]
     assert ASSUMPTION not in "".join(blocks(planner))
     for request in (*first, *second):
         assert ASSUMPTION in "".join(blocks(request))
@@ -63,8 +63,8 @@ def test_later_steps_get_assumptions_and_decisions(asked: list[dict[str, Any]]) 
         assert "calc-1: Add two numbers" in "".join(blocks(request))
 
 
-def test_steps_of_a_story_and_stories_of_a_prd_share_a_prefix(asked: list[dict[str, Any]]) -> None:
-    architect, tester, builder, refactorer, next_architect = asked[1:6]
+def test_steps_of_a_story_and_stories_of_a_prd_share_a_prefix(sent_requests: list[dict[str, Any]]) -> None:
+    architect, tester, builder, refactorer, next_architect = sent_requests[1:6]
     whole_story = shared(architect, tester)
     assert shared(tester, builder) > whole_story, "the design as well"
     (unwritten,) = [len(block) for block in blocks(tester) if block.startswith("# The story's source files")]
@@ -76,8 +76,8 @@ def test_steps_of_a_story_and_stories_of_a_prd_share_a_prefix(asked: list[dict[s
 def test_next_attempt_shares_the_prefix_except_the_feedback(world: World) -> None:
     first_story = answers()[:4]
     wrong = write("src/calc/sums.py", WRONG_ADD)
-    asked = ask(world, [*first_story[:3], wrong, first_story[3]], "--story", "calc-1")
-    first, second = asked[3:5]
+    sent_requests = ask(world, [*first_story[:3], wrong, first_story[3]], "--story", "calc-1")
+    first, second = sent_requests[3:5]
     *same, feedback = blocks(second)
     assert same == blocks(first), "that the design's names are missing is no news"
     assert feedback.startswith("# Attempt 2 of ")

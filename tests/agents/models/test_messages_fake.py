@@ -41,7 +41,7 @@ def talk(*messages: Any) -> dict[str, Any]:
     return {**GOOD, "messages": list(messages)}
 
 
-def wanted(schema: dict[str, Any]) -> dict[str, Any]:
+def with_schema(schema: dict[str, Any]) -> dict[str, Any]:
     return {**GOOD, "output_config": {"format": {"type": "json_schema", "schema": schema}}}
 
 
@@ -67,8 +67,8 @@ ASKED = GOOD["messages"][0]
         (talk(ASKED, USE, {"role": "user", "content": [{"type": "text", "text": "x"}, result("t1")]}), "before"),
         ({**GOOD, "system": marked(5)}, "maximum of 4"),
         ({**GOOD, "system": marked(3), "messages": [{"role": "user", "content": marked(2)}]}, "maximum of 4"),
-        (wanted({"type": "object", "properties": {}}), "additionalProperties"),
-        (wanted({"type": "integer", "minimum": 1}), "minimum"),
+        (with_schema({"type": "object", "properties": {}}), "additionalProperties"),
+        (with_schema({"type": "integer", "minimum": 1}), "minimum"),
     ],
 )
 def test_invalid_request_is_refused_and_recorded(body: Any, named: str) -> None:

@@ -133,7 +133,7 @@ def targets(source: str) -> list[dict[str, Any]]:
     return [{**vars(each), "hints": dict(each.hints)} for each in plan(source, changed).targets]
 
 
-def tried(source: str, *calls: list[Any], constants: tuple[Any, ...] = ()) -> dict[str, list[Any]]:
+def planned_inputs(source: str, *calls: list[Any], constants: tuple[Any, ...] = ()) -> dict[str, list[Any]]:
     """Origin -> values of the first argument, as recipes."""
     found = targets(source)
     made = [{"target": found[0]["id"], "module": "app", "self": None, "args": call, "kwargs": {}} for call in calls]
@@ -147,7 +147,7 @@ FUNCTION = "def f(a):\n    return a + 1\n"
 
 
 def test_numbers_near_tests_and_constants_are_generated() -> None:
-    seen = tried(FUNCTION, [["plain", 10]], constants=(500, "x", 2.5))
+    seen = planned_inputs(FUNCTION, [["plain", 10]], constants=(500, "x", 2.5))
     assert seen["recorded"] == [["plain", 10]]
     assert {0, 1, 9, 11, 20, 499, 500, 501} <= {value for _, value in seen["near"]}
     assert {-1, -10, 1_000_030} <= {value for _, value in seen["odd"]}
@@ -155,32 +155,32 @@ def test_numbers_near_tests_and_constants_are_generated() -> None:
 
 
 def test_negative_numbers_are_near_where_a_test_uses_one() -> None:
-    assert ["plain", -1] in tried(FUNCTION, [["plain", 10]], [["plain", -4]])["near"]
+    assert ["plain", -1] in planned_inputs(FUNCTION, [["plain", 10]], [["plain", -4]])["near"]
 
 
 def test_texts_and_rows() -> None:
-    texts = tried(FUNCTION, [["plain", "ada"]], constants=("vip",))
+    texts = planned_inputs(FUNCTION, [["plain", "ada"]], constants=("vip",))
     assert {"", "vip", "ADA", "a"} <= {value for _, value in texts["near"]}
     assert {" ada", "ada\n"} <= {value for _, value in texts["odd"]}
-    rows = tried(FUNCTION, [["list", [["plain", 1], ["plain", 2]]]])["near"]
+    rows = planned_inputs(FUNCTION, [["list", [["plain", 1], ["plain", 2]]]])["near"]
     assert ["list", []] in rows
     assert ["list", [["plain", 2], ["plain", 1]]] in rows
 
 
 def test_none_is_near_if_an_annotation_allows_it() -> None:
     optional = "def f(a: int | None):\n    return a\n"
-    assert ["plain", None] in tried(optional, [["plain", 1]])["near"]
-    assert ["plain", None] not in tried(FUNCTION, [["plain", 1]])["near"]
+    assert ["plain", None] in planned_inputs(optional, [["plain", 1]])["near"]
+    assert ["plain", None] not in planned_inputs(FUNCTION, [["plain", 1]])["near"]
 
 
 def test_uncalled_functions_are_tried_by_annotation_or_guess() -> None:
-    assert ["plain", 7] in tried("def f(a: int):\n    return a\n")["hinted"]
-    assert set(tried(FUNCTION)) <= {"guessed", "odd"}
-    assert tried("def f(a: Cart):\n    return a\n") == {}
+    assert ["plain", 7] in planned_inputs("def f(a: int):\n    return a\n")["hinted"]
+    assert set(planned_inputs(FUNCTION)) <= {"guessed", "odd"}
+    assert planned_inputs("def f(a: Cart):\n    return a\n") == {}
 
 
 def test_the_same_seed_gives_the_same_inputs() -> None:
-    assert tried(FUNCTION, [["plain", 10]]) == tried(FUNCTION, [["plain", 10]])
+    assert planned_inputs(FUNCTION, [["plain", 10]]) == planned_inputs(FUNCTION, [["plain", 10]])
 
 
 # --- compared functions ----------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ PATH = "tests/test_a.py"
 SHOP = frozenset({"shop"})
 
 
-def given(text: str) -> list[tuple[str, str]]:
+def extract_examples(text: str) -> list[tuple[str, str]]:
     return [(each.call, each.expected) for each in find_examples(PATH, dedent(text))]
 
 
@@ -44,7 +44,7 @@ def given(text: str) -> list[tuple[str, str]]:
     ],
 )
 def test_one_example_in_many_notations(test: str) -> None:
-    assert given(test) == [("shop.tax(100)", "119")]
+    assert extract_examples(test) == [("shop.tax(100)", "119")]
 
 
 def disagreeing(*tests: str) -> list[str]:

@@ -26,7 +26,7 @@ TEST = """
     """
 
 
-def tried(app: str, test: str = TEST, **request: object) -> dict[str, tuple[str, ...] | str]:
+def failing_tests(app: str, test: str = TEST, **request: object) -> dict[str, tuple[str, ...] | str]:
     """Variation -> the tests that fail, or another outcome."""
     files = {"app.py": dedent(app), "test_app.py": dedent(test)}
     plan = plan_mutations({}, {"app.py": files["app.py"]}, {"test_app.py": files["test_app.py"]}, seed="s", most=1)
@@ -41,7 +41,7 @@ FINE = dict.fromkeys(["clock", "hash_seed", "reversed", "twice", "zone"], "passe
 
 
 def test_dependence_on_order_time_and_zone_is_reported() -> None:
-    seen = tried("""
+    seen = failing_tests("""
         import datetime
         from time import time as now
 
@@ -64,7 +64,7 @@ def test_dependence_on_order_time_and_zone_is_reported() -> None:
 
 def test_correct_use_of_clocks_and_files_is_not_reported() -> None:
     """Clock reads on import, file times, and functions as default values."""
-    seen = tried("""
+    seen = failing_tests("""
         import datetime
         import os
         import tempfile
@@ -100,7 +100,7 @@ def test_correct_use_of_clocks_and_files_is_not_reported() -> None:
 
 @pytest.mark.slow
 def test_another_program_has_its_own_clock() -> None:
-    seen = tried("""
+    seen = failing_tests("""
         import subprocess
         import time
 
@@ -119,5 +119,5 @@ def test_another_program_has_its_own_clock() -> None:
 @pytest.mark.slow
 def test_variations_run_only_on_request() -> None:
     plain = "def number(a):\n    return a + 1\n\n\ndef second(a):\n    return a + 1\n"
-    assert tried(plain, ways=False) == {}
-    assert tried(plain, hash_seed=0) == {way: told for way, told in FINE.items() if way != "hash_seed"}
+    assert failing_tests(plain, ways=False) == {}
+    assert failing_tests(plain, hash_seed=0) == {way: told for way, told in FINE.items() if way != "hash_seed"}
