@@ -31,7 +31,16 @@ from prd2pr.agents.roles import (
     TESTER,
     Role,
 )
-from prd2pr.agents.task import EarlierAttempt, FoundationStory, RoleTask
+from prd2pr.agents.task import (
+    AttemptContext,
+    CodebaseContext,
+    EarlierAttempt,
+    FoundationStory,
+    PlanScope,
+    RoleMaterial,
+    RoleTask,
+    StoryBackground,
+)
 from prd2pr.agents.tools import TOOLS, build_tools
 from prd2pr.agents.workspace import RefusedWrite
 from prd2pr.domain.costs.context_budget import ContextBudget
@@ -65,21 +74,32 @@ MATERIAL = {
 PLANNING = ("why", "research", "documentation", "spike", "planner", "security", "estimator", "designer", "deployment")
 
 
+def vary(task: RoleTask, **changes: Any) -> RoleTask:
+    """The task with other values; those of one of its parts are given as a dictionary."""
+    parts = {
+        name: replace(getattr(task, name), **value) if isinstance(value, dict) else value
+        for name, value in changes.items()
+    }
+    return replace(task, **parts)
+
+
 def task_for(role: Role[Any], task: RoleTask) -> RoleTask:
     """What the role sees when it is its turn."""
-    task = replace(task, material=MATERIAL.get(role.name, {}), memory=MEMORY if role.name in ("why", "fused") else "")
+    memory = MEMORY if role.name in ("why", "fused") else ""
+    task = replace(task, material=RoleMaterial(memory, texts=MATERIAL.get(role.name, {})))
     match role.name:
         case name if name in (*PLANNING, "retrospective", "decomposer_cycles"):
             return replace(task, story=None, design=None)
         case "decomposer_tasks" | "decomposer_criteria" | "decomposer_hints":
-            return replace(task, story=None, design=None, part=part_for(role, task.prd))
+            return vary(task, story=None, design=None, plan={"part": part_for(role, task.prd)})
         case "architect":
             return replace(task, design=None)
         case "tester":
-            return replace(task, held_out=True)
+            return vary(task, hidden_examples={"in_task": True})
         case "builder" | "refactorer" | "review" | "pattern_validator" | "debugger":
             tests = {"tests/tdd/loyalty-1/test_loyalty_1_earning.py": "from shop.points import points_for\n"}
-            return replace(task, files={**task.files, **tests}, held_out=role.name == "builder")
+            hidden = role.name == "builder"
+            return vary(task, codebase={"files": {**task.codebase.files, **tests}}, hidden_examples={"in_task": hidden})
     return task
 
 
@@ -153,12 +173,14 @@ EARLIER = EarlierAttempt(
 
 
 def test_a_refused_attempt_is_fed_back_like_this(task: RoleTask) -> None:
-    again = replace(
+    again = vary(
         task,
-        attempt=3,
-        earlier=(replace(EARLIER, attempt=1), replace(EARLIER, attempt=2)),
-        advice="Test the empty cart together with a full one.",
-        conventions={"best-practices.md": "Docstrings everywhere.\n"},
+        attempt={
+            "number": 3,
+            "earlier": (replace(EARLIER, attempt=1), replace(EARLIER, attempt=2)),
+            "advice": "Test the empty cart together with a full one.",
+        },
+        codebase={"conventions": {"best-practices.md": "Docstrings everywhere.\n"}},
     )
     text = shown(TESTER, again)
     check_golden("tester_third_attempt.txt", text)
@@ -167,9 +189,9 @@ def test_a_refused_attempt_is_fed_back_like_this(task: RoleTask) -> None:
 
 
 def test_the_builder_sees_what_the_tests_say_until_an_attempt_says_more(task: RoleTask) -> None:
-    first = replace(task, test_output="3 tests: 3 error.")
+    first = vary(task, attempt={"test_output": "3 tests: 3 error."})
     assert '<material name="test run">\n3 tests: 3 error.\n</material>' in shown(BUILDER, first)
-    assert "3 tests: 3 error." not in shown(BUILDER, replace(first, attempt=2, earlier=(EARLIER,)))
+    assert "3 tests: 3 error." not in shown(BUILDER, vary(first, attempt={"number": 2, "earlier": (EARLIER,)}))
 
 
 def test_what_the_test_run_says_is_not_said_again_by_the_findings(task: RoleTask) -> None:
@@ -177,7 +199,7 @@ def test_what_the_test_run_says_is_not_said_again_by_the_findings(task: RoleTask
     failed = Finding(code="GRN302", severity="error", message="failed: AssertionError assert 1 == 2", test=test)
     sandbox = Finding(code="RUN104", severity="warning", message="the tests ran without a sandbox")
     attempt = EarlierAttempt(1, (failed, sandbox), output=f"failed {test}: AssertionError: assert 1 == 2")
-    text = shown(BUILDER, replace(task, attempt=2, earlier=(attempt,)))
+    text = shown(BUILDER, vary(task, attempt={"number": 2, "earlier": (attempt,)}))
     assert "GRN302 error: failed [1 test, see the test run]" in text
     assert text.count("assert 1 == 2") == 1
     assert "RUN104" not in text
@@ -187,36 +209,35 @@ def test_what_the_plan_assumed_and_earlier_stories_decided_is_told(
     task: RoleTask, story: Story, design: Design
 ) -> None:
     earlier = story.model_copy(update={"id": "loyalty-0", "title": "Prices are whole"})
-    text = shown(
-        TESTER,
-        replace(task, assumptions=("A day ends at midnight UTC.",), foundations=(FoundationStory(earlier, design),)),
-    )
+    background = StoryBackground(("A day ends at midnight UTC.",), (FoundationStory(earlier, design),))
+    text = shown(TESTER, replace(task, background=background))
     assert "- A day ends at midnight UTC." in text
     assert "loyalty-0: Prices are whole\n  decided: Cents of several lines add up before they are floored." in text
     assert "  made: shop.points, shop.points.points_for" in text
 
 
 def test_what_came_since_the_work_began_is_shown_by_its_signatures(task: RoleTask, story: Story) -> None:
-    began = replace(task, begun_with=task.files)
+    files = task.codebase.files
+    began = vary(task, codebase={"files_at_start": files})
     assert "Added or changed since" not in shown(TESTER, began)
     made = {"src/shop/ledger.py": "def post(points: int) -> None:\n    if points < 0:\n        raise ValueError\n"}
     changed = {"src/shop/money.py": "def cents(euros: int) -> int:\n    return euros * 100\n"}
-    text = shown(TESTER, replace(began, files={**task.files, **made, **changed}))
+    text = shown(TESTER, vary(began, codebase={"files": {**files, **made, **changed}}))
     near = text.partition('<material name="near the story">')[2].partition("</material>")[0]
     assert near == (
         "\nsrc/shop/ledger.py\n  def post(points: int) -> None: raises ValueError"
         "\nsrc/shop/money.py\n  def cents(euros: int) -> int: return euros * 100\n"
     )
     own = replace(began, story=story.model_copy(update={"source_paths": ("src/shop/ledger.py",)}))
-    assert "near the story" not in shown(TESTER, replace(own, files={**task.files, **made})), (
+    assert "near the story" not in shown(TESTER, vary(own, codebase={"files": {**files, **made}})), (
         "it is shown in full below"
     )
 
 
 def test_what_is_near_is_the_same_before_and_after_the_design(task: RoleTask, design: Design) -> None:
-    files = {**task.files, "src/shop/ledger.py": "def post(points: int) -> None: ...\n"}
+    files = {**task.codebase.files, "src/shop/ledger.py": "def post(points: int) -> None: ...\n"}
     wider = design.model_copy(update={"source_paths": ("src/shop/points.py", "src/shop/ledger.py")})
-    began = replace(task, begun_with=task.files, files=files)
+    began = vary(task, codebase={"files_at_start": task.codebase.files, "files": files})
     first, then = blocks_of(ARCHITECT, replace(began, design=None)), blocks_of(TESTER, replace(began, design=wider))
     assert [block.part for block in first[:6]] == ["system", "map", "PRD", "story", "near", "files"]
     assert [block.text for block in first[:6]] == [block.text for block in then[:6]]
@@ -226,13 +247,13 @@ def test_what_is_near_is_the_same_before_and_after_the_design(task: RoleTask, de
 
 def test_the_line_length_is_told_where_the_project_has_one(task: RoleTask) -> None:
     assert "characters long" not in shown(TESTER, task)
-    files = {**task.files, "pyproject.toml": "[tool.black]\nline-length = 99\n"}
-    assert "Lines are at most 99 characters long." in shown(TESTER, replace(task, files=files))
+    files = {**task.codebase.files, "pyproject.toml": "[tool.black]\nline-length = 99\n"}
+    assert "Lines are at most 99 characters long." in shown(TESTER, vary(task, codebase={"files": files}))
 
 
 def test_the_refactorer_sees_what_is_measured(task: RoleTask) -> None:
     source = "def points_for(cart):\n    return 1 if cart else 0\n"
-    text = shown(REFACTORER, replace(task, files={**task.files, "src/shop/points.py": source}))
+    text = shown(REFACTORER, vary(task, codebase={"files": {**task.codebase.files, "src/shop/points.py": source}}))
     measures = "highest complexity 2, total complexity 2, longest function 2, duplicated lines 0, lines 2, functions 1"
     assert f"src/shop/points.py: {measures}" in text
 
@@ -261,7 +282,7 @@ def test_hints_of_several_lines_stay_apart(task: RoleTask, story: Story) -> None
 def test_only_the_story_s_own_files_are_shown_in_full(task: RoleTask, story: Story) -> None:
     tests = {"tests/tdd/loyalty-1/test_loyalty_1_earning.py": "from shop.catalog import Product\n"}
     changing = story.model_copy(update={"source_paths": ("src/shop/checkout.py",)})
-    text = shown(BUILDER, replace(task, story=changing, files={**task.files, **tests}))
+    text = shown(BUILDER, vary(task, story=changing, codebase={"files": {**task.codebase.files, **tests}}))
     in_full = re.findall(r'<material name="(\S+\.py)">', text)
     assert in_full == ["tests/test_checkout.py", "src/shop/checkout.py", next(iter(tests))]
     assert "\n  class Cart\n" in text, "all others by their signatures"
@@ -269,9 +290,9 @@ def test_only_the_story_s_own_files_are_shown_in_full(task: RoleTask, story: Sto
 
 def test_what_the_design_names_is_told_where_no_map_has_room_for_it(task: RoleTask, design: Design) -> None:
     small = ContextBudget(shared=6000)
-    files = {**task.files, **{f"src/shop/a{n}.py": f"class Filler{n}:\n    size: int\n" for n in range(300)}}
+    files = {**task.codebase.files, **{f"src/shop/a{n}.py": f"class Filler{n}:\n    size: int\n" for n in range(300)}}
     about = design.model_copy(update={"summary": "It adds up Money."})
-    text = shown(BUILDER, replace(task, files=files, design=about, pack=small))
+    text = shown(BUILDER, vary(task, codebase={"files": files}, design=about, context_budget=small))
     used = text.partition('<material name="used modules">')[2].partition("</material>")[0]
     assert "\nsrc/shop/money.py\n  @dataclass(frozen=True, order=True) class Money: cents: int\n" in used
     assert used.count("src/shop/money.py") == text.count("src/shop/money.py")
@@ -280,14 +301,17 @@ def test_what_the_design_names_is_told_where_no_map_has_room_for_it(task: RoleTa
 def test_a_role_is_shown_no_more_than_its_budget(task: RoleTask, story: Story) -> None:
     long = "# and so on\n" * 4000
     tests = {"tests/tdd/loyalty-1/test_loyalty_1_earning.py": long}
-    again = replace(
+    sources = {"src/shop/points.py": long, "src/shop/big.py": "def f(x): ...\n" * 5000}
+    again = vary(
         task,
-        files={**task.files, **tests, "src/shop/points.py": long, "src/shop/big.py": "def f(x): ...\n" * 5000},
-        conventions={"best-practices.md": long, "architecture.md": long},
+        codebase={
+            "files": {**task.codebase.files, **tests, **sources},
+            "conventions": {"best-practices.md": long, "architecture.md": long},
+        },
         prd=task.prd.model_copy(update={"summary": long}),
         story=story.model_copy(update={"description": long}),
-        earlier=(replace(EARLIER, output=long, patch=long), replace(EARLIER, output=long, patch=long)),
-        pack=ContextBudget(shared=3000, own=2000),
+        attempt={"earlier": (replace(EARLIER, output=long, patch=long), replace(EARLIER, output=long, patch=long))},
+        context_budget=ContextBudget(shared=3000, own=2000),
     )
     sizes: dict[str, int] = {}
     for block in blocks_of(BUILDER, again):
@@ -310,16 +334,16 @@ def test_tests_that_hold_what_the_story_changes_are_shown(task: RoleTask, story:
         "tests/test_cart.py": "from shop.cart import Cart\n",
         "tests/test_other.py": "from shop.catalog import x\n",
     }
-    changing = replace(
-        task, story=story.model_copy(update={"source_paths": ("src/shop/cart.py",)}), files={**task.files, **tests}
-    )
+    files = task.codebase.files
+    changed_story = story.model_copy(update={"source_paths": ("src/shop/cart.py",)})
+    changing = vary(task, story=changed_story, codebase={"files": {**files, **tests}})
     text = shown(TESTER, changing)
     assert 'must still pass:\n<material name="tests/test_cart.py">' in text
     assert '<material name="tests/test_other.py">' not in text
     assert "must still pass:" not in shown(TESTER, task), "there are none"
 
     long = {"tests/test_cart.py": "from shop.cart import Cart\n" + "# and much more\n" * 1000}
-    text = shown(TESTER, replace(changing, files={**task.files, **long}))
+    text = shown(TESTER, vary(changing, codebase={"files": {**files, **long}}))
     assert "must still pass:" in text
     assert "not shown; read_file shows them" in text
     assert "\ntests/test_cart.py\n</material>" in text
@@ -342,7 +366,7 @@ def test_a_wish_is_planned_by_its_own_id_beside_the_plan_that_stands(task: RoleT
     wanted = Requirement(id="ASKED", text="Points can be given away.")
     wish = PlanChange(RequirementChange(added=(wanted,)), kept=(story,), wish=True)
     prd = task.prd.model_copy(update={"requirements": (wanted,)})
-    text = shown(PLANNER, replace(task_for(PLANNER, task), prd=prd, change=wish))
+    text = shown(PLANNER, vary(task_for(PLANNER, task), prd=prd, plan={"change": wish}))
     check_golden("planner_of_a_wish.txt", text)
     assert "new ASKED: Points can be given away." in text
     assert "the PRD has changed" not in text
@@ -351,16 +375,16 @@ def test_a_wish_is_planned_by_its_own_id_beside_the_plan_that_stands(task: RoleT
 def test_the_planner_is_told_what_was_found_out_before(task: RoleTask) -> None:
     for role in (PLANNER, DECOMPOSER_CYCLES, DECOMPOSER_TASKS):
         planning = task_for(role, task)
-        text = shown(role, replace(planning, brief="Way to go, one module: as the cart does it."))
+        text = shown(role, vary(planning, material={"brief": "Way to go, one module: as the cart does it."}))
         assert '<material name="findings before the plan">\nWay to go, one module: as the cart does it.\n' in text
         assert "found out before" not in shown(role, planning)
 
 
 def test_memory_reaches_who_builds_and_only_where_there_is_any(task: RoleTask) -> None:
     for role in (BUILDER, FUSED):
-        assert "count in cents" in shown(role, replace(task, memory=MEMORY))
+        assert "count in cents" in shown(role, vary(task, material={"memory": MEMORY}))
         assert "learnt before" not in shown(role, task)
-    assert "count in cents" not in shown(TESTER, replace(task, memory=MEMORY))
+    assert "count in cents" not in shown(TESTER, vary(task, material={"memory": MEMORY}))
 
 
 def test_without_a_design_nobody_is_told_of_one(task: RoleTask) -> None:
@@ -377,7 +401,7 @@ def test_without_a_design_nobody_is_told_of_one(task: RoleTask) -> None:
 
 @pytest.mark.parametrize("role", MODEL_ROLES.values(), ids=list(MODEL_ROLES))
 def test_prompts_are_thrifty(role: Role[Any], task: RoleTask) -> None:
-    system, *others = blocks_of(role, replace(task_for(role, task), material={}, memory=""))
+    system, *others = blocks_of(role, vary(task_for(role, task), material=RoleMaterial()))
     (step,) = [block for block in others if block.text.startswith("# Your step")]
     assert len(system.text) / CHARS_A_TOKEN < 750
     assert len(step.text) / CHARS_A_TOKEN < 600
@@ -386,7 +410,8 @@ def test_prompts_are_thrifty(role: Role[Any], task: RoleTask) -> None:
 @pytest.mark.parametrize("role", MODEL_ROLES.values(), ids=list(MODEL_ROLES))
 def test_what_changes_between_attempts_stands_after_the_last_cache_mark(role: Role[Any], task: RoleTask) -> None:
     first = blocks_of(role, task_for(role, task))
-    later = blocks_of(role, replace(task_for(role, task), attempt=2, earlier=(EARLIER,), advice="Think."))
+    again = {"number": 2, "earlier": (EARLIER,), "advice": "Think."}
+    later = blocks_of(role, vary(task_for(role, task), attempt=again))
     assert first[-1].cache
     assert later[:-1] == first
     assert sum(block.cache for block in later) <= 4, "providers take no more"
@@ -398,8 +423,8 @@ def test_the_steps_of_a_story_share_all_but_its_own_files(task: RoleTask) -> Non
     asked = [
         blocks_of(ARCHITECT, replace(task, design=None)),
         blocks_of(TESTER, task),
-        blocks_of(BUILDER, replace(task, files={**task.files, **tests})),
-        blocks_of(REFACTORER, replace(task, files={**task.files, **tests, **code})),
+        blocks_of(BUILDER, vary(task, codebase={"files": {**task.codebase.files, **tests}})),
+        blocks_of(REFACTORER, vary(task, codebase={"files": {**task.codebase.files, **tests, **code}})),
     ]
     shared = [repr(blocks[:4]) for blocks in asked]
     assert len(set(shared)) == 1
@@ -412,8 +437,9 @@ def test_the_steps_of_a_story_share_all_but_its_own_files(task: RoleTask) -> Non
 
 def test_the_stories_of_a_prd_share_what_does_not_name_them(task: RoleTask, story: Story) -> None:
     other = story.model_copy(update={"id": "loyalty-9", "title": "Other", "requirements": ("FR-2",)})
-    files = {**task.files, "src/shop/more.py": "def more(): ...\n"}
-    one, two = replace(task, begun_with=task.files), replace(task, begun_with=task.files, story=other, files=files)
+    files = {**task.codebase.files, "src/shop/more.py": "def more(): ...\n"}
+    one = vary(task, codebase={"files_at_start": task.codebase.files})
+    two = vary(one, story=other, codebase={"files": files})
     assert blocks_of(TESTER, one)[:3] == blocks_of(BUILDER, two)[:3]
     assert [block.part for block in blocks_of(TESTER, one)[:3]] == ["system", "map", "PRD"]
     assert blocks_of(TESTER, one)[2].cache
@@ -422,15 +448,17 @@ def test_the_stories_of_a_prd_share_what_does_not_name_them(task: RoleTask, stor
 @pytest.mark.parametrize("role", [DECOMPOSER_TASKS, DECOMPOSER_HINTS], ids=lambda role: role.name)
 def test_the_calls_of_a_pass_share_all_but_their_part(role: Role[Any], task: RoleTask) -> None:
     one = task_for(role, task)
-    assert one.part is not None
-    cut = one.part.cycle is not None
-    changed = {"cycle": one.part.cycles[1], "to_cover": ()} if cut else {"stories": one.part.stories * 2}
-    other = replace(one, part=replace(one.part, name="other", **changed))
+    part = one.plan.part
+    assert part is not None
+    changed = {"cycle": part.cycles[1], "to_cover": ()} if part.cycle is not None else {"stories": part.stories * 2}
+    other = vary(one, plan={"part": replace(part, name="other", **changed)})
     first, second = blocks_of(role, one), blocks_of(role, other)
     assert first[:-1] == second[:-1]
     assert first[-2].cache, "what they share is worth caching"
     assert first[-1] != second[-1]
-    assert blocks_of(PLANNER, replace(one, part=None))[:3] == first[:3], "PRD and map are those of the single call"
+    assert blocks_of(PLANNER, vary(one, plan={"part": None}))[:3] == first[:3], (
+        "PRD and map are those of the single call"
+    )
 
 
 def test_a_story_that_verifies_only_is_tested_as_such(task: RoleTask, story: Story) -> None:
@@ -442,7 +470,7 @@ def test_a_story_that_verifies_only_is_tested_as_such(task: RoleTask, story: Sto
 
 def test_a_huge_repository_gives_a_small_prompt(task: RoleTask) -> None:
     files = {f"src/shop/m{n}.py": f"def f{n}(a: int) -> int:\n    return a\n" * 20 for n in range(3000)}
-    text = shown(TESTER, replace(task, files=files))
+    text = shown(TESTER, vary(task, codebase={"files": files}))
     assert len(text) < 45_000
 
 
@@ -530,18 +558,13 @@ def hostile(text: str) -> RoleTask:
         model="m",
         story=story,
         design=design,
-        assumptions=(text,),
-        foundations=(FoundationStory(story, design),),
-        files={"src/a.py": text, text: text, "tests/conftest.py": text, "src/big.py": text * 500},
-        conventions={text: text},
-        attempt=2,
-        attempts=4,
-        earlier=(earlier,),
-        test_output=text,
-        advice=text,
-        memory=text,
-        brief=text,
-        material={text: text, "plan": text},
+        background=StoryBackground((text,), (FoundationStory(story, design),)),
+        codebase=CodebaseContext(
+            files={"src/a.py": text, text: text, "tests/conftest.py": text, "src/big.py": text * 500},
+            conventions={text: text},
+        ),
+        attempt=AttemptContext(2, 4, earlier=(earlier,), test_output=text, advice=text),
+        material=RoleMaterial(text, text, {text: text, "plan": text}),
     )
 
 
@@ -555,7 +578,7 @@ def changed_plan(prd: Prd, story: Story, text: str) -> PlanChange:
 def test_a_changed_prd_is_asked_about_like_this(task: RoleTask) -> None:
     assert task.story is not None
     asked = changed_plan(task.prd, task.story, "One point for each full ten euro spent.")
-    text = shown(PLANNER, replace(task, story=None, design=None, change=asked, plan=2))
+    text = shown(PLANNER, replace(task, story=None, design=None, plan=PlanScope(2, asked)))
     check_golden("planner_of_a_change.txt", text)
 
 
@@ -565,9 +588,9 @@ def test_hostile_text_stays_inside_its_tags(role: Role[Any]) -> None:
     if role.name in (*PLANNING, "retrospective"):
         assert task.story is not None
         asked = changed_plan(task.prd, task.story, INJECTION)
-        task = replace(task, story=None, design=None, change=asked, plan=2)
+        task = replace(task, story=None, design=None, plan=PlanScope(2, asked))
     if role in DECOMPOSERS:
-        task = replace(task, story=None, design=None, part=part_for(role, task.prd, INJECTION))
+        task = vary(task, story=None, design=None, plan={"part": part_for(role, task.prd, INJECTION)})
     for block in blocks_of(role, task)[1:]:
         outside = re.sub(r'<material name="[^"<>\n]*">.*?</material>', "", block.text, flags=re.DOTALL)
         assert "Ignore all rules" not in outside
@@ -580,6 +603,6 @@ def test_who_plans_is_told_the_stacks_where_there_are_several(task: RoleTask) ->
     web = Stack(language="typescript", runner="vitest", root="web")
     for role in (PLANNER, DECOMPOSER_TASKS):
         planning = task_for(role, task)
-        text = shown(role, replace(planning, stacks=(replace(PYTHON, root="service"), web)))
+        text = shown(role, vary(planning, codebase={"stacks": (replace(PYTHON, root="service"), web)}))
         assert "service: python, tests by pytest\nweb: typescript, tests by vitest" in text
-        assert "stacks" not in shown(role, replace(planning, stacks=(PYTHON,)))
+        assert "stacks" not in shown(role, vary(planning, codebase={"stacks": (PYTHON,)}))
