@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from prd2pr.agents.task import RoleTask
+from prd2pr.agents.task import AttemptContext, CodebaseContext, RoleTask
 from prd2pr.domain.records import Criterion, Design, PlannedSymbol, Prd, Requirement, Story
 
 SHOP = Path(__file__).parents[2] / "templates" / "demo" / "repo"
@@ -79,7 +79,14 @@ def design() -> Design:
 
 @pytest.fixture
 def task(prd: Prd, story: Story, design: Design, shop_files: dict[str, str]) -> RoleTask:
-    return RoleTask(prd=prd, model="scripted-1", story=story, design=design, files=shop_files, attempts=4)
+    return RoleTask(
+        prd=prd,
+        model="scripted-1",
+        story=story,
+        design=design,
+        codebase=CodebaseContext(files=shop_files),
+        attempt=AttemptContext(limit=4),
+    )
 
 
 @pytest.fixture

@@ -15,7 +15,14 @@ from typing import Any
 from prd2pr.agents.models.anthropic_messages import to_anthropic_request
 from prd2pr.agents.outputs.story_roles import DesignAnswer
 from prd2pr.agents.roles import ARCHITECT, BUILDER, FUSED, REFACTORER, TESTER, Role
-from prd2pr.agents.task import FoundationStory, RoleTask
+from prd2pr.agents.task import (
+    AttemptContext,
+    CodebaseContext,
+    FoundationStory,
+    HiddenExampleScope,
+    RoleTask,
+    StoryBackground,
+)
 from prd2pr.agents.tool_loop import build_first_request
 from prd2pr.domain.costs.context_budget import get_context_budget
 from prd2pr.domain.records import Design, Story
@@ -53,19 +60,20 @@ class Walk:
                 prd,
                 "m",
                 story,
-                None,
-                backlog.assumptions,
-                built_on,
-                begun_with=began,
-                attempts=4,
-                holds_out=TESTER in self.roles,
+                background=StoryBackground(backlog.assumptions, built_on),
+                attempt=AttemptContext(limit=4),
             )
             for role in self.roles:
                 if role is REFACTORER and is_simple_enough(*_measured(story, design, before, files)):
                     continue
-                now = replace(task, design=design, files=dict(files), pack=get_context_budget(role.name))
-                held_out = role in (TESTER, BUILDER)
-                request = build_first_request(role, replace(now, held_out=held_out), None)
+                now = replace(
+                    task,
+                    design=design,
+                    codebase=CodebaseContext(files=dict(files), files_at_start=began),
+                    context_budget=get_context_budget(role.name),
+                    hidden_examples=HiddenExampleScope(TESTER in self.roles, role in (TESTER, BUILDER)),
+                )
+                request = build_first_request(role, now, None)
                 yield story.id, role.name, to_anthropic_request(request, "m")
                 for name in ("tester", "builder") if role is FUSED else (role.name,):
                     design = _done(answers[story.id, name], files, role is FUSED) or design

@@ -1,6 +1,6 @@
-"""Prompts as sent to the model: golden files, sizes, order for caching, and escaping of data.
+"""Prompts as the model gets them: golden files, sizes, order for caching, and data that stays data.
 
-After a deliberate change: PRD2PR_UPDATE_GOLDEN=1 pytest tests/agents/test_prompts.py, then review the diff.
+After a deliberate change: PRD2PR_UPDATE_GOLDEN=1 pytest tests/agents/test_prompts.py, then read the difference.
 """
 
 from __future__ import annotations
@@ -31,7 +31,16 @@ from prd2pr.agents.roles import (
     TESTER,
     Role,
 )
-from prd2pr.agents.task import EarlierAttempt, FoundationStory, RoleTask
+from prd2pr.agents.task import (
+    AttemptContext,
+    CodebaseContext,
+    EarlierAttempt,
+    FoundationStory,
+    PlanScope,
+    RoleMaterial,
+    RoleTask,
+    StoryBackground,
+)
 from prd2pr.agents.tools import TOOLS, build_tools
 from prd2pr.agents.workspace import RefusedWrite
 from prd2pr.domain.costs.context_budget import ContextBudget
@@ -65,26 +74,37 @@ MATERIAL = {
 PLANNING = ("why", "research", "documentation", "spike", "planner", "security", "estimator", "designer", "deployment")
 
 
+def vary(task: RoleTask, **changes: Any) -> RoleTask:
+    """The task with other values; those of one of its parts are given as a dictionary."""
+    parts = {
+        name: replace(getattr(task, name), **value) if isinstance(value, dict) else value
+        for name, value in changes.items()
+    }
+    return replace(task, **parts)
+
+
 def task_for(role: Role[Any], task: RoleTask) -> RoleTask:
     """The task that the role is given."""
-    task = replace(task, material=MATERIAL.get(role.name, {}), memory=MEMORY if role.name in ("why", "fused") else "")
+    memory = MEMORY if role.name in ("why", "fused") else ""
+    task = replace(task, material=RoleMaterial(memory, texts=MATERIAL.get(role.name, {})))
     match role.name:
         case name if name in (*PLANNING, "retrospective", "decomposer_cycles"):
             return replace(task, story=None, design=None)
         case "decomposer_tasks" | "decomposer_criteria" | "decomposer_hints":
-            return replace(task, story=None, design=None, part=part_for(role, task.prd))
+            return vary(task, story=None, design=None, plan={"part": part_for(role, task.prd)})
         case "architect":
             return replace(task, design=None)
         case "tester":
-            return replace(task, held_out=True)
+            return vary(task, hidden_examples={"in_task": True})
         case "builder" | "refactorer" | "review" | "pattern_validator" | "debugger":
             tests = {"tests/tdd/loyalty-1/test_loyalty_1_earning.py": "from shop.points import points_for\n"}
-            return replace(task, files={**task.files, **tests}, held_out=role.name == "builder")
+            hidden = role.name == "builder"
+            return vary(task, codebase={"files": {**task.codebase.files, **tests}}, hidden_examples={"in_task": hidden})
     return task
 
 
 def part_for(role: Role[Any], prd: Prd, text: str = "") -> PlanPart:
-    """The part of the plan that a role of the four passes is asked about."""
+    """What the roles of the four passes are asked about."""
     earning = PlannedCycle(
         id="cycle-1",
         title=text or "Earning points",
@@ -153,12 +173,14 @@ EARLIER = EarlierAttempt(
 
 
 def test_prompt_after_a_refused_attempt(task: RoleTask) -> None:
-    again = replace(
+    again = vary(
         task,
-        attempt=3,
-        earlier=(replace(EARLIER, attempt=1), replace(EARLIER, attempt=2)),
-        advice="Test the empty cart together with a full one.",
-        conventions={"best-practices.md": "Docstrings everywhere.\n"},
+        attempt={
+            "number": 3,
+            "earlier": (replace(EARLIER, attempt=1), replace(EARLIER, attempt=2)),
+            "advice": "Test the empty cart together with a full one.",
+        },
+        codebase={"conventions": {"best-practices.md": "Docstrings everywhere.\n"}},
     )
     text = render_prompt(TESTER, again)
     check_golden("tester_third_attempt.txt", text)
@@ -167,9 +189,9 @@ def test_prompt_after_a_refused_attempt(task: RoleTask) -> None:
 
 
 def test_builder_sees_the_test_output_until_there_is_an_attempt(task: RoleTask) -> None:
-    first = replace(task, test_output="3 tests: 3 error.")
+    first = vary(task, attempt={"test_output": "3 tests: 3 error."})
     assert '<material name="test run">\n3 tests: 3 error.\n</material>' in render_prompt(BUILDER, first)
-    assert "3 tests: 3 error." not in render_prompt(BUILDER, replace(first, attempt=2, earlier=(EARLIER,)))
+    assert "3 tests: 3 error." not in render_prompt(BUILDER, vary(first, attempt={"number": 2, "earlier": (EARLIER,)}))
 
 
 def test_findings_do_not_repeat_the_test_run(task: RoleTask) -> None:
@@ -177,7 +199,7 @@ def test_findings_do_not_repeat_the_test_run(task: RoleTask) -> None:
     failed = Finding(code="GRN302", severity="error", message="failed: AssertionError assert 1 == 2", test=test)
     sandbox = Finding(code="RUN104", severity="warning", message="the tests ran without a sandbox")
     attempt = EarlierAttempt(1, (failed, sandbox), output=f"failed {test}: AssertionError: assert 1 == 2")
-    text = render_prompt(BUILDER, replace(task, attempt=2, earlier=(attempt,)))
+    text = render_prompt(BUILDER, vary(task, attempt={"number": 2, "earlier": (attempt,)}))
     assert "GRN302 error: failed [1 test, see the test run]" in text
     assert text.count("assert 1 == 2") == 1
     assert "RUN104" not in text
@@ -185,36 +207,35 @@ def test_findings_do_not_repeat_the_test_run(task: RoleTask) -> None:
 
 def test_assumptions_and_earlier_decisions_are_included(task: RoleTask, story: Story, design: Design) -> None:
     earlier = story.model_copy(update={"id": "loyalty-0", "title": "Prices are whole"})
-    text = render_prompt(
-        TESTER,
-        replace(task, assumptions=("A day ends at midnight UTC.",), foundations=(FoundationStory(earlier, design),)),
-    )
+    background = StoryBackground(("A day ends at midnight UTC.",), (FoundationStory(earlier, design),))
+    text = render_prompt(TESTER, replace(task, background=background))
     assert "- A day ends at midnight UTC." in text
     assert "loyalty-0: Prices are whole\n  decided: Cents of several lines add up before they are floored." in text
     assert "  made: shop.points, shop.points.points_for" in text
 
 
 def test_files_added_since_the_start_are_shown_as_signatures(task: RoleTask, story: Story) -> None:
-    began = replace(task, begun_with=task.files)
+    files = task.codebase.files
+    began = vary(task, codebase={"files_at_start": files})
     assert "Added or changed since" not in render_prompt(TESTER, began)
     made = {"src/shop/ledger.py": "def post(points: int) -> None:\n    if points < 0:\n        raise ValueError\n"}
     changed = {"src/shop/money.py": "def cents(euros: int) -> int:\n    return euros * 100\n"}
-    text = render_prompt(TESTER, replace(began, files={**task.files, **made, **changed}))
+    text = render_prompt(TESTER, vary(began, codebase={"files": {**files, **made, **changed}}))
     near = text.partition('<material name="near the story">')[2].partition("</material>")[0]
     assert near == (
         "\nsrc/shop/ledger.py\n  def post(points: int) -> None: raises ValueError"
         "\nsrc/shop/money.py\n  def cents(euros: int) -> int: return euros * 100\n"
     )
     own = replace(began, story=story.model_copy(update={"source_paths": ("src/shop/ledger.py",)}))
-    assert "near the story" not in render_prompt(TESTER, replace(own, files={**task.files, **made})), (
+    assert "near the story" not in render_prompt(TESTER, vary(own, codebase={"files": {**files, **made}})), (
         "it is shown in full below"
     )
 
 
 def test_related_files_are_the_same_before_and_after_the_design(task: RoleTask, design: Design) -> None:
-    files = {**task.files, "src/shop/ledger.py": "def post(points: int) -> None: ...\n"}
+    files = {**task.codebase.files, "src/shop/ledger.py": "def post(points: int) -> None: ...\n"}
     wider = design.model_copy(update={"source_paths": ("src/shop/points.py", "src/shop/ledger.py")})
-    began = replace(task, begun_with=task.files, files=files)
+    began = vary(task, codebase={"files_at_start": task.codebase.files, "files": files})
     first, then = blocks_of(ARCHITECT, replace(began, design=None)), blocks_of(TESTER, replace(began, design=wider))
     assert [block.part for block in first[:6]] == ["system", "map", "PRD", "story", "near", "files"]
     assert [block.text for block in first[:6]] == [block.text for block in then[:6]]
@@ -224,13 +245,15 @@ def test_related_files_are_the_same_before_and_after_the_design(task: RoleTask, 
 
 def test_line_length_is_included_if_configured(task: RoleTask) -> None:
     assert "characters long" not in render_prompt(TESTER, task)
-    files = {**task.files, "pyproject.toml": "[tool.black]\nline-length = 99\n"}
-    assert "Lines are at most 99 characters long." in render_prompt(TESTER, replace(task, files=files))
+    files = {**task.codebase.files, "pyproject.toml": "[tool.black]\nline-length = 99\n"}
+    assert "Lines are at most 99 characters long." in render_prompt(TESTER, vary(task, codebase={"files": files}))
 
 
 def test_refactorer_sees_the_metrics(task: RoleTask) -> None:
     source = "def points_for(cart):\n    return 1 if cart else 0\n"
-    text = render_prompt(REFACTORER, replace(task, files={**task.files, "src/shop/points.py": source}))
+    text = render_prompt(
+        REFACTORER, vary(task, codebase={"files": {**task.codebase.files, "src/shop/points.py": source}})
+    )
     measures = "highest complexity 2, total complexity 2, longest function 2, duplicated lines 0, lines 2, functions 1"
     assert f"src/shop/points.py: {measures}" in text
 
@@ -259,7 +282,7 @@ def test_multi_line_hints_stay_separate(task: RoleTask, story: Story) -> None:
 def test_only_the_story_s_own_files_are_shown_in_full(task: RoleTask, story: Story) -> None:
     tests = {"tests/tdd/loyalty-1/test_loyalty_1_earning.py": "from shop.catalog import Product\n"}
     changing = story.model_copy(update={"source_paths": ("src/shop/checkout.py",)})
-    text = render_prompt(BUILDER, replace(task, story=changing, files={**task.files, **tests}))
+    text = render_prompt(BUILDER, vary(task, story=changing, codebase={"files": {**task.codebase.files, **tests}}))
     in_full = re.findall(r'<material name="(\S+\.py)">', text)
     assert in_full == ["tests/test_checkout.py", "src/shop/checkout.py", next(iter(tests))]
     assert "\n  class Cart\n" in text, "all others by their signatures"
@@ -267,9 +290,9 @@ def test_only_the_story_s_own_files_are_shown_in_full(task: RoleTask, story: Sto
 
 def test_design_names_are_included_if_the_map_has_no_room(task: RoleTask, design: Design) -> None:
     small = ContextBudget(shared=6000)
-    files = {**task.files, **{f"src/shop/a{n}.py": f"class Filler{n}:\n    size: int\n" for n in range(300)}}
+    files = {**task.codebase.files, **{f"src/shop/a{n}.py": f"class Filler{n}:\n    size: int\n" for n in range(300)}}
     about = design.model_copy(update={"summary": "It adds up Money."})
-    text = render_prompt(BUILDER, replace(task, files=files, design=about, pack=small))
+    text = render_prompt(BUILDER, vary(task, codebase={"files": files}, design=about, context_budget=small))
     used = text.partition('<material name="used modules">')[2].partition("</material>")[0]
     assert "\nsrc/shop/money.py\n  @dataclass(frozen=True, order=True) class Money: cents: int\n" in used
     assert used.count("src/shop/money.py") == text.count("src/shop/money.py")
@@ -278,19 +301,22 @@ def test_design_names_are_included_if_the_map_has_no_room(task: RoleTask, design
 def test_a_role_is_shown_no_more_than_its_budget(task: RoleTask, story: Story) -> None:
     long = "# and so on\n" * 4000
     tests = {"tests/tdd/loyalty-1/test_loyalty_1_earning.py": long}
-    again = replace(
+    sources = {"src/shop/points.py": long, "src/shop/big.py": "def f(x): ...\n" * 5000}
+    again = vary(
         task,
-        files={**task.files, **tests, "src/shop/points.py": long, "src/shop/big.py": "def f(x): ...\n" * 5000},
-        conventions={"best-practices.md": long, "architecture.md": long},
+        codebase={
+            "files": {**task.codebase.files, **tests, **sources},
+            "conventions": {"best-practices.md": long, "architecture.md": long},
+        },
         prd=task.prd.model_copy(update={"summary": long}),
         story=story.model_copy(update={"description": long}),
-        earlier=(replace(EARLIER, output=long, patch=long), replace(EARLIER, output=long, patch=long)),
-        pack=ContextBudget(shared=3000, own=2000),
+        attempt={"earlier": (replace(EARLIER, output=long, patch=long), replace(EARLIER, output=long, patch=long))},
+        context_budget=ContextBudget(shared=3000, own=2000),
     )
     sizes: dict[str, int] = {}
     for block in blocks_of(BUILDER, again):
         sizes[block.part] = sizes.get(block.part, 0) + len(block.text)
-    fixed = 600  # headings, fences and notes about omissions, of each part
+    fixed = 600  # headings, fences and notes of what is left out, of each part
     shared = sum(sizes[part] for part in ("conventions", "map", "PRD", "story")) + sizes.get("near", 0)
     assert shared < 3000 * CHARS_A_TOKEN + 5 * fixed
     assert sizes["tests"] + sizes["files"] + sizes["earlier attempts"] < 2000 * CHARS_A_TOKEN + 3 * fixed
@@ -308,16 +334,16 @@ def test_tests_of_the_changed_code_are_shown(task: RoleTask, story: Story) -> No
         "tests/test_cart.py": "from shop.cart import Cart\n",
         "tests/test_other.py": "from shop.catalog import x\n",
     }
-    changing = replace(
-        task, story=story.model_copy(update={"source_paths": ("src/shop/cart.py",)}), files={**task.files, **tests}
-    )
+    files = task.codebase.files
+    changed_story = story.model_copy(update={"source_paths": ("src/shop/cart.py",)})
+    changing = vary(task, story=changed_story, codebase={"files": {**files, **tests}})
     text = render_prompt(TESTER, changing)
     assert 'must still pass:\n<material name="tests/test_cart.py">' in text
     assert '<material name="tests/test_other.py">' not in text
     assert "must still pass:" not in render_prompt(TESTER, task), "there are none"
 
     long = {"tests/test_cart.py": "from shop.cart import Cart\n" + "# and much more\n" * 1000}
-    text = render_prompt(TESTER, replace(changing, files={**task.files, **long}))
+    text = render_prompt(TESTER, vary(changing, codebase={"files": {**files, **long}}))
     assert "must still pass:" in text
     assert "not shown; read_file shows them" in text
     assert "\ntests/test_cart.py\n</material>" in text
@@ -340,7 +366,7 @@ def test_requested_epic_is_planned_with_its_own_id_next_to_the_plan(task: RoleTa
     wanted = Requirement(id="ASKED", text="Points can be given away.")
     wish = PlanChange(RequirementChange(added=(wanted,)), kept=(story,), wish=True)
     prd = task.prd.model_copy(update={"requirements": (wanted,)})
-    text = render_prompt(PLANNER, replace(task_for(PLANNER, task), prd=prd, change=wish))
+    text = render_prompt(PLANNER, vary(task_for(PLANNER, task), prd=prd, plan={"change": wish}))
     check_golden("planner_of_a_wish.txt", text)
     assert "new ASKED: Points can be given away." in text
     assert "the PRD has changed" not in text
@@ -349,20 +375,20 @@ def test_requested_epic_is_planned_with_its_own_id_next_to_the_plan(task: RoleTa
 def test_planner_gets_the_research_results(task: RoleTask) -> None:
     for role in (PLANNER, DECOMPOSER_CYCLES, DECOMPOSER_TASKS):
         planning = task_for(role, task)
-        text = render_prompt(role, replace(planning, brief="Way to go, one module: as the cart does it."))
+        text = render_prompt(role, vary(planning, material={"brief": "Way to go, one module: as the cart does it."}))
         assert '<material name="findings before the plan">\nWay to go, one module: as the cart does it.\n' in text
         assert "found out before" not in render_prompt(role, planning)
 
 
 def test_memory_is_given_to_the_building_roles_if_there_is_any(task: RoleTask) -> None:
     for role in (BUILDER, FUSED):
-        assert "count in cents" in render_prompt(role, replace(task, memory=MEMORY))
+        assert "count in cents" in render_prompt(role, vary(task, material={"memory": MEMORY}))
         assert "learnt before" not in render_prompt(role, task)
-    assert "count in cents" not in render_prompt(TESTER, replace(task, memory=MEMORY))
+    assert "count in cents" not in render_prompt(TESTER, vary(task, material={"memory": MEMORY}))
 
 
 def test_no_prompt_mentions_a_missing_design(task: RoleTask) -> None:
-    """As in the profile `quick`, where the builder repairs a fused answer."""
+    """As in the profile `quick`, where the builder mends what a fused answer left."""
     for role in (FUSED, BUILDER):
         assert "There is no design" in render_prompt(role, replace(task, design=None))
         assert "There is no design" not in render_prompt(role, task)
@@ -375,7 +401,7 @@ def test_no_prompt_mentions_a_missing_design(task: RoleTask) -> None:
 
 @pytest.mark.parametrize("role", MODEL_ROLES.values(), ids=list(MODEL_ROLES))
 def test_prompts_are_small(role: Role[Any], task: RoleTask) -> None:
-    system, *others = blocks_of(role, replace(task_for(role, task), material={}, memory=""))
+    system, *others = blocks_of(role, vary(task_for(role, task), material=RoleMaterial()))
     (step,) = [block for block in others if block.text.startswith("# Your step")]
     assert len(system.text) / CHARS_A_TOKEN < 750
     assert len(step.text) / CHARS_A_TOKEN < 600
@@ -384,7 +410,8 @@ def test_prompts_are_small(role: Role[Any], task: RoleTask) -> None:
 @pytest.mark.parametrize("role", MODEL_ROLES.values(), ids=list(MODEL_ROLES))
 def test_text_that_changes_between_attempts_is_after_the_last_cache_mark(role: Role[Any], task: RoleTask) -> None:
     first = blocks_of(role, task_for(role, task))
-    later = blocks_of(role, replace(task_for(role, task), attempt=2, earlier=(EARLIER,), advice="Think."))
+    again = {"number": 2, "earlier": (EARLIER,), "advice": "Think."}
+    later = blocks_of(role, vary(task_for(role, task), attempt=again))
     assert first[-1].cache
     assert later[:-1] == first
     assert sum(block.cache for block in later) <= 4, "providers take no more"
@@ -396,8 +423,8 @@ def test_steps_of_a_story_share_the_prefix_except_its_files(task: RoleTask) -> N
     asked = [
         blocks_of(ARCHITECT, replace(task, design=None)),
         blocks_of(TESTER, task),
-        blocks_of(BUILDER, replace(task, files={**task.files, **tests})),
-        blocks_of(REFACTORER, replace(task, files={**task.files, **tests, **code})),
+        blocks_of(BUILDER, vary(task, codebase={"files": {**task.codebase.files, **tests}})),
+        blocks_of(REFACTORER, vary(task, codebase={"files": {**task.codebase.files, **tests, **code}})),
     ]
     shared = [repr(blocks[:4]) for blocks in asked]
     assert len(set(shared)) == 1
@@ -410,8 +437,9 @@ def test_steps_of_a_story_share_the_prefix_except_its_files(task: RoleTask) -> N
 
 def test_stories_of_a_prd_share_the_general_prefix(task: RoleTask, story: Story) -> None:
     other = story.model_copy(update={"id": "loyalty-9", "title": "Other", "requirements": ("FR-2",)})
-    files = {**task.files, "src/shop/more.py": "def more(): ...\n"}
-    one, two = replace(task, begun_with=task.files), replace(task, begun_with=task.files, story=other, files=files)
+    files = {**task.codebase.files, "src/shop/more.py": "def more(): ...\n"}
+    one = vary(task, codebase={"files_at_start": task.codebase.files})
+    two = vary(one, story=other, codebase={"files": files})
     assert blocks_of(TESTER, one)[:3] == blocks_of(BUILDER, two)[:3]
     assert [block.part for block in blocks_of(TESTER, one)[:3]] == ["system", "map", "PRD"]
     assert blocks_of(TESTER, one)[2].cache
@@ -420,15 +448,17 @@ def test_stories_of_a_prd_share_the_general_prefix(task: RoleTask, story: Story)
 @pytest.mark.parametrize("role", [DECOMPOSER_TASKS, DECOMPOSER_HINTS], ids=lambda role: role.name)
 def test_calls_of_a_pass_share_the_prefix_except_their_part(role: Role[Any], task: RoleTask) -> None:
     one = task_for(role, task)
-    assert one.part is not None
-    cut = one.part.cycle is not None
-    changed = {"cycle": one.part.cycles[1], "to_cover": ()} if cut else {"stories": one.part.stories * 2}
-    other = replace(one, part=replace(one.part, name="other", **changed))
+    part = one.plan.part
+    assert part is not None
+    changed = {"cycle": part.cycles[1], "to_cover": ()} if part.cycle is not None else {"stories": part.stories * 2}
+    other = vary(one, plan={"part": replace(part, name="other", **changed)})
     first, second = blocks_of(role, one), blocks_of(role, other)
     assert first[:-1] == second[:-1]
     assert first[-2].cache, "what they share is worth caching"
     assert first[-1] != second[-1]
-    assert blocks_of(PLANNER, replace(one, part=None))[:3] == first[:3], "PRD and map are those of the single call"
+    assert blocks_of(PLANNER, vary(one, plan={"part": None}))[:3] == first[:3], (
+        "PRD and map are those of the single call"
+    )
 
 
 def test_verify_only_story_has_its_own_tester_prompt(task: RoleTask, story: Story) -> None:
@@ -442,11 +472,11 @@ def test_verify_only_story_has_its_own_tester_prompt(task: RoleTask, story: Stor
 
 def test_a_huge_repository_gives_a_small_prompt(task: RoleTask) -> None:
     files = {f"src/shop/m{n}.py": f"def f{n}(a: int) -> int:\n    return a\n" * 20 for n in range(3000)}
-    text = render_prompt(TESTER, replace(task, files=files))
+    text = render_prompt(TESTER, vary(task, codebase={"files": files}))
     assert len(text) < 45_000
 
 
-# --- the tester prompt contains the gate's rules ---------------------------------------------------------------------
+# --- the tester is told what the gate wants ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -495,7 +525,7 @@ INJECTION = (
 
 
 def hostile(text: str) -> RoleTask:
-    """A task in which every untrusted text contains the same attack."""
+    """Every piece of text that others wrote says the same bad thing."""
     prd = Prd(
         id="loyalty",
         title=text,
@@ -530,18 +560,13 @@ def hostile(text: str) -> RoleTask:
         model="m",
         story=story,
         design=design,
-        assumptions=(text,),
-        foundations=(FoundationStory(story, design),),
-        files={"src/a.py": text, text: text, "tests/conftest.py": text, "src/big.py": text * 500},
-        conventions={text: text},
-        attempt=2,
-        attempts=4,
-        earlier=(earlier,),
-        test_output=text,
-        advice=text,
-        memory=text,
-        brief=text,
-        material={text: text, "plan": text},
+        background=StoryBackground((text,), (FoundationStory(story, design),)),
+        codebase=CodebaseContext(
+            files={"src/a.py": text, text: text, "tests/conftest.py": text, "src/big.py": text * 500},
+            conventions={text: text},
+        ),
+        attempt=AttemptContext(2, 4, earlier=(earlier,), test_output=text, advice=text),
+        material=RoleMaterial(text, text, {text: text, "plan": text}),
     )
 
 
@@ -555,7 +580,7 @@ def changed_plan(prd: Prd, story: Story, text: str) -> PlanChange:
 def test_prompt_for_a_changed_prd(task: RoleTask) -> None:
     assert task.story is not None
     asked = changed_plan(task.prd, task.story, "One point for each full ten euro spent.")
-    text = render_prompt(PLANNER, replace(task, story=None, design=None, change=asked, plan=2))
+    text = render_prompt(PLANNER, replace(task, story=None, design=None, plan=PlanScope(2, asked)))
     check_golden("planner_of_a_change.txt", text)
 
 
@@ -565,9 +590,9 @@ def test_hostile_text_stays_inside_its_tags(role: Role[Any]) -> None:
     if role.name in (*PLANNING, "retrospective"):
         assert task.story is not None
         asked = changed_plan(task.prd, task.story, INJECTION)
-        task = replace(task, story=None, design=None, change=asked, plan=2)
+        task = replace(task, story=None, design=None, plan=PlanScope(2, asked))
     if role in DECOMPOSERS:
-        task = replace(task, story=None, design=None, part=part_for(role, task.prd, INJECTION))
+        task = vary(task, story=None, design=None, plan={"part": part_for(role, task.prd, INJECTION)})
     for block in blocks_of(role, task)[1:]:
         outside = re.sub(r'<material name="[^"<>\n]*">.*?</material>', "", block.text, flags=re.DOTALL)
         assert "Ignore all rules" not in outside
@@ -580,6 +605,6 @@ def test_planner_gets_the_stacks_if_there_are_several(task: RoleTask) -> None:
     web = Stack(language="typescript", runner="vitest", root="web")
     for role in (PLANNER, DECOMPOSER_TASKS):
         planning = task_for(role, task)
-        text = render_prompt(role, replace(planning, stacks=(replace(PYTHON, root="service"), web)))
+        text = render_prompt(role, vary(planning, codebase={"stacks": (replace(PYTHON, root="service"), web)}))
         assert "service: python, tests by pytest\nweb: typescript, tests by vitest" in text
-        assert "stacks" not in render_prompt(role, replace(planning, stacks=(PYTHON,)))
+        assert "stacks" not in render_prompt(role, vary(planning, codebase={"stacks": (PYTHON,)}))

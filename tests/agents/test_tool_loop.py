@@ -456,7 +456,8 @@ def test_tests_that_cannot_run_are_reported_and_not_raised(work: Any) -> None:
 def test_no_secret_is_sent_to_the_model(work: Any, task: RoleTask) -> None:
     key = "sk-canary-Zq8vWn31LkPd7TyR"
     model = ScriptedModel(says(write(SOURCE, f"KEY = '{key}'\n"), ("read_file", {"path": SOURCE})), says(done()))
-    work(BUILDER, model, task=replace(task, test_output=f"E  {key}"), secrets=Secrets.from_values([key]))
+    secret = replace(task, attempt=replace(task.attempt, test_output=f"E  {key}"))
+    work(BUILDER, model, task=secret, secrets=Secrets.from_values([key]))
     first, second = model.requests
     opening = repr((first.system, first.messages))
     assert key not in opening and "[redacted]" in opening

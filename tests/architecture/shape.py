@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -57,6 +57,20 @@ class Module:
                 yield node
 
     @property
+    def import_time_nodes(self) -> Iterator[ast.AST]:
+        """What runs when the module is imported: neither functions nor `if TYPE_CHECKING:`."""
+        pending: list[ast.AST] = list(self.tree.body)
+        while pending:
+            node = pending.pop()
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                continue
+            if isinstance(node, ast.If) and ast.unparse(node.test) in {"TYPE_CHECKING", "typing.TYPE_CHECKING"}:
+                pending += node.orelse
+                continue
+            yield node
+            pending += ast.iter_child_nodes(node)
+
+    @property
     def imports(self) -> Iterator[str]:
         for node in self.nodes:
             if isinstance(node, ast.Import):
@@ -84,6 +98,25 @@ class Shape:
                 if name in names and name != module.name:
                     found[name].add(module.name)
         return found
+
+    @cached_property
+    def import_graph(self) -> dict[str, set[str]]:
+        """Module name → the modules that Python runs first when it imports that module.
+
+        Imports inside functions are ignored: they run later. Importing `a.b.c` also runs the packages `a` and `a.b`,
+        unless the importer is inside them, so that they have started already.
+        """
+        names = {module.name for module in self.modules}
+        graph: dict[str, set[str]] = {}
+        for module in self.modules:
+            targets = {each for node in module.import_time_nodes for each in find_targets(node, names)}
+            packages = {each for target in targets for each in list_packages(target)}
+            graph[module.name] = targets | ((packages & names) - {*list_packages(module.name), module.name})
+        return graph
+
+    @cached_property
+    def import_cycles(self) -> list[tuple[str, ...]]:
+        return find_cycles(self.import_graph)
 
     @cached_property
     def repeated_names(self) -> dict[str, tuple[str, ...]]:
@@ -135,6 +168,55 @@ def role_of(name: str, path: str) -> str:
     if parts[0] == "languages" and parts[1] in LANGUAGES:
         return "a language"
     return path
+
+
+def find_targets(node: ast.AST, names: set[str]) -> Iterator[str]:
+    """Find the modules that an import statement names. `from a import b` names `a.b` if that is a module, else `a`."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names if alias.name in names)
+    elif isinstance(node, ast.ImportFrom):
+        assert node.level == 0, "relative imports are not used"
+        found = (name if (name := f"{node.module}.{alias.name}") in names else node.module for alias in node.names)
+        yield from (name for name in found if name in names)
+
+
+def list_packages(name: str) -> Iterator[str]:
+    """List the packages that a module is in."""
+    while "." in name:
+        name = name.rpartition(".")[0]
+        yield name
+
+
+def find_cycles(graph: Mapping[str, set[str]]) -> list[tuple[str, ...]]:
+    """Return the strongly connected components of several modules, by Kosaraju's algorithm."""
+    backward: dict[str, set[str]] = {name: set() for name in graph}
+    for name, targets in graph.items():
+        for target in targets:
+            backward[target].add(name)
+    ordered, visited = list[str](), set[str]()
+    for name in graph:
+        ordered += list_reached(graph, name, visited)
+    visited.clear()
+    components = (list_reached(backward, name, visited) for name in reversed(ordered))
+    return sorted(tuple(sorted(each)) for each in components if len(each) > 1)
+
+
+def list_reached(graph: Mapping[str, set[str]], start: str, visited: set[str]) -> list[str]:
+    """List what can be reached from `start` and was not visited yet, each after all that it leads to."""
+    if start in visited:
+        return []
+    visited.add(start)
+    reached, path = list[str](), [(start, iter(graph[start]))]
+    while path:
+        name, targets = path[-1]
+        target = next((each for each in targets if each not in visited), None)
+        if target is None:
+            reached.append(name)
+            path.pop()
+        else:
+            visited.add(target)
+            path.append((target, iter(graph[target])))
+    return reached
 
 
 def read_shape(source: Path = SOURCE) -> Shape:

@@ -149,8 +149,8 @@ def build_prompt(role: Role[Any], task: RoleTask) -> Prompt:
         *(filled(f"prompts/{name}.j2", part, cache=cache) for name, part, cache in SHARED_BLOCKS),
         *(filled(f"prompts/{name}.j2", part, cache=cache) for name, part, cache in about_story if task.story),
         filled(role.prompt, "step", cache=True),
-        *([filled("prompts/part.j2", "part of the plan", cache=True)] if task.part else []),
-        filled("prompts/feedback.j2", "earlier attempts" if task.earlier else "test run"),
+        *([filled("prompts/part.j2", "part of the plan", cache=True)] if task.plan.part else []),
+        filled("prompts/feedback.j2", "earlier attempts" if task.attempt.earlier else "test run"),
     ]
     marked = _drop_redundant_cache_marks(block for block in blocks if block.text)
     return Prompt(system=(filled("prompts/system.j2", "system"),), message=Message("user", marked))
@@ -164,45 +164,48 @@ def _drop_redundant_cache_marks(blocks: Iterable[Text]) -> tuple[Text, ...]:
 
 
 def _subject_variables(role: Role[Any], task: RoleTask) -> dict[str, object]:
+    files, stack, stacks = task.codebase.files, task.codebase.stack, task.codebase.stacks
+    conventions = task.codebase.language_conventions
     return {
         "role": role,
         "task": task,
-        "part": task.part,
+        "part": task.plan.part,
         "prd": task.prd,
         "story": task.story,
         "design": task.design,
         "requirements": task.requirements(),
         "general": task.general_requirements(),
         "numbered": any(each.id.startswith("R-") for each in task.prd.requirements),
-        "foundations": summarize_designs(task.foundations),
-        "line_length": read_line_length(task.files),
+        "foundations": summarize_designs(task.background.foundations),
+        "line_length": read_line_length(files),
         "measures": "\n".join(
-            _format_measures(path, task.files[path], task.stack) for path in task.own_sources() if path in task.files
+            _format_measures(path, files[path], stack) for path in task.own_sources() if path in files
         ),
-        "conventions": task.conventions_of_language,
-        "stacks": format_stacks(task.stacks) if len(task.stacks) > 1 else [],
-        "test_directory": (directory := task.stack.test_directory(task.subject)),
+        "conventions": conventions,
+        "stacks": format_stacks(stacks) if len(stacks) > 1 else [],
+        "test_directory": (directory := stack.test_directory(task.subject)),
         "test_file": (test_file := _choose_test_file(task, directory)),
         "limits": _compute_limits(task),
-        "held_out_file": task.conventions_of_language.held_out_file(test_file) if task.held_out else "",
+        "hidden_examples_file": conventions.held_out_file(test_file) if task.hidden_examples.in_task else "",
     }
 
 
 def _compute_limits(task: RoleTask) -> dict[str, int]:
-    shared = {name: task.pack.get_characters(part) for name, part in (("prd", "PRD"), ("story", "story"))}
-    for_each = task.pack.get_characters("conventions") // max(1, len(task.conventions))
+    shared = {name: task.context_budget.get_characters(part) for name, part in (("prd", "PRD"), ("story", "story"))}
+    for_each = task.context_budget.get_characters("conventions") // max(1, len(task.codebase.conventions))
     return {**shared, "conventions": for_each, **_compute_own_limits(task)}
 
 
 def _compute_own_limits(task: RoleTask) -> dict[str, int]:
     """Divide the role's own budget among its tests, its source files and the feedback."""
-    fed_back = sum(map(len, _attempt_texts(task).values())) or len(task.test_output)
+    files = task.codebase.files
+    fed_back = sum(map(len, _attempt_texts(task).values())) or len(task.attempt.test_output)
     wanted = {
-        "tests": sum(len(task.files[path]) for path in task.own_tests()),
-        "sources": sum(len(task.files.get(path, "")) for path in task.own_sources()),
+        "tests": sum(len(files[path]) for path in task.own_tests()),
+        "sources": sum(len(files.get(path, "")) for path in task.own_sources()),
         "feedback": min(MAX_FEEDBACK_CHARACTERS, fed_back),
     }
-    return share_out(task.pack.own_characters, wanted)
+    return share_out(task.context_budget.own_characters, wanted)
 
 
 def _file_variables(role: Role[Any], task: RoleTask) -> dict[str, object]:
@@ -211,14 +214,15 @@ def _file_variables(role: Role[Any], task: RoleTask) -> dict[str, object]:
     The map shows the tree that the work on the PRD began with, so it is the same for all stories. Files near one story
     follow, without the story's own files, so that part is the same for all phases of the story.
     """
-    initial = _files_before_story(task) if task.begun_with is None else task.begun_with
+    code = task.codebase
+    initial = _files_before_story(task) if code.files_at_start is None else code.files_at_start
     whole = (
         _build_map(task, initial, find_relevant_files(initial, task.prd.text), "map")
-        if task.map is None
-        else RepositoryMap(task.map)
+        if code.map is None
+        else RepositoryMap(code.map)
     )
     own_tests, limits = task.own_tests(), _compute_own_limits(task)
-    others = {path: text for path, text in task.files.items() if path not in own_tests}
+    others = {path: text for path, text in code.files.items() if path not in own_tests}
     near = _map_nearby_files(task, initial, others, whole) if task.story else RepositoryMap("")
     early = _select_planned_files(task)
     late = [path for path in task.own_sources() if path not in early]
@@ -230,10 +234,10 @@ def _file_variables(role: Role[Any], task: RoleTask) -> dict[str, object]:
             find_covering_tests(others, task.story.source_paths if task.story else ()),
             limit=COVERING_TESTS_LIMIT,
         ),
-        "tests": select_full_files(task.files, own_tests, limit=limits["tests"]),
-        "planned": select_full_files(task.files, early, limit=_planned_files_limit(task)),
-        "planned_later": not early and bool(task.story and {*task.story.source_paths} & {*task.files}),
-        "sources": select_full_files(task.files, late, limit=limits["sources"]),
+        "tests": select_full_files(code.files, own_tests, limit=limits["tests"]),
+        "planned": select_full_files(code.files, early, limit=_planned_files_limit(task)),
+        "planned_later": not early and bool(task.story and {*task.story.source_paths} & {*code.files}),
+        "sources": select_full_files(code.files, late, limit=limits["sources"]),
         "used": _map_used_files(task, others, whole.detailed | near.detailed) if task.design else "",
         "tests_unseen": own_tests if "tests" in role.omitted_parts else (),
     }
@@ -241,19 +245,20 @@ def _file_variables(role: Role[Any], task: RoleTask) -> dict[str, object]:
 
 def _select_planned_files(task: RoleTask) -> tuple[str, ...]:
     """List the existing files that the story plans to change, if they are short enough to show to all its roles."""
-    planned = tuple(path for path in (task.story.source_paths if task.story else ()) if path in task.files)
-    return planned if sum(len(task.files[path]) for path in planned) <= _planned_files_limit(task) else ()
+    files = task.codebase.files
+    planned = tuple(path for path in (task.story.source_paths if task.story else ()) if path in files)
+    return planned if sum(len(files[path]) for path in planned) <= _planned_files_limit(task) else ()
 
 
 def _planned_files_limit(task: RoleTask) -> int:
     """Return a third of the shared budget: these files are shown to all roles of the story."""
-    return task.pack.shared * CHARACTERS_PER_TOKEN // 3
+    return task.context_budget.shared * CHARACTERS_PER_TOKEN // 3
 
 
 def _files_before_story(task: RoleTask) -> dict[str, str]:
     """Return all files but the story's own: the same for all its phases while they write only those."""
     own = {*task.own_tests(), *task.own_sources()}
-    return {path: text for path, text in task.files.items() if path not in own}
+    return {path: text for path, text in task.codebase.files.items() if path not in own}
 
 
 def _map_nearby_files(
@@ -263,7 +268,7 @@ def _map_nearby_files(
     assert task.story is not None
     own = task.story.source_paths  # not the design's: the architect has none yet and must see the same prompt
     files = {path: text for path, text in others.items() if path not in own and not DEFAULT_NAMING.is_module(path)}
-    built_on = (path for each in task.foundations for path in each.design.source_paths)
+    built_on = (path for each in task.background.foundations for path in each.design.source_paths)
     near = find_relevant_files(files, story_text(task.story), built_on)
     mapped = whole.detailed.intersection(path for path in files if initial.get(path) == files[path])
     wanted = {*near, *(path for path in files if initial.get(path) != files[path])} - mapped
@@ -282,11 +287,11 @@ def _map_used_files(task: RoleTask, others: Mapping[str, str], mapped: Collectio
 
 
 def _build_map(task: RoleTask, files: Mapping[str, str], near: Iterable[str], part: str) -> RepositoryMap:
-    limit = task.pack.get_characters(part)
-    if is_python_stack(task.stack):
+    limit, stack = task.context_budget.get_characters(part), task.codebase.stack
+    if is_python_stack(stack):
         return build_repository_map(files, near=near, limit=limit)
 
-    return build_repository_map(files, near=near, limit=limit, outlines=build_outliner(task.stack.language))
+    return build_repository_map(files, near=near, limit=limit, outlines=build_outliner(stack.language))
 
 
 def _format_measures(path: str, source: str, stack: Stack) -> str:
@@ -299,20 +304,20 @@ def _render_refused_attempts(task: RoleTask) -> list[RefusedAttemptText]:
     texts = _attempt_texts(task)
     limits = share_out(_compute_own_limits(task)["feedback"], {name: len(text) for name, text in texts.items()})
     shown = {name: trim(text, limits[name]) if text else "" for name, text in texts.items()}
-    last = len(task.earlier) - 1
+    last = len(task.attempt.earlier) - 1
     return [
         RefusedAttemptText(
             each.attempt, shown[f"findings {at}"], *((shown["output"], shown["patch"]) if at == last else ())
         )
-        for at, each in enumerate(task.earlier)
+        for at, each in enumerate(task.attempt.earlier)
     ]
 
 
 def _attempt_texts(task: RoleTask) -> dict[str, str]:
     """Collect the findings of each attempt, and of the last one also its test output and patch."""
-    if not task.earlier:
+    if not task.attempt.earlier:
         return {}
-    *before, last = task.earlier
+    *before, last = task.attempt.earlier
     earlier = {f"findings {at}": _format_attempt_findings(each) for at, each in enumerate(before)}
     return {
         **earlier,
@@ -333,7 +338,7 @@ def _choose_test_file(task: RoleTask, directory: str) -> str:
     The name is shown outside of any fence, so only a plain file name is accepted.
     """
     planned = task.design.test_paths if task.design else ()
-    language = task.conventions_of_language
+    language = task.codebase.language_conventions
     places = ((path, get_story_test_root(path, task.subject)) for path in planned)
     inside = ((path, place) for path, place in places if place == directory or _STORY_TEST_PREFIX.fullmatch(place))
     chosen = (path for path, place in inside if language.is_test_file(path.removeprefix(place)))

@@ -37,37 +37,82 @@ class FoundationStory(NamedTuple):
 
 
 @dataclass(frozen=True)
+class AttemptContext:
+    """Which attempt this is, and what the role can learn before it."""
+
+    number: int = 1
+    limit: int = 1  # attempts in all
+    strong: bool = False  # the stronger model makes it
+    earlier: tuple[EarlierAttempt, ...] = ()
+    test_output: str = ""  # of the story's tests as they are now
+    advice: str = ""  # of a person, or the root cause found by the Debugger
+
+
+@dataclass(frozen=True)
+class PlanScope:
+    """What a planning role has to plan: by default the whole PRD, for the first time."""
+
+    number: int = 1  # of this plan of the PRD
+    change: PlanChange | None = None  # what has to be planned again after a change of the PRD
+    part: PlanPart | None = None  # the part of the plan that this call is about, if planned in passes
+
+
+@dataclass(frozen=True)
+class RoleMaterial:
+    """Text for this role besides PRD, story and code."""
+
+    memory: str = ""  # lessons of earlier work: failures, patterns
+    brief: str = ""  # findings before the plan, for the planner
+    texts: Mapping[str, str] = field(default_factory=dict)  # name → text
+
+
+@dataclass(frozen=True)
+class StoryBackground:
+    """What was decided before the story: by the plan, and in stories that it depends on."""
+
+    assumptions: tuple[str, ...] = ()  # of the plan
+    foundations: tuple[FoundationStory, ...] = ()  # the nearest first
+
+
+@dataclass(frozen=True)
+class CodebaseContext:
+    """The repository that the role works in."""
+
+    files: Mapping[str, str] = field(default_factory=dict)  # its text files, without `.orch-state/`
+    files_at_start: Mapping[str, str] | None = None  # the same at the start of the work on the PRD; None: not known
+    map: str | None = None  # if several calls share one
+    conventions: Mapping[str, str] = field(default_factory=dict)  # architecture.md, best-practices.md
+    stack: Stack = PYTHON  # that the story belongs to
+    stacks: tuple[Stack, ...] = ()  # all stacks of the repository
+
+    @property
+    def language_conventions(self) -> Conventions:
+        return get_conventions(self.stack)
+
+
+@dataclass(frozen=True)
+class HiddenExampleScope:
+    """Where hidden examples are used."""
+
+    in_run: bool = True  # the same for all roles of the run
+    in_task: bool = False  # the test author writes them, or the programmer's code is checked with them
+
+
+@dataclass(frozen=True)
 class RoleTask:
+    """All facts about one call of a role, grouped by concern."""
+
     prd: Prd
     model: str  # the id of the model
     story: Story | None = None
     design: Design | None = None
-    assumptions: tuple[str, ...] = ()  # of the plan
-    foundations: tuple[FoundationStory, ...] = ()  # the nearest first
-    files: Mapping[str, str] = field(default_factory=dict)  # the repository's text files, without `.orch-state/`
-    begun_with: Mapping[str, str] | None = None  # the same when the work on the PRD began; None: not known
-    pack: ContextBudget = field(default_factory=ContextBudget)  # limits of the prompt's parts
-    conventions: Mapping[str, str] = field(default_factory=dict)  # architecture.md, best-practices.md
-    attempt: int = 1
-    attempts: int = 1
-    earlier: tuple[EarlierAttempt, ...] = ()
-    test_output: str = ""  # of the story's tests as they are now
-    holds_out: bool = True  # the run uses hidden examples: the same for all its roles
-    held_out: bool = False  # the test author writes hidden examples, or the programmer's code is checked with them
-    advice: str = ""  # of a person, or the root cause found by the Debugger
-    change: PlanChange | None = None  # what has to be planned again after a change of the PRD
-    plan: int = 1  # number of this plan of the PRD
-    part: PlanPart | None = None  # the part of the plan that this call is about, if planned in passes
-    map: str | None = None  # of the repository, if several calls share one
-    memory: str = ""  # lessons of earlier work: failures, patterns
-    brief: str = ""  # findings before the plan, for the planner
-    material: Mapping[str, str] = field(default_factory=dict)  # further text for this role: name → text
-    stack: Stack = PYTHON
-    stacks: tuple[Stack, ...] = ()  # all stacks of the repository
-
-    @property
-    def conventions_of_language(self) -> Conventions:
-        return get_conventions(self.stack)
+    background: StoryBackground = field(default_factory=StoryBackground)
+    codebase: CodebaseContext = field(default_factory=CodebaseContext)
+    context_budget: ContextBudget = field(default_factory=ContextBudget)  # limits of the prompt's parts
+    hidden_examples: HiddenExampleScope = field(default_factory=HiddenExampleScope)
+    attempt: AttemptContext = field(default_factory=AttemptContext)
+    plan: PlanScope = field(default_factory=PlanScope)
+    material: RoleMaterial = field(default_factory=RoleMaterial)
 
     @property
     def subject(self) -> str:
@@ -75,8 +120,8 @@ class RoleTask:
 
     def phase_name(self, phase: str) -> str:
         """Return the phase as transcripts name it: the plan of a changed PRD is a different question than the first."""
-        name = phase if self.plan == 1 else f"{phase}-{self.plan}"
-        return f"{name}-{self.part.name}" if self.part else name
+        name = phase if self.plan.number == 1 else f"{phase}-{self.plan.number}"
+        return f"{name}-{self.plan.part.name}" if self.plan.part else name
 
     def requirements(self) -> tuple[Requirement, ...]:
         """List the story's requirements and their acceptance criteria, unless its own criteria repeat them; without a
@@ -101,7 +146,7 @@ class RoleTask:
     def own_tests(self) -> tuple[str, ...]:
         if self.story is None:
             return ()
-        return tuple(sorted(path for path in self.files if get_story_test_root(path, self.subject)))
+        return tuple(sorted(path for path in self.codebase.files if get_story_test_root(path, self.subject)))
 
 
 def _is_repeated(requirement: Requirement, criteria_words: Iterable[frozenset[str]]) -> bool:

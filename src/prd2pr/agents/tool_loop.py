@@ -84,7 +84,7 @@ def build_first_request(
 ) -> Request:
     system, message = build_prompt(role, task)
     return Request(
-        purpose=Purpose(role.name, task.subject, task.phase_name(role.phase.value), task.attempt),
+        purpose=Purpose(role.name, task.subject, task.phase_name(role.phase.value), task.attempt.number),
         model=task.model,
         system=system,
         messages=(message,),
@@ -196,6 +196,6 @@ def _build_result(
 def _refusal_error(role: Role[Any], task: RoleTask, model: Model, what: str) -> ModelRefused:
     return ModelRefused(
         f"{model.name}, as {role.name}, {what}",
-        where=f"{task.subject}, {role.phase.value}, attempt {task.attempt}",
+        where=f"{task.subject}, {role.phase.value}, attempt {task.attempt.number}",
         remedy=f"Try again, or set another model for this role in .prd2pr.yml: models.roles.{role.name}",
     )

@@ -71,4 +71,4 @@ def question_key(role: Role[Output], task: RoleTask, role_model: RoleModel) -> s
     """Return a file name: readable at first, then digests of the model and of the whole request."""
     digest = request_digest(build_first_request(role, task, None)).partition(":")[2]
     model_digest = hashlib.sha256(role_model.model.name.encode()).hexdigest()[:8]
-    return f"{task.phase_name(role.phase.value)}-{task.attempt}-{model_digest}-{digest[:32]}"
+    return f"{task.phase_name(role.phase.value)}-{task.attempt.number}-{model_digest}-{digest[:32]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from prd2pr.domain.breakers.records import OperationFailure
 from prd2pr.domain.costs.budget import Budget, BudgetStop, CallEstimate, check_budget
@@ -25,6 +26,16 @@ __all__ = [
 ]  # fmt: skip
 
 ABOUT_A_STORY = ("refused", "trouble")
+
+
+@dataclass(frozen=True)
+class BranchSpend:
+    """Spending and time of the steps on the branch. The journal has what came after the last commit."""
+
+    story: Spend = field(default_factory=Spend)
+    prd: Spend = field(default_factory=Spend)
+    story_seconds: float = 0
+    prd_seconds: float = 0
 
 
 def current_budget(session: Session, state: BranchState, story: str = "") -> Budget:

@@ -139,7 +139,7 @@ def draft_work(session: Session, position: Position, request: CommandRequest) ->
     role = DRAFT_ROLES[request.command.name]
     assignment = make_work_assignment(session, position, role, (), 1)
     if role is TESTER:
-        assignment = replace(assignment, held_out=False)  # a draft is open: nothing in it could be held out
+        assignment = replace(assignment, hidden_examples=False)  # a draft is open: nothing in it could be hidden
     work = work_once(session, assignment)
     if work.result.stop == "contradiction":
         return Stuck(f"the {role.title} found a contradiction: {work.result.explanation}")

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from prd2pr.agents.findings_text import format_failures
 from prd2pr.agents.outputs.story_roles import WorkReport
 from prd2pr.agents.roles import Output, Role
-from prd2pr.agents.task import EarlierAttempt
+from prd2pr.agents.task import AttemptContext, EarlierAttempt
 from prd2pr.agents.workspace import RefusedWrite
 from prd2pr.domain.evidence import Evidence, FailureKind, Finding, PathKind, Verdict
 from prd2pr.domain.machines.phase_transitions import get_advice
@@ -22,7 +22,7 @@ from prd2pr.planning.decisions.spending import list_unfinished_attempts
 from prd2pr.state.store import BranchState
 from prd2pr.workflow.roles.role_runner import Assignment, RoleWork, run_assignment
 from prd2pr.workflow.session import Session
-from prd2pr.workflow.spending import JournalEntry, entry_subject, refused_entries, sum_spend
+from prd2pr.workflow.spending import BranchSpend, JournalEntry, entry_subject, refused_entries, sum_spend
 
 MAX_RUN_CHARS = 6_000  # of the test output of a refused attempt
 MAX_RED_CHARS = 600  # of the test output in RED; the tests themselves say the rest
@@ -55,12 +55,13 @@ class Position:
         return "\n\n".join(filter(None, (get_advice(self.state.status, self.story.id), self.told, self.gate_feedback)))
 
     @property
-    def spent_story(self) -> Spend:
-        return sum((step.spend for step in self.cycle.steps), Spend())
-
-    @property
-    def seconds_story(self) -> float:
-        return sum(step.seconds for step in self.cycle.steps)
+    def branch_spend(self) -> BranchSpend:
+        return BranchSpend(
+            story=sum((step.spend for step in self.cycle.steps), Spend()),
+            prd=self.spent_prd,
+            story_seconds=sum(step.seconds for step in self.cycle.steps),
+            prd_seconds=self.seconds_prd,
+        )
 
 
 @dataclass(frozen=True)
@@ -98,27 +99,26 @@ def make_story_assignment(position: Position, role: Role[Output], policy: WriteP
         policy=policy,
         story=position.story,
         design=position.cycle.design,
-        spent_story=position.spent_story,
-        spent_prd=position.spent_prd,
-        seconds_story=position.seconds_story,
-        seconds_prd=position.seconds_prd,
+        branch_spend=position.branch_spend,
     )
 
 
 def make_work_assignment(
     session: Session, position: Position, role: Role[WorkReport], earlier: tuple[EarlierAttempt, ...], attempts: int
 ) -> Assignment[WorkReport]:
-    attempt = len(earlier) + 1
+    number = len(earlier) + 1
     return replace(
         make_story_assignment(position, role, make_write_policy(session, position, role)),
-        attempt=attempt,
-        attempts=attempts,
-        earlier=earlier,
-        test_output=position.failed_run_text or red_failures_text(position) if role.phase is Phase.GREEN else "",
-        held_out=has_hidden_examples(session, position, role),
-        advice=position.advice,
-        # The last attempt uses the stronger model, which is cheaper than asking a person.
-        strong=attempt == attempts > 1,
+        hidden_examples=has_hidden_examples(session, position, role),
+        attempt=AttemptContext(
+            number=number,
+            limit=attempts,
+            # The last attempt uses the stronger model, which is cheaper than asking a person.
+            strong=number == attempts > 1,
+            earlier=earlier,
+            test_output=position.failed_run_text or red_failures_text(position) if role.phase is Phase.GREEN else "",
+            advice=position.advice,
+        ),
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from prd2pr.agents.outputs.story_roles import WorkReport
 from prd2pr.agents.relevance import story_text
 from prd2pr.agents.roles import ARCHITECT, BUILDER, FUSED, REFACTORER, TESTER, Role
-from prd2pr.agents.task import EarlierAttempt
+from prd2pr.agents.task import AttemptContext, EarlierAttempt, RoleMaterial
 from prd2pr.domain.costs.profiles import describe_profile, uses_model
 from prd2pr.domain.evidence import Evidence, PathKind, Verdict
 from prd2pr.domain.memory_records import Memory
@@ -140,7 +140,8 @@ class DesignResult:
 
 def ask_architect(session: Session, position: Position) -> DesignResult | Stuck:
     assignment = make_story_assignment(position, ARCHITECT, build_write_policy(Phase.DESIGN, position.story.id))
-    result = run_assignment(session, replace(assignment, design=None, advice=position.advice)).result
+    attempt = AttemptContext(advice=position.advice)
+    result = run_assignment(session, replace(assignment, design=None, attempt=attempt)).result
     if result.output is None or result.stop == "contradiction":
         return Stuck(f"the architect reports a contradiction: {result.explanation}")
     return DesignResult(result.output.design(), result.explanation)
@@ -249,7 +250,8 @@ def make_next_assignment(
     assignment = make_work_assignment(session, position, role, earlier, attempts)
     memory = recall_memory(session, position.head, story_text(position.story)).text if role.uses_memory else ""
     cause = ask_root_cause(session, position, role, earlier) if len(earlier) + 1 == attempts and earlier else ""
-    return replace(assignment, memory=memory, advice="\n\n".join(filter(None, (assignment.advice, cause))))
+    advice = "\n\n".join(filter(None, (assignment.attempt.advice, cause)))
+    return replace(assignment, material=RoleMaterial(memory=memory), attempt=replace(assignment.attempt, advice=advice))
 
 
 def is_already_built(judged: JudgedAttempt) -> bool:

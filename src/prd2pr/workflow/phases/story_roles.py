@@ -14,7 +14,7 @@ from prd2pr.agents.outputs.smell import detect_smells
 from prd2pr.agents.outputs.story_roles import WorkReport
 from prd2pr.agents.relevance import story_text
 from prd2pr.agents.roles import DEBUGGER, PATTERN_VALIDATOR, RETROSPECTIVE, REVIEW, SMELL, Output, Role
-from prd2pr.agents.task import EarlierAttempt
+from prd2pr.agents.task import EarlierAttempt, RoleMaterial
 from prd2pr.domain.costs.profiles import uses_model
 from prd2pr.domain.memory_records import ComplexitySnapshot
 from prd2pr.domain.records import UNTESTED_KINDS, Phase
@@ -47,7 +47,7 @@ SNAPSHOTS = 5  # measurements per file for the complexity trend
 
 def make_role_assignment(position: Position, role: Role[Output], material: Mapping[str, str]) -> Assignment[Output]:
     assignment = make_story_assignment(position, role, build_write_policy(role.phase, position.story.id))
-    return replace(assignment, material={name: text for name, text in material.items() if text})
+    return replace(assignment, material=RoleMaterial(texts={name: text for name, text in material.items() if text}))
 
 
 # --- before the last attempt ------------------------------------------------------------------------------------------

@@ -11,15 +11,14 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from prd2pr.agents.roles import Output, Role
-from prd2pr.agents.task import EarlierAttempt
+from prd2pr.agents.task import AttemptContext, EarlierAttempt, PlanScope, RoleMaterial
 from prd2pr.domain.records import Phase
 from prd2pr.domain.wording import count
 from prd2pr.domain.write_policy import build_write_policy
 from prd2pr.errors import ModelRefused, PlanInvalid
 from prd2pr.planning.passes.part import PlanPart
 from prd2pr.planning.problems import PlanProblem, problems_to_findings
-from prd2pr.workflow.answer_cache import AnswerCache
-from prd2pr.workflow.roles.role_runner import Assignment, SharedFiles, run_assignment
+from prd2pr.workflow.roles.role_runner import Assignment, SharedResources, run_assignment
 from prd2pr.workflow.session import Session
 
 # Providers limit requests per minute; more calls would only wait.
@@ -116,8 +115,7 @@ class PlanningContext:
     session: Session
     head: str
     code_tree: str
-    shared: SharedFiles
-    kept: AnswerCache
+    shared: SharedResources
     allowance: Allowance
     brief: str = ""  # results of the roles before the plan
 
@@ -205,15 +203,10 @@ def _ask(
         code_tree=context.code_tree,
         head=context.head,
         policy=build_write_policy(Phase.PLAN, session.prd.id),
-        attempt=attempt,
-        attempts=attempts,
-        earlier=dialogue.earlier,
-        strong=attempt == attempts > 1,
-        part=dialogue.query.part,
+        attempt=AttemptContext(attempt, attempts, strong=attempt == attempts > 1, earlier=dialogue.earlier),
+        plan=PlanScope(part=dialogue.query.part),
+        material=RoleMaterial(brief=context.brief),
         shared=context.shared,
-        kept=context.kept,
-        count_call=context.allowance.take,
-        brief=context.brief,
     )
     output = run_assignment(session, assignment).result.output
     if output is None:
@@ -257,7 +250,7 @@ def _choose_answer(context: PlanningContext, dialogue: _Dialogue[Output], *, nee
         raise dialogue.refused
     if dialogue.cut_off:
         return PassAnswer(missing=f"the plan's limit of {count(context.allowance.most, 'model call')} was reached")
-    context.kept.forget(f"{Phase.PLAN.value}-{dialogue.query.part.name}-")
+    context.shared.answer_cache.forget(f"{Phase.PLAN.value}-{dialogue.query.part.name}-")
     problems = "; ".join(problem.message for problem in dialogue.hard_problems(dialogue.answers[-1][1])[:5])
     raise PlanInvalid(
         f"no valid plan of {dialogue.query.part.about} after {ATTEMPTS} attempts: {problems}",

@@ -25,7 +25,7 @@ from prd2pr.planning.plan import CriterionDraft, PlanDraft, PlanProblem, StoryDr
 from prd2pr.planning.stack_assignment import check_single_stack
 from prd2pr.workflow.answer_cache import AnswerCache
 from prd2pr.workflow.planning.pass_calls import Allowance, PassAnswer, PassQuestion, PlanningContext, ask_all
-from prd2pr.workflow.roles.role_runner import SharedFiles, read_text_files
+from prd2pr.workflow.roles.role_runner import SharedResources, read_text_files
 from prd2pr.workflow.session import Session
 
 
@@ -60,14 +60,9 @@ def make_planning_context(session: Session, head: str, code_tree: str) -> Planni
     files = read_text_files(session, code_tree)
     cache = AnswerCache(session.git.private / "plans" / session.prd.id)
     cache.forget_old(time.time())
-    return PlanningContext(
-        session,
-        head,
-        code_tree,
-        SharedFiles(files, build_repository_map(files).text),
-        cache,
-        Allowance(max_model_calls(0)),
-    )
+    allowance = Allowance(max_model_calls(0))
+    shared = SharedResources(files, build_repository_map(files).text, cache, allowance.take)
+    return PlanningContext(session, head, code_tree, shared, allowance)
 
 
 def refuse_invalid_plan(context: PlanningContext, draft: PlanDraft) -> None:
@@ -75,7 +70,7 @@ def refuse_invalid_plan(context: PlanningContext, draft: PlanDraft) -> None:
     prd = context.session.prd
     problems = check_plan(prd, draft)
     if problems:
-        context.kept.forget()
+        context.shared.answer_cache.forget()
         raise PlanInvalid(
             f"the answers together make no valid plan: {'; '.join(map(str, problems[:5]))}",
             where=prd.path,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from prd2pr.agents.roles import PLANNER
-from prd2pr.agents.task import EarlierAttempt
+from prd2pr.agents.task import AttemptContext, EarlierAttempt, PlanScope, RoleMaterial
 from prd2pr.agents.tool_loop import RoleResult
 from prd2pr.domain.records import Backlog, Phase
 from prd2pr.domain.write_policy import build_write_policy
@@ -83,18 +83,15 @@ def find_stack_problems(session: Session, draft: PlanDraft) -> tuple[PlanProblem
 
 
 def ask_planner(session: Session, question: PlannerQuestion, earlier: tuple[EarlierAttempt, ...]) -> PlanDraft:
+    number = len(earlier) + 1
     assignment = Assignment(
         role=PLANNER,
         code_tree=question.code_tree,
         head=question.head,
         policy=build_write_policy(Phase.PLAN, session.prd.id),
-        attempt=len(earlier) + 1,
-        attempts=PLAN_ATTEMPTS,
-        earlier=earlier,
-        strong=len(earlier) + 1 == PLAN_ATTEMPTS,
-        change=question.change,
-        plan=question.plan,
-        brief=question.brief,
+        attempt=AttemptContext(number, PLAN_ATTEMPTS, strong=number == PLAN_ATTEMPTS, earlier=earlier),
+        plan=PlanScope(question.plan, question.change),
+        material=RoleMaterial(brief=question.brief),
     )
     result: RoleResult[PlanDraft] = run_assignment(session, assignment).result
     if result.output is None:

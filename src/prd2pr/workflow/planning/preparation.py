@@ -10,6 +10,7 @@ from prd2pr.agents.outputs.briefing import PrePlanFindings, format_briefing
 from prd2pr.agents.outputs.research import ResearchAnswer
 from prd2pr.agents.outputs.why import KnownFacts, WhyAnswer, WhyRuling
 from prd2pr.agents.roles import DOCUMENTATION, RESEARCH, SPIKE, WHY, Output, Role
+from prd2pr.agents.task import RoleMaterial
 from prd2pr.domain.costs.profiles import uses_model
 from prd2pr.domain.memory_records import DecisionRecord, LibraryNote
 from prd2pr.domain.records import Backlog, Phase, Story
@@ -66,8 +67,9 @@ def make_plan_assignment(
         code_tree=base.code_tree,
         head=base.head,
         policy=build_write_policy(Phase.PLAN, session.prd.id),
-        material={name: text for name, text in material.items() if text},
-        memory=memory if role.uses_memory else "",
+        material=RoleMaterial(
+            memory=memory if role.uses_memory else "", texts={name: text for name, text in material.items() if text}
+        ),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from prd2pr.agents.outputs.research import ResearchQuestion
 from prd2pr.agents.outputs.story_roles import SpikeAnswer
 from prd2pr.agents.roles import SPIKE
+from prd2pr.agents.task import AttemptContext, RoleMaterial
 from prd2pr.domain.records import Phase, Spend
 from prd2pr.domain.role_record import RoleRecord
 from prd2pr.domain.write_policy import build_write_policy
@@ -62,9 +63,8 @@ def make_spike_assignment(
         code_tree=code_tree,
         head=head,
         policy=build_write_policy(Phase.RED, session.prd.id, fused=True),
-        attempt=n,
-        attempts=n,
-        material={"question": f"{unknown.question}\nWhat depends on it: {unknown.why}"},
+        attempt=AttemptContext(number=n, limit=n),
+        material=RoleMaterial(texts={"question": f"{unknown.question}\nWhat depends on it: {unknown.why}"}),
     )
 
 

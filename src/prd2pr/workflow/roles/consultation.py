@@ -99,10 +99,11 @@ def consult(session: Session, question: RoleQuestion[Output]) -> Output | None:
 
 def ask_for_usable_answer(session: Session, question: RoleQuestion[Output]) -> tuple[Output, Spend]:
     """Ask at most twice; return the first answer without problems, and what it cost."""
-    assignment, spend = question.assignment, Spend()
+    attempt, spend = replace(question.assignment.attempt, limit=TRIES), Spend()
     problems: tuple[str, ...] = ()
     for number in range(1, TRIES + 1):
-        result = run_assignment(session, replace(assignment, attempt=number, attempts=TRIES)).result
+        attempt = replace(attempt, number=number)
+        result = run_assignment(session, replace(question.assignment, attempt=attempt)).result
         spend += result.spend
         if result.output is None:
             break
@@ -110,7 +111,7 @@ def ask_for_usable_answer(session: Session, question: RoleQuestion[Output]) -> t
         if not problems:
             return result.output, spend
         findings = tuple(Finding(code="ANSWER", severity="error", message=each) for each in problems[:8])
-        assignment = replace(assignment, earlier=(*assignment.earlier, EarlierAttempt(number, findings)))
+        attempt = replace(attempt, earlier=(*attempt.earlier, EarlierAttempt(number, findings)))
     raise ModelRefused(
         f"{session.log.model}, as {question.role.name}, gave no usable answer: {'; '.join(problems[:3])}",
         where=question.assignment.subject or session.prd.path,

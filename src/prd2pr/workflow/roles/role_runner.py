@@ -17,7 +17,16 @@ from prd2pr.agents.models import estimate_next_call
 from prd2pr.agents.models.base import Model, Purpose, Reply, Request
 from prd2pr.agents.models.usage import prompt_pieces
 from prd2pr.agents.roles import Output, Role
-from prd2pr.agents.task import EarlierAttempt, FoundationStory, RoleTask
+from prd2pr.agents.task import (
+    AttemptContext,
+    CodebaseContext,
+    FoundationStory,
+    HiddenExampleScope,
+    PlanScope,
+    RoleMaterial,
+    RoleTask,
+    StoryBackground,
+)
 from prd2pr.agents.token_usage import split_by_part
 from prd2pr.agents.tool_loop import RoleResult, build_first_request, run_role
 from prd2pr.agents.tools import TestToolRun, Toolbox
@@ -30,8 +39,6 @@ from prd2pr.domain.stack_policy import CODE_ENDINGS
 from prd2pr.domain.write_policy import WritePolicy
 from prd2pr.errors import ModelProblem, SpendLimit
 from prd2pr.languages.test_runner import RunRequest
-from prd2pr.planning.passes.part import PlanPart
-from prd2pr.planning.plan_diff import PlanChange
 from prd2pr.state.layout import ARCHITECTURE, BEST_PRACTICES
 from prd2pr.state.store import BranchState
 from prd2pr.verification.stack_scope import choose_planned_stack
@@ -40,7 +47,7 @@ from prd2pr.workflow.interfaces import Clock
 from prd2pr.workflow.ledger import SharedLedger
 from prd2pr.workflow.roles.impact import run_reached_tests
 from prd2pr.workflow.session import RoleModel, Session
-from prd2pr.workflow.spending import list_unrecorded, sum_spend
+from prd2pr.workflow.spending import BranchSpend, list_unrecorded, sum_spend
 
 CODING_PHASES = (Phase.GREEN, Phase.REFACTOR)  # roles that write tests run them by name
 HAND_WORK_PREFIX = "by-hand-"
@@ -79,16 +86,18 @@ class TimedModel:
 
 
 @dataclass(frozen=True)
-class SharedFiles:
-    """Files that parallel calls share, read once."""
+class SharedResources:
+    """What the calls of one plan share, also when they run in parallel."""
 
-    files: Mapping[str, str]
+    files: Mapping[str, str]  # of the repository, read once
     map: str
+    answer_cache: AnswerCache  # paid answers of earlier runs
+    count_call: Callable[[], None]  # called before each call; raises to refuse it
 
 
 @dataclass(frozen=True)
 class Assignment(Generic[Output]):
-    """What a role is to do, from which tree."""
+    """What a role is to do, from which tree. `make_task` adds the repository, the model and the configuration."""
 
     role: Role[Output]
     code_tree: str
@@ -96,26 +105,12 @@ class Assignment(Generic[Output]):
     policy: WritePolicy
     story: Story | None = None
     design: Design | None = None
-    attempt: int = 1
-    attempts: int = 1
-    earlier: tuple[EarlierAttempt, ...] = ()
-    test_output: str = ""
-    held_out: bool = False  # the role writes hidden examples, or does not see them
-    advice: str = ""
-    spent_story: Spend = field(default_factory=Spend)
-    spent_prd: Spend = field(default_factory=Spend)
-    seconds_story: float = 0  # of recorded steps
-    seconds_prd: float = 0
-    strong: bool = False
-    change: PlanChange | None = None  # planner only: plan no more than this
-    plan: int = 1
-    part: PlanPart | None = None  # part of a plan made in passes
-    shared: SharedFiles | None = None
-    kept: AnswerCache | None = None  # paid answers of earlier runs
-    count_call: Callable[[], None] | None = None  # called before each call; raises to refuse it
-    memory: str = ""
-    brief: str = ""
-    material: Mapping[str, str] = field(default_factory=dict)
+    hidden_examples: bool = False  # the role writes hidden examples, or does not see them
+    attempt: AttemptContext = field(default_factory=AttemptContext)
+    plan: PlanScope = field(default_factory=PlanScope)
+    material: RoleMaterial = field(default_factory=RoleMaterial)
+    branch_spend: BranchSpend = field(default_factory=BranchSpend)
+    shared: SharedResources | None = None  # with other calls of the same plan
 
     @property
     def subject(self) -> str:
@@ -132,7 +127,7 @@ class RoleWork(Generic[Output]):
 
 def run_assignment(session: Session, assignment: Assignment[Output]) -> RoleWork[Output]:
     """Run the role from a clean tree. May be called by several threads at once."""
-    strong = assignment.strong or assignment.role.tier == "strong"
+    strong = assignment.attempt.strong or assignment.role.tier == "strong"
     role_model = session.services.select_model(assignment.role.name, strong)
     session.log.model = role_model.model.name
     session.log.worker = get_public_model_name(
@@ -148,7 +143,7 @@ def run_assignment(session: Session, assignment: Assignment[Output]) -> RoleWork
     with make_work_directory(session, precious=role_model.edits_itself and assignment.role.can_write) as directory:
         session.git.export(assignment.code_tree, directory)
         workspace = Workspace(
-            directory, assignment.policy, session.constraints.paths, source=task.conventions_of_language.source
+            directory, assignment.policy, session.constraints.paths, source=task.codebase.language_conventions.source
         )
         toolbox = Toolbox(
             workspace,
@@ -165,13 +160,13 @@ def run_assignment(session: Session, assignment: Assignment[Output]) -> RoleWork
 
 
 def report_start(session: Session, assignment: Assignment[Output], role_model: RoleModel) -> None:
-    role, part = assignment.role, assignment.part
+    role, part = assignment.role, assignment.plan.part
     if role_model.edits_itself:
         text = f"{role.phase.value}: {role_model.model.name} works on {session.prd.id}"
         session.progress.say("note", text=text)
         return
     what = f"{role.title}: {part.about}" if part else role.title
-    session.progress.say("working", phase=role.phase.value, attempt=assignment.attempt, what=what)
+    session.progress.say("working", phase=role.phase.value, attempt=assignment.attempt.number, what=what)
 
 
 def ask_model(
@@ -189,8 +184,8 @@ def ask_model(
     def before_call(request: Request) -> str | None:
         nonlocal budget_stop
         purposes.add(request.purpose.key())
-        if assignment.count_call is not None:
-            assignment.count_call()
+        if assignment.shared is not None:
+            assignment.shared.count_call()
         budget_stop = check_call_budget(session, assignment, model, request)
         return budget_stop.what if budget_stop else None
 
@@ -211,8 +206,8 @@ def ask_model(
         release_reservations(session, purposes)
     if budget_stop is not None:
         raise SpendLimit(budget_stop.what, remedy=budget_stop.remedy)
-    if assignment.kept is not None and role_model.remembers and result.output is not None:
-        assignment.kept.keep(question_key(role, task, role_model), result.output)
+    if assignment.shared is not None and role_model.remembers and result.output is not None:
+        assignment.shared.answer_cache.keep(question_key(role, task, role_model), result.output)
     return result
 
 
@@ -220,9 +215,10 @@ def find_known_answer(
     session: Session, assignment: Assignment[Output], role_model: RoleModel, task: RoleTask
 ) -> RoleResult[Output] | None:
     """Return the answer that an interrupted run got to exactly this question."""
-    if assignment.kept is None or not role_model.remembers:
+    if assignment.shared is None or not role_model.remembers:
         return None
-    found = assignment.kept.find(question_key(assignment.role, task, role_model), assignment.role.output)
+    key = question_key(assignment.role, task, role_model)
+    found = assignment.shared.answer_cache.find(key, assignment.role.output)
     if found is None:
         return None
     request = build_first_request(assignment.role, task, None)
@@ -291,33 +287,32 @@ def run_requested_tests(
 def make_task(session: Session, assignment: Assignment[Output], model: Model) -> RoleTask:
     state = session.store.load(assignment.head)
     story = assignment.story if state.planned else None
+    shared, stacks = assignment.shared, session.services.gathering.stacks
     return RoleTask(
         prd=session.prd,
         model=model.name,
         story=assignment.story,
         design=assignment.design,
-        assumptions=state.backlog.assumptions if story else (),
-        foundations=list_foundations(state, story) if story else (),
-        files=assignment.shared.files if assignment.shared else read_text_files(session, assignment.code_tree),
-        begun_with=read_base_files(session, state) if story else None,
-        pack=get_context_budget(assignment.role.name, session.config.context.shared, session.config.context.roles),
-        conventions=read_conventions(session, assignment.head),
+        background=StoryBackground(state.backlog.assumptions, list_foundations(state, story))
+        if story
+        else StoryBackground(),
+        codebase=CodebaseContext(
+            files=shared.files if shared else read_text_files(session, assignment.code_tree),
+            files_at_start=read_base_files(session, state) if story else None,
+            map=shared.map if shared else None,
+            conventions=read_conventions(session, assignment.head),
+            stack=choose_planned_stack(stacks, assignment.story, assignment.design),
+            stacks=stacks,
+        ),
+        context_budget=get_context_budget(
+            assignment.role.name, session.config.context.shared, session.config.context.roles
+        ),
+        hidden_examples=HiddenExampleScope(
+            in_run=session.config.gates.held_out and not session.config.fused, in_task=assignment.hidden_examples
+        ),
         attempt=assignment.attempt,
-        attempts=assignment.attempts,
-        earlier=assignment.earlier,
-        test_output=assignment.test_output,
-        holds_out=session.config.gates.held_out and not session.config.fused,
-        held_out=assignment.held_out,
-        advice=assignment.advice,
-        change=assignment.change,
         plan=assignment.plan,
-        part=assignment.part,
-        map=assignment.shared.map if assignment.shared else None,
-        memory=assignment.memory,
-        brief=assignment.brief,
         material=assignment.material,
-        stack=choose_planned_stack(session.services.gathering.stacks, assignment.story, assignment.design),
-        stacks=session.services.gathering.stacks,
     )
 
 
@@ -400,12 +395,12 @@ def make_budget(session: Session, assignment: Assignment[Output]) -> Budget:
     return Budget(
         limits=session.constraints.limits,
         spent_run=session.log.spend + reserved,
-        spent_story=assignment.spent_story
+        spent_story=assignment.branch_spend.story
         + (sum(on_story, sum_spend(unsettled, assignment.subject)) if assignment.subject else Spend()),
-        spent_prd=assignment.spent_prd + sum_spend(list_unrecorded(unsettled)) + reserved,
+        spent_prd=assignment.branch_spend.prd + sum_spend(list_unrecorded(unsettled)) + reserved,
         started=session.log.started,
-        seconds_story=assignment.seconds_story + under_way,
-        seconds_prd=assignment.seconds_prd + under_way,
+        seconds_story=assignment.branch_spend.story_seconds + under_way,
+        seconds_prd=assignment.branch_spend.prd_seconds + under_way,
     )
 
 
@@ -417,10 +412,10 @@ def make_shared_budget(session: Session, assignment: Assignment[Output], shared:
     return Budget(
         limits=session.constraints.limits,
         spent_run=shared.spent + shared.reserved,
-        spent_story=assignment.spent_story + on_story,
+        spent_story=assignment.branch_spend.story + on_story,
         spent_prd=shared.start.spent_prd + shared.spent + shared.reserved,
         started=shared.start.started,
-        seconds_story=assignment.seconds_story + under_way,
+        seconds_story=assignment.branch_spend.story_seconds + under_way,
         seconds_prd=shared.start.seconds_prd + shared.seconds + under_way,
     )
 
