@@ -1,5 +1,4 @@
-"""An order by API, all the way: the real server over HTTP, the fake GitHub with a real repository, the real program as
-the run that the server starts."""
+"""An order by API, end to end: the real server over HTTP, the fake GitHub with a real repository, real runs."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ WITHOUT_ORDERS = WORKFLOW.replace("      orders: {type: string}\n", "")
 
 
 class Installed:
-    """The repository of a world with the App on it, and what its server is started with."""
+    """The repository of a world with the App installed, and the settings of its server."""
 
     def __init__(self, world: GitHubWorld, workflow: str = WORKFLOW, **settings: object) -> None:
         self.world, (private, public) = world, keys()
@@ -71,7 +70,7 @@ class Installed:
         wait_until(lambda: len(self.world.repo.dispatches) > self.acted, 60)
 
     def run(self) -> Acted:
-        """The next run that was asked for, to its end."""
+        """Run the next requested run to its end."""
         self.waits_for_a_run()
         row = self.world.repo.dispatches[self.acted]
         acted = self.world.act(dispatch_event(self.world.fake, self.world.repo, row))
@@ -79,7 +78,7 @@ class Installed:
         return acted
 
     def end(self) -> None:
-        """The next run that was asked for ends, whatever it has done."""
+        """End the next requested run, whatever it has done."""
         self.world.repo.ended.add(self.world.repo.dispatches[self.acted].run)
         self.acted += 1
 
@@ -88,12 +87,12 @@ class Installed:
         return [line for line in log.splitlines() if "/tdd retry" in line]
 
 
-def settled(client: Client, order: Asked) -> Asked:
+def finished(client: Client, order: Asked) -> Asked:
     wait_until(lambda: bool(client.order(order.id).settled_at), 60)
     return client.order(order.id)
 
 
-def test_an_order_is_given_to_a_run_carried_out_once_and_told_as_it_goes(started: GitHubWorld, verify) -> None:
+def test_an_order_is_handed_to_a_run_executed_once_and_reported(started: GitHubWorld, verify) -> None:
     it = Installed(started)
     with it.serving() as server, it.client(server, it.token()) as client:
         order = client.retry(TASK, why="the network was down", idempotency_key="one")
@@ -102,31 +101,31 @@ def test_an_order_is_given_to_a_run_carried_out_once_and_told_as_it_goes(started
         wait_until(lambda: client.order(order.id).state == "given", 60)
         assert client.retry(TASK, why="the network was down", idempotency_key="one").repeated
         assert it.run().status == 0
-        assert settled(client, order).state == "done"
+        assert finished(client, order).state == "done"
         assert [each.state for each in client.orders(subject=TASK)] == ["done"]
         # A run that is killed before it did anything: the next one gets the same order.
         second = client.retry(TASK, idempotency_key="two")
         it.waits_for_a_run()
         it.end()
         assert it.run().status == 0
-        assert settled(client, second).state == "done"
-        # What cannot be done any more is answered as a comment is.
+        assert finished(client, second).state == "done"
+        # An order that is no longer possible gets the answer that a comment would get.
         started.close(started.pull().number)
         third = client.retry(TASK, idempotency_key="three")
         it.run()
-        refused = settled(client, third)
+        refused = finished(client, third)
         told = started.repo.comments[max(started.repo.comments)].body
         assert refused.state == "refused" and "was closed" in refused.answer
         assert refused.answer == told.partition("\n")[2].strip() and refused.url
         with pytest.raises(Conflict):
             client.retry("octo/calc:calc-2", idempotency_key="three")
-        assert told_states(client, third.id) == ["waiting", "given", "refused"]
+        assert reported_states(client, third.id) == ["waiting", "given", "refused"]
     assert len(it.notes()) == 2
     assert all("by the token ops through builder[bot]" in note for note in it.notes())
     assert verify(started)["all_proved"]
 
 
-def told_states(client: Client, order: str) -> list[str]:
+def reported_states(client: Client, order: str) -> list[str]:
     found: list[str] = []
     for event in client.events(after="0"):
         if event.kind == "order_state_changed" and event.data["order"] == order:
@@ -136,7 +135,7 @@ def told_states(client: Client, order: str) -> list[str]:
     return found
 
 
-def test_a_server_that_is_killed_before_it_hands_an_order_on_hands_it_on_later(started: GitHubWorld) -> None:
+def test_an_order_is_dispatched_after_the_server_was_killed(started: GitHubWorld) -> None:
     it = Installed(started)
     token, killed = it.token(), []
     server = it.start()
@@ -152,13 +151,13 @@ def test_a_server_that_is_killed_before_it_hands_an_order_on_hands_it_on_later(s
     assert it.notes() == []
     with it.serving() as again, it.client(again, token) as client:
         while len(started.repo.dispatches) > it.acted or not it.acted:
-            it.run()  # the call that was under way when it was killed may have come through or not
-        assert settled(client, order).state == "done"
+            it.run()  # the call in progress at the kill may have arrived or not
+        assert finished(client, order).state == "done"
     assert len(it.notes()) == 1
 
 
-def test_an_order_is_not_given_up_while_a_run_is_at_work_that_may_carry_it_out(started: GitHubWorld) -> None:
-    """Three runs were pushed out of their queue by others; the one that took their place is still at work."""
+def test_an_order_is_not_dropped_while_a_run_that_may_execute_it_is_active(started: GitHubWorld) -> None:
+    """Three runs were dropped from their queue by others; the one that took their place is still active."""
     it = Installed(started)
     with it.serving() as server, it.client(server, it.token()) as client:
         order = client.retry(TASK)
@@ -171,14 +170,14 @@ def test_an_order_is_not_given_up_while_a_run_is_at_work_that_may_carry_it_out(s
         wait_until(lambda: any(call.query.get("status") == "in_progress" for call in started.fake.calls[before:]), 60)
         assert client.order(order.id).state == "given"
         started.repo.at_work.clear()
-        given_up = settled(client, order)
+        given_up = finished(client, order)
         assert given_up.state == "failed" and f"{MAX_RUNS} runs got this order" in given_up.answer
 
 
-def test_a_workflow_file_of_an_older_prd2pr_gets_no_orders_and_who_ordered_is_told(started: GitHubWorld) -> None:
+def test_an_outdated_workflow_file_gets_no_orders_and_the_caller_is_informed(started: GitHubWorld) -> None:
     it = Installed(started, WITHOUT_ORDERS)
     with it.serving() as server, it.client(server, it.token()) as client:
-        failed = settled(client, client.retry(TASK))
+        failed = finished(client, client.retry(TASK))
         assert failed.state == "failed" and "does not support orders" in failed.answer
         it.waits_for_a_run()
         assert [set(row.inputs) for row in started.repo.dispatches] == [{"delivery", "reason", "said"}]
@@ -186,11 +185,11 @@ def test_a_workflow_file_of_an_older_prd2pr_gets_no_orders_and_who_ordered_is_to
 
 
 @pytest.mark.slow
-def test_the_local_pool_carries_an_order_out_in_a_process_of_its_own(started: GitHubWorld, tmp_path) -> None:
+def test_the_local_pool_executes_an_order_in_its_own_process(started: GitHubWorld, tmp_path) -> None:
     more = {"workers": "local", "local_directory": tmp_path / "clones", "model": f"replay:{started.transcript()}"}
     it = Installed(started, **more)
     with it.serving() as server, it.client(server, it.token(name="@ada")) as client:
-        done = settled(client, client.retry(TASK))
+        done = finished(client, client.retry(TASK))
         assert done.state == "done", server.log.read_text()
         assert client.retry(TASK).id != done.id
     assert any("by the token _ada through builder[bot]" in note for note in it.notes())

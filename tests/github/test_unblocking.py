@@ -1,4 +1,4 @@
-"""Nobody gets stuck: what waits can be approved, what failed stands in nothing's way, undo works anywhere."""
+"""Nobody gets stuck: waiting work can be approved, failures block nothing else, undo works anywhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def do(world: GitHubWorld, text: str, **more: object) -> Acted:
 
 
 @pytest.mark.slow
-def test_each_story_is_approved_by_itself_while_phases_are_asked_for_one_by_one(new):
+def test_each_story_is_approved_separately_when_phases_are_requested_singly(new):
     world = new(files={".prd2pr.yml": "approval: story\n"})
     world.push_prd("prds/calc.md", PRD)
     world.act()
@@ -32,7 +32,7 @@ def test_each_story_is_approved_by_itself_while_phases_are_asked_for_one_by_one(
 
 
 @pytest.mark.slow
-def test_a_prd_that_changes_in_an_active_sprint_can_be_approved(started, verify):
+def test_a_prd_changed_in_an_active_sprint_can_be_approved(started, verify):
     started.push_prd("prds/calc.md", PRD.replace("- **FR-2** A number can be doubled.\n", ""))
     started.act()
     done = do(started, "/approve")
@@ -41,7 +41,7 @@ def test_a_prd_that_changes_in_an_active_sprint_can_be_approved(started, verify)
     assert not any("calc-2" in phase for phase in started.phases()), "nobody asked for it any more"
 
 
-def test_undo_works_in_a_clone_that_never_saw_the_phase_being_made(started):
+def test_undo_works_in_a_clone_that_did_not_make_the_phase(started):
     do(started, "/tdd next")
     do(started, "/tdd next")
     assert started.phases()[-1] == "red(calc-1)"
@@ -54,7 +54,7 @@ def test_undo_works_in_a_clone_that_never_saw_the_phase_being_made(started):
     assert "tests/tdd" not in started.bare.git("ls-tree", "-r", "--name-only", started.branch)
 
 
-def test_a_command_that_failed_is_answered_and_stands_in_no_other_ones_way(started):
+def test_a_failed_command_is_answered_and_blocks_no_other(started):
     failed = do(started, "/tdd next", env=NO_KEY)
     assert (failed.status, failed.outputs["outcome"]) == (1, "error"), failed.output
     assert "`/tdd explain ERR204`" in started.answers()[-1].body
@@ -92,7 +92,7 @@ def test_a_refused_order_neither_approves_nor_builds(planned, said):
 
 
 @pytest.mark.slow
-def test_a_sprint_ends_though_a_story_was_given_up(started):
+def test_a_sprint_ends_after_a_story_was_aborted(started):
     do(started, "/tdd run calc-1")
     given_up = do(started, '/tdd abort calc-2 "no longer wanted"')
     assert given_up.outputs["outcome"] == "waiting", given_up.output

@@ -1,4 +1,4 @@
-"""What is shown claims no more than was judged, and what others wrote starts nothing."""
+"""The published status claims no more than the gates judged, and foreign text triggers nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 LIVE = ("closes #7", "[skip ci]", "@octo/team")
 
 
-def test_a_title_starts_nothing_in_the_message_of_the_merge(new):
+def test_a_title_triggers_nothing_in_the_merge_message(new):
     world = new()
     world.push_prd("prds/calc.md", PRD.replace("title: A small calculator", "title: 'closes #7 [skip ci] @octo/team'"))
     assert world.act().status == 0
@@ -24,7 +24,7 @@ def test_a_title_starts_nothing_in_the_message_of_the_merge(new):
     assert not any(live in text for text in texts for live in LIVE), texts
 
 
-def test_a_commit_after_the_last_step_is_not_called_ready(started):
+def test_an_unjudged_commit_after_the_last_step_is_not_ready(started):
     number = started.pull().number
     started.comment(number, "/tdd run")
     started.settle()
@@ -48,7 +48,7 @@ def test_a_commit_after_the_last_step_is_not_called_ready(started):
     assert started.pull().labels == ["prd2pr:done"] and not started.pull().pull.draft, "taken back"
 
 
-def test_the_issue_of_a_story_that_was_removed_is_closed(planned):
+def test_the_issue_of_a_removed_story_is_closed(planned):
     def states() -> dict[str, str]:
         rows = planned.repo.issues.values()
         return {row.title.partition(":")[0]: row.state for row in rows if row.title.startswith("calc-")}
@@ -59,7 +59,7 @@ def test_the_issue_of_a_story_that_was_removed_is_closed(planned):
     assert states() == {"calc-1": "open", "calc-2": "closed"}
 
 
-def test_what_people_write_around_the_description_stays(started):
+def test_text_that_people_add_around_the_description_stays(started):
     pull = started.pull()
     with started.fake.lock:
         pull.body = f"Look at sums.py first.\n\n{pull.body}\n\nPart of #77.\n"
@@ -71,7 +71,7 @@ def test_what_people_write_around_the_description_stays(started):
     assert "/tdd next" in text.partition("**Next:**")[2], "ours is written anew"
 
 
-def test_the_issue_of_a_story_that_is_begun_again_is_opened_again(started):
+def test_the_issue_of_a_restarted_story_is_reopened(started):
     def issue():
         return next(row for row in started.repo.issues.values() if row.title.startswith("calc-1"))
 

@@ -1,4 +1,4 @@
-"""What people are told to do next is what is accepted then, and every command gets its sign."""
+"""The advised next step is accepted when it is followed, and every command gets its reaction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NEXT = "**Next:**"
 LOCKED = "tests/tdd/calc-1/test_calc_1_add.py"
 
 
-def said_next(text: str) -> str:
+def advised(text: str) -> str:
     return next(line for line in text.splitlines() if line.startswith(NEXT))
 
 
@@ -28,11 +28,11 @@ def answer_to(world: GitHubWorld, comment: int) -> str:
     return found
 
 
-def test_one_answer_for_the_status_the_description_and_the_loop_and_a_sign_for_each_command(started):
+def test_status_description_and_loop_agree_and_each_command_gets_a_reaction(started):
     skipped = do(started, "/tdd skip_phase calc-1")
     assert started.reactions(skipped) == ["rocket"]
     for place in (started.status_comment().body, started.pull().body):
-        assert "`calc-1` is waiting for its tests." in said_next(place)
+        assert "`calc-1` is waiting for its tests." in advised(place)
     done = do(started, "/tdd next")
     assert started.phases()[-1] == "red(calc-1)", "as it was told"
     assert started.reactions(done) == ["rocket"]
@@ -44,7 +44,7 @@ def test_one_answer_for_the_status_the_description_and_the_loop_and_a_sign_for_e
     started.push({LOCKED: RED_ADD.replace("== 3", ">= 0")}, "wendy", branch=started.branch)
     started.act()
     for place in (started.status_comment().body, started.pull().body):
-        assert LOCKED in said_next(place) and said_next(place).endswith("`/tdd next`")
+        assert LOCKED in advised(place) and advised(place).endswith("`/tdd next`")
     phases = started.phases()
     stopped = do(started, "/tdd next")
     assert "has to wait" in answer_to(started, stopped) and LOCKED in answer_to(started, stopped)
@@ -56,7 +56,7 @@ def test_one_answer_for_the_status_the_description_and_the_loop_and_a_sign_for_e
     assert started.phases()[-1] == "green(calc-1)", "put back, what was told is accepted"
 
 
-def test_the_plan_asks_for_what_is_accepted_and_only_then(planned):
+def test_the_plan_asks_for_an_accepted_command_and_only_then(planned):
     def asked() -> list[str]:
         return [row.body for row in planned.comments(planned.pull().number) if "prd2pr:plan:" in row.body]
 
@@ -64,13 +64,13 @@ def test_the_plan_asks_for_what_is_accepted_and_only_then(planned):
     do(planned, "/sprint plan calc-1")
     do(planned, '/backlog add_story "Subtract two numbers"')
     assert len(asked()) == 1, "no approval is accepted while a sprint is planned"
-    assert said_next(planned.status_comment().body).endswith("`/sprint start`")
+    assert advised(planned.status_comment().body).endswith("`/sprint start`")
     do(planned, "/sprint start")
     assert len(asked()) == 1, "nor while one is active"
-    assert said_next(planned.status_comment().body).endswith("`/tdd next`")
+    assert advised(planned.status_comment().body).endswith("`/tdd next`")
 
 
-def test_a_slip_is_answered_under_our_pull_request_and_nowhere_else(planned):
+def test_a_typo_is_answered_under_our_pull_request_only(planned):
     said = do(planned, "/aprove", by="wendy")
     assert "Did you mean `/approve`?" in answer_to(planned, said)
     assert planned.reactions(said) == ["confused"]

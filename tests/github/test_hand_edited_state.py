@@ -1,4 +1,4 @@
-"""State written by hand is obeyed in nothing, and a branch that is only called like ours is left alone."""
+"""Hand-edited state has no effect, and a branch that merely has a name like ours is left alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ START = ["plan(calc)", "note(plan)", "note(plan)"]
 
 
 def edit(world, path, change) -> str:
-    """The file as it was."""
+    """Edit the file, and return its former text."""
     text = world.show(path) + "\n"
     document = json.loads(text)
     change(document)
@@ -27,7 +27,7 @@ def edit(world, path, change) -> str:
     return text
 
 
-def told(world, number) -> list[str]:
+def reported(world, number) -> list[str]:
     return [
         row.body
         for row in world.comments(number, by="github-actions[bot]")
@@ -52,16 +52,16 @@ EDITS = [(STATUS, order), (STATUS, far_cursor), (f"{ROOT}/backlog.json", all_don
 
 
 @pytest.mark.parametrize(("path", "change"), EDITS, ids=["order", "cursor", "done"])
-def test_nothing_is_done_on_state_that_was_edited_by_hand_until_it_is_reverted(started, path, change):
+def test_nothing_runs_on_hand_edited_state_until_it_is_reverted(started, path, change):
     number = started.pull().number
     before = edit(started, path, change)
     head = started.bare.heads()[started.branch]
-    for outcome in ("waiting", "nothing-to-do"):  # the second one finds nothing new
+    for outcome in ("waiting", "nothing-to-do"):  # the second run finds nothing new
         started.tick()
         acted = started.act()
         assert (acted.status, acted.outputs["outcome"]) == (0, outcome), acted.output
     assert started.bare.heads()[started.branch] == head
-    (said,) = told(started, number)
+    (said,) = reported(started, number)
     assert head[:10] in said and "git revert" in said
     started.push({path: before}, "wendy", branch=started.branch, message="Take it back")
     started.pending.clear()
@@ -70,7 +70,7 @@ def test_nothing_is_done_on_state_that_was_edited_by_hand_until_it_is_reverted(s
     assert started.phases() == [*START, "Tidy", "Take it back", "design(calc-1)"]
 
 
-def test_an_approval_does_not_count_for_a_plan_that_was_edited_by_hand(planned):
+def test_an_approval_does_not_count_for_a_hand_edited_plan(planned):
     number = planned.pull().number
     planned.comment(number, "/approve", by="ada")
     (event,) = planned.pending
@@ -82,10 +82,10 @@ def test_an_approval_does_not_count_for_a_plan_that_was_edited_by_hand(planned):
     acted = planned.act(event)
     assert acted.outputs["outcome"] == "waiting", acted.output
     assert not json.loads(planned.show(STATUS)).get("approvals")
-    assert told(planned, number)
+    assert reported(planned, number)
 
 
-def test_an_edit_by_hand_while_a_run_is_at_work_is_not_obeyed_either(started):
+def test_a_hand_edit_during_a_run_has_no_effect(started):
     number = started.pull().number
     started.comment(number, "/tdd next", by="ada")
     (event,) = started.pending
@@ -94,11 +94,11 @@ def test_an_edit_by_hand_while_a_run_is_at_work_is_not_obeyed_either(started):
     assert started.fake.faults.unmet == []
     assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
     assert started.phases() == [*START, "Tidy"]
-    (said,) = told(started, number)
+    (said,) = reported(started, number)
     assert started.bare.heads()[started.branch][:10] in said
 
 
-def test_what_people_may_write_in_the_state_is_no_reason_to_stop(started):
+def test_permitted_edits_of_the_state_are_no_reason_to_stop(started):
     started.push({".orch-state/architecture.md": "# Ours\n"}, "wendy", branch=started.branch)
     started.pending.clear()
     started.comment(started.pull().number, "/tdd next", by="wendy")
@@ -106,7 +106,7 @@ def test_what_people_may_write_in_the_state_is_no_reason_to_stop(started):
     assert started.phases() == [*START, "Work", "design(calc-1)"]
 
 
-def test_a_branch_that_is_only_called_like_ours_does_not_keep_the_others_from_going_on(started):
+def test_a_branch_named_like_ours_does_not_block_the_others(started):
     started.push({"a.txt": "a\n"}, "wendy", branch="prd2pr/aaa")
     started.pending.clear()
     started.comment(started.pull().number, "/tdd next", by="wendy")

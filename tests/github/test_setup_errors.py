@@ -1,4 +1,4 @@
-"""What people meet first: each is named with its remedy where they look, the job is red, and once mended it goes on."""
+"""Common set-up errors: each is reported with its remedy, the job fails, and work resumes after the fix."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from world import PRD
 START = ["plan(calc)", "note(plan)", "note(plan)"]
 
 
-def said(acted) -> str:
-    """The annotations, on one line each."""
+def annotations(acted) -> str:
+    """The annotations, one per line."""
     return "\n".join(line for line in acted.out.splitlines() if line.startswith("::error"))
 
 
@@ -24,7 +24,7 @@ def test_actions_may_not_open_pull_requests(new):
     world.label(1, "prd2pr")
     acted = world.act()
     assert (acted.status, acted.outputs["outcome"]) == (1, "error"), acted.output
-    assert "Allow GitHub Actions to create and approve pull requests" in said(acted)
+    assert "Allow GitHub Actions to create and approve pull requests" in annotations(acted)
     world.act(acted.event)
     (told,) = world.comments(1)
     assert "Allow GitHub Actions to create and approve pull requests" in told.body
@@ -50,8 +50,8 @@ def test_a_permission_is_missing(new, scope, line, visible):
     world.push_prd("prds/calc.md", PRD)
     acted = world.act()
     assert (acted.status, acted.outputs["outcome"]) == (1, "error"), acted.output
-    assert f"`{line}`" in said(acted)
-    assert "permissions:" in said(acted)
+    assert f"`{line}`" in annotations(acted)
+    assert "permissions:" in annotations(acted)
     assert len(world.pulls()) == visible
     if visible:
         assert line in world.status_comment().body
@@ -67,7 +67,7 @@ def test_no_key_for_the_model(started):
     started.comment(number, "/tdd next", by="wendy")
     acted = started.act(env={"PRD2PR_MODEL": ""})
     assert (acted.status, acted.outputs["outcome"]) == (1, "error"), acted.output
-    assert "ANTHROPIC_API_KEY" in said(acted)
+    assert "ANTHROPIC_API_KEY" in annotations(acted)
     assert "No key for the model" in started.answers()[-1].body
     assert started.phases() == START
     started.tick()
@@ -78,7 +78,7 @@ def test_no_key_for_the_model(started):
     assert started.phases() == [*START, "design(calc-1)"]
 
 
-def test_no_key_before_there_is_a_plan_is_told_under_the_issue(new):
+def test_a_missing_key_before_planning_is_reported_under_the_issue(new):
     world = new()
     world.open_issue("A small calculator", PRD.partition("# A small calculator\n")[2], labels=("prd2pr",))
     for event in (world.pending[1], world.pending[1]):
@@ -89,22 +89,22 @@ def test_no_key_before_there_is_a_plan_is_told_under_the_issue(new):
     assert world.bare.heads().keys() == {"main"}
 
 
-def test_the_workflow_cannot_be_started_again(new):
+def test_the_workflow_cannot_be_dispatched(new):
     world = new(files={".github/workflows/prd2pr.yml": "on: push\njobs: {}\n", ".prd2pr.yml": "approval: none\n"})
     world.push_prd("prds/calc.md", PRD)
     acted = world.act(env={"PRD2PR_MAX_MINUTES": "1"})
     assert (acted.status, acted.outputs["outcome"]) == (1, "error"), acted.output
-    assert "has no `workflow_dispatch`" in said(acted)
+    assert "has no `workflow_dispatch`" in annotations(acted)
     assert "workflow_dispatch" in world.status_comment().body
     assert world.phases()[0] == "plan(calc)"
     head = world.bare.heads()[world.branch]
     world.tick()
     world.act(env={"PRD2PR_MAX_MINUTES": "1"})
-    assert world.bare.heads()[world.branch] != head  # each run does something, and it is kept
+    assert world.bare.heads()[world.branch] != head  # each run makes progress and keeps it
 
 
 def test_files_that_the_token_may_not_write(new):
-    """A PRD among the workflows is changed by its plan's commit, and no GITHUB_TOKEN may push that."""
+    """The plan's commit changes a PRD under .github/workflows, which no GITHUB_TOKEN may push."""
     path = ".github/workflows/calc.md"
     world = new(files={".prd2pr.yml": 'prds: [".github/workflows/*.md"]\n'})
     world.push_prd(path, PRD)
@@ -112,7 +112,7 @@ def test_files_that_the_token_may_not_write(new):
     world.push_prd(path, f"{PRD}\nMore words.\n")
     acted = world.act()
     assert acted.status == 1, acted.output
-    assert "Workflows: write" in said(acted), acted.output
+    assert "Workflows: write" in annotations(acted), acted.output
     assert world.phases() == ["plan(calc)", "note(plan)"], "what it cost is on record, and nothing was planned"
 
 
@@ -125,12 +125,12 @@ def test_files_that_the_token_may_not_write(new):
         ({"GITHUB_REPOSITORY": "octo/clac"}, "not found on GitHub"),
     ],
 )
-def test_a_job_that_is_set_up_wrongly(planned, env, words):
+def test_a_misconfigured_job(planned, env, words):
     planned.tick()
     acted = planned.act(env=env)
     assert acted.status in (1, 2)
     assert acted.outputs == {"outcome": "error"}
-    assert words in said(acted)
+    assert words in annotations(acted)
 
 
 def test_a_protected_branch_is_named(planned):
@@ -138,16 +138,16 @@ def test_a_protected_branch_is_named(planned):
     planned.comment(planned.pull().number, "/approve")
     acted = planned.act()
     assert (acted.status, acted.outputs["outcome"]) == (1, "error"), acted.output
-    assert "protects the branch" in said(acted)
+    assert "protects the branch" in annotations(acted)
     assert "protects the branch" in planned.status_comment().body
     assert planned.phases() == ["plan(calc)"]
 
 
-def test_a_broken_configuration_is_told_to_each_command_and_mending_it_sets_none_of_them_off(started):
+def test_a_broken_configuration_is_reported_per_command_and_the_fix_replays_none(started):
     number = started.pull().number
     started.push({".prd2pr.yml": "approval: plan\nbugdet: {}\n"}, "ada", message="Mistype")
     started.pending.clear()
-    said = [started.comment(number, "/tdd next", by="wendy") for _ in range(3)]
+    annotations = [started.comment(number, "/tdd next", by="wendy") for _ in range(3)]
     started.comment(number, "/tdd next", by="nobody")
     del started.pending[1]  # dropped while another one waited
     for event in started.pending[:2]:
@@ -158,7 +158,7 @@ def test_a_broken_configuration_is_told_to_each_command_and_mending_it_sets_none
     told = [row.body for row in started.answers(number)]
     assert len(told) == 3 and all("`bugdet`" in body and ".prd2pr.yml:2" in body for body in told), told
     assert all("fixing the file does not execute it" in body for body in told), told
-    assert [started.reactions(row.id) for row in said] == [["confused"]] * 3
+    assert [started.reactions(row.id) for row in annotations] == [["confused"]] * 3
     started.push({".prd2pr.yml": "approval: plan\n"}, "ada")
     started.pending.clear()
     started.comment(number, "/tdd next", by="wendy")
@@ -166,7 +166,7 @@ def test_a_broken_configuration_is_told_to_each_command_and_mending_it_sets_none
     assert started.phases() == [*START, "design(calc-1)"]
 
 
-def test_every_problem_of_a_labelled_issue_is_told_once_by_the_lines_of_its_own_text(new):
+def test_every_problem_of_a_labelled_issue_is_reported_once_with_its_line(new):
     world = new()
     world.open_issue("T", "")
     world.pending.clear()
@@ -180,9 +180,9 @@ def test_every_problem_of_a_labelled_issue_is_told_once_by_the_lines_of_its_own_
     assert "on lines 2 and 3" in twice and "line 3 of the issue's text" in twice and "prds/" not in twice
 
 
-def test_the_label_counts_in_any_case_as_it_does_on_github(new):
+def test_the_label_matches_case_insensitively(new):
     world = new()
     world.open_issue("T", "")
     world.pending.clear()
     world.label(1, "PRD2PR")
-    assert world.act().outputs["outcome"] == "refused"  # it is looked at, and has no text
+    assert world.act().outputs["outcome"] == "refused"  # it is read, and has no text

@@ -1,4 +1,4 @@
-"""Work that takes longer than a run may: it stops between phases, and another run goes on from there."""
+"""Work that exceeds the limits of one run stops between phases, and another run continues."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ pytestmark = pytest.mark.slow
 
 START = ["plan(calc)", "note(plan)", "note(plan)"]
 FIRST = ["design(calc-1)", "red(calc-1)", "green(calc-1)", "integrated(calc-1)"]
-A_MINUTE = {"PRD2PR_MAX_MINUTES": "1"}  # no second phase is begun with so little left
+A_MINUTE = {"PRD2PR_MAX_MINUTES": "1"}  # too little time for a second phase
 
 
-def test_the_next_run_is_started_before_time_is_up_and_finishes(started):
+def test_the_next_run_is_started_before_the_deadline_and_finishes(started):
     number = started.pull().number
     started.comment(number, "/tdd run calc-1", by="wendy")
     acted = started.act(env=A_MINUTE)
@@ -37,7 +37,7 @@ def test_the_next_run_is_started_before_time_is_up_and_finishes(started):
     assert started.phases() == [*START, "note(plan)", *FIRST]
 
 
-def test_commands_that_time_is_not_left_for_are_for_the_next_run(started):
+def test_commands_left_at_the_deadline_are_for_the_next_run(started):
     number = started.pull().number
     for _ in range(2):
         started.comment(number, "/tdd next", by="wendy")
@@ -50,7 +50,7 @@ def test_commands_that_time_is_not_left_for_are_for_the_next_run(started):
     assert started.pending == []
 
 
-def test_a_run_that_is_told_to_stop_keeps_what_it_has(started):
+def test_a_cancelled_run_keeps_what_it_has(started):
     started.comment(started.pull().number, "/tdd run calc-1", by="wendy")
     acted = started.act(ending=Ending(40, by=signal.SIGTERM))
     assert acted.status == 130, acted.output
@@ -63,8 +63,8 @@ def test_a_run_that_is_told_to_stop_keeps_what_it_has(started):
     assert started.phases() == [*START, "note(plan)", *FIRST]
 
 
-def spending(world, tokens: int) -> dict[str, str]:
-    """The same answers, and each has cost something."""
+def with_usage(world, tokens: int) -> dict[str, str]:
+    """The same transcript, with token usage on each answer."""
     lines = [json.loads(line) for line in world.transcript().read_text().splitlines()]
     for line in lines[1:]:
         line["usage"] = {"input_tokens": tokens}
@@ -74,10 +74,10 @@ def spending(world, tokens: int) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("limit", ["tokens_per_prd", "tokens_per_run"])
-def test_out_of_budget_no_answer_says_that_the_work_goes_on(started, limit):
+def test_no_answer_promises_more_work_when_out_of_budget(started, limit):
     started.push({".prd2pr.yml": f"budget: {{{limit}: 60000}}\n"}, "ada")
     started.pending.clear()
-    number, env = started.pull().number, spending(started, 70_000)
+    number, env = started.pull().number, with_usage(started, 70_000)
     started.comment(number, "/tdd run", by="wendy")
     assert started.act(env=env).outputs["outcome"] == "budget"
     before, phases = len(started.answers()), started.phases()
@@ -90,12 +90,12 @@ def test_out_of_budget_no_answer_says_that_the_work_goes_on(started, limit):
     assert started.phases() == phases
 
 
-def test_a_budget_that_is_used_up_ends_the_run_with_the_command_to_go_on(started):
+def test_an_exhausted_budget_ends_the_run_and_names_the_command_to_continue(started):
     number = started.pull().number
     started.push({".prd2pr.yml": "budget:\n  tokens_per_run: 60000\n"}, "ada")
     started.pending.clear()
     started.comment(number, "/tdd run calc-1", by="wendy")
-    env = spending(started, 50_000)
+    env = with_usage(started, 50_000)
     acted = started.act(env=env)
     assert (acted.status, acted.outputs["outcome"]) == (1, "budget"), acted.output
     assert started.phases() == [*START, "note(plan)", "design(calc-1)", "red(calc-1)"]
@@ -103,7 +103,7 @@ def test_a_budget_that_is_used_up_ends_the_run_with_the_command_to_go_on(started
     assert "`/tdd run`" in started.status_comment(number).body
     said = len(started.comments(number))
     started.tick()
-    assert started.act(env=env).outputs["outcome"] == "nothing-to-do"  # the order stands, and so does the budget
+    assert started.act(env=env).outputs["outcome"] == "nothing-to-do"  # order pending, budget used up
     assert len(started.phases()) == 6
     assert len(started.comments(number)) == said
     started.comment(number, "/tdd run calc-1", by="wendy")
@@ -111,7 +111,7 @@ def test_a_budget_that_is_used_up_ends_the_run_with_the_command_to_go_on(started
     assert started.phases()[6:] == ["green(calc-1)", "integrated(calc-1)"]
 
 
-def test_a_budget_that_is_used_up_before_the_plan_names_what_helps_there(new):
+def test_an_exhausted_budget_before_the_plan_names_the_remedy(new):
     world = new(files={".prd2pr.yml": "budget: {minutes_per_run: 0.000001}\n"})
     issue = world.open_issue("A small calculator", PRD, labels=("prd2pr",))
     world.push_prd("prds/calc.md", PRD)
@@ -123,7 +123,7 @@ def test_a_budget_that_is_used_up_before_the_plan_names_what_helps_there(new):
     assert "run the workflow with `prd` set to `calc`" in of_file.output
 
 
-def test_a_command_that_no_budget_is_left_for_is_answered_and_not_tried_by_every_schedule(started):
+def test_a_command_without_budget_is_answered_and_not_retried_by_the_schedule(started):
     """The first attempt is refused, and a second one would cost more than the run may."""
     number = started.pull().number
     started.comment(number, "/tdd next", by="wendy")
@@ -134,7 +134,7 @@ def test_a_command_that_no_budget_is_left_for_is_answered_and_not_tried_by_every
     nothing = write("tests/tdd/calc-1/test_calc_1_add.py", "def test_nothing():\n    assert 1 == 1\n")
     started.answers_of_model["calc-1/red/tester/1/1"] = nothing
     started.comment(number, "/tdd next", by="wendy")
-    acted = started.act(env=spending(started, 50_000))
+    acted = started.act(env=with_usage(started, 50_000))
     assert (acted.status, acted.outputs["outcome"]) == (1, "budget"), acted.output
     (answer,) = started.answers(number)
     assert "budget" in answer.body and "/tdd next" in answer.body
@@ -156,7 +156,7 @@ def app(world, **settings):
 
 
 @pytest.mark.slow
-def test_what_the_workflows_token_began_an_app_goes_on_with(started):
+def test_an_app_continues_what_the_workflow_token_started(started):
     number, env = started.pull().number, app(started)
     issues, told = list(started.repo.issues), [row.id for row in started.comments(number)]
     started.comment(number, "/tdd next", by="wendy")
@@ -169,7 +169,7 @@ def test_what_the_workflows_token_began_an_app_goes_on_with(started):
     assert started.bare.heads()[started.branch] in started.status_comment(number).body
 
 
-def test_an_apps_token_is_minted_again_before_it_ends_and_each_is_masked(new):
+def test_an_app_token_is_renewed_before_it_expires_and_each_is_masked(new):
     world = new()
     env = app(world)
     world.push_prd("prds/calc.md", PRD)
@@ -191,7 +191,7 @@ def test_an_apps_token_is_minted_again_before_it_ends_and_each_is_masked(new):
     assert world.pull().user == "prd2pr-bot[bot]"
 
 
-def test_commits_through_the_api_are_signed_and_proved(new, verify):
+def test_commits_through_the_api_are_signed_and_verified(new, verify):
     world = new(files={".prd2pr.yml": "approval: none\ncommit: api\n"})
     world.push_prd("prds/calc.md", PRD)
     acted = world.act(env=app(world))

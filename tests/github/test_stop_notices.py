@@ -1,4 +1,4 @@
-"""What somebody cancels, closes, forces back or deletes: told where people look, once, and obeyed until they decide."""
+"""Cancelled, closed, forced back or deleted: reported once where people look, and respected until they decide."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ MESSAGES = "notify: {events: [waiting, blocked, done, budget]}\n"
 
 
 @pytest.fixture
-def post() -> Iterator[tuple[dict[str, str], list[str]]]:
-    """An address that takes messages, and the titles of those that came."""
+def inbox() -> Iterator[tuple[dict[str, str], list[str]]]:
+    """A URL that accepts messages, and the titles received."""
     got: list[str] = []
 
-    class Takes(BaseHTTPRequestHandler):
+    class Receiver(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             got.append(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["title"])
             self.send_response(200)
@@ -32,7 +32,7 @@ def post() -> Iterator[tuple[dict[str, str], list[str]]]:
 
         def log_message(self, *_: object) -> None: ...
 
-    server = HTTPServer(("127.0.0.1", 0), Takes)
+    server = HTTPServer(("127.0.0.1", 0), Receiver)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield {"PRD2PR_NOTIFY_URLS": f"json://127.0.0.1:{server.server_port}/"}, got
     server.shutdown()
@@ -40,8 +40,8 @@ def post() -> Iterator[tuple[dict[str, str], list[str]]]:
 
 
 @pytest.mark.parametrize("how", ["close", "force", "merge"])
-def test_a_schedule_that_finds_nothing_new_sends_nothing(started, post, how):
-    env, got = post
+def test_a_schedule_with_nothing_new_sends_nothing(started, inbox, how):
+    env, got = inbox
     started.push({".prd2pr.yml": MESSAGES}, "ada")
     if how == "force":
         started.bare.git("update-ref", f"refs/heads/{started.branch}", f"{started.branch}~1")
@@ -56,8 +56,8 @@ def test_a_schedule_that_finds_nothing_new_sends_nothing(started, post, how):
     assert len(got) == 1
 
 
-def test_a_blocked_story_is_red_and_told_of_by_the_run_that_blocked_it(started, post):
-    env, got = post
+def test_a_blocked_story_fails_the_run_that_blocked_it_and_is_reported(started, inbox):
+    env, got = inbox
     started.push({".prd2pr.yml": f"attempts: 1\n{MESSAGES}"}, "ada")
     started.pending.clear()
     nothing = write("tests/tdd/calc-1/test_calc_1_add.py", "def test_nothing():\n    assert 1 == 1\n")
@@ -77,7 +77,7 @@ def test_a_blocked_story_is_red_and_told_of_by_the_run_that_blocked_it(started, 
     assert got == ["prd2pr: calc is blocked"]
 
 
-def test_a_run_that_the_runner_cancels_says_so(started):
+def test_a_cancelled_run_says_so(started):
     number = started.pull().number
     started.comment(number, "/tdd run calc-1", by="wendy")
     acted = started.act(ending=Ending(40, by=signal.SIGINT))
@@ -90,7 +90,7 @@ def test_a_run_that_the_runner_cancels_says_so(started):
 
 
 @pytest.mark.parametrize("how", ["force", "delete"])
-def test_a_branch_that_is_taken_away_during_a_run_waits_for_a_person(started, how):
+def test_a_branch_removed_during_a_run_waits_for_a_person(started, how):
     number = started.pull().number
 
     def take_away() -> None:
@@ -102,7 +102,7 @@ def test_a_branch_that_is_taken_away_during_a_run_waits_for_a_person(started, ho
     started.comment(number, "/tdd run calc-1", by="wendy")
     started.fake.faults.add(Calls(before=take_away), "*git-receive-pack*", skip=2)
     acted = started.act()
-    # Who deletes the branch closes the pull request by it, and an order under a closed one is refused.
+    # Deleting the branch closes the pull request, and an order under a closed one is refused.
     assert acted.outputs["outcome"] == ("waiting" if how == "force" else "refused"), acted.output
     left = started.phases() if how == "force" else []
     for again in (started.tick, lambda: started.comment(number, "/tdd next", by="wendy")):
@@ -116,7 +116,7 @@ def test_a_branch_that_is_taken_away_during_a_run_waits_for_a_person(started, ho
     assert ("was force-pushed" if how == "force" else "was deleted") in said, said
 
 
-def test_a_story_s_issue_points_to_where_commands_are_read(started):
+def test_a_story_issue_points_to_where_commands_are_read(started):
     story = next(row for row in started.repo.issues.values() if "prd2pr:story:" in row.body)
     before = started.phases()
     started.comment(story.number, "/tdd next", by="wendy")
@@ -126,13 +126,13 @@ def test_a_story_s_issue_points_to_where_commands_are_read(started):
     assert f"Comment below #&#8203;{started.pull().number}." in answer.body
 
 
-def test_a_storys_time_that_is_used_up_says_which_limit_to_raise(started):
+def test_an_exhausted_story_time_limit_names_the_setting(started):
     number = started.pull().number
     started.push({".prd2pr.yml": "budget: {minutes_per_story: 0.0000001}\n"}, "ada")
     started.pending.clear()
     started.comment(number, "/tdd next", by="wendy")
     acted = started.act()
-    if acted.outputs["outcome"] != "budget":  # the first phase takes the time
+    if acted.outputs["outcome"] != "budget":  # the first phase uses up the time
         started.comment(number, "/tdd next", by="wendy")
         acted = started.act()
     assert acted.outputs["outcome"] == "budget", acted.output

@@ -1,4 +1,4 @@
-"""What somebody took back is not built by itself, and what somebody ordered is not forgotten."""
+"""Withdrawn work is not built automatically, and ordered work is not forgotten."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def of_an_issue(new):
     return world
 
 
-def test_an_issue_that_was_unlabelled_half_way_waits_until_it_is_labelled_again(new):
+def test_an_unlabelled_issue_waits_until_it_is_labelled_again(new):
     world = of_an_issue(new)
     world.label(1, "prd2pr")
     world.act()
     world.comment(world.pull().number, "/approve")
-    world.act(env={"PRD2PR_MAX_MINUTES": "0.001"})  # one phase, then its time was up
+    world.act(env={"PRD2PR_MAX_MINUTES": "0.001"})  # one phase, then the deadline
     world.unlabel(1, "prd2pr")
     world.pending.clear()
     before = world.phases()
@@ -47,12 +47,12 @@ def test_an_issue_that_was_unlabelled_half_way_waits_until_it_is_labelled_again(
     assert len(world.phases()) > len(before)
 
 
-def test_a_label_that_was_taken_away_is_not_given_back_by_who_may_not_order_work(new):
+def test_a_user_without_permission_cannot_restore_a_removed_label(new):
     world = of_an_issue(new)
     world.label(1, "prd2pr")
     world.act()
     world.comment(world.pull().number, "/approve")
-    world.act(env={"PRD2PR_MAX_MINUTES": "0.001"})  # one phase, then its time was up
+    world.act(env={"PRD2PR_MAX_MINUTES": "0.001"})  # one phase, then the deadline
     world.unlabel(1, "prd2pr")
     world.pending.clear()
     before = world.phases()
@@ -68,12 +68,12 @@ def test_a_label_that_was_taken_away_is_not_given_back_by_who_may_not_order_work
     assert "@tria" not in told
 
 
-def test_an_issue_that_is_closed_half_way_waits_until_somebody_says_that_it_goes_on(new):
+def test_a_closed_issue_waits_until_a_person_continues_it(new):
     world = of_an_issue(new)
     world.label(1, "prd2pr")
     world.act()
     world.comment(world.pull().number, "/approve")
-    world.act(env={"PRD2PR_MAX_MINUTES": "0.001"})  # one phase, then its time was up
+    world.act(env={"PRD2PR_MAX_MINUTES": "0.001"})  # one phase, then the deadline
     world.close(1)
     world.pending.clear()
     before = world.phases()
@@ -87,7 +87,7 @@ def test_an_issue_that_is_closed_half_way_waits_until_somebody_says_that_it_goes
     assert len(world.phases()) > len(before)
 
 
-def test_a_command_under_a_labelled_issue_whose_run_was_lost_begins_it(new):
+def test_a_command_under_a_labelled_issue_starts_it_after_a_lost_run(new):
     world = of_an_issue(new)
     world.label(1, "prd2pr")
     world.pending.clear()
@@ -96,7 +96,7 @@ def test_a_command_under_a_labelled_issue_whose_run_was_lost_begins_it(new):
     assert world.pulls() and acted.outputs["outcome"] == "waiting", acted.output
 
 
-def test_an_issue_that_epic_began_needs_no_label(new):
+def test_an_issue_started_by_epic_needs_no_label(new):
     world = of_an_issue(new)
     world.comment(1, "/epic as it says")
     world.act()
@@ -105,7 +105,7 @@ def test_an_issue_that_epic_began_needs_no_label(new):
     assert "was removed" not in world.status_comment().body
 
 
-def test_a_merge_that_was_reverted_is_not_begun_again_by_the_schedule(new):
+def test_a_reverted_merge_is_not_restarted_by_the_schedule(new):
     world = new(files={".prd2pr.yml": "approval: none\n"})
     world.push_prd("prds/calc.md", PRD)
     world.act()

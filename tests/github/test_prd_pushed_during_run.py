@@ -1,4 +1,4 @@
-"""A PRD that is pushed while a run is at work: whoever is slower plans what it says now, never what it said before."""
+"""A PRD pushed during a run: the slower run plans the current text, never the older one."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ TRIPLE = {
 TRIPLED = PRD + "- **FR-3** A number can be tripled.\n"
 
 
-def pushed_meanwhile(world, text: str):
-    """The oldest pending run; while it is at its first push, a later text is pushed and planned by a run of its own."""
+def with_push_during_run(world, text: str):
+    """Run the oldest pending event; during its first push, a later text is pushed and planned by its own run."""
     first, others = world.pending.pop(0), []
 
     def hold() -> None:
@@ -44,19 +44,19 @@ def pushed_meanwhile(world, text: str):
     return acted
 
 
-def test_of_two_texts_that_are_pushed_within_minutes_the_later_one_is_planned_whoever_is_slower(planned):
+def test_the_later_of_two_texts_is_planned_whichever_run_is_slower(planned):
     later = TRIPLED.replace("tripled", "tripled, also a negative one")
     planned.push_prd("prds/calc.md", TRIPLED)
-    acted = pushed_meanwhile(planned, later)
+    acted = with_push_during_run(planned, later)
     assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
     assert "another run has already planned the changed PRD" in acted.out
     assert planned.show("prds/calc.md") == planned.show("prds/calc.md", "main") == later.strip()
     assert planned.phases() == ["plan(calc)", "plan(calc)"]
 
 
-def test_a_command_that_a_new_text_overtakes_leaves_the_new_plan_alone_and_is_told_what_it_waits_for(started):
+def test_a_command_overtaken_by_a_new_text_leaves_the_new_plan_alone(started):
     started.comment(started.pull().number, "/tdd next", by="wendy")
-    acted = pushed_meanwhile(started, TRIPLED)
+    acted = with_push_during_run(started, TRIPLED)
     assert started.phases()[-2:] == ["plan(calc)", "note(plan)"], acted.output
     assert started.show("prds/calc.md") == TRIPLED.strip()
     assert not any("is no longer in the PRD" in row.body for row in started.comments())

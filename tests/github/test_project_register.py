@@ -1,4 +1,4 @@
-"""`/project register`: what the base branch lacks, as one pull request."""
+"""`/project register`: adds what the base branch lacks in one pull request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ New = Callable[..., GitHubWorld]
 ALL = {".prd2pr.yml": "approval: plan\n", "prds/_template.md": "# A template\n"}
 
 
-def test_what_is_missing_comes_as_one_pull_request(new: New) -> None:
+def test_missing_files_come_in_one_pull_request(new: New) -> None:
     world = new()
     register(world)
     register(world)
@@ -27,7 +27,7 @@ def test_what_is_missing_comes_as_one_pull_request(new: New) -> None:
     assert [f"#{pull.number}" in answer.body for answer in world.answers()] == [True, True]
 
 
-def test_where_all_is_there_nothing_is_opened(new: New) -> None:
+def test_nothing_is_opened_when_nothing_is_missing(new: New) -> None:
     world = new()
     world.push(ALL, "ada")
     world.pending.clear()
@@ -37,7 +37,7 @@ def test_where_all_is_there_nothing_is_opened(new: New) -> None:
 
 
 @pytest.mark.parametrize(("by", "answers"), [("rea", 0), ("tria", 1)])
-def test_whoever_may_not_write_sets_nothing_up(new: New, by: str, answers: int) -> None:
+def test_no_set_up_without_write_permission(new: New, by: str, answers: int) -> None:
     world = new()
     register(world, by=by)
     assert not world.pulls()
@@ -45,7 +45,7 @@ def test_whoever_may_not_write_sets_nothing_up(new: New, by: str, answers: int) 
     assert ["needs the permission `write`" in answer.body for answer in world.answers()] == [True] * answers
 
 
-def test_it_is_about_the_repository_also_where_the_prd_is_over(planned: GitHubWorld) -> None:
+def test_it_concerns_the_repository_even_when_the_prd_is_finished(planned: GitHubWorld) -> None:
     number = planned.pull().number
     planned.close(number)
     planned.pending.clear()

@@ -1,4 +1,4 @@
-"""What is shown follows the plan: requirements without a story, issues of reused ids, titles."""
+"""What is published follows the plan: requirements without a story, issues of reused ids, titles."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def do(world, text) -> None:
     assert acted.status == 0, acted.output
 
 
-def test_a_lost_requirement_is_named_a_reused_id_gets_its_issue_and_titles_follow_the_prd(planned):
+def test_uncovered_requirements_reused_ids_and_titles_follow_the_prd(planned):
     (issue,) = (row for row in planned.repo.issues.values() if row.title.startswith("calc-2:"))
     (tracking,) = (row for row in planned.repo.issues.values() if row.sub_issues)
     do(planned, "/backlog remove calc-2")
@@ -51,23 +51,23 @@ def asked_about_fr2(world) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_requirement_that_is_removed_once_all_is_built_is_asked_about(planned):
+def test_removing_a_requirement_after_all_is_built_asks_for_a_decision(planned):
     do(planned, "/approve")
     (said,) = asked_about_fr2(planned)
     assert "calc-2 was begun for it and stays" in said and '`/request_changes "take out' in said
     assert "Estimate" not in said
 
 
-def test_a_requirement_that_is_removed_before_the_sprint_starts_is_asked_about(planned):
+def test_removing_a_requirement_before_the_sprint_asks_for_a_decision(planned):
     do(planned, "/sprint plan")
     (said,) = asked_about_fr2(planned)
     assert "Nobody has begun calc-2" in said and said.rstrip().endswith("`/sprint start`"), said
 
 
-def test_a_requirement_that_is_put_back_is_built_by_the_story_that_it_had(planned, verify):
+def test_a_requirement_added_again_is_built_by_its_former_story(planned, verify):
     for text in (NO_FR2, PRD):
         planned.push_prd("prds/calc.md", text)
-        acted = planned.act()  # where the planner is asked, there is no answer
+        acted = planned.act()  # the planner would have no answer
         assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
     assert planned.phases() == ["plan(calc)"] * 3
     backlog = json.loads(planned.show(".orch-state/prds/calc/backlog.json"))
@@ -78,7 +78,7 @@ def test_a_requirement_that_is_put_back_is_built_by_the_story_that_it_had(planne
 
 
 @pytest.mark.slow
-def test_a_prd_that_changed_during_a_pause_is_planned_with_the_resume_and_what_is_next_is_accepted(started):
+def test_a_prd_changed_during_a_pause_is_planned_on_resume(started):
     do(started, "/sprint pause")
     started.push_prd("prds/calc.md", NO_FR2)
     started.act()

@@ -1,4 +1,4 @@
-"""PRDs whose text changes under a run: unreadable on the base, a label taken away, an issue labelled again."""
+"""PRD text that changes during the work: unreadable on the base, a label removed, an issue labelled again."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ pytestmark = pytest.mark.slow
 
 BROKEN = PRD.replace("id: calc", "id: [calc")
 TEXT = PRD.partition("# A small calculator\n")[2]
-NEW_TEXT = f"{TEXT}\nThe same, in other words.\n"  # no requirement changed, so no planner is asked
+NEW_TEXT = f"{TEXT}\nThe same, in other words.\n"  # no requirement changed, so the planner is not asked
 
 
-def test_a_prd_that_became_unreadable_is_said_on_its_pull_request_and_nothing_is_built_until_it_is_mended(started):
+def test_an_unreadable_prd_is_reported_and_nothing_is_built_until_it_is_fixed(started):
     number = started.pull().number
     before = started.phases()
     started.push_prd("prds/calc.md", BROKEN)
@@ -36,7 +36,7 @@ def test_a_prd_that_became_unreadable_is_said_on_its_pull_request_and_nothing_is
 @pytest.mark.parametrize(
     ("what", "reason"), [("unlabel", "the label `prd2pr` was removed"), ("close", "the issue was closed")]
 )
-def test_an_issue_that_nobody_wants_any_more_when_its_run_begins_is_not_planned(new, what, reason):
+def test_an_issue_withdrawn_before_its_run_is_not_planned(new, what, reason):
     world = new()
     world.open_issue("A small calculator", TEXT)
     world.pending.clear()
@@ -48,8 +48,8 @@ def test_an_issue_that_nobody_wants_any_more_when_its_run_begins_is_not_planned(
     assert set(world.bare.heads()) == {"main"}
 
 
-def labelled_again(new, author) -> GitHubWorld:
-    """An issue that is planned; then its text was changed and the label given again, and that run never came."""
+def relabelled(new, author) -> GitHubWorld:
+    """A planned issue whose text changed and which was labelled again, but that run never started."""
     world = new(branch="prd2pr/issue-1")
     world.answers_of_model["issue-1/plan/planner/1/1"] = world.answers_of_model["calc/plan/planner/1/1"]
     world.open_issue("A small calculator", TEXT, by=author)
@@ -60,14 +60,14 @@ def labelled_again(new, author) -> GitHubWorld:
         world.repo.issues[1].body = NEW_TEXT
     world.unlabel(1, "prd2pr")
     world.label(1, "prd2pr", by="ada")
-    with world.fake.lock:  # a run here takes less than the second that GitHub tells times by
+    with world.fake.lock:  # a run here is faster than the one-second resolution of GitHub's times
         world.repo.issues[1].labelled[-1].at = world.fake.stamp(world.fake.now() + 2)
     world.pending.clear()
     return world
 
 
-def test_the_new_text_of_an_issue_is_planned_by_the_next_run_where_the_labels_own_was_cut_off(new):
-    world = labelled_again(new, "wendy")
+def test_the_new_text_of_an_issue_is_planned_by_the_next_run(new):
+    world = relabelled(new, "wendy")
     world.tick()
     acted = world.act()
     assert acted.status == 0, acted.output
@@ -78,8 +78,8 @@ def test_the_new_text_of_an_issue_is_planned_by_the_next_run_where_the_labels_ow
     assert len(world.phases()) == 2
 
 
-def test_where_the_text_that_was_labelled_is_not_known_any_more_the_old_plan_is_not_built(new):
-    world = labelled_again(new, "nobody")
+def test_the_old_plan_is_not_built_when_the_labelled_text_is_unknown(new):
+    world = relabelled(new, "nobody")
     world.comment(1, "/approve", by="wendy")
     acted = world.act()
     said = world.status_comment(world.pull().number).body

@@ -1,4 +1,4 @@
-"""Commands are found on the code host, not in the event: none is lost, none is doubled, none runs for who may not."""
+"""Commands are read from the code host, not from the event: none is lost, repeated or executed without permission."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from world import PRD
 START = ["plan(calc)", "note(plan)", "note(plan)"]
 
 
-def said_about(world, comment) -> list[str]:
+def answers_to(world, comment) -> list[str]:
     return [row.body for row in world.answers() if f"prd2pr:answer:{comment.id}:" in row.body]
 
 
-def test_lost_doubled_and_reordered_events_make_one_phase_for_each_command(started):
+def test_lost_repeated_and_reordered_events_run_one_phase_per_command(started):
     number = started.pull().number
     for _ in range(3):
         started.comment(number, "/tdd next", by="wendy")
@@ -34,7 +34,7 @@ def test_lost_doubled_and_reordered_events_make_one_phase_for_each_command(start
     assert started.answers() == []
 
 
-def test_two_runs_at_once_do_one_phase(started):
+def test_two_concurrent_runs_do_one_phase(started):
     """The first one is held at its push until the second has done the same work."""
     started.comment(started.pull().number, "/tdd next")
     event, other = started.pending[0], []
@@ -56,8 +56,8 @@ def test_two_runs_at_once_do_one_phase(started):
     assert started.status_comment().number == started.pull().number
 
 
-def test_two_runs_at_once_answer_a_question_once_and_show_one_status(started):
-    """One by a comment on the pull request, one by the tracking issue's: no concurrency group keeps them apart."""
+def test_two_concurrent_runs_answer_a_query_once_and_show_one_status(started):
+    """One by a comment on the pull request, one on the tracking issue: no concurrency group separates them."""
     number = started.pull().number
     tracking = next(row.number for row in started.repo.issues.values() if "prd2pr:tracking:" in (row.body or ""))
     with started.fake.lock:
@@ -76,11 +76,11 @@ def test_two_runs_at_once_answer_a_question_once_and_show_one_status(started):
     started.fake.faults.add(Calls(before=hold), "POST */comments")
     acted = started.act(first)
     assert (acted.status, other[0].status) == (0, 0), acted.output + other[0].output
-    assert [len(said_about(started, asked)), len(said_about(started, also))] == [1, 1]
+    assert [len(answers_to(started, asked)), len(answers_to(started, also))] == [1, 1]
     assert started.status_comment(number)
 
 
-def test_commands_of_one_comment_run_in_order_and_only_what_is_plain_text(started):
+def test_plain_text_commands_of_one_comment_run_in_order(started):
     text = "\n".join(
         (
             "> /tdd run", "", "```", "/tdd run", "```", "<!-- /tdd run -->", "", "/tdd next", "/tdd status calc-1",
@@ -91,15 +91,15 @@ def test_commands_of_one_comment_run_in_order_and_only_what_is_plain_text(starte
     acted = started.act()
     assert acted.status == 0, acted.output
     assert started.phases() == [*START, "design(calc-1)", "note(calc-1)"]
-    status, unknown, paused = said_about(started, said)
+    status, unknown, paused = answers_to(started, said)
     assert "calc-1" in status
     assert "/tdd next" in unknown
     assert "paused" in paused
     assert started.act(acted.event).outputs["outcome"] == "nothing-to-do"
-    assert len(said_about(started, said)) == 3
+    assert len(answers_to(started, said)) == 3
 
 
-def test_what_was_edited_does_not_count_but_what_was_said_does(started):
+def test_the_edited_text_is_ignored_and_the_original_counts(started):
     number = started.pull().number
     waiting = started.comment(number, "/tdd halt_all", by="wendy")
     started.edit_comment(waiting.id, "/tdd run", by="ada")
@@ -115,7 +115,7 @@ def test_what_was_edited_does_not_count_but_what_was_said_does(started):
     assert "only new comments count" in edited.out
 
 
-def test_a_comment_that_was_deleted_meanwhile_was_said(started):
+def test_a_comment_deleted_meanwhile_still_counts(started):
     said = started.comment(started.pull().number, "/tdd next", by="wendy")
     event = started.pending.pop()
     started.delete_comment(said.id)
@@ -123,7 +123,7 @@ def test_a_comment_that_was_deleted_meanwhile_was_said(started):
     assert started.phases() == [*START, "design(calc-1)"]
 
 
-def test_bots_outsiders_and_readers_are_not_even_answered_and_insiders_once(started):
+def test_bots_outsiders_and_readers_get_no_answer_and_insiders_one(started):
     number = started.pull().number
     started.fake.add_user("helper[bot]", kind="Bot")
     started.repo.collaborators["helper[bot]"] = "admin"
@@ -144,23 +144,23 @@ def test_bots_outsiders_and_readers_are_not_even_answered_and_insiders_once(star
     started.act(event)
     started.tick()
     started.act()
-    refusal, status = said_about(started, told)
+    refusal, status = answers_to(started, told)
     assert "write" in refusal and "calc-1" in status
     assert started.phases() == START
 
 
-def test_a_pull_request_from_a_fork_is_nobodys_whatever_its_branch_is_called(started):
+def test_a_pull_request_from_a_fork_is_ignored_whatever_its_branch_name(started):
     fork = started.fake.add_fork(started.name, "nobody")
     with started.fake.lock:
         pull = open_pull(started.fake, started.repo, "nobody", "Mine", "", f"{fork.owner}:{started.branch}", "main")
     said = started.comment(pull.number, "/tdd run", by="wendy")
     acted = started.act()
     assert (acted.status, acted.outputs["outcome"]) == (1, "refused"), acted.output
-    assert "has no PRD" in said_about(started, said)[0]
+    assert "has no PRD" in answers_to(started, said)[0]
     assert started.phases() == START
 
 
-def test_a_level_that_was_taken_away_is_asked_anew(started):
+def test_a_revoked_permission_is_checked_again(started):
     number = started.pull().number
     started.comment(number, "/tdd next", by="wendy")
 
@@ -185,7 +185,7 @@ def test_an_order_for_one_story_ends_with_it(started):
     assert started.phases()[-1] == "integrated(calc-1)"
 
 
-def test_a_pause_is_heard_after_the_phase_that_is_under_way(started):
+def test_a_pause_takes_effect_after_the_current_phase(started):
     number = started.pull().number
 
     def pause() -> None:
@@ -201,17 +201,17 @@ def test_a_pause_is_heard_after_the_phase_that_is_under_way(started):
 
 
 def test_an_order_from_before_the_plan_approves_nothing(planned):
-    """Nobody can have meant a plan that he had not seen."""
+    """Nobody can approve a plan that they have not seen."""
     planned.fake.skip(-3600)
     late = planned.comment(planned.pull().number, "/tdd run", by="wendy")
     planned.fake.skip(3600)
     acted = planned.act()
     assert (acted.status, acted.outputs["outcome"]) == (1, "refused"), acted.output
     assert planned.phases() == ["plan(calc)"]
-    assert "changed after this comment" in said_about(planned, late)[0]
+    assert "changed after this comment" in answers_to(planned, late)[0]
 
 
-def test_a_list_that_is_behind_loses_no_earlier_command(started):
+def test_a_stale_comment_list_loses_no_earlier_command(started):
     number = started.pull().number
     started.comment(number, '/tdd halt_all "stop"', by="ada")
     started.comment(number, "/tdd next", by="wendy")
@@ -223,7 +223,7 @@ def test_a_list_that_is_behind_loses_no_earlier_command(started):
     assert json.loads(started.show(".orch-state/prds/calc/status.json"))["halted"]
 
 
-def test_a_command_of_long_ago_is_not_carried_out_for_who_was_let_in_since(started):
+def test_an_old_command_is_not_executed_for_a_new_collaborator(started):
     number, days = started.pull().number, 24 * 3600
     started.fake.skip(-4 * days)
     old = started.comment(number, "/tdd run", by="nobody")
@@ -232,18 +232,18 @@ def test_a_command_of_long_ago_is_not_carried_out_for_who_was_let_in_since(start
     started.pending.clear()
     started.tick()
     started.act()
-    assert said_about(started, old) == said_about(started, silent) == []
+    assert answers_to(started, old) == answers_to(started, silent) == []
     started.repo.collaborators["nobody"] = "write"
     for _ in range(2):
         started.tick()
         assert started.act().outputs["outcome"] == "nothing-to-do"
     assert started.phases() == START
-    (answer,) = said_about(started, old)
+    (answer,) = answers_to(started, old)
     assert "more than 3 days ago" in answer and "write it again in a new comment" in answer
-    assert said_about(started, silent) == []
+    assert answers_to(started, silent) == []
 
 
-def test_a_pull_request_that_an_outsider_opened_takes_nothing_over(started):
+def test_a_pull_request_opened_by_an_outsider_takes_nothing_over(started):
     ours = started.pull().number
     started.push({"x.txt": "x"}, "ada", branch="release")
     started.pending.clear()
@@ -256,7 +256,7 @@ def test_a_pull_request_that_an_outsider_opened_takes_nothing_over(started):
     assert (foreign.body, started.comments(foreign.number)) == ("", [])
 
 
-def test_an_outsider_who_is_quicker_is_named_and_once_he_closes_it_ours_is_opened(new):
+def test_an_outsiders_earlier_pull_request_is_named_and_ours_opens_once_it_closes(new):
     world, foreign = new(), []
 
     def sneak() -> None:
@@ -275,28 +275,28 @@ def test_an_outsider_who_is_quicker_is_named_and_once_he_closes_it_ours_is_opene
     assert [each.user for each in world.pulls()] == ["nobody", ACTIONS_BOT]
 
 
-def test_one_comment_brings_few_answers_and_alike_ones_once_in_later_runs_too(started):
+def test_one_comment_gets_few_answers_and_identical_ones_once_across_runs(started):
     number = started.pull().number
     forbidden = started.comment(number, "\n".join(["/tdd next"] * 20), by="tria")
     refused = started.comment(number, "\n".join(["/sprint start"] * 2 + ["/approve", "/sprint resume"] * 9))
     for _ in range(2):
         started.act()
-    for _ in range(2):  # what was not answered is not carried out later either
-        (told,) = said_about(started, forbidden)
+    for _ in range(2):  # unanswered commands are not executed later either
+        (told,) = answers_to(started, forbidden)
         assert "write" in told
-        *some, last = said_about(started, refused)
+        *some, last = answers_to(started, refused)
         assert len(some) == 5 and "at most 5 replies" in last
         started.tick()
         started.act()
     assert started.phases() == START
 
 
-def test_an_order_that_was_answered_is_not_carried_out_when_somebody_deletes_the_answer(started):
+def test_an_answered_order_is_not_executed_when_its_answer_is_deleted(started):
     number = started.pull().number
     order = started.comment(number, "/tdd next", by="wendy")
     started.act(env={"PRD2PR_MODEL": "anthropic:claude-sonnet-5-5"})  # without a key
     (answer,) = started.answers(number)
-    order.reactions.clear()  # a run that was killed right after the answer
+    order.reactions.clear()  # as if the run was killed right after the answer
     started.tick()
     started.act()
     assert started.reactions(order.id) == ["confused"], "what is missing is done by the next run"

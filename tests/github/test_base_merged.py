@@ -1,4 +1,4 @@
-"""The base merged into a finished branch: it is ready again where the suite holds, and not where it does not."""
+"""The base merged into a finished branch: ready again if the suite passes, and not otherwise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from world import PRD, World
 
 pytestmark = pytest.mark.slow
 
-# Passes on the base, and not together with what the stories built.
+# Passes on the base, but not together with the stories.
 ALONE = """from pathlib import Path
 
 
@@ -22,8 +22,8 @@ def test_more():
 """
 
 
-def take_main_in(world, more=None) -> None:
-    """As somebody does on his own machine, with or without a change of his own in the merge."""
+def merge_main(world, more=None) -> None:
+    """Merge main as a person does in their own clone, with or without another change in the merge."""
     world._git("fetch", "-q", str(world.bare.path), "main")
     main = world._git("rev-parse", "FETCH_HEAD")
     world._git("fetch", "-q", str(world.bare.path), world.branch)
@@ -38,7 +38,7 @@ def take_main_in(world, more=None) -> None:
 
 
 def verified(world) -> dict[str, Any]:
-    """By a clone, from the commits alone."""
+    """Verify a clone, from the commits alone."""
     proof = World(Path(tempfile.mkdtemp(dir=world.root)))
     subprocess.run(["git", "clone", "-q", str(world.bare.path), str(proof.repo)], check=True)
     done = proof.verify(f"origin/main..origin/{world.branch}", "--json")
@@ -47,13 +47,13 @@ def verified(world) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_the_base_merged_in_is_ready_where_the_suite_holds_and_only_there(new):
+def test_a_branch_with_the_base_merged_is_ready_only_if_the_suite_passes(new):
     world = new(files={".prd2pr.yml": "approval: none\n"})
     world.push_prd("prds/calc.md", PRD)
     assert world.act().outputs["outcome"] == "done"
     world.push({"more.py": "ONE = 1\n", "tests/test_more.py": "def test_more():\n    assert 1 == 1\n"}, "ada")
     world.pending.clear()
-    take_main_in(world)
+    merge_main(world)
     assert "### Ready for review" in world.status_comment().body
     assert not world.pull().pull.draft and world.pull().labels == ["prd2pr:done"]
     assert world.checks()[-1].conclusion == "success"
@@ -62,7 +62,7 @@ def test_the_base_merged_in_is_ready_where_the_suite_holds_and_only_there(new):
 
     world.push({"tests/test_more.py": ALONE}, "ada")
     world.pending.clear()
-    take_main_in(world)
+    merge_main(world)
     said = world.status_comment().body
     assert "### Changed after the last step" in said and '`/request_changes "what it changes"`' in said
     assert world.pull().pull.draft
@@ -72,13 +72,13 @@ def test_the_base_merged_in_is_ready_where_the_suite_holds_and_only_there(new):
 
     world.push({"tests/test_more.py": "def test_more():\n    assert 1 == 1\n"}, "ada")
     world.pending.clear()
-    take_main_in(world)
+    merge_main(world)
     assert "### Ready for review" in world.status_comment().body
     assert world.checks()[-1].conclusion == "success"
     assert verified(world)["all_proved"], "what one merge broke, the next has mended"
     world.push({"other.py": "TWO = 2\n"}, "ada")
     world.pending.clear()
-    take_main_in(world, {"slipped_in.py": "THREE = 3\n"})
+    merge_main(world, {"slipped_in.py": "THREE = 3\n"})
     assert "### Changed after the last step" in world.status_comment().body
     assert world.checks()[-1].conclusion == "action_required"
     assert not verified(world)["steps"][-1]["proved"]

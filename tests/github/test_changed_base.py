@@ -1,9 +1,9 @@
-"""A pull request that somebody gave another base stays the one: it is told, and no second one is opened beside it."""
+"""A pull request whose base was changed stays the only one: the change is reported, and no second one is opened."""
 
 from __future__ import annotations
 
 
-def test_a_pull_request_with_another_base_waits_and_gets_no_twin(planned):
+def test_a_pull_request_with_a_changed_base_waits_and_gets_no_duplicate(planned):
     planned.push({"x.txt": "x"}, "ada", branch="develop")
     planned.pending.clear()
     row = planned.pull()

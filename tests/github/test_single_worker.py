@@ -1,4 +1,4 @@
-"""One run works on a PRD at a time: who only asks or looks pays for nothing that another one is doing."""
+"""One run works on a PRD at a time; queries and the schedule do not repeat its work."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from fakes.github.faults import Calls, Refused
 
 PUSH = "POST */git-receive-pack"
-SHORT = {"PRD2PR_MAX_MINUTES": "0.001"}  # one phase, then another run goes on
+SHORT = {"PRD2PR_MAX_MINUTES": "0.001"}  # one phase per run, then another run continues
 
 
-def beside(world, event, *, skip: int, env=None):
-    """The oldest pending run, and another one from its beginning to its end while the first one is at a push."""
+def run_both(world, event, *, skip: int, env=None):
+    """Run the oldest pending event, and a second one from start to end while the first is pushing."""
     first, others = world.pending.pop(0), []
 
     def hold() -> None:
@@ -29,7 +29,7 @@ def beside(world, event, *, skip: int, env=None):
 
 
 @pytest.mark.parametrize("second", ["question", "schedule"])
-def test_a_question_or_the_schedule_does_not_work_beside_a_run_that_does(started, second):
+def test_a_query_or_the_schedule_does_not_work_beside_an_active_run(started, second):
     tracking = next(row.number for row in started.repo.issues.values() if "prd2pr:tracking:" in (row.body or ""))
     started.comment(started.pull().number, "/tdd run calc-1", by="wendy")
     event = started.tick() if second == "schedule" else None
@@ -37,7 +37,7 @@ def test_a_question_or_the_schedule_does_not_work_beside_a_run_that_does(started
         started.comment(tracking, "/state", by="tria")
         event = started.pending[-1]
     started.pending.remove(event)
-    first, other = beside(started, event, skip=1)
+    first, other = run_both(started, event, skip=1)
     assert (first.status, first.outputs["outcome"]) == (0, "done"), first.output + other.output
     assert (other.status, other.outputs["outcome"]) == (0, "nothing-to-do"), first.output + other.output
     pushes = [call for call in started.fake.calls if call.path.endswith("git-receive-pack") and call.method == "POST"]
@@ -46,10 +46,10 @@ def test_a_question_or_the_schedule_does_not_work_beside_a_run_that_does(started
     assert pushes and "moved meanwhile" not in first.output + other.output
 
 
-def test_where_the_host_does_not_say_who_is_at_work_the_schedule_goes_on(started):
+def test_the_schedule_continues_when_active_runs_cannot_be_listed(started):
     started.comment(started.pull().number, "/tdd run calc-1", by="wendy")
     started.act(env=SHORT)
-    started.pending.clear()  # the run that was to go on was pushed out of its queue
+    started.pending.clear()  # the continuation was dropped from the queue
     started.fake.faults.add(Refused(403, "Resource not accessible by integration"), "GET */workflows/*/runs*")
     started.tick()
     acted = started.act()
@@ -57,10 +57,10 @@ def test_where_the_host_does_not_say_who_is_at_work_the_schedule_goes_on(started
     assert (acted.status, started.phases()[-1]) == (0, "integrated(calc-1)"), acted.output
 
 
-def test_a_question_has_an_order_followed_by_another_run(started):
+def test_a_query_starts_another_run_for_a_pending_order(started):
     started.comment(started.pull().number, "/tdd run calc-1", by="wendy")
     started.act(env=SHORT)
-    started.pending.clear()  # the run that was to go on was pushed out of its queue
+    started.pending.clear()  # the continuation was dropped from the queue
     phases = started.phases()
     started.comment(started.pull().number, "/state", by="tria")
     acted = started.act()
@@ -70,7 +70,7 @@ def test_a_question_has_an_order_followed_by_another_run(started):
     assert started.phases()[-1] == "integrated(calc-1)"
 
 
-def test_who_loses_a_race_to_another_run_leaves_the_work_to_it_and_tells_what_it_spent(started):
+def test_the_loser_of_a_race_stops_and_records_its_spending(started):
     lines = [json.loads(line) for line in started.transcript().read_text().splitlines()]
     for line in lines[1:]:
         line["usage"] = {"input_tokens": 1000}
@@ -79,7 +79,7 @@ def test_who_loses_a_race_to_another_run_leaves_the_work_to_it_and_tells_what_it
     started.comment(started.pull().number, "/tdd run calc-1", by="wendy")
     started.act(env=env)
     (again,) = started.pending
-    first, other = beside(started, again, skip=0, env=env)
+    first, other = run_both(started, again, skip=0, env=env)
     assert other.outputs["outcome"] == "deadline", other.output
     assert (first.status, first.outputs["outcome"]) == (0, "nothing-to-do"), first.output
     assert "another run is working on it" in first.out

@@ -1,4 +1,4 @@
-"""Whatever a person was told to do next, by any answer in any state, is accepted when he does it."""
+"""The command advised by any answer in any state is accepted when a person gives it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from prd2pr.workflow.next_action import find_branch_action
 from prd2pr.workflow.readiness import prepare_sprint
 from world import World
 
-# They run roles, tests or the whole proof; what they answer has tests of its own.
+# They run roles, tests or the whole proof, and have their own tests.
 AT_WORK = ("epic", "request_changes", "tdd run_tests", "tdd verify", "tdd design", "tdd test", "tdd code",
            "tdd refactor", "tdd commit-tests", "tdd commit-code", "tdd commit-refactor", "tdd commit")  # fmt: skip
 TOLD = [name for name in COMMANDS if name not in AT_WORK and name != REGISTER]
@@ -27,11 +27,11 @@ STATES = ("BACKLOG_READY", "SPRINT_PLANNED", "SPRINT_ACTIVE", "SPRINT_PAUSED", "
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     with stage_of(World(tmp_path_factory.mktemp("next")).start()) as made:
         every_project_state(made)
-        since_the_sprint(made)
+        keep_states_of_active_sprint(made)
         yield made
 
 
-def since_the_sprint(stage: Stage) -> None:
+def keep_states_of_active_sprint(stage: Stage) -> None:
     ways = {
         "halted": ("/tdd halt_all",),
         "paused": ("/tdd pause calc-1",),
@@ -54,7 +54,7 @@ def refuses_to(stage: Stage, text: str) -> bool:
 
 
 def settle(stage: Stage) -> None:
-    """As each run does before it reads comments."""
+    """Prepare the sprint, as each run does before it reads comments."""
     prepare_sprint(stage.session, stage.head)
 
 
@@ -62,12 +62,12 @@ def accepted(stage: Stage, told: str) -> bool:
     (command,) = parse_comment(told)
     assert isinstance(command, ParsedCommand), told
     if command.name in AT_WORK:
-        return True  # `/epic`: allowed in IDLE, which is where it is told
+        return True  # `/epic`: allowed in IDLE, the only state that advises it
     return not refuses_to(stage, told)
 
 
 @pytest.mark.parametrize("state", [*STATES, *MORE_STATES])
-def test_what_is_next_is_accepted(stage: Stage, state: str) -> None:
+def test_the_next_action_is_accepted(stage: Stage, state: str) -> None:
     stage.back_to(state)
     settle(stage)
     following = find_branch_action(stage.session, stage.state)
@@ -82,11 +82,11 @@ def quick_and_slow() -> list[object]:
 
 
 @pytest.mark.parametrize("state", quick_and_slow())
-def test_what_an_answer_advises_is_accepted(stage: Stage, state: str) -> None:
-    known: dict[tuple[str, str], bool] = {}  # of a head and a command: most answers advise the same
+def test_the_advice_of_an_answer_is_accepted(stage: Stage, state: str) -> None:
+    known: dict[tuple[str, str], bool] = {}  # by head and command: most answers advise the same
     wrong = []
     for name in TOLD:
-        for text in written(name):
+        for text in examples_of(name):
             stage.back_to(state)
             settle(stage)
             answer = stage.give(text).answer
@@ -102,7 +102,7 @@ def test_what_an_answer_advises_is_accepted(stage: Stage, state: str) -> None:
     assert wrong == []
 
 
-def written(name: str) -> list[str]:
+def examples_of(name: str) -> list[str]:
     spec = COMMANDS[name]
     filled = {
         "text": '"because"',
@@ -122,14 +122,14 @@ def written(name: str) -> list[str]:
     return named if required else [plain.strip(), *named]
 
 
-def test_only_what_can_come_is_waited_for(stage: Stage) -> None:
+def test_only_possible_events_are_waited_for(stage: Stage) -> None:
     stage.back_to("paused")
     again, waits, gone = (stage.give(text).answer for text in ("/tdd pause calc-1", "/tdd next", "/tdd next calc-9"))
     assert isinstance(again, NotNow) and isinstance(waits, NotNow) and isinstance(gone, NotNow)
     assert (again.waits, waits.waits, gone.waits) == (False, True, False)
 
 
-def test_a_story_that_is_over_is_not_to_be_given_up(stage: Stage) -> None:
+def test_a_finished_story_cannot_be_aborted(stage: Stage) -> None:
     stage.back_to("given up")
     for story in ("calc-1", "calc-2"):
         stage.back_to("given up")
@@ -137,7 +137,7 @@ def test_a_story_that_is_over_is_not_to_be_given_up(stage: Stage) -> None:
         assert "/tdd abort" not in str(answer), answer
 
 
-def test_without_a_cycle_undo_claims_no_phase(stage: Stage) -> None:
+def test_undo_without_a_cycle_claims_no_phase(stage: Stage) -> None:
     stage.back_to("BACKLOG_READY")
     answer = stage.give("/tdd undo calc-1").answer
     assert isinstance(answer, IllegalReply)

@@ -1,4 +1,4 @@
-"""A model that is down, on GitHub: three jobs fail, the next ones ask nobody, and a person closes the circuit."""
+"""A model outage on GitHub: after three failed jobs the breaker trips, and a person resets it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DOWN = {"PRD2PR_MODEL": "command:false"}
 CIRCUITS = ".orch-state/prds/calc/circuits.json"
 
 
-def test_trouble_is_on_the_branch_and_costs_no_more_than_it_must(started: GitHubWorld, verify) -> None:
+def test_failures_are_recorded_on_the_branch_and_cost_no_more_than_needed(started: GitHubWorld, verify) -> None:
     number = started.pull().number
     for _ in range(3):
         started.comment(number, "/tdd next", by="wendy")

@@ -1,4 +1,4 @@
-"""What a network does to a run: the same commits and the same objects come out of it, none missing, none twice."""
+"""Network faults during a run: the same commits and objects result, none missing, none twice."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ ROUGH = [
 ]
 
 
-def seen(world) -> dict[str, Any]:
-    """Everything that people see, without what differs from run to run: times, names of commits, the port."""
+def published(world) -> dict[str, Any]:
+    """Everything published, without what differs between runs: times, commit ids, the port."""
     repo = world.repo
     return {
         "subjects": world.subjects(),
@@ -50,7 +50,7 @@ def seen(world) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rough", ROUGH, ids=["one", "another"])
-def test_a_whole_run_in_bad_weather_leaves_what_it_leaves_in_good(new, planned, rough):
+def test_a_run_under_network_faults_leaves_the_same_result(new, planned, rough):
     world = new()
     scripted = [world.fake.faults.add(fault, route) for fault, route in rough]
     world.push_prd("prds/calc.md", PRD)
@@ -58,10 +58,10 @@ def test_a_whole_run_in_bad_weather_leaves_what_it_leaves_in_good(new, planned, 
     assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
     missed = [each for each in scripted if each in world.fake.faults.unmet]
     assert missed == []
-    assert seen(world) == seen(planned)
+    assert published(world) == published(planned)
 
 
-def test_a_fault_that_stays_ends_the_run_and_the_next_one_shows_what_was_left(planned):
+def test_a_lasting_fault_ends_the_run_and_the_next_publishes_the_rest(planned):
     world = planned
     world.comment(world.pull().number, '/backlog add_story "Halve a number"', by="wendy")
     world.fake.faults.add(SecondaryLimit(retry_after=600), "PATCH */issues/comments/*", times=50)
@@ -75,7 +75,7 @@ def test_a_fault_that_stays_ends_the_run_and_the_next_one_shows_what_was_left(pl
     assert world.phases() == ["plan(calc)", "note(plan)"]
 
 
-def test_a_phase_costs_few_of_the_calls_that_are_counted(started):
+def test_a_phase_needs_few_rate_limited_calls(started):
     """A job's token has a thousand an hour; what has not changed is answered by 304 and not counted."""
     started.comment(started.pull().number, "/tdd run calc-1", by="wendy")
     acted = started.act()
@@ -88,7 +88,7 @@ def test_a_phase_costs_few_of_the_calls_that_are_counted(started):
     assert len([call for call in calls if call.number > pushes[-1]]) <= 35
 
 
-def test_without_issues_below_others_the_work_goes_on_and_a_note_names_the_setting(new):
+def test_without_sub_issues_the_work_continues_and_a_note_names_the_setting(new):
     world = new()
     world.fake.faults.add(Refused(404, "Not Found"), "*/sub_issues*", times=1000)
     world.push_prd("prds/calc.md", PRD)

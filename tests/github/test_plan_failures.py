@@ -1,4 +1,4 @@
-"""A plan that failed costs once: the schedule does not try it again, a person's word or a new text does."""
+"""A failed plan is paid for once: the schedule does not retry it, a command or a new text does."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ TRIPLE = {
     "module": "calc.sums", "interface": "triple(a)", "source_paths": ["src/calc/sums.py"], "test_paths": [],
 }  # fmt: skip
 WITH_TRIPLE = f"{PRD}- **FR-3** A number can be tripled.\n"
-NO_STORIES = say({**PLAN, "stories": []})  # of a second attempt no transcript here knows anything
+NO_STORIES = say({**PLAN, "stories": []})  # the transcript has no second attempt
 
 
-def test_a_first_plan_that_failed_is_not_paid_for_again_by_the_schedule(new):
+def test_a_failed_first_plan_is_not_retried_by_the_schedule(new):
     world = new()
     good = world.answers_of_model["calc/plan/planner/1/1"]
     world.answers_of_model["calc/plan/planner/1/1"] = NO_STORIES
@@ -38,7 +38,7 @@ def test_a_first_plan_that_failed_is_not_paid_for_again_by_the_schedule(new):
     assert world.phases() == ["plan(calc)"]
 
 
-def test_the_plan_of_an_issue_that_failed_is_told_under_it_once_and_made_when_it_is_labelled_again(new):
+def test_a_failed_issue_plan_is_reported_once_and_retried_on_relabelling(new):
     world = new(branch="prd2pr/issue-1")
     good = world.answers_of_model["calc/plan/planner/1/1"]
     world.answers_of_model["issue-1/plan/planner/1/1"] = NO_STORIES
@@ -58,7 +58,7 @@ def test_the_plan_of_an_issue_that_failed_is_told_under_it_once_and_made_when_it
     assert world.phases() == ["plan(issue-1)"]
 
 
-def test_where_a_changed_prd_could_not_be_planned_its_old_plan_is_not_built_and_an_order_plans_it_again(started):
+def test_a_failed_replan_builds_nothing_and_an_order_plans_again(started):
     number = started.pull().number
     before = started.phases()
     started.answers_of_model["calc/plan-2/planner/1/1"] = say({"stories": []})

@@ -1,4 +1,4 @@
-"""Roles that may stop the work, where people look: before the plan, and before anything is built."""
+"""Roles that may stop the work, seen on GitHub: before the plan, and before anything is built."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def full(new: Any, approval: str, commit: str = "git", **changed: Any) -> Any:
     return world
 
 
-def test_a_prd_that_should_not_be_built_is_told_with_the_way_on_and_paid_for_once(new):
+def test_a_rejected_prd_is_reported_with_the_next_step_and_paid_for_once(new):
     world = full(new, "plan", why={**WHY, "overlaps": [EXISTS]})
     world.push_prd("prds/calc.md", SCENARIOS_PRD)
     assert world.act().outputs["outcome"] == "error"
@@ -50,7 +50,7 @@ def test_a_prd_that_should_not_be_built_is_told_with_the_way_on_and_paid_for_onc
     assert world.phases() == ["plan(calc)"]
 
 
-def test_a_critical_risk_waits_for_a_person_also_where_nobody_wants_to_be_asked(new):
+def test_a_critical_risk_waits_for_a_person_even_without_approvals(new):
     world = full(new, "none", security={"risks": [RISK], "summary": "s"})
     world.push_prd("prds/calc.md", SCENARIOS_PRD)
     acted = world.act()
@@ -66,7 +66,7 @@ def test_a_critical_risk_waits_for_a_person_also_where_nobody_wants_to_be_asked(
 
 
 @pytest.mark.parametrize("commit", ["git", "api"])
-def test_an_experiment_leaves_its_branch_there_and_no_pull_request(new, commit):
+def test_an_experiment_leaves_its_branch_and_no_pull_request(new, commit):
     research = {"approaches": [WAY, WAY], "recommended": 1, "because": "small", "unknowns": [EXPERIMENT]}
     world = full(new, "plan", commit, research=research)
     test = "def test_adds():\n    assert 1 + 1 == 2\n"
