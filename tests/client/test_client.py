@@ -70,7 +70,7 @@ def test_the_same_calls_without_waiting(served):
             assert await client.workers() and await client.circuits()
             assert (await client.retry("octo/shop:shop-2", idempotency_key="two")).subject == "octo/shop:shop-2"
             start = str(served.app.state.event_feed.read_stored_range().newest)
-            served.happen("run_completed", "octo/shop", run="r9")
+            served.announce_event("run_completed", "octo/shop", run="r9")
             async for event in client.events(after=start):
                 assert (event.kind, event.data) == ("run_completed", {"run": "r9"})
                 break
@@ -209,7 +209,7 @@ def test_the_example_of_the_docs_runs(served, monkeypatch, capsys):
     def something_happens() -> None:
         until(lambda: served.app.state.event_feed.listener_count)
         while not ended.wait(0.3):
-            served.happen("task_status_changed", "octo/shop", key="octo/shop:shop-2")
+            served.announce_event("task_status_changed", "octo/shop", key="octo/shop:shop-2")
 
     speaking = threading.Thread(target=something_happens)
     speaking.start()

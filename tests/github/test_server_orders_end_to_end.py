@@ -19,7 +19,7 @@ from prd2pr.server.database import open_database
 from prd2pr.server.token_scopes import Scope
 from prd2pr.server.work.order_tracking import MAX_RUNS
 from server.app_world import WORKFLOW, WORKFLOW_PATH, keys, wait_until
-from server.serving import Served, serving, start_server
+from server.server_process import ServerProcess, running_server, start_server
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +52,7 @@ class Installed:
             opened.close()
 
     @contextmanager
-    def client(self, server: Served, token: str) -> Iterator[Client]:
+    def client(self, server: ServerProcess, token: str) -> Iterator[Client]:
         with Client(server.url, token) as client:
             try:
                 wait_until(lambda: TASK in {each.key for each in client.tasks()}, 120)
@@ -60,11 +60,11 @@ class Installed:
                 raise AssertionError(server.log.read_text()) from None
             yield client
 
-    def start(self) -> Served:
+    def start(self) -> ServerProcess:
         return start_server(self.database, **self.settings)
 
-    def serving(self):
-        return serving(self.database, **self.settings)
+    def running_server(self):
+        return running_server(self.database, **self.settings)
 
     def waits_for_a_run(self) -> None:
         wait_until(lambda: len(self.world.repo.dispatches) > self.acted, 60)
@@ -94,7 +94,7 @@ def finished(client: Client, order: Asked) -> Asked:
 
 def test_an_order_is_handed_to_a_run_executed_once_and_reported(started: GitHubWorld, verify) -> None:
     it = Installed(started)
-    with it.serving() as server, it.client(server, it.token()) as client:
+    with it.running_server() as server, it.client(server, it.token()) as client:
         order = client.retry(TASK, why="the network was down", idempotency_key="one")
         assert (order.state, order.command, order.by) == ("waiting", "/tdd retry calc-1", "ops")
         it.waits_for_a_run()
@@ -149,7 +149,7 @@ def test_an_order_is_dispatched_after_the_server_was_killed(started: GitHubWorld
         order = client.retry(TASK)
         wait_until(lambda: bool(killed), 60)
     assert it.notes() == []
-    with it.serving() as again, it.client(again, token) as client:
+    with it.running_server() as again, it.client(again, token) as client:
         while len(started.repo.dispatches) > it.acted or not it.acted:
             it.run()  # the call in progress at the kill may have arrived or not
         assert finished(client, order).state == "done"
@@ -159,7 +159,7 @@ def test_an_order_is_dispatched_after_the_server_was_killed(started: GitHubWorld
 def test_an_order_is_not_dropped_while_a_run_that_may_execute_it_is_active(started: GitHubWorld) -> None:
     """Three runs were dropped from their queue by others; the one that took their place is still active."""
     it = Installed(started)
-    with it.serving() as server, it.client(server, it.token()) as client:
+    with it.running_server() as server, it.client(server, it.token()) as client:
         order = client.retry(TASK)
         it.waits_for_a_run()
         started.repo.at_work.add(999)
@@ -176,7 +176,7 @@ def test_an_order_is_not_dropped_while_a_run_that_may_execute_it_is_active(start
 
 def test_an_outdated_workflow_file_gets_no_orders_and_the_caller_is_informed(started: GitHubWorld) -> None:
     it = Installed(started, WITHOUT_ORDERS)
-    with it.serving() as server, it.client(server, it.token()) as client:
+    with it.running_server() as server, it.client(server, it.token()) as client:
         failed = finished(client, client.retry(TASK))
         assert failed.state == "failed" and "does not support orders" in failed.answer
         it.waits_for_a_run()
@@ -188,7 +188,7 @@ def test_an_outdated_workflow_file_gets_no_orders_and_the_caller_is_informed(sta
 def test_the_local_pool_executes_an_order_in_its_own_process(started: GitHubWorld, tmp_path) -> None:
     more = {"workers": "local", "local_directory": tmp_path / "clones", "model": f"replay:{started.transcript()}"}
     it = Installed(started, **more)
-    with it.serving() as server, it.client(server, it.token(name="@ada")) as client:
+    with it.running_server() as server, it.client(server, it.token(name="@ada")) as client:
         done = finished(client, client.retry(TASK))
         assert done.state == "done", server.log.read_text()
         assert client.retry(TASK).id != done.id

@@ -1,4 +1,4 @@
-"""Orders on record are followed each on its own: none keeps another from being looked at, or loses its place to one."""
+"""Recorded orders are tracked independently: none blocks another or loses its place to one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def parts(tmp_path: Path) -> Iterator[ServerContext]:
     opened.close()
 
 
-def ordered(parts: ServerContext, number: int) -> str:
+def add_order(parts: ServerContext, number: int) -> str:
     at = format_utc(datetime.now(UTC))
     order = ServerCommand(id=f"{number:016x}", prd="calc", verb="tdd retry", story=f"calc-{number}", by="ops", at=at)
     row = {"key": str(number), "token": "t", "name": "ops", "subject": f"{REPO}:calc-{number}", "repo": REPO}
@@ -39,37 +39,37 @@ def ordered(parts: ServerContext, number: int) -> str:
     return order.id
 
 
-def runs_began(database: Database) -> None:
-    """For all that waits, and they have ended by the next look."""
+def finish_runs(database: Database) -> None:
+    """Let the runs of all waiting deliveries have ended by the next poll."""
     with database.writing() as connection:
         connection.execute(text("UPDATE deliveries SET state = 'done'"))
         connection.execute(text("UPDATE asked SET look_at = 0"))
 
 
-def stands(parts: ServerContext, order: str) -> OrderRecord:
+def read_order(parts: ServerContext, order: str) -> OrderRecord:
     with parts.database.reading() as connection:
         found = find_order(connection, order)
     assert found is not None
     return found
 
 
-def test_an_order_that_cannot_be_read_is_given_up_and_the_next_one_is_looked_at(parts: ServerContext) -> None:
-    unread, good = ordered(parts, 1), ordered(parts, 2)
+def test_an_unreadable_order_fails_and_the_next_one_is_tracked(parts: ServerContext) -> None:
+    unread, good = add_order(parts, 1), add_order(parts, 2)
     with parts.database.writing() as connection:
         asked = text('UPDATE asked SET ordered = \'{"of": "another version"}\' WHERE id = :id')
         connection.execute(asked, {"id": unread})
-    runs_began(parts.database)
+    finish_runs(parts.database)
     assert OrderTracker(parts).poll() == 2
-    assert stands(parts, unread).state == "failed" and "cannot be read" in stands(parts, unread).answer
-    assert stands(parts, good).tries == 2, "its run ended without it"
+    assert read_order(parts, unread).state == "failed" and "cannot be read" in read_order(parts, unread).answer
+    assert read_order(parts, good).tries == 2, "its run ended without it"
 
 
-def test_whoever_waits_behind_all_that_one_run_takes_is_not_given_up_for_it(parts: ServerContext) -> None:
-    orders = [ordered(parts, number) for number in range(1, MAX_COMMANDS_PER_EVENT * (MAX_RUNS + 2))]
+def test_an_order_behind_a_full_run_is_not_given_up(parts: ServerContext) -> None:
+    orders = [add_order(parts, number) for number in range(1, MAX_COMMANDS_PER_EVENT * (MAX_RUNS + 2))]
     while still := list_open_orders(parts.database, REPO):
-        runs_began(parts.database)
+        finish_runs(parts.database)
         for each in still:
             settle_order(parts.database, each.id, "done")
         while OrderTracker(parts).poll():
             pass
-    assert {stands(parts, each).state for each in orders} == {"done"}
+    assert {read_order(parts, each).state for each in orders} == {"done"}

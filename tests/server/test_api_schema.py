@@ -1,10 +1,10 @@
-"""The short form of `make schemathesis`; and what the description must say, whoever generates from it."""
+"""The short form of `make schemathesis`, and what the API description must contain for client generators."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-import described
+import api_schema_check
 import pytest
 from api_server import ApiServer, api_server
 from sqlalchemy import event
@@ -20,18 +20,20 @@ def served(request, tmp_path_factory) -> Iterator[ApiServer]:
     shop = StateRepo(place / "shop")
     shop.put("shop", {"shop-1": "done", "shop-2": "blocked"}, circuits=[OPEN], runs=[run("r1")])
     with api_server(place, {"octo/shop": shop.path}, database=url, api_rate_per_minute=1_000_000) as server:
-        server.have_ordered(*described.REAL["order_id"])
+        server.add_order(*api_schema_check.REAL["order_id"])
         yield server
 
 
-@pytest.mark.skipif(not described.is_there(), reason="schemathesis is not here: make .venv/.installed fetches it")
-def test_every_answer_is_as_described(served):
+@pytest.mark.skipif(
+    not api_schema_check.is_installed(), reason="schemathesis is not here: make .venv/.installed fetches it"
+)
+def test_every_response_is_as_described(served):
     tokens = ("", served.token("read", ["octo/*"]), served.token("admin"), served.token("admin"))
-    found = described.hold_all(served.url, tokens, 5, both_names=False)
+    found = api_schema_check.check_all(served.url, tokens, 5, both_names=False)
     assert {200, 202, 401, 404, 422} <= set(found), "it has not been everywhere"
 
 
-def test_each_path_says_which_answers_it_gives(served):
+def test_each_path_describes_its_responses(served):
     paths = served.get("/openapi.json").json()["paths"]
     for route in ROUTES:
         path = route.path.replace(":taskkey", "").replace(":path", "")
@@ -43,7 +45,7 @@ def test_each_path_says_which_answers_it_gives(served):
                 assert list(told["responses"][str(status)]["content"]) == ["application/problem+json"]
 
 
-def test_every_reference_in_the_description_leads_somewhere(served):
+def test_every_reference_in_the_description_resolves(served):
     described_api = served.get("/openapi.json").json()
     schemas = described_api["components"]["schemas"]
     assert "HTTPValidationError" not in schemas and "Problem" in schemas
@@ -66,13 +68,13 @@ LISTS = ("/tasks", "/runs", "/circuits", "/workers", "/projects", "/orders")
 
 
 @pytest.mark.parametrize("path", LISTS)
-def test_who_sees_no_repository_is_told_of_none(served, path):
+def test_a_token_without_repositories_sees_none(served, path):
     answer = served.get(path, served.token("read", ["else/where"]))
     assert (answer.status_code, answer.json()["items"]) == (200, [])
 
 
 @pytest.mark.parametrize("asked", ["/orders?repo=%00", "/orders?subject=%00", "/runs?repo=%00", "/tasks?repo=%00"])
-def test_what_no_database_takes_is_told_as_wrong(served, asked):
+def test_a_value_that_no_database_accepts_is_invalid(served, asked):
     assert served.get(asked, served.token()).status_code == 422
 
 
@@ -84,7 +86,7 @@ def test_a_body_that_is_too_large_is_not_read_to_its_end(served):
         assert served.ask("POST", path, token, content=wrong).status_code == 422
 
 
-def test_asked_twice_is_asked_once(served):
+def test_a_repeated_request_with_the_same_key_is_one_order(served):
     token, path = served.token("operate", name="nightly"), "/tasks/octo/shop:shop-2/retry"
     before = len(served.orders.placed)
     first = served.ask("POST", path, token, headers={"Idempotency-Key": "a"}).json()
@@ -99,7 +101,7 @@ def test_asked_twice_is_asked_once(served):
     assert first["id"] in {each["id"] for each in audited}
 
 
-def test_without_a_key_the_same_wish_about_the_same_state_is_one(served):
+def test_without_a_key_the_same_request_about_the_same_state_is_one_order(served):
     token, path = served.token("operate"), "/circuits/octo/shop:shop:green/reset"
     before = len(served.orders.placed)
     ids = {served.ask("POST", path, token).json()["id"] for _ in range(3)}
@@ -108,7 +110,7 @@ def test_without_a_key_the_same_wish_about_the_same_state_is_one(served):
     assert (repo, order.prd, order.verb, order.circuit) == ("octo/shop", "shop", "tdd reset", "green")
 
 
-def test_who_asks_too_often_waits(tmp_path):
+def test_requests_per_token_are_rate_limited(tmp_path):
     with api_server(tmp_path, api_rate_per_minute=3) as served:
         token = served.token()
         answers = [served.get("/projects", token) for _ in range(4)]
@@ -117,7 +119,7 @@ def test_who_asks_too_often_waits(tmp_path):
         assert served.get("/projects", served.token()).status_code == 200
 
 
-def test_a_database_that_cannot_be_written_keeps_nobody_from_reading(tmp_path):
+def test_a_database_that_cannot_be_written_can_still_be_read(tmp_path):
     shop = StateRepo(tmp_path / "shop")
     shop.put("shop", {"shop-2": "blocked"})
     with api_server(tmp_path, {"octo/shop": shop.path}) as served:

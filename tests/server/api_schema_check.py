@@ -1,9 +1,9 @@
-"""The API's description held against the API by schemathesis: no 5xx, no answer that is not described.
+"""Check the API against its OpenAPI description with schemathesis: no 5xx, no undescribed response.
 
-    python tests/server/described.py --examples 200        the long form: make schemathesis
+    python tests/server/api_schema_check.py --examples 200        the long form: make schemathesis
 
-schemathesis lies apart from the suite's packages: its pytest plugin would be loaded with every pytest, also with those
-that tests start. Streams of events do not end, so `/events` is asked for by other tests alone.
+schemathesis is installed apart from the suite's packages: its pytest plugin would be loaded by every pytest, including
+those that tests start. Event streams do not end, so `/events` is covered by other tests only.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ REAL = {
 SHORT_NAMES = "/api/"
 
 
-def is_there() -> bool:
+def is_installed() -> bool:
     return (APART / "schemathesis").is_dir()
 
 
 def operations(url: str, *, both_names: bool) -> Iterator[Any]:
-    """Each path under /api/v1; its short name, too, in the long form."""
+    """Each path under /api/v1; in the long form its short name too."""
     import schemathesis
 
     schema = schemathesis.openapi.from_dict(httpx.get(f"{url}/openapi.json").json())
@@ -45,8 +45,8 @@ def operations(url: str, *, both_names: bool) -> Iterator[Any]:
             yield operation
 
 
-def held(operation: Any, url: str, tokens: tuple[str, ...], examples: int) -> Counter[int]:
-    """How often which status was answered; raises what is not as described."""
+def check_operation(operation: Any, url: str, tokens: tuple[str, ...], examples: int) -> Counter[int]:
+    """Count the responses by status; raise on any that is not as described."""
     import schemathesis
     from schemathesis.checks import not_a_server_error
     from schemathesis.specs.openapi import checks
@@ -74,7 +74,7 @@ def held(operation: Any, url: str, tokens: tuple[str, ...], examples: int) -> Co
         @given(case=operation.as_strategy(generation_mode=mode), token=st.sampled_from(tokens), data=st.data())
         def ask(case: Any, token: str, data: st.DataObject) -> None:
             for name, known in REAL.items():
-                # Nobody guesses what there is; half of the time it is told.
+                # Random ids never exist, so use a known one half of the time.
                 if name in (case.path_parameters or {}) and data.draw(st.booleans()):
                     case.path_parameters[name] = data.draw(st.sampled_from(known))
             headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -82,24 +82,24 @@ def held(operation: Any, url: str, tokens: tuple[str, ...], examples: int) -> Co
             seen[response.status_code] += 1
             case.validate_response(response, checks=asked_for)
 
-        if mode.is_positive or can_be_wrong(operation):
+        if mode.is_positive or accepts_input(operation):
             ask()
     return seen
 
 
-def can_be_wrong(operation: Any) -> bool:
-    """Where nothing is asked for, nothing can be asked wrongly."""
+def accepts_input(operation: Any) -> bool:
+    """Without input there is no invalid input."""
     parameters = (operation.path_parameters, operation.query, operation.headers, operation.body)
     return any(len(list(each)) for each in parameters)
 
 
-def hold_all(
+def check_all(
     url: str, tokens: tuple[str, ...], examples: int, *, both_names: bool, tell: Callable[[str], None] = lambda _: None
 ) -> Counter[int]:
     sys.path.append(str(APART))
     found: Counter[int] = Counter()
     for operation in operations(url, both_names=both_names):
-        seen = held(operation, url, tokens, examples)
+        seen = check_operation(operation, url, tokens, examples)
         tell(f"{operation.method.upper():<5} {operation.path:<40} {dict(sorted(seen.items()))}")
         found += seen
     return found
@@ -116,9 +116,9 @@ def main() -> int:
         shop = StateRepo(Path(place) / "shop")
         shop.put("shop", {"shop-1": "done", "shop-2": "blocked"}, circuits=[OPEN], runs=[run("r1")])
         with api_server(Path(place), {"octo/shop": shop.path}, api_rate_per_minute=10_000_000) as served:
-            served.have_ordered(*REAL["order_id"])
+            served.add_order(*REAL["order_id"])
             tokens = tuple(served.token(scope, ["octo/*" if scope != "admin" else "*"]) for scope in SCOPES)
-            found = hold_all(served.url, ("", "nonsense", *tokens * 4), examples, both_names=True, tell=print)
+            found = check_all(served.url, ("", "nonsense", *tokens * 4), examples, both_names=True, tell=print)
     print(f"{found.total()} requests, every answer as described: {dict(sorted(found.items()))}")
     return 0
 

@@ -1,7 +1,7 @@
-"""The least of GitHub that a dispatch needs, and quick: it notes every workflow that it was asked to start, and when.
+"""A fast stub of the GitHub API that a dispatch needs: it records every workflow start and its time.
 
-The stateful fake (`fakes.github`) is the one to test behaviour with; this one stands a flood. It runs as a process of
-its own, since the servers beside it are killed.
+The stateful fake (`fakes.github`) is the one to test behaviour with; this one is fast enough for a flood. It runs in
+its own process, since the servers beside it are killed.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ RUNS_SHOWN = 100
 REPOSITORY = r"/repos/([^/]+/[^/]+)"
 
 
-class Desk:
+class DispatchStub:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.runs: dict[str, list[dict[str, Any]]] = defaultdict(list)
         self.strange: list[str] = []
 
     def answer(self, method: str, path: str, body: bytes) -> tuple[int, Any]:
-        for verb, pattern, deed in self.routes():
+        for verb, pattern, handler in self.routes():
             found = re.fullmatch(pattern, path.partition("?")[0])
             if verb == method and found:
                 with self.lock:
-                    return deed(*found.groups(), body)
+                    return handler(*found.groups(), body)
         self.strange.append(f"{method} {path}")
         return 404, {"message": "Not Found"}
 
@@ -72,17 +72,17 @@ HOUR = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86_400))
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    desk: Desk
+    stub: DispatchStub
 
     def log_message(self, *_: object) -> None:
         pass
 
-    def answer_it(self) -> None:
+    def handle_request(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(length)
         if len(body) < length:
             raise ConnectionResetError("killed before its request was whole")
-        status, said = self.desk.answer(self.command, self.path, body)
+        status, said = self.stub.answer(self.command, self.path, body)
         data = json.dumps(said).encode()
         self.send_response(status)
         self.send_header("content-type", "application/json")
@@ -90,19 +90,19 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    do_GET = do_POST = answer_it  # noqa: N815
+    do_GET = do_POST = handle_request  # noqa: N815
 
 
-class Quiet(ThreadingHTTPServer):
+class QuietServer(ThreadingHTTPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Who was killed in the middle of a call is what this is here for."""
+        """A client killed in the middle of a call is expected here."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
 
 @contextlib.contextmanager
-def desk_beside() -> Iterator[str]:
-    """In a process of its own; its address."""
+def dispatch_stub() -> Iterator[str]:
+    """Start the stub in its own process; yields its URL."""
     process = subprocess.Popen([sys.executable, str(Path(__file__))], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -112,14 +112,14 @@ def desk_beside() -> Iterator[str]:
         process.wait()
 
 
-def noted(url: str) -> dict[str, Any]:
+def recorded_calls(url: str) -> dict[str, Any]:
     with urllib.request.urlopen(f"{url}/desk", timeout=60) as answer:
         found: dict[str, Any] = json.load(answer)
         return found
 
 
 if __name__ == "__main__":
-    Handler.desk = Desk()
-    server = Quiet(("127.0.0.1", 0), Handler)
+    Handler.stub = DispatchStub()
+    server = QuietServer(("127.0.0.1", 0), Handler)
     print(f"http://127.0.0.1:{server.server_port}", flush=True)
     server.serve_forever()

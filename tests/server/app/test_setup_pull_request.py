@@ -1,4 +1,4 @@
-"""The pull request that sets a repository up: offered once, by the App's own token, on the fake GitHub."""
+"""The pull request that sets a repository up: opened once, with the App's own token, on the fake GitHub."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def world(fake: FakeGitHub) -> Iterator[World]:
     assert fake.violations == []
 
 
-def test_one_pull_request_adds_what_is_missing_and_says_what_it_does(world: World) -> None:
+def test_one_pull_request_adds_the_missing_files_and_explains_them(world: World) -> None:
     assert world.offer() == SetupOffer(REPOSITORY, "opened", 1)
     assert world.offer() == SetupOffer(REPOSITORY, "open already", 1)
     [pull] = world.pulls()
@@ -99,14 +99,14 @@ def test_one_pull_request_adds_what_is_missing_and_says_what_it_does(world: Worl
     assert len(world.pulls()) == 1
 
 
-def test_the_workflow_follows_the_settings_that_are_there(world: World) -> None:
+def test_the_workflow_follows_the_existing_settings(world: World) -> None:
     world.push({".prd2pr.yml": "models: {default: 'openai:gpt-x', strong: 'openai:gpt-x'}\n"})
     assert world.offer().outcome == "opened"
     assert "A\t.prd2pr.yml" not in world.added()
     assert "`OPENAI_API_KEY`" in world.pulls()[0].body and "ANTHROPIC" not in world.pulls()[0].body
 
 
-def test_where_the_workflow_is_nothing_is_opened(world: World) -> None:
+def test_nothing_is_opened_if_the_workflow_exists(world: World) -> None:
     world.push({WORKFLOW_PATH: "on: push\n"})
     assert world.offer().outcome == "set up already"
     world.fake.repo(REPOSITORY).archived = True
@@ -114,18 +114,18 @@ def test_where_the_workflow_is_nothing_is_opened(world: World) -> None:
     assert not world.pulls()
 
 
-def test_what_a_run_that_was_cut_off_left_is_gone_on_with(world: World) -> None:
+def test_an_interrupted_run_is_continued(world: World) -> None:
     world.push({WORKFLOW_PATH: pinned(Config(), "main")}, OFFER_BRANCH)
     assert world.offer().outcome == "opened"
 
 
-def test_somebody_elses_branch_of_that_name_is_left_alone(world: World) -> None:
+def test_a_foreign_branch_of_that_name_is_left_alone(world: World) -> None:
     world.push({"mine.txt": "mine\n"}, OFFER_BRANCH)
     assert world.offer().outcome == "branch taken"
     assert not world.pulls()
 
 
-def test_an_app_that_may_not_write_workflows_is_told_which_permission(fake: FakeGitHub) -> None:
+def test_a_missing_workflows_permission_is_named(fake: FakeGitHub) -> None:
     with serve(fake) as url:
         world = World(fake, url, {**requested_permissions(), "workflows": "read"})
         world.push({"README.md": "Calc\n"})
@@ -149,7 +149,7 @@ def installed(action: str, *names: str) -> AppInstalled:
     return event
 
 
-def test_each_repository_of_the_event_is_offered_it_and_trouble_stays_with_one(world: World) -> None:
+def test_each_repository_of_the_event_gets_one_and_errors_stay_separate(world: World) -> None:
     def offering(installation: int, repository: str) -> SetupOffer:
         if repository == "octo/b":
             raise HubProblem("it rains")
@@ -164,7 +164,7 @@ def test_each_repository_of_the_event_is_offered_it_and_trouble_stays_with_one(w
         assert not onboard_repositories(installed(action, "octo/a"), world.installations, offering).offered
 
 
-def test_a_claim_on_an_installation_is_carried_out_from_the_inbox(world: World, tmp_path: Path) -> None:
+def test_a_claim_on_an_installation_is_processed_from_the_inbox(world: World, tmp_path: Path) -> None:
     database = open_database(f"sqlite:///{tmp_path}/s.db")
     body = {"action": "created", "installation": {"id": 7}, "repositories": [{"full_name": REPOSITORY}]}
     with database.writing() as connection:
@@ -196,7 +196,7 @@ def test_a_claim_on_an_installation_is_carried_out_from_the_inbox(world: World, 
     database.close()
 
 
-def test_an_empty_repository_is_left_alone_by_the_real_offering(fake: FakeGitHub) -> None:
+def test_an_empty_repository_is_left_alone(fake: FakeGitHub) -> None:
     with serve(fake) as url:
         world = World(fake, url, requested_permissions())
         offering = make_github_offer(world.settings, world.installations)

@@ -1,4 +1,4 @@
-"""Orders for a repository of the server's own machine: the same flow, in a process of its own, without a code host."""
+"""Orders for a repository on the server's own machine: the same workflow in a separate process, without a code host."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from prd2pr.server.database import open_database
 from prd2pr.server.token_scopes import Scope
 from prd2pr.state.server_commands import ServerCommand
 from server.app_world import wait_until
-from server.serving import serving
+from server.server_process import running_server
 from world import World
 
 REPO = "demo/calc"
@@ -27,12 +27,12 @@ def token_in(database: str) -> str:
         opened.close()
 
 
-def test_a_retry_is_on_the_branch_and_what_cannot_be_is_answered_as_a_comment_is(tmp_path: Path) -> None:
+def test_a_retry_is_committed_and_an_impossible_order_is_answered_like_a_comment(tmp_path: Path) -> None:
     world, url = World(tmp_path).start(), f"sqlite:///{tmp_path}/s.db"
     assert [world.next().status for _ in range(2)] == [0, 0]
     token = token_in(url)
     with (
-        serving(url, repositories=f"{REPO}={world.repo}", orders_here=True) as server,
+        running_server(url, repositories=f"{REPO}={world.repo}", orders_here=True) as server,
         Client(server.url, token) as client,
     ):
         wait_until(lambda: any(True for _ in client.tasks()), 60)
@@ -40,7 +40,7 @@ def test_a_retry_is_on_the_branch_and_what_cannot_be_is_answered_as_a_comment_is
         wait_until(lambda: bool(client.order(order.id).settled_at), 60)
         assert client.order(order.id).state == "done", server.log.read_text()
         assert world.subjects()[-1].startswith("note(calc-1): /tdd retry calc-1 by the token demo through this server")
-        # As if the server had been killed before it wrote down what came of it.
+        # As if the server had been killed before it recorded the result.
         with sqlite3.connect(tmp_path / "s.db", timeout=30) as database:
             database.execute("UPDATE asked SET outcome = '', settled_at = '', look_at = 0")
         wait_until(lambda: bool(client.order(order.id).settled_at), 60)
@@ -54,7 +54,7 @@ def test_a_retry_is_on_the_branch_and_what_cannot_be_is_answered_as_a_comment_is
     assert world.verify().status == 0
 
 
-def test_an_order_for_a_prd_whose_branch_is_gone_keeps_no_other_from_its_turn(tmp_path: Path) -> None:
+def test_an_order_for_a_prd_without_a_branch_blocks_no_other(tmp_path: Path) -> None:
     world, at = World(tmp_path).start(), utc_now().strftime("%Y-%m-%dT%H:%M:%SZ")
     assert world.next().status == 0
     gone = ServerCommand(id="a" * 16, prd="gone", verb="tdd retry", story="gone-1", by="ops", at=at)

@@ -1,4 +1,4 @@
-"""Repositories on disk, read as a server's database would be: every PRD of every branch, and only what is new again."""
+"""Repositories on disk, read like a server's database: every PRD of every branch, and only changes again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def reading_of(place: Path) -> DiskReader:
     return DiskReader({"acme/shop": place}, clock=lambda: NOW)
 
 
-def test_a_branch_is_read_with_all_that_is_shown(place: Path) -> None:
+def test_a_branch_is_read_completely(place: Path) -> None:
     with reading_of(place) as reading:
         (project,) = reading.projects()
         board = reading.project("acme/shop")
@@ -47,7 +47,7 @@ def test_a_branch_is_read_with_all_that_is_shown(place: Path) -> None:
         assert reading.workers()[0].circuit == "half-open"
 
 
-def test_a_story_has_its_diffs_and_no_other_storys(place: Path) -> None:
+def test_a_story_has_its_own_diffs_only(place: Path) -> None:
     with reading_of(place) as reading:
         story = reading.story("acme/shop", "loyalty-2")
         assert story is not None
@@ -56,7 +56,7 @@ def test_a_story_has_its_diffs_and_no_other_storys(place: Path) -> None:
         assert len(red.sha) == 40
 
 
-def test_what_is_not_there_is_none(place: Path) -> None:
+def test_a_missing_item_is_none(place: Path) -> None:
     with reading_of(place) as reading:
         assert reading.project("acme/nothing") is None
         assert reading.story("acme/nothing", "loyalty-1") is None
@@ -65,7 +65,7 @@ def test_what_is_not_there_is_none(place: Path) -> None:
         assert reading.projects({"acme/other"}) == ()
 
 
-def test_a_board_is_read_again_only_where_its_head_is_another(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_board_is_read_again_only_if_its_head_changed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reads = []
     real = BoardReader.source
     monkeypatch.setattr(BoardReader, "source", lambda *given: reads.append(given[1]) or real(*given))
@@ -82,7 +82,7 @@ def test_a_board_is_read_again_only_where_its_head_is_another(place: Path, monke
         assert next(each.outcome for each in board.cards if each.id == "loyalty-4") == "paused"
 
 
-def test_trouble_that_no_commit_has_yet_is_seen_at_once(tmp_path: Path) -> None:
+def test_failures_without_a_commit_are_visible_at_once(tmp_path: Path) -> None:
     place = repository(tmp_path / "shop")
     head = write_branch(place, mixed())
     with reading_of(place) as reading:
@@ -95,7 +95,7 @@ def test_trouble_that_no_commit_has_yet_is_seen_at_once(tmp_path: Path) -> None:
         assert [each.name for each in reading.circuits() if each.state != "closed"] == ["green"]
 
 
-def test_what_was_fetched_is_read_and_so_is_what_was_merged(place: Path, tmp_path: Path) -> None:
+def test_fetched_and_merged_branches_are_read(place: Path, tmp_path: Path) -> None:
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", str(place), str(clone)], check=True)
     with reading_of(clone) as reading:

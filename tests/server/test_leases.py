@@ -1,6 +1,6 @@
-"""Two that believe to hold one claim: every order in which a slow holder and its successor can meet, by hand.
+"""Two holders of one claim: every interleaving of a slow holder and its successor.
 
-`World` stands for GitHub: what is started there is found by its mark, and nothing there knows of leases.
+`World` stands for GitHub: runs are found there by their mark, and it knows nothing of leases.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from prd2pr.server.work.effects import EffectUnclear, RecordRequest
 from prd2pr.server.work.engine import EngineContext, process_claim
 from prd2pr.server.work.leases import Lease
 from server.app_world import states
-from server.queueing import SETTINGS, backoff_is_over, held, it_was_long_ago, leases_run_out, opened
+from server.inbox_steps import SETTINGS, age_requests, claim_delivery, end_backoff, expire_leases, open_claims
 
 
 def nothing(*_: object) -> None:
@@ -29,10 +29,10 @@ def nothing(*_: object) -> None:
 
 @dataclass
 class World:
-    """An effect, which does what a test says right before it asks, and right after."""
+    """An effect with hooks right before the request, while it is sent, and right after."""
 
     before: Callable[[], None] = nothing
-    sending: Callable[[], None] = nothing  # it is on record, and has not arrived
+    sending: Callable[[], None] = nothing  # recorded, but not arrived yet
     answered: Callable[[], None] = nothing
     started: list[str] = field(default_factory=list)
     settles_in: float = 30.0
@@ -56,39 +56,37 @@ class World:
         return mark in self.started
 
 
-def labour(database: Database, replica: str, world: World, sleep: Callable[[float], None] = nothing) -> EngineContext:
+def engine(database: Database, replica: str, world: World, sleep: Callable[[float], None] = nothing) -> EngineContext:
     return EngineContext(database, SETTINGS, replica, world, sleep=sleep)
 
 
-def taken_over(database: Database, replica: str = "two") -> Lease:
-    leases_run_out(database)
+def take_over(database: Database, replica: str = "two") -> Lease:
+    expire_leases(database)
     (hold,) = leases.take_over_claims(database, replica, 60, 5)
     return hold
 
 
-# --- whoever lost a claim changes nothing -----------------------------------------------------------------------------
+# --- a lost claim has no effect ---------------------------------------------------------------------------------------
 
 
-def test_a_claim_without_signs_is_taken_over_once(either_database):
+def test_a_claim_without_heartbeat_is_taken_over_once(either_database):
     database = either_database
-    hold = held(database, "a")
+    hold = claim_delivery(database, "a")
     leases.record_heartbeat(database, "one", 60, ["a.1"])
     assert leases.renew_lease(database, hold, 60) and leases.take_over_claims(database, "two", 60, 5) == []
-    leases_run_out(database)
-    assert (
-        leases.take_over_claims(database, "one", 60, 5, active_claims=["a.1"]) == []
-    )  # one's own is not taken from oneself
-    assert leases.take_over_claims(database, "two", 60, 0) == []  # there is no room for it
+    expire_leases(database)
+    assert leases.take_over_claims(database, "one", 60, 5, active_claims=["a.1"]) == []  # not taken from itself
+    assert leases.take_over_claims(database, "two", 60, 0) == []  # no capacity
     assert leases.take_over_claims(database, "two", 60, 5) == [Lease("a.1", "two", 1)]
     assert leases.take_over_claims(database, "three", 60, 5) == []
     leases.record_heartbeat(database, "one", 60, ["a.1"])  # too late
-    leases_run_out(database)
+    expire_leases(database)
     assert leases.take_over_claims(database, "three", 60, 5) == [Lease("a.1", "three", 2)]
 
 
-def test_who_is_slow_keeps_what_nobody_has_taken(either_database):
-    hold = held(either_database, "a")
-    leases_run_out(either_database)
+def test_a_slow_holder_keeps_a_claim_that_nobody_took(either_database):
+    hold = claim_delivery(either_database, "a")
+    expire_leases(either_database)
     assert leases.renew_lease(either_database, hold, 60)
     assert leases.take_over_claims(either_database, "two", 60, 5) == []
 
@@ -105,13 +103,13 @@ CHANGES = {
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("successor", ["another replica", "itself", "nobody yet"])
-def test_who_lost_a_claim_can_do_nothing_about_it(either_database, change, successor):
+def test_a_lost_claim_has_no_effect(either_database, change, successor):
     """Its own replica may have taken it again, under another number."""
-    database, hold = either_database, held(either_database, "a")
+    database, hold = either_database, claim_delivery(either_database, "a")
     if successor == "nobody yet":
         leases.release_claims(database, "one")
     else:
-        later = taken_over(database, "two" if successor == "another replica" else "one")
+        later = take_over(database, "two" if successor == "another replica" else "one")
     assert not CHANGES[change](database, hold)
     asked = claims.read_claim(database, "a.1").request
     assert states(database) == {"taken": 1} and (asked.turn, asked.mark) == (0, "")
@@ -119,98 +117,98 @@ def test_who_lost_a_claim_can_do_nothing_about_it(either_database, change, succe
         assert CHANGES[change](database, later)
 
 
-def test_what_a_replica_lets_go_is_taken_over_at_once(either_database):
-    held(either_database, "a")
+def test_a_released_claim_is_taken_over_at_once(either_database):
+    claim_delivery(either_database, "a")
     leases.release_claims(either_database, "one")
     assert leases.take_over_claims(either_database, "two", 1, 5) == [Lease("a.1", "two", 1)]
 
 
-def test_a_server_that_is_alone_frees_what_a_dead_one_held(either_database):
-    held(either_database, "a")
+def test_a_single_server_releases_the_claims_of_a_dead_one(either_database):
+    claim_delivery(either_database, "a")
     assert leases.release_orphaned_claims(either_database, active_claims=["a.1"]) == 0
     assert leases.release_orphaned_claims(either_database, active_claims=[]) == 1
     assert leases.take_over_claims(either_database, "two", 1, 5) == [Lease("a.1", "two", 1)]
 
 
-# --- one start, whoever sleeps when -----------------------------------------------------------------------------------
+# --- one start, whoever is slow ---------------------------------------------------------------------------------------
 
 
-def test_a_holder_that_slept_before_it_asked_starts_nothing(either_database):
+def test_a_holder_that_slept_before_its_request_starts_nothing(either_database):
     database, world, ends = either_database, World(), []
-    hold = held(database, "a")
+    hold = claim_delivery(database, "a")
 
-    def overtaken() -> None:
+    def overtake() -> None:
         world.before = nothing
-        ends.append(process_claim(labour(database, "two", world), taken_over(database)))
+        ends.append(process_claim(engine(database, "two", world), take_over(database)))
 
-    world.before = overtaken
-    assert process_claim(labour(database, "one", world), hold) == "taken over"
+    world.before = overtake
+    assert process_claim(engine(database, "one", world), hold) == "taken over"
     assert ends == ["settled"] and world.started == [make_run_mark("a.1", 1)] and states(database) == {"done": 1}
 
 
-def test_what_a_slow_holder_has_on_its_way_is_waited_for(either_database):
+def test_a_request_of_a_slow_holder_in_transit_is_waited_for(either_database):
     """The successor looks, finds nothing, and does not start it a second time: it arrives while it waits."""
     database, world, ends = either_database, World(), []
-    hold = held(database, "a")
+    hold = claim_delivery(database, "a")
 
-    def overtaken() -> None:
-        def arrives(_: float) -> None:
+    def overtake() -> None:
+        def arrive(_: float) -> None:
             world.started.append(make_run_mark("a.1", 1))
 
-        ends.append(process_claim(labour(database, "two", world, sleep=arrives), taken_over(database)))
-        world.started.clear()  # it is the same one, which `begin` is about to note
+        ends.append(process_claim(engine(database, "two", world, sleep=arrive), take_over(database)))
+        world.started.clear()  # it is the same one, which `begin` is about to record
 
-    world.sending = overtaken
-    assert process_claim(labour(database, "one", world), hold) == "taken over"
+    world.sending = overtake
+    assert process_claim(engine(database, "one", world), hold) == "taken over"
     assert ends == ["settled"] and world.started == [make_run_mark("a.1", 1)] and states(database) == {"done": 1}
 
 
-def test_what_was_started_before_its_holder_slept_is_found(either_database):
+def test_a_run_started_before_its_holder_slept_is_found(either_database):
     database, world, ends = either_database, World(), []
-    hold = held(database, "a")
-    world.answered = lambda: ends.append(process_claim(labour(database, "two", world), taken_over(database)))
-    assert process_claim(labour(database, "one", world), hold) == "taken over"
+    hold = claim_delivery(database, "a")
+    world.answered = lambda: ends.append(process_claim(engine(database, "two", world), take_over(database)))
+    assert process_claim(engine(database, "one", world), hold) == "taken over"
     assert ends == ["settled"] and world.started == [make_run_mark("a.1", 1)] and states(database) == {"done": 1}
 
 
-def test_what_died_with_its_holder_is_started_once_it_cannot_arrive_any_more(either_database):
+def test_a_request_of_a_dead_holder_is_repeated_once_it_cannot_arrive_any_more(either_database):
     database, world = either_database, World()
-    hold = held(database, "a")
+    hold = claim_delivery(database, "a")
     assert leases.record_effect_request(database, hold, 1, 60)  # and then it was killed
     waits: list[float] = []
 
     def sleep(seconds: float) -> None:
         assert world.started == []
         waits.append(seconds)
-        it_was_long_ago(database)
+        age_requests(database)
 
-    assert process_claim(labour(database, "two", world, sleep), taken_over(database)) == "settled"
+    assert process_claim(engine(database, "two", world, sleep), take_over(database)) == "settled"
     assert len(waits) == 1 and world.started == [make_run_mark("a.1", 1)] and states(database) == {"done": 1}
 
 
-def test_what_was_accepted_and_is_not_yet_there_is_not_asked_for_again_by_a_successor(either_database):
+def test_an_accepted_request_is_not_repeated_by_a_successor(either_database):
     database, world = either_database, World()
-    hold = held(database, "a")
+    hold = claim_delivery(database, "a")
     assert leases.record_effect_request(database, hold, 1, 60) and leases.record_effect_mark(
         database, hold, make_run_mark("a.1", 1)
     )
-    it_was_long_ago(database)
+    age_requests(database)
 
     def begins(_: float) -> None:
         world.started.append(make_run_mark("a.1", 1))
 
-    assert process_claim(labour(database, "two", world, sleep=begins), taken_over(database)) == "settled"
+    assert process_claim(engine(database, "two", world, sleep=begins), take_over(database)) == "settled"
     assert world.started == [make_run_mark("a.1", 1)]
 
 
-def test_nothing_is_waited_for_where_nothing_was_asked(either_database):
+def test_nothing_is_waited_for_without_a_request(either_database):
     database, world = either_database, World()
-    held(database, "a")
-    assert process_claim(labour(database, "two", world, sleep=lambda _: 1 / 0), taken_over(database)) == "settled"
+    claim_delivery(database, "a")
+    assert process_claim(engine(database, "two", world, sleep=lambda _: 1 / 0), take_over(database)) == "settled"
     assert world.started == [make_run_mark("a.1", 1)]
 
 
-# --- what is not known is not tried under another name ----------------------------------------------------------------
+# --- unclear results are not retried under another claim --------------------------------------------------------------
 
 
 def raising(error: Exception) -> Callable[[], None]:
@@ -221,28 +219,28 @@ def raising(error: Exception) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize("error", [EffectUnclear("no answer"), ConnectionResetError("the database, say")])
-def test_a_claim_of_which_nobody_knows_keeps_its_marks(either_database, error):
+def test_an_unclear_claim_keeps_its_marks(either_database, error):
     database, world = either_database, World()
     world.answered = raising(error)
-    process_claim(labour(database, "one", world), held(database, "a"))
-    assert states(database) == {"taken": 1} and opened(database) == []
+    process_claim(engine(database, "one", world), claim_delivery(database, "a"))
+    assert states(database) == {"taken": 1} and open_claims(database) == []
     world.answered = nothing
-    leases_run_out(database)
+    expire_leases(database)
     (hold,) = leases.take_over_claims(database, "two", 60, 5)
-    assert hold.claim == "a.1" and process_claim(labour(database, "two", world), hold) == "settled"
+    assert hold.claim == "a.1" and process_claim(engine(database, "two", world), hold) == "settled"
     assert world.started == [make_run_mark("a.1", 1)]
 
 
-def test_a_refusal_is_an_answer_and_is_tried_again_as_another_claim(either_database):
+def test_a_refusal_is_retried_as_another_claim(either_database):
     database, world = either_database, World()
     world.sending = raising(HubProblem("no such workflow"))
-    assert process_claim(labour(database, "one", world), held(database, "a")) == "failed"
-    backoff_is_over(database)
-    assert [each.claim for each in opened(database)] == ["a.2"]
+    assert process_claim(engine(database, "one", world), claim_delivery(database, "a")) == "failed"
+    end_backoff(database)
+    assert [each.claim for each in open_claims(database)] == ["a.2"]
 
 
-def test_what_cannot_be_looked_at_is_put_off_until_a_person_has_to_decide(either_database):
-    database, hold = either_database, held(either_database, "a")
+def test_an_unreadable_effect_is_postponed_until_a_person_decides(either_database):
+    database, hold = either_database, claim_delivery(either_database, "a")
 
     class Blind(World):
         def find(self, claim: WorkClaim, turn: int) -> str | None:
@@ -250,7 +248,7 @@ def test_what_cannot_be_looked_at_is_put_off_until_a_person_has_to_decide(either
 
     assert leases.record_effect_request(database, hold, 1, 60)
     for ended in ("postponed", "postponed", "postponed"):
-        assert process_claim(labour(database, "two", Blind()), taken_over(database)) == ended
+        assert process_claim(engine(database, "two", Blind()), take_over(database)) == ended
     (letter,) = list_dead_letters(database)
     assert "GitHub does not answer" in letter.reason
-    assert leases.take_over_claims(database, "three", 60, 5) == [] and opened(database) == []
+    assert leases.take_over_claims(database, "three", 60, 5) == [] and open_claims(database) == []

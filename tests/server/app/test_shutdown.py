@@ -1,4 +1,4 @@
-"""SIGTERM to a real server: not ready at once, what is in flight is finished, then no connection and status 0."""
+"""SIGTERM to a real server: not ready at once, requests in flight are finished, then no connection and status 0."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Served:
         self.process.wait()
 
 
-def test_it_says_not_ready_finishes_what_is_in_flight_and_lets_go(tmp_path: Path) -> None:
+def test_it_reports_not_ready_finishes_requests_in_flight_and_exits(tmp_path: Path) -> None:
     served = Served(tmp_path, "-c", SERVER, "2")
     try:
         got: list[httpx.Response] = []
@@ -101,7 +101,7 @@ def test_it_says_not_ready_finishes_what_is_in_flight_and_lets_go(tmp_path: Path
         served.end()
 
 
-def test_the_whole_server_lets_those_go_who_listen_to_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_server_disconnects_event_listeners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"sqlite:///{tmp_path}/s.db"
     with closing(open_database(url)) as database:
         token = create_token(database, "a test", Scope.READ, ("*",), days=1, now=datetime.now(UTC)).token

@@ -24,7 +24,7 @@ SECRET = "a secret of the test"
 
 
 @dataclass
-class Served:
+class ServerProcess:
     process: subprocess.Popen[bytes]
     url: str
     log: Path
@@ -38,8 +38,8 @@ class Served:
         return self.process.wait(30)
 
 
-def start_server(database: str, *, port: int = 0, **settings: object) -> Served:
-    """`prd2pr serve` on a free port. The settings go by the environment."""
+def start_server(database: str, *, port: int = 0, **settings: object) -> ServerProcess:
+    """Start `prd2pr serve` on a free port, with the settings in its environment."""
     place = Path(tempfile.mkdtemp(prefix="prd2pr-serve-"))
     given = {"webhook_secret": SECRET, "database": database, "mirrors_directory": place / "mirrors", **settings}
     env = {name: words for name, words in os.environ.items() if not name.startswith("PRD2PR_")}
@@ -49,10 +49,10 @@ def start_server(database: str, *, port: int = 0, **settings: object) -> Served:
         process = subprocess.Popen(
             [sys.executable, "-m", "prd2pr", "serve", "--port", str(port)], stdout=out, stderr=out, env=env
         )
-    return Served(process, address_in(process, log), log)
+    return ServerProcess(process, wait_for_url(process, log), log)
 
 
-def address_in(process: subprocess.Popen[bytes], log: Path) -> str:
+def wait_for_url(process: subprocess.Popen[bytes], log: Path) -> str:
     import time
 
     while process.poll() is None:
@@ -64,7 +64,7 @@ def address_in(process: subprocess.Popen[bytes], log: Path) -> str:
 
 
 @contextlib.contextmanager
-def serving(database: str, **settings: object) -> Iterator[Served]:
+def running_server(database: str, **settings: object) -> Iterator[ServerProcess]:
     served = start_server(database, **settings)
     try:
         yield served
@@ -74,7 +74,7 @@ def serving(database: str, **settings: object) -> Iterator[Served]:
         shutil.rmtree(served.log.parent)
 
 
-def signed(body: bytes, secret: str = SECRET) -> str:
+def sign(body: bytes, secret: str = SECRET) -> str:
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
@@ -82,7 +82,7 @@ def headers_of(body: bytes, guid: str, event: str, secret: str = SECRET) -> dict
     return {
         "X-GitHub-Delivery": guid,
         "X-GitHub-Event": event,
-        "X-Hub-Signature-256": signed(body, secret),
+        "X-Hub-Signature-256": sign(body, secret),
         "Content-Type": "application/json",
     }
 
@@ -94,10 +94,10 @@ def deliver(
     return client.post(f"{url}/webhook", content=body, headers=headers_of(body, guid, event, secret))
 
 
-def commented(
+def comment_payload(
     repository: str, number: int, text: str, *, title: str = "A title", body: str = "A body"
 ) -> dict[str, Any]:
-    """A comment of a person, as GitHub delivers it, without what nobody reads."""
+    """A comment by a person, as GitHub delivers it, reduced to the fields that are read."""
     user = {"login": "ada", "id": 7, "type": "User"}
     return {
         "action": "created",

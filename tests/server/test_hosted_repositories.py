@@ -16,8 +16,8 @@ from prd2pr.server.settings import ServerSettings
 from prd2pr.state.git import Git
 
 
-def pushed(world: AppWorld, name: str, repo: StateRepo) -> None:
-    """Both branches, straight into the bare repository that the fake serves."""
+def push_branches(world: AppWorld, name: str, repo: StateRepo) -> None:
+    """Push both branches directly into the bare repository that the fake serves."""
     bare = world.fake.bare(world.fake.repo(name))
     for branch in ("main", "prd2pr/shop"):
         bare.git("fetch", "-q", str(repo.path), f"+refs/heads/{branch}:refs/heads/{branch}")
@@ -27,7 +27,7 @@ def test_installed_repositories_are_mirrored_and_followed(tmp_path):
     world = AppWorld(tmp_path, ("octo/calc", "octo/empty"))
     repo = StateRepo(tmp_path / "r")
     repo.put("shop", {"shop-1": "in_progress"})
-    pushed(world, "octo/calc", repo)
+    push_branches(world, "octo/calc", repo)
     with serve(world.fake) as url:
         given = {**world.settings(url), "app_id": str(world.app.id), "github_url": url}
         settings = ServerSettings.model_validate(given)
@@ -40,7 +40,7 @@ def test_installed_repositories_are_mirrored_and_followed(tmp_path):
         assert found["octo/calc"].problems == () and found["octo/calc"].stories == 1
         assert found["octo/empty"].prds == ()
         repo.put("shop", {"shop-1": "blocked", "shop-2": "backlog"})
-        pushed(world, "octo/calc", repo)
+        push_branches(world, "octo/calc", repo)
         look.refresh_all()
         board = reading.project("octo/calc")
         assert board is not None
@@ -49,18 +49,18 @@ def test_installed_repositories_are_mirrored_and_followed(tmp_path):
         with Git.open(mirror) as git:
             assert set(git.branches("")) == {"main", "prd2pr/shop"}
         assert "x-access-token" not in (mirror / "config").read_text()
-    look.refresh_all()  # the code host is away: what was read stays
+    look.refresh_all()  # the code host is down: what was read stays
     assert {each.repo for each in reading.projects()} == {"octo/calc", "octo/empty"}
     database.close()
 
 
-def test_a_repository_s_own_prefix_of_branches_is_followed(tmp_path):
+def test_the_branch_prefix_of_a_repository_is_followed(tmp_path):
     world, repo = AppWorld(tmp_path, ("octo/calc",)), StateRepo(tmp_path / "r")
     repo.put("shop", {"shop-1": "in_progress"})
     with Git.open(repo.path) as git:
         tree = git.edit_tree(git.tree(repo.base), {".prd2pr.yml": b"branch_prefix: bot/\n"})
         git.update_branch("main", git.commit(tree, [repo.base], "Settings", at="2026-11-01T00:00:00Z"), repo.base)
-    pushed(world, "octo/calc", repo)
+    push_branches(world, "octo/calc", repo)
     world.fake.bare(world.fake.repo("octo/calc")).git("branch", "-m", "prd2pr/shop", "bot/shop")
     with serve(world.fake) as url:
         given = {**world.settings(url), "app_id": str(world.app.id), "github_url": url}
@@ -72,12 +72,12 @@ def test_a_repository_s_own_prefix_of_branches_is_followed(tmp_path):
     assert (found.problems, found.stories) == ((), 1)
 
 
-def test_without_an_app_nothing_is_asked():
+def test_without_an_app_nothing_is_requested():
     assert HostedRepositories(ServerSettings())() == ()
 
 
-def test_github_is_asked_for_the_list_by_one_clock_whatever_happens_in_between(tmp_path):
-    """`refresh_seconds` says when all are looked at; an event looks at its own repository, and lists nothing."""
+def test_the_list_is_requested_on_schedule_only(tmp_path):
+    """`refresh_seconds` is the interval of the full list; an event reads its own repository, and lists nothing."""
     listed: list[int] = []
     database = open_database(f"sqlite:///{tmp_path}/s.db")
     look = ProjectionUpdater(

@@ -1,4 +1,4 @@
-"""Heads of requests that never end: whoever sends them holds a connection for a while, and nothing else."""
+"""Requests whose headers or body never end: they occupy a connection for a limited time, and nothing else."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ async def answering(scope, receive, send) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-async def with_connection(app, goes_on):
-    """What `goes_on` makes of a connection to a server with this app."""
+async def with_connection(app, talk):
+    """Call `talk` with a connection to a server with this app."""
     server = uvicorn.Server(uvicorn.Config(app, port=0, http=Impatient, lifespan="off", log_level="critical"))
     serving = asyncio.create_task(server.serve())
     while not server.started:
@@ -32,24 +32,24 @@ async def with_connection(app, goes_on):
     host, port = server.servers[0].sockets[0].getsockname()
     reader, writer = await asyncio.open_connection(host, port)
     try:
-        return await goes_on(reader, writer)
+        return await talk(reader, writer)
     finally:
         writer.close()
         server.should_exit = True
         await serving
 
 
-async def talked(*said: bytes) -> list[bytes]:
-    """What is answered to each, on one connection; empty where it was closed."""
+async def exchange(*said: bytes) -> list[bytes]:
+    """The status line of the response to each message on one connection; empty if it was closed."""
 
-    async def goes_on(reader, writer) -> list[bytes]:
+    async def talk(reader, writer) -> list[bytes]:
         heard = []
         for each in said:
             writer.write(each)
             heard.append((await reader.read(1000)).partition(b"\r\n")[0])
         return heard
 
-    return await with_connection(answering, goes_on)
+    return await with_connection(answering, talk)
 
 
 REQUEST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 300000\r\n\r\n" + b"x" * 300_000
@@ -57,39 +57,39 @@ DONE = b"HTTP/1.1 204 No Content"
 
 
 @pytest.mark.parametrize("said", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nHost: x\r\n"])
-def test_a_head_that_does_not_go_on_is_not_waited_for(said):
-    assert asyncio.run(talked(said)) == [b""]
+def test_incomplete_headers_time_out(said):
+    assert asyncio.run(exchange(said)) == [b""]
 
 
-def test_neither_is_one_behind_a_whole_request():
-    assert asyncio.run(talked(REQUEST, b"GET / HT")) == [DONE, b""]
+def test_incomplete_headers_after_a_whole_request_time_out():
+    assert asyncio.run(exchange(REQUEST, b"GET / HT")) == [DONE, b""]
 
 
-def test_a_body_is_no_head_however_large_it_is():
-    assert asyncio.run(talked(REQUEST, REQUEST)) == [DONE, DONE]
+def test_a_large_body_does_not_count_as_headers():
+    assert asyncio.run(exchange(REQUEST, REQUEST)) == [DONE, DONE]
 
 
 CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
 CHUNK = b"186a0\r\n" + b"x" * 100_000 + b"\r\n"
 
 
-def test_fields_behind_a_body_are_waited_for_no_longer_than_a_head():
-    assert asyncio.run(talked(CHUNKED + CHUNK + b"0\r\na: b\r\n")) == [b""]
+def test_trailers_time_out_like_headers():
+    assert asyncio.run(exchange(CHUNKED + CHUNK + b"0\r\na: b\r\n")) == [b""]
 
 
-def test_chunks_and_what_follows_them_are_taken():
+def test_chunks_and_trailers_are_accepted():
     whole = CHUNKED + CHUNK * 5 + b"0\r\na: b\r\n\r\n"
-    assert asyncio.run(talked(whole, whole)) == [DONE, DONE]
+    assert asyncio.run(exchange(whole, whole)) == [DONE, DONE]
 
 
-# --- what is left when the answer is there ----------------------------------------------------------------------------
+# --- after the response -----------------------------------------------------------------------------------------------
 
 
-LARGE = b"x" * 40_000_000  # more than any socket takes in by itself
+LARGE = b"x" * 40_000_000  # more than any socket buffers
 
 
 async def refusing(scope, receive, send) -> None:
-    """As whoever has no token is answered: nothing of the body is read."""
+    """Refuse as without a token: nothing of the body is read."""
     if scope["type"] == "http":
         body = LARGE if scope["path"] == "/large" else b"no"
         length = [(b"content-length", str(len(body)).encode())]
@@ -107,18 +107,18 @@ POSTED = b"POST / HTTP/1.1\r\nHost: x\r\n"
         (POSTED + b"Transfer-Encoding: chunked\r\n\r\n9\r\n", b"x"),
     ],
 )
-def test_the_rest_of_a_body_that_was_answered_is_not_waited_for(begun, more):
-    async def goes_on(reader, writer) -> bytes:
+def test_the_rest_of_an_answered_body_times_out(begun, more):
+    async def talk(reader, writer) -> bytes:
         writer.write(begun)
         assert (await reader.read(1000)).startswith(b"HTTP/1.1 401")
         writer.write(more)
         return await asyncio.wait_for(reader.read(1000), 3)
 
-    assert asyncio.run(with_connection(refusing, goes_on)) == b""
+    assert asyncio.run(with_connection(refusing, talk)) == b""
 
 
-def test_a_rest_that_comes_in_time_leaves_the_connection_for_the_next_request():
-    async def goes_on(reader, writer) -> bytes:
+def test_a_timely_rest_keeps_the_connection_for_the_next_request():
+    async def talk(reader, writer) -> bytes:
         for _ in range(2):
             writer.write(POSTED + b"Content-Length: 4\r\n\r\nab")
             answer = await reader.read(1000)
@@ -126,12 +126,12 @@ def test_a_rest_that_comes_in_time_leaves_the_connection_for_the_next_request():
             await asyncio.sleep(0.3)
         return answer
 
-    assert asyncio.run(with_connection(refusing, goes_on)).startswith(b"HTTP/1.1 401")
+    assert asyncio.run(with_connection(refusing, talk)).startswith(b"HTTP/1.1 401")
 
 
 @pytest.mark.parametrize("ending", [b"", b"Connection: close\r\n"])
-def test_an_answer_that_nobody_reads_is_not_kept(ending):
-    async def goes_on(reader, writer) -> int:
+def test_a_response_that_nobody_reads_is_dropped(ending):
+    async def talk(reader, writer) -> int:
         writer.transport.pause_reading()
         writer.write(b"GET /large HTTP/1.1\r\nHost: x\r\n" + ending + b"\r\n")
         await asyncio.sleep(1)
@@ -144,4 +144,4 @@ def test_an_answer_that_nobody_reads_is_not_kept(ending):
             pass
         return heard
 
-    assert asyncio.run(with_connection(refusing, goes_on)) < len(LARGE)
+    assert asyncio.run(with_connection(refusing, talk)) < len(LARGE)
