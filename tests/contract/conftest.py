@@ -1,4 +1,4 @@
-"""GitHub's description, prepared once; where it cannot be fetched, the tests that need it are skipped, saying so."""
+"""GitHub's description, prepared once; if it cannot be fetched, the tests that need it are skipped with a warning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short ways to put a question to the fake, without a socket."""
+"""Shortcuts for requests to the fake, without a socket."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from fakes.github.wire import Answer, Request
 HEAD = "prd2pr/calc"
 
 
-def ask(
+def call_api(
     fake: FakeGitHub, method: str, target: str, body: Any = None, *, token: str = "", agent: str = "test"
 ) -> Answer:
-    """`token` empty: GITHUB_TOKEN with all permissions."""
+    """An empty `token` means GITHUB_TOKEN with all permissions."""
     words = {"authorization": f"Bearer {token or fake.actions_token('octo/calc')}", "user-agent": agent}
     raw = b"" if body is None else json.dumps(body).encode()
     return answer(fake, Request.of(method, target, words, raw))
 
 
-def said(outcome: Answer) -> tuple[int, str]:
+def error_of(outcome: Answer) -> tuple[int, str]:
     return outcome.status, outcome.value["message"]
 
 

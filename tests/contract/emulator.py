@@ -1,4 +1,4 @@
-"""`emulate`, a GitHub emulator by others, installed by npm beside GitHub's description and run on loopback."""
+"""`emulate`, an independent GitHub emulator, installed by npm beside GitHub's description and run on loopback."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def install() -> Path:
         raise Unavailable(f"npm install {PACKAGE} failed: {(done.stderr or done.stdout).strip()[-300:]}")
     try:
         scratch.rename(PLACE)
-    except OSError:  # another test process was quicker
+    except OSError:  # another test process came first
         shutil.rmtree(scratch)
     return PLACE
 
 
 @contextlib.contextmanager
 def running() -> Iterator[str]:
-    """Its address."""
+    """Run it; yields its URL."""
     place, port = install(), _free_port()
     command = ["node", "--input-type=module", "--eval", PROGRAM, str(port)]
     with subprocess.Popen(

@@ -1,4 +1,4 @@
-"""The same calls to the fake and to an emulator by others: where both answer, they answer alike."""
+"""The same calls to the fake and to an independent emulator: if both answer, they agree."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
+from contract.emulator import TOKEN, running
 from contract.openapi import Unavailable, skip_loudly
-from contract.second_opinion import TOKEN, running
 from fakes.github import FakeGitHub, serve
 
 Json = dict[str, Any]
-# Where they are not GitHub's likeness and we know better: from GitHub's description, or from its answers that people
-# quote. (They also open a second pull request for a branch, or one from no branch at all: such steps are not taken.)
+# Where the emulator differs from GitHub and we know better: from GitHub's description, or from its quoted answers.
+# (It also opens a second pull request for a branch, or one without a branch: such steps are not taken.)
 THEIR_OWN = {
     "POST /git/blobs: node_id is missing",
     "POST /git/blobs: size is missing",
@@ -35,12 +35,12 @@ THEIR_OWN = {
 
 @dataclass(frozen=True)
 class Step:
-    """`{name}` in the path or in a value is what an earlier step kept under that name."""
+    """`{name}` in the path or in a value is what an earlier step stored under that name."""
 
     method: str
     path: str
     body: Json | None = None
-    keep: tuple[str, str] | None = None  # a key of the answer, and the name to keep it under
+    keep: tuple[str, str] | None = None  # a key of the answer, and the name to store it under
     same: tuple[str, ...] = ()  # keys whose values must be the same too
 
 
@@ -138,12 +138,12 @@ def compare(step: Step, ours: tuple[int, Any], theirs: tuple[int, Any]) -> list[
 
 
 def _plain(value: Any) -> Any:
-    """Of words only the letters count."""
+    """Compare only the letters of words."""
     return value.lower().replace("-", " ") if isinstance(value, str) else value
 
 
 def _one(value: Any) -> Json | None:
-    """Of a list, the first row stands for all."""
+    """Of a list, the first row represents all."""
     if isinstance(value, list):
         return value[0] if value else None
     return value if isinstance(value, dict) else None
@@ -170,13 +170,13 @@ def ours(tmp_path: Path) -> Iterator[tuple[str, str]]:
         yield url, fake.user_token("ada")
 
 
-def test_both_say_the_same(ours: tuple[str, str], theirs: str) -> None:
+def test_both_give_the_same_answers(ours: tuple[str, str], theirs: str) -> None:
     us, them = Client(f"{ours[0]}/repos/ada/calc", ours[1]), Client(f"{theirs}/repos/ada/calc", TOKEN)
     found = [each for step in STEPS for each in compare(step, us.take(step), them.take(step))]
     assert set(found) == THEIR_OWN, "\n".join(sorted(set(found) ^ THEIR_OWN))
 
 
-def test_a_difference_is_noticed() -> None:
+def test_a_difference_is_detected() -> None:
     step = Step("GET", "/issues/1", same=("title",))
     assert compare(step, (200, {"title": "a"}), (200, {"title": "a"})) == []
     assert len(compare(step, (200, {"title": "a"}), (404, {}))) == 1
