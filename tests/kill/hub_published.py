@@ -1,7 +1,7 @@
-"""What people see of a PRD on the code host, in a form in which two worlds can be compared.
+"""What is published about a PRD on the code host, in a form in which two worlds can be compared.
 
 Commits are named by their place on the branch, comments of people by their place in time. What may differ between two
-runs of the same work is left out: times, how long it took, which run did it, the table of runs.
+runs of the same work is left out: times, durations, which run did it, the table of runs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from prd2pr.state.layout import PrdLayout
 
 HEX = re.compile(r"(?<![0-9a-f])[0-9a-f]{7,40}(?![0-9a-f])")
 MARK = re.compile(r"<!-- prd2pr:(\w+)")
-# What a later run need not look up again: a digest of words with times in them. Nobody sees it.
+# What a later run need not look up again: a digest of text with times in it. Nobody sees it.
 SHOWN = re.compile(r"<!-- prd2pr:shown:[^>]*-->\n?")
 PASSES = (
     (re.compile(r"http://127\.0\.0\.1:\d+"), "http://host"),
@@ -32,14 +32,14 @@ PASSES = (
 
 
 @dataclass(frozen=True)
-class Seen:
+class Published:
     code: str  # every path and blob outside the state directory
     steps: tuple[str, ...]  # the subjects of the branch's commits
     standing: str  # what is ordered, and which comments are done
-    objects: tuple[str, ...]  # one line or text for each thing that is there
+    objects: tuple[str, ...]  # one line or text for each object
 
-    def differences(self, other: Seen) -> list[str]:
-        """What `other` has besides, and what it lacks."""
+    def differences(self, other: Published) -> list[str]:
+        """What `other` has in addition, and what it lacks."""
         found = [] if self.code == other.code else ["the code tree is another one"]
         if self.steps != other.steps:
             found.append(f"steps: {list(self.steps)} became {list(other.steps)}")
@@ -54,11 +54,11 @@ class Seen:
         return [*found, *(f"one too many: {each}" for each in left)]
 
 
-def seen(world: GitHubWorld) -> Seen:
+def read_published(world: GitHubWorld) -> Published:
     with world.fake.lock:
         world.pulls()  # so that they follow their branches
-        words = _Words(world)
-        return Seen(_code(world), tuple(world.subjects()), words.standing(), tuple(sorted(words.objects())))
+        words = _PlainText(world)
+        return Published(_code(world), tuple(world.subjects()), words.standing(), tuple(sorted(words.objects())))
 
 
 def _code(world: GitHubWorld) -> str:
@@ -68,7 +68,7 @@ def _code(world: GitHubWorld) -> str:
     return "\n".join(line for line in listing if not line.split("\t")[1].startswith(TIMED))
 
 
-class _Words:
+class _PlainText:
     def __init__(self, world: GitHubWorld) -> None:
         self.world = world
         there = world.branch in world.bare.heads()
@@ -93,11 +93,11 @@ class _Words:
             yield self._comment(comment)
         yield from self._checks()
         yield from (f"label {label.name}" for label in repo.labels.values())
-        # A run that goes on with what a killed one left ends elsewhere, and may hand over once more or once less.
+        # A run that continues a killed one ends elsewhere, and may hand over once more or once less.
         yield from {f"dispatch {row.workflow} {row.inputs}" for row in repo.dispatches}
 
     def _checks(self) -> Iterator[str]:
-        """The branch's own check stands on every head that a run has ended with; only the last one is news."""
+        """The branch's own check is on every head that a run has ended with; only the last one matters."""
         there = set()
         for check in self.world.repo.checks.values():
             where = (check.external_id, self._commit(check.head_sha), check.status, check.conclusion)
