@@ -10,7 +10,7 @@ import json
 import pytest
 
 from github_runner import Ending
-from github_waves import code_of, run_wave, settled, started, story_job
+from github_waves import code_of, push_stories, run_wave, settle_waves, story_job
 
 pytestmark = pytest.mark.slow
 
@@ -38,8 +38,8 @@ def expect_all_done(world, count: int, verify) -> None:
 
 
 def test_work_of_two_jobs_is_integrated_and_shown(new):
-    world = started(new(), 3, {3: (1,)})
-    (run,) = settled(world)
+    world = push_stories(new(), 3, {3: (1,)})
+    (run,) = settle_waves(world)
     assert run.stories == ["calc-1", "calc-2"]
     assert run.planned.outputs["outcome"] == "handed-on" and run.integrated.outputs["outcome"] == "done"
     assert [job.outputs["outcome"] for job in run.jobs.values()] == ["done", "done"]
@@ -48,14 +48,14 @@ def test_work_of_two_jobs_is_integrated_and_shown(new):
     gates = {f"prd2pr / {phase}(calc-{n})" for n in (1, 2, 3) for phase in ("red", "green", "integrated")}
     assert gates <= shown
     assert "3 of 3 stories proven" in world.pull().body and "2 stories in parallel" not in world.pull().body
-    alone = started(new(), 3, {3: (1,)}, jobs=1)
+    alone = push_stories(new(), 3, {3: (1,)}, jobs=1)
     assert alone.act().outputs["outcome"] == "done"
     assert code_of(world) == code_of(alone), "as one job makes it, one story after the other"
 
 
 def test_commits_made_by_the_api_are_integrated_too(new, verify):
-    world = started(new(), 2, more="commit: api\n")
-    (run,) = settled(world)
+    world = push_stories(new(), 2, more="commit: api\n")
+    (run,) = settle_waves(world)
     assert run.integrated.outputs["outcome"] == "done", run.integrated.output
     expect_all_done(world, 2, verify)
     joins = str(world.bare.git("log", "--merges", "--format=%H", f"main..{world.branch}")).split()
@@ -64,23 +64,23 @@ def test_commits_made_by_the_api_are_integrated_too(new, verify):
 
 @pytest.mark.parametrize("call", [9, 12, 15])
 def test_a_killed_story_job_loses_and_duplicates_nothing(new, verify, call):
-    world = started(new(), 2)
-    settled(world, [lambda name, job: job(ending=Ending(call)) if name == "calc-2" else job()])
+    world = push_stories(new(), 2)
+    settle_waves(world, [lambda name, job: job(ending=Ending(call)) if name == "calc-2" else job()])
     expect_all_done(world, 2, verify)
 
 
 @pytest.mark.parametrize("call", [12, 20, 28, 40])
 def test_a_killed_integration_job_loses_and_duplicates_nothing(new, verify, call):
-    world = started(new(), 2)
+    world = push_stories(new(), 2)
     run_wave(world, around=lambda name, job: job(ending=Ending(call, "after")) if name == "integrate" else job())
     world.tick()
-    settled(world)
+    settle_waves(world)
     expect_all_done(world, 2, verify)
 
 
 def test_lost_jobs_are_repeated_by_the_next_wave(new):
-    world = started(new(), 3)
-    first, second = settled(world, [lambda name, job: None if name in ("calc-2", "calc-3") else job()])
+    world = push_stories(new(), 3)
+    first, second = settle_waves(world, [lambda name, job: None if name in ("calc-2", "calc-3") else job()])
     assert (first.stories, second.stories) == (["calc-1", "calc-2", "calc-3"], ["calc-2", "calc-3"])
     assert first.integrated.outputs["outcome"] == "handed-on" and second.integrated.outputs["outcome"] == "done"
     assert sorted(phase for phase in commit_subjects(world) if phase.startswith("integrated")) == [
@@ -89,25 +89,25 @@ def test_lost_jobs_are_repeated_by_the_next_wave(new):
 
 
 def test_no_new_wave_starts_when_no_job_made_progress(new):
-    world = started(new(), 2)
-    (run,) = settled(world, [lambda name, job: job() if name == "integrate" else None])
+    world = push_stories(new(), 2)
+    (run,) = settle_waves(world, [lambda name, job: job() if name == "integrate" else None])
     assert "no story job of this run made progress" in run.integrated.out
     assert world.pending == [] and world.repo.dispatches == []
 
 
 def test_a_lost_integration_job_is_repeated_by_the_schedule(new):
-    world = started(new(), 2)
+    world = push_stories(new(), 2)
     run_wave(world, around=lambda name, job: None if name == "integrate" else job())
     assert story_branches(world) == ["calc-1", "calc-2"] and world.pending == []
     world.tick()
-    (run,) = settled(world)
+    (run,) = settle_waves(world)
     assert run.stories == [] and run.planned.outputs["outcome"] == "done", run.planned.output
     assert story_branches(world) == [] and commit_subjects(world).count("join(calc-2)") == 1
 
 
 @pytest.mark.parametrize("way_out", ["pushed again", "deleted"])
 def test_a_rewritten_step_on_a_story_branch_is_not_integrated(new, verify, way_out):
-    world = started(new(), 2)
+    world = push_stories(new(), 2)
     run_wave(world, around=lambda name, job: None if name == "integrate" else job())
     branch = f"{OWN}calc-1"
     before = world.bare.heads()
@@ -124,7 +124,7 @@ def test_a_rewritten_step_on_a_story_branch_is_not_integrated(new, verify, way_o
     world.by_git(amend, "wendy", branch=branch)
     world.pending.clear()
     world.tick()
-    (run,) = settled(world)
+    (run,) = settle_waves(world)
     assert (run.stories, run.planned.outputs["outcome"]) == ([], "error"), run.planned.output
     assert world.bare.heads()[world.branch] == before[world.branch], "nothing was built on it"
     assert f"Nothing is built on {branch}: steps were rewritten" in world.status_comment().body
@@ -136,12 +136,12 @@ def test_a_rewritten_step_on_a_story_branch_is_not_integrated(new, verify, way_o
         world.delete_branch(branch, "ada")
     world.pending.clear()
     world.tick()
-    settled(world)
+    settle_waves(world)
     expect_all_done(world, 2, verify)
 
 
 def test_a_wave_started_twice_does_nothing_twice(new):
-    world = started(new(), 2)
+    world = push_stories(new(), 2)
     twin = world.dispatch(prd="calc")
     world.pending.remove(twin)
     others = []
@@ -159,7 +159,7 @@ def test_a_wave_started_twice_does_nothing_twice(new):
 
 
 def test_work_of_another_active_run_is_left_to_it(new):
-    world = started(new(), 2)
+    world = push_stories(new(), 2)
     world.repo.at_work.add(4711)
     world.repo.jobs[4711] = ["Work", "Story calc-1", "Story calc-2"]
     run = run_wave(world)
@@ -169,7 +169,7 @@ def test_work_of_another_active_run_is_left_to_it(new):
 
 
 def test_a_pause_is_respected_by_running_jobs(new):
-    world = started(new(), 2)
+    world = push_stories(new(), 2)
 
     def paused(name, job):
         if name == "calc-2":
@@ -186,13 +186,13 @@ def test_a_pause_is_respected_by_running_jobs(new):
     refused = world.act(env={"PRD2PR_MODE": "plan"})
     assert "`calc-1` is worked on in parallel" in world.answers()[-1].body, refused.output
     world.comment(world.pull().number, "/tdd resume", by="wendy")
-    settled(world)
+    settle_waves(world)
     assert commit_subjects(world).count("green(calc-1)") == commit_subjects(world).count("integrated(calc-2)") == 1
     assert story_branches(world) == [] and "2 of 2 stories" in world.pull().body
 
 
 def test_a_story_removed_meanwhile_is_not_integrated(new):
-    world = started(new(), 3)
+    world = push_stories(new(), 3)
 
     def removed(name, job):
         if name == "integrate":
@@ -207,7 +207,7 @@ def test_a_story_removed_meanwhile_is_not_integrated(new):
 
 
 def test_a_job_without_budget_says_so_and_the_next_wave_waits_for_a_person(new):
-    world = started(new(), 2)
+    world = push_stories(new(), 2)
 
     def without_budget(name, job):
         if name == "integrate":
@@ -223,7 +223,7 @@ def test_a_job_without_budget_says_so_and_the_next_wave_waits_for_a_person(new):
 
 
 def test_one_job_finishes_what_several_started(new):
-    world = started(new(), 2)
+    world = push_stories(new(), 2)
     run_wave(world, around=lambda name, job: job() if name == "calc-1" else None)
     assert story_branches(world) == ["calc-1"]
     world.tick()
