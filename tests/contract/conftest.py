@@ -11,7 +11,7 @@ from contract.graphql_schema import prepare as prepare_graphql
 from contract.openapi import Contract, Unavailable, prepare, skip_loudly
 from contract.tour import fake_with_branch
 from fakes.github import FakeGitHub
-from fakes.github.answering import ROUTES
+from fakes.github.handler import ROUTES
 
 
 @pytest.fixture(scope="session")

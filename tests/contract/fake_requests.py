@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from fakes.github import FakeGitHub
-from fakes.github.answering import answer
+from fakes.github.handler import answer
 from fakes.github.wire import Answer, Request
 
 HEAD = "prd2pr/calc"

@@ -9,7 +9,7 @@ import pytest
 from contract.fake_requests import call_api, error_of, new_pull
 from contract.tour import R, app_jwt, installed
 from fakes.github import FakeGitHub
-from fakes.github.answering import answer
+from fakes.github.handler import answer
 from fakes.github.jwt import new_key_pair
 from fakes.github.on_issues import open_issue
 from fakes.github.wire import Request

@@ -10,7 +10,7 @@ import pytest
 from contract.openapi import Contract, Unavailable, fetch, skip_loudly
 from contract.tour import R, api_client, fake_with_branch, walk
 from fakes.github import FakeGitHub
-from fakes.github.answering import ROUTES
+from fakes.github.handler import ROUTES
 from fakes.github.jwt import new_key_pair
 
 NAMES = [f"{route.method} {route.template}" for route in ROUTES]

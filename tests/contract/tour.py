@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fakes.github import FakeGitHub
-from fakes.github.answering import answer
+from fakes.github.handler import answer
 from fakes.github.manifests import create_app
 from fakes.github.state import App, Delivery, Installation
 from fakes.github.wire import Request

@@ -12,8 +12,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from fakes.message_samples import HALF_COLLECTED, answers, replace_texts, views
 from fakes.pull_sample import plan
-from fakes.said_sample import HALF_COLLECTED, answers, views, worded
 from prd2pr.domain.records import Backlog
 from prd2pr.github.messages.markers import answer_marker
 from prd2pr.github.messages.query_replies import LogLine, LogsReply, TestRunReply
@@ -109,7 +109,7 @@ def test_no_golden_text_is_unused() -> None:
 @pytest.mark.parametrize("name", ANSWERS)
 def test_a_hostile_answer_does_nothing(name: str) -> None:
     honest = RenderedMarkdown(render_reply(ANSWERS[name], commit_url=COMMITS))
-    seen = assert_harmless(render_reply(worded(ANSWERS[name], lambda: HOSTILE), commit_url=COMMITS))
+    seen = assert_harmless(render_reply(replace_texts(ANSWERS[name], lambda: HOSTILE), commit_url=COMMITS))
     for tag in ("td", "details", "pre"):
         assert seen.tags.count(tag) == honest.tags.count(tag)
 
@@ -123,11 +123,11 @@ def test_foreign_text_stays_text(data: st.DataObject) -> None:
     texts = st.one_of(st.text(max_size=40), st.lists(pieces, max_size=8).map("".join))
     name = data.draw(st.sampled_from(sorted(ANSWERS)))
     word = data.draw(texts)
-    assert_harmless(render_reply(worded(ANSWERS[name], lambda: word), commit_url=COMMITS))
+    assert_harmless(render_reply(replace_texts(ANSWERS[name], lambda: word), commit_url=COMMITS))
 
 
 def test_the_marker_is_first_and_the_only_one() -> None:
-    hostile: CommandReply = worded(ANSWERS["logs"], lambda: HOSTILE)
+    hostile: CommandReply = replace_texts(ANSWERS["logs"], lambda: HOSTILE)
     text = render_reply(hostile, marker=answer_marker(77, 1))
     assert text.startswith("<!-- prd2pr:answer:77:1 -->\n")
     assert text.count("prd2pr:status") == text.count("&lt;!-- prd2pr:status")
@@ -137,7 +137,7 @@ def test_the_marker_is_first_and_the_only_one() -> None:
 def test_no_answer_is_too_long() -> None:
     long = "@|<" * 30_000
     for name, answer in ANSWERS.items():
-        text = render_reply(worded(answer, lambda: long))
+        text = render_reply(replace_texts(answer, lambda: long))
         assert len(text) <= BODY_LIMIT, name
         assert RenderedMarkdown(text).quiet == 0, name
 

@@ -1,4 +1,4 @@
-"""One call being answered: who asks, for which repository, with which words; and what a route demands of it."""
+"""The context of one request: the caller, the repository, the parameters; and what a route requires of it."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from fakes.github.fake import FakeGitHub
 from fakes.github.state import LEVELS, App, Comment, Issue, Level, Repository, Token
 from fakes.github.wire import Answer, Json, Refusal, Request, Violation, invalid, no_scope, not_found
 
-Handler = Callable[["Ask"], Answer]
+Handler = Callable[["Context"], Answer]
 PAGING = frozenset({"per_page", "page"})
 
 
 @dataclass(frozen=True)
 class Route:
     method: str
-    template: str  # `{name}` is one piece of the path, `{name*}` the whole rest
+    template: str  # `{name}` is one segment of the path, `{name*}` the whole rest
     handler: Handler
     needs: str = "metadata:read"  # the token's permission; "app": a JSON web token; "": none
     level: Level = "read"  # what a person's own token needs
@@ -32,7 +32,7 @@ class Route:
 
 
 @dataclass
-class Ask:
+class Context:
     fake: FakeGitHub
     request: Request
     route: Route
@@ -103,24 +103,24 @@ class Ask:
         return int(word)
 
 
-# --- who may ----------------------------------------------------------------------------------------------------------
+# --- permissions ------------------------------------------------------------------------------------------------------
 
 
-def authorise(ask: Ask) -> None:
-    """Refuses as GitHub does: 401 without a good token, 404 for what one may not see, 403 for what one may not do."""
-    if ask.route.needs in ("", "app"):
+def authorise(ctx: Context) -> None:
+    """Refuses as GitHub does: 401 without a valid token, 404 for what is hidden, 403 for what is forbidden."""
+    if ctx.route.needs in ("", "app"):
         return
-    if ask.token is None:
+    if ctx.token is None:
         raise Refusal(401, "Requires authentication")
-    if ask.repository is None:
+    if ctx.repository is None:
         return
-    if ask.token.repositories is not None and ask.repo.full_name.lower() not in ask.token.repositories:
+    if ctx.token.repositories is not None and ctx.repo.full_name.lower() not in ctx.token.repositories:
         raise not_found()
-    if ask.token.kind == "user":
-        _authorise_person(ask)
-    elif not any(allows(ask.token, need) for need in _needs(ask)):
+    if ctx.token.kind == "user":
+        _authorise_person(ctx)
+    elif not any(allows(ctx.token, need) for need in _needs(ctx)):
         raise no_scope()
-    if ask.route.writes and ask.repo.archived:
+    if ctx.route.writes and ctx.repo.archived:
         raise Refusal(403, "Repository was archived so is read-only.")
 
 
@@ -130,59 +130,59 @@ def allows(token: Token, need: str) -> bool:
     return held in ("write", "admin") or (access == "read" and held == "read")
 
 
-def _needs(ask: Ask) -> list[str]:
-    """What stands under a pull request needs either permission; under an issue, the one for issues."""
-    name, _, access = ask.route.needs.partition(":")
+def _needs(ctx: Context) -> list[str]:
+    """Under a pull request either permission is enough; under an issue, the one for issues."""
+    name, _, access = ctx.route.needs.partition(":")
     if name != "conversation":
-        return [ask.route.needs]
-    number = ask.comment().number if "comment_id" in ask.params else ask.number()
-    found = ask.repo.issues.get(number)
+        return [ctx.route.needs]
+    number = ctx.comment().number if "comment_id" in ctx.params else ctx.number()
+    found = ctx.repo.issues.get(number)
     also = [f"pull_requests:{access}"] if found and found.pull else []
     return [f"issues:{access}", *also]
 
 
-def _authorise_person(ask: Ask) -> None:
-    held = LEVELS.index(ask.repo.collaborators.get(ask.login.lower(), "none"))
-    if held == 0 and ask.repo.private:
+def _authorise_person(ctx: Context) -> None:
+    held = LEVELS.index(ctx.repo.collaborators.get(ctx.login.lower(), "none"))
+    if held == 0 and ctx.repo.private:
         raise not_found()
-    public = LEVELS.index("read")  # anybody may read and talk in a public repository
-    if max(held, public) < LEVELS.index(ask.route.level):
-        raise Refusal(403, "Must have push access to repository") if ask.route.writes else not_found()
+    public = LEVELS.index("read")  # anybody may read and comment in a public repository
+    if max(held, public) < LEVELS.index(ctx.route.level):
+        raise Refusal(403, "Must have push access to repository") if ctx.route.writes else not_found()
 
 
-# --- what may be said -------------------------------------------------------------------------------------------------
+# --- validation -------------------------------------------------------------------------------------------------------
 
 
-def check_words(ask: Ask) -> None:
-    unknown = set(ask.request.query) - ask.route.query
+def check_parameters(ctx: Context) -> None:
+    unknown = set(ctx.request.query) - ctx.route.query
     if unknown:
         raise Violation(422, f"unknown query parameters: {', '.join(sorted(unknown))}")
-    if not ask.request.body:
-        ask.body = {}
+    if not ctx.request.body:
+        ctx.body = {}
     else:
         try:
-            ask.body = ask.request.json
+            ctx.body = ctx.request.json
         except ValueError:
             raise Violation(400, "Problems parsing JSON") from None
-    if isinstance(ask.body, list) and ask.route.body == {"labels"}:
-        ask.body = {"labels": ask.body}
-    if not isinstance(ask.body, dict):
+    if isinstance(ctx.body, list) and ctx.route.body == {"labels"}:
+        ctx.body = {"labels": ctx.body}
+    if not isinstance(ctx.body, dict):
         raise Violation(400, "Body should be a JSON object")
-    unknown = set(ask.body) - ask.route.body
+    unknown = set(ctx.body) - ctx.route.body
     if unknown:
         raise Violation(422, f"unknown body keys: {', '.join(sorted(unknown))}")
-    missing = ask.route.required - set(ask.body)
+    missing = ctx.route.required - set(ctx.body)
     if missing:
         words = [f'"{name}" wasn\'t supplied.' for name in sorted(missing)]
         raise Violation(422, "Invalid request.\n\n" + "\n".join(words))
 
 
-def text(ask: Ask, resource: str, name: str, default: str | None = None) -> str | None:
-    """A string of the body, held to the limit that GitHub sets on bodies and titles."""
-    value = ask.body.get(name, default)
+def text(ctx: Context, resource: str, name: str, default: str | None = None) -> str | None:
+    """A string of the body, within the limit that GitHub sets on bodies and titles."""
+    value = ctx.body.get(name, default)
     if value is not None and not isinstance(value, str):
         raise Violation(422, f"Invalid request.\n\nFor 'properties/{name}', {value!r} is not a string.")
-    most = 256 if name == "title" else ask.fake.limits.comment_length
+    most = 256 if name == "title" else ctx.fake.limits.comment_length
     if value is not None and len(value) > most:
         raise invalid(resource, name, "custom", f"{name} is too long (maximum is {most} characters)")
     return value

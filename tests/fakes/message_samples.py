@@ -118,11 +118,11 @@ HALF_COLLECTED = RunReport(
 
 
 def answers() -> dict[str, CommandReply]:
-    return {**refused(), **carried_out(), **read(), **plans()}
+    return {**refused(), **executed(), **queries(), **plans()}
 
 
 def refused() -> dict[str, CommandReply]:
-    # Written out, not asked of the machines: their tables may grow without changing how this is said.
+    # Written out, not derived from the machines: their tables may grow without changing this text.
     active = CommandRefusal(
         "/sprint plan",
         "SPRINT_ACTIVE",
@@ -174,7 +174,7 @@ def refused() -> dict[str, CommandReply]:
     }
 
 
-def carried_out() -> dict[str, CommandReply]:
+def executed() -> dict[str, CommandReply]:
     state = {"after": "SPRINT_ACTIVE", "before": "BLOCKED"}
     moved = {"after": "CODE_GREEN", "before": "REFACTOR"}
     texts = {"backlog prioritize": "1", "backlog add_story": "Refund points"}
@@ -214,7 +214,7 @@ def carried_out() -> dict[str, CommandReply]:
     }  # fmt: skip
 
 
-def read() -> dict[str, CommandReply]:
+def queries() -> dict[str, CommandReply]:
     picture = sample().picture(mode="none")
     stories = tuple(row.id for row in picture.board)
     finding = FINDINGS["GRN201"]
@@ -353,7 +353,7 @@ def plans() -> dict[str, CommandReply]:
 
 
 def views() -> dict[str, str]:
-    """What is shown without being asked for, as text."""
+    """What is published without a request, as text."""
     branch = sample()
     picture = branch.picture(mode="none")
     links = {
@@ -498,24 +498,28 @@ def tracking_views(picture: PullRequestView) -> dict[str, str]:
     }
 
 
-# --- the same with other words ----------------------------------------------------------------------------------------
+# --- the same with other text -----------------------------------------------------------------------------------------
 
 
-def worded(value: Any, word: Callable[[], str]) -> Any:
-    """Every free text in `value` replaced; what code decides by (units, severities, SHAs) and what is empty stay."""
+def replace_texts(value: Any, word: Callable[[], str]) -> Any:
+    """Replace every free text in `value`; values that code depends on (units, severities, SHAs) and empty ones stay."""
     if isinstance(value, Enum):
         return value
     if isinstance(value, str):
         return word() if value else ""
     if isinstance(value, tuple):
-        return tuple(worded(part, word) for part in value)
+        return tuple(replace_texts(part, word) for part in value)
     if isinstance(value, BaseModel):
-        parts = {name: worded(getattr(value, name), word) for name in type(value).model_fields if name not in FIXED}
+        parts = {
+            name: replace_texts(getattr(value, name), word) for name in type(value).model_fields if name not in FIXED
+        }
         return value.model_copy(update=parts)
     if not is_dataclass(value) or isinstance(value, type):
         return value
     kept = FIXED | ({"command"} if isinstance(value, CommandDone) else set())
-    return replace(value, **{f.name: worded(getattr(value, f.name), word) for f in fields(value) if f.name not in kept})
+    return replace(
+        value, **{f.name: replace_texts(getattr(value, f.name), word) for f in fields(value) if f.name not in kept}
+    )
 
 
 FIXED = frozenset({"commit", "head", "joint", "order", "severity", "sha", "start", "tone", "unit"})

@@ -1,4 +1,4 @@
-"""The way of a call: faults, token, route, permission, words, the handler; and its line in `calls`."""
+"""The path of a request: faults, token, route, permission, validation, the handler; and its line in `calls`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fakes.github import (
     on_repo,
     on_runs,
 )
-from fakes.github.asking import Ask, Route, authorise, check_words
+from fakes.github.context import Context, Route, authorise, check_parameters
 from fakes.github.fake import Call, FakeGitHub
 from fakes.github.faults import (
     SECONDARY,
@@ -50,12 +50,12 @@ NUMBERS = ("number", "comment_id", "reaction_id", "check_run_id", "installation_
 
 
 def answer(fake: FakeGitHub, request: Request) -> Answer:
-    """What goes back over the wire; raises Dropped where nothing does."""
+    """What goes back over the wire; raises Dropped if nothing does."""
     return with_faults(fake, request, lambda stale: _answer(fake, request, stale))
 
 
-def with_faults(fake: FakeGitHub, request: Request, deed: Callable[[Stale | None], Answer]) -> Answer:
-    """The deed, disturbed as scripted, and written down. Nothing is held locked while a fault passes its time."""
+def with_faults(fake: FakeGitHub, request: Request, handle: Callable[[Stale | None], Answer]) -> Answer:
+    """Run the handler under the scripted faults, and record the call. Nothing is locked while a fault waits."""
     with fake.lock:
         faults = fake.faults.for_request(request)
         number = len(fake.calls) + 1
@@ -66,7 +66,7 @@ def with_faults(fake: FakeGitHub, request: Request, deed: Callable[[Stale | None
             fault.before()
         if isinstance(fault, DropBefore):
             raise Dropped
-    outcome = _outcome(fake, faults, deed)
+    outcome = _outcome(fake, faults, handle)
     for fault in faults:
         if isinstance(fault, Calls) and fault.after:
             fault.after()
@@ -81,11 +81,11 @@ def with_faults(fake: FakeGitHub, request: Request, deed: Callable[[Stale | None
     return outcome
 
 
-def _outcome(fake: FakeGitHub, faults: list[Fault], deed: Callable[[Stale | None], Answer]) -> Answer:
+def _outcome(fake: FakeGitHub, faults: list[Fault], handle: Callable[[Stale | None], Answer]) -> Answer:
     refusals = [refusal for fault in faults if (refusal := refusal_of(fault, fake.now()))]
     if refusals:
         return refusals[0].answer()
-    return deed(next((fault for fault in faults if isinstance(fault, Stale)), None))
+    return handle(next((fault for fault in faults if isinstance(fault, Stale)), None))
 
 
 def _call(fake: FakeGitHub, request: Request, number: int, status: int) -> Call:
@@ -104,15 +104,15 @@ def _answer(fake: FakeGitHub, request: Request, stale: Stale | None) -> Answer:
             matched = match(request.method, request.path)
             if matched is None:
                 raise Violation(404, "Not Found")
-            ask = Ask(fake, request, matched[0], matched[1])
-            token = ask.token = _token(fake, ask)
-            _check_client(ask)
-            if ask.route.writes:
+            ctx = Context(fake, request, matched[0], matched[1])
+            token = ctx.token = _token(fake, ctx)
+            _check_client(ctx)
+            if ctx.route.writes:
                 fake.remember()
-                outcome = _handle(ask)
+                outcome = _handle(ctx)
             else:
                 with _as_of(fake, stale):
-                    outcome = _handle(ask)
+                    outcome = _handle(ctx)
         except Refusal as refusal:
             if isinstance(refusal, Violation):
                 fake.violate(f"{request.method} {request.path}: {refusal.message}")
@@ -121,7 +121,7 @@ def _answer(fake: FakeGitHub, request: Request, stale: Stale | None) -> Answer:
 
 
 def _unless_known(request: Request, outcome: Answer, token: Token | None) -> Answer:
-    """Who has it already is told so, and it does not count."""
+    """A conditional request for unchanged data gets 304, and does not count."""
     if request.method != "GET" or outcome.status != 200 or token is None:
         return outcome
     tag = f'W/"{hashlib.sha256(outcome.body).hexdigest()}"'
@@ -142,16 +142,16 @@ def _as_of(fake: FakeGitHub, stale: Stale | None) -> Iterator[None]:
         fake.state = present
 
 
-def _handle(ask: Ask) -> Answer:
-    if "owner" in ask.params:
-        ask.repository = ask.fake.state.repositories.get(f"{ask.params['owner']}/{ask.params['repo']}".lower())
-        if ask.repository is None:
+def _handle(ctx: Context) -> Answer:
+    if "owner" in ctx.params:
+        ctx.repository = ctx.fake.state.repositories.get(f"{ctx.params['owner']}/{ctx.params['repo']}".lower())
+        if ctx.repository is None:
             raise not_found()
-        on_pulls.follow_branches(ask.fake, ask.repository)
-    authorise(ask)
-    check_words(ask)
-    _check_content_limit(ask)
-    return ask.route.handler(ask)
+        on_pulls.follow_branches(ctx.fake, ctx.repository)
+    authorise(ctx)
+    check_parameters(ctx)
+    _check_content_limit(ctx)
+    return ctx.route.handler(ctx)
 
 
 # --- routes -----------------------------------------------------------------------------------------------------------
@@ -186,19 +186,19 @@ def credential(request: Request) -> str:
     return word.strip() if kind.lower() in ("bearer", "token") else ""
 
 
-def _token(fake: FakeGitHub, ask: Ask) -> Token | None:
-    word = credential(ask.request)
+def _token(fake: FakeGitHub, ctx: Context) -> Token | None:
+    word = credential(ctx.request)
     if not word:
         return None
     if word.count(".") == 2:
-        ask.app = app_of_jwt(fake, word)
-        if ask.route.needs != "app":
+        ctx.app = app_of_jwt(fake, word)
+        if ctx.route.needs != "app":
             raise Refusal(401, "Bad credentials")
         return None
     token = live_token(fake, word)
-    if ask.route.needs == "app":
+    if ctx.route.needs == "app":
         raise Refusal(401, "A JSON web token could not be decoded")
-    _spend(fake, token, ask)
+    _spend(fake, token, ctx)
     return token
 
 
@@ -209,8 +209,8 @@ def live_token(fake: FakeGitHub, word: str) -> Token:
     return token
 
 
-def _spend(fake: FakeGitHub, token: Token, ask: Ask) -> None:
-    if ask.request.path == "/rate_limit":
+def _spend(fake: FakeGitHub, token: Token, ctx: Context) -> None:
+    if ctx.request.path == "/rate_limit":
         return
     if fake.now() >= token.window_ends:
         token.used, token.window_ends = 0, fake.now() + WINDOW
@@ -230,20 +230,20 @@ def _with_limits(outcome: Answer, token: Token | None) -> Answer:
     return Answer(outcome.status, outcome.value, {**limits, **outcome.headers}, outcome.raw)
 
 
-def _check_client(ask: Ask) -> None:
-    if not ask.request.headers.get("user-agent"):
+def _check_client(ctx: Context) -> None:
+    if not ctx.request.headers.get("user-agent"):
         raise Violation(
             403, "Request forbidden by administrative rules. Please make sure your request has a User-Agent header."
         )
 
 
-def _check_content_limit(ask: Ask) -> None:
-    most = ask.fake.limits.content_per_minute
-    if most is None or not ask.route.writes or ask.token is None:
+def _check_content_limit(ctx: Context) -> None:
+    most = ctx.fake.limits.content_per_minute
+    if most is None or not ctx.route.writes or ctx.token is None:
         return
-    times = ask.fake.content_times.setdefault(ask.token.value, [])
-    times[:] = [at for at in times if at > ask.fake.now() - 60]
+    times = ctx.fake.content_times.setdefault(ctx.token.value, [])
+    times[:] = [at for at in times if at > ctx.fake.now() - 60]
     if len(times) >= most:
-        wait = max(1, int(times[0] + 60 - ask.fake.now()) + 1)
+        wait = max(1, int(times[0] + 60 - ctx.fake.now()) + 1)
         raise Refusal(403, SECONDARY, headers={"retry-after": str(wait)}, docs=SECONDARY_DOCS)
-    times.append(ask.fake.now())
+    times.append(ctx.fake.now())
