@@ -137,4 +137,4 @@ weak-model: $(STAMP)
 # The API against its OpenAPI description: no 5xx and no undocumented response. Takes some minutes.
 .PHONY: schemathesis
 schemathesis: $(STAMP)
-	@$(BIN)/python tests/server/described.py --examples 200
+	@$(BIN)/python tests/server/api_schema_check.py --examples 200

@@ -49,7 +49,7 @@ class Acted:
 
 @dataclass
 class Runner:
-    """Runs the real program as a job's step would, on a clone of its own."""
+    """Runs the real program as a job's step would, on its own clone."""
 
     root: Path
     fake: FakeGitHub
@@ -60,7 +60,7 @@ class Runner:
         self, event: Event, env: Mapping[str, str], *, command: tuple[str, ...] = (), ending: Ending | None = None,
         timeout: float = PATIENCE, cold: bool = False,
     ) -> Acted:  # fmt: skip
-        """`cold`: started from nothing, where a test looks at the process itself."""
+        """`cold`: a new process instead of a fork, for tests of the process itself."""
         self.jobs += 1
         run = FIRST_RUN + self.jobs
         self.repository.at_work.add(run)
@@ -129,7 +129,7 @@ class Runner:
             started.wait()
             os.killpg(process[0].pid, (ending or Ending(0)).by)
             if ending and ending.by == signal.SIGKILL:
-                process[0].wait()  # it must be gone before the call goes on
+                process[0].wait()  # it must be gone before the call continues
 
         scripted = [self.fake.faults.add(fault, "*", skip=at) for fault, at in _faults(ending, end)]
         process.append(
@@ -159,7 +159,7 @@ def _faults(ending: Ending | None, end: Callable[[], None]) -> list[tuple[Fault,
         return []
     if ending.when == "after":
         return [(Calls(after=end), ending.call - 1)]
-    # What is killed before its call has never made it; what is only asked to stop waits for its answer.
+    # A killed run has never made its call; a run that is only asked to stop waits for its answer.
     dropped: list[tuple[Fault, int]] = [(DropBefore(), ending.call - 1)] if ending.by == signal.SIGKILL else []
     return [(Calls(before=end), ending.call - 1), *dropped]
 

@@ -1,10 +1,10 @@
-"""The jobs of the workflow with `story_jobs`, run one by one by the real program: plan, one for each story, integrate.
+"""The jobs of the workflow with `story_jobs`, run one by one by the real program: plan, one per story, integrate.
 
-    run = Wave(world).run()          # the oldest pending event, as the workflow that `init` writes would handle it
-    run.stories                      # which story jobs there were
+    run = run_wave(world)     # the oldest pending event, as the workflow that `init` writes would handle it
+    run.stories               # which story jobs there were
 
-What the workflow file itself says (outputs, matrix, conditions) is held by tests/act. Here each job can be left out,
-ended or doubled.
+The workflow file itself (outputs, matrix, conditions) is tested in tests/act. Here each job can be skipped, ended or
+repeated.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ THREE_WAVES = {4: (1,), 5: (2,), 6: (3,), 7: (4, 5), 8: (6,)}
 Around = Callable[[str, Callable[..., Acted]], Acted | None]
 
 
-def as_it_is(_: str, job: Callable[..., Acted]) -> Acted | None:
+def run_job(_: str, job: Callable[..., Acted]) -> Acted | None:
     return job()
 
 
@@ -44,9 +44,9 @@ class WaveRun:
         return list(self.jobs)
 
 
-def started(world: GitHubWorld, count: int, needs: Mapping[int, tuple[int, ...]] | None = None, jobs: int = 8,
+def push_stories(world: GitHubWorld, count: int, needs: Mapping[int, tuple[int, ...]] | None = None, jobs: int = 8,
             more: str = "") -> GitHubWorld:  # fmt: skip
-    """A PRD of that many stories, pushed."""
+    """Push a PRD with that many stories."""
     world.answers_of_model = answers(count, dict(needs or {}))
     world.push({".prd2pr.yml": CONFIG.format(jobs=jobs) + more}, by="ada")
     world.pending.clear()
@@ -54,8 +54,8 @@ def started(world: GitHubWorld, count: int, needs: Mapping[int, tuple[int, ...]]
     return world
 
 
-def run_wave(world: GitHubWorld, event: Event | None = None, around: Around = as_it_is) -> WaveRun:
-    """`around` is told each job (a story, or `integrate`) and may leave it out, end it or do something before it."""
+def run_wave(world: GitHubWorld, event: Event | None = None, around: Around = run_job) -> WaveRun:
+    """`around` gets each job (a story, or `integrate`) and may skip it, end it or do something before it."""
     event = event or world.pending.pop(0)
     run = WaveRun(world.act(event, env={"PRD2PR_MODE": "plan"}))
     wave = run.planned.outputs.get("wave", "")
@@ -81,19 +81,22 @@ def run_id(acted: Acted) -> str:
     return str(9000 + int(acted.workspace.parent.name.removeprefix("job-")))
 
 
-def settled(world: GitHubWorld, around: Iterable[Around] = ()) -> list[WaveRun]:
-    """Until no event is left, each handled by a run of the workflow."""
+def settle_waves(world: GitHubWorld, around: Iterable[Around] = ()) -> list[WaveRun]:
+    """Run the workflow until no event is left."""
     runs: list[WaveRun] = []
     ways = iter(around)
     while world.pending:
         assert len(runs) < 12, "still busy"
-        runs.append(run_wave(world, around=next(ways, as_it_is)))
+        runs.append(run_wave(world, around=next(ways, run_job)))
     return runs
 
 
 def code_of(world: GitHubWorld) -> dict[str, str]:
-    """Every file of the PRD's branch but for records, the settings (with the place of a transcript, or how many jobs
-    there are), and the two living docs that name commits and times, in which no two runs are alike."""
+    """Every file of the PRD's branch that must be the same in two runs.
+
+    Left out: records, the settings (with the path of a transcript, or the number of jobs), and the two living docs that
+    name commits and times.
+    """
     rows = str(world.bare.git("ls-tree", "-r", world.branch)).splitlines()
     files = {line.partition("\t")[2]: line.split()[2] for line in rows}
     left_out = (".orch-state/", ".prd2pr.yml", "docs/TRACE.md", "docs/ESTIMATES.md")

@@ -2,12 +2,12 @@
 
     with GitHubWorld(tmp_path) as world:
         world.push_prd("prds/calc.md", PRD, by="ada")
-        world.act()                                      # the oldest event that nobody has handled yet
+        world.act()                                     # the oldest event that nobody has handled yet
         world.comment(world.pull().number, "/tdd next", by="wendy")
-        world.settle()                                   # until no event is left
+        world.settle()                                  # until no event is left
         assert world.phases() == ["plan", "red(calc-1)"]
 
-What people do makes an event in `world.pending`; tests drop, double or reorder them there. What the bot does makes
+Actions of people add an event to `world.pending`; tests drop, repeat or reorder them there. Actions of the bot add
 none, as on GitHub, except the workflows that it dispatches.
 """
 
@@ -63,7 +63,7 @@ class GitHubWorld:
     name: str = "octo/calc"
     branch: str = "prd2pr/calc"
     permissions: Mapping[str, str] | None = None  # of GITHUB_TOKEN; None: all that a job can have
-    files: Mapping[str, str] = field(default_factory=dict)  # besides the calculator's
+    files: Mapping[str, str] = field(default_factory=dict)  # in addition to the calculator's
     pending: list[Event] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -92,7 +92,7 @@ class GitHubWorld:
     def bare(self) -> Bare:
         return self.fake.bare(self.repo)
 
-    # --- what people do ---
+    # --- actions of people ---
 
     def push(
         self,
@@ -103,7 +103,7 @@ class GitHubWorld:
         message: str = "Work",
         force: bool = False,
     ) -> Event:
-        """One commit by a person on a branch (None takes a file away); with `force`, in place of the last one."""
+        """One commit by a person on a branch (None deletes a file); with `force`, in place of the last one."""
         before = self.bare.heads().get(branch, ZERO)
         self._git("fetch", "-q", str(self.bare.path), branch if before != ZERO else "main")
         self._git("checkout", "-q", "--detach", "FETCH_HEAD~1" if force else "FETCH_HEAD")
@@ -112,7 +112,7 @@ class GitHubWorld:
         return self._happened(pushed(self.fake, self.repo, by, branch, before, after))
 
     def by_git(self, act: Callable[[Path, Callable[..., str]], object], by: str, *, branch: str = "main") -> Event:
-        """What a person does with git itself: `act(checkout, git)`. Files that it leaves there are committed."""
+        """Changes by git itself: `act(checkout, git)`. Files that it leaves there are committed."""
         before = self.bare.heads()[branch]
         self._git("fetch", "-q", str(self.bare.path), branch)
         self._git("checkout", "-q", "--detach", "FETCH_HEAD")
@@ -199,16 +199,16 @@ class GitHubWorld:
         return self._happened(dispatch_event(self.fake, self.repo, row))
 
     def tick(self) -> Event:
-        """The schedule's hour has come."""
+        """A scheduled event."""
         return self._happened(schedule_event(self.fake, self.repo))
 
-    # --- what the workflow does ---
+    # --- the workflow ---
 
     def act(
         self, event: Event | None = None, *, env: Mapping[str, str] | None = None, ending: Ending | None = None,
         command: tuple[str, ...] = (), timeout: float = 240.0, cold: bool = False,
     ) -> Acted:  # fmt: skip
-        """The program, for this event or the oldest pending one; dispatched workflows are pending afterwards."""
+        """Run the program for this event or the oldest pending one; dispatched workflows are pending afterwards."""
         if event is None:
             event = self.pending.pop(0)
         given = {"GITHUB_TOKEN": self.token, "PRD2PR_MODEL": f"replay:{self.transcript()}", **(env or {})}
@@ -229,7 +229,7 @@ class GitHubWorld:
     def transcript(self) -> Path:
         return World(self.root, answers=self.answers_of_model).transcript()
 
-    # --- what there is to see ---
+    # --- what can be seen ---
 
     def pulls(self) -> list[Issue]:
         with self.fake.lock:
@@ -237,7 +237,7 @@ class GitHubWorld:
             return [row for row in self.repo.issues.values() if row.pull]
 
     def pull(self, branch: str = "") -> Issue:
-        """The one from this branch."""
+        """The only pull request from this branch."""
         rows = [row for row in self.pulls() if row.pull and row.pull.head == (branch or self.branch)]
         assert len(rows) == 1, f"{len(rows)} pull requests from {branch or self.branch}"
         return rows[0]
@@ -247,7 +247,7 @@ class GitHubWorld:
         return [row for row in rows if number in (None, row.number) and by in ("", row.user)]
 
     def status_comment(self, number: int | None = None) -> Comment:
-        """The one; more of them is the flood that people complain about."""
+        """The only one; more than one is a bug."""
         rows = [row for row in self.comments(number, by=ACTIONS_BOT) if STATUS_MARK in row.body]
         assert len(rows) == 1, f"{len(rows)} status comments"
         return rows[0]
@@ -276,7 +276,7 @@ class GitHubWorld:
     def tree(self, branch: str = "") -> str:
         return str(self.bare.git("rev-parse", f"{branch or self.branch}^{{tree}}"))
 
-    # --- inside ---
+    # --- internal ---
 
     @contextlib.contextmanager
     def _writing(self) -> Any:

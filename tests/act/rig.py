@@ -1,13 +1,13 @@
 """Runs the workflow that `init` wrote, with `action.yml`, by nektos/act on this host, against the fake GitHub.
 
-    source = action_source(tmp_path)                       # prd2pr as it would be installed from this commit
-    set_up(source, world, config="approval: none\\n")       # `prd2pr init`, committed to the default branch
+    source = action_source(tmp_path)                     # prd2pr as it would be installed from this commit
+    set_up(source, world, config="approval: none\\n")     # `prd2pr init`, committed to the default branch
     world.comment(1, "/tdd next", by="wendy")
     done = run_workflow(source, world, world.pending.pop(0))
 
-The workflow is taken from the default branch, as GitHub does. Actions of others are replaced by stand-ins; no address
-but loopback can be reached. What act does not do: the filters under `on:`, concurrency groups, permissions of tokens.
-The last is made good: the token has what the workflow gives to its worker, and no more.
+The workflow is taken from the default branch, as GitHub does. Third-party actions are replaced by stubs; no address but
+loopback can be reached. What act does not support: the filters under `on:`, concurrency groups, token permissions.
+The last is emulated: the token has what the workflow gives to its worker, and no more.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from fakes.github.fake import FakeGitHub
 from prd2pr.build_info import get_build_commit
 
 ROOT = Path(__file__).parents[2]
-STAND_INS = Path(__file__).parent / "stand_ins"
+STUB_ACTIONS = Path(__file__).parent / "stub_actions"
 WORKFLOW = ".github/workflows/prd2pr.yml"
 ACT = Path(sys.executable).with_name("act")
-NOWHERE = "http://127.0.0.1:9"  # the discard port: whoever leaves loopback gets no answer
+NOWHERE = "http://127.0.0.1:9"  # the discard port: nothing beyond loopback answers
 NOTE_PID = (
     "import os, pathlib\n"
     "story = os.environ.get('PRD2PR_STORY')\n"
@@ -51,7 +51,7 @@ class Hosted(Protocol):
 
 @dataclass(frozen=True)
 class ActionSource:
-    """What `uses: prd2pr/prd2pr@COMMIT` brings, and the same prd2pr on the PATH: so nothing has to be installed."""
+    """What `uses: prd2pr/prd2pr@COMMIT` provides, and the same prd2pr on the PATH: nothing has to be installed."""
 
     path: Path
     commit: str
@@ -62,7 +62,7 @@ class ActionSource:
 
     @property
     def pids(self) -> Path:
-        """A file for each story whose job is under way or was: the number of its process, for who wants to end it."""
+        """One file per story whose job is or was running: its process id, for a test that wants to kill it."""
         return self.path / "pids"
 
 
@@ -72,13 +72,13 @@ class ActResult:
     output: str  # what the steps printed
     outputs: dict[str, str]  # of the last step of ours that ran, gate or work
     summary: str
-    # id -> success or failure; not there: it did not start. A story's job is under its story.
+    # id -> success or failure; missing if it did not start. A story's job is under its story.
     jobs: dict[str, str] = field(default_factory=dict)
     log: str = ""  # of act itself, for a failing test
 
 
 def action_source(directory: Path) -> ActionSource:
-    """A copy: the work of others on this checkout does not change what is being tested, and act copies few files."""
+    """A copy: concurrent edits of this checkout do not change what is tested, and act copies few files."""
     place = directory / "action-source"
     for name in ("action.yml", "constraints.txt", "pyproject.toml"):
         place.mkdir(exist_ok=True)
@@ -102,11 +102,11 @@ def action_source(directory: Path) -> ActionSource:
 
 
 def set_up(source: ActionSource, world: Hosted, config: str = "") -> None:
-    """`prd2pr init` in a clone, with a configuration of one's own, pushed to the default branch."""
+    """`prd2pr init` in a clone, with its own configuration, pushed to the default branch."""
     bare = bare_of(world)
     with tempfile.TemporaryDirectory() as scratch:
         git(scratch, "clone", "-q", str(bare), ".")
-        Path(scratch, WORKFLOW).unlink(missing_ok=True)  # another's, which `init` would keep
+        Path(scratch, WORKFLOW).unlink(missing_ok=True)  # a foreign file, which `init` would keep
         if config:
             Path(scratch, ".prd2pr.yml").write_text(config, encoding="utf-8")
         subprocess.run([str(source.program), "init", "--repo", scratch], check=True, capture_output=True)
@@ -126,9 +126,9 @@ def run_workflow(
         payload = place / "event.json"
         payload.write_text(json.dumps(event.payload), encoding="utf-8")
         command = [str(ACT), event.name, "-C", str(checkout), "-W", WORKFLOW, "-e", str(payload), *fixed_options(place)]
-        command += [word for option in mapped(source, workflow) for word in ("--local-repository", option)]
+        command += [word for option in action_paths(source, workflow) for word in ("--local-repository", option)]
         command += ["-s", f"GITHUB_TOKEN={token_for(world, workflow)}"]
-        run_env = {**surroundings(source, world), **(env or {})}
+        run_env = {**job_environment(source, world), **(env or {})}
         command += [word for name, value in run_env.items() for word in ("--env", f"{name}={value}")]
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, timeout=timeout, env=host_environment(source, place)
@@ -143,12 +143,12 @@ def fixed_options(place: Path) -> list[str]:
     ]  # fmt: skip
 
 
-def mapped(source: ActionSource, workflow: dict[str, Any]) -> list[str]:
-    """Every action that the workflow uses, at exactly the ref that it pins. One that we have no stand-in for fails."""
+def action_paths(source: ActionSource, workflow: dict[str, Any]) -> list[str]:
+    """Every action that the workflow uses, at exactly the ref that it pins. An action without a stub fails."""
     places = {
         "prd2pr/prd2pr": source.path,
-        "actions/checkout": STAND_INS / "checkout",
-        "actions/setup-python": STAND_INS / "setup-python",
+        "actions/checkout": STUB_ACTIONS / "checkout",
+        "actions/setup-python": STUB_ACTIONS / "setup-python",
     }
     used = {step["uses"] for job in workflow["jobs"].values() for step in job["steps"] if "uses" in step}
     return [f"{uses}={places[uses.partition('@')[0]]}" for uses in sorted(used)]
@@ -159,7 +159,7 @@ def token_for(world: Hosted, workflow: dict[str, Any]) -> str:
     return world.fake.actions_token(world.name, {name.replace("-", "_"): how for name, how in granted.items()})
 
 
-def surroundings(source: ActionSource, world: Hosted) -> dict[str, str]:
+def job_environment(source: ActionSource, world: Hosted) -> dict[str, str]:
     """What a runner sets and act does not know of this repository."""
     branch = default_branch(world)
     return {

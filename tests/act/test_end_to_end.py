@@ -1,4 +1,4 @@
-"""The three ways in, each from a payload file through the generated workflow to the pull request."""
+"""The three entry points, each from a payload file through the generated workflow to the pull request."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def act(source, world) -> ActResult:
 
 
 def verified(world, branch: str, tmp_path) -> dict[str, object]:
-    """All claims of the branch proved again, in a clone of what was pushed."""
+    """Verify all claims of the branch in a clone of what was pushed."""
     clone = tmp_path / "proof"
     subprocess.run(["git", "clone", "-q", str(world.bare.path), str(clone)], check=True)
     done = subprocess.run(
@@ -84,13 +84,13 @@ def test_a_labelled_issue_becomes_a_pull_request(source, world, ready, tmp_path)
 
 
 def answers_for(prd: str) -> dict[str, Any]:
-    """The same answers for a PRD of another name."""
+    """The same answers for a PRD with another id."""
     text = json.dumps({key.replace("calc/", f"{prd}/", 1): blocks for key, blocks in script().items()})
     answers: dict[str, Any] = json.loads(text.replace("calc-1", f"{prd}-1").replace("calc-2", f"{prd}-2"))
     return answers
 
 
-# With something to refactor in each story there are ten phases to ask for.
+# With something to refactor in each story there are ten phases to request.
 LONG_ADD = "def add(a, b):\n    total = a + b\n    return total\n"
 LONG_DOUBLE = f"{GREEN_ADD}\n\ndef double(a):\n    result = a * 2\n    return result\n"
 REFACTORED = {
@@ -103,7 +103,7 @@ TEN = [f"{phase}({story})" for story in ("calc-1", "calc-2") for phase in PHASES
 
 
 @pytest.mark.slow
-def test_next_ten_times_is_one_phase_each(source, world, ready, tmp_path):
+def test_ten_next_commands_run_one_phase_each(source, world, ready, tmp_path):
     world.answers_of_model = {**script(), **REFACTORED}
     ready("plan")
     world.push_prd("prds/calc.md", PRD)
@@ -113,13 +113,13 @@ def test_next_ten_times_is_one_phase_each(source, world, ready, tmp_path):
     for nth in range(1, 11):
         world.comment(number, "/tdd next", by="wendy")
         done = act(source, world)
-        assert proved(world) == TEN[:nth], done.output
+        assert phases_without_notes(world) == TEN[:nth], done.output
         assert done.outputs["phase"] == PHASES[(nth - 1) % 5]
     assert done is not None
     assert world.phases()[0] == "plan(calc)"
     expect_all_integrated(world, done, "prd2pr/calc", ("calc-1", "calc-2"), tmp_path)
 
 
-def proved(world) -> list[str]:
-    """The phases, without the notes of who decided what."""
+def phases_without_notes(world) -> list[str]:
+    """The phases, without the notes about decisions."""
     return [phase for phase in world.phases() if phase.partition("(")[0] in PHASES]

@@ -1,4 +1,4 @@
-"""`action/ready.sh`, for real: what it installs runs, whatever lies in the checkout; another prd2pr is not taken."""
+"""`action/ready.sh`, for real: what it installs runs, whatever the checkout contains; another prd2pr is not used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIES = "raise SystemExit('a module of the checkout was imported')\n"
 
 @pytest.fixture(scope="module")
 def clean_path(tmp_path_factory) -> str:
-    """The suite's Python, and no prd2pr and no uv."""
+    """The suite's Python, without prd2pr and uv."""
     place = tmp_path_factory.mktemp("path")
     base = Path(sys.executable).resolve()
     (place / "python3").write_text(f'#!/bin/sh\nexec "{base}" "$@"\n')
@@ -28,7 +28,7 @@ def clean_path(tmp_path_factory) -> str:
 def ready(
     source, place: Path, path: str, ref: str, *, cwd: Path | None = None, **more: str
 ) -> tuple[subprocess.CompletedProcess[str], str]:
-    """The run, and the program that it names."""
+    """The completed process, and the program that it names."""
     output = place / "output"
     output.write_text("")
     network = ("PIP_", "UV_", "SSL_", "HTTP", "NO_PROXY")  # how this machine reaches the package index
@@ -41,8 +41,8 @@ def ready(
 
 
 @pytest.mark.slow
-def test_what_is_installed_runs_and_cannot_be_shadowed(source, tmp_path, clean_path):
-    """With a prd2pr of another commit on the PATH, which must not be taken."""
+def test_the_installed_program_runs_and_cannot_be_shadowed(source, tmp_path, clean_path):
+    """With a prd2pr of another commit on the PATH, which must not be used."""
     checkout = tmp_path / "checkout"
     checkout.mkdir()
     for name in ("prd2pr.py", "anthropic.py", "json.py", "pydantic.py"):
@@ -64,8 +64,8 @@ def test_what_is_installed_runs_and_cannot_be_shadowed(source, tmp_path, clean_p
     assert schema.returncode == 0 and schema.stdout.startswith("{"), schema.stderr
 
 
-def test_nothing_of_the_checkout_is_obeyed_while_installing(source, tmp_path, clean_path):
-    """In `mode: verify` it is a pull request's: its modules and settings are not ours."""
+def test_nothing_in_the_checkout_affects_the_installation(source, tmp_path, clean_path):
+    """In `mode: verify` the checkout is a pull request's: its modules and settings are not trusted."""
     checkout = tmp_path / "checkout"
     checkout.mkdir()
     for name in ("venv.py", "pip.py", "logging.py", "sitecustomize.py"):
@@ -80,15 +80,15 @@ def test_nothing_of_the_checkout_is_obeyed_while_installing(source, tmp_path, cl
     assert not (tmp_path / "obeyed").exists()
 
 
-def test_the_same_commit_on_the_path_is_used_as_it_is(source, tmp_path, clean_path):
+def test_the_same_commit_on_the_path_is_used_unchanged(source, tmp_path, clean_path):
     done, program = ready(source, tmp_path, f"{source.program.parent}:{clean_path}", source.commit)
     assert (done.returncode, program) == (0, str(source.program)), done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["output"]
 
 
 @pytest.mark.parametrize("ref", ["", "main", "v1"])
-def test_a_ref_that_can_move_proves_nothing(source, tmp_path, ref):
-    """It goes on to install, which the Python of this test does not do."""
+def test_a_movable_ref_is_not_trusted(source, tmp_path, ref):
+    """It continues to the installation, which the Python of this test does not do."""
     tools = tmp_path / "tools"
     tools.mkdir()
     (tools / "python3").write_text('#!/bin/sh\n[ "$2" = -c ] && exit 0\necho "installing: $*"\nexit 9\n')
@@ -99,7 +99,7 @@ def test_a_ref_that_can_move_proves_nothing(source, tmp_path, ref):
 
 
 @pytest.mark.parametrize(("urls", "extra"), [("", False), ("discord://1/abc", True)])
-def test_what_sends_messages_is_installed_for_who_has_an_address(source, tmp_path, urls, extra):
+def test_the_notification_extra_is_installed_if_urls_are_set(source, tmp_path, urls, extra):
     tools = tmp_path / "tools"
     tools.mkdir()
     (tools / "python3").write_text("#!/bin/sh\nexit 0\n")

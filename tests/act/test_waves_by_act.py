@@ -1,4 +1,4 @@
-"""The workflow that `init` writes with `story_jobs`, run by act: waves of story jobs, and what they come to."""
+"""The workflow that `init` writes with `story_jobs`, run by act: waves of story jobs, and their results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def ready(source: ActionSource, world: GitHubWorld, count: int, needs: dict[int,
 
 
 def run_all(source: ActionSource, world: GitHubWorld) -> list[ActResult]:
-    """The push, then every run that a run of ours has asked for."""
+    """The push, then every run that our runs have requested."""
     runs = [run_workflow(source, world, world.pending.pop(0), timeout=580)]
     seen = 0
     while len(world.repo.dispatches) > seen:
@@ -43,7 +43,7 @@ def stories_in(run: ActResult) -> list[str]:
 
 
 def kill_after_red(source: ActionSource, world: GitHubWorld, story: str) -> list[int]:
-    """The story's job is ended by force right after its RED was pushed; the answer tells when that has happened."""
+    """Kill the story's job right after its RED was pushed; the result tells when that has happened."""
     killed: list[int] = []
 
     def look() -> None:
@@ -59,7 +59,7 @@ def kill_after_red(source: ActionSource, world: GitHubWorld, story: str) -> list
 
 
 @pytest.mark.slow
-def test_two_stories_by_a_job_each(source, world, tmp_path):
+def test_two_stories_in_one_job_each(source, world, tmp_path):
     ready(source, world, 2, {})
     (run,) = run_all(source, world)
     assert run.jobs == dict.fromkeys(("gate", "work", "calc-1", "calc-2", "integrate"), "success"), run.output
@@ -76,8 +76,8 @@ def test_eight_stories_in_three_waves_with_one_job_killed(source, world, tmp_pat
     runs = run_all(source, world)
     assert killed, "the job was under way"
     assert runs[0].jobs["calc-2"] == "failure" and "integrated  tests/unit/calc-1" in runs[0].output, runs[0].output
-    # The killed one goes on from its RED in the next wave, and what depends on it comes a wave later. What is left at
-    # last is one story, for which no job of its own is started.
+    # The killed one continues from its RED in the next wave, and what depends on it comes a wave later. The last
+    # remaining story gets no job of its own.
     assert [stories_in(run) for run in runs] == [
         ["calc-1", "calc-2", "calc-3"],
         ["calc-2", "calc-4", "calc-6"],
@@ -88,11 +88,11 @@ def test_eight_stories_in_three_waves_with_one_job_killed(source, world, tmp_pat
     assert sorted(world.bare.heads()) == ["main", "prd2pr/calc"], "the stories' own branches are gone"
     assert "8 of 8 stories proven" in world.pull().body
     verified(world, "prd2pr/calc", tmp_path)
-    assert code_of(world) == one_after_the_other(source, tmp_path / "alone")
+    assert code_of(world) == run_serially(source, tmp_path / "alone")
 
 
-def one_after_the_other(source: ActionSource, root: Path) -> dict[str, str]:
-    """The same repository, PRD and answers, in one job: without a mode, nothing is handed on to others."""
+def run_serially(source: ActionSource, root: Path) -> dict[str, str]:
+    """The same repository, PRD and answers, in one job: without a mode, no story jobs are used."""
     root.mkdir()
     with GitHubWorld(root) as world:
         ready(source, world, 8, THREE_WAVES)

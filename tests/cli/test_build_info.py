@@ -1,4 +1,4 @@
-"""The workflow is pinned to the commit of this very prd2pr: known exactly, or not at all."""
+"""The workflow is pinned to the commit of this prd2pr: known exactly, or not at all."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def commit_in(root: Path) -> str:
     ).stdout.strip()
 
 
-def test_a_wheel_knows_it_from_its_note(package):
+def test_a_wheel_reads_it_from_its_note(package):
     (package / "built_from.txt").write_text(f"{COMMIT}\n")
     assert get_build_commit(package) == COMMIT
 
 
 @pytest.mark.parametrize("note", ["", "main", "$Format:%H$", COMMIT[:39], f"{COMMIT}0", "é" * 40])
-def test_a_note_that_is_no_commit_is_not_believed(package, note):
+def test_a_note_that_is_not_a_commit_is_ignored(package, note):
     (package / "built_from.txt").write_text(note, encoding="utf-8")
     assert get_build_commit(package) == ""
 
@@ -48,8 +48,8 @@ def test_a_clone_asks_git(package, tmp_path):
     assert commit_in(tmp_path) == get_build_commit(package)
 
 
-def test_a_repository_around_the_installation_is_not_asked(package, tmp_path):
-    """`project/.venv/…` lies in the user's own repository, whose commits are none of ours."""
+def test_a_repository_around_the_installation_is_ignored(package, tmp_path):
+    """`project/.venv/…` is in the user's own repository, whose commits are not ours."""
     commit_in(tmp_path)
     assert get_build_commit(package) == ""
 
@@ -61,14 +61,14 @@ def test_version_names_the_commit(world):
 
 
 @pytest.mark.parametrize("name", ["prd2pr/prd2pr", "prd2pr/prd2pr@v1", f"prd2pr@{COMMIT}", f"a/b@{COMMIT} ; x"])
-def test_init_takes_no_action_that_can_move(world, name):
+def test_init_refuses_a_movable_action_ref(world, name):
     done = world.program("init", "--action", name)
     assert done.status == 2
     assert "40 hexadecimal digits" in done.err
     assert not (world.repo / ".github").exists() and not (world.repo / ".prd2pr.yml").exists()
 
 
-def test_init_names_the_action_that_it_is_given(world):
+def test_init_uses_the_given_action(world):
     assert world.program("init", "--action", f"mirror/prd2pr@{COMMIT}").status == 0
     text = (world.repo / ".github/workflows/prd2pr.yml").read_text()
     assert text.count(f"uses: mirror/prd2pr@{COMMIT}\n") == 2

@@ -1,5 +1,4 @@
-"""`prd2pr doctor` about GitHub: each thing that people meet first is named with its remedy, and what was not looked at
-is never called fine."""
+"""`prd2pr doctor` about GitHub: each common problem is named with its remedy, and unchecked is never called fine."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ def ready(world) -> World:
 
 @pytest.fixture
 def hosted(ready, tmp_path):
-    """The same on the fake GitHub, with all as it should be."""
+    """The same on the fake GitHub, with everything correct."""
     fake = FakeGitHub(tmp_path / "github")
     repository = fake.add_repository("octo/calc", {"ada": "admin", "wendy": "write", "rea": "read"})
     repository.secrets.append("ANTHROPIC_API_KEY")
@@ -60,7 +59,7 @@ class Hosted:
         return {check.name: asdict(check) for check in found}
 
 
-def examined(world: World, **env: str) -> dict[str, dict[str, str]]:
+def examine(world: World, **env: str) -> dict[str, dict[str, str]]:
     done = world.program("doctor", "--json", env={"PRD2PR_MODEL": f"replay:{world.transcript()}", **env})
     checks = done.json["checks"]
     assert done.status == (1 if any(check["mark"] == "wrong" for check in checks) else 0), done.err
@@ -78,7 +77,7 @@ def story_jobs(text: str, config: Config) -> SetupCheck | None:
     return next((each for each in workflow_checks(text, config, "main", COMMIT) if each.name == "story jobs"), None)
 
 
-def test_a_workflow_without_the_jobs_that_the_configuration_asks_for():
+def test_a_workflow_without_the_configured_jobs():
     several = load_config("story_jobs: 4\n")
     asked = workflow_text(several, "main", ACTION)
     usual = workflow_text(Config(), "main", ACTION)
@@ -95,7 +94,7 @@ SETTINGS = ("github", "published", "pull requests", "secrets")
 
 
 def test_all_is_well(hosted):
-    found = examined(hosted.world, **hosted.env())
+    found = examine(hosted.world, **hosted.env())
     assert marks(found, *SETTINGS, "triggers", "model key") == ["ok"] * 6, found
     assert found["github"]["found"] == "octo/calc, default branch main"
 
@@ -107,7 +106,7 @@ def test_actions_may_not_open_pull_requests(hosted):
     assert "Allow GitHub Actions to create and approve pull requests" in check["remedy"]
 
 
-def test_there_is_no_secret_for_the_model(hosted):
+def test_the_secret_for_the_model_is_missing(hosted):
     hosted.repo.secrets.clear()
     check = hosted.doctor()["secrets"]
     assert (check["mark"], "ANTHROPIC_API_KEY" in check["found"]) == ("warning", True)
@@ -121,7 +120,7 @@ def test_the_workflow_is_not_on_the_default_branch(hosted):
     assert "not on the default branch" in check["found"] and "merge" in check["remedy"]
 
 
-def test_what_the_token_may_not_see_is_not_called_fine(hosted):
+def test_what_the_token_may_not_read_is_not_called_fine(hosted):
     found = hosted.doctor(by="wendy")
     assert marks(found, "published", "pull requests") == ["ok", "unchecked"]
     assert "administrator" in found["pull requests"]["remedy"]
@@ -137,7 +136,7 @@ def test_without_a_token_github_is_not_checked(hosted):
     assert hosted.fake.calls == []
 
 
-def test_a_token_that_is_not_accepted(hosted):
+def test_an_invalid_token(hosted):
     check = hosted.doctor(GITHUB_TOKEN="ghp_wrong")["github"]
     assert (check["mark"], "does not accept the token" in check["found"]) == ("wrong", True)
 
@@ -148,7 +147,7 @@ def test_an_archived_repository(hosted):
 
 
 def test_without_a_workflow_or_a_repository_on_github(world):
-    found = examined(world, GITHUB_TOKEN="x", GITHUB_REPOSITORY="")
+    found = examine(world, GITHUB_TOKEN="x", GITHUB_REPOSITORY="")
     assert (found["workflow"]["mark"], found["workflow"]["remedy"]) == (
         "warning",
         "run prd2pr init and commit the file",
@@ -156,10 +155,10 @@ def test_without_a_workflow_or_a_repository_on_github(world):
     assert found["github"]["mark"] == "unchecked"
 
 
-def test_a_workflow_that_only_this_branch_has(ready):
+def test_a_workflow_on_this_branch_only(ready):
     ready.git("update-ref", "refs/remotes/origin/main", "main~1")
     ready.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
-    check = examined(ready)["workflow"]
+    check = examine(ready)["workflow"]
     assert check["mark"] == "wrong"
     assert check["found"].startswith(f"{WORKFLOW_PATH} is not on origin/main")
 
@@ -178,7 +177,7 @@ def test_a_workflow_that_only_this_branch_has(ready):
         (("secrets.ANTHROPIC_API_KEY", "secrets.OTHER"), "model key", "wrong", "ANTHROPIC_API_KEY"),
     ],
 )
-def test_what_is_said_about_a_workflow(change, name, mark, words):
+def test_checks_of_a_workflow(change, name, mark, words):
     text = workflow_text(Config(), "main", ACTION).replace(*change)
     found = {check.name: check for check in workflow_checks(text, Config(), "main", COMMIT)}
     assert found[name].mark == mark
@@ -190,7 +189,7 @@ def test_two_versions_in_one_workflow_are_wrong():
     assert next(workflow_checks(text, Config(), "main", COMMIT)).mark == "wrong"
 
 
-def test_a_workflow_that_is_written_for_another_branch(hosted):
+def test_a_workflow_for_another_branch(hosted):
     assert hosted.doctor()["default branch"]["mark"] == "ok"
     hosted.fake.bare(hosted.repo).git("branch", "trunk", "main")
     hosted.repo.default_branch = "trunk"
@@ -209,7 +208,7 @@ def test_a_workflow_that_is_written_for_another_branch(hosted):
         ("notify: {events: [done], urls_from: MINE}\n", ("", ""), "wrong"),
     ],
 )
-def test_whether_messages_can_be_sent(config, change, mark):
+def test_whether_notifications_can_be_sent(config, change, mark):
     wanted = load_config(config)
     text = workflow_text(wanted, "main", ACTION).replace(*change)
     assert {check.name: check.mark for check in workflow_checks(text, wanted, "main", "")}["notices"] == mark
@@ -234,12 +233,12 @@ def test_models_without_a_key_need_no_secret():
         ("/srv/git/octo/calc.git", ""),
     ],
 )
-def test_only_an_origin_on_github_is_asked_about(url, name):
+def test_only_an_origin_on_github_is_checked(url, name):
     found = re.search(ORIGIN.format(host=re.escape("github.com")), url)
     assert (found[1] if found else "") == name
 
 
-def test_the_last_line_claims_no_more_than_was_looked_at():
+def test_the_last_line_claims_no_more_than_was_checked():
     fine, skipped, bad = SetupCheck("a", "ok", ""), SetupCheck("b", "unchecked", ""), SetupCheck("c", "wrong", "")
     assert format_total([fine]) == "All checks passed.\n"
     assert format_total([fine, skipped]) == "No problems found in 1 check. Not checked: b.\n"

@@ -9,7 +9,7 @@ import pytest
 from prd2pr.cli.event_exit import find_ignore_reason
 
 
-def under(issue: dict[str, object], body: str) -> dict[str, object]:
+def comment_on(issue: dict[str, object], body: str) -> dict[str, object]:
     return {"action": "created", "issue": issue, "comment": {"body": body}}
 
 
@@ -41,15 +41,15 @@ def event(tmp_path, monkeypatch):
         ("issue_comment", {"action": "created", "comment": {"body": "/TDD next"}}, ""),
         ("issue_comment", {"action": "created", "comment": {"body": "/suggest-fix x"}}, ""),
         ("issue_comment", {"action": "created", "comment": {"body": "/aprove"}}, "the comment contains no command"),
-        ("issue_comment", under({"body": "Check it: prd2pr verify main..prd2pr/calc"}, "ok\n\n/aprove"), ""),
-        ("issue_comment", under({"labels": [{"name": "prd2pr:waiting"}]}, "/Aprove calc-1."), ""),
+        ("issue_comment", comment_on({"body": "Check it: prd2pr verify main..prd2pr/calc"}, "ok\n\n/aprove"), ""),
+        ("issue_comment", comment_on({"labels": [{"name": "prd2pr:waiting"}]}, "/Aprove calc-1."), ""),
         (
             "issue_comment",
-            under({"labels": [{"name": "bug"}], "body": "x"}, "/aprove"),
+            comment_on({"labels": [{"name": "bug"}], "body": "x"}, "/aprove"),
             "the comment contains no command",
         ),
-        ("issue_comment", under({"body": "prd2pr"}, "/lgtm\n/improve\n/"), "the comment contains no command"),
-        ("issue_comment", under({"body": 5, "labels": [None, 3]}, "/aprove"), "the comment contains no command"),
+        ("issue_comment", comment_on({"body": "prd2pr"}, "/lgtm\n/improve\n/"), "the comment contains no command"),
+        ("issue_comment", comment_on({"body": 5, "labels": [None, 3]}, "/aprove"), "the comment contains no command"),
         ("pull_request", {"action": "closed"}, ""),
         ("pull_request", {"action": "opened"}, "the pull request was neither closed, reopened nor labelled"),
         ("issues", {"action": "labeled"}, ""),

@@ -1,4 +1,4 @@
-"""The gate job: who gets a worker and a reaction, what it costs, and what happens when GitHub has a bad day."""
+"""The gate job: who gets a worker and a reaction, what it costs, and how it handles faults of GitHub."""
 
 from __future__ import annotations
 
@@ -45,9 +45,11 @@ class Gate:
         return self.fake.repo("octo/calc")
 
     def commented(self, body: str, by: str, action: str = "created") -> Done:
-        return self.event("issue_comment", {"action": action, "issue": {"number": 1}, "comment": self.said(body, by)})
+        return self.event(
+            "issue_comment", {"action": action, "issue": {"number": 1}, "comment": self.add_comment(body, by)}
+        )
 
-    def said(self, body: str, by: str) -> dict[str, object]:
+    def add_comment(self, body: str, by: str) -> dict[str, object]:
         from fakes.github.state import Comment
 
         comment = Comment(self.fake.new_id(), 1, by, body, created_at=self.fake.stamp(), updated_at=self.fake.stamp())
@@ -139,7 +141,7 @@ def test_labels_are_for_writers(gate, by):
     assert (done.outputs["go"], gate.eyes()) == ("true" if writer else "false", writer)
 
 
-def test_what_is_not_for_us_asks_nobody(gate):
+def test_unrelated_events_need_no_call(gate):
     for done in (
         gate.commented("Thanks, see src/calc", "ada"),
         gate.commented("/tdd next", "ada", action="edited"),
@@ -158,7 +160,7 @@ def test_a_bot_gives_no_commands(gate):
 
 
 @pytest.mark.parametrize("name", ["workflow_dispatch", "schedule", "push"])
-def test_what_only_insiders_can_start_goes_on_without_a_call(gate, name):
+def test_events_of_insiders_need_no_call(gate, name):
     done = gate.event(name, {"ref": "refs/heads/main", "inputs": {"prd": "calc"}})
     assert (done.status, done.outputs["go"], gate.fake.calls) == (0, "true", [])
 
@@ -180,19 +182,19 @@ def test_other_labels_start_nothing(gate, config, label, go):
 
 
 @pytest.mark.parametrize("fault", [Broken(502), DropBefore(), SecondaryLimit(1)])
-def test_a_short_disturbance_loses_no_command(gate, fault: Fault):
+def test_a_transient_fault_loses_no_command(gate, fault: Fault):
     gate.fake.faults.add(fault, "GET */permission")
     done = gate.commented("/tdd next", "wendy")
     assert (done.outputs["go"], gate.eyes()) == ("true", 1)
 
 
-def test_a_reaction_that_was_made_but_not_confirmed_is_not_doubled(gate):
+def test_an_unconfirmed_reaction_is_not_duplicated(gate):
     gate.fake.faults.add(DropAfter(), "POST */reactions")
     assert gate.commented("/tdd next", "wendy").outputs["go"] == "true"
     assert gate.eyes() == 1
 
 
-def test_without_an_answer_about_the_author_the_job_fails_and_nothing_goes_on(gate):
+def test_without_an_answer_about_the_author_the_job_fails(gate):
     gate.fake.faults.add(Refused(401, "Bad credentials"), "GET */permission")
     done = gate.commented("/tdd next", "wendy")
     assert done.status == 1
@@ -201,7 +203,7 @@ def test_without_an_answer_about_the_author_the_job_fails_and_nothing_goes_on(ga
     assert "Bad credentials" in done.out
 
 
-def test_a_reaction_that_is_not_allowed_does_not_stop_the_work(gate):
+def test_a_forbidden_reaction_does_not_stop_the_work(gate):
     gate.may = {"contents": "read"}
     done = gate.commented("/tdd next", "wendy")
     assert (done.status, done.outputs["go"], gate.eyes()) == (0, "true", 0)
@@ -214,14 +216,14 @@ def test_odd_payloads_start_nothing(gate, comment):
     assert (done.outputs["go"], gate.fake.calls) == ("false", [])
 
 
-def test_it_asks_for_no_more_and_no_less_than_the_worker():
+def test_its_permissions_match_the_worker():
     assert gate_job.REQUIRED_LEVELS == {"issue_comment": permissions.MEMBER_LEVEL, "issues": permissions.LABEL_LEVEL}
     usual = Config()
     assert (CONFIG_PATH, usual.labels.trigger) == (gate_job.CONFIG, gate_job.DEFAULT_LABEL)
     assert usual.branch_prefix == gate_job.DEFAULT_PREFIX
 
 
-def test_it_needs_nothing_but_the_standard_library(gate):
+def test_it_needs_only_the_standard_library(gate):
     code = (
         "import sys, runpy; sys.argv = [sys.argv[1]]\n"
         "try: runpy.run_path(sys.argv[0], run_name='__main__')\n"
@@ -240,7 +242,7 @@ def test_it_needs_nothing_but_the_standard_library(gate):
 
 
 def commented_under(gate: Gate, issue: dict[str, object]) -> str:
-    payload = {"action": "created", "issue": {"number": 1, **issue}, "comment": gate.said("/tdd next", "wendy")}
+    payload = {"action": "created", "issue": {"number": 1, **issue}, "comment": gate.add_comment("/tdd next", "wendy")}
     done = gate.event("issue_comment", payload)
     assert (done.status, done.outputs["go"]) == (0, "true"), done.out
     return done.outputs["prd"]
@@ -263,12 +265,12 @@ def test_a_pull_request_its_tracking_issue_and_its_stories_are_one_prd(gate):
         ("prd2pr/spike/calc/1", "", ""),
     ],
 )
-def test_a_pull_request_is_known_by_its_branch(gate, branch, config, prd):
+def test_a_pull_request_is_identified_by_its_branch(gate, branch, config, prd):
     main = gate.push("main", {CONFIG_PATH: config} if config else {"README.md": "x"})
     gate.push(branch, {"calc.py": "x"}, onto=main)
     pull = open_pull(gate.fake, gate.repo, "ada", "Calc", "", branch, "main")
     assert commented_under(gate, {"number": pull.number, "pull_request": {"url": "x"}}) == prd
 
 
-def test_a_command_is_not_lost_where_its_prd_is_not_known(gate):
+def test_a_command_is_not_lost_if_its_prd_is_unknown(gate):
     assert commented_under(gate, {"number": 99, "pull_request": {"url": "x"}}) == ""

@@ -11,8 +11,8 @@ from world import World
 
 
 @pytest.fixture(scope="module")
-def learnt(tmp_path_factory) -> World:
-    """Records on the branch of a PRD, while somebody stands on main."""
+def with_records(tmp_path_factory) -> World:
+    """Records on the branch of a PRD, with main checked out."""
     world = World(tmp_path_factory.mktemp("learnt")).start()
     hostile = failure("f-2", feature="Card payments", approach="An own form", lesson="::error::no\x1b[31m")
     remember(world, failure("f-1"), hostile)
@@ -26,43 +26,43 @@ def remember(world: World, *records) -> None:
     world.commit("remember")
 
 
-def test_similar_failures_for_people_and_for_programs(learnt):
-    done = learnt.program("query", "similar-failures", "tell browsers by websockets")
+def test_similar_failures_for_people_and_for_programs(with_records):
+    done = with_records.program("query", "similar-failures", "tell browsers by websockets")
     assert done.status == 0, done.err
     assert done.out.splitlines()[0].split() == ["feature", "why", "failed", "lesson", "story"]
     assert "WebSocket notifications" in done.out and "Card payments" not in done.out
-    found = learnt.program("query", "similar-failures", "tell browsers by websockets", "--json").json
+    found = with_records.program("query", "similar-failures", "tell browsers by websockets", "--json").json
     assert found["query"] == "similar-failures"
     assert [row["id"] for row in found["rows"]] == ["f-1"]
     assert found["rows"][0]["lesson"] == failure().lesson
-    nothing = learnt.program("query", "similar-failures", "zebras")
+    nothing = with_records.program("query", "similar-failures", "zebras")
     assert (nothing.status, nothing.out) == (0, "No similar failure is recorded.\n")
 
 
-def test_what_others_wrote_starts_nothing_in_a_jobs_log(learnt):
-    done = learnt.program("query", "similar-failures", "card payments")
+def test_foreign_text_triggers_nothing_in_a_job_log(with_records):
+    done = with_records.program("query", "similar-failures", "card payments")
     assert "no" in done.out
     assert "\x1b" not in done.out
     assert not [line for line in done.out.splitlines() if line.lstrip().startswith("::")]
 
 
 @pytest.mark.parametrize("name", [name for name in QUERIES if name != "similar-failures"])
-def test_every_query_is_answered(learnt, name):
-    done = learnt.program("query", name)
+def test_every_query_is_answered(with_records, name):
+    done = with_records.program("query", name)
     assert (done.status, done.err) == (0, "")
     assert done.out.strip()
-    assert learnt.program("query", name, "--json").json["query"] == name
+    assert with_records.program("query", name, "--json").json["query"] == name
 
 
 @pytest.mark.parametrize(("name", "text"), [("trace", "nonsense"), ("complexity-trend", "no/such/file.py")])
-def test_what_nobody_knows_is_named(learnt, name, text):
-    done = learnt.program("query", name, text)
+def test_an_unknown_subject_is_named(with_records, name, text):
+    done = with_records.program("query", name, text)
     assert done.status == 0 and done.out.startswith(f"{text} ") and "yet" not in done.out
-    assert learnt.program("query", name, text, "--json").json["rows"] == []
+    assert with_records.program("query", name, text, "--json").json["rows"] == []
 
 
-def test_numbers_without_end_stay_json(learnt):
-    assert learnt.program("query", "--sql", "SELECT 9e999, 1", "--json").json["rows"] == [["inf", 1]]
+def test_infinite_numbers_stay_json(with_records):
+    assert with_records.program("query", "--sql", "SELECT 9e999, 1", "--json").json["rows"] == [["inf", 1]]
 
 
 def test_queries_over_records(world):
@@ -75,14 +75,14 @@ def test_queries_over_records(world):
     assert "fastapi  0.115.0  2025-01-01 00:00  2025-01-08 00:00" in world.program("query", "stale-docs").out
 
 
-def test_sql_of_ones_own(learnt):
-    done = learnt.program("query", "--sql", "SELECT id, lesson FROM failures ORDER BY id", "--json")
+def test_custom_sql(with_records):
+    done = with_records.program("query", "--sql", "SELECT id, lesson FROM failures ORDER BY id", "--json")
     assert done.json["columns"] == ["id", "lesson"]
     assert [row[0] for row in done.json["rows"]] == ["f-1", "f-2"]
     assert done.json["cut"] is False
-    some = learnt.program("query", "--sql", "SELECT path FROM files", "--limit", "1")
+    some = with_records.program("query", "--sql", "SELECT path FROM files", "--limit", "1")
     assert some.out.endswith("More rows exist; use --limit to show up to 1000.\n")
-    blob = learnt.program("query", "--sql", "SELECT x'0102', NULL, 1.5", "--json")
+    blob = with_records.program("query", "--sql", "SELECT x'0102', NULL, 1.5", "--json")
     assert blob.json["rows"] == [["0102", None, 1.5]]
 
 
@@ -102,14 +102,14 @@ def test_sql_of_ones_own(learnt):
         (("query", "--sql", ""), "SQLite rejected the query"),
     ],
 )
-def test_a_wrong_question_exits_with_2_and_says_what_would_do(learnt, arguments, words):
-    done = learnt.program(*arguments)
+def test_an_invalid_query_exits_with_2_and_suggests_a_valid_one(with_records, arguments, words):
+    done = with_records.program(*arguments)
     assert done.status == 2
     assert words in done.err
     assert "Traceback" not in done.err and not done.out
 
 
-def test_a_file_that_cannot_be_read_is_told_and_the_rest_is_answered(world):
+def test_an_unreadable_file_is_reported_and_the_rest_is_answered(world):
     world.git("switch", "-q", "-c", "prd2pr/shop")
     world.write({f".orch-state/memory/failures/bad-{n}.json": "{" for n in range(5)})
     remember(world, failure("f-1"))
@@ -119,11 +119,11 @@ def test_a_file_that_cannot_be_read_is_told_and_the_rest_is_answered(world):
     assert "and 2 more" in done.err
 
 
-def test_a_path_that_is_no_text_is_no_bug(learnt):
-    assert learnt.program("query", "complexity-trend", "caf\udce9.py").status == 0
+def test_a_path_that_is_not_text_is_no_crash(with_records):
+    assert with_records.program("query", "complexity-trend", "caf\udce9.py").status == 0
 
 
-def test_nobodys_checkout_or_branch_is_touched(learnt):
-    before = learnt.git("for-each-ref"), learnt.git("status", "--porcelain")
-    learnt.program("query", "trace")
-    assert (learnt.git("for-each-ref"), learnt.git("status", "--porcelain")) == before
+def test_no_checkout_or_branch_is_touched(with_records):
+    before = with_records.git("for-each-ref"), with_records.git("status", "--porcelain")
+    with_records.program("query", "trace")
+    assert (with_records.git("for-each-ref"), with_records.git("status", "--porcelain")) == before

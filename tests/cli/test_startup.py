@@ -8,7 +8,7 @@ from prd2pr.cli.context import BackgroundTask
 from prd2pr.cli.imports import suspend_gc
 
 
-def test_what_is_loaded_is_not_looked_through_for_cycles() -> None:
+def test_imported_objects_are_frozen() -> None:
     gc.unfreeze()
     try:
         with suspend_gc():
@@ -19,7 +19,7 @@ def test_what_is_loaded_is_not_looked_through_for_cycles() -> None:
         gc.unfreeze()
 
 
-def test_who_looks_for_no_cycles_anyhow_is_left_alone() -> None:
+def test_a_disabled_collector_stays_disabled() -> None:
     gc.disable()
     try:
         with suspend_gc():
@@ -30,17 +30,17 @@ def test_who_looks_for_no_cycles_anyhow_is_left_alone() -> None:
         gc.unfreeze()
 
 
-def test_trouble_in_the_background_is_told_to_whoever_waits() -> None:
-    def trouble() -> None:
+def test_a_background_error_is_raised_by_wait() -> None:
+    def fail() -> None:
         raise OSError("no space left")
 
-    background = BackgroundTask(trouble)
+    background = BackgroundTask(fail)
     assert not background.succeeded()
     with pytest.raises(OSError, match="no space"):
         background.wait()
 
 
-def test_what_went_well_in_the_background_is_done_when_it_was_waited_for() -> None:
+def test_a_background_task_has_succeeded_after_wait() -> None:
     done: list[int] = []
     background = BackgroundTask(lambda: done.append(1))
     background.wait()

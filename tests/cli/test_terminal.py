@@ -97,7 +97,7 @@ def test_unknown_events_and_facts_raise(event: str, facts: dict[str, object]) ->
         log((event, facts))
 
 
-def test_text_of_others_cannot_steer_the_terminal() -> None:
+def test_foreign_text_cannot_control_the_terminal() -> None:
     (line,) = log(("story", {"id": "x\x1b[2J", "title": "a\x1b]0;owned\x07b\r\nc \u202ed [bold]e[/bold]"}))
     assert line == "x  ab c d [bold]e[/bold]"
     (line,) = log(("refused_write", {"path": "a\nb\x1b[1A", "code": "GRN101"}))
@@ -125,14 +125,14 @@ def test_a_long_outcome_is_never_cut() -> None:
     assert "bbbbbbb" in line.plain
 
 
-def test_an_encoding_that_cannot_say_it() -> None:
+def test_an_encoding_without_the_characters() -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii", newline="\n")
     Terminal(stream, {}).say("note", text="20–35 min, caf\udce9")
     assert raw.getvalue() == b"Note     20?35 min, caf?\n"
 
 
-def test_a_reader_who_has_gone_does_not_stop_the_work() -> None:
+def test_a_closed_pipe_does_not_stop_the_work() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(os.dup(writing), "w") as stream:
@@ -144,7 +144,7 @@ def test_a_reader_who_has_gone_does_not_stop_the_work() -> None:
     os.close(writing)
 
 
-def test_lines_reach_a_pipe_at_once() -> None:
+def test_lines_are_flushed_to_a_pipe() -> None:
     reading, writing = os.pipe()
     with os.fdopen(writing, "w") as stream:
         Terminal(stream, {}).say("note", text="hello")
@@ -152,7 +152,7 @@ def test_lines_reach_a_pipe_at_once() -> None:
     os.close(reading)
 
 
-def test_who_gets_colour() -> None:
+def test_when_colour_is_used() -> None:
     class Tty(io.StringIO):
         def isatty(self) -> bool:
             return True
@@ -166,7 +166,7 @@ def test_who_gets_colour() -> None:
 
 
 def on_a_terminal(tmp_path: Path, *arguments: str, **env: str) -> tuple[int, str]:
-    """The output of a child that has a real pseudo-terminal."""
+    """The output of a child with a real pseudo-terminal."""
     script = tmp_path / "run.py"
     script.write_text(RUN)
     leader, follower = pty.openpty()
@@ -181,7 +181,7 @@ def on_a_terminal(tmp_path: Path, *arguments: str, **env: str) -> tuple[int, str
     while True:
         try:
             piece = os.read(leader, 4096)
-        except OSError:  # Linux says EIO when the last writer has gone
+        except OSError:  # Linux raises EIO when the last writer has gone
             break
         if not piece:
             break
@@ -196,7 +196,7 @@ def test_a_person_sees_colour_and_a_moving_line(tmp_path: Path, arguments: tuple
     assert status == (4 if arguments else 0)
     assert "writing the tests, attempt 2" in seen
     assert "\x1b[32mred" in seen
-    assert seen.count("\x1b[?25l") == seen.count("\x1b[?25h") == 2  # the cursor comes back, also after a failure
+    assert seen.count("\x1b[?25l") == seen.count("\x1b[?25h") == 2  # the cursor is restored, also after a failure
     assert "9 tests fail as expected" in seen
 
 
@@ -239,7 +239,7 @@ def test_an_acceptance_of_a_run_without_sandbox() -> None:
     assert line.plain == "accepted: 0 errors, 0 warnings   12 story tests, 41 others, no sandbox, honest run"
 
 
-def test_a_dishonest_run_says_why() -> None:
+def test_an_invalid_run_says_why() -> None:
     seen = evidence(honest=False, problems=("a canary is missing",))
     (line,) = verdict_lines(seen, Verdict(phase=Phase.GREEN, accepted=False))
     assert line.plain.endswith("run NOT honest: a canary is missing")
@@ -281,7 +281,7 @@ def test_estimates_with_and_without_a_price() -> None:
     assert "est. 40k–100k tokens, 20–35 min, no price configured for sonnet" in line
 
 
-def test_a_line_of_others_is_no_command_to_a_job_log():
+def test_a_foreign_line_is_not_a_workflow_command_in_a_job_log():
     stream = io.StringIO()
     with Terminal(stream, env={}) as terminal:
         terminal.say("note", text="hello\n::error::forged")

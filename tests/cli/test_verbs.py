@@ -14,7 +14,7 @@ from world import World
 
 
 @pytest.fixture(scope="module")
-def begun(tmp_path_factory) -> World:
+def designed(tmp_path_factory) -> World:
     """A PRD whose first story is designed."""
     world = World(tmp_path_factory.mktemp("begun")).start()
     assert world.run("--max-steps", "2").status == 1
@@ -38,11 +38,11 @@ def test_plan_as_json(world):
     assert done.json["requirements"] == ["FR-1", "FR-2"]
 
 
-def test_status_names_the_next_thing(begun):
-    done = begun.program("status")
+def test_status_names_the_next_step(designed):
+    done = designed.program("status")
     assert "calc-1 is waiting for red" in done.out
     assert "Next: prd2pr next prds/calc.md" in done.out
-    (prd,) = begun.program("status", "--json").json["prds"]
+    (prd,) = designed.program("status", "--json").json["prds"]
     assert (prd["prd"], prd["done"], prd["state"]) == ("calc", 0, "SPRINT_ACTIVE")
     assert [story["status"] for story in prd["stories"]] == ["in_progress", "backlog"]
 
@@ -54,31 +54,31 @@ def test_status_of_a_repository_without_prds(world):
     assert world.program("status", "nothing").status == 2
 
 
-def test_logs_are_read_from_head_where_no_branch_of_a_prd_is(begun, tmp_path):
-    begun.git("clone", "-q", str(begun.repo), str(tmp_path / "clone"))
-    begun.git("-C", str(tmp_path / "clone"), "switch", "-q", "-c", "mine", f"origin/{begun.branch}")
-    told = begun.program("logs", "--repo", str(tmp_path / "clone"))
-    assert told.status == 0 and told.out == begun.program("logs").out
+def test_logs_are_read_from_head_without_a_prd_branch(designed, tmp_path):
+    designed.git("clone", "-q", str(designed.repo), str(tmp_path / "clone"))
+    designed.git("-C", str(tmp_path / "clone"), "switch", "-q", "-c", "mine", f"origin/{designed.branch}")
+    told = designed.program("logs", "--repo", str(tmp_path / "clone"))
+    assert told.status == 0 and told.out == designed.program("logs").out
 
 
-def test_logs_tell_where_tokens_went(begun):
-    done = begun.program("logs", "--tokens")
+def test_logs_show_token_usage(designed):
+    done = designed.program("logs", "--tokens")
     assert done.status == 0 and "part of the prompt, estimated" in done.out
-    told = begun.program("logs", "--tokens", "--json").json
+    told = designed.program("logs", "--tokens", "--json").json
     assert set(told["roles"]) == {"planner", "architect"}
     assert list(told["stories"]) == ["calc", "calc-1"]
     parts = told["parts_estimated"]
     assert {"tools", "system", "map", "PRD", "story", "step", "form of the answer"} <= set(parts)
     assert all(part["fresh"] > 0 for part in parts.values()), "a transcript counts nothing: four characters are a token"
-    assert begun.program("logs", "--tokens", "--story", "calc-2").out == "No calls recorded yet.\n"
+    assert designed.program("logs", "--tokens", "--story", "calc-2").out == "No calls recorded yet.\n"
 
 
-def test_logs_tell_calls_and_crossings(begun):
-    done = begun.program("logs")
+def test_logs_show_calls_and_passed_gates(designed):
+    done = designed.program("logs")
     assert "call" in done.out and "calc-1/design/architect/1/1" in done.out
-    lines = begun.program("logs", "--json").json["lines"]
+    lines = designed.program("logs", "--json").json["lines"]
     assert {line["kind"] for line in lines} == {"call", "crossed"}
-    assert begun.program("logs", "--story", "calc-2").out == "No run is recorded yet.\n"
+    assert designed.program("logs", "--story", "calc-2").out == "No run is recorded yet.\n"
 
 
 @pytest.mark.parametrize("code", ["RED104", "grn201", "VER101", "ERR401", "PLN101"])
@@ -99,7 +99,7 @@ def test_schema_is_the_committed_one(world, request):
     assert world.program("schema").out == committed
 
 
-def test_init_writes_once_and_keeps_what_is_there(world):
+def test_init_writes_once_and_keeps_existing_files(world):
     (world.repo / ".prd2pr.yml").write_text("# mine\n")
     first = world.program("init")
     assert first.status == 0
@@ -110,7 +110,7 @@ def test_init_writes_once_and_keeps_what_is_there(world):
     assert world.program("init").out.count("kept") == 3
 
 
-def test_init_on_a_feature_branch_is_for_the_branch_below_it_and_says_so(world):
+def test_init_on_a_feature_branch_targets_its_base_and_says_so(world):
     world.git("switch", "-q", "-c", "add-prd2pr")
     done = world.program("init")
     workflow = (world.repo / ".github/workflows/prd2pr.yml").read_text()
@@ -119,7 +119,7 @@ def test_init_on_a_feature_branch_is_for_the_branch_below_it_and_says_so(world):
     assert "git remote set-head origin --auto" in done.out
 
 
-def test_what_init_writes_is_a_valid_config_and_a_valid_prd(world):
+def test_init_writes_a_valid_config_and_a_valid_prd(world):
     world.program("init")
     assert load_config((world.repo / ".prd2pr.yml").read_text()).prds == Config().prds
     world.commit("init")
@@ -128,7 +128,7 @@ def test_what_init_writes_is_a_valid_config_and_a_valid_prd(world):
     assert done.status == 1
 
 
-def test_doctor_says_what_is_wrong_and_how_to_mend_it(world):
+def test_doctor_reports_problems_and_remedies(world):
     done = world.program("doctor", env={"ANTHROPIC_API_KEY": ""})
     assert done.status == 1
     assert "ANTHROPIC_API_KEY" in done.out
@@ -140,7 +140,7 @@ def test_doctor_says_what_is_wrong_and_how_to_mend_it(world):
 @pytest.mark.parametrize(
     "arguments", [("gate", "green"), ("gate", "blue", "--base", "HEAD"), ("nonsense",), ("run",), ()]
 )
-def test_a_wrong_call_exits_with_2(world, arguments):
+def test_an_invalid_call_exits_with_2(world, arguments):
     done = world.program(*arguments)
     assert done.status == 2
     assert "Traceback" not in done.err
@@ -149,7 +149,7 @@ def test_a_wrong_call_exits_with_2(world, arguments):
 HOSTILE = "line 3 says:\n::stop-commands::x\r::add-mask::a ##[error]boo \x1b[31mred\u202e"
 
 
-def test_what_an_error_quotes_starts_nothing_in_a_jobs_log(monkeypatch, capsys):
+def test_quoted_text_in_an_error_triggers_nothing_in_a_job_log(monkeypatch, capsys):
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     report_error(PrdInvalid(HOSTILE, where="prds/a.md", remedy=HOSTILE))
     try:
@@ -171,7 +171,7 @@ def test_gate_on_an_unknown_revision_could_not_judge(world):
     assert "did you mean main" in done.err
 
 
-def test_gate_json_has_the_agreed_form(world):
+def test_gate_json_has_the_documented_form(world):
     world.write({"src/calc/sums.py": "def add(a, b):\n    return a + b\n"})
     world.commit("code without a test")
     done = world.program("gate", "green", "--base", "HEAD~1", "--json")
@@ -183,7 +183,7 @@ def test_gate_json_has_the_agreed_form(world):
     assert set(done.json["run"]) == run
 
 
-def test_an_event_that_matters_is_not_passed_over_in_silence(world, tmp_path):
+def test_a_relevant_event_is_not_ignored_silently(world, tmp_path):
     event = tmp_path / "event.json"
     event.write_text(json.dumps({"schedule": "17 */6 * * *"}))
     env = {"GITHUB_EVENT_NAME": "schedule", "GITHUB_EVENT_PATH": str(event), "GITHUB_REPOSITORY": "octo/calc"}

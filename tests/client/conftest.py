@@ -1,4 +1,4 @@
-"""The server that the client is tried on is that of `tests/server`."""
+"""The client is tested against the server of `tests/server`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client against the real server over loopback, and against weather that the server does not make."""
+"""The client against the real server over loopback, and against simulated faults."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def served(tmp_path_factory) -> Iterator[ApiServer]:
         yield server
 
 
-def test_everything_there_is_comes_typed(served):
+def test_every_resource_is_typed(served):
     with served.client(served.token("operate")) as client:
         assert client.health().status == "ok"
         assert [task.id for task in client.tasks(page_size=3)] == [f"shop-{n}" for n in range(1, 8)]
@@ -60,7 +60,7 @@ def test_everything_there_is_comes_typed(served):
         assert client.reset("octo/shop:shop:green").command == "/tdd reset green"
 
 
-def test_the_same_calls_without_waiting(served):
+def test_the_same_calls_with_the_async_client(served):
     async def all_of_it() -> list[str]:
         async with AsyncClient(served.url, served.token("operate")) as client:
             assert (await client.health()).status == "ok"
@@ -70,7 +70,7 @@ def test_the_same_calls_without_waiting(served):
             assert await client.workers() and await client.circuits()
             assert (await client.retry("octo/shop:shop-2", idempotency_key="two")).subject == "octo/shop:shop-2"
             start = str(served.app.state.event_feed.read_stored_range().newest)
-            served.happen("run_completed", "octo/shop", run="r9")
+            served.announce_event("run_completed", "octo/shop", run="r9")
             async for event in client.events(after=start):
                 assert (event.kind, event.data) == ("run_completed", {"run": "r9"})
                 break
@@ -88,20 +88,20 @@ def test_the_same_calls_without_waiting(served):
         (lambda client: list(client.tasks(page_size=9999)), Invalid, "query.limit"),
     ],
 )
-def test_errors_say_what_and_what_to_do(served, call, error, words):
+def test_errors_name_the_problem_and_the_remedy(served, call, error, words):
     with served.client(served.token("read")) as client, pytest.raises(error, match=re.escape(words)):
         call(client)
 
 
-def test_no_token_and_nothing_to_do_have_errors_of_their_own(served):
+def test_missing_token_and_nothing_to_do_have_their_own_errors(served):
     with served.client() as client, pytest.raises(NotSignedIn, match="token create"):
         client.projects()
     with served.client(served.token("operate")) as client, pytest.raises(Conflict, match="nothing to retry"):
         client.retry("octo/shop:shop-3")
 
 
-def weather(*answers: httpx.Response | Exception) -> tuple[Client, list[httpx.Request], list[float]]:
-    """A server that gives these answers, one after the other."""
+def client_with_answers(*answers: httpx.Response | Exception) -> tuple[Client, list[httpx.Request], list[float]]:
+    """A client whose server gives these answers, one after the other."""
     asked: list[httpx.Request] = []
     slept: list[float] = []
     left = list(answers)
@@ -121,8 +121,8 @@ FINE = {"status": "ok"}
 ASKED = {"id": "1", "command": "/tdd retry a", "repo": "o/r", "subject": "o/r:a", "by": "me", "at": ""}
 
 
-def test_what_goes_by_is_waited_for_as_the_server_says():
-    client, asked, slept = weather(
+def test_transient_errors_are_retried_as_the_server_says():
+    client, asked, slept = client_with_answers(
         httpx.Response(503, headers={"Retry-After": "7"}),
         httpx.Response(502),
         httpx.ReadTimeout("slow"),
@@ -132,52 +132,52 @@ def test_what_goes_by_is_waited_for_as_the_server_says():
     assert len(asked) == 4 and slept[0] == 7 and all(0 < each <= 4 for each in slept[1:])
 
 
-def test_it_gives_up_after_four_and_at_once_where_the_wait_is_long():
-    client, asked, _ = weather(*[httpx.Response(502)] * 4)
+def test_it_gives_up_after_four_attempts_and_at_once_if_the_wait_is_long():
+    client, asked, _ = client_with_answers(*[httpx.Response(502)] * 4)
     with pytest.raises(ServerTrouble, match="502 Bad Gateway"):
         client.health()
     assert len(asked) == 4
-    client, asked, slept = weather(httpx.Response(429, headers={"Retry-After": "3600"}))
+    client, asked, slept = client_with_answers(httpx.Response(429, headers={"Retry-After": "3600"}))
     with pytest.raises(TooMany) as caught:
         client.health()
     assert caught.value.retry_after == 3600 and slept == [] and len(asked) == 1
-    client, _, _ = weather(*[httpx.ConnectError("refused")] * 4)
+    client, _, _ = client_with_answers(*[httpx.ConnectError("refused")] * 4)
     with pytest.raises(Unreachable, match="refused"):
         client.health()
 
 
-def test_a_change_is_repeated_under_its_own_key_and_a_500_is_not_repeated():
-    client, asked, _ = weather(httpx.ReadError("cut"), httpx.Response(202, json=ASKED))
+def test_a_change_is_repeated_with_its_key_and_a_500_is_not_repeated():
+    client, asked, _ = client_with_answers(httpx.ReadError("cut"), httpx.Response(202, json=ASKED))
     assert client.retry("o/r:a").by == "me"
     keys = {request.headers["Idempotency-Key"] for request in asked}
     assert len(asked) == 2 and len(keys) == 1
-    client, asked, _ = weather(httpx.Response(500, json={"title": "x", "status": 500, "detail": "a bug"}))
+    client, asked, _ = client_with_answers(httpx.Response(500, json={"title": "x", "status": 500, "detail": "a bug"}))
     with pytest.raises(ServerTrouble, match="a bug"):
         client.retry("o/r:a")
     assert len(asked) == 1
 
 
 @pytest.mark.parametrize("body", ["<html>a proxy</html>", "[]", '{"status": "splendid"}', ""])
-def test_what_is_not_this_api_is_said_to_be_so(body):
-    client, _, _ = weather(httpx.Response(200, text=body))
+def test_an_answer_of_another_api_is_reported(body):
+    client, _, _ = client_with_answers(httpx.Response(200, text=body))
     with pytest.raises(NotUnderstood, match="not of this API"):
         client.health()
 
 
 def test_no_redirect_gets_the_token():
-    client, asked, _ = weather(httpx.Response(302, headers={"Location": "http://evil.example/"}))
+    client, asked, _ = client_with_answers(httpx.Response(302, headers={"Location": "http://evil.example/"}))
     with pytest.raises(NotUnderstood, match=r"redirects \(302\)"):
         client.health()
     assert len(asked) == 1
 
 
-def test_listening_gives_up_when_its_patience_ends():
-    client, _, _ = weather(*[httpx.ConnectError("refused")] * 3)
+def test_listening_gives_up_after_its_patience():
+    client, _, _ = client_with_answers(*[httpx.ConnectError("refused")] * 3)
     with pytest.raises(Unreachable):
         next(client.events(patience=0))
 
 
-def test_an_event_that_was_cut_is_no_event_and_its_id_was_not_seen():
+def test_a_truncated_event_is_dropped_and_its_id_is_not_recorded():
     parser = SseParser(last_id="4")
     for line in ("id: 5", "event: run_completed", 'data: {"at": "", "repo": "", "data": {}}'):
         assert parser.feed(line) is None
@@ -200,7 +200,7 @@ def test_the_client_imports_nothing_else_of_prd2pr():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_example_of_the_docs_runs(served, monkeypatch, capsys):
+def test_the_example_in_the_docs_runs(served, monkeypatch, capsys):
     (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs/client.md").read_text(), re.DOTALL)
     monkeypatch.setenv("PRD2PR_SERVER", served.url)
     monkeypatch.setenv("PRD2PR_TOKEN", served.token("operate", name="the docs"))
@@ -209,7 +209,7 @@ def test_the_example_of_the_docs_runs(served, monkeypatch, capsys):
     def something_happens() -> None:
         until(lambda: served.app.state.event_feed.listener_count)
         while not ended.wait(0.3):
-            served.happen("task_status_changed", "octo/shop", key="octo/shop:shop-2")
+            served.announce_event("task_status_changed", "octo/shop", key="octo/shop:shop-2")
 
     speaking = threading.Thread(target=something_happens)
     speaking.start()

@@ -1,4 +1,4 @@
-"""GitHub's description, prepared once; where it cannot be fetched, the tests that need it are skipped, saying so."""
+"""GitHub's description, prepared once; if it cannot be fetched, the tests that need it are skipped with a warning."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contract.graphql_schema import prepare as prepare_graphql
 from contract.openapi import Contract, Unavailable, prepare, skip_loudly
 from contract.tour import fake_with_branch
 from fakes.github import FakeGitHub
-from fakes.github.answering import ROUTES
+from fakes.github.handler import ROUTES
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""GitHub's GraphQL schema, fetched once by npm, and the judgement of what is asked of `/graphql` against it."""
+"""GitHub's GraphQL schema, fetched once by npm, and the validation of queries against it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def prepare() -> GraphqlContract:
 
 
 def _type(value: Json) -> Json:
-    """Of a type its fields, or its input's: what they are of, whether they must be given, and their arguments."""
+    """The fields of a type or an input: their types, whether they are required, and their arguments."""
     fields = [*(value.get("fields") or []), *(value.get("inputFields") or [])]
     return {
         each["name"]: {**_named(each), "args": {arg["name"]: _named(arg) for arg in each.get("args") or []}}

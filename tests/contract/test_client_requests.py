@@ -1,4 +1,4 @@
-"""What the real client says to GitHub, each method of it, against GitHub's own description of its API."""
+"""Every request of the real client, method by method, against GitHub's own description of its API."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HEAD = "prd2pr/calc"
 
 
 @dataclass
-class Listened:
+class RecordingHub:
     """The hub, and which of its methods were called."""
 
     hub: GitHubHub
@@ -38,7 +38,7 @@ class Listened:
 
 @dataclass
 class Local:
-    """A repository on this machine, as the writer wants to see it."""
+    """A local repository, as the writer wants to see it."""
 
     bare: Bare
 
@@ -60,13 +60,13 @@ class Local:
 
 
 @pytest.fixture
-def hub(fake: FakeGitHub) -> Iterator[Listened]:
+def hub(fake: FakeGitHub) -> Iterator[RecordingHub]:
     token = StaticToken(fake.actions_token("octo/calc"))
     with open_hub("octo/calc", token=token, transport=transport(fake)) as opened:
-        yield Listened(opened)
+        yield RecordingHub(opened)
 
 
-def use_all(hub: Listened, sha: str, fake: FakeGitHub) -> None:
+def use_all(hub: RecordingHub, sha: str, fake: FakeGitHub) -> None:
     assert hub.me().login == "github-actions[bot]"
     assert hub.ours() == (hub.me(),)
     assert (hub.permission("tria"), hub.default_branch()) == ("triage", "main")
@@ -85,7 +85,7 @@ def use_all(hub: Listened, sha: str, fake: FakeGitHub) -> None:
     assert hub.active_jobs("prd2pr.yml", besides=str(run)) == frozenset()
 
 
-def _issues(hub: Listened) -> None:
+def _issues(hub: RecordingHub) -> None:
     marker = "<!-- prd2pr:story:calc/calc-1 -->"
     parent: Issue = hub.open_issue("Calc", "<!-- t --> Tracking", ("prd2pr",), marker="<!-- t -->")
     child: Issue = hub.open_issue("Add", f"{marker} Text", (), marker=marker)
@@ -107,7 +107,7 @@ def _issues(hub: Listened) -> None:
     hub.set_labels(parent.number, (Label("prd2pr: red", "aa0000", "Tests fail"),), ("prd2pr", "prd2pr: red"))
 
 
-def _pulls(hub: Listened) -> None:
+def _pulls(hub: RecordingHub) -> None:
     assert hub.pull_for_branch(HEAD) is None
     pull = hub.open_pull("Calc", "Body", HEAD, "main", draft=True)
     assert hub.pull_for_branch(HEAD).number == hub.pull(pull.number).number
@@ -117,8 +117,8 @@ def _pulls(hub: Listened) -> None:
     hub.set_draft(hub.pull(pull.number), draft=True)
 
 
-def test_every_call_of_the_client_is_one_that_github_describes(
-    contract: Contract, fake: FakeGitHub, hub: Listened
+def test_every_call_of_the_client_is_described_by_github(
+    contract: Contract, fake: FakeGitHub, hub: RecordingHub
 ) -> None:
     use_all(hub, fake.bare(fake.repo("octo/calc")).heads()[HEAD], fake)
     asked_for = {
@@ -129,7 +129,7 @@ def test_every_call_of_the_client_is_one_that_github_describes(
     assert contract.problems(fake.exchanges) == []
 
 
-def test_commits_through_the_api_are_described_too(contract: Contract, fake: FakeGitHub, hub: Listened) -> None:
+def test_commits_through_the_api_are_described_too(contract: Contract, fake: FakeGitHub, hub: RecordingHub) -> None:
     there = fake.bare(fake.repo("octo/calc"))
     here = Bare.create(fake.directory / "desk.git")
     here.git("fetch", "-q", str(there.path), "refs/heads/*:refs/heads/*")
@@ -144,7 +144,7 @@ def test_commits_through_the_api_are_described_too(contract: Contract, fake: Fak
     assert contract.problems(fake.exchanges) == []
 
 
-def test_an_apps_way_to_its_token_is_described_too(contract: Contract, fake: FakeGitHub) -> None:
+def test_the_calls_for_an_app_token_are_described_too(contract: Contract, fake: FakeGitHub) -> None:
     private, public = new_key_pair()
     app, _ = installed(fake, public)
     minted: list[str] = []

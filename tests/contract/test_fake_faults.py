@@ -1,4 +1,4 @@
-"""Faults that are scripted do happen, where and as often as they are scripted."""
+"""Scripted faults happen where and as often as they are scripted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from contract.asks import ask
+from contract.fake_requests import call_api
 from contract.tour import R
 from fakes.github import FakeGitHub
 from fakes.github.faults import (
@@ -34,10 +34,10 @@ COMMENTS = "POST */issues/*/comments"
 
 @pytest.fixture
 def talk(fake: FakeGitHub) -> Any:
-    """Posts a comment; the answer."""
+    """Posts a comment, and returns the answer."""
     open_issue(fake, fake.repo("octo/calc"), "ada", "An issue")
     token = fake.actions_token("octo/calc")
-    return lambda: ask(fake, "POST", f"{R}/issues/1/comments", {"body": "x"}, token=token)
+    return lambda: call_api(fake, "POST", f"{R}/issues/1/comments", {"body": "x"}, token=token)
 
 
 @pytest.mark.parametrize(
@@ -52,9 +52,7 @@ def talk(fake: FakeGitHub) -> Any:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_fault_comes_in_place_of_the_call_and_once(
-    fake: FakeGitHub, talk: Any, fault: Fault, status: int, words: str
-) -> None:
+def test_a_fault_replaces_the_call_once(fake: FakeGitHub, talk: Any, fault: Fault, status: int, words: str) -> None:
     scripted = fake.faults.add(fault, COMMENTS)
     outcome = talk()
     assert outcome.status == status and words in outcome.value["message"]
@@ -68,7 +66,7 @@ def test_a_fault_comes_in_place_of_the_call_and_once(
     assert talk().status == 201
 
 
-def test_a_dropped_call_has_happened_or_not(fake: FakeGitHub, talk: Any) -> None:
+def test_a_dropped_call_took_effect_or_not(fake: FakeGitHub, talk: Any) -> None:
     fake.faults.add(DropBefore(), COMMENTS)
     with pytest.raises(Dropped):
         talk()
@@ -85,21 +83,21 @@ def test_a_dropped_call_has_happened_or_not(fake: FakeGitHub, talk: Any) -> None
 
 def test_a_fault_for_the_second_and_third_of_some_calls(fake: FakeGitHub, talk: Any) -> None:
     fake.faults.add(Broken(), COMMENTS, skip=1, times=2)
-    assert ask(fake, "GET", R).status == 200
+    assert call_api(fake, "GET", R).status == 200
     assert [talk().status for _ in range(4)] == [201, 502, 502, 201]
 
 
-def test_a_stale_read_shows_how_things_stood(fake: FakeGitHub, talk: Any) -> None:
+def test_a_stale_read_shows_an_earlier_state(fake: FakeGitHub, talk: Any) -> None:
     talk()
     talk()
     fake.faults.add(Stale(1), "GET */comments")
-    assert len(ask(fake, "GET", f"{R}/issues/1/comments").value) == 1
+    assert len(call_api(fake, "GET", f"{R}/issues/1/comments").value) == 1
     fake.faults.add(Stale(2), "GET */comments")
-    assert len(ask(fake, "GET", f"{R}/issues/1/comments").value) == 0
-    assert len(ask(fake, "GET", f"{R}/issues/1/comments").value) == 2
+    assert len(call_api(fake, "GET", f"{R}/issues/1/comments").value) == 0
+    assert len(call_api(fake, "GET", f"{R}/issues/1/comments").value) == 2
 
 
-def test_a_slow_call_and_a_test_s_own_doing(fake: FakeGitHub, talk: Any) -> None:
+def test_a_slow_call_and_a_callback(fake: FakeGitHub, talk: Any) -> None:
     seen: list[int] = []
 
     def count() -> None:
@@ -113,7 +111,7 @@ def test_a_slow_call_and_a_test_s_own_doing(fake: FakeGitHub, talk: Any) -> None
     assert seen == [0, 1]
 
 
-def test_a_fault_that_never_happened_can_be_seen(fake: FakeGitHub, talk: Any) -> None:
+def test_a_fault_that_never_happened_is_listed(fake: FakeGitHub, talk: Any) -> None:
     fake.faults.add(Broken(), "GET */nothing")
     talk()
     assert [each.pattern for each in fake.faults.unmet] == ["GET */nothing"]
@@ -126,8 +124,8 @@ def test_limits_of_requests_and_of_content(fake: FakeGitHub, talk: Any) -> None:
     assert talk().status == 201
     token = fake.actions_token("octo/calc")
     fake.state.tokens[token].limit = 1
-    assert ask(fake, "GET", R, token=token).headers["x-ratelimit-remaining"] == "0"
-    assert "API rate limit exceeded" in ask(fake, "GET", R, token=token).value["message"]
-    assert ask(fake, "GET", "/rate_limit", token=token).value["rate"]["remaining"] == 0
+    assert call_api(fake, "GET", R, token=token).headers["x-ratelimit-remaining"] == "0"
+    assert "API rate limit exceeded" in call_api(fake, "GET", R, token=token).value["message"]
+    assert call_api(fake, "GET", "/rate_limit", token=token).value["rate"]["remaining"] == 0
     fake.skip(3601)
-    assert ask(fake, "GET", R, token=token).status == 200
+    assert call_api(fake, "GET", R, token=token).status == 200

@@ -1,4 +1,4 @@
-"""Branches are git's: pull requests follow them, and pushes over HTTP are held to the token's permissions."""
+"""Branches are real git branches: pull requests follow them, and pushes need the token's permissions."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from typing import Any
 
 import pytest
 
-from contract.asks import HEAD, ask, new_pull
-from contract.tour import R, sayer
+from contract.fake_requests import HEAD, call_api, new_pull
+from contract.tour import R, api_client
 from fakes.github import FakeGitHub, serve
 from fakes.github.faults import (
     DropAfter,
 )  # fmt: skip
 
-# --- branches are git's -----------------------------------------------------------------------------------------------
+# --- branches in git --------------------------------------------------------------------------------------------------
 
 
-def test_a_pull_request_is_where_its_branch_is(fake: FakeGitHub) -> None:
+def test_a_pull_request_follows_its_branch(fake: FakeGitHub) -> None:
     bare = fake.bare(fake.repo("octo/calc"))
-    number = ask(fake, "POST", f"{R}/pulls", new_pull()).value["number"]
+    number = call_api(fake, "POST", f"{R}/pulls", new_pull()).value["number"]
     who = ("ada", "ada@localhost", "2026-01-03T00:00:00Z")
     sha = bare.write_commit(bare.commit(HEAD).tree, [bare.heads()["main"]], "Another\n", who, who)
     bare.move(f"refs/heads/{HEAD}", sha, bare.heads()[HEAD])
-    assert ask(fake, "GET", f"{R}/pulls/{number}").value["head"]["sha"] == sha
+    assert call_api(fake, "GET", f"{R}/pulls/{number}").value["head"]["sha"] == sha
     bare.delete(f"refs/heads/{HEAD}")
-    gone = ask(fake, "GET", f"{R}/pulls/{number}").value
+    gone = call_api(fake, "GET", f"{R}/pulls/{number}").value
     assert (gone["state"], gone["head"]["sha"]) == ("closed", sha)
-    reopened = ask(fake, "PATCH", f"{R}/pulls/{number}", {"state": "open"})
+    reopened = call_api(fake, "PATCH", f"{R}/pulls/{number}", {"state": "open"})
     assert "branch has been deleted" in reopened.value["errors"][0]["message"]
 
 
 def test_a_pull_request_from_a_fork(fake: FakeGitHub) -> None:
     fake.add_user("mallory")
     fork = fake.add_fork("octo/calc", "mallory")
-    made = ask(fake, "POST", f"{R}/pulls", new_pull(head=f"mallory:{HEAD}"), token=fake.user_token("mallory"))
+    made = call_api(fake, "POST", f"{R}/pulls", new_pull(head=f"mallory:{HEAD}"), token=fake.user_token("mallory"))
     assert made.value["head"]["repo"]["full_name"] == fork.full_name
     assert made.value["head"]["repo"]["fork"] and made.value["head"]["label"] == f"mallory:{HEAD}"
 
@@ -99,7 +99,7 @@ def test_a_protected_branch_and_a_branch_that_moved(fake: FakeGitHub, clone: Any
 # --- over the wire ----------------------------------------------------------------------------------------------------
 
 
-def test_the_server_says_the_same_under_both_roots(fake: FakeGitHub) -> None:
+def test_the_server_answers_the_same_under_both_roots(fake: FakeGitHub) -> None:
     token = fake.actions_token("octo/calc")
     with serve(fake) as url:
 
@@ -109,7 +109,7 @@ def test_the_server_says_the_same_under_both_roots(fake: FakeGitHub) -> None:
                 return json.load(outcome)
 
         assert get(R) == get(f"/api/v3{R}")
-        assert get(R)["url"] == f"{url}{R}"  # an address that works
+        assert get(R)["url"] == f"{url}{R}"  # a URL that works
         fake.faults.add(DropAfter(), f"GET {R}")
         with pytest.raises((ConnectionError, urllib.error.URLError)):
             get(R)
@@ -117,7 +117,7 @@ def test_the_server_says_the_same_under_both_roots(fake: FakeGitHub) -> None:
     assert fake.violations == []
 
 
-def test_githubkit_speaks_with_it_over_the_transport_and_over_loopback(fake: FakeGitHub) -> None:
+def test_githubkit_works_over_the_transport_and_over_loopback(fake: FakeGitHub) -> None:
     from githubkit import GitHub
 
     from fakes.github import transport
@@ -131,6 +131,6 @@ def test_githubkit_speaks_with_it_over_the_transport_and_over_loopback(fake: Fak
     assert fake.violations == []
 
 
-def test_the_sayer_of_the_tour_fails_on_an_error(fake: FakeGitHub) -> None:
+def test_the_client_of_the_tour_fails_on_an_error(fake: FakeGitHub) -> None:
     with pytest.raises(AssertionError, match="Not Found"):
-        sayer(fake, fake.actions_token("octo/calc"))("GET", f"{R}/issues/99")
+        api_client(fake, fake.actions_token("octo/calc"))("GET", f"{R}/issues/99")

@@ -1,4 +1,4 @@
-"""The fake is strict with what it does not know, and lets nobody do what GitHub would not let him."""
+"""The fake is strict with what it does not know, and permits nothing that GitHub would not permit."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from contract.asks import ask, new_pull, said
-from contract.tour import R, app_word, installed
+from contract.fake_requests import call_api, error_of, new_pull
+from contract.tour import R, app_jwt, installed
 from fakes.github import FakeGitHub
-from fakes.github.answering import answer
+from fakes.github.handler import answer
 from fakes.github.jwt import new_key_pair
 from fakes.github.on_issues import open_issue
 from fakes.github.wire import Request
@@ -35,33 +35,33 @@ from fakes.github.wire import Request
         ("POST", "/graphql", {"query": "mutation {"}, 200),
     ],
 )
-def test_what_no_correct_client_asks_is_refused_and_written_down(
+def test_invalid_requests_are_refused_and_recorded(
     fake: FakeGitHub, method: str, target: str, body: Any, status: int
 ) -> None:
-    outcome = ask(fake, method, target, body)
+    outcome = call_api(fake, method, target, body)
     assert outcome.status == status
     assert len(fake.violations) == 1 and target.partition("?")[0] in fake.violations[0]
     if target == "/graphql":
         assert outcome.value["errors"] and "data" not in outcome.value
 
 
-def test_a_client_without_a_name_is_a_violation(fake: FakeGitHub) -> None:
-    assert ask(fake, "GET", R, agent="").status == 403
+def test_a_client_without_a_user_agent_is_a_violation(fake: FakeGitHub) -> None:
+    assert call_api(fake, "GET", R, agent="").status == 403
     assert len(fake.violations) == 1
 
 
 def test_an_ordinary_refusal_is_no_violation(fake: FakeGitHub) -> None:
-    assert said(ask(fake, "GET", f"{R}/issues/99")) == (404, "Not Found")
-    assert said(ask(fake, "POST", f"{R}/issues", {"title": ""})) == (422, "Validation Failed")
+    assert error_of(call_api(fake, "GET", f"{R}/issues/99")) == (404, "Not Found")
+    assert error_of(call_api(fake, "POST", f"{R}/issues", {"title": ""})) == (422, "Validation Failed")
     assert fake.violations == []
 
 
-# --- who may ----------------------------------------------------------------------------------------------------------
+# --- permissions ------------------------------------------------------------------------------------------------------
 
 
 def test_without_a_token_and_with_a_bad_one(fake: FakeGitHub) -> None:
     assert answer(fake, Request.of("GET", R, {"user-agent": "test"})).value["message"] == "Requires authentication"
-    assert said(ask(fake, "GET", R, token="ghs_wrong")) == (401, "Bad credentials")
+    assert error_of(call_api(fake, "GET", R, token="ghs_wrong")) == (401, "Bad credentials")
 
 
 @pytest.mark.parametrize(
@@ -77,79 +77,86 @@ def test_without_a_token_and_with_a_bad_one(fake: FakeGitHub) -> None:
         ({}, "GET", "/actions/secrets", None),
     ],
 )
-def test_a_job_without_the_permission_is_told_so(
+def test_a_job_without_the_permission_is_refused(
     fake: FakeGitHub, permissions: dict[str, str], method: str, path: str, body: Any
 ) -> None:
     open_issue(fake, fake.repo("octo/calc"), "ada", "An issue")
     token = fake.actions_token("octo/calc", permissions)
-    assert said(ask(fake, method, R + path, body, token=token)) == (403, "Resource not accessible by integration")
+    assert error_of(call_api(fake, method, R + path, body, token=token)) == (
+        403,
+        "Resource not accessible by integration",
+    )
 
 
-def test_under_a_pull_request_either_permission_will_do(fake: FakeGitHub) -> None:
-    number = ask(fake, "POST", f"{R}/pulls", new_pull()).value["number"]
+def test_under_a_pull_request_either_permission_is_enough(fake: FakeGitHub) -> None:
+    number = call_api(fake, "POST", f"{R}/pulls", new_pull()).value["number"]
     token = fake.actions_token("octo/calc", {"pull_requests": "write"})
-    assert ask(fake, "POST", f"{R}/issues/{number}/comments", {"body": "x"}, token=token).status == 201
+    assert call_api(fake, "POST", f"{R}/issues/{number}/comments", {"body": "x"}, token=token).status == 201
 
 
 @pytest.mark.parametrize(
     ("login", "comment", "label", "push"),
     [("ada", 201, 200, 201), ("wendy", 201, 200, 201), ("tria", 201, 200, 403), ("rea", 201, 403, 403)],
 )
-def test_people_may_what_their_level_allows(fake: FakeGitHub, login: str, comment: int, label: int, push: int) -> None:
+def test_people_may_do_what_their_level_allows(
+    fake: FakeGitHub, login: str, comment: int, label: int, push: int
+) -> None:
     open_issue(fake, fake.repo("octo/calc"), "ada", "An issue")
     token = fake.user_token(login)
     outcomes = [
-        ask(fake, "POST", f"{R}/issues/1/comments", {"body": "x"}, token=token),
-        ask(fake, "POST", f"{R}/issues/1/labels", {"labels": ["x"]}, token=token),
-        ask(fake, "POST", f"{R}/git/blobs", {"content": "x"}, token=token),
+        call_api(fake, "POST", f"{R}/issues/1/comments", {"body": "x"}, token=token),
+        call_api(fake, "POST", f"{R}/issues/1/labels", {"labels": ["x"]}, token=token),
+        call_api(fake, "POST", f"{R}/git/blobs", {"content": "x"}, token=token),
     ]
     assert [each.status for each in outcomes] == [comment, label, push]
 
 
-def test_the_permission_that_github_tells_of_people(fake: FakeGitHub) -> None:
-    def told(login: str) -> tuple[str, str]:
-        value = ask(fake, "GET", f"{R}/collaborators/{login}/permission").value
+def test_the_permission_level_of_people(fake: FakeGitHub) -> None:
+    def level_of(login: str) -> tuple[str, str]:
+        value = call_api(fake, "GET", f"{R}/collaborators/{login}/permission").value
         return value["permission"], value["role_name"]
 
     fake.add_user("nobody")
-    assert [told(login) for login in ("ada", "wendy", "tria", "rea")] == [
+    assert [level_of(login) for login in ("ada", "wendy", "tria", "rea")] == [
         ("admin", "admin"), ("write", "write"), ("read", "triage"), ("read", "read"),
     ]  # fmt: skip
-    assert told("nobody") == ("read", "read")  # the repository is public
-    assert told("github-actions%5Bbot%5D")[0] == "none"
+    assert level_of("nobody") == ("read", "read")  # the repository is public
+    assert level_of("github-actions%5Bbot%5D")[0] == "none"
     fake.repo("octo/calc").private = True
-    assert told("nobody")[0] == "none"
+    assert level_of("nobody")[0] == "none"
     for login in ("ghost-of-nobody", "octo"):
-        assert ask(fake, "GET", f"{R}/collaborators/{login}/permission").value["message"] == f"{login} is not a user"
+        assert (
+            call_api(fake, "GET", f"{R}/collaborators/{login}/permission").value["message"] == f"{login} is not a user"
+        )
 
 
 def test_a_token_sees_its_own_repositories_only(fake: FakeGitHub) -> None:
     fake.add_repository("octo/other", {"ada": "admin"})
-    assert ask(fake, "GET", "/repos/octo/other").status == 404
-    assert ask(fake, "GET", "/repos/octo/other", token=fake.user_token("ada")).status == 200
+    assert call_api(fake, "GET", "/repos/octo/other").status == 404
+    assert call_api(fake, "GET", "/repos/octo/other", token=fake.user_token("ada")).status == 200
 
 
 def test_who_am_i(fake: FakeGitHub) -> None:
-    assert said(ask(fake, "GET", "/user")) == (403, "Resource not accessible by integration")
-    assert ask(fake, "GET", "/user", token=fake.user_token("ada")).value["login"] == "ada"
+    assert error_of(call_api(fake, "GET", "/user")) == (403, "Resource not accessible by integration")
+    assert call_api(fake, "GET", "/user", token=fake.user_token("ada")).value["login"] == "ada"
 
 
 # --- Apps -------------------------------------------------------------------------------------------------------------
 
 
-def test_an_app_proves_itself_and_its_tokens_live_an_hour(fake: FakeGitHub) -> None:
+def test_an_app_authenticates_and_its_tokens_last_an_hour(fake: FakeGitHub) -> None:
     private, public = new_key_pair()
     app, installation = installed(fake, public)
     mint = f"/app/installations/{installation.id}/access_tokens"
-    token = ask(fake, "POST", mint, {}, token=app_word(app, private)).value["token"]
-    assert ask(fake, "GET", R, token=token).status == 200
+    token = call_api(fake, "POST", mint, {}, token=app_jwt(app, private)).value["token"]
+    assert call_api(fake, "GET", R, token=token).status == 200
     fake.skip(3601)
-    assert said(ask(fake, "GET", R, token=token)) == (401, "Bad credentials")
+    assert error_of(call_api(fake, "GET", R, token=token)) == (401, "Bad credentials")
     fake.skip(-3601)
     stranger, _ = new_key_pair()
-    assert ask(fake, "POST", mint, {}, token=app_word(app, stranger)).status == 401
-    too_long = ask(fake, "POST", mint, {}, token=app_word(app, private, lasts=3600))
+    assert call_api(fake, "POST", mint, {}, token=app_jwt(app, stranger)).status == 401
+    too_long = call_api(fake, "POST", mint, {}, token=app_jwt(app, private, lasts=3600))
     assert "too far in the future" in too_long.value["message"]
-    assert ask(fake, "POST", mint, {}).status == 401  # an ordinary token is no App's word
-    more = ask(fake, "POST", mint, {"permissions": {"administration": "write"}}, token=app_word(app, private))
-    assert said(more) == (422, "The permissions requested are not granted to this installation.")
+    assert call_api(fake, "POST", mint, {}).status == 401  # an ordinary token is not an App's JWT
+    more = call_api(fake, "POST", mint, {"permissions": {"administration": "write"}}, token=app_jwt(app, private))
+    assert error_of(more) == (422, "The permissions requested are not granted to this installation.")

@@ -1,4 +1,4 @@
-"""The world around the program: events as Actions gives them, a fresh checkout, outputs, and ends by force."""
+"""The environment of the program: events as Actions gives them, a fresh checkout, outputs, and kills."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def world(tmp_path: Path) -> Iterator[GitHubWorld]:
         assert world.fake.violations == []
 
 
-def test_a_step_acts_on_a_fresh_checkout_and_what_it_did_is_seen(world: GitHubWorld) -> None:
+def test_a_step_runs_on_a_fresh_checkout_and_its_effects_are_visible(world: GitHubWorld) -> None:
     event = world.push_prd("prds/calc.md", PRD, by="ada")
     acted = world.act(command=STEP_COMMAND)
     assert (acted.status, acted.err) == (0, "")
@@ -66,7 +66,7 @@ def test_a_step_acts_on_a_fresh_checkout_and_what_it_did_is_seen(world: GitHubWo
 @pytest.mark.parametrize(
     ("call", "when", "pulls"), [(4, "before", 0), (4, "after", 1), (5, "before", 1)], ids=str
 )  # 1 to 3 are git's push
-def test_a_run_is_killed_before_or_after_a_call_of_its(world: GitHubWorld, call: int, when: str, pulls: int) -> None:
+def test_a_run_is_killed_before_or_after_one_of_its_calls(world: GitHubWorld, call: int, when: str, pulls: int) -> None:
     world.push_prd("prds/calc.md", PRD)
     acted = world.act(command=STEP_COMMAND, ending=Ending(call, when))  # type: ignore[arg-type]
     assert acted.status == -signal.SIGKILL
@@ -75,14 +75,14 @@ def test_a_run_is_killed_before_or_after_a_call_of_its(world: GitHubWorld, call:
     assert world.fake.faults.scripted == []
 
 
-def test_who_is_asked_to_stop_gets_his_answer_still(world: GitHubWorld) -> None:
+def test_a_run_asked_to_stop_still_gets_its_answer(world: GitHubWorld) -> None:
     world.push_prd("prds/calc.md", PRD)
     acted = world.act(command=STEP_COMMAND, ending=Ending(4, "before", signal.SIGTERM))
     assert acted.status == -signal.SIGTERM  # this step has no handler
     assert len(world.pulls()) == 1
 
 
-def test_faults_reach_a_process_of_its_own(world: GitHubWorld) -> None:
+def test_faults_reach_a_separate_process(world: GitHubWorld) -> None:
     world.push_prd("prds/calc.md", PRD)
     world.fake.faults.add(DropAfter(), "POST */pulls")
     acted = world.act(command=STEP_COMMAND)
@@ -90,7 +90,7 @@ def test_faults_reach_a_process_of_its_own(world: GitHubWorld) -> None:
     assert len(world.pulls()) == 1
 
 
-def test_every_deed_of_a_person_is_an_event_with_its_sender(world: GitHubWorld) -> None:
+def test_every_action_of_a_person_is_an_event_with_its_sender(world: GitHubWorld) -> None:
     issue = world.open_issue("Wish", "please", by="rea", labels=("prd2pr",))
     comment = world.comment(issue.number, "/tdd next", by="wendy")
     world.edit_comment(comment.id, "/tdd run", by="wendy")
@@ -125,7 +125,7 @@ def test_people_move_branches_and_the_pull_request_follows(world: GitHubWorld) -
     assert world.pull().state == "closed"
 
 
-def test_an_output_without_an_end_is_not_read_as_one() -> None:
+def test_an_output_without_an_end_is_ignored() -> None:
     with pytest.raises(ValueError, match="no end"):
         read_outputs("report<<E\none\n")
     with pytest.raises(ValueError, match="not an output"):

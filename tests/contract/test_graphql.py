@@ -1,4 +1,4 @@
-"""What is asked of GraphQL, and what the fake knows of it, against GitHub's own schema."""
+"""GraphQL requests, and what the fake knows of them, against GitHub's own schema."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from contract.asks import HEAD, ask, new_pull
+from contract.fake_requests import HEAD, call_api, new_pull
 from contract.graphql_schema import GraphqlContract
 from contract.tour import R
 from fakes.github import FakeGitHub, transport
@@ -43,8 +43,8 @@ def move_input(fake: FakeGitHub) -> dict[str, Any]:
     return {"repositoryId": f"R_{repo.id}", "refUpdates": [update]}
 
 
-def test_all_that_the_fake_knows_is_in_githubs_schema(graphql: GraphqlContract, fake: FakeGitHub) -> None:
-    pull = ask(fake, "POST", f"{R}/pulls", new_pull()).value["node_id"]
+def test_everything_that_the_fake_knows_is_in_githubs_schema(graphql: GraphqlContract, fake: FakeGitHub) -> None:
+    pull = call_api(fake, "POST", f"{R}/pulls", new_pull()).value["node_id"]
     ready = DRAFT.replace("convertPullRequestToDraft", "markPullRequestReadyForReview")
     asked = (
         {"query": COMMIT, "variables": {"input": commit_input(fake)}},
@@ -54,13 +54,13 @@ def test_all_that_the_fake_knows_is_in_githubs_schema(graphql: GraphqlContract, 
         {"query": "query { viewer { login databaseId id } }"},
     )
     for body in asked:
-        outcome = ask(fake, "POST", "/graphql", body).value
+        outcome = call_api(fake, "POST", "/graphql", body).value
         assert "errors" not in outcome, outcome
     assert fake.violations == []
     assert graphql.problems(fake.exchanges) == []
 
 
-def test_the_client_asks_only_what_is_in_githubs_schema(graphql: GraphqlContract, fake: FakeGitHub) -> None:
+def test_the_client_uses_only_githubs_schema(graphql: GraphqlContract, fake: FakeGitHub) -> None:
     token = StaticToken(fake.actions_token("octo/calc"))
     with open_hub("octo/calc", token=token, transport=transport(fake)) as hub:
         pull = hub.open_pull("Calc", "Body", HEAD, "main", draft=True)
@@ -86,19 +86,19 @@ def test_the_client_asks_only_what_is_in_githubs_schema(graphql: GraphqlContract
         ("{ viewer { login { x } } }", "does not fit"),
     ],
 )
-def test_a_wrong_question_is_noticed(graphql: GraphqlContract, query: str, words: str) -> None:
+def test_a_wrong_query_is_detected(graphql: GraphqlContract, query: str, words: str) -> None:
     assert any(words in why for why in graphql.judge({"query": query}))
 
 
 @pytest.mark.parametrize(
     "text", ["", "mutation {", "{ a ", "subscription { a }", "{ a(b: $c) }", "{ a } { b }", "{ % }"]
 )
-def test_what_is_no_graphql_is_not_read(text: str) -> None:
+def test_text_that_is_not_graphql_is_refused(text: str) -> None:
     with pytest.raises(NotGraphQL):
         parse(text, {})
 
 
-def test_aliases_lists_and_comments_are_read() -> None:
+def test_aliases_lists_and_comments_are_parsed() -> None:
     read = parse('# c\nquery Q($n: Int = 3) { one: a(b: [1, "two", $n], c: {d: E, f: null}) { g, h } }', {"n": 5})
     [one] = read.fields
     assert (one.alias, one.name) == ("one", "a")

@@ -1,4 +1,4 @@
-"""The fake, and the requests that are made of it, against GitHub's own description of its API."""
+"""The fake, and the requests to it, against GitHub's own description of its API."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from contract.openapi import Contract, Unavailable, fetch, skip_loudly
-from contract.tour import R, fake_with_branch, sayer, walk
+from contract.tour import R, api_client, fake_with_branch, walk
 from fakes.github import FakeGitHub
-from fakes.github.answering import ROUTES
+from fakes.github.handler import ROUTES
 from fakes.github.jwt import new_key_pair
 
 NAMES = [f"{route.method} {route.template}" for route in ROUTES]
@@ -23,7 +23,7 @@ def walked(tmp_path_factory: pytest.TempPathFactory) -> FakeGitHub:
     return fake
 
 
-def test_every_route_of_the_fake_is_one_of_githubs(contract: Contract) -> None:
+def test_every_route_of_the_fake_exists_on_github(contract: Contract) -> None:
     assert [name for name in NAMES if name != "POST /graphql" and not contract.knows(name)] == []
 
 
@@ -36,7 +36,7 @@ def test_every_answer_is_one_that_github_could_give(contract: Contract, walked: 
     assert contract.problems(walked.exchanges) == []
 
 
-def test_a_wrong_answer_is_noticed(contract: Contract, walked: FakeGitHub) -> None:
+def test_a_wrong_answer_is_detected(contract: Contract, walked: FakeGitHub) -> None:
     seen = [each for each in walked.exchanges if each[0].route == "GET /repos/{owner}/{repo}"]
     call, headers, status, answer = seen[0]
     value = json.loads(answer)
@@ -47,9 +47,9 @@ def test_a_wrong_answer_is_noticed(contract: Contract, walked: FakeGitHub) -> No
     assert "GitHub answers" in contract.problems([(call, headers, 202, answer)])[0]
 
 
-def test_a_wrong_request_is_noticed(contract: Contract, tmp_path: Path) -> None:
+def test_a_wrong_request_is_detected(contract: Contract, tmp_path: Path) -> None:
     fake = fake_with_branch(tmp_path)
-    say = sayer(fake, fake.actions_token("octo/calc"))
+    say = api_client(fake, fake.actions_token("octo/calc"))
     say("POST", f"{R}/issues", {"title": "A wish"})
     [(call, headers, status, answer)] = fake.exchanges
     for body in ({"title": ["no"]}, {"title": "yes", "colour": "red"}):
@@ -59,7 +59,7 @@ def test_a_wrong_request_is_noticed(contract: Contract, tmp_path: Path) -> None:
     assert "query parameter colour" in contract.problems([(asked, headers, status, answer)])[0]
 
 
-def test_without_npm_or_without_its_registry_one_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_npm_or_registry_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9/")
     monkeypatch.setenv("npm_config_fetch_retries", "0")
     monkeypatch.setenv("npm_config_cache", str(tmp_path))

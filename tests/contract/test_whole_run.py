@@ -1,4 +1,4 @@
-"""The program as it runs on GitHub: each call that it makes is one that GitHub describes."""
+"""The program as it runs on GitHub: each of its calls is described by GitHub."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from github_world import GitHubWorld
 from world import PRD
 
 
-def test_a_pushed_prd_becomes_a_plan_by_calls_that_github_describes(
+def test_a_pushed_prd_becomes_a_plan_with_described_calls_only(
     contract: Contract, graphql: GraphqlContract, tmp_path: Path
 ) -> None:
     with GitHubWorld(tmp_path) as world:

@@ -1,4 +1,4 @@
-"""Every route of the fake, walked once with good words, over the transport or any other client."""
+"""A tour of every route of the fake with valid requests, over the transport or any other client."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fakes.github import FakeGitHub
-from fakes.github.answering import answer
+from fakes.github.handler import answer
 from fakes.github.manifests import create_app
 from fakes.github.state import App, Delivery, Installation
 from fakes.github.wire import Request
@@ -37,8 +37,8 @@ def fake_with_branch(directory: Path) -> FakeGitHub:
     return fake
 
 
-def sayer(fake: FakeGitHub, token: str, **headers: str) -> Say:
-    """Asks as a client would and gives the answer's JSON; an error is the fake's own words, raised."""
+def api_client(fake: FakeGitHub, token: str, **headers: str) -> Say:
+    """Sends requests as a client would and returns the JSON of the answer; raises on an error."""
 
     def say(method: str, target: str, body: Any = None) -> Any:
         raw = b"" if body is None else json.dumps(body).encode()
@@ -50,8 +50,8 @@ def sayer(fake: FakeGitHub, token: str, **headers: str) -> Say:
     return say
 
 
-def anybody(fake: FakeGitHub) -> Say:
-    """Without a token."""
+def anonymous_client(fake: FakeGitHub) -> Say:
+    """Sends requests without a token."""
 
     def say(method: str, target: str) -> Any:
         outcome = answer(fake, Request.of(method, target, {"user-agent": "tour"}, b""))
@@ -62,8 +62,8 @@ def anybody(fake: FakeGitHub) -> Say:
 
 
 def walk(fake: FakeGitHub, keys: tuple[str, str]) -> None:
-    job, ada = sayer(fake, fake.actions_token("octo/calc")), sayer(fake, fake.user_token("ada"))
-    _talk(job)
+    job, ada = api_client(fake, fake.actions_token("octo/calc")), api_client(fake, fake.user_token("ada"))
+    _comments(job)
     _labels(job)
     _pulls(job)
     _checks(job)
@@ -73,7 +73,7 @@ def walk(fake: FakeGitHub, keys: tuple[str, str]) -> None:
     _apps(fake, keys)
 
 
-def _talk(job: Say) -> None:
+def _comments(job: Say) -> None:
     parent = job("POST", f"{R}/issues", {"title": "A wish", "body": "Please", "labels": ["wish"]})
     child = job("POST", f"{R}/issues", {"title": "A part"})
     job("GET", f"{R}/issues?state=all&labels=wish&per_page=1&page=1")
@@ -176,7 +176,7 @@ def _repository(job: Say, ada: Say) -> None:
 def _actions(fake: FakeGitHub, job: Say, ada: Say) -> None:
     asked = {"ref": "main", "inputs": {"prd": "calc"}}
     job("POST", f"{R}/actions/workflows/prd2pr.yml/dispatches", asked)
-    newer = sayer(fake, fake.actions_token("octo/calc"), **{"X-GitHub-Api-Version": "2026-03-10"})
+    newer = api_client(fake, fake.actions_token("octo/calc"), **{"X-GitHub-Api-Version": "2026-03-10"})
     run = newer("POST", f"{R}/actions/workflows/prd2pr.yml/dispatches", asked)["workflow_run_id"]
     assert [row.run for row in fake.repo("octo/calc").dispatches][1] == run
     assert job("GET", f"{R}/actions/workflows/prd2pr.yml/runs?event=workflow_dispatch")["total_count"] == 2
@@ -192,13 +192,13 @@ def _actions(fake: FakeGitHub, job: Say, ada: Say) -> None:
 
 def _apps(fake: FakeGitHub, keys: tuple[str, str]) -> None:
     app, installation = installed(fake, keys[1])
-    own = sayer(fake, app_word(app, keys[0]))
+    own = api_client(fake, app_jwt(app, keys[0]))
     assert own("GET", "/app")["slug"] == "proof"
     assert own("GET", "/app/installations")[0]["id"] == installation.id
     assert own("GET", f"/app/installations/{installation.id}")["app_slug"] == "proof"
     assert own("GET", f"{R}/installation")["id"] == installation.id
     minted = own("POST", f"/app/installations/{installation.id}/access_tokens", {"repositories": ["calc"]})
-    bot = sayer(fake, minted["token"])
+    bot = api_client(fake, minted["token"])
     assert bot("GET", "/installation/repositories")["total_count"] == 1
     assert bot("POST", f"{R}/issues", {"title": "By the App"})["user"]["login"] == "proof[bot]"
     bot("DELETE", "/installation/token")
@@ -212,7 +212,7 @@ def _apps(fake: FakeGitHub, keys: tuple[str, str]) -> None:
     own("POST", f"/app/hook/deliveries/{lost['id']}/attempts")
     assert fake.state.redeliver == [lost["id"]]
     code = create_app(fake, {"name": "Made", "url": "https://example.org", "default_permissions": {}}, "octo")
-    assert anybody(fake)("POST", f"/app-manifests/{code}/conversions")["slug"] == "made"
+    assert anonymous_client(fake)("POST", f"/app-manifests/{code}/conversions")["slug"] == "made"
 
 
 def installed(fake: FakeGitHub, public_key: str) -> tuple[App, Installation]:
@@ -220,7 +220,7 @@ def installed(fake: FakeGitHub, public_key: str) -> tuple[App, Installation]:
     return app, fake.install(app, ["octo/calc"])
 
 
-def app_word(app: App, private_key: str, *, lasts: int = 540, issued: int = -30) -> str:
+def app_jwt(app: App, private_key: str, *, lasts: int = 540, issued: int = -30) -> str:
     import jwt
 
     now = int(time.time())

@@ -1,4 +1,4 @@
-"""Boards without a repository: the branch of `pull_sample` with runs and circuits, and a reading over several."""
+"""Boards without a repository: the branch of `pull_sample` with runs and circuit breakers, and a reader over many."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def mixed() -> Branch:
 
 
 def hostile(text: str) -> Branch:
-    """Everything that somebody else may write says `text`."""
+    """Every foreign text is `text`."""
     branch = mixed()
     stories = tuple(
         story.model_copy(
@@ -114,7 +114,7 @@ def hostile(text: str) -> Branch:
 
 
 def thousand(number: int = 1000) -> Branch:
-    """A plan of so many stories; the first hundred are begun, and the rest waits."""
+    """A plan with that many stories; the first hundred are started, and the rest waits."""
     branch = plan()
     model = branch.backlog.stories[0]
     done = sample()
@@ -147,7 +147,7 @@ def sprint_of(branch: Branch) -> Sprint:
 
 
 class StillReading(BoardBackedReader):
-    """Answers `server.reader.Reading` from sources that a test may exchange at any time."""
+    """A reader over sources that a test may replace at any time."""
 
     def __init__(self, *sources: PrdSource, problems: tuple[str, ...] = ()) -> None:
         self._lock = threading.Lock()

@@ -15,7 +15,7 @@ from prd2pr.state.store import StateChange, StateStore
 
 
 def repository(place: Path) -> Path:
-    """With one commit on main."""
+    """A repository with one commit on main."""
     subprocess.run(["git", "init", "-q", "-b", "main", str(place)], check=True)
     with Git.open(place) as git:
         tree = git.edit_tree(git.empty_tree, {"src/shop/points.py": b"POINTS = 1\n"})
@@ -26,7 +26,7 @@ def repository(place: Path) -> Path:
 def write_branch(
     place: Path, branch: Branch, *, runs: tuple[RunRecord, ...] = (), circuits: Circuits | None = None
 ) -> str:
-    """On `prd2pr/<prd>`; the head of it."""
+    """Write the branch `prd2pr/<prd>`, and return its head."""
     with Git.open(place) as git:
         base = git.rev("main")
         store = StateStore(git, branch.prd.id)

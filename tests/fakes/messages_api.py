@@ -1,12 +1,12 @@
-"""A strict Messages API on loopback: scripted replies, scripted faults, and every broken rule written down.
+"""A strict Messages API on loopback: scripted replies, scripted faults, and every violation recorded.
 
     with MessagesApi(["Hello"], faults={1: RATE_LIMITED, 2: Cut()}) as api:
-        …                       # a client with ANTHROPIC_BASE_URL=api.url
+        …                                   # a client with ANTHROPIC_BASE_URL=api.url
     assert api.violations == []
 
 A reply is a text, a list of content blocks, or {"content": …, "stop_reason": …, "usage": …}; `replies` is a sequence,
-used up one by one, or a function of the request's JSON. A fault is for the n-th request (from 1) and uses up no reply.
-With a `cache`, usage is what a provider with that prompt cache would report. `strict=False` is for clients of others.
+consumed one by one, or a function of the request's JSON. A fault is for the n-th request (from 1) and consumes no
+reply. With a `cache`, usage is what a provider with that prompt cache would report. `strict=False`: for other clients.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Status:
 
 @dataclass(frozen=True)
 class Cut:
-    """The stream ends after some events. `cleanly`: as if it were whole, for who does not look for message_stop."""
+    """The stream ends after some events. `cleanly`: without a connection error; only message_stop is missing."""
 
     after_events: int = 3
     cleanly: bool = False
@@ -56,7 +56,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class ErrorEvent:
-    """An error told inside the stream, after some events, under status 200."""
+    """An error inside the stream, after some events, under status 200."""
 
     type: str
     message: str = "scripted"
@@ -73,7 +73,7 @@ class Slow:
 
 @dataclass(frozen=True)
 class Drop:
-    """The connection is closed without a word."""
+    """The connection is closed without an answer."""
 
 
 Fault = Status | Cut | ErrorEvent | Slow | Drop
@@ -173,7 +173,7 @@ class MessagesApi:
 
 
 def complete_reply(scripted: ScriptedReply, body: Json, number: int, usage: Mapping[str, int]) -> Json:
-    """The whole message, as it comes without streaming."""
+    """The whole message, as without streaming."""
     reply: Json = dict(scripted) if isinstance(scripted, Mapping) else {"content": scripted}
     content = reply["content"]
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
@@ -237,7 +237,7 @@ class _Server(ThreadingHTTPServer):
         self.api = api
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up is no news; anything else is a fault of this file, and must fail the test."""
+        """A client that hangs up is expected; anything else is a bug in this file, and must fail the test."""
 
         error = sys.exception()
         if not isinstance(error, ConnectionError):
@@ -314,7 +314,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._end_stream()
 
     def _disturb(self, fault: Fault) -> bool:
-        """Whether the stream goes on after it."""
+        """Whether the stream continues after it."""
         match fault:
             case Slow(seconds=seconds):
                 self.wfile.flush()

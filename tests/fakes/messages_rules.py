@@ -1,4 +1,4 @@
-"""What the Messages API accepts, as far as prd2pr uses it. Stricter than the real one: what is not listed is wrong."""
+"""What the Messages API accepts, as far as prd2pr uses it. Stricter than the real one: anything not listed is wrong."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BLOCKS_OF_ROLE = {
 }
 MAX_BREAKPOINTS = 4
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
-# Of JSON Schema, structured outputs know only these.
+# Structured outputs support only these parts of JSON Schema.
 SCHEMA_KEYWORDS = {
     *("type", "properties", "required", "additionalProperties", "items", "minItems", "enum", "const", "format"),
     *("anyOf", "allOf", "$ref", "$defs", "title", "description"),
@@ -40,7 +40,7 @@ SCHEMA_KEYWORDS = {
 
 
 class Refused(Exception):
-    """The request breaks a rule; the words name the field, as the real API's do."""
+    """The request breaks a rule; the message names the field, as in the real API."""
 
 
 def check_headers(headers: Mapping[str, str]) -> None:

@@ -1,13 +1,13 @@
-"""A provider's prompt cache, simulated by its documented rules, over request bodies as they stand on the wire. Pure.
+"""A provider's prompt cache, simulated by its documented rules, over request bodies as sent. Pure.
 
-- A prompt is tools, then system, then messages, block by block. An output format stands before all of them, and so
-  does the model: whoever changes one of these shares nothing.
-- What is kept ends at a block with `cache_control`, and is found again only by exactly the same blocks before it.
-- A mark finds what ends at its own block or at one of the 20 blocks before it; the longest found is read.
-- What is shorter than `minimum` is not kept. It depends on the model: 1,024 tokens for some, 4,096 for others.
-- Nothing expires here. The real one forgets after five minutes without use.
+- A prompt is tools, then system, then messages, block by block. The output format and the model come before all of
+  them: a request that changes one of these shares nothing.
+- An entry ends at a block with `cache_control`, and is found only by exactly the same blocks before it.
+- A mark finds entries that end at its own block or at one of the 20 blocks before it; the longest one is read.
+- Prompts shorter than `minimum` are not stored. It depends on the model: 1,024 tokens for some, 4,096 for others.
+- Nothing expires here. Real entries expire after five minutes without use.
 
-Tokens are counted by one rule for everybody: four characters are a token, rounded up for each block.
+Tokens are counted by one rule for all models: four characters are a token, rounded up for each block.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MINIMUM = 1_024
 
 
 class Piece(NamedTuple):
-    said: str  # all that makes it the same block
+    said: str  # all that identifies the block
     tokens: int
     marked: bool
 
@@ -52,7 +52,7 @@ class PromptCache:
     _kept: set[str] = field(default_factory=set)
 
     def meet(self, body: Json) -> Counted:
-        """What this request reads and writes; it is kept for the next ones."""
+        """What this request reads and writes; it is stored for the next ones."""
         found = list(pieces(body))
         ends, digests, total, digest = [], [], 0, ""
         for piece in found:
@@ -68,7 +68,7 @@ class PromptCache:
 
 
 def pieces(body: Json) -> Iterator[Piece]:
-    """Of one request, in the order in which they are cached."""
+    """The blocks of one request, in the order in which they are cached."""
     yield Piece(f"model {body['model']}", 0, marked=False)
     if form := (body.get("output_config") or {}).get("format"):
         yield Piece(f"format {_compact(form)}", tokens_in(_compact(form)), marked=False)
@@ -86,7 +86,7 @@ def tokens_in(text: str) -> int:
 
 
 def prompt_text(body: Json) -> str:
-    """All that the model is given to read, for who counts by another rule."""
+    """All that the model is given to read, for other counting rules."""
     tools = (_compact(_unmarked(tool)) for tool in body.get("tools") or ())
     form = (body.get("output_config") or {}).get("format")
     said = [*([_compact(form)] if form else []), *tools, *map(_words, _blocks(body.get("system") or ()))]

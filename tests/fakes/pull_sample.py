@@ -1,6 +1,6 @@
 """A branch in the middle of its work, as records: for everything that shows a pull request.
 
-Story 1 is proven, 2 was refused once and is proven, 3 is documentation, 4 is RED with GREEN refused, 5 waits.
+Story 1 is verified, 2 was refused once and is verified, 3 is documentation, 4 is RED with GREEN refused, 5 waits.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def proof(phase: Phase, *, head: RunSummary | None, accepted: bool = True, **evi
 
 @dataclass
 class Branch:
-    """Records that a test may change before it takes the picture."""
+    """Records that a test may change before it builds the view."""
 
     prd: Prd
     backlog: Backlog
@@ -296,7 +296,7 @@ def refused_write() -> RefusedWriteView:
 
 
 def many(count: int) -> Branch:
-    """A branch with `count` proven stories: for limits of length and time."""
+    """A branch with `count` verified stories: for limits of length and time."""
     branch = plan()
     model = branch.backlog.stories[0]
     stories = []

@@ -1,4 +1,4 @@
-"""A model that says what the test wrote down, and is strict about what it is asked.
+"""A model that returns scripted replies, and validates the requests.
 
 A request that a real provider would refuse fails the test: turns that do not alternate, a tool call without its result,
 an empty block, too many cache marks. So does one call more than the script has.
@@ -68,7 +68,7 @@ def _check_blocks(message: Message) -> None:
 
 
 def _check_pairs(messages: tuple[Message, ...]) -> None:
-    """Each tool call is answered in the very next message, each answer belongs to a call, results stand first."""
+    """Each tool call is answered in the very next message, each answer belongs to a call, results come first."""
     asked: list[str] = []
     for message in messages:
         answered = [block.tool_use_id for block in message.blocks if isinstance(block, ToolResult)]
@@ -104,9 +104,9 @@ def write(path: str, content: str = "x = 1\n") -> tuple[str, dict[str, Any]]:
 
 
 class KeyedModel:
-    """Answers by purpose, so that it does not matter who asks first; may be asked by several threads at once.
+    """Answers by purpose, whatever the order of calls; may be called by several threads at once.
 
-    `answers` holds a line, or a list of lines for a purpose that is asked again; `otherwise` answers the rest.
+    `answers` holds a line, or a list of lines for a repeated purpose; `otherwise` answers the rest.
     """
 
     name = "keyed"

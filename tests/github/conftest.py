@@ -1,4 +1,4 @@
-"""Worlds to begin in. What many tests begin with is made once, by the real program, and copied for each of them."""
+"""Prepared worlds. Common starting points are made once, by the real program, and copied for each test."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Saved:
 
 @pytest.fixture
 def new(tmp_path: Path) -> Iterator[New]:
-    """A fresh repository; `new(files={...})`. Whatever a test does, no call may be one that GitHub does not know."""
+    """A fresh repository: `new(files={...})`. Afterwards no call may be one that GitHub does not know."""
     with contextlib.ExitStack() as stack:
 
         def make(**settings: Any) -> GitHubWorld:
@@ -48,7 +48,7 @@ def save(world: GitHubWorld) -> Saved:
         return Saved(world.root, pickle.dumps(world.fake.state), world.token)
 
 
-def copied(new: New, saved: Saved) -> GitHubWorld:
+def restore(new: New, saved: Saved) -> GitHubWorld:
     world = new()
     world.fake.state = pickle.loads(saved.state)
     world.repo = world.runner.repository = world.fake.repo(world.name)
@@ -76,7 +76,7 @@ def started_once(tmp_path_factory: pytest.TempPathFactory, planned_once: Saved) 
         return stack.enter_context(GitHubWorld(root))
 
     with contextlib.ExitStack() as stack:
-        world = copied(make, planned_once)
+        world = restore(make, planned_once)
         world.comment(world.pull().number, "/sprint plan\n/sprint start")
         acted = world.act()
         assert acted.status == 0, acted.output
@@ -86,17 +86,17 @@ def started_once(tmp_path_factory: pytest.TempPathFactory, planned_once: Saved) 
 @pytest.fixture
 def planned(new: New, planned_once: Saved) -> GitHubWorld:
     """A PRD was pushed: there is a plan and a pull request, and nobody has approved it yet."""
-    return copied(new, planned_once)
+    return restore(new, planned_once)
 
 
 @pytest.fixture
 def started(new: New, started_once: Saved) -> GitHubWorld:
     """The sprint is active, and nobody has ordered anything: `/tdd next` does one phase."""
-    return copied(new, started_once)
+    return restore(new, started_once)
 
 
 def verified(world: GitHubWorld, branch: str = "") -> dict[str, Any]:
-    """Every claim of the pushed branch, proved again in a clone."""
+    """Verify every claim of the pushed branch in a clone."""
     proof = World(world.root / "proof")
     proof.root.mkdir()
     subprocess.run(["git", "clone", "-q", str(world.bare.path), str(proof.repo)], check=True)

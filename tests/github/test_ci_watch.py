@@ -1,4 +1,4 @@
-"""The repository's own CI fails where it should pass, three times: a person decides, and that counts."""
+"""The repository's own CI fails three times where it should pass: a person decides."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.slow
 
 
 def ci_fails(world: GitHubWorld) -> None:
-    """On every commit of the branch so far, the RED ones too."""
+    """Every commit of the branch so far fails CI, the RED ones too."""
     log = world.bare.git("log", "--format=%H", f"main..{world.branch}").split()
     for sha in log:
         if not any(check.head_sha == sha and check.name == "lint" for check in world.checks()):
@@ -20,7 +20,7 @@ def ci_fails(world: GitHubWorld) -> None:
 
 
 @pytest.mark.slow
-def test_ci_that_fails_three_times_blocks_and_advice_lets_it_go_on(planned: GitHubWorld) -> None:
+def test_three_ci_failures_block_and_advice_unblocks(planned: GitHubWorld) -> None:
     world = planned
     number = world.pull().number
     for _ in range(4):  # design, red, green, integrated with refactoring

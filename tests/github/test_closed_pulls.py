@@ -1,4 +1,4 @@
-"""A pull request that is closed, merged or opened again says so; what is finished is proved again only for a reason."""
+"""Closed, merged and reopened pull requests are reported; finished work is verified again only for a reason."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def written(world, before) -> list[str]:
     return [f"{call.method} {call.path}" for call in calls if call.method != "GET" and "git-upload" not in call.path]
 
 
-def test_a_closed_pull_request_says_how_to_go_on_and_opened_again_it_does(planned):
+def test_a_closed_pull_request_says_how_to_continue_and_reopening_continues(planned):
     number = planned.pull().number
     planned.close(number, by="wendy")
-    planned.pending.clear()  # the workflow does not listen to it
+    planned.pending.clear()  # the workflow does not subscribe to this event
     planned.tick()
     assert planned.act().outputs["outcome"] == "waiting"
     said = planned.status_comment(number).body
@@ -35,7 +35,7 @@ def test_a_closed_pull_request_says_how_to_go_on_and_opened_again_it_does(planne
     assert planned.phases() == ["plan(calc)"]
 
 
-def test_a_merge_is_shown_although_the_branch_is_gone_and_closes_the_tracking_issue(planned):
+def test_a_merge_is_shown_after_branch_deletion_and_closes_the_tracking_issue(planned):
     number = planned.pull().number
     (tracking,) = [row for row in planned.repo.issues.values() if row.sub_issues]
     before = planned.bare.heads()["main"]
@@ -51,39 +51,39 @@ def test_a_merge_is_shown_although_the_branch_is_gone_and_closes_the_tracking_is
     assert tracking.state == "closed"
 
 
-def said_to(world, text) -> tuple[str, str]:
-    """How the job ended, and the answer."""
+def outcome_and_answer(world, text) -> tuple[str, str]:
+    """The outcome of the job, and the answer."""
     world.comment(world.pull().number, text)
     acted = world.act()
     return acted.outputs["outcome"], world.answers()[-1].body
 
 
-def test_what_is_closed_or_merged_answers_questions_and_refuses_work_with_the_way_on(planned):
+def test_closed_or_merged_pull_request_answers_queries_and_refuses_work(planned):
     number, phases = planned.pull().number, planned.phases()
     planned.close(number)
     planned.pending.clear()
-    outcome, asked = said_to(planned, "/state")
+    outcome, asked = outcome_and_answer(planned, "/state")
     assert outcome == "waiting" and "**State BACKLOG" in asked and "`/approve`" not in asked
     assert "**Next:** To continue, reopen" in asked
-    outcome, refused = said_to(planned, "/tdd next")
+    outcome, refused = outcome_and_answer(planned, "/tdd next")
     assert outcome == "refused" and "`/tdd next` was not executed" in refused and "To continue, reopen" in refused
     assert planned.phases() == phases
     planned.reopen(number)
     planned.merge(number)
     planned.delete_branch(planned.branch, by="ada")
     planned.pending.clear()
-    outcome, asked = said_to(planned, "/tdd overview")
+    outcome, asked = outcome_and_answer(planned, "/tdd overview")
     assert outcome == "done" and "0 of 2 stories proven" in asked
-    outcome, refused = said_to(planned, "/tdd next")
+    outcome, refused = outcome_and_answer(planned, "/tdd next")
     assert outcome == "refused" and "To build more, change `prds/calc.md` and push it." in refused
 
 
 @pytest.mark.slow
-def test_what_is_finished_is_proved_again_when_its_base_or_head_moved_and_not_before(new):
+def test_finished_work_is_verified_again_only_when_base_or_head_moved(new):
     world = new(files={".prd2pr.yml": "approval: none\n"})
     world.push_prd("prds/calc.md", PRD)
     assert world.act().outputs["outcome"] == "done"
-    outcome, refused = said_to(world, "/tdd next")
+    outcome, refused = outcome_and_answer(world, "/tdd next")
     assert outcome == "refused" and "**Next:** Every story is settled. Review it and merge." in refused
     for moves, proved in ((False, False), (True, True), (False, False)):
         if moves:
@@ -100,7 +100,7 @@ def test_what_is_finished_is_proved_again_when_its_base_or_head_moved_and_not_be
     assert acted.summary and "1 commit on the branch has no proof" in world.status_comment().body
 
 
-def test_where_it_was_merged_and_the_branch_deleted_commands_of_before_are_not_answered_again(planned):
+def test_old_commands_are_not_answered_again_after_merge_and_branch_deletion(planned):
     (tracking,) = [row for row in planned.repo.issues.values() if row.sub_issues]
     planned.comment(tracking.number, "/tdd pause calc-1")
     planned.settle()
@@ -114,7 +114,7 @@ def test_where_it_was_merged_and_the_branch_deleted_commands_of_before_are_not_a
     assert "has no PRD" not in answer.body and "was not executed" not in answer.body
 
 
-def test_our_own_issues_are_no_prds(planned):
+def test_our_own_issues_are_not_prds(planned):
     (tracking,) = [row for row in planned.repo.issues.values() if row.sub_issues]
     branches = planned.bare.heads()
     planned.label(tracking.number, "prd2pr")

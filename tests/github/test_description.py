@@ -1,4 +1,4 @@
-"""Our part of a description is found again, whatever stands around it."""
+"""Our part of a description is found again, whatever surrounds it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def test_only_our_part_changes(theirs):
     assert len(once) == foreign_length(there) + len("**New**")
 
 
-def test_a_description_that_a_person_wrote_instead_stands_above_ours():
+def test_a_description_replaced_by_a_person_stays_above_ours():
     text = merge_description("All mine now.", OURS)
     assert text.startswith("All mine now.") and text.count("**Points**") == 1
     assert merge_description(text, OURS) == text
 
 
-def test_one_of_before_there_were_marks_is_replaced():
+def test_an_old_description_without_markers_is_replaced():
     assert merge_description(f"Old\n\n{OURS}", OURS) == merge_description("", OURS)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from octokit_examples import examples
 from prd2pr.domain.forge import Actor, Comment
 from prd2pr.github.commands.parser import parse_comment
-from prd2pr.github.events import event_filter as door
+from prd2pr.github.events import event_filter
 from prd2pr.github.events.events import (
     READERS,
     AppInstalled,
@@ -66,7 +66,7 @@ def closed(**more: object) -> dict[str, object]:
     return {"action": "closed", "pull_request": pull, "sender": ANA, "repository": SHOP, **more}
 
 
-def test_a_comment_is_read_whole():
+def test_a_comment_is_read_completely():
     said = Comment(id=11, number=4, author=Actor("ana", 7), body="/tdd next", created_at="2026-01-01T00:00:00Z")
     issue = {"number": 4, "title": "Points", "body": "Collect them.", "pull_request": {}}
     assert read_event("issue_comment", commented(issue=issue)) == CommentCreated(
@@ -81,7 +81,7 @@ def test_a_comment_is_read_whole():
     )
 
 
-def test_a_push_tells_its_files():
+def test_a_push_lists_its_files():
     event = read_event("push", pushed())
     assert isinstance(event, BranchPushed)
     assert (event.branch, event.added, event.modified, event.removed) == ("main", ("prds/a.md",), ("src/a.py",), ())
@@ -89,7 +89,7 @@ def test_a_push_tells_its_files():
 
 
 @pytest.mark.parametrize("commits", [[{"id": "as Actions hands it over"}], [{"added": [], "modified": []}]])
-def test_a_push_without_its_files_does_not_look_like_one_that_touched_none(commits):
+def test_a_push_without_a_file_list_is_not_one_without_changes(commits):
     event = read_event("push", pushed(commits=commits))
     assert isinstance(event, BranchPushed)
     assert event.paths is None
@@ -127,7 +127,7 @@ def test_a_push_of_twenty_commits_may_list_too_few_files():
         ("no\nsuch\u202e", {}, "the event no?such? starts nothing"),
     ],
 )  # fmt: skip
-def test_what_is_ignored_says_why(name, payload, reason):
+def test_ignored_events_have_a_reason(name, payload, reason):
     assert read_event(name, payload) == EventIgnored(reason)
 
 
@@ -185,7 +185,7 @@ def test_every_public_example_is_read_or_ignored_with_a_reason(payloads):
     assert seen == EXPECTED
 
 
-# --- whatever comes ---------------------------------------------------------------------------------------------------
+# --- arbitrary input --------------------------------------------------------------------------------------------------
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -193,7 +193,7 @@ JSON = st.recursive(
     max_leaves=12,
 )
 WORDS = st.sampled_from(["created", "edited", "labeled", "closed", "/tdd next", "refs/heads/a", "ana", "Bot", 1, None])
-# Texts out of which comments are made: near to commands, and near to everything that hides them.
+# Texts from which comments are made: close to commands, and close to everything that hides them.
 BITS = st.sampled_from(
     ["/tdd", " next", "/TDD Run", "/suggest-fix", "/approve", "/State", "\n", "\r\n", "\r", "\u2028", "\x0b", "\x1c",
      "\x85", "\u00a0", " ", "    ", "\t", "> ", "- ", "`", "```", "<!--", "-->", "<b>", "[x](", ")", "\\", "&#47;",
@@ -208,7 +208,7 @@ def test_arbitrary_json_never_raises(name, payload):
 
 
 def places(value: object, here: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
-    """Where something stands in a payload, down to four levels."""
+    """The places in a payload, down to four levels."""
     if len(here) == 4:
         return [here]
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -235,41 +235,41 @@ def test_a_damaged_real_payload_never_raises(payloads, data):
     place = data.draw(st.sampled_from(places(payload)[1:]))
     damaged = put(payload, place, data.draw(JSON | WORDS))
     assert isinstance(read_event(name, damaged), KINDS)
-    assert not (turned_away(name, damaged) and matters(name, damaged))
+    assert not (filtered_out(name, damaged) and matters(name, damaged))
 
 
-# --- the door agrees --------------------------------------------------------------------------------------------------
+# --- the event filter agrees ------------------------------------------------------------------------------------------
 
 
-def turned_away(name: str, payload: object) -> str:
+def filtered_out(name: str, payload: object) -> str:
     if not isinstance(payload, dict):
         return ""
-    return door.FILTERS_BY_EVENT[name](payload) if name in door.FILTERS_BY_EVENT else "unknown"
+    return event_filter.FILTERS_BY_EVENT[name](payload) if name in event_filter.FILTERS_BY_EVENT else "unknown"
 
 
 def matters(name: str, payload: object) -> bool:
     event = read_event(name, payload)
     if isinstance(event, BranchPushed):
-        return event.paths is None or any(path.endswith(door.PRD_ENDINGS) for path in event.paths)
+        return event.paths is None or any(path.endswith(event_filter.PRD_ENDINGS) for path in event.paths)
     if isinstance(event, CommentCreated):
         return any(not getattr(each, "near", False) for each in parse_comment(event.comment.body))
     return not isinstance(event, EventIgnored)
 
 
-def test_the_door_turns_no_public_example_away_that_matters(payloads):
-    away = [name for name, payload in payloads if turned_away(name, payload)]
+def test_the_event_filter_drops_no_public_example_that_matters(payloads):
+    away = [name for name, payload in payloads if filtered_out(name, payload)]
     assert len(away) > 200
-    assert not [name for name, payload in payloads if turned_away(name, payload) and matters(name, payload)]
+    assert not [name for name, payload in payloads if filtered_out(name, payload) and matters(name, payload)]
 
 
 @settings(max_examples=400)
 @given(body=BODIES)
-def test_the_door_turns_no_comment_away_that_holds_a_command(body):
+def test_the_event_filter_drops_no_comment_with_a_command(body):
     payload = json.loads(json.dumps(commented(body)))
-    assert not (turned_away("issue_comment", payload) and matters("issue_comment", payload))
+    assert not (filtered_out("issue_comment", payload) and matters("issue_comment", payload))
 
 
-def test_the_door_knows_every_first_word():
+def test_the_event_filter_knows_every_first_word():
     from prd2pr.github.commands.parser import FIRST_WORDS
 
-    assert sorted(door.COMMAND_WORDS) == sorted(f"/{word}" for word in FIRST_WORDS)
+    assert sorted(event_filter.COMMAND_WORDS) == sorted(f"/{word}" for word in FIRST_WORDS)

@@ -1,4 +1,4 @@
-"""A PRD that is pushed, an issue that is labelled: to the pull request in which every step is proved."""
+"""From a pushed PRD or a labelled issue to a pull request in which every step is verified."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def labelled(new, title="A small calculator", body=ISSUE_TEXT, author="ada", **s
     return world
 
 
-def test_a_plan_is_shown_and_after_approval_everything_is_integrated(planned, verify):
+def test_a_plan_is_shown_and_everything_is_integrated_after_approval(planned, verify):
     pull = planned.pull()
     assert planned.phases() == ["plan(calc)"]
     assert pull.pull.draft and pull.labels == ["prd2pr:waiting"]
@@ -54,7 +54,7 @@ def test_a_plan_is_shown_and_after_approval_everything_is_integrated(planned, ve
 
 
 @pytest.mark.slow
-def test_where_nobody_wants_to_be_asked_a_push_is_enough(new):
+def test_a_push_is_enough_when_no_approval_is_required(new):
     world = new(files={".prd2pr.yml": "approval: none\n"})
     world.push_prd("prds/calc.md", PRD)
     acted = world.act()
@@ -77,19 +77,19 @@ def test_where_nobody_wants_to_be_asked_a_push_is_enough(new):
 
 
 @pytest.mark.slow
-def test_a_label_makes_an_issue_a_prd_with_the_text_that_was_labelled(new, verify):
+def test_a_label_makes_an_issue_a_prd_with_the_labelled_text(new, verify):
     world = labelled(new, author="nobody")
     issue = world.repo.issues[1]
     world.label(1, "prd2pr", by="wendy")
-    issue.body = "- **FR-1** Give everybody admin rights."  # by its author, before the run began
+    issue.body = "- **FR-1** Give everybody admin rights."  # by its author, before the run started
     acted = world.act()
     assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
     assert "Give everybody" not in world.show("prds/issue-1.md")
     assert "Two numbers can be added" in world.show("prds/issue-1.md")
     pull = world.pull()
     assert "Closes #1" in pull.body
-    assert len([row for row in world.repo.issues.values() if not row.pull]) == 3  # itself, and its two stories
-    world.unlabel(1, "prd2pr")  # half-way: what is under way goes on when somebody says so
+    assert len([row for row in world.repo.issues.values() if not row.pull]) == 3  # itself and two stories
+    world.unlabel(1, "prd2pr")  # half-way: a comment resumes the work
     world.comment(1, "/approve", by="wendy")  # under the issue, not under the pull request
     assert [acted.outputs.get("outcome") for acted in world.settle()] == [None, "done"]
     assert len(world.pulls()) == 1
@@ -100,7 +100,7 @@ def test_a_label_makes_an_issue_a_prd_with_the_text_that_was_labelled(new, verif
     assert verify(world)["all_proved"]
 
 
-def test_a_label_by_somebody_who_may_not_write_starts_nothing_not_even_later(new):
+def test_a_label_without_write_permission_starts_nothing_even_later(new):
     world = labelled(new)
     world.label(1, "prd2pr", by="tria")
     acted = world.act()
@@ -111,7 +111,7 @@ def test_a_label_by_somebody_who_may_not_write_starts_nothing_not_even_later(new
     assert (world.pulls(), world.comments(), world.bare.heads().keys()) == ([], [], {"main"})
 
 
-def test_a_label_whose_event_was_lost_is_found_by_the_schedule_where_its_text_can_be_trusted(new):
+def test_a_label_with_a_lost_event_is_found_by_the_schedule_if_its_text_is_trusted(new):
     world = labelled(new, author="nobody")
     world.answers_of_model |= answers_for("issue-2")
     world.open_issue("A small calculator", ISSUE_TEXT, by="wendy")
@@ -121,11 +121,11 @@ def test_a_label_whose_event_was_lost_is_found_by_the_schedule_where_its_text_ca
     world.tick()
     acted = world.act()
     assert acted.status == 0, acted.output
-    # Who wrote the first one may have changed it since, and nobody would know.
+    # The author of the first one may have changed it since, and nobody would notice.
     assert set(world.bare.heads()) == {"main", "prd2pr/issue-2"}
 
 
-def test_an_issue_without_a_text_is_answered_where_it_was_labelled(new):
+def test_an_issue_without_text_is_answered_where_it_was_labelled(new):
     world = labelled(new, title=" ", body="---\nid: other\n---\n")
     world.label(1, "prd2pr")
     event = world.pending[0]
@@ -137,7 +137,7 @@ def test_an_issue_without_a_text_is_answered_where_it_was_labelled(new):
     assert world.bare.heads().keys() == {"main"}
 
 
-def test_an_epic_under_a_plain_issue_begins_it_once(new):
+def test_an_epic_under_a_plain_issue_starts_it_once(new):
     world = new(answers_of_model=answers_for("issue-1"), branch="prd2pr/issue-1")
     world.open_issue("A small calculator", "- **FR-1** Two numbers can be added.", by="rea")
     world.pending.clear()
@@ -146,7 +146,7 @@ def test_an_epic_under_a_plain_issue_begins_it_once(new):
     assert acted.status == 0, acted.output
     assert world.phases() == ["plan(issue-1)"]
     assert "doubled" in world.show("prds/issue-1.md")
-    assert len(world.answers()) == 1  # to the reading command
+    assert len(world.answers()) == 1  # in answer to the query
     world.tick()
     assert world.act().status == 0
     assert world.phases() == ["plan(issue-1)"]
@@ -157,7 +157,7 @@ def rewrite(world, number, title, body) -> None:
         world.repo.issues[number].title, world.repo.issues[number].body = title, body
 
 
-def test_an_epic_is_about_the_issue_as_it_was_then_whatever_its_author_makes_of_it_since(new):
+def test_an_epic_uses_the_issue_text_of_that_time_despite_later_edits(new):
     world = new(answers_of_model=answers_for("issue-1"), branch="prd2pr/issue-1")
     world.open_issue("A small calculator", "- **FR-1** Two numbers can be added.", by="nobody")
     world.pending.clear()
@@ -170,7 +170,7 @@ def test_an_epic_is_about_the_issue_as_it_was_then_whatever_its_author_makes_of_
     assert "sent to me" not in text and "Mine now" not in text
 
 
-def test_an_epic_whose_event_was_lost_does_not_take_what_an_outsider_wrote_since(new):
+def test_an_epic_with_a_lost_event_ignores_later_edits_by_an_outsider(new):
     world = new()
     world.open_issue("A small calculator", "- **FR-1** Two numbers can be added.", by="nobody")
     world.comment(1, '/epic "- **FR-2** A number can be doubled."', by="wendy")
@@ -183,7 +183,7 @@ def test_an_epic_whose_event_was_lost_does_not_take_what_an_outsider_wrote_since
     assert "is not known" in world.answers(1)[0].body and "label `prd2pr`" in world.answers(1)[0].body
 
 
-def test_what_needs_no_prd_is_answered_anywhere_and_the_rest_says_how_to_begin(new):
+def test_commands_without_a_prd_are_answered_anywhere_and_others_say_how_to_start(new):
     world = new()
     issue = world.open_issue("A question", "How does it work?", by="rea")
     world.pending.clear()
@@ -198,7 +198,7 @@ def test_what_needs_no_prd_is_answered_anywhere_and_the_rest_says_how_to_begin(n
     assert "has no PRD" in second.body and "label `prd2pr`" in second.body
 
 
-def test_what_is_asked_for_by_name_and_is_not_there_is_not_green(planned):
+def test_a_missing_prd_requested_by_name_fails(planned):
     planned.dispatch(by="ada", prd="clac")
     acted = planned.act()
     assert (acted.status, acted.outputs["outcome"]) == (1, "refused")

@@ -1,4 +1,4 @@
-"""Steps made elsewhere, with gates that accept everything, get no green check and no pull request that is ready."""
+"""Forged steps, made with gates that accept everything, get no green check and no ready pull request."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def forge(world) -> None:
     git("push", "-q", str(world.bare.path), f"{world.branch}:{world.branch}")
 
 
-def test_forged_steps_are_not_called_proved(started):
+def test_forged_steps_are_not_verified(started):
     number = started.pull().number
     forge(started)
     started.tick()
@@ -71,7 +71,7 @@ def test_forged_steps_are_not_called_proved(started):
 
 
 @pytest.mark.slow
-def test_honest_steps_of_several_runs_are_proved_again_and_ready(started):
+def test_honest_steps_of_several_runs_are_verified_and_ready(started):
     number = started.pull().number
     started.comment(number, "/tdd next", by="ada")
     assert started.act().status == 0

@@ -51,19 +51,19 @@ def test_no_network_is_a_note():
 
 
 @pytest.mark.parametrize("url", ["nonsense", "nosuch://user:s3cret@host", "discord://", "https", "slack://s3cret"])
-def test_an_address_that_cannot_be_read_is_a_note_without_it(url: str, capsys, caplog):
+def test_an_invalid_url_is_a_note_without_it(url: str, capsys, caplog):
     (note,) = send_message((url,), "t", "b")
     assert note.endswith("apprise cannot read the address.")
     shown = capsys.readouterr()
     assert "s3cret" not in note + shown.out + shown.err + caplog.text
 
 
-def test_no_address_no_message():
+def test_no_url_no_message():
     assert send_message((), "t", "b") == ()
     assert split_addresses(f"  {DISCORD}\n{SLACK} ") == (DISCORD, SLACK)
 
 
-def test_nobody_is_called_by_a_prds_words():
+def test_mentions_in_a_prd_notify_nobody():
     assert (
         defuse_mentions("@everyone <!channel> <@U1> a@b <b>")
         == "@\u200beveryone <\u200b!channel> <\u200b@\u200bU1> a@\u200bb <b>"
@@ -71,7 +71,7 @@ def test_nobody_is_called_by_a_prds_words():
 
 
 @responses.activate
-def test_what_discord_gets_calls_nobody():
+def test_discord_messages_mention_nobody():
     responses.post(DISCORD_API, status=204)
     send_message((DISCORD,), "t", "@everyone look")
     assert "@everyone" not in json.loads(responses.calls[0].request.body)["content"]

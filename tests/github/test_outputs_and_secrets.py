@@ -1,4 +1,4 @@
-"""What leaves a run: outputs that nobody can forge, and no secret, not even written otherwise."""
+"""What leaves a run: outputs that cannot be forged, and no secret in any encoding."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CANARIES = {
     "MY_DEPLOY_TOKEN": "canary/token+with=signs0123",
     "PRD2PR_NOTIFY_URLS": "discord://canary-hook-id/canary-hook-token",
 }
-# A test that wants out what its surroundings know: what it fails with is kept as evidence, and pushed.
+# A test that leaks its environment: its failure message is kept as evidence, and pushed.
 LEAKY = '''import os
 import subprocess
 
@@ -82,12 +82,12 @@ def test_no_value_can_add_an_output_or_a_command(job, capsys):
         (("budget", "error"), 1, "error"),
     ],
 )
-def test_the_worst_ending_is_the_jobs(job, endings, status, worst):
+def test_the_worst_outcome_is_the_jobs(job, endings, status, worst):
     assert report_endings(job, tuple(PrdOutcome(each, "so it is") for each in endings)) == status
     assert read_outputs(Path(job.env["GITHUB_OUTPUT"]).read_text())["outcome"] == worst
 
 
-def test_a_summary_is_cut_and_masks_are_one_for_each_line(job, capsys):
+def test_a_summary_is_cut_and_masks_are_one_per_line(job, capsys):
     job.write_summary("é" * 900_000)
     assert len(Path(job.env["GITHUB_STEP_SUMMARY"]).read_bytes()) <= 1_000_001
     mask_secret("first\n\nsecond%\n")
@@ -97,7 +97,7 @@ def test_a_summary_is_cut_and_masks_are_one_for_each_line(job, capsys):
     ]  # fmt: skip
 
 
-def test_a_message_goes_out_where_somebody_is_waited_for(planned):
+def test_a_notification_is_sent_when_a_person_is_needed(planned):
     planned.push({".prd2pr.yml": "notify: {events: [waiting], urls_from: MY_HOOK}\n"}, "ada")
     planned.pending.clear()
     planned.dispatch(by="ada", prd="calc")
@@ -110,7 +110,7 @@ def test_a_message_goes_out_where_somebody_is_waited_for(planned):
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
-            """Quiet."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Hook) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -123,13 +123,13 @@ def test_a_message_goes_out_where_somebody_is_waited_for(planned):
     assert "hook-secret" not in acted.output
 
 
-def forms(secret: str) -> list[bytes]:
+def encodings(secret: str) -> list[bytes]:
     raw = secret.encode()
     shifted = [base64.b64encode(b"\0" * skip + raw)[4:-4] for skip in range(3)]
     return [raw, raw[::-1], raw.hex().encode(), *shifted]
 
 
-def test_no_secret_of_the_job_leaves_by_api_or_by_git(started):
+def test_no_secret_of_the_job_leaves_by_api_or_git(started):
     number = started.pull().number
     started.answers_of_model["calc-1/red/tester/1/1"] = write("tests/tdd/calc-1/test_calc_1_add.py", LEAKY)
     started.comment(number, "/tdd next\n/tdd next\n/tdd next\n/tdd status\n/tdd logs", by="wendy")
@@ -147,22 +147,22 @@ def test_no_secret_of_the_job_leaves_by_api_or_by_git(started):
     logs = [run.output.encode() for run in (acted, told)]
     written = [run.summary.encode() for run in (acted, told)] + [repr(dict(acted.outputs)).encode()]
     for secret in (*CANARIES.values(), started.token):
-        for form in forms(secret):
+        for form in encodings(secret):
             for place in (*sent, *pushed, *written, *logs):
                 assert form not in place, (secret, place[:300])
 
 
-def test_a_command_that_does_no_phase_names_none_in_the_outputs(started):
+def test_a_command_without_a_phase_names_none_in_the_outputs(started):
     started.comment(started.pull().number, "/sprint pause")
     acted = started.act()
     assert (acted.outputs["story"], acted.outputs["phase"]) == ("", "")
 
 
-def test_a_plan_is_no_story_and_what_fails_names_its_pull_request(new):
+def test_a_plan_is_no_story_and_a_failure_names_its_pull_request(new):
     world = new()
     world.push_prd("prds/calc.md", PRD)
     acted = world.act()
     assert (acted.outputs["story"], acted.outputs["phase"]) == ("", "plan")
-    world.push_prd("prds/calc.md", PRD.replace("Two numbers", "Three numbers"))  # the model has no answer to this one
+    world.push_prd("prds/calc.md", PRD.replace("Two numbers", "Three numbers"))  # not in the transcript
     acted = world.act()
     assert acted.outputs["outcome"] == "error" and acted.outputs["pr"].endswith("/octo/calc/pull/1"), acted.output

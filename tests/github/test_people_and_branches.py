@@ -1,4 +1,4 @@
-"""People at the same branch: what they push is built upon, and what they close, delete or put back stays so."""
+"""People working on the same branch: their pushes are built upon; what they close, delete or revert stays so."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def reopen(world, number) -> None:
         set_state(world.fake, world.repo.issues[number], "open", "ada")
 
 
-def told(world, number, words) -> list[str]:
+def mentions(world, number, words) -> list[str]:
     return [row.body for row in world.comments(number, by="github-actions[bot]") if words in row.body]
 
 
-def test_a_persons_commit_is_built_upon(started):
+def test_a_human_commit_is_built_upon(started):
     number = started.pull().number
     started.push({"README.md": "# Calc\n"}, "wendy", branch=started.branch, message="Say what it is")
     assert started.act().outputs["outcome"] == "waiting"  # nobody has ordered anything
@@ -38,7 +38,7 @@ def test_a_persons_commit_is_built_upon(started):
     assert started.show("README.md") == "# Calc"
 
 
-def test_a_gate_that_refuses_what_a_person_has_it_judge_is_no_green_run(started):
+def test_a_gate_that_refuses_human_work_fails_the_run(started):
     started.comment(started.pull().number, "/tdd next", by="wendy")
     started.act()
     bad = {"tests/tdd/calc-1/test_calc_1_add.py": "def test_a():\n    assert True\n"}
@@ -51,7 +51,7 @@ def test_a_gate_that_refuses_what_a_person_has_it_judge_is_no_green_run(started)
     assert "RED of calc-1 refused it" in acted.out and started.bare.heads()[started.branch] == head
 
 
-def test_an_approval_is_for_the_head_that_was_shown(planned):
+def test_an_approval_is_for_the_published_head(planned):
     number = planned.pull().number
     shown = planned.bare.heads()[planned.branch]
     planned.comment(number, "/approve", by="ada")
@@ -69,7 +69,7 @@ def test_an_approval_is_for_the_head_that_was_shown(planned):
     assert planned.phases()[-1] == "design(calc-1)"
 
 
-def test_a_branch_that_was_forced_back_is_left_alone_and_that_is_said_once(started):
+def test_a_branch_forced_back_is_left_alone_and_reported_once(started):
     number = started.pull().number
     last = started.bare.heads()[started.branch]
     started.push({"README.md": "# Mine\n"}, "wendy", branch=started.branch, force=True)
@@ -79,15 +79,15 @@ def test_a_branch_that_was_forced_back_is_left_alone_and_that_is_said_once(start
     assert (acted.status, acted.outputs["outcome"]) == (0, "waiting"), acted.output
     started.comment(number, "/tdd next", by="wendy")
     assert started.act().outputs["outcome"] == "waiting"
-    assert len(told(started, number, "was force-pushed")) == 3  # in the status, of its own, to the command
+    assert len(mentions(started, number, "was force-pushed")) == 3  # status, own comment, answer
     assert started.bare.heads()[started.branch] == forced
-    started.bare.git("update-ref", f"refs/heads/{started.branch}", last)  # put right again
+    started.bare.git("update-ref", f"refs/heads/{started.branch}", last)  # restored
     started.comment(number, "/tdd next", by="wendy")
     assert started.act().status == 0
     assert started.phases() == [*START, "design(calc-1)"]
 
 
-def test_what_is_closed_or_deleted_stays_so_until_somebody_opens_it_again(started):
+def test_closed_or_deleted_stays_so_until_reopened(started):
     pull = started.pull()
     head = started.bare.heads()[started.branch]
     started.close(pull.number, by="wendy")
@@ -95,7 +95,7 @@ def test_what_is_closed_or_deleted_stays_so_until_somebody_opens_it_again(starte
     started.comment(pull.number, "/tdd next", by="wendy")
     acted = started.act()
     assert (acted.status, acted.outputs["outcome"]) == (1, "refused"), acted.output
-    assert len(told(started, pull.number, "nothing is done until it is reopened")) == 1
+    assert len(mentions(started, pull.number, "nothing is done until it is reopened")) == 1
     started.delete_branch(started.branch, by="wendy")
     started.tick()
     started.push_prd("prds/calc.md", PRD + "\nMore words.\n")
@@ -109,7 +109,7 @@ def test_what_is_closed_or_deleted_stays_so_until_somebody_opens_it_again(starte
     assert started.phases() == [*START, "design(calc-1)"]
 
 
-def test_after_the_merge_it_is_over_and_a_changed_prd_says_what_to_do(started):
+def test_a_merged_prd_is_finished_and_a_changed_prd_says_what_to_do(started):
     number = started.pull().number
     (tracking,) = [row for row in started.repo.issues.values() if row.sub_issues]
     started.merge(number)
@@ -117,7 +117,7 @@ def test_after_the_merge_it_is_over_and_a_changed_prd_says_what_to_do(started):
     assert tracking.state == "closed"
     started.comment(number, "/tdd next")
     assert started.act().outputs["outcome"] == "refused"
-    assert len(told(started, number, "is merged")) == 1
+    assert len(mentions(started, number, "is merged")) == 1
     started.push_prd("prds/calc.md", WITH_TRIPLE)
     acted = started.act()
     assert (acted.status, acted.outputs["outcome"]) == (1, "refused"), acted.output
@@ -137,7 +137,7 @@ def test_after_the_merge_it_is_over_and_a_changed_prd_says_what_to_do(started):
 
 
 @pytest.mark.slow
-def test_the_second_pull_request_of_a_prd_is_over_once_it_is_squashed(started):
+def test_the_second_pull_request_of_a_prd_is_finished_once_squashed(started):
     (tracking,) = [row for row in started.repo.issues.values() if row.sub_issues]
     started.merge(started.pull().number, squash=True)
     started.delete_branch(started.branch, by="ada")
@@ -149,7 +149,7 @@ def test_the_second_pull_request_of_a_prd_is_over_once_it_is_squashed(started):
     head = started.bare.heads()[started.branch]
     started.merge(second, squash=True)
     started.pending.clear()
-    started.dispatch(by="ada", prd="calc")  # with the PRD's text, as the merge's own push
+    started.dispatch(by="ada", prd="calc")  # with the PRD's text, like the push of the merge itself
     acted = started.act()
     assert acted.outputs["outcome"] == "done", acted.output
     assert f"#{second} is merged" in acted.out
@@ -165,7 +165,7 @@ def test_the_second_pull_request_of_a_prd_is_over_once_it_is_squashed(started):
     assert [row.state for row in started.pulls()] == ["closed", "closed"]
 
 
-def test_a_changed_prd_changes_the_plan_and_asks_with_the_difference(planned):
+def test_a_changed_prd_changes_the_plan_and_shows_the_difference(planned):
     number = planned.pull().number
     planned.answers_of_model["calc/plan-2/planner/1/1"] = say({"stories": [TRIPLE]})
     planned.push_prd("prds/calc.md", WITH_TRIPLE, by="wendy")
@@ -179,7 +179,7 @@ def test_a_changed_prd_changes_the_plan_and_asks_with_the_difference(planned):
     assert len(planned.subjects()) == 2
 
 
-def test_a_deleted_prd_is_waited_for_and_a_renamed_one_goes_on(started):
+def test_a_deleted_prd_waits_and_a_renamed_one_continues(started):
     number = started.pull().number
     started.push({"prds/calc.md": None}, "wendy", message="Not wanted")
     acted = started.act()
@@ -235,14 +235,14 @@ def test_hostile_titles_stay_text(new, way):
         line.lstrip().startswith("::") and "boo" in line.partition("::")[0] for line in acted.out.splitlines()
     )
     assert not any(line.startswith("::error") or "##[" in line for line in acted.out.splitlines())
-    assert "\u202e" not in pull.title  # the rest of a title is never anything but text on GitHub
+    assert "\u202e" not in pull.title  # the rest of a title is plain text on GitHub
     again = world.act(acted.event)
     assert again.status == 0, again.output
     assert len(world.pulls()) == 1 and world.status_comment(pull.number)
 
 
 @pytest.mark.parametrize("branch", ["prd2pr/calc/../x", "prd2pr/-rf", "prd2pr/$(id)", "prd2pr/Caf\u00e9"])
-def test_branches_that_are_no_prds_are_nobodys(new, branch):
+def test_branches_that_are_not_prds_are_ignored(new, branch):
     world = new()
     world.push({"a.txt": "a\n"}, "wendy", branch="prd2pr/other")
     event = world.pending.pop()

@@ -1,4 +1,4 @@
-"""Who may command: actor × event × markup. What is expected is written down here, not derived from the code."""
+"""Permissions: actor × event × markup. The expected values are written out here, not derived from the code."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def comment_payload(name: str, body: str, *, action: str = "created", on_pull: b
     return {"action": action, "issue": issue, "comment": said, "sender": user(name), "repository": SHOP}
 
 
-def ran(name: str, body: str, **how: object) -> list[str]:
-    """The commands that are carried out, the way a run does it: event, then each command on its own."""
+def executed(name: str, body: str, **how: object) -> list[str]:
+    """The commands that are executed, the way a run does it: event, then each command on its own."""
     level = ACTORS[name][3]
     event = read_event("issue_comment", comment_payload(name, body, **how))  # type: ignore[arg-type]
     if not isinstance(event, CommentCreated) or not isinstance(check_event_permission(event, level, ME), Allowed):
@@ -91,28 +91,28 @@ def ran(name: str, body: str, **how: object) -> list[str]:
 @pytest.mark.parametrize("on_pull", [True, False])
 @pytest.mark.parametrize("markup", MARKUP)
 @pytest.mark.parametrize("actor", ACTORS)
-def test_who_may_command_by_a_comment(actor, markup, on_pull):
-    spending = ran(actor, MARKUP[markup].format("/tdd next"), on_pull=on_pull)
-    reading = ran(actor, MARKUP[markup].format("/tdd status"), on_pull=on_pull)
+def test_commands_by_comment(actor, markup, on_pull):
+    spending = executed(actor, MARKUP[markup].format("/tdd next"), on_pull=on_pull)
+    reading = executed(actor, MARKUP[markup].format("/tdd status"), on_pull=on_pull)
     assert spending == (["tdd next"] if actor in WRITERS and markup in READABLE else [])
     assert reading == (["tdd status"] if actor in ASKERS and markup in READABLE else [])
 
 
 @pytest.mark.parametrize("action", ["edited", "deleted"])
 @pytest.mark.parametrize("actor", ACTORS)
-def test_nobody_commands_by_editing(actor, action):
-    assert ran(actor, "/tdd next", action=action) == []
+def test_edits_are_not_commands(actor, action):
+    assert executed(actor, "/tdd next", action=action) == []
 
 
 @pytest.mark.parametrize("actor", ACTORS)
-def test_nobody_commands_by_a_comment_that_is_found_edited(actor):
+def test_an_edited_comment_is_not_a_command(actor):
     login, number, kind, _ = ACTORS[actor]
     author = Actor(login, number, bot=kind == "Bot")
     assert read_commands(Comment(1, 3, author, "/tdd next", edited=True), ME) == ()
 
 
-def test_of_several_commands_each_is_asked_about():
-    assert ran("triage", "/tdd status\n/tdd next\n/state") == ["tdd status", "state"]
+def test_permission_is_checked_for_each_of_several_commands():
+    assert executed("triage", "/tdd status\n/tdd next\n/state") == ["tdd status", "state"]
 
 
 def started(name: str, payload: dict[str, object], level: PermissionLevel) -> bool:
@@ -120,7 +120,7 @@ def started(name: str, payload: dict[str, object], level: PermissionLevel) -> bo
 
 
 @pytest.mark.parametrize("actor", ACTORS)
-def test_who_may_start_by_label_push_and_dispatch(actor):
+def test_starting_by_label_push_and_dispatch(actor):
     level = ACTORS[actor][3]
     common = {"sender": user(actor), "repository": SHOP}
     label = {"action": "labeled", "issue": {"number": 1}, "label": {"name": "prd2pr"}, **common}
@@ -128,12 +128,12 @@ def test_who_may_start_by_label_push_and_dispatch(actor):
     dispatch = {"inputs": {}, "ref": "refs/heads/main", **common}
     assert started("issues", label, level) == (actor in WRITERS)
     assert started("push", push, level) == (actor in WRITERS)
-    mine = actor in {"self", "self by a user's token"}  # a run of ours that goes on
+    mine = actor in {"self", "self by a user's token"}  # a continuation of our own run
     assert started("workflow_dispatch", dispatch, level) == (actor in WRITERS or mine)
     assert not started("issues", {**label, "action": "unlabeled"}, level)
 
 
-def test_what_nobody_orders_work_by_is_open_to_all():
+def test_events_that_order_no_work_are_open_to_all():
     eve = Actor("eve", 9)
     assert check_event_permission(ScheduleTriggered(), "none", ME) == Allowed()
     assert check_event_permission(PullClosed(3, "prd2pr/a", merged=False, actor=eve), "none", ME) == Allowed()
@@ -156,14 +156,14 @@ def test_outsiders_get_no_answer_and_insiders_do(level: PermissionLevel, silent:
 @pytest.mark.parametrize(
     "command", [UnknownCommand("/tdd nxt"), BadArguments("tdd run", "x"), ParsedCommand("tdd status")]
 )
-def test_not_even_a_typo_of_an_outsider_is_answered(actor, command):
+def test_a_typo_by_an_outsider_is_not_answered(actor, command):
     login, number, kind, level = ACTORS[actor]
     answer = check_command_permission(command, level, Actor(login, number, bot=kind == "Bot"), ME)
     assert isinstance(answer, Denied)
     assert answer.silent
 
 
-def test_a_push_by_somebody_whose_permission_was_taken_away_starts_nothing():
+def test_a_push_by_a_user_without_permission_any_more_starts_nothing():
     push = BranchPushed("main", "1" * 40, "2" * 40, (), (), (), Actor("old", 12))
     assert isinstance(check_event_permission(push, "read", ME), Denied)
 
@@ -177,11 +177,11 @@ def test_a_push_by_somebody_whose_permission_was_taken_away_starts_nothing():
         ("", False),
     ],
 )
-def test_a_command_is_obeyed_for_three_days(written, old):
+def test_a_command_is_valid_for_three_days(written, old):
     assert is_too_old(written, "2026-03-04T12:00:00Z") is old
 
 
-def test_whose_token_it_is_may_command_and_what_we_write_with_it_is_not_heard():
+def test_the_token_owner_may_command_but_our_own_comments_are_ignored():
     ada = Actor("ada", 1)
     said = Comment(9, 3, ada, "/tdd next")
     assert [command.name for command in read_commands(said, ada)] == ["tdd next"]

@@ -1,4 +1,4 @@
-"""A run that finds nothing new asks no more than it must: the status comment says what was shown, and of which head."""
+"""A run with nothing new makes few requests: the status comment records what was published, and for which head."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ LOOKED_UP = re.compile(r"/check-runs$|/sub_issues$")
 
 @pytest.fixture
 def shown(planned: GitHubWorld) -> GitHubWorld:
-    """The copied world has another address than the one that it was shown in: this brings its links up to date."""
+    """The copied world has another URL than the one it was published under: this updates the links."""
     planned.tick()
     planned.act()
     return planned
 
 
-def asked_by_a_tick(world: GitHubWorld) -> list[str]:
-    """What the schedule's run calls the API for; what was not modified since costs nothing, and is not counted."""
+def calls_of_a_tick(world: GitHubWorld) -> list[str]:
+    """The API calls of a scheduled run; a 304 costs nothing and is not counted."""
     before = len(world.fake.calls)
     world.tick()
     acted = world.act()
@@ -36,8 +36,8 @@ def looked_up(paths: list[str]) -> list[str]:
     return [path for path in paths if LOOKED_UP.search(path)]
 
 
-def test_a_second_run_with_nothing_new_asks_for_neither_checks_nor_issues(shown: GitHubWorld) -> None:
-    first, second = asked_by_a_tick(shown), asked_by_a_tick(shown)
+def test_a_second_run_with_nothing_new_requests_no_checks_or_issues(shown: GitHubWorld) -> None:
+    first, second = calls_of_a_tick(shown), calls_of_a_tick(shown)
     assert looked_up(first) == looked_up(second) == []
     assert sorted(second) == [
         "/repos/octo/calc",
@@ -51,7 +51,7 @@ def test_a_second_run_with_nothing_new_asks_for_neither_checks_nor_issues(shown:
     ], "who it is, who else is at work, which PRDs, which pull request, what was said: nothing else tells"
 
 
-def test_without_its_mark_all_is_looked_up_and_the_mark_is_made_again(shown: GitHubWorld) -> None:
+def test_without_its_marker_everything_is_looked_up_and_marked_again(shown: GitHubWorld) -> None:
     row = shown.status_comment()
     row.body = re.sub(r"<!-- prd2pr:shown:.*? -->\n?", "", row.body)
     before = len(shown.fake.calls)
@@ -60,7 +60,7 @@ def test_without_its_mark_all_is_looked_up_and_the_mark_is_made_again(shown: Git
     made = [call.path for call in shown.fake.calls[before:]]
     assert len(looked_up(made)) == 2
     assert "prd2pr:shown:" in shown.status_comment().body
-    assert looked_up(asked_by_a_tick(shown)) == []
+    assert looked_up(calls_of_a_tick(shown)) == []
 
 
 def test_another_head_is_looked_up(shown: GitHubWorld) -> None:
@@ -72,11 +72,11 @@ def test_another_head_is_looked_up(shown: GitHubWorld) -> None:
     assert looked_up([call.path for call in shown.fake.calls[before:]]) != []
 
 
-def test_whoever_asks_has_all_of_it_looked_at(shown: GitHubWorld) -> None:
-    """What somebody has changed by hand is put right by the next run that is asked for anything."""
+def test_a_command_has_everything_looked_up(shown: GitHubWorld) -> None:
+    """Manual changes are corrected by the next run that executes a command."""
     (tracking,) = [row for row in shown.repo.issues.values() if row.sub_issues]
     tracking.body += "by hand"
-    asked_by_a_tick(shown)
+    calls_of_a_tick(shown)
     assert tracking.body.endswith("by hand")
     shown.dispatch(prd="calc")
     shown.act()

@@ -1,4 +1,4 @@
-"""What people see, on the real adapter over the fake GitHub: made once, edited in place, never doubled."""
+"""Publishing through the real adapter over the fake GitHub: created once, edited in place, never duplicated."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DONE = NoAction("done", "all 2 stories are settled")
 
 @dataclass
 class Stage:
-    """A finished branch, shown commit by commit."""
+    """A finished branch, published commit by commit."""
 
     world: World
     fake: FakeGitHub
@@ -54,7 +54,7 @@ class Stage:
         return open_hub(REPOSITORY, token=StaticToken(self.token), transport=transport(self.fake))
 
     def at(self, step: int) -> None:
-        """The branch as it was after so many of its commits."""
+        """The branch as it was after that many of its commits."""
         self.world.git("branch", "-f", "prd2pr/calc", self.commits[step])
         self.push()
 
@@ -80,11 +80,11 @@ class Stage:
         (found,) = [issue for issue in self.repo.issues.values() if issue.pull]
         return found
 
-    def said(self, number: int) -> list[str]:
+    def comments_on(self, number: int) -> list[str]:
         return [c.body for c in self.repo.comments.values() if c.number == number and c.user != "ada"]
 
     def status(self) -> str:
-        (found,) = [text for text in self.said(self.pull().number) if text.startswith(status_marker("calc"))]
+        (found,) = [text for text in self.comments_on(self.pull().number) if text.startswith(status_marker("calc"))]
         return found
 
     def issues(self) -> dict[str, str]:
@@ -96,7 +96,7 @@ class Stage:
     def visible(self) -> list[object]:
         """All of it, without numbers and times."""
         pull = self.pull()
-        texts = sorted(text.partition(" -->")[0] for text in self.said(pull.number))
+        texts = sorted(text.partition(" -->")[0] for text in self.comments_on(pull.number))
         labels = sorted(pull.labels)
         return [pull.title, pull.pull.draft, labels, texts, sorted(self.issues().items()), sorted(self.checks())]
 
@@ -130,7 +130,7 @@ def test_a_plan_becomes_a_draft_that_asks_for_approval(stage: Stage) -> None:
     assert pull.body.splitlines()[1] == "**A small calculator** · from `prds/calc.md`", "after our mark"
     assert "### Waiting for you: A small calculator" in stage.status()
     assert "**Next:** 2 stories wait for approval. Comment `/approve`" in stage.status()
-    (plan,) = [text for text in stage.said(pull.number) if "prd2pr:plan:" in text]
+    (plan,) = [text for text in stage.comments_on(pull.number) if "prd2pr:plan:" in text]
     assert "**The plan for A small calculator:** 2 stories, 2 acceptance criteria" in plan
     assert stage.issues() == {
         "prd2pr: A small calculator": "open",
@@ -145,7 +145,7 @@ TRIPLE = {
 }  # fmt: skip
 
 
-def test_a_changed_plan_is_asked_about_as_a_difference(stage: Stage) -> None:
+def test_a_changed_plan_is_shown_as_a_difference(stage: Stage) -> None:
     stage.show(DONE)
     world = stage.world
     world.write({"prds/calc.md": f"{PRD}- **FR-3** A number can be tripled.\n"})
@@ -154,7 +154,7 @@ def test_a_changed_plan_is_asked_about_as_a_difference(stage: Stage) -> None:
     assert world.next().status == 0
     stage.push()
     assert stage.show(APPROVAL).notes == ()
-    (plan,) = [text for text in stage.said(stage.pull().number) if "prd2pr:plan:" in text]
+    (plan,) = [text for text in stage.comments_on(stage.pull().number) if "prd2pr:plan:" in text]
     assert "`prds/calc.md` changed, and the plan with it:** 2 of 2 stories stay as they are, 1 is new" in plan
     assert "+ calc-3  Triple a number" in plan
     assert stage.pull().labels == ["prd2pr:waiting"]
@@ -162,7 +162,7 @@ def test_a_changed_plan_is_asked_about_as_a_difference(stage: Stage) -> None:
     assert "calc-3: Triple a number" in stage.issues()
 
 
-def test_commit_by_commit_there_is_one_of_each(stage: Stage) -> None:
+def test_commit_by_commit_each_object_exists_once(stage: Stage) -> None:
     for step, sha in enumerate(stage.commits):
         stage.at(step)
         last = step == len(stage.commits) - 1
@@ -171,7 +171,7 @@ def test_commit_by_commit_there_is_one_of_each(stage: Stage) -> None:
     pull = stage.pull()
     assert (pull.pull.draft, pull.labels) == (False, ["prd2pr:done"])
     assert "### Ready for review: A small calculator" in stage.status()
-    assert len(stage.said(pull.number)) == 1
+    assert len(stage.comments_on(pull.number)) == 1
     assert set(stage.issues().values()) == {"open", "closed"}
     assert [title for title, state in stage.issues().items() if state == "open"] == ["prd2pr: A small calculator"]
     phases = [(name, conclusion) for _, name, conclusion in stage.checks() if name != "prd2pr / calc"]
@@ -184,7 +184,7 @@ def test_commit_by_commit_there_is_one_of_each(stage: Stage) -> None:
     assert set(list(whole.values())[:-1]) == {"neutral"}
 
 
-def test_while_a_run_goes_on_little_is_asked_of_the_host(stage: Stage) -> None:
+def test_progress_during_a_run_needs_few_requests(stage: Stage) -> None:
     stage.at(2)
     stage.show(None)
     calls = len(stage.fake.calls)
@@ -201,7 +201,7 @@ def test_while_a_run_goes_on_little_is_asked_of_the_host(stage: Stage) -> None:
     assert len(stage.checks()) == 3
 
 
-def test_shown_at_once_it_looks_the_same(stage: Stage) -> None:
+def test_publishing_once_at_the_end_looks_the_same(stage: Stage) -> None:
     stage.show(DONE)
     pull = stage.pull()
     assert (pull.pull.draft, pull.labels) == (False, ["prd2pr:done"])
@@ -215,7 +215,7 @@ def test_shown_at_once_it_looks_the_same(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(("step", "rest"), [(0, APPROVAL), (3, AT_WORK), (-1, DONE)])
-def test_showing_twice_changes_nothing(stage: Stage, step: int, rest: NoAction) -> None:
+def test_publishing_twice_changes_nothing(stage: Stage, step: int, rest: NoAction) -> None:
     stage.at(step)
     stage.show(rest)
     before, seen = len(stage.writes()), stage.visible()
@@ -227,12 +227,12 @@ def test_showing_twice_changes_nothing(stage: Stage, step: int, rest: NoAction) 
 
 
 class Killed(BaseException):
-    """As kill -9 would: nothing of ours may catch it."""
+    """Not an Exception, so that nothing of ours catches it, as with kill -9."""
 
 
 @dataclass
-class Mortal:
-    """A hub that dies when its `at`-th call was made: before the next one is the same moment."""
+class DyingHub:
+    """A hub that dies after its `at`-th call."""
 
     hub: Hub
     at: int
@@ -254,7 +254,7 @@ class Mortal:
 
 
 @pytest.mark.slow
-def test_killed_after_any_call_nothing_is_doubled_or_missing(stage: Stage, tmp_path: Path) -> None:
+def test_killed_after_any_call_nothing_is_duplicated_or_missing(stage: Stage, tmp_path: Path) -> None:
     stage.at(5)
 
     def fresh(name: str) -> Stage:
@@ -264,18 +264,18 @@ def test_killed_after_any_call_nothing_is_doubled_or_missing(stage: Stage, tmp_p
         made.push()
         return made
 
-    whole, immortal = fresh("whole"), Mortal(None, 0)  # type: ignore[arg-type]
+    whole, immortal = fresh("whole"), DyingHub(None, 0)  # type: ignore[arg-type]
     whole.show(APPROVAL, wrap=immortal.around)
     assert immortal.made > 12
     for at in range(1, immortal.made + 1):
         killed = fresh(f"killed{at}")
         with pytest.raises(Killed):
-            killed.show(APPROVAL, wrap=Mortal(None, at).around)  # type: ignore[arg-type]
+            killed.show(APPROVAL, wrap=DyingHub(None, at).around)  # type: ignore[arg-type]
         killed.show(APPROVAL)
         assert killed.visible() == whole.visible(), at
 
 
-def test_what_the_token_may_not_do_is_said_and_the_rest_is_shown(stage: Stage) -> None:
+def test_missing_permissions_are_reported_and_the_rest_is_published(stage: Stage) -> None:
     stage.token = stage.fake.actions_token(
         REPOSITORY, permissions={"contents": "write", "pull_requests": "write", "issues": "write", "metadata": "read"}
     )
@@ -293,7 +293,7 @@ def test_what_the_token_may_not_do_is_said_and_the_rest_is_shown(stage: Stage) -
     assert "Not published" not in stage.status()
 
 
-def test_where_actions_may_open_no_pull_request_the_setting_is_named(stage: Stage) -> None:
+def test_the_setting_is_named_if_actions_may_not_open_pull_requests(stage: Stage) -> None:
     stage.repo.actions_may_open_pulls = False
     links = stage.show()
     (note,) = links.notes
@@ -312,7 +312,7 @@ def test_a_closed_pull_request_stays_closed_and_untouched(stage: Stage) -> None:
     assert stage.visible() == seen
 
 
-def test_what_a_person_set_is_not_fought_over(stage: Stage) -> None:
+def test_what_a_person_set_is_not_overwritten(stage: Stage) -> None:
     stage.at(3)
     stage.show()
     pull = stage.pull()
@@ -324,7 +324,7 @@ def test_what_a_person_set_is_not_fought_over(stage: Stage) -> None:
     assert sorted(stage.pull().labels) == ["keep me", "prd2pr:waiting"]
 
 
-def test_somebody_elses_copy_of_our_mark_is_not_ours(stage: Stage) -> None:
+def test_a_copy_of_our_marker_is_not_ours(stage: Stage) -> None:
     stage.at(3)
     stage.show()
     number = stage.pull().number
@@ -335,18 +335,18 @@ def test_somebody_elses_copy_of_our_mark_is_not_ours(stage: Stage) -> None:
     assert [c.body for c in stage.repo.comments.values() if c.user == "ada"] == [f"{status_marker('calc')}\nAll done."]
 
 
-def test_a_problem_is_asked_about_once(stage: Stage) -> None:
+def test_a_problem_is_raised_once(stage: Stage) -> None:
     problem = SetupProblem("no model key is set", where="ANTHROPIC_API_KEY", remedy="add the secret, then `/tdd run`")
     stage.at(3)
     for _ in range(3):
         stage.show(NoAction("stopped", problem.what, problem.remedy), problem=problem)
     assert "### Stopped by a problem" in stage.status()
-    (asked,) = [text for text in stage.said(stage.pull().number) if "prd2pr:waiting:" in text]
+    (asked,) = [text for text in stage.comments_on(stage.pull().number) if "prd2pr:waiting:" in text]
     assert "Add the secret" in asked
     assert stage.pull().labels == ["prd2pr:blocked"]
 
 
-def test_a_prd_that_is_an_issue_tracks_itself(stage: Stage) -> None:
+def test_an_issue_prd_tracks_itself(stage: Stage) -> None:
     stage.at(3)
     with open_hub(REPOSITORY, token=StaticToken(stage.fake.user_token("ada")), transport=transport(stage.fake)) as ada:
         asked = ada.open_issue("A small calculator", "please", (), marker="please")
@@ -357,7 +357,7 @@ def test_a_prd_that_is_an_issue_tracks_itself(stage: Stage) -> None:
     assert links.tracking is not None
     assert links.tracking.number == asked.number
     assert f"Closes #{asked.number}" in stage.pull().body
-    assert [text.splitlines()[0] for text in stage.said(asked.number)] == ["<!-- prd2pr:tracking:calc -->"]
+    assert [text.splitlines()[0] for text in stage.comments_on(asked.number)] == ["<!-- prd2pr:tracking:calc -->"]
     assert "prd2pr: A small calculator" not in stage.issues()
 
 
@@ -377,7 +377,7 @@ def test_no_secret_leaves(stage: Stage) -> None:
     everything = "\n".join(
         [
             stage.pull().body,
-            *stage.said(stage.pull().number),
+            *stage.comments_on(stage.pull().number),
             *(f"{check.title} {check.summary}" for check in stage.repo.checks.values()),
         ]
     )
@@ -388,7 +388,7 @@ def test_no_secret_leaves(stage: Stage) -> None:
     assert "quick fix [redacted] and [redacted]" in everything
 
 
-def test_the_summary_of_a_job_says_how_it_ended(stage: Stage) -> None:
+def test_the_job_summary_states_the_outcome(stage: Stage) -> None:
     with session_of(stage.world) as session, stage.hub() as hub:
         seen = PublishRequest(session, DONE, commit_url=COMMITS)
         text = build_step_summary(seen, publish(hub, seen), hub)
@@ -412,7 +412,7 @@ def test_a_blocked_story_asks_a_person_once(tmp_path: Path, stage: Stage) -> Non
     for _ in range(2):
         stuck.show(STUCK)
     assert stuck.pull().labels == ["prd2pr:blocked"]
-    (asked,) = [text for text in stuck.said(stuck.pull().number) if "prd2pr:waiting:" in text]
+    (asked,) = [text for text in stuck.comments_on(stuck.pull().number) if "prd2pr:waiting:" in text]
     assert "is blocked.** A person has to decide." in asked
     assert '`/suggest_fix "what to try"`' in asked
     assert "prd2pr run" not in stuck.status()

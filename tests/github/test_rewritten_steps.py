@@ -1,4 +1,4 @@
-"""Steps that somebody rebased are not called proved, and nothing is spent on top of them."""
+"""Rebased steps are not called verified, and nothing is spent on top of them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from fakes.github.events import pushed
 pytestmark = pytest.mark.slow
 
 
-def rebased(world) -> str:
-    """What a person does who brings the branch onto the newest base by a rebase."""
+def rebase(world) -> str:
+    """Rebase the branch onto the newest base, as a person would."""
     git, at = world._git, str(world.bare.path)
     git("fetch", "-q", at, world.branch)
     git("checkout", "-q", "--detach", "FETCH_HEAD")
@@ -22,12 +22,12 @@ def rebased(world) -> str:
     return before
 
 
-def test_rebased_steps_are_shown_as_not_proved_before_anything_is_spent(started):
+def test_rebased_steps_are_shown_as_unverified_before_anything_is_spent(started):
     number = started.pull().number
     started.comment(number, "/tdd next\n/tdd next\n/tdd next", by="wendy")
     assert started.act().status == 0
     started.push({"docs/x.md": "x\n"}, "ada")
-    last = rebased(started)
+    last = rebase(started)
     started.pending.clear()
     started.comment(number, "/tdd next", by="wendy")
     assert started.act().outputs["outcome"] == "waiting"

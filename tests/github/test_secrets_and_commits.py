@@ -1,4 +1,4 @@
-"""What reaches the branch for good: no secret of the job, and no text of others that GitHub would act on."""
+"""What reaches the branch permanently: no secret of the job, and no foreign text that GitHub would act on."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def pushed(world) -> str:
     ).stdout  # fmt: skip
 
 
-def can_read_the_environment_of_others() -> bool:
+def can_read_other_environments() -> bool:
     return os.geteuid() == 0 and find_sandbox(Path(sys.executable)).privilege is None
 
 
@@ -80,7 +80,7 @@ def test_a_commit_that_holds_a_key_is_not_pushed(started, content):
     acted = started.act(env={"ANTHROPIC_API_KEY": KEY}, cold=True)  # its environment is looked for in /proc
     assert pushed(started) == ""
     assert KEY not in acted.output + acted.summary + repr(acted.outputs)
-    if content == WRITTEN_DOWN or can_read_the_environment_of_others():
+    if content == WRITTEN_DOWN or can_read_other_environments():
         assert acted.outputs["outcome"] == "blocked", acted.output
         assert started.subjects()[-1].startswith("note(calc-1): blocked: red was refused 4 times, last by RUN107")
         assert "would publish a secret" in acted.output
@@ -113,7 +113,7 @@ def test_titles_cannot_act_through_commit_messages(new):
         assert live not in log
 
 
-def test_secrets_are_known_by_their_names_in_any_case_and_when_they_are_minted(capsys):
+def test_secrets_are_recognized_by_name_in_any_case_and_when_minted(capsys):
     job = ActionsJob(
         {
             "npm_pat": "pat-of-npm-0123",
@@ -131,7 +131,7 @@ def test_secrets_are_known_by_their_names_in_any_case_and_when_they_are_minted(c
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="what keeps others out is Linux's")
-def test_the_worker_closes_itself_to_others():
+def test_the_worker_process_cannot_be_inspected():
     code = (
         "import ctypes; from prd2pr.cli.process_hardening import hide_process\n"
         "dumpable = lambda: ctypes.CDLL(None).prctl(3, 0, 0, 0, 0)\n"

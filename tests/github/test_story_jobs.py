@@ -1,4 +1,4 @@
-"""What is handed from the job that plans to the jobs that work and integrate, and what commands mean meanwhile."""
+"""What the planning job passes to the story and integration jobs, and what commands do while they run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from prd2pr.github.wave import (
 AT, LATER = "a" * 40, "b" * 40
 
 
-def test_what_is_handed_on_is_read_as_it_was_written():
+def test_job_inputs_round_trip():
     wave = Wave("calc", {"calc-1": AT, "calc-2": LATER}, Share(usd=1.25, tokens=3000))
     rows = json.loads(wave.matrix_json())
     assert [row["story"] for row in rows] == ["calc-1", "calc-2"]
@@ -42,7 +42,7 @@ def test_what_is_handed_on_is_read_as_it_was_written():
 
 
 @pytest.mark.parametrize("name", ["", "a b", "../x", "a/b", "$(id)", "-x", "a..b", "x.lock", "x\n", "é"])
-def test_a_name_that_could_be_anything_but_a_storys_is_refused(name):
+def test_an_invalid_story_name_is_refused(name):
     with pytest.raises(InputInvalid):
         parse_story_job("calc", name, "{}")
     with pytest.raises(InputInvalid):
@@ -56,7 +56,7 @@ def test_a_name_that_could_be_anything_but_a_storys_is_refused(name):
     ["", "null", "[]", "1", '{"usd": -1}', '{"usd": "1"}', '{"usd": true}', '{"eur": 1}', '{"usd": 1e999}',
      '{"usd": NaN}', "{" * 5000, '{"usd": 1' + " " * 300 + "}"],
 )  # fmt: skip
-def test_a_share_that_cannot_be_read_is_no_licence_to_spend(share):
+def test_an_unreadable_share_is_refused(share):
     with pytest.raises(InputInvalid):
         parse_story_job("calc", "calc-1", share)
 
@@ -67,7 +67,7 @@ def test_a_wave_names_commits(at):
         parse_wave("calc", json.dumps([{"story": "calc-1", "at": at}]))
 
 
-def test_a_wave_has_no_more_jobs_than_a_matrix_can():
+def test_a_wave_is_limited_to_the_size_of_a_matrix():
     rows = [{"story": f"calc-{n}", "at": AT} for n in range(257)]
     assert len(parse_wave("calc", json.dumps(rows[:256])).stories) == 256
     with pytest.raises(InputInvalid):
@@ -85,27 +85,27 @@ def test_jobs_share_what_is_left_of_the_narrower_limit():
     )
 
 
-def test_a_jobs_share_stands_for_the_runs_limit_and_leaves_the_others():
+def test_a_jobs_share_replaces_the_run_limit_and_keeps_the_others():
     limits = UsageLimits(usd_per_run=10, usd_per_story=3, tokens_per_run=1000)
     assert apply_share(limits, Share(usd=2.5)) == UsageLimits(usd_per_run=2.5, usd_per_story=3, tokens_per_run=1000)
     assert apply_share(limits, Share()) == limits
 
 
-def test_the_records_of_a_runs_jobs_are_known_by_its_number():
+def test_the_records_of_a_runs_jobs_are_found_by_its_number():
     mine, other = record_id_for_run("20260101T000000Z-aa", "9001"), record_id_for_run("20260101T000000Z-bb", "19001")
     assert is_record_of_run(mine, "9001") and not is_record_of_run(other, "9001") and not is_record_of_run(mine, "")
     assert record_id_for_run("x", "") == "x"
     assert total_spend({mine: Spend(usd=1), other: Spend(usd=2)}).usd == 3
 
 
-def test_a_branch_that_began_earlier_does_not_make_a_run_cheaper():
-    """The PRD's branch has the whole record; a story's own has it as it was when the story was begun."""
+def test_an_older_branch_does_not_reduce_the_cost_of_a_run():
+    """The PRD's branch has the whole record; a story branch has it as of the start of the story."""
     whole, early = Spend(calls=3, input_tokens=90, usd=2), Spend(calls=1, input_tokens=30, usd=0.5)
     for told in ([("a", whole), ("a", early)], [("a", early), ("b", early), ("a", whole)]):
         assert latest_spend_by_run(told)["a"] == whole
 
 
-# --- commands meanwhile -----------------------------------------------------------------------------------------------
+# --- commands while jobs run ------------------------------------------------------------------------------------------
 
 BESIDE = ActiveStories(("calc-1", "calc-2"))
 

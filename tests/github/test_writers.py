@@ -1,4 +1,4 @@
-"""The branch on the code host is moved by compare-and-swap; what goes by is waited for, what is refused is said."""
+"""The remote branch moves by compare-and-swap; transient faults are waited out, refusals are reported."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def commit(git: Git, on: str, text: str) -> str:
     return git.commit(git.edit_tree(on, {"a.txt": text.encode()}), [on], text)
 
 
-def test_it_goes_where_it_is_told_and_only_from_there(world, here, writer):
+def test_the_branch_moves_only_from_the_expected_head(world, here, writer):
     main = world.bare.heads()["main"]
     first = commit(here, main, "one")
     assert writer.move(BRANCH, first, None) == first
@@ -64,7 +64,7 @@ def test_it_goes_where_it_is_told_and_only_from_there(world, here, writer):
     assert world.bare.heads()[BRANCH] == here.branch_head(BRANCH) == second
 
 
-def test_after_losing_the_branch_here_is_where_the_hosts_is(world, here, writer):
+def test_after_losing_the_local_branch_follows_the_remote(world, here, writer):
     main = world.bare.heads()["main"]
     writer.move(BRANCH, commit(here, main, "one"), None)
     mine = commit(here, here.branch_head(BRANCH), "mine")
@@ -76,7 +76,7 @@ def test_after_losing_the_branch_here_is_where_the_hosts_is(world, here, writer)
     assert here.read(theirs, "b.txt") == b"theirs\n"
 
 
-def test_a_branch_that_was_deleted_is_not_made_again(world, here, writer, remote):
+def test_a_deleted_branch_is_not_recreated(world, here, writer, remote):
     main = world.bare.heads()["main"]
     first = writer.move(BRANCH, commit(here, main, "one"), None)
     world.delete_branch(BRANCH, by="wendy")
@@ -90,7 +90,7 @@ def test_a_branch_that_was_deleted_is_not_made_again(world, here, writer, remote
 @pytest.mark.parametrize(
     "fault", [Broken(502), Broken(503), DropAfter()], ids=["a 502", "a 503", "done, and no answer"]
 )
-def test_what_goes_by_is_waited_for(world, here, writer, waited, fault):
+def test_transient_faults_are_waited_out(world, here, writer, waited, fault):
     first = commit(here, world.bare.heads()["main"], "one")
     world.fake.faults.add(fault, "POST */git-receive-pack")
     assert writer.move(BRANCH, first, None) == first
@@ -99,7 +99,7 @@ def test_what_goes_by_is_waited_for(world, here, writer, waited, fault):
     assert waited == ([] if isinstance(fault, DropAfter) else [2.0])
 
 
-def test_reading_waits_too_and_gives_up_in_the_end(world, remote, waited):
+def test_reads_wait_too_and_give_up_in_the_end(world, remote, waited):
     world.fake.faults.add(Broken(502), "GET */info/refs", times=2)
     assert remote.head("main") == world.bare.heads()["main"]
     assert waited == [2.0, 4.0]
@@ -109,7 +109,7 @@ def test_reading_waits_too_and_gives_up_in_the_end(world, remote, waited):
     assert waited == [2.0, 4.0, 2.0, 4.0, 8.0]
 
 
-def test_a_refusal_is_said_at_once(world, here, writer, waited):
+def test_a_refusal_is_reported_at_once(world, here, writer, waited):
     first = commit(here, world.bare.heads()["main"], "one")
     world.fake.state.tokens[world.token].permissions["contents"] = "read"
     with pytest.raises(ScopeMissing, match="contents: write"):
@@ -121,8 +121,8 @@ def test_a_refusal_is_said_at_once(world, here, writer, waited):
     assert here.branch_head(BRANCH) is None
 
 
-def test_the_token_is_in_no_argument_and_goes_nowhere_else(world, here, remote):
-    """By the environment of git alone, and for this address alone."""
+def test_the_token_is_in_no_argument_and_sent_nowhere_else(world, here, remote):
+    """The token is passed by the environment of git, for this URL only."""
     seen = []
 
     class Spy:
@@ -139,8 +139,8 @@ def test_the_token_is_in_no_argument_and_goes_nowhere_else(world, here, remote):
     assert world.token not in repr(remote)
 
 
-def test_a_branch_whose_name_ends_like_another_is_not_taken_for_it(world, remote):
-    """`ls-remote` compares by the end of a name."""
+def test_a_branch_whose_name_ends_like_another_is_not_confused_with_it(world, remote):
+    """`ls-remote` matches the end of a name."""
     world.push({"x.txt": "x"}, "wendy", branch="a/refs/heads/main")
     world.push({"x.txt": "y"}, "wendy", branch=f"a/refs/heads/{BRANCH}")
     assert remote.head("main") == world.bare.heads()["main"]

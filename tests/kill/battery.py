@@ -2,7 +2,7 @@
 
     python tests/kill/battery.py --kills 50 [--per-directory 5] [--seed 7]
 
-After each directory the branch must hold the very code tree, and the very steps, of a run that was never killed.
+After each directory the branch must hold exactly the code tree, and exactly the steps, of a run that was never killed.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-# The state, and the documents that tell when a story was designed and how long it took.
+# The state, and the documents that contain dates and durations.
 TIMED = (".orch-state/", "docs/DECISIONS.md", "docs/ESTIMATES.md")
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is killed: a command that goes on from where it was, in a directory of its own."""
+    """What is killed: a command that continues where it was, in its own directory."""
 
     branch: str
     command: Callable[[Path], Sequence[str]]
@@ -36,7 +36,7 @@ class Subject:
 
 
 def nothing_to_prepare(_directory: Path) -> None:
-    """The demo makes its directory itself."""
+    """The demo creates its directory itself."""
 
 
 DEMO = Subject(
@@ -50,7 +50,7 @@ DEMO = Subject(
 
 
 @dataclass(frozen=True)
-class Ended:
+class EndState:
     """What a finished demo leaves: the code, and the steps in their order."""
 
     code_tree: str
@@ -61,13 +61,13 @@ def git(directory: Path, *arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=directory, check=True, capture_output=True, text=True).stdout
 
 
-def ended(subject: Subject, directory: Path) -> Ended:
+def read_end_state(subject: Subject, directory: Path) -> EndState:
     repository = subject.repository(directory)
     listing = git(repository, "ls-tree", "-r", subject.branch).splitlines()
     code = "\n".join(line for line in listing if not line.split("\t")[1].startswith(TIMED))
     trailers = "--format=%(trailers:key=Tdd-Step,valueonly,separator=%x2C)"
     steps = git(repository, "log", "--reverse", trailers, f"main..{subject.branch}")
-    return Ended(code, tuple(steps.split()))
+    return EndState(code, tuple(steps.split()))
 
 
 def run_to_the_end(subject: Subject, directory: Path) -> float:
@@ -100,7 +100,7 @@ def battery(subject: Subject, kills: int, per_directory: int, seed: int) -> int:
         reference = Path(scratch) / "never-killed"
         subject.prepare(reference)
         whole = run_to_the_end(subject, reference)
-        expected = ended(subject, reference)
+        expected = read_end_state(subject, reference)
         hits = tried = 0
         while hits < kills:
             directory = Path(scratch) / f"killed-{tried}"
@@ -109,7 +109,7 @@ def battery(subject: Subject, kills: int, per_directory: int, seed: int) -> int:
             subject.prepare(directory)
             here = sum(run_and_kill(subject, directory, after) for after in moments)
             run_to_the_end(subject, directory)
-            found = ended(subject, directory)
+            found = read_end_state(subject, directory)
             shown = ", ".join(f"{moment:.2f}" for moment in moments)
             if found != expected:
                 raise SystemExit(f"killed after {shown} s, {directory} differs:\n{expected.steps}\n{found.steps}")

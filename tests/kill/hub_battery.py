@@ -2,9 +2,9 @@
 
     python -m kill.hub_battery [--flow 1] [--really 20] [--loops 5] [--seed 7]
 
-Each flow runs once without a kill. From each moment that a kill could leave, the schedule's next run must lead to the
-very code, steps and visible things of that first run. `--really`: so many runs of each flow are killed by SIGKILL at a
-random call, to see that what they leave is what was taken down. `--loops`: so many turns are killed several times.
+Each flow runs once without a kill. From each moment that a kill could leave, the next scheduled run must lead to
+exactly the code, steps and published objects of that first run. `--really`: so many runs of each flow are killed by
+SIGKILL at a random call, to check that they leave what was recorded. `--loops`: so many turns are killed several times.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from github_world import GitHubWorld
 from kill.hub_flows import FLOWS, Flow
 from kill.hub_moments import Moment, Point, Recorder, When, world_at
 from kill.hub_program import copied_program
-from kill.hub_seen import Seen, seen
+from kill.hub_published import Published, read_published
 
 KILLS_IN_A_ROW = 6
 Trial = tuple[str, Callable[[Path], list[str]]]  # what is tried, and what was different then
@@ -37,9 +37,9 @@ class Turn:
     """One turn of the run that was never killed."""
 
     event: Event
-    asked: Moment  # when people have done their part, and the workflow has not begun
+    asked: Moment  # when people have done their part, and the workflow has not started
     moments: tuple[Moment, ...]
-    ended: Seen
+    ended: Published
     calls: int
 
 
@@ -61,7 +61,7 @@ class Course:
 
 
 @contextmanager
-def course(flow: Flow, root: Path, env: Mapping[str, str]) -> Iterator[Course]:
+def record_course(flow: Flow, root: Path, env: Mapping[str, str]) -> Iterator[Course]:
     env = {**env, **flow.env}
     with flow.world(root / "never-killed") as world:
         yield Course(world, tuple(take_turn(flow, world, number, env) for number in range(len(flow.turns))), env)
@@ -73,12 +73,12 @@ def take_turn(flow: Flow, world: GitHubWorld, number: int, env: Mapping[str, str
     recorder = Recorder(world, number)
     asked = recorder.now()
     with recorder.listening():
-        wrong = went_wrong(world, env)
+        wrong = settle_and_collect_errors(world, env)
     assert not wrong, wrong
-    return Turn(event, asked, tuple(recorder.moments.values()), seen(world), recorder.calls)
+    return Turn(event, asked, tuple(recorder.moments.values()), read_published(world), recorder.calls)
 
 
-def went_wrong(world: GitHubWorld, env: Mapping[str, str]) -> list[str]:
+def settle_and_collect_errors(world: GitHubWorld, env: Mapping[str, str]) -> list[str]:
     acted = world.settle(env=env)
     return [*(f"status {each.status}: {each.output}" for each in acted if each.status), *world.fake.violations]
 
@@ -87,35 +87,35 @@ def went_wrong(world: GitHubWorld, env: Mapping[str, str]) -> list[str]:
 
 
 def after_kill(it: Course, moment: Moment, root: Path) -> list[str]:
-    """What is different once the schedule has run; empty where nothing is."""
+    """What is different once the schedule has run; empty if nothing is."""
     with world_at(moment, it.world, root) as world:
-        return mended(it, moment.points[0].turn, world)
+        return differences_after_schedule(it, moment.points[0].turn, world)
 
 
-def mended(it: Course, turn: int, world: GitHubWorld) -> list[str]:
+def differences_after_schedule(it: Course, turn: int, world: GitHubWorld) -> list[str]:
     """The event died with the run that was killed; the schedule comes again."""
     world.tick()
-    wrong = went_wrong(world, it.env)
-    return [*wrong, *it.turns[turn].ended.differences(seen(world))]
+    wrong = settle_and_collect_errors(world, it.env)
+    return [*wrong, *it.turns[turn].ended.differences(read_published(world))]
 
 
-def really_killed(it: Course, point: Point, root: Path) -> list[str]:
-    """By SIGKILL at that call: what is left is what was taken down; the same event, delivered again, mends it."""
+def kill_for_real(it: Course, point: Point, root: Path) -> list[str]:
+    """SIGKILL at that call: what is left is what was recorded; the same event, delivered again, completes it."""
     moment = next(each for each in it.moments if point in each.points)
     turn = it.turns[point.turn]
     with world_at(moment, it.world, root / "taken-down") as taken:
-        expected = seen(taken)
+        expected = read_published(taken)
     with world_at(turn.asked, it.world, root / "killed") as world:
         acted = world.act(turn.event, env=it.env, ending=Ending(point.call, point.when, signal.SIGKILL))
         if acted.status != -signal.SIGKILL:
             return [f"the run was not killed: {acted.status}, {acted.output}"]
-        left = [f"left behind, {each}" for each in expected.differences(seen(world))]
+        left = [f"left behind, {each}" for each in expected.differences(read_published(world))]
         world.pending.append(turn.event)
-        wrong = went_wrong(world, it.env)
-        return [*left, *wrong, *turn.ended.differences(seen(world))]
+        wrong = settle_and_collect_errors(world, it.env)
+        return [*left, *wrong, *turn.ended.differences(read_published(world))]
 
 
-def killed_again(it: Course, turn: int, seed: int, root: Path, kills: int = KILLS_IN_A_ROW) -> list[str]:
+def kill_repeatedly(it: Course, turn: int, seed: int, root: Path, kills: int = KILLS_IN_A_ROW) -> list[str]:
     """Several kills in a row, of runs that the schedule starts."""
     chance = random.Random(seed)
     whens: tuple[When, ...] = ("before", "after")
@@ -126,7 +126,7 @@ def killed_again(it: Course, turn: int, seed: int, root: Path, kills: int = KILL
                 break  # it was done before that call
             world.pending.clear()
         world.pending.clear()
-        return mended(it, turn, world)
+        return differences_after_schedule(it, turn, world)
 
 
 # --- all of it --------------------------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ class Tally:
 
 def battery(flow: Flow, tally: Tally, options: argparse.Namespace, env: Mapping[str, str]) -> None:
     chance = random.Random(options.seed)
-    with tempfile.TemporaryDirectory() as scratch, course(flow, Path(scratch), env) as it:
+    with tempfile.TemporaryDirectory() as scratch, record_course(flow, Path(scratch), env) as it:
         points = it.points
         print(f"{flow.name}: {len(points)} points to be killed at, {len(it.moments)} different moments", flush=True)
         sample = sorted(chance.sample(points, min(options.really, len(points))), key=points.index)
@@ -173,13 +173,13 @@ def moments(it: Course) -> Iterator[Trial]:
 
 def kills(it: Course, sample: list[Point]) -> Iterator[Trial]:
     for point in sample:
-        yield f"SIGKILL {point}", lambda root, point=point: really_killed(it, point, root)
+        yield f"SIGKILL {point}", lambda root, point=point: kill_for_real(it, point, root)
 
 
 def crash_loops(it: Course, loops: list[tuple[int, int]]) -> Iterator[Trial]:
     for turn, seed in loops:
         what = f"turn {turn + 1}, killed up to {KILLS_IN_A_ROW} times in a row (seed {seed})"
-        yield what, lambda root, turn=turn, seed=seed: killed_again(it, turn, seed, root)
+        yield what, lambda root, turn=turn, seed=seed: kill_repeatedly(it, turn, seed, root)
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""The three ways in, as turns: what people do, after which the workflow runs until no event is left."""
+"""The three entry points as turns: what people do, after which the workflow runs until no event is left."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Flow:
             yield world
 
 
-def push_it(world: GitHubWorld) -> None:
+def push_prd(world: GitHubWorld) -> None:
     world.push_prd("prds/calc.md", PRD)
 
 
-def label_it(world: GitHubWorld) -> None:
+def label_issue(world: GitHubWorld) -> None:
     issue = world.open_issue("A small calculator", BODY)
-    world.pending.clear()  # that it was opened starts nothing
+    world.pending.clear()  # opening it starts nothing
     world.label(issue.number, "prd2pr")
 
 
@@ -60,7 +60,7 @@ def one_story() -> dict[str, Blocks]:
     return {**script(), "calc/plan/planner/1/1": say(plan)}
 
 
-# With something to refactor in each story there are ten phases to ask for.
+# With something to refactor in each story there are ten phases to request.
 LONG_ADD = "def add(a, b):\n    total = a + b\n    return total\n"
 LONG_DOUBLE = f"{GREEN_ADD}\n\ndef double(a):\n    result = a * 2\n    return result\n"
 REFACTORED = {
@@ -70,21 +70,21 @@ REFACTORED = {
     "calc-2/refactor/refactorer/1/1": write("src/calc/sums.py", GREEN_DOUBLE),
 }
 
-BEGUN = says("/sprint plan\n\n/sprint start")  # approved, and no order to go on
+BEGUN = says("/sprint plan\n\n/sprint start")  # approved, and no order to continue
 NEXT = says("/tdd next")
 
-PUSHED = Flow("a PRD is pushed", "approval: none\n", (push_it,))
-LABELLED = Flow("an issue is labelled", "approval: plan\n", (label_it, says("/approve")), as_issue(script()), ISSUE)
-ASKED = Flow("/tdd next, ten times", "approval: plan\n", (push_it, BEGUN, *[NEXT] * 10), {**script(), **REFACTORED})
-# Besides the three: commits that GitHub makes and signs, and runs whose time is up after each phase.
-SIGNED = Flow("commits by the API", "approval: plan\ncommit: api\n", (push_it, BEGUN, NEXT))
+PUSHED = Flow("a PRD is pushed", "approval: none\n", (push_prd,))
+LABELLED = Flow("an issue is labelled", "approval: plan\n", (label_issue, says("/approve")), as_issue(script()), ISSUE)
+ASKED = Flow("/tdd next, ten times", "approval: plan\n", (push_prd, BEGUN, *[NEXT] * 10), {**script(), **REFACTORED})
+# Besides the three: commits that GitHub makes and signs, and runs whose deadline comes after each phase.
+SIGNED = Flow("commits by the API", "approval: plan\ncommit: api\n", (push_prd, BEGUN, NEXT))
 CUT_SHORT = Flow(
-    "a minute for each run", "approval: none\n", (push_it,), one_story(), env={"PRD2PR_MAX_MINUTES": "1"}
+    "a minute for each run", "approval: none\n", (push_prd,), one_story(), env={"PRD2PR_MAX_MINUTES": "1"}
 )  # fmt: skip
 FLOWS = (PUSHED, LABELLED, ASKED, SIGNED, CUT_SHORT)
 
 SHORT = Flow(
-    "one story, from the label to the end", "approval: plan\n", (label_it, says("/tdd help"), says("/approve")),
+    "one story, from the label to the end", "approval: plan\n", (label_issue, says("/tdd help"), says("/approve")),
     as_issue(one_story()), ISSUE,
 )  # fmt: skip
-ONE_PHASE = Flow("one phase", "approval: plan\n", (push_it, BEGUN, NEXT))
+ONE_PHASE = Flow("one phase", "approval: plan\n", (push_prd, BEGUN, NEXT))

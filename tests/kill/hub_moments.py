@@ -1,8 +1,8 @@
-"""What a killed run leaves behind, and worlds that begin there.
+"""What a killed run leaves behind, and worlds that start there.
 
-A job runs on a machine of its own, which is gone with it: what outlives a SIGKILL at some call is what the code host
-holds at that moment, and nothing else. So one run that is never killed shows what a kill before and after each of its
-calls would leave, and calls that change nothing leave the same. `test_hub_killed.py` holds that against real kills.
+A job runs on its own machine, which is gone with it: what outlives a SIGKILL at some call is what the code host holds
+at that moment, and nothing else. So one run that is never killed shows what a kill before and after each of its calls
+would leave, and calls that change nothing leave the same. `test_hub_killed.py` compares that with real kills.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Moment:
-    """How things stand on the code host, and every point of the run at which they stand so."""
+    """A state of the code host, and every point of the run at which it has that state."""
 
     state: bytes = field(repr=False)
     heads: tuple[tuple[str, str], ...]
@@ -47,7 +47,7 @@ class Moment:
 
 
 class Recorder:
-    """Takes down the moments around each call of one run."""
+    """Records the moments around each call of one run."""
 
     def __init__(self, world: GitHubWorld, turn: int) -> None:
         self.world, self.turn = world, turn
@@ -72,7 +72,7 @@ class Recorder:
         return tuple(sorted(self.world.bare.heads().items()))
 
     def _before(self) -> None:
-        # Two calls at once would have moments that no single number names.
+        # Two concurrent calls would have moments that no single number names.
         assert self._under_way.acquire(blocking=False), "the program makes one call at a time"
         self.calls += 1
         self._take("before")
@@ -93,11 +93,11 @@ class Recorder:
 
 @contextmanager
 def world_at(moment: Moment, like: GitHubWorld, root: Path) -> Iterator[GitHubWorld]:
-    """The world as it was then. Objects of git that came later are there, and nothing names them."""
+    """The world at that moment. Git objects that came later exist, but nothing refers to them."""
     world = GitHubWorld(root, answers_of_model=like.answers_of_model, name=like.name, branch=like.branch)
     world.fake.state = pickle.loads(moment.state)
     world.repo = world.runner.repository = world.fake.repo(like.name)
-    world.repo.at_work.clear()  # the run that was killed is not under way any more, and GitHub knows that
+    world.repo.at_work.clear()  # the killed run is not active any more, and GitHub knows that
     world.token = like.token
     shutil.rmtree(world.bare.path)
     shutil.copytree(like.bare.path, world.bare.path)

@@ -1,4 +1,4 @@
-"""A copy of the program: as it is, whatever is edited meanwhile, or with a mistake planted."""
+"""A copy of the program: unchanged, whatever is edited meanwhile, or with a bug planted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Planted:
-    """In one file of the program, this in place of that."""
+    """In one file of the program, this replaces that."""
 
     file: str
     old: str

@@ -2,8 +2,8 @@
 
     python tests/kill/parallel_battery.py --kills 40 [--stories 6] [--workers 2] [--per-directory 4] [--seed 7]
 
-After each directory the branch must hold the very code, and the very steps, of a run that worked on one story after
-the other and was never killed; no story's branch may be left, and every step and join must be proved.
+After each directory the branch must hold exactly the code, and exactly the steps, of a run that worked on one story
+after the other and was never killed; no story branch may be left, and every step and merge must be verified.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from parallel_world import start_parallel_world
 from world import World
 
-# Documents that tell when a story was designed and how long it took.
+# Documents that contain dates and durations.
 TIMED = (".orch-state/", "docs/DECISIONS.md", "docs/ESTIMATES.md")
 KINDS = ("one worker", "all workers", "the nursery", "the run", "all")
-CALLS_OF_A_STORY = 3  # design, tests, code: by measure nothing is worth a refactoring
+CALLS_OF_A_STORY = 3  # design, tests, code: by its metrics nothing is worth a refactoring
 
 
 @dataclass(frozen=True)
-class Ended:
+class EndState:
     code: str
     steps: tuple[str, ...]
 
 
-def ended(world: World) -> Ended:
+def read_end_state(world: World) -> EndState:
     listing = world.git("ls-tree", "-r", world.branch).splitlines()
     code = "\n".join(line for line in listing if not line.split("\t")[1].startswith(TIMED))
     steps = world.git("log", "--format=%(trailers:key=Tdd-Step,valueonly,separator=%x2C)", f"main..{world.branch}")
-    return Ended(code, tuple(sorted(steps.split())))
+    return EndState(code, tuple(sorted(steps.split())))
 
 
 def children(pid: int) -> list[int]:
@@ -83,7 +83,7 @@ def command(world: World, workers: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Moment:
-    """When, by what the run has said until then: seconds mean something else on every machine."""
+    """A moment in terms of the output of the run: seconds mean something else on every machine."""
 
     lines: int
     seconds: float  # after the last of them
@@ -93,7 +93,7 @@ class Moment:
         return f"{self.kind} {self.seconds} s after line {self.lines}"
 
 
-def killed_at(world: World, workers: int, moment: Moment, chance: random.Random) -> bool:
+def kill_at(world: World, workers: int, moment: Moment, chance: random.Random) -> bool:
     """Whether anything was there to be killed."""
     process = subprocess.Popen(
         command(world, workers),
@@ -107,7 +107,7 @@ def killed_at(world: World, workers: int, moment: Moment, chance: random.Random)
         process.stdout.readline()
     time.sleep(moment.seconds)
     hit = [pid for pid in victims(process.pid, moment.kind, chance) if kill(pid)] if process.poll() is None else []
-    process.stdout.read()  # it goes on, or ends
+    process.stdout.read()  # it continues, or ends
     process.wait()
     wait_for_orphans(process.pid)
     return bool(hit)
@@ -121,7 +121,7 @@ def kill(pid: int) -> bool:
 
 
 def wait_for_orphans(session: int) -> None:
-    """Workers notice by their pipes that whoever started them is gone."""
+    """Workers notice by their pipes that their parent is gone."""
     deadline = time.monotonic() + 20
     while subprocess.run(["pgrep", "-s", str(session), "-f", "prd2pr run"], capture_output=True, check=False).stdout:
         if time.monotonic() > deadline:
@@ -129,8 +129,8 @@ def wait_for_orphans(session: int) -> None:
         time.sleep(0.05)
 
 
-def check(world: World, expected: Ended, kills: int, stories: int) -> None:
-    found = ended(world)
+def check(world: World, expected: EndState, kills: int, stories: int) -> None:
+    found = read_end_state(world)
     if found != expected:
         raise SystemExit(f"{world.repo} differs:\n{expected.steps}\n{found.steps}\n{expected.code}\n{found.code}")
     left = world.git("branch", "--list", "prd2pr-stories/*")
@@ -146,7 +146,7 @@ def check(world: World, expected: Ended, kills: int, stories: int) -> None:
 
 
 def some_moment(chance: random.Random, stories: int) -> Moment:
-    """Anywhere in the run; a run that goes on after others were killed says less before it is at its end."""
+    """Anywhere in the run; a continued run prints less before its end."""
     return Moment(chance.randrange(5 * stories), round(chance.uniform(0, 1.5), 2), chance.choice(KINDS))
 
 
@@ -159,7 +159,7 @@ def battery(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         reference = start_parallel_world(Path(scratch) / "never-killed", options.stories, cold=True)
         assert reference.run("--workers", "1").status == 0
-        expected = ended(reference)
+        expected = read_end_state(reference)
         started = time.monotonic()
         never = start_parallel_world(Path(scratch) / "beside", options.stories, cold=True)
         assert never.run("--workers", str(options.workers)).status == 0
@@ -170,7 +170,7 @@ def battery(options: argparse.Namespace) -> None:
         while hits < options.kills:
             world = start_parallel_world(Path(scratch) / f"killed-{tried}", options.stories, cold=True)
             moments = [some_moment(chance, options.stories) for _ in range(options.per_directory)]
-            here = sum(killed_at(world, options.workers, moment, chance) for moment in moments)
+            here = sum(kill_at(world, options.workers, moment, chance) for moment in moments)
             last = world.run("--workers", str(options.workers))
             if last.status:
                 raise SystemExit(f"killed at {moments}, {world.repo}: {last.out}\n{last.err}")

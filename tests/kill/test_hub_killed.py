@@ -1,6 +1,6 @@
 """The short form of the battery on the code host; `make hub-kill-battery` takes every point of the three flows.
 
-And what shows that the battery can fail: with a mistake planted in a copy of the program, it does.
+It also shows that the battery can fail: with a bug planted in a copy of the program, it does.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kill.hub_battery import Course, after_kill, course, killed_again, really_killed
+from kill.hub_battery import Course, after_kill, kill_for_real, kill_repeatedly, record_course
 from kill.hub_flows import ONE_PHASE, SHORT, Flow
 from kill.hub_moments import Moment
 from kill.hub_program import Planted, copied_program
@@ -27,12 +27,12 @@ pytestmark = pytest.mark.xdist_group("hub-killed")  # what they share takes long
 @pytest.fixture(scope="module")
 def it(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
     root = tmp_path_factory.mktemp("course")
-    with course(SHORT, root, copied_program(root)) as made:
+    with record_course(SHORT, root, copied_program(root)) as made:
         yield made
 
 
-def of_every_route(it: Course) -> list[Moment]:
-    """As few moments as it takes to stand before or after a call of each route, and such as leave little to be done."""
+def one_per_route(it: Course) -> list[Moment]:
+    """As few moments as cover a point before or after a call of each route, with little left to do."""
     missing = {point.route for point in it.points}
     chosen = []
     while missing:
@@ -55,33 +55,33 @@ def left_to_do(it: Course, moment: Moment) -> int:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_run_killed_at_any_route_is_mended_by_the_next_one(it, tmp_path):
-    chosen = of_every_route(it)
+def test_a_run_killed_at_any_route_is_completed_by_the_next_one(it, tmp_path):
+    chosen = one_per_route(it)
     assert len({route for moment in chosen for route in routes(moment)}) > 20
     found = {str(moment.points[0]): after_kill(it, moment, tmp_path / str(n)) for n, moment in enumerate(chosen)}
     assert {where: differences for where, differences in found.items() if differences} == {}
 
 
 @pytest.mark.timeout(600)
-def test_a_real_kill_leaves_what_was_taken_down(it, tmp_path):
+def test_a_real_kill_leaves_the_recorded_state(it, tmp_path):
     for number, point in enumerate(random.Random(SEED).sample(it.points, REAL_KILLS)):
-        assert really_killed(it, point, tmp_path / str(number)) == [], str(point)
+        assert kill_for_real(it, point, tmp_path / str(number)) == [], str(point)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_kills_in_a_row_double_nothing(it, tmp_path):
-    assert killed_again(it, 0, SEED, tmp_path / "row", kills=3) == []
+def test_repeated_kills_duplicate_nothing(it, tmp_path):
+    assert kill_repeatedly(it, 0, SEED, tmp_path / "row", kills=3) == []
 
 
-# --- mistakes that it must find ---------------------------------------------------------------------------------------
+# --- bugs that it must find -------------------------------------------------------------------------------------------
 
 NO_LOOK = Planted(
     "github/client/comments.py",
     "return look() or look() or drop_duplicate_comments(api, ours, api.create_or_find(call, look, read), marker)",
     "return api.create_or_find(call, look, read)",
 )
-# The cursor moves in a commit of its own, before the phase that was asked for.
+# The cursor moves in its own commit, before the phase that was requested.
 HEARD_FIRST = Planted(
     "workflow/run.py",
     "    started = session.clock.monotonic()\n    prewarm_suite(session, position, phase)\n",
@@ -99,9 +99,9 @@ HEARD_FIRST = Planted(
 
 
 def found_by(flow: Flow, planted: Planted, root: Path, *, turn: int, after: str, nth: int) -> list[str]:
-    """What the battery says of a kill after the n-th such call of the turn."""
+    """What the battery reports for a kill after the n-th such call of the turn."""
     flow = replace(flow, turns=flow.turns[: turn + 1])
-    with course(flow, root, copied_program(root, [planted])) as it:
+    with record_course(flow, root, copied_program(root, [planted])) as it:
         points = [point for point in it.points if (point.turn, point.when) == (turn, "after") and after in point.route]
         moment = next(each for each in it.moments if points[nth] in each.points)
         return after_kill(it, moment, root / "after")
@@ -109,8 +109,8 @@ def found_by(flow: Flow, planted: Planted, root: Path, *, turn: int, after: str,
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_a_doubled_comment_is_found(tmp_path):
-    """The plan's comment is the last thing that is posted."""
+def test_a_duplicated_comment_is_found(tmp_path):
+    """The plan's comment is posted last."""
     posted = "POST /repos/{owner}/{repo}/issues/{number}/comments"
     found = found_by(SHORT, NO_LOOK, tmp_path, turn=0, after=posted, nth=-1)
     assert [each.partition(" by ")[0] for each in found] == ["one too many: plan under 2"], found

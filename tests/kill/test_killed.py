@@ -11,13 +11,13 @@ from kill.battery import Subject, battery
 from world import World
 
 
-def prepared(directory: Path) -> None:
+def prepare(directory: Path) -> None:
     directory.mkdir()
     World(directory).start().transcript()
 
 
 def command(directory: Path) -> list[str]:
-    """The program itself, in a process of its own."""
+    """The program itself, in its own process."""
     order = ["run", "prds/calc.md", "--model", f"replay:{directory / 'transcript.jsonl'}"]
     return [sys.executable, "-m", "prd2pr", *order]
 
@@ -28,10 +28,10 @@ STORIES = Subject(
     repository=lambda directory: directory / "repo",
     started_in=lambda directory: directory / "repo",
     ends_with="9 of 9 steps proved",
-    prepare=prepared,
+    prepare=prepare,
 )
 
 
 @pytest.mark.timeout(600)
-def test_a_killed_run_goes_on_from_where_it_was():
+def test_a_killed_run_continues_where_it_was():
     assert battery(STORIES, kills=3, per_directory=3, seed=11) >= 3

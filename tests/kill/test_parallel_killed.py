@@ -1,5 +1,7 @@
-"""One worker killed, then all of them with the run: nothing is lost, nothing is done twice. `make
-parallel-kill-battery` is the long form."""
+"""One worker killed, then all of them with the run: nothing is lost, nothing is done twice.
+
+`make parallel-kill-battery` is the long form.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +10,11 @@ import signal
 import subprocess
 from pathlib import Path
 
-from kill.parallel_battery import children, command, ended, wait_for_orphans
+from kill.parallel_battery import children, command, read_end_state, wait_for_orphans
 from parallel_world import start_parallel_world
 
 
-def test_a_killed_worker_is_replaced_and_a_killed_run_goes_on(tmp_path: Path) -> None:
+def test_a_killed_worker_is_replaced_and_a_killed_run_continues(tmp_path: Path) -> None:
     world = start_parallel_world(tmp_path / "killed", 2, cold=True)
     run = subprocess.Popen(
         command(world, 2), cwd=world.repo, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -37,7 +39,7 @@ def test_a_killed_worker_is_replaced_and_a_killed_run_goes_on(tmp_path: Path) ->
     assert again.status == 0, again.out + again.err
     assert "Resumed" in again.out
     steps = [f"calc/calc-{n}/{step}" for n in (1, 2) for step in (1, 2, 3, 4)]
-    assert ended(world).steps == (*steps, "calc/plan/1")
+    assert read_end_state(world).steps == (*steps, "calc/plan/1")
     assert world.git("branch", "--list", "prd2pr-stories/*") == ""
     proof = world.verify(world.branch)
     assert proof.status == 0, proof.out

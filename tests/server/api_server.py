@@ -31,8 +31,8 @@ ADDED = ("prd2pr.server.projection.service:add_projection", "prd2pr.server.api.r
 
 
 @dataclass
-class KeptOrders:
-    """Stands in for `server.work`: what was handed on, and nothing is done."""
+class RecordedOrders:
+    """Replaces `server.work`: records the orders and executes nothing."""
 
     placed: list[tuple[str, ServerCommand]] = field(default_factory=list)
 
@@ -40,7 +40,7 @@ class KeptOrders:
         self.placed.append((repo, order))
 
     def wake(self) -> None:
-        """Nobody sleeps."""
+        """Nothing to wake."""
 
 
 @dataclass
@@ -48,7 +48,7 @@ class ApiServer:
     url: str
     app: FastAPI
     database: Database
-    orders: KeptOrders
+    orders: RecordedOrders
     server: uvicorn.Server
 
     def token(
@@ -71,19 +71,19 @@ class ApiServer:
         headers = {**({"Authorization": f"Bearer {token}"} if token else {}), **more.pop("headers", {})}
         return httpx.request(method, f"{self.url}{path}", headers=headers, timeout=10, **more)
 
-    def happen(self, kind: EventKind, repo: str, **data: Any) -> None:
+    def announce_event(self, kind: EventKind, repo: str, **data: Any) -> None:
         with self.database.writing() as connection:
             announce(connection, kind, repo, data)
 
-    def have_ordered(self, order: str, repo: str = "octo/shop") -> None:
-        """On record, and with nobody."""
+    def add_order(self, order: str, repo: str = "octo/shop") -> None:
+        """Record an order that nobody processes."""
         made = ServerCommand(id=order, prd="shop", verb="tdd retry", story="shop-2", by="x", at="2026-01-01T00:00:00Z")
         row = {"key": order, "token": "t", "name": "x", "subject": f"{repo}:shop-2", "repo": repo}
         with self.database.writing() as connection:
             insert_request(connection, row, made)
 
     def refresh(self) -> None:
-        """At once, and not by the thread."""
+        """Refresh now, and not by the thread."""
         refreshing: ProjectionUpdater = self.app.state.projection_updater
         refreshing.refresh_all()
 
@@ -113,7 +113,7 @@ def api_server(
     )
     opened = open_database(given.database)
     app = create_app(ServerContext(given, opened), added)
-    orders = KeptOrders()
+    orders = RecordedOrders()
     app.state.orders = orders
     prepare(app)
     config = uvicorn.Config(app, port=0, log_level="warning", access_log=False, timeout_graceful_shutdown=1)

@@ -1,4 +1,4 @@
-"""A fake GitHub with an App that is installed on repositories, each with the workflow that the server starts."""
+"""A fake GitHub with an App installed on repositories, each with the workflow that the server starts."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class AppWorld:
         self.fake.install(self.app, list(names))
 
     def write(self, name: str, files: Mapping[str, str], branch: str = "main", at: str = "2026-01-01T00:00:00Z") -> str:
-        """One commit on the branch, which is made where it is not there."""
+        """Make one commit on the branch, which is created if it is missing."""
         bare = self.fake.bare(self.fake.repo(name))
         head = bare.resolve(f"refs/heads/{branch}")
         rows = [(path, "100644", bare.write_blob(words.encode())) for path, words in files.items()]
@@ -53,7 +53,7 @@ class AppWorld:
         return sha
 
     def settings(self, url: str) -> dict[str, object]:
-        """For `start_server`."""
+        """The settings for `start_server`."""
         return {"app_id": self.app.id, "app_private_key": self.private, "github_api_url": url}
 
     def dispatches(self, name: str = "octo/calc") -> list[Dispatch]:

@@ -1,4 +1,4 @@
-"""The server's database, each test on both kinds of it."""
+"""The server's database; each test runs on both kinds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def postgres_url() -> Iterator[str]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def either_database(request, tmp_path) -> Iterator[Database]:
-    """SQLite, and PostgreSQL where it is; with nothing in its queue."""
+    """SQLite, and PostgreSQL if available; with an empty queue."""
     url = f"sqlite:///{tmp_path}/s.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
     opened = open_database(url)
     with opened.writing() as connection:

@@ -1,10 +1,10 @@
-"""Signed deliveries in a flood, with repeats and out of order, on servers that are killed every few seconds.
+"""A flood of signed deliveries, repeated and out of order, to servers that are killed every few seconds.
 
     PYTHONPATH=tests python -m server.flood --deliveries 100000     # SQLite, then PostgreSQL with two replicas
 
-What must hold at the end: every delivery that was acknowledged is settled, as what it is; every one that asked for
-something belongs to exactly one claim that is done; the desk, which is outside and was never killed, started exactly
-one run for each such claim, after the delivery was stored, and none besides. Exit 1 where it does not.
+What must hold at the end: every acknowledged delivery is settled as expected; every one that requested work belongs to
+exactly one claim that is done; the dispatch stub, which was never killed, started exactly one run for each such claim,
+after the delivery was stored, and no other run. The exit status is 1 otherwise.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from sqlalchemy import text
 from prd2pr.server.database import Database, open_database
 from prd2pr.server.work.dispatch import make_run_mark
 from server.app_world import keys
-from server.desk import desk_beside, noted
+from server.dispatch_stub import dispatch_stub, recorded_calls
 from server.postgres import binaries, postgres
-from server.serving import Served, commented, headers_of, start_server
+from server.server_process import ServerProcess, comment_payload, headers_of, start_server
 
 CONNECTIONS = 24
 WANTED, REPEATED = 0.15, 0.1
@@ -44,8 +44,8 @@ class Sent:
 
 
 @dataclass
-class Told:
-    """What came of a flood."""
+class FloodResult:
+    """The result of a flood."""
 
     deliveries: int
     requests: int = 0
@@ -69,18 +69,18 @@ class Told:
         )
 
 
-def planned(number: int, seed: int, repositories: int) -> list[Sent]:
+def make_deliveries(number: int, seed: int, repositories: int) -> list[Sent]:
     """With repeats, and out of order within a window."""
     draw = random.Random(seed)
-    rows = [one(at, draw, repositories) for at in range(number)]
+    rows = [make_delivery(at, draw, repositories) for at in range(number)]
     rows += draw.sample(rows, int(number * REPEATED))
     keyed = sorted(((at % number + draw.random() * WINDOW, at) for at in range(len(rows))), key=lambda pair: pair[0])
     return [rows[at] for _, at in keyed]
 
 
-def one(at: int, draw: random.Random, repositories: int) -> Sent:
+def make_delivery(at: int, draw: random.Random, repositories: int) -> Sent:
     wanted = draw.random() < WANTED
-    payload = commented(
+    payload = comment_payload(
         f"octo/r{draw.randrange(repositories)}", 1 + at % 50, "/tdd next" if wanted else "thanks", body="x" * 4000
     )
     return Sent(f"{at:08x}-{draw.getrandbits(64):016x}", "issue_comment", json.dumps(payload).encode(), wanted)
@@ -90,10 +90,10 @@ def one(at: int, draw: random.Random, repositories: int) -> Sent:
 
 
 class Sender:
-    """One connection, by hand: the senders must not be slower than the server."""
+    """One raw connection: the senders must not be slower than the server."""
 
-    def __init__(self, ports: list[int], told: Told) -> None:
-        self.ports, self.told = ports, told
+    def __init__(self, ports: list[int], result: FloodResult) -> None:
+        self.ports, self.result = ports, result
 
     async def send_all(self, waiting: asyncio.Queue[Sent]) -> None:
         turn = id(self)
@@ -117,30 +117,30 @@ class Sender:
                 except asyncio.QueueEmpty:
                     return
                 except (OSError, asyncio.IncompleteReadError):
-                    self.told.unanswered += 1
+                    self.result.unanswered += 1
                 finally:
                     writer.close()
                 await asyncio.sleep(0.02)
 
     async def send(self, sent: Sent, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Whether it was acknowledged. One that was not is sent again, as a sweep would have it sent."""
+        """Whether it was acknowledged. One that was not is sent again, as a sweep would request."""
         head = headers_of(sent.body, sent.guid, sent.event) | {"Host": "x", "Content-Length": str(len(sent.body))}
         lines = "".join(f"{name}: {words}\r\n" for name, words in head.items())
         began = time.perf_counter()
-        self.told.requests += 1
+        self.result.requests += 1
         writer.write(f"POST /webhook HTTP/1.1\r\n{lines}\r\n".encode() + sent.body)
         answer = await reader.readuntil(b"\r\n\r\n")
         length = int(answer.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
         await reader.readexactly(length)
         status = int(answer[9:12])
         if status == 202:
-            self.told.waits.append(time.perf_counter() - began)
-            self.told.acknowledged[sent.guid] = self.told.acknowledged.get(sent.guid, 0) + 1
+            self.result.waits.append(time.perf_counter() - began)
+            self.result.acknowledged[sent.guid] = self.result.acknowledged.get(sent.guid, 0) + 1
             return True
         if status != 503:
-            self.told.wrong.append(f"{sent.guid} was answered with {status}")
+            self.result.wrong.append(f"{sent.guid} was answered with {status}")
             return True
-        self.told.refused += 1
+        self.result.refused += 1
         raise OSError("put off")
 
 
@@ -154,23 +154,23 @@ def free_port() -> int:
 
 
 class Replicas:
-    def __init__(self, database: str, number: int, desk: str) -> None:
+    def __init__(self, database: str, number: int, stub: str) -> None:
         self.database = database
         self.ports = [free_port() for _ in range(number)]
         self.settings = {
-            "app_id": "1", "app_private_key": keys()[0], "github_api_url": desk, "lease_seconds": 2,
+            "app_id": "1", "app_private_key": keys()[0], "github_api_url": stub, "lease_seconds": 2,
             "rate_per_minute": 1_000_000, "effects_at_once": 8, "sweep_minutes": 1_000,
         }  # fmt: skip
         self.logs: list[str] = []
-        self.up: list[Served] = [self.started(port) for port in self.ports]
+        self.up: list[ServerProcess] = [self.start(port) for port in self.ports]
 
-    def started(self, port: int) -> Served:
+    def start(self, port: int) -> ServerProcess:
         return start_server(self.database, port=port, **self.settings)
 
     def kill_one(self, at: int) -> None:
         self.up[at].kill()
         shutil.rmtree(self.up[at].log.parent)
-        self.up[at] = self.started(self.ports[at])
+        self.up[at] = self.start(self.ports[at])
 
     def stop(self) -> None:
         for each in self.up:
@@ -179,38 +179,38 @@ class Replicas:
             shutil.rmtree(each.log.parent)
 
 
-async def flooded(
-    sent: list[Sent], replicas: Replicas, told: Told, kills: float | list[float], seed: int, connections: int
+async def send_flood(
+    sent: list[Sent], replicas: Replicas, result: FloodResult, kills: float | list[float], seed: int, connections: int
 ) -> None:
-    """`kills`: every so many seconds, or when these parts of all were acknowledged."""
+    """`kills`: an interval in seconds, or the fractions of acknowledged deliveries to kill at."""
     waiting: asyncio.Queue[Sent] = asyncio.Queue()
     for each in sent:
         waiting.put_nowait(each)
     draw = random.Random(seed)
-    senders = asyncio.gather(*(Sender(replicas.ports, told).send_all(waiting) for _ in range(connections)))
+    senders = asyncio.gather(*(Sender(replicas.ports, result).send_all(waiting) for _ in range(connections)))
     began = time.perf_counter()
     marks = [len(sent) * part for part in kills] if isinstance(kills, list) else None
     next_kill = time.perf_counter() + (0 if isinstance(kills, list) else kills)
     while not senders.done():
         await asyncio.sleep(0.01)
-        due = len(told.waits) >= marks[0] if marks else marks is None and time.perf_counter() >= next_kill
+        due = len(result.waits) >= marks[0] if marks else marks is None and time.perf_counter() >= next_kill
         if due:
             at = draw.randrange(len(replicas.up))
             await asyncio.to_thread(replicas.kill_one, at)
-            told.kills += 1
+            result.kills += 1
             if marks:
                 marks.pop(0)
             elif not isinstance(kills, list):
                 next_kill = time.perf_counter() + kills * draw.uniform(0.5, 1.5)
     await senders
-    told.seconds = time.perf_counter() - began
-    for _ in marks or ():  # all was sent sooner than the last of them: what follows from it is under way
+    result.seconds = time.perf_counter() - began
+    for _ in marks or ():  # everything was sent before the last kills were due: the work that follows is still running
         await asyncio.to_thread(replicas.kill_one, draw.randrange(len(replicas.up)))
-        told.kills += 1
+        result.kills += 1
 
 
-def drained(database: Database, seconds: float) -> None:
-    """Until nothing is left, or nothing has been settled for so long."""
+def wait_until_drained(database: Database, seconds: float) -> None:
+    """Wait until nothing is left, or nothing has been settled for so long."""
     left, ends = -1, 0.0
     while left != 0 and (left < 0 or time.monotonic() < ends):
         with database.reading() as connection:
@@ -221,26 +221,26 @@ def drained(database: Database, seconds: float) -> None:
         time.sleep(0.1)
 
 
-def judge(database: Database, desk: str, sent: list[Sent], told: Told) -> None:
+def judge(database: Database, stub: str, sent: list[Sent], result: FloodResult) -> None:
     expected = {each.guid: "done" if each.wanted else "ignored" for each in sent}
     with database.reading() as connection:
         rows = connection.execute(text("SELECT guid, state, claim, received_at, reason FROM deliveries")).all()
         claims = {row.id: row for row in connection.execute(text("SELECT id, lane, state, error FROM claims"))}
     found = {row.guid: row for row in rows}
-    wrong = told.wrong
-    wrong += [f"{guid} was acknowledged and is not there" for guid in told.acknowledged if guid not in found]
+    wrong = result.wrong
+    wrong += [f"{guid} was acknowledged and is not there" for guid in result.acknowledged if guid not in found]
     wrong += [f"{guid} was never sent" for guid in found if guid not in expected]
     wrong += [
         f"{row.guid} is {row.state}, not {expected[row.guid]}: {row.reason}"
         for row in rows
         if row.guid in expected and row.state != expected[row.guid]
     ]
-    at_desk = noted(desk)
-    wrong += [f"the desk was asked for {each}" for each in at_desk["strange"]]
+    at_stub = recorded_calls(stub)
+    wrong += [f"the stub was asked for {each}" for each in at_stub["strange"]]
     runs: dict[str, list[float]] = {}
-    for row in (row for listed in at_desk["runs"].values() for row in listed):
+    for row in (row for listed in at_stub["runs"].values() for row in listed):
         runs.setdefault(row["display_title"], []).append(row["at"])
-    told.runs = sum(map(len, runs.values()))
+    result.runs = sum(map(len, runs.values()))
     marks = {make_run_mark(name, 1): name for name in claims}
     wrong += [
         f"claim {marks.get(mark, mark)} started {len(times)} runs" for mark, times in runs.items() if len(times) > 1
@@ -265,21 +265,21 @@ def flood(
     repositories: int,
     seed: int,
     connections: int = CONNECTIONS,
-) -> Told:
-    told, sent = Told(deliveries), planned(deliveries, seed, repositories)
-    with desk_beside() as desk:
-        servers = Replicas(url, replicas, desk)
+) -> FloodResult:
+    result, sent = FloodResult(deliveries), make_deliveries(deliveries, seed, repositories)
+    with dispatch_stub() as stub:
+        servers = Replicas(url, replicas, stub)
         database = open_database(url)
         try:
-            asyncio.run(flooded(sent, servers, told, kills, seed, connections))
-            drained(database, seconds=120)
-            judge(database, desk, sent, told)
+            asyncio.run(send_flood(sent, servers, result, kills, seed, connections))
+            wait_until_drained(database, seconds=120)
+            judge(database, stub, sent, result)
         finally:
             servers.stop()
             database.close()
-            if told.wrong:
+            if result.wrong:
                 sys.stderr.write("".join(servers.logs))
-    return told
+    return result
 
 
 def main() -> int:
@@ -302,14 +302,14 @@ def main() -> int:
         with ExitStack() as open_:
             place = open_.enter_context(tempfile.TemporaryDirectory())
             url = f"sqlite:///{place}/flood.db" if name == "sqlite" else open_.enter_context(postgres())
-            told = flood(
+            result = flood(
                 url, deliveries=options.deliveries, kills=options.kill_every, replicas=replicas,
                 repositories=options.repositories, seed=options.seed, connections=options.connections,
             )  # fmt: skip
-        print(told.line(f"{name}, {replicas} replica{'s' if replicas > 1 else ''}"), flush=True)
-        for each in told.wrong[:20]:
+        print(result.line(f"{name}, {replicas} replica{'s' if replicas > 1 else ''}"), flush=True)
+        for each in result.wrong[:20]:
             print(f"  {each}")
-        wrong += len(told.wrong)
+        wrong += len(result.wrong)
     return 1 if wrong else 0
 
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL of one's own, from the machine's binaries, under a directory that is deleted; not as root."""
+"""A private PostgreSQL from the machine's binaries, in a directory that is deleted afterwards; not as root."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def binaries() -> Path | None:
     return found[-1].parent if found else None
 
 
-def somebody() -> dict[str, int]:
+def unprivileged_user() -> dict[str, int]:
     """PostgreSQL refuses to run as root: then as the user `postgres`, or `nobody`."""
     if os.geteuid() != 0:
         return {}
@@ -34,11 +34,11 @@ def somebody() -> dict[str, int]:
 
 @contextlib.contextmanager
 def postgres(*, durable: bool = True) -> Iterator[str]:
-    """The URL of an empty database. `durable`: commits wait for the disk, as in real life."""
+    """The URL of an empty database. `durable`: commits wait for the disk, as in production."""
     tools = binaries()
     if tools is None:
         raise FileNotFoundError("PostgreSQL's initdb is not on this machine")
-    who = somebody()
+    who = unprivileged_user()
     with tempfile.TemporaryDirectory(prefix="pg-") as name, socket.socket() as free:
         place = Path(name)
         if who:

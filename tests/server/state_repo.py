@@ -1,4 +1,4 @@
-"""A repository with state on its branches, made by plumbing: stories, cycles, circuits and runs, without any work."""
+"""A repository with state on its branches, made by plumbing: stories, cycles, circuit breakers and runs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ OPEN = Circuit(
 
 
 class StateRepo:
-    """`stories` maps ids to their status; what is not `backlog` has a cycle."""
+    """`stories` maps ids to their status; every status but `backlog` has a cycle."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -62,12 +62,12 @@ class StateRepo:
         runs: Sequence[RunRecord] = (),
         files: Mapping[str, bytes] | None = None,
     ) -> str:
-        """The branch's new head; `files` are written as they are, over the rest."""
+        """Return the branch's new head; `files` are written unchanged, over the rest."""
         branch = f"prd2pr/{prd}"
         with Git.open(self.path) as git:
             store = StateStore(git, prd, branch)
             before = git.branch_head(branch)
-            change = changed(store, prd, stories, titles or {})
+            change = next_state(store, prd, stories, titles or {})
             change = change.with_doc(store.paths.circuits, Circuits(circuits=tuple(circuits)))
             for run in runs:
                 change = change.with_doc(store.paths.run(run.id), run)
@@ -84,7 +84,9 @@ class StateRepo:
             git.set_branch(f"prd2pr/{prd}", None)
 
 
-def changed(store: StateStore, prd: str, stories: Mapping[str, StoryStatus], titles: Mapping[str, str]) -> StateChange:
+def next_state(
+    store: StateStore, prd: str, stories: Mapping[str, StoryStatus], titles: Mapping[str, str]
+) -> StateChange:
     backlog = Backlog(stories=tuple(story(name, status, titles.get(name, name)) for name, status in stories.items()))
     change = (
         StateChange()

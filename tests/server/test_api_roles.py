@@ -1,6 +1,6 @@
-"""Every route of the application with every kind of holder: exactly the expected status.
+"""Every route of the application with every kind of token: exactly the expected status.
 
-A route without a row here fails: whoever adds one says who may use it.
+A route without a row here fails: adding a route includes deciding who may use it.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from state_repo import OPEN, StateRepo, run
 
 from prd2pr.server.app import SERVER_PARTS
 
-# Of octo/shop are `read` and `operate`; `reads` and `admin` are for all; `other` may do anything, elsewhere.
+# `read` and `operate` are for octo/shop; `reads` and `admin` are for all; `other` may do anything, elsewhere.
 ROLES = ("none", "bad", "expired", "revoked", "read", "operate", "reads", "admin", "other")
 
 PUBLIC = (200,) * 9
-SEEN = (401, 401, 401, 401, 200, 200, 200, 200, 200)  # a list: of what one may see, which may be nothing
+SEEN = (401, 401, 401, 401, 200, 200, 200, 200, 200)  # a list of what the token may see, which may be empty
 ONE = (401, 401, 401, 401, 200, 200, 200, 200, 404)
 ALL = (401, 401, 401, 401, 403, 403, 200, 200, 403)
 ADMIN = (401, 401, 401, 401, 403, 403, 403, 200, 403)
 CHANGE = (401, 401, 401, 401, 403, 202, 403, 202, 404)
-# Pages are for browsers, which bring the token in a cookie.
+# Pages are for browsers, which send the token in a cookie.
 PAGE = (303, 303, 303, 303, 200, 200, 200, 200, 200)
 PAGE_OF_ONE = (303, 303, 303, 303, 200, 200, 200, 200, 404)
 LOGGING_IN = (200, 200, 200, 200, 303, 303, 303, 303, 303)
-FORM = (403,) * 9  # without the mark that the page has
+FORM = (403,) * 9  # without the CSRF token of the page
 
-ORDER = "0123456789abcdef"  # of octo/shop; see `served`
+ORDER = "0123456789abcdef"  # for octo/shop; see `served`
 
 API: dict[tuple[str, str], tuple[str, tuple[int, ...]]] = {
     ("GET", "/health"): ("/health", PUBLIC),
@@ -53,7 +53,7 @@ API: dict[tuple[str, str], tuple[str, tuple[int, ...]]] = {
 }
 OTHERS: dict[tuple[str, str], tuple[str, tuple[int, ...]]] = {
     ("GET", "/openapi.json"): ("/openapi.json", PUBLIC),
-    ("POST", "/webhook"): ("/webhook", (401,) * 9),  # it takes signatures, and no token
+    ("POST", "/webhook"): ("/webhook", (401,) * 9),  # it accepts signatures, and no token
     ("GET", "/"): ("/", (307,) * 9),
     ("GET", "/dashboard"): ("/dashboard", PAGE),
     ("GET", "/dashboard/projects/{repo}"): ("/dashboard/projects/octo/shop", PAGE_OF_ONE),
@@ -89,7 +89,7 @@ def served(request, tmp_path_factory) -> Iterator[ApiServer]:
     StateRepo(place / "secret").put("plan", {"plan-1": "in_progress"}, runs=[run("r2")])
     repositories = {"octo/shop": place / "shop", "octo/secret": place / "secret"}
     with api_server(place, repositories, database=url, added=SERVER_PARTS) as server:
-        server.have_ordered(ORDER)
+        server.add_order(ORDER)
         yield server
 
 
@@ -115,14 +115,14 @@ def tokens(served) -> dict[str, str]:
 
 
 def routes_of(app: FastAPI) -> set[tuple[str, str]]:
-    return {(method, path) for method, path in walked(app.routes, "") if method != "HEAD"}
+    return {(method, path) for method, path in flatten_routes(app.routes, "") if method != "HEAD"}
 
 
-def walked(routes: list[Any], prefix: str) -> Iterator[tuple[str, str]]:
+def flatten_routes(routes: list[Any], prefix: str) -> Iterator[tuple[str, str]]:
     for route in routes:
         inner = getattr(route, "original_router", None)
         if inner is not None:
-            yield from walked(inner.routes, prefix + route.include_context.prefix)
+            yield from flatten_routes(inner.routes, prefix + route.include_context.prefix)
             continue
         path = prefix + (getattr(route, "path_format", None) or route.path)
         for method in getattr(route, "methods", None) or {"*"}:
@@ -134,7 +134,7 @@ def test_every_route_has_a_row_and_every_row_a_route(served):
 
 
 @pytest.mark.parametrize("route", sorted(MATRIX), ids=" ".join)
-def test_exactly_the_expected(served, tokens, route):
+def test_status_of_every_route_and_token(served, tokens, route):
     path, expected = MATRIX[route]
     with httpx.Client(base_url=served.url, timeout=10) as client:
         seen = tuple(status(client, route[0], path, tokens[role]) for role in ROLES)
@@ -146,11 +146,11 @@ def status(client: httpx.Client, method: str, path: str, token: str) -> int:
     headers = {"Authorization": f"Bearer {token}"} if token and not page else {}
     if token and page:
         headers["Cookie"] = f"prd2pr_session={token}"
-    with client.stream(method, path, headers=headers) as response:  # of events no end is waited for
+    with client.stream(method, path, headers=headers) as response:  # an event stream has no end to wait for
         return response.status_code
 
 
-def test_what_a_token_may_not_see_is_in_no_list(served, tokens):
+def test_lists_contain_only_what_the_token_may_see(served, tokens):
     served.ask("POST", "/tasks/octo/secret:plan-1/retry", tokens["admin"])
     for path in ("/tasks", "/circuits", "/runs", "/projects", "/workers", "/orders"):
         text = served.get(path, tokens["read"]).text
@@ -159,13 +159,13 @@ def test_what_a_token_may_not_see_is_in_no_list(served, tokens):
         assert "octo/secret" in served.get(path, tokens["reads"]).text, path
 
 
-def test_what_is_hidden_and_what_is_not_there_are_told_alike(served, tokens):
+def test_hidden_and_missing_resources_look_the_same(served, tokens):
     hidden = served.get("/tasks/octo/secret:plan-1", tokens["read"])
     missing = served.get("/tasks/octo/nothing:plan-1", tokens["read"])
     assert (hidden.status_code, hidden.text) == (missing.status_code, missing.text) == (404, missing.text)
 
 
-def test_a_cookie_reads_and_changes_nothing(served, tokens):
+def test_a_cookie_can_read_and_change_nothing(served, tokens):
     cookie = {"Cookie": f"prd2pr_session={tokens['admin']}"}
     assert served.get("/tasks", headers=cookie).status_code == 200
     assert served.ask("POST", "/tasks/octo/shop:shop-2/retry", headers=cookie).status_code == 401

@@ -1,4 +1,4 @@
-"""The dashboard in the server itself: the API's tokens, its events and its orders, the projection's reading."""
+"""The dashboard in the server itself: with the API's tokens, events and orders, and the projection's data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BOARD = "/dashboard/projects/acme/shop"
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All circuits that are not closed stay open until they are reset, whatever the clock says."""
+    """All circuit breakers that are not closed stay open until they are reset, whatever the clock says."""
     kept = [each.model_copy(update={"by_hand": True}) for each in broken().circuits]
     place = repository(tmp_path_factory.mktemp("dashboard") / "shop")
     write_branch(place, mixed(), circuits=Circuits(circuits=tuple(kept)))
@@ -44,11 +44,11 @@ def signed_in(server: ApiServer, token: str) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_the_front_door_leads_to_the_dashboard(server: ApiServer) -> None:
+def test_the_root_page_redirects_to_the_dashboard(server: ApiServer) -> None:
     assert server.get("/").headers["location"] == "/dashboard"
 
 
-def test_pages_show_what_was_projected(server: ApiServer) -> None:
+def test_pages_show_the_projection(server: ApiServer) -> None:
     with signed_in(server, server.token("read")) as client:
         assert "Redeem points at the checkout" in client.get(BOARD).text
         assert "GRN402" in client.get(f"{BOARD}/stories/loyalty-2").text
@@ -63,12 +63,12 @@ def test_a_token_for_another_repository_sees_nothing(server: ApiServer) -> None:
             assert "acme/shop" not in client.get(f"/dashboard{page}").text, page
 
 
-def test_a_token_that_was_lost_shows_nothing_any_more(server: ApiServer) -> None:
+def test_a_revoked_token_shows_nothing_any_more(server: ApiServer) -> None:
     with httpx.Client(base_url=server.url, cookies={"prd2pr_session": server.expired()}) as client:
         assert client.get(BOARD).status_code == 303
 
 
-def test_a_reset_becomes_an_order_under_the_tokens_name(server: ApiServer) -> None:
+def test_a_reset_becomes_an_order_in_the_tokens_name(server: ApiServer) -> None:
     with signed_in(server, server.token("operate", name="ann")) as client:
         page = client.get("/dashboard/circuits").text
         mark = re.search(r'name="csrf" value="([0-9a-f]+)"', page)
@@ -80,7 +80,7 @@ def test_a_reset_becomes_an_order_under_the_tokens_name(server: ApiServer) -> No
     assert "<code>/tdd reset green</code>" in shown and "waiting for a run" in shown
 
 
-def test_a_cookie_listens_to_events_and_changes_nothing(server: ApiServer) -> None:
+def test_a_cookie_can_read_events_and_change_nothing(server: ApiServer) -> None:
     with signed_in(server, server.token("operate")) as client:
         with client.stream("GET", "/events") as events:
             assert events.status_code == 200

@@ -1,4 +1,4 @@
-"""One database for all parts, brought up to date at every start."""
+"""One database for all parts, migrated at every start."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ONE = Migration(1, "one", ("CREATE TABLE one (id {serial}, body {bytes})",))
 TWO = Migration(2, "two", ("ALTER TABLE one ADD COLUMN at {real}",))
 
 
-def test_nobody_else_reads_the_file(tmp_path):
+def test_the_file_is_readable_by_its_owner_only(tmp_path):
     with closing(open_database(f"sqlite:///{tmp_path}/s.db")) as database, database.writing():
         assert {each.stat().st_mode & 0o077 for each in tmp_path.iterdir()} == {0}
 
@@ -68,12 +68,12 @@ def test_a_database_of_a_newer_version_is_refused(tmp_path):
         open_database(url, migrations=(ONE,))
 
 
-def test_a_database_that_cannot_be_opened_is_told(tmp_path):
+def test_a_database_that_cannot_be_opened_is_reported(tmp_path):
     with pytest.raises(SetupProblem, match="cannot be opened") as told:
         open_database(f"sqlite:///{tmp_path}/no/such/place.db")
     assert "PRD2PR_DATABASE" in told.value.remedy
 
 
-def test_the_numbers_of_all_parts_are_different():
+def test_migration_numbers_are_unique_across_parts():
     numbers = [each.number for each in load_migrations()]
     assert len(numbers) == len(set(numbers))

@@ -1,4 +1,4 @@
-"""Events over real connections: cut and taken up again, none is lost and none comes twice."""
+"""Events over real connections: cut and resumed, none is lost and none comes twice."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def served(tmp_path_factory) -> Iterator[ApiServer]:
         yield server
 
 
-class Cutting(httpx.HTTPTransport):
-    """A line that breaks after so many bytes, in the middle of whatever is said then."""
+class CuttingTransport(httpx.HTTPTransport):
+    """A connection that breaks after so many bytes, wherever that is."""
 
     def __init__(self, after: int) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Cutting(httpx.HTTPTransport):
         return httpx.Response(response.status_code, headers=response.headers, stream=Cut())
 
 
-def heard(client, wanted: int, **more) -> list[Event]:
+def receive_events(client, wanted: int, **more) -> list[Event]:
     found: list[Event] = []
     for event in client.events(**more):
         found.append(event)
@@ -66,36 +66,36 @@ def heard(client, wanted: int, **more) -> list[Event]:
     raise AssertionError("the stream ended")
 
 
-def test_over_cut_connections_nothing_is_lost_or_doubled(served):
+def test_nothing_is_lost_or_repeated_over_cut_connections(served):
     token = served.token()
     with served.client(token) as client:
-        start = heard_first_id(client, served)
-    transport = Cutting(after=1500)
-    speaking = threading.Thread(target=speak, args=(served, 60))
+        start = current_event_id(client, served)
+    transport = CuttingTransport(after=1500)
+    speaking = threading.Thread(target=announce_many, args=(served, 60))
     speaking.start()
     with served.client(token, transport=transport, sleep=lambda _: None) as client:
-        found = heard(client, 60, after=start)
+        found = receive_events(client, 60, after=start)
     speaking.join()
     assert [event.data["n"] for event in found] == list(range(60))
     assert [int(event.id) for event in found] == sorted({int(event.id) for event in found})
     assert transport.cuts >= 4, "the line was never cut, so nothing was shown"
 
 
-def heard_first_id(client, served) -> str:
-    """Where the stream stands now: an event of ours, and its id."""
+def current_event_id(client, served) -> str:
+    """The current position of the stream: announce an event, and return its id."""
     got: list[str] = []
-    thread = threading.Thread(target=lambda: got.append(heard(client, 1)[0].id))
+    thread = threading.Thread(target=lambda: got.append(receive_events(client, 1)[0].id))
     thread.start()
     until(lambda: served.app.state.event_feed.listener_count)
     while thread.is_alive():
-        served.happen("worker_heartbeat", "octo/shop", worker="w")
+        served.announce_event("worker_heartbeat", "octo/shop", worker="w")
         thread.join(0.3)
     return str(served.app.state.event_feed.read_stored_range().newest)
 
 
-def speak(served: ApiServer, count: int) -> None:
+def announce_many(served: ApiServer, count: int) -> None:
     for n in range(count):
-        served.happen("task_status_changed", "octo/shop", n=n, title="x" * 100)
+        served.announce_event("task_status_changed", "octo/shop", n=n, title="x" * 100)
         time.sleep(0.005)
 
 
@@ -104,17 +104,17 @@ def test_an_event_arrives_within_a_second_with_kind_and_repository(served):
 
     def listen() -> None:
         with served.client(served.token("read", ["octo/shop"])) as client:
-            got.append((heard(client, 1)[0], time.monotonic()))
+            got.append((receive_events(client, 1)[0], time.monotonic()))
 
     until(lambda: not served.app.state.event_feed.listener_count)  # those of other tests are gone
     thread = threading.Thread(target=listen)
     thread.start()
     until(lambda: served.app.state.event_feed.listener_count)
-    time.sleep(0.3)  # it has said where it begins
+    time.sleep(0.3)  # it has announced where it begins
     said = time.monotonic()
-    served.happen("circuit_state_changed", "octo/other", name="not for this one")
-    served.happen("worker_heartbeat", "", worker="of no repository")
-    served.happen("circuit_state_changed", "octo/shop", name="green", after="open")
+    served.announce_event("circuit_state_changed", "octo/other", name="not for this one")
+    served.announce_event("worker_heartbeat", "", worker="of no repository")
+    served.announce_event("circuit_state_changed", "octo/shop", name="green", after="open")
     thread.join(20)
     event, at = got[0]
     assert (event.kind, event.repo, event.data) == (
@@ -125,15 +125,15 @@ def test_an_event_arrives_within_a_second_with_kind_and_repository(served):
     assert at - said < 5, "a second, on a machine that has nothing else to do"
 
 
-def test_what_is_older_than_memory_comes_from_the_database(served, monkeypatch):
+def test_events_older_than_memory_come_from_the_database(served, monkeypatch):
     monkeypatch.setattr(events, "BATCH_SIZE", 7)
     start = served.app.state.event_feed.read_stored_range().newest
-    speak(served, 30)
+    announce_many(served, 30)
     until(lambda: served.app.state.event_feed.read_recent(start + 29) is not None)
     served.app.state.event_feed._recent.clear()
     served.app.state.event_feed._memory_start = start + 30
     with served.client(served.token()) as client:
-        assert [event.data["n"] for event in heard(client, 30, after=str(start))] == list(range(30))
+        assert [event.data["n"] for event in receive_events(client, 30, after=str(start))] == list(range(30))
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_what_is_older_than_memory_comes_from_the_database(served, monkeypatch):
         ("9", EventRange(1, 9), (9, False)),
         ("4", EventRange(5, 9), (4, False)),
         ("3", EventRange(5, 9), (4, True)),  # 4 is gone
-        ("12", EventRange(1, 9), (9, True)),  # of a database that is no more
+        ("12", EventRange(1, 9), (9, True)),  # from a database that no longer exists
         ("soon", EventRange(1, 9), (9, True)),
         ("٣", EventRange(1, 9), (9, True)),
     ],
@@ -154,33 +154,33 @@ def test_where_a_listener_begins(last, kept, begins):
     assert find_stream_start(last, kept) == begins
 
 
-def test_whoever_missed_something_is_told_so(served):
+def test_a_listener_is_told_about_missed_events(served):
     with served.client(served.token()) as client:
-        assert heard(client, 1, after="99999999")[0].kind == "missed"
+        assert receive_events(client, 1, after="99999999")[0].kind == "missed"
 
 
-def test_a_token_that_is_revoked_hears_no_more(served):
+def test_a_revoked_token_receives_no_more_events(served):
     token = served.token()
     with httpx.stream("GET", f"{served.url}/events", headers={"Authorization": f"Bearer {token}"}, timeout=30) as open_:
         lines = open_.iter_lines()
         assert next(lines).startswith("retry:")
         revoke_token(served.database, token.split("_")[1], datetime.now(UTC))
-        assert list(lines)[-1] == ""  # to the end, which comes
+        assert list(lines)[-1] == ""  # until the stream ends
     assert served.get("/events", token).status_code == 401
 
 
-def test_only_so_many_may_listen_with_one_token(served):
+def test_listeners_per_token_are_limited(served):
     token = served.token()
     url, headers = f"{served.url}/events", {"Authorization": f"Bearer {token}"}
     with httpx.stream("GET", url, headers=headers), httpx.stream("GET", url, headers=headers):
         refused = served.get("/events", token)
     assert refused.status_code == 429 and refused.headers["Retry-After"] == "30"
-    until(lambda: not served.app.state.connection_limit.open_by_token)  # those who left have given theirs back
+    until(lambda: not served.app.state.connection_limit.open_by_token)  # the connections that closed are released
     with httpx.stream("GET", url, headers=headers) as again:
         assert again.status_code == 200
 
 
-def test_whoever_leaves_at_once_gives_the_seat_back(served):
+def test_an_early_disconnect_releases_the_connection(served):
     url, headers = f"{served.url}/events", {"Authorization": f"Bearer {served.token()}"}
     for _ in range(8):
         with httpx.stream("GET", url, headers=headers) as left_at_once:
@@ -188,12 +188,12 @@ def test_whoever_leaves_at_once_gives_the_seat_back(served):
         until(lambda: not served.app.state.connection_limit.open_by_token, seconds=20)
 
 
-def test_a_reader_that_does_not_read_is_let_go(served, monkeypatch):
+def test_a_reader_that_does_not_read_is_disconnected(served, monkeypatch):
     from prd2pr.server.api import reads
     from prd2pr.server.api.stream import EventStream
 
     monkeypatch.setattr(reads, "EventStream", lambda *given, **more: EventStream(*given, **more, slowest=0.5))
-    # Those of other tests may still be there: what is looked at is this one's coming and going.
+    # Listeners of other tests may still be there: count only this one.
     seats, there = dict(served.app.state.connection_limit.open_by_token), served.app.state.event_feed.listener_count
     host, port = served.url.removeprefix("http://").split(":")
     slow = socket.socket()

@@ -1,4 +1,4 @@
-"""Several servers read together: one that is down is stale, and the rest as ever."""
+"""Several servers read together: one that is down is stale, and the rest is unaffected."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def team(tmp_path_factory) -> Iterator[ApiServer]:
         yield server
 
 
-def test_an_aggregator_shows_all_and_what_is_down_as_stale(team, tmp_path, monkeypatch):
+def test_an_aggregator_shows_all_and_marks_what_is_down_as_stale(team, tmp_path, monkeypatch):
     monkeypatch.setenv("TEAM_TOKEN", team.token("read", ["team/*"]))
     StateRepo(tmp_path / "own").put("q", {"q-1": "backlog"})
     sources = [
@@ -52,7 +52,7 @@ def project(repo: str = "a/b", server: str = "") -> Project:
     return Project(repo=repo, server=server, stories=0, proven=0, counts=(), spend=Spend(), updated_at="")
 
 
-def test_what_was_said_last_stays_with_its_age():
+def test_the_last_answer_stays_with_its_age():
     now = [0.0]
     answers = [(project(),), Unreachable("no"), (project("a/c"),)]
 
@@ -75,7 +75,7 @@ def test_what_was_said_last_stays_with_its_age():
     assert [(each.repo, each.stale) for each in federation.projects()] == [("a/c", False)]
 
 
-def test_what_another_server_says_is_cleaned():
+def test_data_of_another_server_is_sanitized():
     hostile = project("a/b\u202e\x1b[31m", "x").model_copy(update={"problems": ("\x00" + "y" * 9000,)})
     made = make_remote_project_view(hostile)
     assert "\x1b" not in made.repo and len(made.problems[0]) <= 500

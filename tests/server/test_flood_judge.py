@@ -1,4 +1,4 @@
-"""The flood's judge notices what it is there for: each planted fault is told, and nothing is told without one."""
+"""The checks of the flood test: each planted fault is reported, and nothing is reported without one."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from prd2pr.server.settings import ServerSettings
 from prd2pr.server.work import claims, leases
 from prd2pr.server.work.dispatch import make_run_mark
 from server import flood
-from server.flood import Sent, Told, judge
+from server.flood import FloodResult, Sent, judge
 
 SENT = [Sent("a", "issue_comment", b"", wanted=True), Sent("b", "issue_comment", b"", wanted=False)]
 
 
 @pytest.fixture
 def settled(tmp_path, monkeypatch):
-    """As it must be: one delivery done by a claim with one run, one ignored, both acknowledged."""
+    """The correct end state: one delivery done by a claim with one run, one ignored, both acknowledged."""
     database = open_database(f"sqlite:///{tmp_path}/s.db")
     store_deliveries(
         database,
@@ -30,20 +30,23 @@ def settled(tmp_path, monkeypatch):
     )
     (hold,) = claims.open_claims(database, "one", ServerSettings(), 1)
     leases.settle_claim(database, hold, "7")
-    noted = {"strange": [], "runs": {"octo/r": [{"id": 7, "display_title": make_run_mark(hold.claim, 1), "at": 20.0}]}}
-    monkeypatch.setattr(flood, "noted", lambda _: noted)
-    yield database, noted
+    recorded = {
+        "strange": [],
+        "runs": {"octo/r": [{"id": 7, "display_title": make_run_mark(hold.claim, 1), "at": 20.0}]},
+    }
+    monkeypatch.setattr(flood, "recorded_calls", lambda _: recorded)
+    yield database, recorded
     database.close()
 
 
-def judged(database) -> list[str]:
-    told = Told(2, acknowledged={"a": 1, "b": 2})
+def problems(database) -> list[str]:
+    told = FloodResult(2, acknowledged={"a": 1, "b": 2})
     judge(database, "", SENT, told)
     return told.wrong
 
 
-def test_what_is_right_is_not_complained_about(settled):
-    assert judged(settled[0]) == []
+def test_a_correct_state_has_no_problems(settled):
+    assert problems(settled[0]) == []
 
 
 @pytest.mark.parametrize(
@@ -59,19 +62,19 @@ def test_what_is_right_is_not_complained_about(settled):
         ("DELETE FROM claims", "belongs to no claim"),
     ],
 )
-def test_a_fault_in_the_database_is_told(settled, statement, told):
+def test_a_fault_in_the_database_is_reported(settled, statement, told):
     database, _ = settled
     with database.writing() as connection:
         connection.execute(text(statement))
-    assert any(told in each for each in judged(database)), judged(database)
+    assert any(told in each for each in problems(database)), problems(database)
 
 
-def test_a_second_run_none_at_all_and_a_strange_call_are_told(settled):
-    database, noted = settled
-    runs = noted["runs"]["octo/r"]
+def test_a_second_run_a_missing_run_and_an_unexpected_call_are_reported(settled):
+    database, recorded = settled
+    runs = recorded["runs"]["octo/r"]
     runs.append(dict(runs[0], id=8))
-    assert judged(database) == ["claim a.1 started 2 runs"]
+    assert problems(database) == ["claim a.1 started 2 runs"]
     runs.clear()
-    assert judged(database) == ["a is done, and nothing was started for it"]
-    noted["strange"].append("GET /user")
-    assert "the desk was asked for GET /user" in judged(database)
+    assert problems(database) == ["a is done, and nothing was started for it"]
+    recorded["strange"].append("GET /user")
+    assert "the stub was asked for GET /user" in problems(database)

@@ -1,4 +1,4 @@
-"""`workers: local`: the work is done by processes of this machine, each in a fresh clone, and not by the server."""
+"""`workers: local`: the work is done by processes on this machine, each in a fresh clone, not in the server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from github_world import GitHubWorld
 from prd2pr.server.database import open_database
 from prd2pr.server.work.local import read_outcomes, strip_server_settings
 from server.app_world import is_settled, keys, states, wait_until
-from server.serving import deliver, serving
+from server.server_process import deliver, running_server
 from world import PRD
 
 
@@ -27,7 +27,7 @@ def test_a_pushed_prd_is_planned_by_a_process_of_this_machine(tmp_path, monkeypa
             "app_id": app.id, "app_private_key": private, "github_api_url": world.url, "github_url": world.url,
             "workers": "local", "local_directory": tmp_path / "clones", "model": os.environ["PRD2PR_MODEL"],
         }  # fmt: skip
-        with serving(url, **settings) as server:
+        with running_server(url, **settings) as server:
             database = open_database(url)
             assert deliver(client, server.url, "d-1", event.name, event.payload).status_code == 202
             wait_until(lambda: is_settled(database), seconds=200)
@@ -49,7 +49,7 @@ def test_a_process_gets_none_of_the_servers_secrets():
     }
 
 
-def test_a_report_that_is_not_there_is_no_end(tmp_path):
+def test_a_missing_report_is_no_result(tmp_path):
     assert read_outcomes(tmp_path / "none.json") == []
     (tmp_path / "r.json").write_text('[{"outcome": "done"}]')
     assert read_outcomes(tmp_path / "r.json") == ["done"]

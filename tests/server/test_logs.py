@@ -1,4 +1,4 @@
-"""Logs are lines of JSON, and no secret is in them, whatever was logged."""
+"""Logs are lines of JSON without secrets, whatever was logged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def log():
     logger.removeHandler(handler)
 
 
-def test_a_record_is_one_line_with_what_was_said_along(log):
+def test_a_record_is_one_line_with_its_context(log):
     logger, stream = log
     logger.warning("two\nlines of %s", "text", extra={"repo": "octo/shop", "tries": 3})
     (line,) = stream.getvalue().splitlines()
@@ -48,7 +48,7 @@ def test_a_record_is_one_line_with_what_was_said_along(log):
         "YSB3ZWJob29rJ3Mgc2VjcmV0",  # the same in base64
     ],
 )
-def test_secrets_are_taken_out_of_everything(log, leak):
+def test_secrets_are_removed_everywhere(log, leak):
     logger, stream = log
     logger.error("it says %s", leak, extra={"header": leak})
     try:
@@ -62,7 +62,7 @@ def test_secrets_are_taken_out_of_everything(log, leak):
 
 
 @pytest.mark.parametrize("secret", [TOKEN, "a webhook's secret"])
-def test_a_long_line_is_cut_behind_no_half_of_a_secret(log, secret):
+def test_a_long_line_is_not_cut_inside_a_secret(log, secret):
     logger, stream = log
     for part in range(1, len(secret)):
         logger.warning("%s%s and so on", "x" * (MAX_TEXT_LENGTH - part), secret)
@@ -71,7 +71,7 @@ def test_a_long_line_is_cut_behind_no_half_of_a_secret(log, secret):
     assert [each[-20:] for each in told if secret[:8] in each] == []
 
 
-def test_what_the_settings_hold_is_known(monkeypatch):
+def test_secrets_of_the_settings_are_known(monkeypatch):
     monkeypatch.setenv("TEAM_A", "the token of team a")
     settings = ServerSettings(
         webhook_secret="hush-hush",
@@ -81,8 +81,8 @@ def test_what_the_settings_hold_is_known(monkeypatch):
     assert {"hush-hush", "hunter22", "the token of team a"} <= set(list_secret_values(settings))
 
 
-def test_libraries_write_through_the_same_lines(monkeypatch):
-    for name in ("uvicorn", "uvicorn.error"):  # as they are in a process that has served nothing yet
+def test_libraries_log_in_the_same_format(monkeypatch):
+    for name in ("uvicorn", "uvicorn.error"):  # as in a process that has served nothing yet
         for what, value in (("disabled", False), ("propagate", True), ("level", logging.NOTSET)):
             monkeypatch.setattr(logging.getLogger(name), what, value)
     root, dbos = logging.getLogger(), logging.getLogger("dbos")

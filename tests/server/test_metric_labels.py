@@ -1,4 +1,4 @@
-"""Prometheus gets the same few series, whatever others push or ask for."""
+"""Prometheus gets the same few series, whatever outsiders push or request."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def hostile_name(chance: random.Random) -> str:
     return "".join(chance.choice(letters) for _ in range(chance.randrange(1, 60)))
 
 
-class Hostile:
+class HostileReader:
     """Ten thousand repositories with names of an attacker's choice."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Quiet:
 
 @pytest.fixture
 def measures():
-    return MetricsRegistry(Hostile(), Quiet())  # type: ignore[arg-type]
+    return MetricsRegistry(HostileReader(), Quiet())  # type: ignore[arg-type]
 
 
 def series(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
@@ -55,7 +55,7 @@ def series(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
     }
 
 
-def test_ten_thousand_hostile_repositories_make_no_series(measures):
+def test_ten_thousand_hostile_repositories_add_no_series(measures):
     found = series(measures.text().decode())
     assert len(found) < 40
     assert found["prd2pr_projects", ()] == HOSTILE == found["prd2pr_projects_with_problems", ()]
@@ -64,7 +64,7 @@ def test_ten_thousand_hostile_repositories_make_no_series(measures):
     assert labels <= {"closed", "open", "half-open", "working", "idle", "gone", "not known", *Column}
 
 
-def test_paths_and_methods_of_others_make_no_series(measures):
+def test_paths_and_methods_of_requests_add_no_series(measures):
     inner = FastAPI()
     inner.add_api_route("/tasks/{key:path}", lambda key: key)
     client = TestClient(MetricsMiddleware(inner, measures), raise_server_exceptions=False)
@@ -82,7 +82,7 @@ def test_paths_and_methods_of_others_make_no_series(measures):
 
 
 def test_stories_are_counted_by_column():
-    class Few(Hostile):
+    class Few(HostileReader):
         def __init__(self) -> None:
             self.names = []
 

@@ -1,4 +1,4 @@
-"""The projection says what the branches say, reads only what changed, and can be thrown away."""
+"""The projection agrees with the branches, reads only changes, and can be rebuilt."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def shop(tmp_path) -> StateRepo:
     return made
 
 
-def refreshing(database: Database, **repos: StateRepo) -> ProjectionUpdater:
+def updater_for(database: Database, **repos: StateRepo) -> ProjectionUpdater:
     local = {f"octo/{name}": repo.path for name, repo in repos.items()}
     return ProjectionUpdater(database, local, Path("nowhere"))
 
@@ -51,8 +51,8 @@ def announced(database: Database) -> list[tuple[str, str]]:
         return [(row.kind, row.data) for row in rows]
 
 
-def answers(reading: Any) -> tuple[Any, ...]:
-    """All that a reading can be asked for."""
+def everything(reading: Any) -> tuple[Any, ...]:
+    """All that a reader can be asked for."""
     projects = reading.projects()
     boards = tuple(reading.project(each.repo) for each in projects)
     stories = tuple(reading.story(board.project.repo, card.id) for board in boards for card in board.cards)
@@ -60,16 +60,16 @@ def answers(reading: Any) -> tuple[Any, ...]:
     return projects, boards, stories, figures
 
 
-def test_it_says_what_the_repository_itself_says(database, shop):
+def test_it_agrees_with_the_repository(database, shop):
     shop.put("other", {"other-1": "blocked"}, circuits=[OPEN])
-    refreshing(database, shop=shop).refresh_all()
+    updater_for(database, shop=shop).refresh_all()
     with DiskReader({"octo/shop": shop.path}, lambda: AT) as disk:
-        assert answers(projection(database)) == answers(disk)
+        assert everything(projection(database)) == everything(disk)
 
 
-def test_only_what_changed_is_read_and_told(database, shop, monkeypatch):
+def test_only_changes_are_read_and_announced(database, shop, monkeypatch):
     shop.put("other", {"other-1": "in_progress"})
-    look = refreshing(database, shop=shop)
+    look = updater_for(database, shop=shop)
     look.refresh_all()
     assert announced(database) == []  # what was there before is no news
     read: list[str] = []
@@ -88,20 +88,20 @@ def test_only_what_changed_is_read_and_told(database, shop, monkeypatch):
     assert '"octo/shop:shop-2"' in told and '"before": "IN PROGRESS"' in told and '"after": "BLOCKED"' in told
 
 
-def test_it_is_dropped_and_made_again_the_same(database, shop):
-    look = refreshing(database, shop=shop)
+def test_it_is_rebuilt_identically(database, shop):
+    look = updater_for(database, shop=shop)
     look.refresh_all()
-    before = answers(projection(database))
+    before = everything(projection(database))
     clear_projection(database)
     assert projection(database).projects() == ()
     look.refresh_all()
-    assert answers(projection(database)) == before
+    assert everything(projection(database)) == before
     assert announced(database) == []
 
 
-def test_a_branch_that_is_gone_is_gone(database, shop):
+def test_a_deleted_branch_disappears(database, shop):
     shop.put("other", {"other-1": "backlog"})
-    look = refreshing(database, shop=shop)
+    look = updater_for(database, shop=shop)
     look.refresh_all()
     shop.delete("other")
     look.refresh_all()
@@ -119,7 +119,7 @@ def test_a_branch_that_is_gone_is_gone(database, shop):
 )
 def test_broken_or_newer_state_is_shown_as_such_and_breaks_nothing_else(database, shop, damage, words):
     shop.put("bad", {"bad-1": "in_progress"}, files=damage)
-    look = refreshing(database, shop=shop)
+    look = updater_for(database, shop=shop)
     look.refresh_all()
     (project,) = projection(database).projects()
     assert [prd.id for prd in project.prds] == ["shop"]
@@ -130,7 +130,7 @@ def test_broken_or_newer_state_is_shown_as_such_and_breaks_nothing_else(database
     assert project.problems == () and [prd.id for prd in project.prds] == ["bad", "shop"]
 
 
-def test_a_repository_that_cannot_be_opened_says_so_beside_the_others(database, shop, tmp_path):
+def test_a_repository_that_cannot_be_opened_is_reported_beside_the_others(database, shop, tmp_path):
     look = ProjectionUpdater(database, {"octo/shop": shop.path, "octo/gone": tmp_path / "gone"}, Path("nowhere"))
     look.refresh_all()
     gone, there = projection(database).projects()
@@ -138,8 +138,8 @@ def test_a_repository_that_cannot_be_opened_says_so_beside_the_others(database, 
     assert there.stories == 3 and there.problems == ()
 
 
-def test_rows_of_another_version_are_made_again(database, shop, monkeypatch):
-    look = refreshing(database, shop=shop)
+def test_rows_of_another_version_are_rebuilt(database, shop, monkeypatch):
+    look = updater_for(database, shop=shop)
     look.refresh_all()
     codec.compute_schema_digest.cache_clear()
     monkeypatch.setattr(codec, "get_type_adapter", lambda kind, known=codec.get_type_adapter: known(int))
@@ -156,11 +156,11 @@ def test_rows_of_another_version_are_made_again(database, shop, monkeypatch):
     assert projection(database).projects()[0].stories == 3
 
 
-def test_hostile_titles_come_out_as_text(database, tmp_path):
+def test_hostile_titles_stay_text_in_the_projection(database, tmp_path):
     repo = StateRepo(tmp_path / "r")
     title = "<script>alert(1)</script>\u202e\x00 ' OR 1=1; --"
     repo.put("p", {"p-1": "backlog"}, titles={"p-1": title})
-    refreshing(database, r=repo).refresh_all()
+    updater_for(database, r=repo).refresh_all()
     board = projection(database).project("octo/r")
     assert board is not None and "\x00" not in board.cards[0].title and "<script>" in board.cards[0].title
     assert board.cards[0].column is Column.PENDING

@@ -1,4 +1,4 @@
-"""Two replicas on one PostgreSQL: what happened is told once, and in the order of its ids."""
+"""Two replicas on one PostgreSQL: each event is announced once, and in the order of the ids."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def at_once(*tasks: object) -> None:
         each.join()
 
 
-def test_both_read_and_one_tells(replicas, tmp_path):
+def test_both_replicas_read_and_one_announces(replicas, tmp_path):
     repo = StateRepo(tmp_path / "r")
     repo.put("shop", {"shop-1": "in_progress"})
     looks = [ProjectionUpdater(each, {"octo/shop": repo.path}, Path("nowhere")) for each in replicas]
@@ -52,7 +52,7 @@ def test_both_read_and_one_tells(replicas, tmp_path):
     assert first.projects() == ()
 
 
-def test_whoever_has_seen_an_id_has_seen_all_before_it(replicas):
+def test_events_become_visible_in_the_order_of_their_ids(replicas):
     seen: list[int] = []
     writing = [True]
 

@@ -12,7 +12,7 @@ import sys
 import httpx
 
 
-def test_it_serves_and_stops_without_a_fault_when_asked_to(tmp_path):
+def test_it_serves_and_stops_cleanly_on_request(tmp_path):
     command = [sys.executable, "-m", "prd2pr", "serve", "--port", "0", "--database", f"sqlite:///{tmp_path}/s.db"]
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ)
     try:
@@ -24,13 +24,13 @@ def test_it_serves_and_stops_without_a_fault_when_asked_to(tmp_path):
     assert server.wait(20) == 0
 
 
-def test_without_its_libraries_it_says_how_to_install_them(tmp_path):
+def test_missing_libraries_are_reported_with_the_install_command(tmp_path):
     code = "import sys; sys.modules['fastapi'] = None; from prd2pr.cli.main import main; sys.exit(main(['serve']))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 1 and "pip install 'prd2pr[server]'" in done.stderr
 
 
-def test_a_port_that_is_taken_is_told_and_is_no_bug(tmp_path):
+def test_a_port_in_use_is_reported_and_is_no_crash(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -40,8 +40,8 @@ def test_a_port_that_is_taken_is_told_and_is_no_bug(tmp_path):
     assert done.returncode == 1 and "address already in use" in done.stderr and "could not start" in done.stderr
 
 
-def test_what_the_worker_loads_later_leaves_nothing_half_loaded_that_requests_use():
-    """dbos loads SQLAlchemy's ORM, in a thread: a request that read the database meanwhile was answered with 500."""
+def test_late_imports_of_the_worker_leave_nothing_half_loaded():
+    """dbos imports SQLAlchemy's ORM in a thread: a request that read the database meanwhile failed with 500."""
     code = (
         "import prd2pr.server.work.service, sys; sys.exit('sqlalchemy.orm' not in sys.modules or 'dbos' in sys.modules)"
     )

@@ -1,4 +1,4 @@
-"""Settings come from three places, secrets from one, and a wrong one is told by name and place."""
+"""Settings come from three places, secrets from one, and an invalid one is reported by name and place."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from prd2pr.errors import ConfigInvalid
 from prd2pr.server.settings import ServerSettings, list_server_settings, read_settings
 
 
-def test_options_count_before_the_environment_and_that_before_the_file(tmp_path):
+def test_options_override_the_environment_which_overrides_the_file(tmp_path):
     file = tmp_path / "server.yml"
     file.write_text("port: 1\nhost: a\nattempts: 3\n")
     settings = read_settings({"port": 3, "host": None}, {"PRD2PR_PORT": "2", "PRD2PR_HOST": "b"}, file)
     assert (settings.port, settings.host, settings.attempts) == (3, "b", 3)
 
 
-def test_a_secret_comes_from_a_file_that_the_environment_names_and_is_not_shown(tmp_path):
+def test_a_secret_comes_from_a_file_named_in_the_environment_and_is_not_shown(tmp_path):
     (tmp_path / "secret").write_text("s3cret\n")
     settings = read_settings({}, {"PRD2PR_WEBHOOK_SECRET_FILE": str(tmp_path / "secret")}, None)
     assert settings.webhook_secret.get_secret_value() == "s3cret"
@@ -34,7 +34,7 @@ def test_a_secret_comes_from_a_file_that_the_environment_names_and_is_not_shown(
         ({}, {"PRD2PR_DATABASE_FILE": "/nonexistent"}, "", "cannot be read", "/nonexistent"),
     ],
 )
-def test_a_wrong_setting_is_told_with_its_place(tmp_path, options, environment, text, what, where):
+def test_an_invalid_setting_is_reported_with_its_place(tmp_path, options, environment, text, what, where):
     file = tmp_path / "server.yml"
     file.write_text(text)
     with pytest.raises(ConfigInvalid) as told:

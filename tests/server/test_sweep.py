@@ -1,4 +1,4 @@
-"""What was lost is found: a fifth of all deliveries never arrives, and branches that nobody goes on with."""
+"""Lost work is found: a fifth of all deliveries never arrives, and some branches are stuck."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from prd2pr.server.work.hubs import HubPool
 from prd2pr.server.work.sweep import Sweeper, is_branch_stuck
 from prd2pr.state.codec import encode_document
 from server.app_world import AppWorld, is_settled, states, wait_until
-from server.serving import commented, headers_of, serving
+from server.server_process import comment_payload, headers_of, running_server
 
 NAMES = ("octo/one", "octo/two", "octo/three")
 ORDERED = Status(state=ProjectState.SPRINT_ACTIVE, order="run")
 
 
-class Hook:
-    """GitHub's side of the webhook: it attempts once, notes what came of it, and again only when it is asked to."""
+class WebhookSender:
+    """GitHub's side of the webhook: it attempts once, records the result, and tries again only on request."""
 
     def __init__(self, world: AppWorld, url: str, client: httpx.Client) -> None:
         self.world, self.url, self.client = world, url, client
@@ -43,7 +43,7 @@ class Hook:
             state.deliveries.append(made)
 
     def follow(self) -> None:
-        """What was asked for again is attempted again."""
+        """Attempt again what was requested again."""
         with self.world.fake.lock:
             asked, self.world.fake.state.redeliver = self.world.fake.state.redeliver, []
             rows = [row for row in self.world.fake.state.deliveries if row.id in asked]
@@ -51,20 +51,20 @@ class Hook:
             self.attempt(row.guid, row.event, row.payload, redelivery=True)
 
 
-def test_a_fifth_of_all_deliveries_is_dropped_and_the_sweep_brings_all_to_their_end(tmp_path):
+def test_the_sweep_recovers_a_fifth_of_all_deliveries(tmp_path):
     world, url, draw = AppWorld(tmp_path, NAMES), f"sqlite:///{tmp_path}/s.db", random.Random(7)
     settings = {"sweep_minutes": 0.01, "rate_per_minute": 1000}
     with (
         serve(world.fake) as github,
-        serving(url, **settings, **world.settings(github)) as server,
+        running_server(url, **settings, **world.settings(github)) as server,
         httpx.Client(timeout=20) as client,
     ):
-        hook, dropped, database = Hook(world, server.url, client), 0, open_database(url)
+        hook, dropped, database = WebhookSender(world, server.url, client), 0, open_database(url)
         for at in range(100):
             is_dropped = draw.random() < 0.2
             dropped += is_dropped
             wanted = at % 4 == 0
-            payload = commented(draw.choice(NAMES), 1 + at, "/tdd next" if wanted else "thanks")
+            payload = comment_payload(draw.choice(NAMES), 1 + at, "/tdd next" if wanted else "thanks")
             hook.attempt(f"d-{at}", "issue_comment", json.dumps(payload).encode(), dropped=is_dropped)
 
         def all_there() -> bool:
@@ -81,7 +81,7 @@ def test_a_fifth_of_all_deliveries_is_dropped_and_the_sweep_brings_all_to_their_
     assert world.fake.violations == []
 
 
-def test_a_delivery_is_asked_for_again_only_where_no_attempt_arrived_and_not_for_ever():
+def test_redelivery_is_requested_only_if_no_attempt_arrived_and_not_forever():
     log = [
         DeliveryAttempt(5, "twice-lost", 50, arrived=False),
         DeliveryAttempt(4, "mended", 40, arrived=True),
@@ -109,7 +109,7 @@ def found(database) -> list[tuple[str, str, str]]:
         return [tuple(row) for row in connection.execute(text("SELECT guid, lane, state FROM deliveries"))]
 
 
-def test_a_branch_that_was_ordered_to_go_on_and_stands_still_is_put_into_the_inbox_once(sweeping):
+def test_a_stuck_branch_with_an_order_is_put_into_the_inbox_once(sweeping):
     world, sweep, database = sweeping
     state = {".orch-state/prds/calc/status.json": encode_document(ORDERED).decode()}
     sha = world.write("octo/calc", state, "prd2pr/calc")
@@ -125,14 +125,14 @@ def test_a_branch_that_was_ordered_to_go_on_and_stands_still_is_put_into_the_inb
     assert [state for _, _, state in found(database)] == ["done"]
 
 
-def test_a_branch_that_somebody_works_on_is_left_alone(sweeping):
+def test_a_branch_with_an_active_run_is_left_alone(sweeping):
     world, sweep, database = sweeping
     world.write("octo/calc", {".orch-state/prds/calc/status.json": encode_document(ORDERED).decode()}, "prd2pr/calc")
     world.fake.repo("octo/calc").at_work.add(77)
     assert sweep.sweep_if_due() and found(database) == []
 
 
-def test_only_what_was_ordered_and_stands_still_is_stuck():
+def test_only_a_branch_with_an_order_and_no_progress_is_stuck():
     def stuck(status: Status, *, moved: float = 0.0, at_work: bool = False) -> bool:
         return is_branch_stuck(status, moved, 100.0, after=60.0, at_work=at_work)
 

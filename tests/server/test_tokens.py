@@ -1,4 +1,4 @@
-"""Tokens: shown once, kept as digests, valid for so long and for so much."""
+"""Tokens: shown once, stored as digests, limited in time, scope and repositories."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def made(database, **more):
     return create_token(database, given.pop("name"), given.pop("scope"), given.pop("repos"), **given)
 
 
-def test_a_token_is_known_again_and_only_its_digest_is_kept(database):
+def test_a_token_is_recognized_and_only_its_digest_is_stored(database):
     issued = made(database)
     assert find_bearer(database, issued.token, NOW) == Bearer(issued.id, "ci", Scope.READ, ("octo/shop",))
     secret = issued.token.rpartition("_")[2]
@@ -50,7 +50,7 @@ def test_a_token_is_known_again_and_only_its_digest_is_kept(database):
         lambda token: "é" * 63,
     ],
 )
-def test_anything_but_the_token_is_nobodys(database, spoilt):
+def test_an_altered_token_is_unknown(database, spoilt):
     assert find_bearer(database, spoilt(made(database).token), NOW) is None
 
 
@@ -60,7 +60,7 @@ def test_it_expires_to_the_second(database):
     assert find_bearer(database, token, NOW + timedelta(days=1)) is None
 
 
-def test_one_that_was_revoked_stays_so(database):
+def test_a_revoked_token_stays_revoked(database):
     issued = made(database)
     first = revoke_token(database, issued.id, NOW)
     again = revoke_token(database, issued.id, NOW + timedelta(days=1))
@@ -69,14 +69,14 @@ def test_one_that_was_revoked_stays_so(database):
     assert revoke_token(database, "nobody's", NOW) is None
 
 
-def test_its_last_use_is_known_to_the_minute(database):
+def test_its_last_use_is_recorded_to_the_minute(database):
     token = made(database).token
     for seconds in (0, 30, 59, 61):
         find_bearer(database, token, NOW + timedelta(seconds=seconds))
     assert list_tokens(database)[0].last_used_at == "2026-11-17T12:01:01Z"
 
 
-def test_it_holds_where_its_use_cannot_be_noted(database, caplog):
+def test_a_token_is_valid_even_if_its_use_cannot_be_recorded(database, caplog):
     issued = made(database)
     event.listen(database.engine, "begin", lambda connection: connection.exec_driver_sql("PRAGMA query_only=ON"))
     assert find_bearer(database, issued.token, NOW) == Bearer(issued.id, "ci", Scope.READ, ("octo/shop",))
@@ -100,7 +100,7 @@ def test_which_repositories_a_pattern_covers(pattern, repo, covered):
     assert matches_repo_pattern(pattern, repo) is covered
 
 
-def test_a_scope_holds_those_below_it():
+def test_a_scope_includes_the_lower_ones():
     assert [[a.includes(b) for b in Scope] for a in Scope] == [
         [True, False, False],
         [True, True, False],
@@ -109,18 +109,18 @@ def test_a_scope_holds_those_below_it():
 
 
 @pytest.mark.parametrize("wrong", [{"repos": ()}, {"repos": ("shop",)}, {"repos": ("a/b/c",)}, {"repos": ("o/s*",)}])
-def test_a_token_for_no_repository_is_not_made(database, wrong):
+def test_a_token_needs_a_repository(database, wrong):
     with pytest.raises(InputInvalid):
         made(database, **wrong)
 
 
 @pytest.mark.parametrize("wrong", [{"name": ""}, {"name": "a\nb"}, {"name": "x" * 101}, {"days": -1}, {"days": 9999}])
-def test_a_token_needs_a_name_and_a_possible_end(database, wrong):
+def test_a_token_needs_a_name_and_a_valid_expiry(database, wrong):
     with pytest.raises(InputInvalid):
         made(database, **wrong)
 
 
-def test_the_program_makes_lists_and_revokes_them(tmp_path, monkeypatch, capsys):
+def test_the_program_creates_lists_and_revokes_tokens(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PRD2PR_DATABASE", f"sqlite:///{tmp_path}/s.db")
     create = ["serve", "token", "create", "--name", "ci", "--scope", "operate", "--repo", "octo/shop", "--repo", "a/*"]
     assert main(create) == 0

@@ -1,4 +1,4 @@
-"""The webhook over real HTTP: who is believed, what is stored, and what is answered."""
+"""The webhook over real HTTP: authentication, storage, and responses."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from prd2pr.server.database import Database, open_database
 from prd2pr.server.inbox.webhook import Webhook
 from prd2pr.server.inbox.writer import BatchWriter
 from prd2pr.server.settings import ServerSettings
-from server.serving import SECRET, commented, deliver, headers_of, serving, signed
+from server.server_process import SECRET, comment_payload, deliver, headers_of, running_server, sign
 
-ORDER = commented("octo/calc", 5, "/tdd next")
+ORDER = comment_payload("octo/calc", 5, "/tdd next")
 BODY = json.dumps(ORDER).encode()
 FORM = b"POST /dashboard/log-in HTTP/1.1\r\nHost: x\r\nOrigin: http://x\r\nContent-Length: 100\r\n\r\n"
 
@@ -30,7 +30,7 @@ FORM = b"POST /dashboard/log-in HTTP/1.1\r\nHost: x\r\nOrigin: http://x\r\nConte
 def served(tmp_path_factory):
     place = tmp_path_factory.mktemp("webhook")
     settings = {"webhook_secret_previous": "the old one", "max_body_bytes": 4096, "body_timeout_seconds": 0.5}
-    with serving(f"sqlite:///{place}/s.db", **settings) as server:
+    with running_server(f"sqlite:///{place}/s.db", **settings) as server:
         server.database = open_database(f"sqlite:///{place}/s.db")
         yield server
         server.database.close()
@@ -48,7 +48,7 @@ def rows(database: Database, guid: str) -> list[tuple[object, ...]]:
         return [tuple(row) for row in connection.execute(asked, {"guid": guid})]
 
 
-def test_what_is_acknowledged_is_stored(served, client):
+def test_acknowledged_deliveries_are_stored(served, client):
     answer = deliver(client, served.url, "w-1", "issue_comment", ORDER)
     assert (answer.status_code, answer.text) == (202, "stored\n")
     event, lane, said, state, reason, body = rows(served.database, "w-1")[0]
@@ -56,7 +56,7 @@ def test_what_is_acknowledged_is_stored(served, client):
     assert state in ("waiting", "taken") and body == BODY
 
 
-def test_the_secret_before_is_good_while_it_is_being_changed(served, client):
+def test_the_previous_secret_is_valid_during_rotation(served, client):
     assert deliver(client, served.url, "w-2", "issue_comment", ORDER, secret="the old one").status_code == 202
 
 
@@ -66,14 +66,14 @@ def test_the_secret_before_is_good_while_it_is_being_changed(served, client):
         None,
         "",
         "sha256=",
-        signed(BODY, "another"),
-        signed(BODY + b" "),
-        signed(BODY).upper(),
-        signed(BODY)[7:],
+        sign(BODY, "another"),
+        sign(BODY + b" "),
+        sign(BODY).upper(),
+        sign(BODY)[7:],
         "sha1=00",
     ],
 )
-def test_what_is_not_signed_is_refused_and_leaves_nothing(served, client, signature):
+def test_an_unsigned_delivery_is_refused_and_not_stored(served, client, signature):
     headers = headers_of(BODY, "w-refused", "issue_comment") | {"X-Hub-Signature-256": signature or ""}
     if signature is None:
         del headers["X-Hub-Signature-256"]
@@ -81,14 +81,14 @@ def test_what_is_not_signed_is_refused_and_leaves_nothing(served, client, signat
     assert rows(served.database, "w-refused") == []
 
 
-def test_what_is_not_signed_is_not_even_parsed(served, client):
+def test_an_unsigned_delivery_is_not_parsed(served, client):
     answer = client.post(f"{served.url}/webhook", content=b"{not json", headers={"X-Hub-Signature-256": "sha256=0"})
     assert answer.status_code == 401
 
 
 @pytest.mark.parametrize("name", ["X-GitHub-Delivery", "X-GitHub-Event"])
 @pytest.mark.parametrize("value", [None, "a b", "x" * 101])
-def test_a_delivery_says_which_and_what_it_is(served, client, name, value):
+def test_a_delivery_needs_an_id_and_an_event(served, client, name, value):
     headers = headers_of(BODY, "w-named", "issue_comment")
     headers.pop(name)
     if value is not None:
@@ -96,7 +96,7 @@ def test_a_delivery_says_which_and_what_it_is(served, client, name, value):
     assert client.post(f"{served.url}/webhook", content=BODY, headers=headers).status_code == 400
 
 
-def test_too_large_a_body_is_refused_before_it_is_read_and_while_it_is(served, client):
+def test_a_body_that_is_too_large_is_refused_before_and_during_reading(served, client):
     large = b"x" * 5000
     assert (
         client.post(f"{served.url}/webhook", content=large, headers=headers_of(large, "w-l", "push")).status_code == 413
@@ -107,7 +107,7 @@ def test_too_large_a_body_is_refused_before_it_is_read_and_while_it_is(served, c
     assert chunked.status_code == 413
 
 
-def test_a_slow_body_is_not_waited_for(served):
+def test_a_slow_body_times_out(served):
     host, port = served.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=10) as raw:
         head = headers_of(BODY, "w-slow", "issue_comment") | {"Host": host, "Content-Length": str(len(BODY))}
@@ -117,25 +117,25 @@ def test_a_slow_body_is_not_waited_for(served):
     assert rows(served.database, "w-slow") == []
 
 
-def bare(served) -> socket.socket:
+def raw_connection(served) -> socket.socket:
     host, port = served.url.removeprefix("http://").split(":")
     return socket.create_connection((host, int(port)), timeout=10)
 
 
-def test_a_head_without_an_end_is_cut_off(served):
-    with bare(served) as raw:
+def test_headers_without_an_end_are_cut_off(served):
+    with raw_connection(served) as raw:
         raw.sendall(b"POST /webhook HTTP/1.1\r\nHost: x\r\nX-Long: " + b"a" * 600_000)
         assert raw.recv(100).startswith(b"HTTP/1.1 400")
 
 
-def test_a_connection_is_used_again_after_a_large_body(served, client):
+def test_a_connection_is_reused_after_a_large_body(served, client):
     for at in range(3):
         assert deliver(client, served.url, f"w-again-{at}", "star", {"x": "y" * 3000}).status_code == 202
 
 
-def test_a_form_that_does_not_arrive_is_not_waited_for_and_is_no_fault(served):
+def test_an_incomplete_form_times_out_and_is_no_server_error(served):
     for ends in (False, True):
-        with bare(served) as raw:
+        with raw_connection(served) as raw:
             raw.sendall(FORM + b"to")
             if ends:
                 raw.shutdown(socket.SHUT_RDWR)
@@ -144,8 +144,8 @@ def test_a_form_that_does_not_arrive_is_not_waited_for_and_is_no_fault(served):
     assert "a request failed" not in served.log.read_text()
 
 
-def test_bodies_that_arrive_at_once_are_bounded_together():
-    """Nobody knows yet that GitHub sends them."""
+def test_concurrent_bodies_share_one_limit():
+    """They are not authenticated yet."""
     webhook = Webhook(ServerSettings(webhook_secret=SecretStr(SECRET)), writer=None)
     webhook.max_arriving_bytes, statuses = 1000, []
 
@@ -176,8 +176,8 @@ def test_bodies_that_arrive_at_once_are_bounded_together():
     assert [each for each in statuses if each] == [503, 401] and webhook.arriving_bytes == 0
 
 
-def test_a_database_that_gives_no_answer_is_not_waited_for(tmp_path):
-    """GitHub would not wait either. What it was told to send again is stored all the same, and counts until then."""
+def test_a_database_without_a_response_times_out(tmp_path):
+    """GitHub would not wait either. The delivery is stored all the same, and counts until it is sent again."""
     database = open_database(f"sqlite:///{tmp_path}/s.db")
     statuses: list[int] = []
 
@@ -205,14 +205,14 @@ def test_a_database_that_gives_no_answer_is_not_waited_for(tmp_path):
     database.close()
 
 
-def test_only_post_is_taken(served, client):
+def test_only_post_is_accepted(served, client):
     assert client.get(f"{served.url}/webhook").status_code == 405
 
 
 @pytest.mark.parametrize(
     ("event", "payload", "reason"),
     [
-        ("issue_comment", commented("octo/calc", 5, "thanks"), "the comment contains no command"),
+        ("issue_comment", comment_payload("octo/calc", 5, "thanks"), "the comment contains no command"),
         ("star", {"repository": {"full_name": "octo/calc"}}, "the event star starts nothing"),
         ("issue_comment", [], "the payload is not a JSON object"),
         (
@@ -222,14 +222,14 @@ def test_only_post_is_taken(served, client):
         ),
     ],
 )
-def test_what_starts_nothing_is_settled_at_once_with_a_reason(served, client, event, payload, reason):
+def test_an_event_that_starts_nothing_is_settled_at_once_with_a_reason(served, client, event, payload, reason):
     guid = f"w-ignored-{hash(reason)}"
     assert deliver(client, served.url, guid, event, payload).status_code == 202
     found = rows(served.database, guid)[0]
     assert found[3] == "ignored" and reason in found[4] and found[5] is None
 
 
-def test_a_body_that_is_no_json_is_stored_as_that(served, client):
+def test_a_body_that_is_not_json_is_stored_as_such(served, client):
     answer = client.post(f"{served.url}/webhook", content=b"\xff", headers=headers_of(b"\xff", "w-j", "push"))
     assert answer.status_code == 202 and rows(served.database, "w-j")[0][3:5] == ("ignored", "the body is not JSON")
 
@@ -240,7 +240,7 @@ def test_a_repeat_is_stored_once(served, client):
     assert len(rows(served.database, "w-again")) == 1
 
 
-def test_a_repeat_of_what_was_given_up_is_tried_again(served, client):
+def test_redelivery_of_a_dead_letter_is_tried_again(served, client):
     with served.database.writing() as connection:
         connection.execute(
             text(
@@ -252,7 +252,7 @@ def test_a_repeat_of_what_was_given_up_is_tried_again(served, client):
     assert rows(served.database, "w-dead")[0][3] in ("waiting", "taken")
 
 
-def test_a_repeat_of_what_was_processed_changes_nothing(served, client):
+def test_redelivery_of_a_processed_delivery_changes_nothing(served, client):
     with served.database.writing() as connection:
         connection.execute(
             text(
@@ -264,19 +264,19 @@ def test_a_repeat_of_what_was_processed_changes_nothing(served, client):
     assert rows(served.database, "w-done")[0][3] == "done"
 
 
-def test_a_push_stirs_its_repository_also_one_of_a_bot():
+def test_a_push_triggers_a_refresh_even_by_a_bot():
     user = {"login": "prd2pr[bot]", "id": 9, "type": "Bot"}
     push = {"ref": "refs/heads/prd2pr/x", "before": "0", "after": "1", "sender": user, "commits": []}
     taken = summarize_delivery("push", json.dumps({**push, "repository": {"full_name": "octo/calc"}}).encode())
     assert (taken.lane, taken.moves_branches, taken.ignored) == ("octo/calc", True, "prd2pr[bot] is a bot")
 
 
-def test_without_a_secret_nothing_is_taken(tmp_path, client):
-    with serving(f"sqlite:///{tmp_path}/s.db", webhook_secret="") as server:
+def test_without_a_secret_nothing_is_accepted(tmp_path, client):
+    with running_server(f"sqlite:///{tmp_path}/s.db", webhook_secret="") as server:
         assert deliver(client, server.url, "w-1", "issue_comment", ORDER, secret="").status_code == 401
 
 
-def test_many_at_once_share_transactions_and_are_answered_in_time(served):
+def test_concurrent_deliveries_share_transactions_and_are_answered_in_time(served):
     import threading
 
     answers, began = [], time.monotonic()

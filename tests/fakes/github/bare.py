@@ -1,4 +1,4 @@
-"""One bare repository: the truth about branches, trees and commits. Every question is put to git itself."""
+"""One bare repository: the truth about branches, trees and commits. Every read and write goes through git itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-# Refuses what GitHub refuses on a push; told by the environment whose push it is.
+# Refuses what GitHub refuses on a push; the environment names the pusher.
 UPDATE_HOOK = """#!/bin/sh
 ref=$1; old=$2; new=$3
 zero=0000000000000000000000000000000000000000
@@ -32,7 +32,7 @@ CLEAN = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": 
 
 
 class GitFailed(Exception):
-    """git said no; the words are git's."""
+    """git failed; the message is git's."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Bare:
             return None
 
     def move(self, ref: str, new: str, old: str) -> None:
-        """`old` as forty zeros: the ref must not be there yet."""
+        """`old` as forty zeros: the ref must not exist yet."""
         self.git("update-ref", ref, new, old)
 
     def delete(self, ref: str) -> None:
@@ -132,7 +132,7 @@ class Bare:
         return self.git_bytes("cat-file", "blob", sha)
 
     def write_tree(self, base: str | None, entries: Sequence[tuple[str, str, str | None]]) -> str:
-        """`entries`: path, mode and object; no object takes the path away."""
+        """`entries`: path, mode and object; no object deletes the path."""
         with tempfile.TemporaryDirectory() as scratch:
             env = {"GIT_INDEX_FILE": str(Path(scratch) / "index")}
             self.git("read-tree", base or "--empty", env=env)

@@ -1,4 +1,4 @@
-"""The payloads that Actions writes to GITHUB_EVENT_PATH, built from the fake's state in the webhooks' own form."""
+"""The payloads that Actions writes to GITHUB_EVENT_PATH, built from the fake's state in the form of webhooks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _default(fake: FakeGitHub, repo: Repository) -> Json:
 def pushed(
     fake: FakeGitHub, repo: Repository, by: str, branch: str, before: str, after: str, *, webhook: bool = False
 ) -> Event:
-    """Actions leaves out which files a commit touches; the webhook itself says it."""
+    """Actions leaves out which files a commit touches; the webhook itself lists them."""
     bare = fake.bare(repo)
     gone, new = after == ZERO, before == ZERO
     forced = not gone and not new and not bare.is_ancestor(before, after)
@@ -123,7 +123,7 @@ def dispatch_event(fake: FakeGitHub, repo: Repository, row: Dispatch) -> Event:
 
 
 def schedule_event(fake: FakeGitHub, repo: Repository, cron: str = "17 */6 * * *") -> Event:
-    """Nobody sends it."""
+    """It has no sender."""
     payload = _around(fake, repo, repo.owner)
     del payload["sender"]
     workflow = ".github/workflows/prd2pr.yml"

@@ -4,11 +4,11 @@
     fake.add_user("ada")
     fake.add_repository("octo/calc", {"ada": "admin"})
     token = fake.actions_token("octo/calc")
-    with serve(fake) as url: …                      # or transport(fake) for httpx
+    with serve(fake) as url: …            # or transport(fake) for httpx
     assert fake.violations == []
 
-An unknown route, method, query parameter or body key is refused and written down in `violations`; so is a failure of
-the fake itself. `calls` lists what was asked, in order; `faults` scripts what goes wrong.
+An unknown route, method, query parameter or body key is refused and recorded in `violations`; so is a failure of the
+fake itself. `calls` lists the requests in order; `faults` scripts what goes wrong.
 """
 
 from __future__ import annotations
@@ -81,20 +81,20 @@ class FakeGitHub:
         return time.time() + self._skipped
 
     def skip(self, seconds: float) -> None:
-        """Time passes: tokens expire, limits are lifted."""
+        """Advance the clock: tokens expire, limits are lifted."""
         self._skipped += seconds
 
     def stamp(self, at: float | None = None) -> str:
         return datetime.fromtimestamp(self.now() if at is None else at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
-    # --- memory ---
+    # --- history ---
 
     def new_id(self) -> int:
         self.state.last_id += 1
         return self.state.last_id
 
     def remember(self) -> None:
-        """Before a write: how things stand."""
+        """Before a write: save the state."""
         self._history.append(pickle.dumps(self.state))
         del self._history[:-HISTORY]
 
@@ -102,11 +102,11 @@ class FakeGitHub:
         if not self._history:
             return self.state
         old: State = pickle.loads(self._history[-min(writes_ago, len(self._history))])
-        # Who may call is never stale: a token that was minted since is good.
+        # Tokens are never stale: one that was minted since is valid.
         old.tokens = self.state.tokens
         return old
 
-    # --- who and what there is ---
+    # --- users and repositories ---
 
     def add_user(self, login: str, *, kind: Literal["User", "Bot", "Organization"] = "User", known_id: int = 0) -> User:
         user = User(known_id or self.new_id(), login, kind)
@@ -162,14 +162,14 @@ class FakeGitHub:
     # --- tokens ---
 
     def actions_token(self, full_name: str, permissions: Mapping[str, str] | None = None) -> str:
-        """What a job has as GITHUB_TOKEN: one repository, 1,000 requests an hour, never `workflows`."""
+        """A job's GITHUB_TOKEN: one repository, 1,000 requests an hour, never `workflows`."""
         granted = {"metadata": "read", **(ALL_PERMISSIONS if permissions is None else permissions)}
         value = f"ghs_{'a' * 30}{self.new_id()}"
         self._add(Token(value, "actions", ACTIONS_BOT, granted, [full_name.lower()], limit=1000, app=ACTIONS_APP))
         return value
 
     def user_token(self, login: str) -> str:
-        """A classic personal token: what its owner may, it may."""
+        """A classic personal token with the permissions of its owner."""
         value = f"ghp_{'u' * 30}{self.new_id()}"
         self._add(Token(value, "user", self.user(login).login, {}))
         return value
@@ -191,7 +191,7 @@ class FakeGitHub:
     def _add(self, token: Token) -> None:
         self.state.tokens[token.value] = token
 
-    # --- what tests ask ---
+    # --- for assertions ---
 
     def violate(self, what: str) -> None:
         with self.lock:

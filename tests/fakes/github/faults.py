@@ -1,7 +1,7 @@
-"""Scripted misfortune: which fault meets which call, and how often.
+"""Scripted faults: which fault hits which call, and how often.
 
-fake.faults.add(Broken(502), "POST */issues/*/comments")            # the next such call
-fake.faults.add(DropAfter(), "*/pulls", skip=1, times=2)            # the second and the third
+fake.faults.add(Broken(502), "POST */issues/*/comments")      # the next such call
+fake.faults.add(DropAfter(), "*/pulls", skip=1, times=2)      # the second and the third
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SECONDARY_DOCS = (
 
 @dataclass(frozen=True)
 class Broken:
-    """A 5xx before anything happened."""
+    """A 5xx before the call took effect."""
 
     status: int = 502
 
@@ -43,31 +43,31 @@ class PrimaryLimit:
 
 @dataclass(frozen=True)
 class DropBefore:
-    """Nothing happened, and no answer came."""
+    """The call had no effect, and no answer came."""
 
 
 @dataclass(frozen=True)
 class DropAfter:
-    """It happened, and no answer came."""
+    """The call took effect, and no answer came."""
 
 
 @dataclass(frozen=True)
 class BrokenAfter:
-    """It happened, and a 5xx came: a gateway that lost its patience."""
+    """The call took effect, and a 5xx came: a gateway timeout."""
 
     status: int = 502
 
 
 @dataclass(frozen=True)
 class Stale:
-    """A read as things stood so many writes ago (git itself is never stale)."""
+    """A read of the state that many writes ago (git itself is never stale)."""
 
     writes: int = 1
 
 
 @dataclass(frozen=True)
 class Expired:
-    """The token is not good any more, for this call."""
+    """The token is not valid any more, for this call."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Calls:
-    """A test's own doing, before or after the call takes effect: to change the world, or to end the client."""
+    """A callback before or after the call takes effect: to change the state, or to end the client."""
 
     before: Callable[[], None] | None = None
     after: Callable[[], None] | None = None
@@ -126,7 +126,7 @@ class Faults:
     scripted: list[Scripted] = field(default_factory=list)
 
     def add(self, fault: Fault, pattern: str = "*", *, skip: int = 0, times: int = 1) -> Scripted:
-        """`pattern`: a glob over `METHOD /path`, or over the path alone. The answer knows how often it was `met`."""
+        """`pattern`: a glob over `METHOD /path`, or over the path alone. The result counts how often it was `met`."""
         scripted = Scripted(fault, pattern, skip, times)
         self.scripted.append(scripted)
         return scripted
@@ -139,7 +139,7 @@ class Faults:
 
     @property
     def unmet(self) -> list[Scripted]:
-        """A test that scripts a fault wants it to happen."""
+        """Faults that did not happen: a test that scripts a fault wants it to happen."""
         return [each for each in self.scripted if each.met < each.skip + each.times]
 
 
@@ -148,7 +148,7 @@ def matches(pattern: str, request: Request) -> bool:
 
 
 def refusal_of(fault: Fault, now: float) -> Refusal | None:
-    """The error answer that comes in place of the call, if this is such a fault."""
+    """The error answer that replaces the call, if this is such a fault."""
     match fault:
         case Broken(status=status):
             return Refusal(status, "Server Error")

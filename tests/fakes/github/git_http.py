@@ -8,10 +8,10 @@ import re
 import subprocess
 from urllib.parse import urlencode
 
-from fakes.github.answering import credential, live_token
-from fakes.github.asking import allows
 from fakes.github.bare import CLEAN
+from fakes.github.context import allows
 from fakes.github.fake import FakeGitHub
+from fakes.github.handler import credential, live_token
 from fakes.github.state import LEVELS, Repository, Token
 from fakes.github.wire import Answer, Refusal, Request
 

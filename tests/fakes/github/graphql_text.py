@@ -1,4 +1,4 @@
-"""As much of GraphQL as three mutations need: an operation, its variables, fields with arguments, selections."""
+"""As much of GraphQL as the mutations need: an operation, its variables, fields with arguments, selections."""
 
 from __future__ import annotations
 

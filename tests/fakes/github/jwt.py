@@ -1,4 +1,4 @@
-"""The JSON web token by which an App says who it is. The signature is checked for real, by openssl."""
+"""The JSON web token by which an App authenticates. The signature is really checked, by openssl."""
 
 from __future__ import annotations
 

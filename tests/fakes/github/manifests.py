@@ -1,4 +1,4 @@
-"""GitHub's page on which a person creates an App from a manifest: what it refuses, and the code that it ends with."""
+"""GitHub's page that creates an App from a manifest: what it refuses, and the code that it returns."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ KEYS = {
     "description": str, "public": bool, "default_events": list, "default_permissions": dict,
     "request_oauth_on_install": bool, "setup_on_update": bool,
 }  # fmt: skip
-# Which permission an event needs, as GitHub asks for it.
+# Which permission an event needs, by GitHub's rules.
 EVENT_NEEDS = {"push": "contents", "issues": "issues", "issue_comment": "issues", "pull_request": "pull_requests"}
 
 
 def create_app(fake: FakeGitHub, manifest: Any, owner: str, slug: str = "") -> str:
-    """As a person who confirms the page does; the code."""
+    """Confirm the page as a person would, and return the code."""
     check_manifest(manifest)
     private, public = new_key_pair()
     app = fake.add_app(slug or re.sub(r"[^a-z0-9]+", "-", manifest.get("name", "made").lower()), owner, public)

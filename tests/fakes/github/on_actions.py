@@ -1,4 +1,4 @@
-"""Workflows that are asked for, and the settings of Actions that `doctor` wants to see."""
+"""Dispatched workflows, and the settings of Actions that `doctor` reads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from fakes.github import shapes
-from fakes.github.asking import PAGING, Ask, Route, found
+from fakes.github.context import PAGING, Context, Route, found
 from fakes.github.state import Dispatch
 from fakes.github.wire import Answer, Json, Refusal, Violation, not_found
 
@@ -17,25 +17,25 @@ FOLDER = ".github/workflows/"
 NEWEST = "2026-03-10"  # from this version on, a dispatch is answered with the run
 
 
-def dispatch_workflow(ask: Ask) -> Answer:
-    name, triggers = _workflow(ask)
-    ref, inputs = ask.body["ref"], ask.body.get("inputs", {})
-    if ask.bare.resolve(ref) is None:
+def dispatch_workflow(ctx: Context) -> Answer:
+    name, triggers = _workflow(ctx)
+    ref, inputs = ctx.body["ref"], ctx.body.get("inputs", {})
+    if ctx.bare.resolve(ref) is None:
         raise Refusal(422, f"No ref found for: {ref}")
     if "workflow_dispatch" not in triggers:
         raise Refusal(422, "Workflow does not have 'workflow_dispatch' trigger")
     _check_inputs(inputs, (triggers["workflow_dispatch"] or {}).get("inputs") or {})
-    row = Dispatch(ask.fake.new_id(), name, ref, inputs, ask.login)
-    ask.repo.dispatches.append(row)
-    if ask.body.get("return_run_details") or ask.request.headers.get("x-github-api-version", "") >= NEWEST:
-        return found(_run(ask, row))
+    row = Dispatch(ctx.fake.new_id(), name, ref, inputs, ctx.login)
+    ctx.repo.dispatches.append(row)
+    if ctx.body.get("return_run_details") or ctx.request.headers.get("x-github-api-version", "") >= NEWEST:
+        return found(_run(ctx, row))
     return Answer(204)
 
 
-def _workflow(ask: Ask) -> tuple[str, dict[str, Any]]:
-    """Only the default branch counts: a workflow that is not there yet cannot be asked for."""
-    name = ask.params["workflow_id"]
-    raw = ask.bare.file(ask.repo.default_branch, FOLDER + name)
+def _workflow(ctx: Context) -> tuple[str, dict[str, Any]]:
+    """Only the default branch counts: a workflow that is not there yet cannot be dispatched."""
+    name = ctx.params["workflow_id"]
+    raw = ctx.bare.file(ctx.repo.default_branch, FOLDER + name)
     if raw is None:
         raise not_found()
     return name, _triggers(raw)
@@ -64,62 +64,62 @@ def _check_inputs(inputs: Any, known: dict[str, Any]) -> None:
             raise Refusal(422, f"Required input '{name}' not provided")
 
 
-def _run(ask: Ask, row: Dispatch) -> Json:
+def _run(ctx: Context, row: Dispatch) -> Json:
     at = f"actions/runs/{row.run}"
     return {
-        "workflow_run_id": row.run, "run_url": f"{shapes.api(ask.fake, ask.repo)}/{at}",
-        "html_url": f"{shapes.html(ask.fake, ask.repo)}/{at}",
+        "workflow_run_id": row.run, "run_url": f"{shapes.api(ctx.fake, ctx.repo)}/{at}",
+        "html_url": f"{shapes.html(ctx.fake, ctx.repo)}/{at}",
     }  # fmt: skip
 
 
-def dispatch_repository(ask: Ask) -> Answer:
-    payload = ask.body.get("client_payload", {})
+def dispatch_repository(ctx: Context) -> Answer:
+    payload = ctx.body.get("client_payload", {})
     if not isinstance(payload, dict) or len(payload) > 10:
         raise Refusal(422, f"No more than 10 properties are allowed; {len(payload)} were supplied.")
     if len(json.dumps(payload).encode()) >= 64 * 1024:
         raise Refusal(422, "client_payload is too large.")
-    if not 1 <= len(ask.body["event_type"]) <= 100:
+    if not 1 <= len(ctx.body["event_type"]) <= 100:
         raise Refusal(422, "event_type must be 1 to 100 characters")
-    row = Dispatch(ask.fake.new_id(), "", ask.repo.default_branch, payload, ask.login, ask.body["event_type"])
-    ask.repo.dispatches.append(row)
+    row = Dispatch(ctx.fake.new_id(), "", ctx.repo.default_branch, payload, ctx.login, ctx.body["event_type"])
+    ctx.repo.dispatches.append(row)
     return Answer(204)
 
 
 # --- settings ---------------------------------------------------------------------------------------------------------
 
 
-def list_workflows(ask: Ask) -> Answer:
-    names = ask.bare.paths(ask.repo.default_branch, FOLDER)
-    page, headers = ask.paged([_described(ask, at, name) for at, name in enumerate(names, 1)])
+def list_workflows(ctx: Context) -> Answer:
+    names = ctx.bare.paths(ctx.repo.default_branch, FOLDER)
+    page, headers = ctx.paged([_described(ctx, at, name) for at, name in enumerate(names, 1)])
     return found({"total_count": len(names), "workflows": page}, headers)
 
 
-def get_workflow(ask: Ask) -> Answer:
-    names = ask.bare.paths(ask.repo.default_branch, FOLDER)
-    path = FOLDER + ask.params["workflow_id"]
+def get_workflow(ctx: Context) -> Answer:
+    names = ctx.bare.paths(ctx.repo.default_branch, FOLDER)
+    path = FOLDER + ctx.params["workflow_id"]
     if path not in names:
         raise not_found()
-    return found(_described(ask, names.index(path) + 1, path))
+    return found(_described(ctx, names.index(path) + 1, path))
 
 
-def _described(ask: Ask, at: int, path: str) -> Json:
-    page = f"{shapes.html(ask.fake, ask.repo)}/blob/{ask.repo.default_branch}/{path}"
-    raw = ask.bare.file(ask.repo.default_branch, path) or b""
+def _described(ctx: Context, at: int, path: str) -> Json:
+    page = f"{shapes.html(ctx.fake, ctx.repo)}/blob/{ctx.repo.default_branch}/{path}"
+    raw = ctx.bare.file(ctx.repo.default_branch, path) or b""
     return {
         "id": at, "node_id": f"W_{at}", "name": (yaml.safe_load(raw) or {}).get("name", path), "path": path,
         "state": "active", "created_at": shapes.EPOCH, "updated_at": shapes.EPOCH, "html_url": page,
-        "url": f"{shapes.api(ask.fake, ask.repo)}/actions/workflows/{at}", "badge_url": f"{page}/badge.svg",
+        "url": f"{shapes.api(ctx.fake, ctx.repo)}/actions/workflows/{at}", "badge_url": f"{page}/badge.svg",
     }  # fmt: skip
 
 
-def workflow_permissions(ask: Ask) -> Answer:
-    may = ask.repo.actions_may_open_pulls
+def workflow_permissions(ctx: Context) -> Answer:
+    may = ctx.repo.actions_may_open_pulls
     return found({"default_workflow_permissions": "read", "can_approve_pull_request_reviews": may})
 
 
-def list_secrets(ask: Ask) -> Answer:
-    rows = [{"name": name, "created_at": shapes.EPOCH, "updated_at": shapes.EPOCH} for name in ask.repo.secrets]
-    page, headers = ask.paged(rows)
+def list_secrets(ctx: Context) -> Answer:
+    rows = [{"name": name, "created_at": shapes.EPOCH, "updated_at": shapes.EPOCH} for name in ctx.repo.secrets]
+    page, headers = ctx.paged(rows)
     return found({"total_count": len(rows), "secrets": page}, headers)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakes.github import shapes
-from fakes.github.asking import PAGING, Ask, Route, found, made
+from fakes.github.context import PAGING, Context, Route, found, made
 from fakes.github.state import CheckRun, CommitStatus
 from fakes.github.wire import Answer, Json, Refusal, Violation, invalid, not_found
 
@@ -21,40 +21,40 @@ ANNOTATION = {
 ANNOTATION_REQUIRED = ("path", "start_line", "end_line", "annotation_level", "message")
 
 
-def create_check(ask: Ask) -> Answer:
-    _only_apps(ask)
-    sha = ask.body["head_sha"]
-    if len(sha) != 40 or not ask.bare.has(sha, "commit"):
+def create_check(ctx: Context) -> Answer:
+    _only_apps(ctx)
+    sha = ctx.body["head_sha"]
+    if len(sha) != 40 or not ctx.bare.has(sha, "commit"):
         raise Refusal(422, f"No commit found for SHA: {sha}")
-    row = CheckRun(ask.fake.new_id(), ask.body["name"], sha, ask.app_slug, started_at=ask.fake.stamp())
-    _change(ask, row)
-    ask.repo.checks[row.id] = row
-    return made(shapes.check_run(ask.fake, ask.repo, row))
+    row = CheckRun(ctx.fake.new_id(), ctx.body["name"], sha, ctx.app_slug, started_at=ctx.fake.stamp())
+    _change(ctx, row)
+    ctx.repo.checks[row.id] = row
+    return made(shapes.check_run(ctx.fake, ctx.repo, row))
 
 
-def _only_apps(ask: Ask) -> None:
-    if ask.token is None or ask.token.kind == "user":
+def _only_apps(ctx: Context) -> None:
+    if ctx.token is None or ctx.token.kind == "user":
         raise Refusal(403, "You must authenticate via a GitHub App.")
 
 
-def patch_check(ask: Ask) -> Answer:
-    _only_apps(ask)
-    row = _check(ask)
-    if row.app != ask.app_slug:
+def patch_check(ctx: Context) -> Answer:
+    _only_apps(ctx)
+    row = _check(ctx)
+    if row.app != ctx.app_slug:
         raise Refusal(403, "Invalid app_id `0` - check run can only be modified by the GitHub App that created it.")
-    _change(ask, row)
-    return found(shapes.check_run(ask.fake, ask.repo, row))
+    _change(ctx, row)
+    return found(shapes.check_run(ctx.fake, ctx.repo, row))
 
 
-def _check(ask: Ask) -> CheckRun:
-    row = ask.repo.checks.get(ask.number("check_run_id"))
+def _check(ctx: Context) -> CheckRun:
+    row = ctx.repo.checks.get(ctx.number("check_run_id"))
     if row is None:
         raise not_found()
     return row
 
 
-def _change(ask: Ask, row: CheckRun) -> None:
-    body = ask.body
+def _change(ctx: Context, row: CheckRun) -> None:
+    body = ctx.body
     status, conclusion = body.get("status", row.status), body.get("conclusion", row.conclusion)
     if status not in ("queued", "in_progress", "completed"):
         raise invalid("CheckRun", "status", "invalid")
@@ -68,7 +68,7 @@ def _change(ask: Ask, row: CheckRun) -> None:
     row.started_at = body.get("started_at", row.started_at)
     row.status = "completed" if conclusion else status
     row.conclusion = conclusion
-    row.completed_at = body.get("completed_at") or (ask.fake.stamp() if conclusion else None)
+    row.completed_at = body.get("completed_at") or (ctx.fake.stamp() if conclusion else None)
     if output is not None:
         row.title, row.summary, row.text = output.get("title", row.title), output["summary"], output.get("text")
         row.annotations.extend(output.get("annotations", []))
@@ -108,73 +108,73 @@ def _annotation(value: Json) -> None:
         raise invalid("CheckRun", "start_column", "custom", "columns are only for annotations on one line")
 
 
-def get_check(ask: Ask) -> Answer:
-    return found(shapes.check_run(ask.fake, ask.repo, _check(ask)))
+def get_check(ctx: Context) -> Answer:
+    return found(shapes.check_run(ctx.fake, ctx.repo, _check(ctx)))
 
 
-def list_annotations(ask: Ask) -> Answer:
+def list_annotations(ctx: Context) -> Answer:
     none = {"start_column": None, "end_column": None, "title": None, "raw_details": None, "blob_href": ""}
-    page, headers = ask.paged([{**none, **each} for each in _check(ask).annotations])
+    page, headers = ctx.paged([{**none, **each} for each in _check(ctx).annotations])
     return found(page, headers)
 
 
-def list_checks(ask: Ask) -> Answer:
-    sha = _commit(ask)
-    query = ask.request.query
-    rows = [row for row in ask.repo.checks.values() if row.head_sha == sha]
+def list_checks(ctx: Context) -> Answer:
+    sha = _commit(ctx)
+    query = ctx.request.query
+    rows = [row for row in ctx.repo.checks.values() if row.head_sha == sha]
     if "check_name" in query:
         rows = [row for row in rows if row.name == query["check_name"]]
     if "status" in query:
         rows = [row for row in rows if row.status == query["status"]]
     if query.get("filter", "latest") == "latest":
         rows = list({(row.app, row.name): row for row in rows}.values())
-    page, headers = ask.paged(sorted(rows, key=lambda row: row.id, reverse=True))
+    page, headers = ctx.paged(sorted(rows, key=lambda row: row.id, reverse=True))
     return found(
-        {"total_count": len(rows), "check_runs": [shapes.check_run(ask.fake, ask.repo, row) for row in page]}, headers
+        {"total_count": len(rows), "check_runs": [shapes.check_run(ctx.fake, ctx.repo, row) for row in page]}, headers
     )
 
 
-def _commit(ask: Ask, name: str = "ref") -> str:
-    sha = ask.bare.resolve(ask.params[name])
+def _commit(ctx: Context, name: str = "ref") -> str:
+    sha = ctx.bare.resolve(ctx.params[name])
     if sha is None:
-        raise Refusal(422, f"No commit found for SHA: {ask.params[name]}")
+        raise Refusal(422, f"No commit found for SHA: {ctx.params[name]}")
     return sha
 
 
 # --- statuses ---------------------------------------------------------------------------------------------------------
 
 
-def create_status(ask: Ask) -> Answer:
-    sha, state = _commit(ask, "sha"), ask.body["state"]
+def create_status(ctx: Context) -> Answer:
+    sha, state = _commit(ctx, "sha"), ctx.body["state"]
     if state not in ("error", "failure", "pending", "success"):
         raise invalid("Status", "state", "inclusion")
-    if len(ask.body.get("description") or "") > 140:
+    if len(ctx.body.get("description") or "") > 140:
         raise invalid("Status", "description", "custom", "description is too long (maximum is 140 characters)")
     row = CommitStatus(
-        ask.fake.new_id(), sha, state, ask.body.get("context", "default"), ask.body.get("description"),
-        ask.body.get("target_url"), ask.login, ask.fake.stamp(),
+        ctx.fake.new_id(), sha, state, ctx.body.get("context", "default"), ctx.body.get("description"),
+        ctx.body.get("target_url"), ctx.login, ctx.fake.stamp(),
     )  # fmt: skip
-    ask.repo.statuses.append(row)
-    return made(shapes.status(ask.fake, ask.repo, row))
+    ctx.repo.statuses.append(row)
+    return made(shapes.status(ctx.fake, ctx.repo, row))
 
 
-def list_statuses(ask: Ask) -> Answer:
-    sha = _commit(ask)
-    rows = [row for row in reversed(ask.repo.statuses) if row.sha == sha]
-    page, headers = ask.paged([shapes.status(ask.fake, ask.repo, row) for row in rows])
+def list_statuses(ctx: Context) -> Answer:
+    sha = _commit(ctx)
+    rows = [row for row in reversed(ctx.repo.statuses) if row.sha == sha]
+    page, headers = ctx.paged([shapes.status(ctx.fake, ctx.repo, row) for row in rows])
     return found(page, headers)
 
 
-def combined_status(ask: Ask) -> Answer:
-    sha = _commit(ask)
-    latest = {row.context: row for row in ask.repo.statuses if row.sha == sha}
+def combined_status(ctx: Context) -> Answer:
+    sha = _commit(ctx)
+    latest = {row.context: row for row in ctx.repo.statuses if row.sha == sha}
     states = {row.state for row in latest.values()}
     state = "failure" if states & {"error", "failure"} else "success" if states == {"success"} else "pending"
-    at = f"{shapes.api(ask.fake, ask.repo)}/commits/{sha}"
-    rows = [shapes.status(ask.fake, ask.repo, row) for row in latest.values()]
+    at = f"{shapes.api(ctx.fake, ctx.repo)}/commits/{sha}"
+    rows = [shapes.status(ctx.fake, ctx.repo, row) for row in latest.values()]
     return found(
         {"state": state, "sha": sha, "total_count": len(rows), "statuses": rows, "commit_url": at,
-         "url": f"{at}/status", "repository": shapes.repository(ask.fake, ask.repo)}
+         "url": f"{at}/status", "repository": shapes.repository(ctx.fake, ctx.repo)}
     )  # fmt: skip
 
 

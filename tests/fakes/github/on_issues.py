@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fakes.github import shapes
-from fakes.github.asking import PAGING, Ask, Route, found, made, strings, text
+from fakes.github.context import PAGING, Context, Route, found, made, strings, text
 from fakes.github.fake import FakeGitHub
 from fakes.github.on_labels import on_issue, put_on
 from fakes.github.state import LEVELS, Comment, Issue, Reaction, Repository
@@ -14,7 +14,7 @@ from fakes.github.wire import Answer, Refusal, Violation, invalid, not_found
 R = "/repos/{owner}/{repo}"
 MOST_SUB_ISSUES = 100
 
-# --- what happens (for routes, and for people in a test) --------------------------------------------------------------
+# --- effects (for routes, and for people in a test) -------------------------------------------------------------------
 
 
 def open_issue(
@@ -38,7 +38,7 @@ def add_comment(fake: FakeGitHub, repo: Repository, number: int, by: str, body: 
 
 
 def edit_comment(fake: FakeGitHub, row: Comment, body: str) -> None:
-    """GitHub's times are whole seconds; an edit is always later than the comment, so that it is seen as one."""
+    """GitHub's times are whole seconds; an edit is always later than the comment, so that it is visible as one."""
     row.body = body
     row.updated_at = fake.stamp(fake.now() + 1)
 
@@ -58,9 +58,9 @@ def set_state(fake: FakeGitHub, row: Issue, state: str, by: str, reason: str | N
 # --- issues -----------------------------------------------------------------------------------------------------------
 
 
-def list_issues(ask: Ask) -> Answer:
-    query = ask.request.query
-    rows = list(ask.repo.issues.values())
+def list_issues(ctx: Context) -> Answer:
+    query = ctx.request.query
+    rows = list(ctx.repo.issues.values())
     state = query.get("state", "open")
     if state not in ("open", "closed", "all"):
         raise Violation(422, f"state is {state!r}")
@@ -73,156 +73,156 @@ def list_issues(ask: Ask) -> Answer:
         rows = [row for row in rows if row.updated_at >= query["since"]]
     key = "updated_at" if query.get("sort") == "updated" else "number"
     rows.sort(key=lambda row: getattr(row, key), reverse=query.get("direction", "desc") == "desc")
-    page, headers = ask.paged(rows)
-    return found([shapes.issue(ask.fake, ask.repo, row) for row in page], headers)
+    page, headers = ctx.paged(rows)
+    return found([shapes.issue(ctx.fake, ctx.repo, row) for row in page], headers)
 
 
-def get_issue(ask: Ask) -> Answer:
-    return found(shapes.issue(ask.fake, ask.repo, ask.issue()))
+def get_issue(ctx: Context) -> Answer:
+    return found(shapes.issue(ctx.fake, ctx.repo, ctx.issue()))
 
 
-def create_issue(ask: Ask) -> Answer:
-    title = text(ask, "Issue", "title")
+def create_issue(ctx: Context) -> Answer:
+    title = text(ctx, "Issue", "title")
     if not title:
         raise invalid("Issue", "title", "missing_field")
-    names = tuple(strings(ask.body.get("labels", []), "labels")) if may_triage(ask) else ()
-    row = open_issue(ask.fake, ask.repo, ask.login, title, text(ask, "Issue", "body"), names, ask.app_slug)
-    return made(shapes.issue(ask.fake, ask.repo, row))
+    names = tuple(strings(ctx.body.get("labels", []), "labels")) if may_triage(ctx) else ()
+    row = open_issue(ctx.fake, ctx.repo, ctx.login, title, text(ctx, "Issue", "body"), names, ctx.app_slug)
+    return made(shapes.issue(ctx.fake, ctx.repo, row))
 
 
-def may_triage(ask: Ask) -> bool:
-    """Labels of who may not set them are dropped in silence."""
-    if ask.token and ask.token.kind != "user":
+def may_triage(ctx: Context) -> bool:
+    """Labels without the permission to set them are dropped silently."""
+    if ctx.token and ctx.token.kind != "user":
         return True
-    held = ask.repo.collaborators.get(ask.login.lower(), "none")
+    held = ctx.repo.collaborators.get(ctx.login.lower(), "none")
     return LEVELS.index(held) >= LEVELS.index("triage")
 
 
-def patch_issue(ask: Ask) -> Answer:
-    row = ask.issue()
-    title, body = text(ask, "Issue", "title", row.title), text(ask, "Issue", "body", row.body)
-    state = ask.body.get("state", row.state)
+def patch_issue(ctx: Context) -> Answer:
+    row = ctx.issue()
+    title, body = text(ctx, "Issue", "title", row.title), text(ctx, "Issue", "body", row.body)
+    state = ctx.body.get("state", row.state)
     if not title:
         raise invalid("Issue", "title", "missing_field")
     if state not in ("open", "closed"):
         raise invalid("Issue", "state", "invalid")
     if row.pull and row.pull.merged_at and state == "open":
         raise invalid("Issue", "state", "custom", "state cannot be changed. The pull request was merged.")
-    row.title, row.body, row.updated_at = title, body, ask.fake.stamp()
-    set_state(ask.fake, row, state, ask.login, ask.body.get("state_reason"))
-    if "labels" in ask.body and may_triage(ask):
-        row.labels = [on_issue(ask.fake, ask.repo, name) for name in strings(ask.body["labels"], "labels")]
-    return found(shapes.issue(ask.fake, ask.repo, row))
+    row.title, row.body, row.updated_at = title, body, ctx.fake.stamp()
+    set_state(ctx.fake, row, state, ctx.login, ctx.body.get("state_reason"))
+    if "labels" in ctx.body and may_triage(ctx):
+        row.labels = [on_issue(ctx.fake, ctx.repo, name) for name in strings(ctx.body["labels"], "labels")]
+    return found(shapes.issue(ctx.fake, ctx.repo, row))
 
 
 # --- comments ---------------------------------------------------------------------------------------------------------
 
 
-def list_comments(ask: Ask) -> Answer:
-    number = ask.issue().number
-    return _comments(ask, [row for row in ask.repo.comments.values() if row.number == number])
+def list_comments(ctx: Context) -> Answer:
+    number = ctx.issue().number
+    return _comments(ctx, [row for row in ctx.repo.comments.values() if row.number == number])
 
 
-def list_all_comments(ask: Ask) -> Answer:
-    return _comments(ask, list(ask.repo.comments.values()))
+def list_all_comments(ctx: Context) -> Answer:
+    return _comments(ctx, list(ctx.repo.comments.values()))
 
 
-def _comments(ask: Ask, rows: list[Comment]) -> Answer:
-    query = ask.request.query
+def _comments(ctx: Context, rows: list[Comment]) -> Answer:
+    query = ctx.request.query
     rows = [row for row in rows if row.updated_at >= query.get("since", "")]
     key = "updated_at" if query.get("sort") == "updated" else "id"
     rows.sort(key=lambda row: getattr(row, key), reverse=query.get("direction") == "desc")
-    page, headers = ask.paged(rows)
-    return found([shapes.comment(ask.fake, ask.repo, row) for row in page], headers)
+    page, headers = ctx.paged(rows)
+    return found([shapes.comment(ctx.fake, ctx.repo, row) for row in page], headers)
 
 
-def get_comment(ask: Ask) -> Answer:
-    return found(shapes.comment(ask.fake, ask.repo, ask.comment()))
+def get_comment(ctx: Context) -> Answer:
+    return found(shapes.comment(ctx.fake, ctx.repo, ctx.comment()))
 
 
-def create_comment(ask: Ask) -> Answer:
-    row, body = ask.issue(), _comment_body(ask)
-    if row.locked and not may_triage(ask):
+def create_comment(ctx: Context) -> Answer:
+    row, body = ctx.issue(), _comment_body(ctx)
+    if row.locked and not may_triage(ctx):
         raise Refusal(403, "Unable to create comment because issue is locked.")
-    comment = add_comment(ask.fake, ask.repo, row.number, ask.login, body, ask.app_slug)
-    return made(shapes.comment(ask.fake, ask.repo, comment))
+    comment = add_comment(ctx.fake, ctx.repo, row.number, ctx.login, body, ctx.app_slug)
+    return made(shapes.comment(ctx.fake, ctx.repo, comment))
 
 
-def _comment_body(ask: Ask) -> str:
-    body = text(ask, "IssueComment", "body")
+def _comment_body(ctx: Context) -> str:
+    body = text(ctx, "IssueComment", "body")
     if not body or not body.strip():
         raise invalid("IssueComment", "body", "missing_field")
     return body
 
 
-def patch_comment(ask: Ask) -> Answer:
-    row = ask.comment()
-    _own(ask, row)
-    edit_comment(ask.fake, row, _comment_body(ask))
-    return found(shapes.comment(ask.fake, ask.repo, row))
+def patch_comment(ctx: Context) -> Answer:
+    row = ctx.comment()
+    _own(ctx, row)
+    edit_comment(ctx.fake, row, _comment_body(ctx))
+    return found(shapes.comment(ctx.fake, ctx.repo, row))
 
 
-def delete_comment(ask: Ask) -> Answer:
-    row = ask.comment()
-    _own(ask, row)
-    del ask.repo.comments[row.id]
+def delete_comment(ctx: Context) -> Answer:
+    row = ctx.comment()
+    _own(ctx, row)
+    del ctx.repo.comments[row.id]
     return Answer(204)
 
 
-def _own(ask: Ask, row: Comment) -> None:
-    held = LEVELS.index(ask.repo.collaborators.get(ask.login.lower(), "none"))
-    person = ask.token is not None and ask.token.kind == "user"
-    if person and row.user != ask.login and held < LEVELS.index("write"):
+def _own(ctx: Context, row: Comment) -> None:
+    held = LEVELS.index(ctx.repo.collaborators.get(ctx.login.lower(), "none"))
+    person = ctx.token is not None and ctx.token.kind == "user"
+    if person and row.user != ctx.login and held < LEVELS.index("write"):
         raise Refusal(403, "Must have admin rights to Repository.")
 
 
 # --- reactions --------------------------------------------------------------------------------------------------------
 
 
-def react_to_comment(ask: Ask) -> Answer:
-    return _react(ask, ask.comment().reactions)
+def react_to_comment(ctx: Context) -> Answer:
+    return _react(ctx, ctx.comment().reactions)
 
 
-def react_to_issue(ask: Ask) -> Answer:
-    return _react(ask, ask.issue().reactions)
+def react_to_issue(ctx: Context) -> Answer:
+    return _react(ctx, ctx.issue().reactions)
 
 
-def _react(ask: Ask, rows: list[Reaction]) -> Answer:
-    content = ask.body["content"]
+def _react(ctx: Context, rows: list[Reaction]) -> Answer:
+    content = ctx.body["content"]
     if content not in shapes.REACTIONS:
         raise invalid("Reaction", "content", "invalid")
     for row in rows:
-        if (row.user, row.content) == (ask.login, content):
-            return found(shapes.reaction(ask.fake, row))
-    row = Reaction(ask.fake.new_id(), ask.login, content, ask.fake.stamp())
+        if (row.user, row.content) == (ctx.login, content):
+            return found(shapes.reaction(ctx.fake, row))
+    row = Reaction(ctx.fake.new_id(), ctx.login, content, ctx.fake.stamp())
     rows.append(row)
-    return made(shapes.reaction(ask.fake, row))
+    return made(shapes.reaction(ctx.fake, row))
 
 
-def list_comment_reactions(ask: Ask) -> Answer:
-    return _reactions(ask, ask.comment().reactions)
+def list_comment_reactions(ctx: Context) -> Answer:
+    return _reactions(ctx, ctx.comment().reactions)
 
 
-def list_issue_reactions(ask: Ask) -> Answer:
-    return _reactions(ask, ask.issue().reactions)
+def list_issue_reactions(ctx: Context) -> Answer:
+    return _reactions(ctx, ctx.issue().reactions)
 
 
-def _reactions(ask: Ask, rows: list[Reaction]) -> Answer:
-    wanted = ask.request.query.get("content")
-    page, headers = ask.paged([row for row in rows if wanted in (None, row.content)])
-    return found([shapes.reaction(ask.fake, row) for row in page], headers)
+def _reactions(ctx: Context, rows: list[Reaction]) -> Answer:
+    wanted = ctx.request.query.get("content")
+    page, headers = ctx.paged([row for row in rows if wanted in (None, row.content)])
+    return found([shapes.reaction(ctx.fake, row) for row in page], headers)
 
 
-def delete_comment_reaction(ask: Ask) -> Answer:
-    return _unreact(ask, ask.comment().reactions)
+def delete_comment_reaction(ctx: Context) -> Answer:
+    return _unreact(ctx, ctx.comment().reactions)
 
 
-def delete_issue_reaction(ask: Ask) -> Answer:
-    return _unreact(ask, ask.issue().reactions)
+def delete_issue_reaction(ctx: Context) -> Answer:
+    return _unreact(ctx, ctx.issue().reactions)
 
 
-def _unreact(ask: Ask, rows: list[Reaction]) -> Answer:
-    row = next((each for each in rows if each.id == ask.number("reaction_id") and each.user == ask.login), None)
+def _unreact(ctx: Context, rows: list[Reaction]) -> Answer:
+    row = next((each for each in rows if each.id == ctx.number("reaction_id") and each.user == ctx.login), None)
     if row is None:
         raise not_found()
     rows.remove(row)
@@ -232,22 +232,22 @@ def _unreact(ask: Ask, rows: list[Reaction]) -> Answer:
 # --- sub-issues -------------------------------------------------------------------------------------------------------
 
 
-def list_sub_issues(ask: Ask) -> Answer:
-    by_id = _by_id(ask.repo)
-    page, headers = ask.paged([by_id[each] for each in ask.issue().sub_issues])
-    return found([shapes.issue(ask.fake, ask.repo, row) for row in page], headers)
+def list_sub_issues(ctx: Context) -> Answer:
+    by_id = _by_id(ctx.repo)
+    page, headers = ctx.paged([by_id[each] for each in ctx.issue().sub_issues])
+    return found([shapes.issue(ctx.fake, ctx.repo, row) for row in page], headers)
 
 
 def _by_id(repo: Repository) -> dict[int, Issue]:
     return {row.id: row for row in repo.issues.values()}
 
 
-def add_sub_issue(ask: Ask) -> Answer:
-    parent, child = ask.issue(), _by_id(ask.repo).get(_id(ask.body["sub_issue_id"]))
+def add_sub_issue(ctx: Context) -> Answer:
+    parent, child = ctx.issue(), _by_id(ctx.repo).get(_id(ctx.body["sub_issue_id"]))
     if child is None:
         raise Refusal(404, "The provided sub-issue does not exist")
-    other = next((row for row in ask.repo.issues.values() if child.id in row.sub_issues), None)
-    if other and not (ask.body.get("replace_parent") and other is not parent):
+    other = next((row for row in ctx.repo.issues.values() if child.id in row.sub_issues), None)
+    if other and not (ctx.body.get("replace_parent") and other is not parent):
         raise _sub_issue_refused("Issue may not contain duplicate sub-issues and Sub issue may only have one parent")
     if child.pull or child is parent:
         raise _sub_issue_refused("Sub issue is invalid")
@@ -256,19 +256,19 @@ def add_sub_issue(ask: Ask) -> Answer:
     if other:
         other.sub_issues.remove(child.id)
     parent.sub_issues.append(child.id)
-    return made(shapes.issue(ask.fake, ask.repo, parent))
+    return made(shapes.issue(ctx.fake, ctx.repo, parent))
 
 
 def _sub_issue_refused(why: str) -> Refusal:
     return Refusal(422, f"An error occurred while adding the sub-issue to the parent issue. {why}")
 
 
-def remove_sub_issue(ask: Ask) -> Answer:
-    parent, child = ask.issue(), _id(ask.body["sub_issue_id"])
+def remove_sub_issue(ctx: Context) -> Answer:
+    parent, child = ctx.issue(), _id(ctx.body["sub_issue_id"])
     if child not in parent.sub_issues:
         raise not_found()
     parent.sub_issues.remove(child)
-    return found(shapes.issue(ask.fake, ask.repo, parent))
+    return found(shapes.issue(ctx.fake, ctx.repo, parent))
 
 
 def _id(value: Any) -> int:
@@ -277,15 +277,15 @@ def _id(value: Any) -> int:
     return value
 
 
-def get_parent(ask: Ask) -> Answer:
-    child = ask.issue()
-    parent = next((row for row in ask.repo.issues.values() if child.id in row.sub_issues), None)
+def get_parent(ctx: Context) -> Answer:
+    child = ctx.issue()
+    parent = next((row for row in ctx.repo.issues.values() if child.id in row.sub_issues), None)
     if parent is None:
         raise not_found()
-    return found(shapes.issue(ask.fake, ask.repo, parent))
+    return found(shapes.issue(ctx.fake, ctx.repo, parent))
 
 
-# --- the table --------------------------------------------------------------------------------------------------------
+# --- the routes -------------------------------------------------------------------------------------------------------
 
 _LIST = frozenset({"state", "labels", "creator", "since", "sort", "direction"}) | PAGING
 _COMMENTS = frozenset({"since"}) | PAGING

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from fakes.github import shapes
-from fakes.github.asking import PAGING, Ask, Route, found, made, strings
+from fakes.github.context import PAGING, Context, Route, found, made, strings
 from fakes.github.fake import FakeGitHub
 from fakes.github.state import Issue, Json, Label, Labelling, Repository
 from fakes.github.wire import Answer, Refusal, invalid, not_found
@@ -14,7 +14,7 @@ R = "/repos/{owner}/{repo}"
 
 
 def on_issue(fake: FakeGitHub, repo: Repository, name: str) -> str:
-    """Its name as the repository has it; a label that is not there yet is made, as GitHub does."""
+    """Its name as the repository has it; a missing label is created, as GitHub does."""
     if name.lower() not in repo.labels:
         _check(name, "ededed", None)
         repo.labels[name.lower()] = Label(fake.new_id(), name)
@@ -22,7 +22,7 @@ def on_issue(fake: FakeGitHub, repo: Repository, name: str) -> str:
 
 
 def put_on(fake: FakeGitHub, repo: Repository, row: Issue, name: str, by: str) -> None:
-    """Who gave it is kept: GitHub lists it among the issue's events."""
+    """Records who added it: GitHub lists it among the issue's events."""
     named = on_issue(fake, repo, name)
     if named not in row.labels:
         row.labels.append(named)
@@ -40,44 +40,44 @@ def _check(name: object, color: object, description: object) -> None:
         raise invalid("Label", "description", "custom", "description is too long (maximum is 100 characters)")
 
 
-def list_labels(ask: Ask) -> Answer:
-    page, headers = ask.paged(list(ask.repo.labels.values()))
-    return found([shapes.label(ask.fake, ask.repo, row) for row in page], headers)
+def list_labels(ctx: Context) -> Answer:
+    page, headers = ctx.paged(list(ctx.repo.labels.values()))
+    return found([shapes.label(ctx.fake, ctx.repo, row) for row in page], headers)
 
 
-def get_label(ask: Ask) -> Answer:
-    return found(shapes.label(ask.fake, ask.repo, _label(ask)))
+def get_label(ctx: Context) -> Answer:
+    return found(shapes.label(ctx.fake, ctx.repo, _label(ctx)))
 
 
-def _label(ask: Ask) -> Label:
-    row = ask.repo.labels.get(ask.params["name"].lower())
+def _label(ctx: Context) -> Label:
+    row = ctx.repo.labels.get(ctx.params["name"].lower())
     if row is None:
         raise not_found()
     return row
 
 
-def create_label(ask: Ask) -> Answer:
-    name, color = ask.body["name"], ask.body.get("color", "ededed")
-    _check(name, color, ask.body.get("description"))
-    if name.lower() in ask.repo.labels:
+def create_label(ctx: Context) -> Answer:
+    name, color = ctx.body["name"], ctx.body.get("color", "ededed")
+    _check(name, color, ctx.body.get("description"))
+    if name.lower() in ctx.repo.labels:
         raise invalid("Label", "name", "already_exists")
-    row = Label(ask.fake.new_id(), name, color.lower(), ask.body.get("description"))
-    ask.repo.labels[name.lower()] = row
-    return made(shapes.label(ask.fake, ask.repo, row))
+    row = Label(ctx.fake.new_id(), name, color.lower(), ctx.body.get("description"))
+    ctx.repo.labels[name.lower()] = row
+    return made(shapes.label(ctx.fake, ctx.repo, row))
 
 
-def patch_label(ask: Ask) -> Answer:
-    row = _label(ask)
-    color, description = ask.body.get("color", row.color), ask.body.get("description", row.description)
+def patch_label(ctx: Context) -> Answer:
+    row = _label(ctx)
+    color, description = ctx.body.get("color", row.color), ctx.body.get("description", row.description)
     _check(row.name, color, description)
     row.color, row.description = color.lower(), description
-    return found(shapes.label(ask.fake, ask.repo, row))
+    return found(shapes.label(ctx.fake, ctx.repo, row))
 
 
-def delete_label(ask: Ask) -> Answer:
-    row = _label(ask)
-    del ask.repo.labels[row.name.lower()]
-    for issue in ask.repo.issues.values():
+def delete_label(ctx: Context) -> Answer:
+    row = _label(ctx)
+    del ctx.repo.labels[row.name.lower()]
+    for issue in ctx.repo.issues.values():
         issue.labels = [name for name in issue.labels if name != row.name]
     return Answer(204)
 
@@ -85,49 +85,49 @@ def delete_label(ask: Ask) -> Answer:
 # --- on an issue ------------------------------------------------------------------------------------------------------
 
 
-def list_on_issue(ask: Ask) -> Answer:
-    page, headers = ask.paged(shapes.labels(ask.fake, ask.repo, ask.issue().labels))
+def list_on_issue(ctx: Context) -> Answer:
+    page, headers = ctx.paged(shapes.labels(ctx.fake, ctx.repo, ctx.issue().labels))
     return found(page, headers)
 
 
-def add_to_issue(ask: Ask) -> Answer:
-    row = ask.issue()
-    return _set(ask, row, [*row.labels, *strings(ask.body["labels"], "labels")])
+def add_to_issue(ctx: Context) -> Answer:
+    row = ctx.issue()
+    return _set(ctx, row, [*row.labels, *strings(ctx.body["labels"], "labels")])
 
 
-def set_on_issue(ask: Ask) -> Answer:
-    return _set(ask, ask.issue(), strings(ask.body.get("labels", []), "labels"))
+def set_on_issue(ctx: Context) -> Answer:
+    return _set(ctx, ctx.issue(), strings(ctx.body.get("labels", []), "labels"))
 
 
-def _set(ask: Ask, row: Issue, names: list[str]) -> Answer:
-    wanted = list(dict.fromkeys(on_issue(ask.fake, ask.repo, name) for name in names))
+def _set(ctx: Context, row: Issue, names: list[str]) -> Answer:
+    wanted = list(dict.fromkeys(on_issue(ctx.fake, ctx.repo, name) for name in names))
     row.labels = [name for name in row.labels if name in wanted]
     for name in wanted:
-        put_on(ask.fake, ask.repo, row, name, ask.login)
+        put_on(ctx.fake, ctx.repo, row, name, ctx.login)
     if len(row.labels) > 100:
         raise invalid("Issue", "labels", "custom", "labels is too long (maximum is 100)")
-    row.updated_at = ask.fake.stamp()
-    return found(shapes.labels(ask.fake, ask.repo, row.labels))
+    row.updated_at = ctx.fake.stamp()
+    return found(shapes.labels(ctx.fake, ctx.repo, row.labels))
 
 
-def take_from_issue(ask: Ask) -> Answer:
-    row, name = ask.issue(), ask.params["name"].lower()
+def take_from_issue(ctx: Context) -> Answer:
+    row, name = ctx.issue(), ctx.params["name"].lower()
     if name not in (each.lower() for each in row.labels):
         raise Refusal(404, "Label does not exist")
-    return _set(ask, row, [each for each in row.labels if each.lower() != name])
+    return _set(ctx, row, [each for each in row.labels if each.lower() != name])
 
 
-def list_events(ask: Ask) -> Answer:
-    """Labels alone: GitHub lists much more here, and a client must pick what it knows."""
-    page, headers = ask.paged(ask.issue().labelled)
-    return found([_event(ask, row) for row in page], headers)
+def list_events(ctx: Context) -> Answer:
+    """Labels only: GitHub lists much more here, and a client must pick what it knows."""
+    page, headers = ctx.paged(ctx.issue().labelled)
+    return found([_event(ctx, row) for row in page], headers)
 
 
-def _event(ask: Ask, row: Labelling) -> Json:
-    label = ask.repo.labels.get(row.label.lower())
+def _event(ctx: Context, row: Labelling) -> Json:
+    label = ctx.repo.labels.get(row.label.lower())
     return {
-        "id": row.id, "node_id": f"LE_{row.id}", "url": f"{shapes.api(ask.fake, ask.repo)}/issues/events/{row.id}",
-        "actor": shapes.user(ask.fake, row.by), "event": "labeled", "commit_id": None, "commit_url": None,
+        "id": row.id, "node_id": f"LE_{row.id}", "url": f"{shapes.api(ctx.fake, ctx.repo)}/issues/events/{row.id}",
+        "actor": shapes.user(ctx.fake, row.by), "event": "labeled", "commit_id": None, "commit_url": None,
         "created_at": row.at, "label": {"name": row.label, "color": label.color if label else "ededed"},
         "performed_via_github_app": None,
     }  # fmt: skip

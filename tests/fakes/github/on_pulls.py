@@ -1,9 +1,9 @@
-"""Pull requests. Where their branches stand is read from git before every call (`follow_branches`)."""
+"""Pull requests. The heads of their branches are read from git before every call (`follow_branches`)."""
 
 from __future__ import annotations
 
 from fakes.github import shapes
-from fakes.github.asking import PAGING, Ask, Route, found, made, text
+from fakes.github.context import PAGING, Context, Route, found, made, text
 from fakes.github.fake import FakeGitHub
 from fakes.github.on_issues import set_state
 from fakes.github.state import Issue, PullPart, Repository
@@ -37,7 +37,7 @@ def open_pull(
         raise invalid("PullRequest", "base", "invalid")
     if branch not in heads:
         raise invalid("PullRequest", "head", "invalid")
-    _bring(fake, source, repo, heads[branch])
+    _fetch(fake, source, repo, heads[branch])
     if not fake.bare(repo).count(bases[base], heads[branch]):
         raise _custom(f"No commits between {base} and {branch}")
     if _open_one(repo, source, branch, base):
@@ -61,7 +61,7 @@ def _source(fake: FakeGitHub, repo: Repository, head: str) -> tuple[Repository, 
     return source, branch
 
 
-def _bring(fake: FakeGitHub, source: Repository, repo: Repository, sha: str) -> None:
+def _fetch(fake: FakeGitHub, source: Repository, repo: Repository, sha: str) -> None:
     if source is not repo:
         fake.bare(repo).git("fetch", "-q", str(fake.bare(source).path), sha)
 
@@ -79,7 +79,7 @@ def _open_one(repo: Repository, source: Repository, branch: str, base: str) -> I
 
 
 def merge_pull(fake: FakeGitHub, repo: Repository, number: int, by: str, *, squash: bool = False) -> str:
-    """As with the button: a merge commit on the base branch, or one commit that knows nothing of the branch's."""
+    """As with the button: a merge commit on the base branch, or one squashed commit."""
     row = repo.issues[number]
     assert row.pull
     follow_branches(fake, repo)
@@ -98,12 +98,12 @@ def merge_pull(fake: FakeGitHub, repo: Repository, number: int, by: str, *, squa
 # --- routes -----------------------------------------------------------------------------------------------------------
 
 
-def list_pulls(ask: Ask) -> Answer:
-    query = ask.request.query
+def list_pulls(ctx: Context) -> Answer:
+    query = ctx.request.query
     state = query.get("state", "open")
     if state not in ("open", "closed", "all"):
         raise Violation(422, f"state is {state!r}")
-    rows = [row for row in ask.repo.issues.values() if row.pull and state in ("all", row.state)]
+    rows = [row for row in ctx.repo.issues.values() if row.pull and state in ("all", row.state)]
     if "head" in query:
         wanted = _head_filter(query["head"])
         rows = [row for row in rows if _head_of(row) == wanted]
@@ -112,13 +112,13 @@ def list_pulls(ask: Ask) -> Answer:
     key = "updated_at" if query.get("sort") == "updated" else "number"
     newest_first = query.get("direction", "desc" if query.get("sort", "created") == "created" else "asc") == "desc"
     rows.sort(key=lambda row: getattr(row, key), reverse=newest_first)
-    page, headers = ask.paged(rows)
-    return found([shapes.pull(ask.fake, ask.repo, row) for row in page], headers)
+    page, headers = ctx.paged(rows)
+    return found([shapes.pull(ctx.fake, ctx.repo, row) for row in page], headers)
 
 
 def _head_filter(wanted: str) -> str:
     if ":" not in wanted:
-        # GitHub leaves such a filter out of account and lists everything: a trap that no client should step into.
+        # GitHub ignores such a filter and lists everything: no client should rely on it.
         raise Violation(422, f"head is {wanted!r}, not owner:branch")
     owner, _, branch = wanted.partition(":")
     return f"{owner.lower()}:{branch}"
@@ -129,49 +129,49 @@ def _head_of(row: Issue) -> str:
     return f"{row.pull.head_repo.partition('/')[0].lower()}:{row.pull.head}"
 
 
-def get_pull(ask: Ask) -> Answer:
-    return found(shapes.full_pull(ask.fake, ask.repo, ask.pull()))
+def get_pull(ctx: Context) -> Answer:
+    return found(shapes.full_pull(ctx.fake, ctx.repo, ctx.pull()))
 
 
-def create_pull(ask: Ask) -> Answer:
-    if ask.token and ask.token.kind == "actions" and not ask.repo.actions_may_open_pulls:
+def create_pull(ctx: Context) -> Answer:
+    if ctx.token and ctx.token.kind == "actions" and not ctx.repo.actions_may_open_pulls:
         raise Refusal(403, NOT_PERMITTED)
-    title = text(ask, "PullRequest", "title")
+    title = text(ctx, "PullRequest", "title")
     if not title:
         raise invalid("PullRequest", "title", "missing_field")
     row = open_pull(
-        ask.fake, ask.repo, ask.login, title, text(ask, "PullRequest", "body"), ask.body["head"], ask.body["base"],
-        draft=bool(ask.body.get("draft")), app=ask.app_slug,
+        ctx.fake, ctx.repo, ctx.login, title, text(ctx, "PullRequest", "body"), ctx.body["head"], ctx.body["base"],
+        draft=bool(ctx.body.get("draft")), app=ctx.app_slug,
     )  # fmt: skip
-    return made(shapes.full_pull(ask.fake, ask.repo, row))
+    return made(shapes.full_pull(ctx.fake, ctx.repo, row))
 
 
-def patch_pull(ask: Ask) -> Answer:
-    row = ask.pull()
+def patch_pull(ctx: Context) -> Answer:
+    row = ctx.pull()
     assert row.pull
-    title, body = text(ask, "PullRequest", "title", row.title), text(ask, "PullRequest", "body", row.body)
-    state = ask.body.get("state", row.state)
+    title, body = text(ctx, "PullRequest", "title", row.title), text(ctx, "PullRequest", "body", row.body)
+    state = ctx.body.get("state", row.state)
     if not title:
         raise invalid("PullRequest", "title", "missing_field")
     if state not in ("open", "closed"):
         raise invalid("PullRequest", "state", "invalid")
     if state == "open" and row.state == "closed":
-        _may_reopen(ask, row)
-    row.title, row.body, row.updated_at = title, body, ask.fake.stamp()
-    row.pull.base = ask.body.get("base", row.pull.base)
-    set_state(ask.fake, row, state, ask.login)
-    return found(shapes.full_pull(ask.fake, ask.repo, row))
+        _may_reopen(ctx, row)
+    row.title, row.body, row.updated_at = title, body, ctx.fake.stamp()
+    row.pull.base = ctx.body.get("base", row.pull.base)
+    set_state(ctx.fake, row, state, ctx.login)
+    return found(shapes.full_pull(ctx.fake, ctx.repo, row))
 
 
-def _may_reopen(ask: Ask, row: Issue) -> None:
+def _may_reopen(ctx: Context, row: Issue) -> None:
     assert row.pull
     if row.pull.merged_at:
         raise invalid("PullRequest", "state", "custom", "state cannot be changed. The pull request cannot be reopened.")
-    if row.pull.head not in ask.bare.heads():
+    if row.pull.head not in ctx.bare.heads():
         message = f"state cannot be changed. The {row.pull.head} branch has been deleted."
         raise invalid("PullRequest", "state", "custom", message)
-    if ask.bare.heads()[row.pull.head] != row.pull.head_sha and not ask.bare.is_ancestor(
-        row.pull.head_sha, ask.bare.heads()[row.pull.head]
+    if ctx.bare.heads()[row.pull.head] != row.pull.head_sha and not ctx.bare.is_ancestor(
+        row.pull.head_sha, ctx.bare.heads()[row.pull.head]
     ):
         message = f"state cannot be changed. The {row.pull.head} branch was force-pushed or recreated."
         raise invalid("PullRequest", "state", "custom", message)

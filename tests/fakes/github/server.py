@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from fakes.github.answering import answer, with_faults
 from fakes.github.fake import FakeGitHub
 from fakes.github.git_http import GIT_PATH, serve_git
+from fakes.github.handler import answer, with_faults
 from fakes.github.wire import Answer, Dropped, Request
 
 
 @contextlib.contextmanager
 def serve(fake: FakeGitHub, port: int = 0) -> Iterator[str]:
-    """The address is for GITHUB_API_URL and GITHUB_SERVER_URL; GraphQL is under `/graphql`."""
+    """The URL is for GITHUB_API_URL and GITHUB_SERVER_URL; GraphQL is under `/graphql`."""
     server = _Server(fake, port)
     url = f"http://127.0.0.1:{server.server_port}"
     before = fake.api_url, fake.server_url
@@ -42,7 +42,7 @@ class _Server(ThreadingHTTPServer):
         self.fake = fake
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up is no news; anything else is a fault of the fake, and must fail the test."""
+        """A client that hangs up is expected; anything else is a bug in the fake, and must fail the test."""
         error = sys.exception()
         if not isinstance(error, ConnectionError):
             self.fake.violate(f"the fake itself failed: {error!r}")
@@ -50,13 +50,13 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # head and body are two writes: the second would wait for the first one's ACK
+    disable_nagle_algorithm = True  # head and body are two writes: the second would wait for the ACK of the first
     server: _Server
 
     def log_message(self, *_: object) -> None:
         pass
 
-    def answer_it(self) -> None:
+    def handle_request(self) -> None:
         request = Request.of(self.command, self.path, dict(self.headers.items()), self._body())
         fake = self.server.fake
         try:
@@ -69,7 +69,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._send(outcome)
 
-    do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = do_HEAD = answer_it  # noqa: N815
+    do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = do_HEAD = handle_request  # noqa: N815
 
     def _body(self) -> bytes:
         if "chunked" not in self.headers.get("Transfer-Encoding", ""):

@@ -1,4 +1,4 @@
-"""The JSON that GitHub gives for each thing. Addresses included: a client that follows one gets where it says."""
+"""The JSON that GitHub gives for each object, including URLs that work."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def app(fake: FakeGitHub, row: App) -> Json:
 
 
 def pull(fake: FakeGitHub, repo: Repository, row: Issue) -> Json:
-    """As it stands in a list."""
+    """As it is in a list."""
     part = row.pull
     assert part
     at, page = f"{api(fake, repo)}/pulls/{row.number}", issue_page(fake, repo, row)

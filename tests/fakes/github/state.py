@@ -1,4 +1,4 @@
-"""What GitHub remembers besides git: rows, without behaviour. Pickled before a write, so that a read can be stale."""
+"""What GitHub stores besides git: rows, without behaviour. Pickled before a write, so that a read can be stale."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ class Comment:
 
 @dataclass
 class PullPart:
-    """What a pull request has besides being an issue."""
+    """What a pull request has in addition to an issue."""
 
     id: int
     head: str
     head_sha: str
     base: str
     base_sha: str
-    head_repo: str  # owner/name; another one than its own: from a fork
+    head_repo: str  # owner/name; differs from its own repository for a fork
     draft: bool = False
     merged_at: str | None = None
     merged_by: str | None = None
@@ -86,7 +86,7 @@ class Issue:
     labels: list[str] = field(default_factory=list)
     reactions: list[Reaction] = field(default_factory=list)
     sub_issues: list[int] = field(default_factory=list)  # ids
-    labelled: list[Labelling] = field(default_factory=list)  # also what was taken off since
+    labelled: list[Labelling] = field(default_factory=list)  # including removed ones
     app: str = ""
     pull: PullPart | None = None
 
@@ -123,7 +123,7 @@ class CommitStatus:
 
 @dataclass
 class Dispatch:
-    """A workflow that somebody asked for, or (workflow "") a repository_dispatch."""
+    """A dispatched workflow, or (workflow "") a repository_dispatch."""
 
     run: int
     workflow: str
@@ -154,8 +154,8 @@ class Repository:
     statuses: list[CommitStatus] = field(default_factory=list)
     dispatches: list[Dispatch] = field(default_factory=list)
     at_work: set[int] = field(default_factory=set)  # ids of runs of the workflow
-    ended: set[int] = field(default_factory=set)  # of those that a dispatch asked for
-    jobs: dict[int, list[str]] = field(default_factory=dict)  # of a run: names of its jobs that have not ended
+    ended: set[int] = field(default_factory=set)  # of the dispatched ones
+    jobs: dict[int, list[str]] = field(default_factory=dict)  # by run: names of its jobs that have not ended
     # Commits made through the API in an App's own name: GitHub shows them as Verified.
     signed: list[str] = field(default_factory=list)
 
@@ -201,7 +201,7 @@ class App:
 
 @dataclass
 class Conversion:
-    """An App that was made from a manifest, and what is given for its code, once."""
+    """An App made from a manifest, and what its code is exchanged for, once."""
 
     app: int
     ends: float
@@ -210,7 +210,7 @@ class Conversion:
 
 @dataclass
 class Delivery:
-    """One attempt to deliver an event to an App. Nobody has to answer it: the test sends it, and notes what came."""
+    """One attempt to deliver an event to an App. The test sends it, and records the result."""
 
     id: int
     guid: str
@@ -230,6 +230,6 @@ class State:
     apps: dict[int, App] = field(default_factory=dict)
     installations: dict[int, Installation] = field(default_factory=dict)
     deliveries: list[Delivery] = field(default_factory=list)  # of the App's webhook, the oldest first
-    redeliver: list[int] = field(default_factory=list)  # attempts that were asked for again, and not made yet
+    redeliver: list[int] = field(default_factory=list)  # attempts that were requested again, and not made yet
     conversions: dict[str, Conversion] = field(default_factory=dict)  # by code, until it is used
     last_id: int = 1000

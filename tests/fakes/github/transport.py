@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fakes.github.answering import answer
 from fakes.github.fake import FakeGitHub
+from fakes.github.handler import answer
 from fakes.github.wire import Dropped, Request
 
 if TYPE_CHECKING:

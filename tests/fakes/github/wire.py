@@ -1,4 +1,4 @@
-"""A request, an answer, and the ways of saying no: what both the loopback server and the transport speak."""
+"""A request, an answer, and the refusals: what both the loopback server and the transport use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DOCS = "https://docs.github.com/rest"
 @dataclass(frozen=True)
 class Request:
     method: str
-    path: str  # without the query, `/api/v3` taken off
+    path: str  # without the query, `/api/v3` removed
     query: Mapping[str, str]
     headers: Mapping[str, str]  # names in lower case
     body: bytes = b""
@@ -69,7 +69,7 @@ class Refusal(Exception):
 
 
 class Violation(Refusal):
-    """A request that a correct client never makes: refused, and written down."""
+    """A request that a correct client never makes: refused, and recorded."""
 
 
 class Dropped(Exception):

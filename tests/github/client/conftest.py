@@ -7,7 +7,7 @@ from github_hubs import World, world
 
 @pytest.fixture
 def github(tmp_path: Path) -> Iterator[World]:
-    """The fake; at the end nothing must have been asked that GitHub does not know, and every fault must have come."""
+    """The fake; afterwards no request was unknown to GitHub, and every planned fault has occurred."""
     made = world(tmp_path)
     yield made
     assert made.fake.violations == []

@@ -1,4 +1,4 @@
-"""A repository on the fake GitHub with a branch to open pull requests from, and a hub that waits without waiting."""
+"""A repository on the fake GitHub with a branch for pull requests, and a hub whose waits take no time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class World:
     retries: list[RetryNotice] = field(default_factory=list)
 
     @property
-    def patience(self) -> RetryPolicy:
+    def retry_policy(self) -> RetryPolicy:
         return RetryPolicy(sleep=self._sleep, jitter=lambda: 1.0, on_retry=self.retries.append, now=self.fake.now)
 
     def _sleep(self, seconds: float) -> None:
@@ -43,16 +43,16 @@ class World:
 
     def hub(self, token: TokenSource | None = None) -> GitHubHub:
         token = token or StaticToken(self.fake.actions_token(REPOSITORY))
-        return open_hub(REPOSITORY, token=token, policy=self.patience, transport=transport(self.fake))
+        return open_hub(REPOSITORY, token=token, policy=self.retry_policy, transport=transport(self.fake))
 
     @contextlib.contextmanager
     def served(self, token: TokenSource | None = None) -> Iterator[GitHubHub]:
         token = token or StaticToken(self.fake.actions_token(REPOSITORY))
-        with serve(self.fake) as url, open_hub(REPOSITORY, token=token, api_url=url, policy=self.patience) as hub:
+        with serve(self.fake) as url, open_hub(REPOSITORY, token=token, api_url=url, policy=self.retry_policy) as hub:
             yield hub
 
     def ask(self, title: str = "Loyalty", by: str = "ada") -> int:
-        """An issue by a person; its number."""
+        """Open an issue as a person, and return its number."""
         token = StaticToken(self.fake.user_token(by))
         with self.hub(token) as person:
             return person.open_issue(title, f"Please. by-{by}", (), marker=f"by-{by} {title}").number

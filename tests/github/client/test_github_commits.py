@@ -1,4 +1,4 @@
-"""Commits through the API: the same tree and message, signed, and moved only by compare-and-swap."""
+"""Commits through the API: the same tree and message, signed, and the ref moves only by compare-and-swap."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Clone:
 
 
 class Local:
-    """What the wiring gives: read from the clone."""
+    """Reads commits from the clone, as the wiring does."""
 
     def __init__(self, clone: Clone) -> None:
         self.clone = clone
@@ -114,7 +114,7 @@ def test_several_commits_and_one_without_changes(github: World, clone: Clone, wr
     assert trees == [clone.git("rev-parse", f"{sha}^{{tree}}") for sha in (third, second, first)]
 
 
-def test_a_new_branch_starts_where_github_knows_a_commit(github: World, clone: Clone, writer: ApiWriter):
+def test_a_new_branch_starts_at_a_commit_that_github_has(github: World, clone: Clone, writer: ApiWriter):
     clone.git("checkout", "-q", "-b", "prd2pr/new", "origin/main")
     new = clone.write({"n": b"1"})
     made = writer.move("prd2pr/new", new, None)
@@ -122,13 +122,13 @@ def test_a_new_branch_starts_where_github_knows_a_commit(github: World, clone: C
     assert github.bare.commit(made).parents == (github.bare.heads()["main"],)
 
 
-def test_a_commit_that_github_has_becomes_a_branch_as_it_is(github: World, writer: ApiWriter):
+def test_a_commit_that_github_has_becomes_a_branch_unchanged(github: World, writer: ApiWriter):
     main = github.bare.heads()["main"]
     assert writer.move("prd2pr/same", main, None) == main
     assert github.fake.asked("POST */git/commits") == []
 
 
-def test_a_join_has_both_parents_and_makes_nothing_anew_that_github_has(github: World, clone: Clone, writer: ApiWriter):
+def test_a_merge_has_both_parents_and_recreates_no_existing_commit(github: World, clone: Clone, writer: ApiWriter):
     old = head(github)
     clone.git("checkout", "-q", "-b", "prd2pr-stories/calc/calc-2", old)
     theirs = writer.move("prd2pr-stories/calc/calc-2", clone.write({"theirs": b"2"}), None)
@@ -145,7 +145,7 @@ def test_a_join_has_both_parents_and_makes_nothing_anew_that_github_has(github: 
     assert github.bare.commit(made).tree == clone.git("rev-parse", "HEAD^{tree}")
 
 
-def test_a_branch_moved_onto_a_storys_own_takes_its_commits_as_they_are(github: World, clone: Clone, writer: ApiWriter):
+def test_a_branch_moved_to_a_story_branch_takes_its_commits_unchanged(github: World, clone: Clone, writer: ApiWriter):
     old = head(github)
     theirs = writer.move("prd2pr-stories/calc/calc-2", clone.write({"theirs": b"2"}), None)
     clone.git("fetch", "-q", "origin")
@@ -154,7 +154,7 @@ def test_a_branch_moved_onto_a_storys_own_takes_its_commits_as_they_are(github: 
     assert github.bare.commit(made).parents == (theirs,)
 
 
-def test_what_begins_again_is_moved_back_from_exactly_where_it_was(github: World, clone: Clone, writer: ApiWriter):
+def test_a_restart_moves_back_from_the_expected_head_only(github: World, clone: Clone, writer: ApiWriter):
     old = head(github)
     clone.git("reset", "-q", "--hard", "HEAD^")
     anew = clone.write({"anew": b"1"})
@@ -172,7 +172,7 @@ def test_a_file_becomes_a_directory(github: World, clone: Clone, writer: ApiWrit
     assert github.bare.commit(writer.move(BRANCH, new, old)).tree == clone.git("rev-parse", f"{new}^{{tree}}")
 
 
-def test_somebody_was_quicker_before(github: World, clone: Clone, writer: ApiWriter):
+def test_another_writer_came_first(github: World, clone: Clone, writer: ApiWriter):
     old = head(github)
     new = clone.write({"c": b"1"})
     github.bare.git("update-ref", f"refs/heads/{BRANCH}", github.bare.heads()["main"])
@@ -186,7 +186,7 @@ def move_by_hand(github: World, to: str) -> None:
     github.bare.git("update-ref", f"refs/heads/{BRANCH}", to)
 
 
-def test_somebody_was_quicker_at_the_last_moment(github: World, clone: Clone, writer: ApiWriter):
+def test_another_writer_comes_first_at_the_last_moment(github: World, clone: Clone, writer: ApiWriter):
     old = head(github)
     new = clone.write({"c": b"1"})
     facts = github.bare.commit(old)
@@ -197,9 +197,7 @@ def test_somebody_was_quicker_at_the_last_moment(github: World, clone: Clone, wr
     assert head(github) == theirs
 
 
-def test_a_branch_that_was_forced_back_at_the_last_moment_is_not_written_over(
-    github: World, clone: Clone, writer: ApiWriter
-):
+def test_a_branch_forced_back_at_the_last_moment_is_not_overwritten(github: World, clone: Clone, writer: ApiWriter):
     old = head(github)
     new, back = clone.write({"c": b"1"}), github.bare.git("rev-parse", f"{old}^").strip()
     github.fake.faults.add(Calls(before=lambda: move_by_hand(github, back)), "POST /graphql")
@@ -217,7 +215,7 @@ def test_the_branch_was_deleted(github: World, clone: Clone, writer: ApiWriter):
     assert BRANCH not in github.bare.heads()
 
 
-def test_another_made_the_branch_at_the_last_moment(github: World, clone: Clone, writer: ApiWriter):
+def test_the_branch_is_created_elsewhere_at_the_last_moment(github: World, clone: Clone, writer: ApiWriter):
     clone.git("checkout", "-q", "-b", "prd2pr/new", "origin/main")
     new, main = clone.write({"n": b"1"}), github.bare.heads()["main"]
     github.fake.faults.add(
@@ -232,7 +230,7 @@ def test_another_made_the_branch_at_the_last_moment(github: World, clone: Clone,
 @pytest.mark.parametrize(
     "pattern", ["POST */git/blobs", "POST */git/trees", "POST */git/commits", "POST /graphql", "GET */git/ref/*"]
 )
-def test_one_commit_lands_whatever_happens(github: World, clone: Clone, writer: ApiWriter, fault, pattern: str):
+def test_one_commit_lands_despite_any_fault(github: World, clone: Clone, writer: ApiWriter, fault, pattern: str):
     old = head(github)
     new = clone.write({"c": b"1", "raw": b"\xff"})
     github.fake.faults.add(fault, pattern)
@@ -242,26 +240,26 @@ def test_one_commit_lands_whatever_happens(github: World, clone: Clone, writer: 
 
 
 @pytest.mark.parametrize("fault", [Broken(502), DropBefore(), DropAfter()], ids=repr)
-def test_a_branch_is_made_whatever_happens(github: World, clone: Clone, writer: ApiWriter, fault):
+def test_a_branch_is_created_despite_any_fault(github: World, clone: Clone, writer: ApiWriter, fault):
     clone.git("checkout", "-q", "-b", "prd2pr/new", "origin/main")
     new = clone.write({"n": b"1"})
     github.fake.faults.add(fault, "POST */git/refs")
     assert writer.move("prd2pr/new", new, None) == github.bare.heads()["prd2pr/new"]
 
 
-class Lying(Local):
-    """A file's content that is not what was committed."""
+class WrongContent(Local):
+    """File content that differs from what was committed."""
 
     def content(self, blob: str) -> bytes:
         return super().content(blob) + b"\n# more"
 
 
 @pytest.mark.parametrize("content", [b"text\n", b"\xff binary"])
-def test_a_tree_that_is_not_the_proved_one_is_refused(github: World, clone: Clone, content: bytes):
+def test_a_tree_other_than_the_verified_one_is_refused(github: World, clone: Clone, content: bytes):
     old = head(github)
     new = clone.write({"c": content})
     with pytest.raises(TreeDiffers):
-        ApiWriter(github.hub().api, Lying(clone)).move(BRANCH, new, old)
+        ApiWriter(github.hub().api, WrongContent(clone)).move(BRANCH, new, old)
     assert head(github) == old
 
 
@@ -292,7 +290,7 @@ def test_a_name_that_is_not_utf8_is_named(github: World, clone: Clone, writer: A
         writer.move(BRANCH, clone.git("rev-parse", "HEAD"), old)
 
 
-def test_large_trees_go_in_parts():
+def test_large_trees_are_sent_in_parts():
     entries = [{"path": str(at), "content": "x"} for at in range(MAX_ENTRIES + 1)]
     parts = split_entries(entries)
     assert [len(part) for part in parts] == [MAX_ENTRIES, 1]

@@ -1,4 +1,4 @@
-"""Each refusal that people meet first has its own name, and its remedy says where to go."""
+"""Each common refusal has its own error, and its remedy says where to go."""
 
 from __future__ import annotations
 
@@ -141,12 +141,12 @@ def test_named_with_its_remedy(call: RestCall, status: int, message: str, proble
     assert message in found.what and found.where == str(call)
 
 
-def test_githubs_own_word_for_the_permission_goes_first():
+def test_githubs_name_for_the_permission_comes_first():
     answer = ApiResponse(403, {"x-accepted-github-permissions": "pull_requests=write; issues=write"}, {"message": "no"})
     assert "`pull-requests: write`" in classify_error(RestCall("POST", f"{AT}/issues/1/comments"), answer).what
 
 
-def test_single_errors_are_told():
+def test_single_errors_are_reported():
     body = {
         "message": "Validation Failed",
         "errors": [{"resource": "Label", "code": "already_exists", "field": "name"}],
@@ -156,12 +156,12 @@ def test_single_errors_are_told():
     )
 
 
-def test_words_of_unknown_shape_are_no_trouble():
+def test_errors_of_unknown_shape_are_accepted():
     for body in (None, [], "text", {"errors": "x"}, {"message": None, "errors": [None, 3, {}]}):
         assert classify_error(RestCall("GET", AT), ApiResponse(400, {}, body)).what.startswith("GitHub answered 400")
 
 
-def test_long_words_are_cut():
+def test_long_messages_are_cut():
     assert len(classify_error(RestCall("GET", AT), ApiResponse(400, {}, {"message": "x" * 9000})).what) < 400
 
 
@@ -198,13 +198,13 @@ PUSHES = [
 
 
 @pytest.mark.parametrize(("output", "problem"), PUSHES)
-def test_what_a_push_says_is_named_too(output: str, problem: type):
+def test_push_errors_are_named_too(output: str, problem: type):
     found = classify_push_error("prd2pr/loyalty", output)
     assert type(found) is problem
     assert "prd2pr/loyalty" in found.where and found.remedy
 
 
-def test_no_token_in_what_a_push_says():
+def test_no_token_in_push_errors():
     said = classify_push_error("b", "fatal: unable to access 'https://x-access-token:ghs_secret@github.com/o/r/'")
     assert "ghs_secret" not in "".join(said.lines())
 

@@ -1,4 +1,4 @@
-"""Every writing call meets every fault: it ends as if nothing had happened, and nothing is there twice."""
+"""Every writing call under every fault: the result is as without the fault, and nothing exists twice."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ MARK = "<!-- prd2pr:status -->"
 
 
 @dataclass(frozen=True)
-class Deed:
-    """A writing call, the request that a fault meets, and what is to be seen afterwards."""
+class WriteCall:
+    """A writing call, the request that the fault hits, and the state expected afterwards."""
 
     name: str
     pattern: str
@@ -43,7 +43,7 @@ class Deed:
         return self.name
 
 
-def people_issue(github: World) -> int:
+def first_issue(github: World) -> int:
     return min(github.repo.issues)
 
 
@@ -55,7 +55,7 @@ def open_pull(hub: GitHubHub, github: World) -> object:
     return hub.open_pull("T", "B", BRANCH, "main", draft=True)
 
 
-def pull_there(hub: GitHubHub):
+def pull_of(hub: GitHubHub):
     found = hub.pull_for_branch(BRANCH)
     assert found is not None
     return found
@@ -73,118 +73,118 @@ def child(hub: GitHubHub, github: World):
 def add_child(hub: GitHubHub, github: World) -> None:
     there = hub.find_issue(MARK)
     assert there is not None
-    hub.add_sub_issue(people_issue(github), there)
+    hub.add_sub_issue(first_issue(github), there)
 
 
-DEEDS = (
-    Deed(
+WRITE_CALLS = (
+    WriteCall(
         "comment",
         "POST */issues/*/comments",
-        lambda hub, github: hub.comment(people_issue(github), f"{MARK} x", marker=MARK),
+        lambda hub, github: hub.comment(first_issue(github), f"{MARK} x", marker=MARK),
         lambda github: [each.body for each in github.repo.comments.values()],
         [f"{MARK} x"],
     ),
-    Deed(
+    WriteCall(
         "edit_comment",
         "PATCH */issues/comments/*",
         lambda hub, github: hub.edit_comment(max(github.repo.comments), "y"),
         lambda github: [each.body for each in github.repo.comments.values()],
         ["y"],
-        lambda hub, github: hub.comment(people_issue(github), f"{MARK} x", marker=MARK),
+        lambda hub, github: hub.comment(first_issue(github), f"{MARK} x", marker=MARK),
     ),
-    Deed(
+    WriteCall(
         "react",
         "POST */issues/comments/*/reactions",
         lambda hub, github: hub.react(max(github.repo.comments), "eyes"),
         lambda github: [each.content for each in github.repo.comments[max(github.repo.comments)].reactions],
         ["eyes"],
-        lambda hub, github: hub.comment(people_issue(github), f"{MARK} x", marker=MARK),
+        lambda hub, github: hub.comment(first_issue(github), f"{MARK} x", marker=MARK),
     ),
-    Deed(
+    WriteCall(
         "react_to_issue",
         "POST */issues/*/reactions",
-        lambda hub, github: hub.react_to_issue(people_issue(github), "eyes"),
-        lambda github: [each.content for each in github.repo.issues[people_issue(github)].reactions],
+        lambda hub, github: hub.react_to_issue(first_issue(github), "eyes"),
+        lambda github: [each.content for each in github.repo.issues[first_issue(github)].reactions],
         ["eyes"],
     ),
-    Deed(
+    WriteCall(
         "open_issue",
         "POST */issues",
         lambda hub, github: hub.open_issue("new", f"{MARK} b", (), marker=MARK),
         lambda github: sorted(each.title for each in github.repo.issues.values()),
         ["Loyalty", "new"],
     ),
-    Deed(
+    WriteCall(
         "edit_issue",
         "PATCH */issues/*",
-        lambda hub, github: hub.edit_issue(people_issue(github), title="Other", closed=True),
+        lambda hub, github: hub.edit_issue(first_issue(github), title="Other", closed=True),
         lambda github: [(each.title, each.state) for each in github.repo.issues.values()],
         [("Other", "closed")],
     ),
-    Deed(
+    WriteCall(
         "add_sub_issue",
         "POST */sub_issues",
         add_child,
-        lambda github: len(github.hub().sub_issues(people_issue(github))),
+        lambda github: len(github.hub().sub_issues(first_issue(github))),
         1,
         child,
     ),
-    Deed(
+    WriteCall(
         "open_pull",
         "POST */pulls",
         open_pull,
         lambda github: [each.pull.draft for each in github.repo.issues.values() if each.pull],
         [True],
     ),
-    Deed(
+    WriteCall(
         "edit_pull",
         "PATCH */pulls/*",
-        lambda hub, github: hub.edit_pull(pull_there(hub), title="New", body="Other"),
+        lambda hub, github: hub.edit_pull(pull_of(hub), title="New", body="Other"),
         lambda github: [(each.title, each.body) for each in github.repo.issues.values() if each.pull],
         [("New", "Other")],
         open_pull,
     ),
-    Deed(
+    WriteCall(
         "set_draft",
         "POST /graphql",
-        lambda hub, github: hub.set_draft(pull_there(hub), draft=False),
+        lambda hub, github: hub.set_draft(pull_of(hub), draft=False),
         lambda github: [each.pull.draft for each in github.repo.issues.values() if each.pull],
         [False],
         open_pull,
     ),
-    Deed(
+    WriteCall(
         "create_label",
         "POST */calc/labels",
-        lambda hub, github: hub.set_labels(people_issue(github), (Label("prd2pr:done"),), ()),
+        lambda hub, github: hub.set_labels(first_issue(github), (Label("prd2pr:done"),), ()),
         lambda github: (
-            github.repo.issues[people_issue(github)].labels,
+            github.repo.issues[first_issue(github)].labels,
             len([name for name in github.repo.labels if name == "prd2pr:done"]),
         ),
         (["prd2pr:done"], 1),
     ),
-    Deed(
+    WriteCall(
         "add_label",
         "POST */issues/*/labels",
-        lambda hub, github: hub.set_labels(people_issue(github), (Label("prd2pr:done"),), ()),
-        lambda github: github.repo.issues[people_issue(github)].labels,
+        lambda hub, github: hub.set_labels(first_issue(github), (Label("prd2pr:done"),), ()),
+        lambda github: github.repo.issues[first_issue(github)].labels,
         ["prd2pr:done"],
     ),
-    Deed(
+    WriteCall(
         "remove_label",
         "DELETE */issues/*/labels/*",
-        lambda hub, github: hub.set_labels(people_issue(github), (), ("prd2pr:done",)),
-        lambda github: github.repo.issues[people_issue(github)].labels,
+        lambda hub, github: hub.set_labels(first_issue(github), (), ("prd2pr:done",)),
+        lambda github: github.repo.issues[first_issue(github)].labels,
         [],
-        lambda hub, github: hub.set_labels(people_issue(github), (Label("prd2pr:done"),), ()),
+        lambda hub, github: hub.set_labels(first_issue(github), (Label("prd2pr:done"),), ()),
     ),
-    Deed(
+    WriteCall(
         "check",
         "POST */check-runs",
         lambda hub, github: hub.check(a_check(github)),
         lambda github: [(each.title, len(each.annotations)) for each in github.repo.checks.values()],
         [("t", 3)],
     ),
-    Deed(
+    WriteCall(
         "check_update",
         "PATCH */check-runs/*",
         lambda hub, github: hub.check(a_check(github, 120)),
@@ -195,7 +195,7 @@ DEEDS = (
         [True],
         lambda hub, github: hub.check(a_check(github, 50)),
     ),
-    Deed(
+    WriteCall(
         "dispatch",
         "POST */dispatches",
         lambda hub, github: hub.dispatch("prd2pr.yml", "main", {"prd": "loyalty"}),
@@ -231,54 +231,56 @@ def add_workflow(github: World) -> None:
     bare.git("update-ref", "refs/heads/main", bare.write_commit(tree, [head], "Workflow\n", who, who))
 
 
-@pytest.mark.parametrize("deed", DEEDS, ids=str)
+@pytest.mark.parametrize("write_call", WRITE_CALLS, ids=str)
 @pytest.mark.parametrize("fault", FAULTS)
-def test_it_is_done_once(ready: World, deed: Deed, fault: str):
+def test_it_is_done_once(ready: World, write_call: WriteCall, fault: str):
     hub = ready.hub()
-    deed.before(hub, ready)
-    ready.fake.faults.add(FAULTS[fault], deed.pattern)
-    deed.act(hub, ready)
-    assert deed.seen(ready) == deed.expected
+    write_call.before(hub, ready)
+    ready.fake.faults.add(FAULTS[fault], write_call.pattern)
+    write_call.act(hub, ready)
+    assert write_call.seen(ready) == write_call.expected
     assert ready.retries and ready.retries[0].attempt == 1
 
 
-@pytest.mark.parametrize("deed", DEEDS, ids=str)
-def test_it_is_done_once_where_it_is_done_dropped_and_the_look_is_stale(ready: World, deed: Deed):
+@pytest.mark.parametrize("write_call", WRITE_CALLS, ids=str)
+def test_it_is_done_once_after_a_dropped_answer_and_a_stale_read(ready: World, write_call: WriteCall):
     hub = ready.hub()
-    deed.before(hub, ready)
+    write_call.before(hub, ready)
 
     def next_read_is_stale() -> None:
         ready.fake.faults.add(Stale(), "GET *")
 
-    ready.fake.faults.add(Calls(after=next_read_is_stale), deed.pattern)
-    ready.fake.faults.add(DropAfter(), deed.pattern)
-    deed.act(hub, ready)
-    assert deed.seen(ready) == deed.expected
+    ready.fake.faults.add(Calls(after=next_read_is_stale), write_call.pattern)
+    ready.fake.faults.add(DropAfter(), write_call.pattern)
+    write_call.act(hub, ready)
+    assert write_call.seen(ready) == write_call.expected
 
 
-CREATIONS = tuple(deed for deed in DEEDS if deed.name in {"comment", "open_issue", "open_pull", "check"})
+CREATIONS = tuple(
+    write_call for write_call in WRITE_CALLS if write_call.name in {"comment", "open_issue", "open_pull", "check"}
+)
 
 
-@pytest.mark.parametrize("deed", CREATIONS, ids=str)
-def test_a_second_run_with_a_stale_first_read_makes_nothing_twice(ready: World, deed: Deed):
-    deed.act(ready.hub(), ready)
+@pytest.mark.parametrize("write_call", CREATIONS, ids=str)
+def test_a_second_run_with_a_stale_first_read_creates_nothing_twice(ready: World, write_call: WriteCall):
+    write_call.act(ready.hub(), ready)
     again = ready.hub()
     again.me()
     ready.fake.faults.add(Stale(), "GET *")
-    deed.act(again, ready)
-    assert deed.seen(ready) == deed.expected
+    write_call.act(again, ready)
+    assert write_call.seen(ready) == write_call.expected
 
 
-@pytest.mark.parametrize("deed", DEEDS, ids=str)
-def test_a_fault_that_does_not_end_is_said(ready: World, deed: Deed):
+@pytest.mark.parametrize("write_call", WRITE_CALLS, ids=str)
+def test_a_lasting_fault_is_reported(ready: World, write_call: WriteCall):
     hub = ready.hub()
-    deed.before(hub, ready)
-    ready.fake.faults.add(Broken(502), deed.pattern, times=5)
+    write_call.before(hub, ready)
+    ready.fake.faults.add(Broken(502), write_call.pattern, times=5)
     with pytest.raises(HubUnreachable, match="5 tries"):
-        deed.act(hub, ready)
+        write_call.act(hub, ready)
 
 
-def test_reads_are_repeated_too(ready: World):
+def test_reads_are_retried_too(ready: World):
     for fault in FAULTS.values():
         ready.fake.faults.add(fault, "GET */issues/1")
         assert ready.hub().issue(1) is not None
@@ -313,7 +315,7 @@ def test_a_secondary_limit_without_a_time_waits_a_minute(ready: World):
     ("status", "message", "problem"),
     [(401, "Bad credentials", BadCredentials), (403, "Resource not accessible by integration", ScopeMissing)],
 )
-def test_what_waiting_cannot_mend_is_not_tried_again(ready: World, status: int, message: str, problem: type):
+def test_a_permanent_error_is_not_retried(ready: World, status: int, message: str, problem: type):
     ready.fake.faults.add(Refused(status, message), "POST */comments")
     with pytest.raises(problem):
         ready.hub().comment(1, f"{MARK} x", marker=MARK)
@@ -334,7 +336,7 @@ class FakeMint:
         return "builder"
 
 
-def test_a_token_that_expires_in_the_middle_is_minted_anew(ready: World):
+def test_an_expired_token_is_replaced_in_the_middle(ready: World):
     minted: list[str] = []
     hub = ready.hub(AppTokens(FakeMint(ready), minted.append, ready.fake.now))
     hub.comment(1, f"{MARK} one", marker=MARK)
@@ -348,7 +350,7 @@ def test_a_token_that_expires_in_the_middle_is_minted_anew(ready: World):
     assert {each.user for each in ready.repo.comments.values()} == {"builder[bot]"}
 
 
-def test_a_token_that_is_refused_again_is_said(ready: World):
+def test_a_token_that_is_refused_again_is_reported(ready: World):
     hub = ready.hub(AppTokens(FakeMint(ready), lambda _: None, ready.fake.now))
     ready.fake.faults.add(Expired(), "GET */issues/1", times=2)
     with pytest.raises(BadCredentials):

@@ -1,4 +1,4 @@
-"""The hub over the real githubkit, against the fake GitHub: everything found before it is made, nothing made twice."""
+"""The hub over the real githubkit, against the fake GitHub: looks before it creates, and creates nothing twice."""
 
 from __future__ import annotations
 
@@ -43,26 +43,26 @@ def notes(count: int) -> tuple[Annotation, ...]:
     return tuple(Annotation("b.txt", line, "warning", f"m{line}", "t") for line in range(1, count + 1))
 
 
-# --- who --------------------------------------------------------------------------------------------------------------
+# --- identity ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_workflows_token_belongs_to_github_actions(github: World):
+def test_the_workflow_token_belongs_to_github_actions(github: World):
     assert github.hub().me() == Actor("github-actions[bot]", 41898282, bot=True)
 
 
-def test_a_persons_token_belongs_to_the_person(github: World):
+def test_a_personal_token_belongs_to_the_person(github: World):
     me = github.hub(StaticToken(github.fake.user_token("wendy"))).me()
     assert (me.login, me.bot) == ("wendy", False)
 
 
-def test_a_token_that_another_step_minted_belongs_to_the_bot_that_is_named(github: World):
+def test_a_token_minted_by_another_step_belongs_to_the_named_bot(github: World):
     app = github.fake.add_app("builder", "octo", "key")
     token = github.fake.installation_token(github.fake.install(app, [REPOSITORY])).value
     me = github.hub(StaticToken(token, "builder[bot]")).me()
     assert me == Actor("builder[bot]", github.fake.user("builder[bot]").id, bot=True)
 
 
-def test_it_asks_who_it_is_only_once(github: World):
+def test_the_identity_is_requested_only_once(github: World):
     hub = github.hub()
     hub.me(), hub.me()
     assert len(github.fake.asked("GET /user")) == 1
@@ -79,7 +79,7 @@ def test_it_asks_who_it_is_only_once(github: World):
         ("stranger", "none"),
     ],
 )
-def test_the_level_of_each_person(github: World, login: str, level: str):
+def test_the_permission_level_of_each_person(github: World, login: str, level: str):
     github.repo.private = True
     github.fake.add_user("outsider")
     assert github.hub().permission(login) == level
@@ -91,7 +91,7 @@ def test_a_name_that_looks_like_a_path_leads_nowhere_else(github: World):
 
 
 @pytest.mark.parametrize("name", ["octo", "octo/..", "../x", "octo/calc/issues", "", "octo/ca lc", "a/b\n"])
-def test_only_a_repositorys_name_is_taken(github: World, name: str):
+def test_only_a_repository_name_is_accepted(github: World, name: str):
     with pytest.raises(UsageProblem):
         open_hub(name, token=StaticToken("x"), transport=transport(github.fake))
 
@@ -124,16 +124,16 @@ def test_another_persons_comment_with_the_marker_is_not_ours(github: World):
     assert hub.comment(number, f"{MARK} Ours", marker=MARK).author == BOT
 
 
-def test_of_two_runs_that_post_at_once_one_comment_stays_and_both_go_on_with_it(github: World):
+def test_concurrent_runs_keep_one_comment_and_both_use_it(github: World):
     number, other = github.ask(), []
-    quicker = Calls(before=lambda: other.append(github.hub().comment(number, f"{MARK} Theirs", marker=MARK)))
-    github.fake.faults.add(quicker, "POST */comments")
+    create_first = Calls(before=lambda: other.append(github.hub().comment(number, f"{MARK} Theirs", marker=MARK)))
+    github.fake.faults.add(create_first, "POST */comments")
     mine = github.hub().comment(number, f"{MARK} Mine", marker=MARK)
     assert [each.body for each in github.hub().comments(number)] == [f"{MARK} Theirs"]
     assert mine.id == other[0].id
 
 
-def test_a_twin_that_a_killed_run_left_is_taken_away_by_whoever_sees_it(github: World):
+def test_a_duplicate_left_by_a_killed_run_is_removed(github: World):
     number = github.ask()
     for body in (f"{MARK} one", "<!-- other --> x", f"{MARK} two", f"A file:\n```\n{MARK}\n```"):
         add_comment(github.fake, github.repo, number, BOT.login, body)
@@ -144,21 +144,21 @@ def test_a_twin_that_a_killed_run_left_is_taken_away_by_whoever_sees_it(github: 
     assert left == [f"{MARK} one", "<!-- other --> x", f"A file:\n```\n{MARK}\n```", f"{MARK} mine"]
 
 
-def test_a_text_that_only_quotes_the_marker_is_not_taken_for_ours(github: World):
+def test_a_text_that_quotes_the_marker_is_not_ours(github: World):
     number = github.ask()
     add_comment(github.fake, github.repo, number, BOT.login, f"What the test printed:\n```\n{MARK}\n```")
     assert github.hub().find_comment(number, MARK) is None
     assert len(github.hub().comments(number)) == 1
 
 
-def test_comments_come_in_order_and_above_the_cursor_over_all_pages(github: World):
+def test_comments_after_the_cursor_come_in_order_over_all_pages(github: World):
     hub, number = github.hub(), github.ask()
     ids = [add_comment(github.fake, github.repo, number, "ada", f"word {at}").id for at in range(105)]
     assert [each.id for each in hub.comments(number)] == ids
     assert [each.id for each in hub.comments(number, ids[101])] == ids[102:]
 
 
-def test_an_edited_comment_says_so(github: World):
+def test_an_edited_comment_is_marked_as_edited(github: World):
     number = github.ask()
     comment = github.say(number, "/tdd next")
     assert not github.hub().comments(number)[0].edited
@@ -167,7 +167,7 @@ def test_an_edited_comment_says_so(github: World):
     assert github.hub().comments(number)[0].edited
 
 
-def test_a_comment_is_edited_only_where_it_differs(github: World):
+def test_a_comment_is_edited_only_if_it_differs(github: World):
     hub, number = github.hub(), github.ask()
     comment = hub.comment(number, f"{MARK} One", marker=MARK)
     hub.edit_comment(comment.id, f"{MARK} One\r\n")
@@ -190,7 +190,7 @@ def test_a_text_over_the_limit_is_not_sent(github: World):
     assert hub.comment(number, MARK + "x" * (65_536 - len(MARK)), marker=MARK).id
 
 
-def test_reactions_are_there_once(github: World):
+def test_a_reaction_is_added_once(github: World):
     hub, number = github.hub(), github.ask()
     comment = github.say(number, "/tdd next")
     for _ in range(2):
@@ -200,7 +200,7 @@ def test_reactions_are_there_once(github: World):
     assert [each.content for each in github.repo.issues[number].reactions] == ["rocket"]
 
 
-def test_a_reaction_to_what_is_gone_is_no_error(github: World):
+def test_a_reaction_to_a_deleted_comment_is_no_error(github: World):
     github.hub().react(999_999, "eyes")
     assert github.writes()[-1].endswith("/issues/comments/999999/reactions")
 
@@ -217,10 +217,10 @@ def test_an_issue_is_opened_once_and_found_by_its_marker(github: World):
     assert len([each for each in github.repo.issues.values() if each.pull is None]) == 1
 
 
-def test_of_two_runs_that_open_an_issue_at_once_the_later_one_is_closed(github: World):
+def test_of_two_issues_opened_at_once_the_later_is_closed(github: World):
     other = []
-    quicker = Calls(before=lambda: other.append(github.hub().open_issue("Theirs", MARK, (), marker=MARK)))
-    github.fake.faults.add(quicker, "POST */issues")
+    create_first = Calls(before=lambda: other.append(github.hub().open_issue("Theirs", MARK, (), marker=MARK)))
+    github.fake.faults.add(create_first, "POST */issues")
     mine = github.hub().open_issue("Mine", MARK, (), marker=MARK)
     assert mine.number == other[0].number
     assert [(each.title, each.state, each.state_reason) for each in github.repo.issues.values()] == [
@@ -235,7 +235,7 @@ def test_another_persons_issue_with_the_marker_is_not_ours(github: World):
     assert github.hub().find_issue(MARK) is None
 
 
-def test_an_issue_is_changed_only_where_it_differs(github: World):
+def test_an_issue_is_changed_only_if_it_differs(github: World):
     hub, number = github.hub(), github.ask("Title")
     before = len(github.writes())
     hub.edit_issue(number, title="Title", closed=False)
@@ -248,7 +248,7 @@ def test_an_issue_is_changed_only_where_it_differs(github: World):
     assert github.repo.issues[number].state == "open"
 
 
-def test_labelled_issues_are_open_and_no_pull_requests(github: World):
+def test_labelled_issues_are_open_and_not_pull_requests(github: World):
     hub = github.hub()
     first, second, closed = (github.ask(title) for title in ("a", "b", "c"))
     pull = hub.open_pull("P", "b", BRANCH, "main", draft=True)
@@ -260,12 +260,12 @@ def test_labelled_issues_are_open_and_no_pull_requests(github: World):
     assert there is not None and there.is_pull
 
 
-def test_what_is_not_there_is_none(github: World):
+def test_a_missing_issue_is_none(github: World):
     hub = github.hub()
     assert (hub.issue(77), hub.pull(77), hub.pull_for_branch("no-such")) == (None, None, None)
 
 
-def test_sub_issues_are_put_below_once(github: World):
+def test_a_sub_issue_is_added_once(github: World):
     hub, parent, child = github.hub(), github.ask("p"), github.ask("c")
     there = hub.issue(child)
     assert there is not None
@@ -287,7 +287,7 @@ def test_a_pull_request_is_opened_once(github: World):
     assert len(github.fake.asked("POST */pulls")) == 1
 
 
-def test_the_open_pull_request_goes_before_newer_closed_ones(github: World):
+def test_the_open_pull_request_precedes_newer_closed_ones(github: World):
     hub = github.hub()
     first = hub.open_pull("one", "b", BRANCH, "main", draft=False)
     hub.edit_issue(first.number, closed=True)
@@ -309,10 +309,10 @@ def test_a_forks_branch_of_the_same_name_is_another(github: World):
 
 
 def test_another_run_opens_it_between_look_and_creation(github: World):
-    def quicker() -> None:
+    def create_first() -> None:
         github.hub().open_pull("quicker", "b", BRANCH, "main", draft=True)
 
-    github.fake.faults.add(Calls(before=quicker), "POST */pulls")
+    github.fake.faults.add(Calls(before=create_first), "POST */pulls")
     assert github.hub().open_pull("slower", "b", BRANCH, "main", draft=True).title == "quicker"
 
 
@@ -322,7 +322,7 @@ def foreign_pull(github: World, base: str = "main"):
         return open_pull(github.fake, github.repo, "mallory", "Mine", "", BRANCH, base)
 
 
-def test_a_pull_request_of_an_outsider_is_not_ours_and_is_named_where_it_is_in_the_way(github: World):
+def test_an_outsiders_pull_request_is_not_ours_and_is_named_if_in_the_way(github: World):
     foreign = foreign_pull(github)
     hub = github.hub()
     assert hub.pull_for_branch(BRANCH) is None
@@ -336,14 +336,14 @@ def test_a_pull_request_of_an_outsider_is_not_ours_and_is_named_where_it_is_in_t
     assert (ours.author, hub.pull_for_branch(BRANCH)) == (BOT, hub.pull(ours.number))
 
 
-def test_whoever_may_write_can_open_it_for_us(github: World):
+def test_a_writer_may_open_it_for_us(github: World):
     foreign = foreign_pull(github)
     github.repo.collaborators["mallory"] = "write"
     found = github.hub().pull_for_branch(BRANCH)
     assert found is not None and found.number == foreign.number
 
 
-def test_nobody_is_asked_about_our_own_and_one_into_another_branch_is_another(github: World):
+def test_our_own_needs_no_permission_check_and_another_base_is_another(github: World):
     hub = github.hub()
     ours = hub.open_pull("T", "B", BRANCH, "main", draft=True)
     github.bare.git("branch", "release", "main")
@@ -356,13 +356,13 @@ def test_nobody_is_asked_about_our_own_and_one_into_another_branch_is_another(gi
     assert there is not None and there.number == foreign.number
 
 
-def test_what_the_workflows_token_opened_goes_on_under_an_app(github: World):
+def test_an_app_continues_the_pull_request_of_the_workflow_token(github: World):
     ours = github.hub().open_pull("T", "B", BRANCH, "main", draft=True)
     found = as_app(github).pull_for_branch(BRANCH)
     assert found is not None and found.number == ours.number
 
 
-def test_what_the_workflows_token_wrote_goes_on_under_an_app_and_a_strangers_copy_does_not(github: World):
+def test_an_app_continues_the_comments_of_the_workflow_token_but_no_copies(github: World):
     number = github.ask()
     before = github.hub()
     forged = github.say(number, f"{MARK}\nmine", by="rea")
@@ -382,7 +382,7 @@ def test_what_the_workflows_token_wrote_goes_on_under_an_app_and_a_strangers_cop
     assert told == {forged: f"{MARK}\nmine", first.id: f"{MARK}\nchanged"}
 
 
-def test_what_an_app_may_not_edit_is_written_anew_once(github: World):
+def test_a_comment_that_an_app_may_not_edit_is_posted_again_once(github: World):
     number = github.ask()
     first = github.hub().comment(number, "one", marker=MARK)
     later, said = as_app(github), []
@@ -402,12 +402,12 @@ def as_app(github: World) -> GitHubHub:
     return github.hub(StaticToken(token, "builder[bot]"))
 
 
-def test_where_there_are_no_drafts_an_ordinary_one_is_opened(github: World):
+def test_an_ordinary_pull_request_is_opened_if_drafts_are_unsupported(github: World):
     github.repo.drafts = False
     assert not github.hub().open_pull("t", "b", BRANCH, "main", draft=True).draft
 
 
-def test_a_pull_request_is_edited_only_where_it_differs(github: World):
+def test_a_pull_request_is_edited_only_if_it_differs(github: World):
     hub = github.hub()
     pull = hub.open_pull("T", "B", BRANCH, "main", draft=False)
     hub.edit_pull(pull, title="T", body="B\n")
@@ -430,7 +430,7 @@ def test_draft_and_ready(github: World):
 # --- labels and checks ------------------------------------------------------------------------------------------------
 
 
-def test_labels_are_put_right_and_others_left_alone(github: World):
+def test_labels_are_corrected_and_others_left_alone(github: World):
     hub, number = github.hub(), github.ask()
     hub.set_labels(number, (Label("people's"), Label("prd2pr:active", "00ff00", "at work")), ())
     among = ("prd2pr:active", "prd2pr:done", "prd2pr:waiting")
@@ -441,15 +441,15 @@ def test_labels_are_put_right_and_others_left_alone(github: World):
     assert len(github.writes()) == before
 
 
-def test_another_run_makes_the_label_between_look_and_creation(github: World):
+def test_another_run_creates_the_label_between_look_and_creation(github: World):
     number, other = github.ask("one"), github.ask("other")
-    quicker = Calls(before=lambda: github.hub().set_labels(other, (Label("prd2pr:done"),), ()))
-    github.fake.faults.add(quicker, "POST */calc/labels")
+    create_first = Calls(before=lambda: github.hub().set_labels(other, (Label("prd2pr:done"),), ()))
+    github.fake.faults.add(create_first, "POST */calc/labels")
     github.hub().set_labels(number, (Label("prd2pr:done"),), ())
     assert github.repo.issues[number].labels == ["prd2pr:done"]
 
 
-def test_a_check_is_shown_once_and_updated(github: World):
+def test_a_check_is_created_once_and_updated(github: World):
     hub = github.hub()
     hub.check(check(github))
     hub.check(check(github))
@@ -478,7 +478,7 @@ def test_a_new_title_does_not_send_the_annotations_again(github: World):
     assert there.title == "8 fail" and len(there.annotations) == 60
 
 
-def test_annotations_of_a_run_that_was_killed_between_are_completed(github: World):
+def test_annotations_of_a_killed_run_are_completed(github: World):
     hub = github.hub()
     hub.check(check(github, annotations=notes(50)))
     hub.check(check(github, annotations=notes(70)))
@@ -486,7 +486,7 @@ def test_annotations_of_a_run_that_was_killed_between_are_completed(github: Worl
     assert [each["start_line"] for each in there.annotations] == list(range(1, 71))
 
 
-def test_a_persons_token_shows_a_status_instead(github: World):
+def test_a_personal_token_sets_a_status_instead(github: World):
     hub = github.hub(StaticToken(github.fake.user_token("wendy")))
     hub.check(check(github))
     hub.check(check(github))
@@ -527,7 +527,7 @@ def test_a_missing_permission_for_checks_is_named(github: World):
         hub.check(check(github))
 
 
-def test_an_unknown_token_is_named_and_not_tried_again(github: World):
+def test_an_unknown_token_is_named_and_not_retried(github: World):
     with pytest.raises(BadCredentials):
         github.hub(StaticToken("ghs_nonsense")).default_branch()
     assert len(github.fake.calls) == 1

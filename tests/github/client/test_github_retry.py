@@ -1,4 +1,4 @@
-"""What is decided about an answer, or about none."""
+"""Retry decisions for a response, or for none."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ SECONDARY = {"message": "You have exceeded a secondary rate limit."}
 
 @pytest.mark.parametrize("status", [200, 201, 204, 301, 400, 401, 404, 409, 410, 422])
 @pytest.mark.parametrize("call", [READ, WRITE])
-def test_these_are_taken_as_they_are(call: RestCall, status: int):
+def test_final_answers_are_accepted(call: RestCall, status: int):
     answer = ApiResponse(status, {})
     assert decide_retry(call, answer, 1, CALM) == Accept(answer)
 
 
-def test_a_refusal_for_want_of_permission_is_no_limit():
+def test_a_missing_permission_is_not_a_rate_limit():
     answer = ApiResponse(403, {"x-ratelimit-remaining": "712"}, {"message": "Resource not accessible by integration"})
     assert decide_retry(WRITE, answer, 1, CALM) == Accept(answer)
 
@@ -28,22 +28,22 @@ def test_a_refusal_for_want_of_permission_is_no_limit():
 @pytest.mark.parametrize(
     "outcome", [ApiResponse(500, {}), ApiResponse(502, {}), ApiResponse(504, {}), NoResponse("cut", arrived=True)]
 )
-def test_a_read_is_repeated_and_before_a_write_is_looked(outcome: CallOutcome):
+def test_a_read_is_retried_and_a_write_looks_first(outcome: CallOutcome):
     assert isinstance(decide_retry(READ, outcome, 1, CALM), RetryLater)
     assert isinstance(decide_retry(WRITE, outcome, 1, CALM), CheckFirst)
 
 
-def test_a_write_that_never_arrived_is_repeated():
+def test_a_write_that_never_arrived_is_retried():
     assert isinstance(decide_retry(WRITE, NoResponse("refused", arrived=False), 1, CALM), RetryLater)
 
 
-def test_waits_double_up_to_a_bound_and_spread():
+def test_waits_double_up_to_a_bound_with_jitter():
     patience = RetryPolicy(tries=20, jitter=lambda: 1.0)
     assert [patience.backoff(attempt) for attempt in (1, 2, 3, 7, 12)] == [0.5, 1.0, 2.0, 20.0, 20.0]
     assert RetryPolicy(jitter=lambda: 0.0).backoff(3) == 1.0
 
 
-def test_the_last_try_gives_up():
+def test_the_last_attempt_gives_up():
     verdict = decide_retry(READ, ApiResponse(502, {}), CALM.tries, CALM)
     assert isinstance(verdict, GiveUp) and isinstance(verdict.problem, HubUnreachable)
     assert not isinstance(decide_retry(READ, ApiResponse(502, {}), CALM.tries - 1, CALM), GiveUp)
@@ -68,7 +68,7 @@ def test_how_long_a_limit_lasts(status: int, headers: dict[str, str], body: obje
     assert limit_seconds(ApiResponse(status, headers, body), 1000.0) == seconds
 
 
-def test_a_limit_is_waited_for_where_it_is_short_even_by_a_write():
+def test_a_short_limit_is_waited_for_even_by_a_write():
     verdict = decide_retry(WRITE, ApiResponse(403, {"retry-after": "30"}, SECONDARY), 1, CALM)
     assert isinstance(verdict, RetryLater) and verdict.seconds == 30.0
 
@@ -81,7 +81,7 @@ def test_a_long_or_lasting_limit_gives_up_and_says_when(seconds: str, attempt: i
     assert "1970-01-01 00:" in verdict.problem.what
 
 
-def test_addresses_keep_each_name_in_its_part():
+def test_urls_keep_each_name_in_its_part():
     assert join_path("repos", "o", "a b/../c?d#e", 7) == "/repos/o/a%20b%2F..%2Fc%3Fd%23e/7"
     for bad in ("", ".", ".."):
         with pytest.raises(ValueError):

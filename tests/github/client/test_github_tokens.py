@@ -1,4 +1,4 @@
-"""Whose token is used, and when a new one is minted; and that nothing of GitHub is imported before it is needed."""
+"""Which token is used, when a new one is minted, and that nothing of GitHub is imported before it is needed."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from prd2pr.github.client.tokens import AppKey, AppTokens, StaticToken, parse_in
 KEYS = cache(new_key_pair)
 
 
-def test_the_workflows_token_is_used_where_no_app_is_configured():
+def test_the_workflow_token_is_used_without_an_app():
     assert read_token_config({"GITHUB_TOKEN": " t "}) == StaticToken("t")
     assert read_token_config({"GITHUB_TOKEN": "t", "PRD2PR_BOT_LOGIN": "x[bot]"}) == StaticToken("t", "x[bot]")
 
 
-def test_an_app_goes_before_it():
+def test_an_app_takes_precedence():
     env = {"GITHUB_TOKEN": "t", "PRD2PR_APP_ID": "7", "PRD2PR_APP_PRIVATE_KEY": "a\\nb"}
     assert read_token_config(env) == AppKey("7", "a\nb")
     assert read_token_config({**env, "PRD2PR_APP_INSTALLATION_ID": "9"}) == AppKey("7", "a\nb", 9)
@@ -40,7 +40,7 @@ def test_an_app_goes_before_it():
         ({"PRD2PR_APP_ID": "7", "PRD2PR_APP_PRIVATE_KEY": "k", "PRD2PR_APP_INSTALLATION_ID": "x"}, "not a number"),
     ],
 )
-def test_half_a_configuration_is_said(env: dict[str, str], words: str):
+def test_an_incomplete_configuration_is_reported(env: dict[str, str], words: str):
     with pytest.raises(TokenMissing, match=words):
         read_token_config(env)
 
@@ -72,7 +72,7 @@ class Counting:
         return "builder"
 
 
-def test_a_token_is_kept_until_ten_minutes_before_its_end(monkeypatch: pytest.MonkeyPatch):
+def test_a_token_is_kept_until_ten_minutes_before_it_expires(monkeypatch: pytest.MonkeyPatch):
     heard: list[str] = []
     source = AppTokens(Counting(), heard.append, lambda: Clock.now)
     assert [source.token(), source.token()] == ["t1", "t1"]
@@ -83,7 +83,7 @@ def test_a_token_is_kept_until_ten_minutes_before_its_end(monkeypatch: pytest.Mo
     assert heard == ["t1", "t2"] and source.login() == "builder[bot]"
 
 
-def test_a_refused_token_is_replaced_but_not_one_that_was_replaced_meanwhile():
+def test_a_refused_token_is_replaced_unless_it_already_was():
     source = AppTokens(Counting(), lambda _: None, lambda: Clock.now)
     first = source.token()
     assert source.invalidate(first) and source.token() == "t2"
@@ -92,7 +92,7 @@ def test_a_refused_token_is_replaced_but_not_one_that_was_replaced_meanwhile():
 
 
 @pytest.mark.parametrize("answer", [{}, {"token": ""}, {"token": "t"}, {"token": "t", "expires_at": "soon"}])
-def test_an_answer_without_a_token_is_said(answer: dict[str, str]):
+def test_an_answer_without_a_token_is_reported(answer: dict[str, str]):
     with pytest.raises(BadCredentials):
         parse_installation_token(answer)
 
@@ -104,7 +104,7 @@ def app_env(github: World, key: str | None = None) -> dict[str, str]:
     return {"PRD2PR_APP_ID": str(app.id), "PRD2PR_APP_PRIVATE_KEY": key or private}
 
 
-def test_an_app_mints_for_this_repository_alone_and_speaks_as_its_bot(github: World):
+def test_an_app_mints_for_this_repository_only_and_acts_as_its_bot(github: World):
     minted: list[str] = []
     source = token_source(app_env(github), REPOSITORY, on_minted=minted.append, transport=transport(github.fake))
     hub = github.hub(source)
@@ -114,7 +114,7 @@ def test_an_app_mints_for_this_repository_alone_and_speaks_as_its_bot(github: Wo
     assert len(minted) == 1 == len(github.fake.asked("POST */access_tokens"))
 
 
-def test_an_app_that_is_not_installed_is_said(github: World):
+def test_an_app_that_is_not_installed_is_reported(github: World):
     env = app_env(github)
     github.fake.state.installations.clear()
     source = token_source(env, REPOSITORY, on_minted=print, transport=transport(github.fake))
@@ -122,20 +122,20 @@ def test_an_app_that_is_not_installed_is_said(github: World):
         github.hub(source).default_branch()
 
 
-def test_a_key_that_cannot_be_read_is_said(github: World):
+def test_an_unreadable_key_is_reported(github: World):
     source = token_source(app_env(github, "no key"), REPOSITORY, on_minted=print, transport=transport(github.fake))
     with pytest.raises(BadCredentials, match="private key"):
         source.token()
 
 
-def test_another_apps_key_is_said(github: World):
+def test_another_apps_key_is_reported(github: World):
     env = app_env(github, new_key_pair()[0])
     source = token_source(env, REPOSITORY, on_minted=print, transport=transport(github.fake))
     with pytest.raises(BadCredentials):
         source.token()
 
 
-def test_githubkit_is_imported_when_a_hub_is_opened_and_not_before():
+def test_githubkit_is_imported_only_when_a_hub_is_opened():
     code = """
 import sys
 import prd2pr.github.client.factory, prd2pr.github.client.commits, prd2pr.github.branch_writer

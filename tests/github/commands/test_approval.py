@@ -1,4 +1,4 @@
-"""Money is spent on what somebody approved, as it was when they did."""
+"""Money is spent only on what was approved, in the version that was approved."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def stage(world: World) -> Iterator[Stage]:
         yield made
 
 
-def test_a_plan_waits_and_an_approval_begins_the_sprint(stage: Stage) -> None:
+def test_a_plan_waits_and_an_approval_starts_the_sprint(stage: Stage) -> None:
     driven = run_prd(stage.session)
     assert (driven.steps, driven.rest.outcome, driven.rest.next) == (0, "waiting", "/approve")
     before = stage.head
@@ -48,7 +48,7 @@ def test_a_plan_waits_and_an_approval_begins_the_sprint(stage: Stage) -> None:
     assert {story.status for story in stage.state.backlog.stories} == {"sprint"}
 
 
-def test_who_orders_one_phase_of_the_plan_that_is_shown_approves_it_and_orders_no_more(stage: Stage) -> None:
+def test_ordering_one_phase_of_the_shown_plan_approves_it(stage: Stage) -> None:
     before = stage.head
     obeyed = stage.give("/tdd next")
     status = stage.state.status
@@ -62,7 +62,7 @@ def test_who_orders_one_phase_of_the_plan_that_is_shown_approves_it_and_orders_n
 
 
 @pytest.mark.parametrize("said", ["/approve", "/tdd next", "/tdd run"])
-def test_nobody_approves_a_plan_that_was_made_after_he_wrote(stage: Stage, said: str) -> None:
+def test_a_comment_does_not_approve_a_later_plan(stage: Stage, said: str) -> None:
     before = stage.head
     (command,) = parse_comment(said)
     assert isinstance(command, ParsedCommand)
@@ -73,7 +73,7 @@ def test_nobody_approves_a_plan_that_was_made_after_he_wrote(stage: Stage, said:
     assert (stage.head, obeyed.steps_wanted) == (before, 0)
 
 
-def test_only_what_is_approved_is_worked_on_and_then_it_waits_again(stage: Stage) -> None:
+def test_only_approved_stories_are_worked_on(stage: Stage) -> None:
     refused = stage.give("/approve calc-2")
     assert isinstance(refused.answer, NotNow)
     assert refused.answer.next.command == "/approve calc-1 calc-2", "it depends on the other"
@@ -101,7 +101,7 @@ def test_an_approval_does_not_hold_for_another_plan(stage: Stage) -> None:
     assert list_approved_stories("plan", state.status, state.prd, other) == frozenset()
 
 
-def test_a_story_that_is_added_later_is_not_approved_and_the_others_stay_so(stage: Stage) -> None:
+def test_a_story_added_later_is_not_approved_and_the_others_stay_approved(stage: Stage) -> None:
     stage.give("/approve")
     stage.give('/backlog add_story "Subtract two numbers"')
     stage.give("/backlog prioritize calc-3 1")
@@ -114,7 +114,7 @@ def test_a_story_that_is_added_later_is_not_approved_and_the_others_stay_so(stag
     assert stage.wrong() == []
 
 
-def test_a_removed_story_takes_nothing_else_with_it(stage: Stage) -> None:
+def test_removing_a_story_affects_no_other(stage: Stage) -> None:
     stage.give("/approve")
     assert isinstance(stage.give("/backlog remove calc-1").answer, NotNow), "calc-2 depends on it"
     removed = stage.give("/backlog remove calc-2")
@@ -127,12 +127,12 @@ def test_a_removed_story_takes_nothing_else_with_it(stage: Stage) -> None:
     assert stage.wrong() == []
 
 
-def test_each_story_is_asked_for_where_each_is_to_be_approved(world: World) -> None:
+def test_each_story_asks_for_approval_when_configured_so(world: World) -> None:
     with stage_of(world, "story") as stage:
         assert run_prd(stage.session).rest.next == "/approve calc-1"
 
 
-def test_nobody_is_asked_where_nothing_has_to_be_approved(world: World) -> None:
+def test_no_approval_is_requested_when_none_is_required(world: World) -> None:
     with stage_of(world, "none") as stage:
         stage.step(2)
         assert stage.world.phases() == ["plan(calc)", "note(plan)", "design(calc-1)"]
@@ -141,7 +141,7 @@ def test_nobody_is_asked_where_nothing_has_to_be_approved(world: World) -> None:
         assert stage.wrong() == []
 
 
-def test_whoever_calls_the_program_approves_by_that(stage: Stage) -> None:
+def test_calling_the_program_is_an_approval(stage: Stage) -> None:
     done = stage.world.next()
     assert done.status == 0, done.err
     assert stage.world.phases() == ["plan(calc)", "note(plan)", "note(plan)", "design(calc-1)"]
@@ -174,7 +174,7 @@ def test_an_epic_becomes_stories_and_so_do_requested_changes(stage: Stage) -> No
     assert stage.wrong() == []
 
 
-def test_an_answer_that_cannot_be_used_changes_nothing(world: World) -> None:
+def test_an_unusable_answer_changes_nothing(world: World) -> None:
     useless = {"epics": [], "stories": [], "questions": [], "assumptions": []}
     with stage_of(world) as made:
         made.step()
@@ -187,8 +187,8 @@ def test_an_answer_that_cannot_be_used_changes_nothing(world: World) -> None:
         assert stage.head == before == obeyed.head
 
 
-def test_two_runs_that_carry_out_one_comment_do_it_once(stage: Stage) -> None:
-    """Both have read the branch before either has written: the slower one is told, and finds it done."""
+def test_two_runs_execute_one_comment_once(stage: Stage) -> None:
+    """Both have read the branch before either has written: the loser of the race reloads, and finds it done."""
     stage.give("/approve")
     cursor = Cursor(number=PULL, comment=5000)
     ordered = CommandRequest(ParsedCommand("tdd next"), by="ann", settles=cursor)
@@ -196,12 +196,12 @@ def test_two_runs_that_carry_out_one_comment_do_it_once(stage: Stage) -> None:
     elsewhere = stage.session.log.landings.pending
     stage.step()
     head = stage.head
-    stage.session.log.landings.pending = elsewhere  # as the other run still has it
+    stage.session.log.landings.pending = elsewhere  # the state that the other run still has
     assert is_carried_out_elsewhere(stage.session, head)
     assert get_cursor(stage.state.status, PULL) == cursor
 
 
-def test_a_decision_on_a_branch_that_moved_is_not_written_over_it(stage: Stage) -> None:
+def test_a_decision_does_not_overwrite_a_branch_that_moved(stage: Stage) -> None:
     old = stage.head
     stage.give("/approve")
     with pytest.raises(BranchMoved):
@@ -210,7 +210,7 @@ def test_a_decision_on_a_branch_that_moved_is_not_written_over_it(stage: Stage) 
 
 
 @pytest.mark.parametrize("said", ["/tdd run zed-1", "/tdd next zed-1", "/tdd next calc-2", "/tdd run calc-2"])
-def test_an_order_that_is_refused_approves_nothing(stage: Stage, said: str) -> None:
+def test_a_refused_order_approves_nothing(stage: Stage, said: str) -> None:
     before = stage.head
     obeyed = stage.give(said)
     assert isinstance(obeyed.answer, NotNow)
@@ -219,7 +219,7 @@ def test_an_order_that_is_refused_approves_nothing(stage: Stage, said: str) -> N
     assert stage.state.status.approvals == ()
 
 
-def test_an_order_about_one_story_that_can_begin_approves_the_plan(stage: Stage) -> None:
+def test_an_order_for_one_startable_story_approves_the_plan(stage: Stage) -> None:
     obeyed = stage.give("/tdd run calc-1")
     assert (obeyed.answer, obeyed.run, obeyed.story) == (None, True, "calc-1")
     assert (stage.state.status.order, stage.state.status.order_story) == ("run", "calc-1")
@@ -227,7 +227,7 @@ def test_an_order_about_one_story_that_can_begin_approves_the_plan(stage: Stage)
     assert stage.wrong() == []
 
 
-def test_a_story_that_was_given_up_can_be_left_out_so_that_the_sprint_ends(stage: Stage) -> None:
+def test_an_aborted_story_can_be_skipped_so_that_the_sprint_ends(stage: Stage) -> None:
     stage.give("/approve")
     stage.give('/tdd abort calc-2 "no longer wanted"')
     kept = stage.give("/backlog remove calc-2").answer

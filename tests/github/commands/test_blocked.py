@@ -1,4 +1,4 @@
-"""A story that is out of attempts: advice, fresh attempts, or leaving it out."""
+"""A story that is out of attempts: advice, fresh attempts, or skipping it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     world = World(tmp_path_factory.mktemp("blocked")).start({".prd2pr.yml": "attempts: 1\n"})
     world.answers["calc-1/green/builder/1/1"] = write("src/calc/sums.py", WRONG_ADD)
     world.answers["calc-2/design/architect/1/1"] = designed("calc.sums.double")
-    # Without the first story's tests, nothing would hold its `add`.
+    # Without the first story's tests, nothing would keep its `add`.
     world.answers["calc-2/green/builder/1/1"] = write("src/calc/sums.py", "def double(a):\n    return a * 2\n")
     with stage_of(world) as made:
         made.step()
@@ -42,7 +42,7 @@ def status_of(stage: Stage, story: str) -> str:
     return next(each.status for each in stage.state.backlog.stories if each.id == story)
 
 
-def test_the_evidence_and_three_ways_out_are_told_and_each_way_is_accepted(stage: Stage) -> None:
+def test_the_evidence_and_three_accepted_ways_out_are_reported(stage: Stage) -> None:
     stuck = current_picture(stage.session).blocked
     assert stuck is not None
     assert (stuck.story, stuck.attempts) == ("calc-1", 1)
@@ -56,7 +56,7 @@ def test_the_evidence_and_three_ways_out_are_told_and_each_way_is_accepted(stage
         assert stage.wrong(since=f"{stage.head}^") == []
 
 
-def test_at_a_terminal_they_are_told_too(tmp_path) -> None:
+def test_they_are_reported_at_a_terminal_too(tmp_path) -> None:
     world = World(tmp_path).start({".prd2pr.yml": "attempts: 1\n"})
     world.answers["calc-1/green/builder/1/1"] = write("src/calc/sums.py", WRONG_ADD)
     out = world.run().out
@@ -73,7 +73,7 @@ def test_at_a_terminal_they_are_told_too(tmp_path) -> None:
     assert blocked["tests"] == ["tests/tdd/calc-1/test_calc_1_add.py::test_adds_negative_numbers"]
 
 
-def test_advice_frees_the_story_and_is_told_until_its_phase_is_crossed(stage: Stage) -> None:
+def test_advice_unblocks_the_story_and_is_passed_on_until_its_phase_passes(stage: Stage) -> None:
     obeyed = stage.give('/suggest_fix "add the two, do not answer 3"')
     assert isinstance(obeyed.answer, CommandDone)
     assert obeyed.answer.stories == ("calc-1",)
@@ -89,7 +89,7 @@ def test_advice_frees_the_story_and_is_told_until_its_phase_is_crossed(stage: St
     assert stage.wrong(since=f"{stage.head}^") == []
 
 
-def test_trying_again_frees_it_without_advice(stage: Stage) -> None:
+def test_retry_unblocks_it_without_advice(stage: Stage) -> None:
     stage.give('/tdd retry "the network was down"')
     assert stage.state.status.state is ProjectState.SPRINT_ACTIVE
     assert stage.state.status.transitions[-1].why == "the network was down"
@@ -98,7 +98,7 @@ def test_trying_again_frees_it_without_advice(stage: Stage) -> None:
     assert stage.wrong() == []
 
 
-def test_a_skipped_story_is_on_record_and_the_others_go_on_without_its_tests(stage: Stage) -> None:
+def test_a_skipped_story_is_recorded_and_the_others_continue_without_its_tests(stage: Stage) -> None:
     test = "tests/tdd/calc-1/test_calc_1_add.py"
     assert stage.session.git.read(stage.head, test) == RED_ADD.encode()
     assert isinstance(stage.give("/skip_task calc-2").answer, NotNow), "that one is not blocked"
@@ -131,7 +131,7 @@ def test_a_skipped_story_is_on_record_and_the_others_go_on_without_its_tests(sta
     assert proved.json["all_proved"], proved.out
 
 
-def test_a_phase_at_which_three_stories_fail_is_left_alone_for_a_while(stage: Stage) -> None:
+def test_a_phase_at_which_three_stories_fail_trips_the_breaker(stage: Stage) -> None:
     for _ in range(2):
         stage.give("/tdd retry calc-1")
         assert run_prd(stage.session).rest.outcome == "blocked"

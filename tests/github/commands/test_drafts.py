@@ -1,4 +1,4 @@
-"""Drafts: a phase's work on the branch before any gate has judged it, and the gate that judges all of it."""
+"""Drafts: a phase's work on the branch before a gate has judged it, and the gate that judges all of it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from world_session import make_request, session_of
 TESTS = "tests/tdd/calc-1/test_calc_1_add.py"
 SOURCE = "src/calc/sums.py"
 TESTER, BUILDER = "calc-1/red/tester/1/1", "calc-1/green/builder/1/1"
-DEEDS = {"tdd undo": undo_phase, **dict.fromkeys(("tdd design", "tdd test", "tdd code", "tdd refactor"), write_draft)}
+HANDLERS = {
+    "tdd undo": undo_phase,
+    **dict.fromkeys(("tdd design", "tdd test", "tdd code", "tdd refactor"), write_draft),
+}
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +41,13 @@ def world(planned_story, tmp_path) -> World:
     return World(tmp_path / "copy")
 
 
-def told(world: World, command: str) -> CommandResult:
+def execute(world: World, command: str) -> CommandResult:
     with session_of(world) as session:
-        return DEEDS.get(command, judge_drafts)(session, make_request(command), "calc-1")
+        return HANDLERS.get(command, judge_drafts)(session, make_request(command), "calc-1")
 
 
 def verified(world: World) -> dict[str, list[str]]:
-    """Subjects of what is proved and what is not."""
+    """Subjects of the verified and of the unverified commits."""
     done = world.verify(world.branch, "--json")
     subjects = dict(line.split(" ", 1) for line in world.git("log", "--format=%H %s", world.branch).splitlines())
     found: dict[str, list[str]] = {"proved": [], "unproven": [], "wrong": []}
@@ -56,21 +59,21 @@ def verified(world: World) -> dict[str, list[str]]:
 
 
 def test_a_whole_story_by_drafts(world):
-    done = told(world, "tdd design")
+    done = execute(world, "tdd design")
     assert isinstance(done.answer, replies.DraftReply)
     assert cycle(world)["state"] == "DESIGN"
     assert cycle(world)["design"]["summary"] == "A function."
-    done = told(world, "tdd test")
+    done = execute(world, "tdd test")
     assert isinstance(done.answer, replies.DraftReply)
     assert done.answer.paths == (TESTS,)
     assert (cycle(world)["state"], cycle(world)["test_files"][0]["status"]) == ("TEST_RED", "draft")
     assert len(verified(world)["unproven"]) == 1, "work that no gate has judged is unproven, and nothing is wrong"
-    red = told(world, "tdd commit-tests")
+    red = execute(world, "tdd commit-tests")
     assert isinstance(red.answer, replies.GateReply) and red.answer.accepted
     assert cycle(world)["test_files"][0]["status"] == "committed"
-    told(world, "tdd code")
-    assert told(world, "tdd commit-code").answer.accepted
-    done = told(world, "tdd commit-refactor")
+    execute(world, "tdd code")
+    assert execute(world, "tdd commit-code").answer.accepted
+    done = execute(world, "tdd commit-refactor")
     assert isinstance(done.answer, replies.GateReply) and done.answer.phase == "integrated"
     assert world.phases()[1:] == [
         "note(calc-1)", "note(calc-1)", "red(calc-1)", "note(calc-1)", "green(calc-1)", "integrated(calc-1)",
@@ -78,7 +81,7 @@ def test_a_whole_story_by_drafts(world):
     assert verified(world) == {"proved": world.subjects(), "unproven": [], "wrong": []}
 
 
-def test_words_with_the_order_reach_the_role_as_advice(world):
+def test_text_with_the_order_reaches_the_role_as_advice(world):
     asked = []
     with session_of(world) as session:
         hired = session.services.select_model("architect", False)  # noqa: FBT003
@@ -100,8 +103,8 @@ def test_words_with_the_order_reach_the_role_as_advice(world):
     assert "by ada: keep it in one" in world.subjects()[-1]
 
 
-def test_a_drafted_design_is_crossed_without_asking_again(world):
-    told(world, "tdd design")
+def test_a_drafted_design_passes_without_asking_again(world):
+    execute(world, "tdd design")
     assert without(world, "calc-1/design/architect/1/1").next().status == 0
     assert world.phases()[1:] == ["note(calc-1)", "design(calc-1)"]
     assert world.run("--story", "calc-1").status == 0
@@ -112,15 +115,15 @@ def test_a_refused_draft_changes_nothing_and_costs_no_attempt(world):
     world.next()
     world.next()
     world.answers[BUILDER] = write(SOURCE, WRONG_ADD)
-    told(world, "tdd code")
+    execute(world, "tdd code")
     head = world.git("rev-parse", world.branch)
-    done = told(world, "tdd commit-code")
+    done = execute(world, "tdd commit-code")
     assert isinstance(done.answer, replies.GateReply)
     assert not done.answer.accepted
     assert "GRN302" in {finding.code for finding in done.answer.findings}
     assert world.git("rev-parse", world.branch) == head
     push(world, {SOURCE: GREEN_ADD}, "Mend it")
-    done = told(world, "tdd commit-code")
+    done = execute(world, "tdd commit-code")
     assert isinstance(done.answer, replies.GateReply) and done.answer.accepted
     assert done.answer.people == ("Ada",)
     assert verified(world) == {"proved": world.subjects(), "unproven": [], "wrong": []}
@@ -128,7 +131,7 @@ def test_a_refused_draft_changes_nothing_and_costs_no_attempt(world):
 
 def test_next_judges_a_draft_before_it_asks_anybody(world):
     world.next()
-    told(world, "tdd test")
+    execute(world, "tdd test")
     assert without(world, TESTER).next().status == 0
     assert world.phases()[2:] == ["note(calc-1)", "red(calc-1)"]
     assert world.verify(world.branch).status == 0
@@ -138,7 +141,7 @@ def test_commit_proves_what_is_missing_and_integrates(world):
     world.next()
     world.next()
     push(world, {SOURCE: GREEN_ADD}, "By hand")
-    done = told(world, "tdd commit")
+    done = execute(world, "tdd commit")
     assert isinstance(done.answer, replies.GateReply) and done.answer.phase == "integrated"
     assert world.phases()[3:] == ["By hand", "green(calc-1)", "integrated(calc-1)"]
     assert world.verify(world.branch).status == 0
@@ -150,18 +153,18 @@ def test_a_drafted_refactoring_is_judged_as_one(world):
     for _ in range(3):
         assert world.next().status == 0
     world.answers["calc-1/refactor/refactorer/1/1"] = write(SOURCE, GREEN_ADD)
-    assert isinstance(told(world, "tdd refactor").answer, replies.DraftReply)
-    done = told(world, "tdd commit-refactor")
+    assert isinstance(execute(world, "tdd refactor").answer, replies.DraftReply)
+    done = execute(world, "tdd commit-refactor")
     assert isinstance(done.answer, replies.GateReply) and done.answer.phase == "integrated"
     assert world.phases()[-2:] == ["refactor(calc-1)", "integrated(calc-1)"]
     assert verified(world) == {"proved": world.subjects(), "unproven": [], "wrong": []}
 
 
-def test_undo_takes_drafts_away_too(world):
+def test_undo_removes_drafts_too(world):
     world.next()
-    told(world, "tdd test")
+    execute(world, "tdd test")
     assert TESTS in files(world)
-    told(world, "tdd undo")
+    execute(world, "tdd undo")
     assert TESTS not in files(world)
     assert cycle(world)["state"] == "DESIGN"
     assert world.run("--story", "calc-1").status == 0
@@ -172,11 +175,11 @@ def test_undo_takes_drafts_away_too(world):
     ("command", "steps"),
     [("tdd code", 0), ("tdd commit-tests", 0), ("tdd refactor", 2), ("tdd test", 2), ("tdd commit-refactor", 1)],
 )
-def test_what_the_machine_does_not_allow_changes_nothing(world, command, steps):
+def test_a_transition_that_the_machine_forbids_changes_nothing(world, command, steps):
     for _ in range(steps):
         world.next()
     head = world.git("rev-parse", world.branch)
-    assert isinstance(told(world, command).answer, replies.IllegalReply)
+    assert isinstance(execute(world, command).answer, replies.IllegalReply)
     assert world.git("rev-parse", world.branch) == head
 
 
@@ -185,13 +188,13 @@ def test_without_work_there_is_nothing_to_judge(world, command, steps):
     for _ in range(steps):
         world.next()
     head = world.git("rev-parse", world.branch)
-    done = told(world, command)
+    done = execute(world, command)
     assert isinstance(done.answer, replies.NotNow)
     assert "no work since the last step" in done.answer.reason
     assert world.git("rev-parse", world.branch) == head
 
 
-def test_a_docs_story_is_asked_for_no_tests(tmp_path):
+def test_a_docs_story_needs_no_tests(tmp_path):
     world = World(tmp_path).start()
     plan = json.loads(json.dumps(PLAN))
     plan["stories"][0].update(kind="docs", criteria=[], title="Describe adding", source_paths=["README.md"])
@@ -199,10 +202,10 @@ def test_a_docs_story_is_asked_for_no_tests(tmp_path):
     world.answers["calc-1/design/architect/1/1"] = designed()
     world.answers[BUILDER] = write("README.md", "# Calc\n\nAdds numbers.\n")
     world.next()
-    assert isinstance(told(world, "tdd test").answer, replies.NotNow)
+    assert isinstance(execute(world, "tdd test").answer, replies.NotNow)
     world.next()
-    assert isinstance(told(world, "tdd code").answer, replies.DraftReply)
-    assert told(world, "tdd commit").answer.phase == "integrated"
+    assert isinstance(execute(world, "tdd code").answer, replies.DraftReply)
+    assert execute(world, "tdd commit").answer.phase == "integrated"
     assert verified(world) == {"proved": world.subjects(), "unproven": [], "wrong": []}
 
 
@@ -219,13 +222,13 @@ def test_a_docs_story_is_asked_for_no_tests(tmp_path):
 )
 def test_a_forged_draft(world, edits, record):
     world.next()
-    told(world, "tdd test")
+    execute(world, "tdd test")
     assert forge(world, dict(edits), lambda value: value.update(record)) & {"VER104", "VER108"}
 
 
-def test_tests_that_were_only_drafted_lock_nothing(world):
+def test_drafted_tests_lock_nothing(world):
     world.next()
-    told(world, "tdd test")
+    execute(world, "tdd test")
     push(world, {TESTS: RED_ADD.replace("add(1, 2) == 3", "add(2, 2) == 4")}, "Better numbers")
     assert without(world, TESTER).next().status == 0
     assert "add(2, 2)" in world.show(TESTS)

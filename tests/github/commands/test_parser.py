@@ -1,4 +1,4 @@
-"""Commands are found by the Markdown's own structure, and read by one table."""
+"""Commands are found by the structure of the Markdown, and parsed by one table."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_every_example_in_the_docs_is_understood(name, example):
     assert command.name == name
 
 
-def test_reading_commands_are_few_and_none_of_them_moves_a_machine():
+def test_queries_are_few_and_none_of_them_moves_a_machine():
     reading = {spec.name for spec in COMMANDS.values() if spec.reads}
     assert all(
         CYCLE_COMMANDS[name.removeprefix("tdd ")].state_changes == () for name in reading if name.startswith("tdd ")
@@ -59,7 +59,7 @@ def test_reading_commands_are_few_and_none_of_them_moves_a_machine():
             True,
             False,
             False,
-        ),  # an order approves the plan; no cycle is to be had yet
+        ),  # an order approves the plan; no cycle exists yet
         (MachineStates(ProjectState.SPRINT_PAUSED, CycleState.CODE_GREEN), False, False, False),
         (MachineStates(ProjectState.BLOCKED, CycleState.CODE_GREEN), False, False, True),
         (MachineStates(ProjectState.SPRINT_ACTIVE, CycleState.CODE_GREEN), True, False, True),
@@ -68,7 +68,7 @@ def test_reading_commands_are_few_and_none_of_them_moves_a_machine():
         (MachineStates(ProjectState.SPRINT_REVIEW), False, False, False),
     ],
 )
-def test_both_machines_are_asked_what_is_allowed_now(now, next_works, start_works, code_works):
+def test_both_machines_decide_what_is_allowed(now, next_works, start_works, code_works):
     works = {row.usage.split(" [")[0]: row.now for row in help_rows(now)}
     asked = ("/tdd next", "/tdd run", "/tdd start STORY", "/tdd code")
     assert [works[name] for name in asked] == [next_works, next_works, start_works, code_works]
@@ -76,7 +76,7 @@ def test_both_machines_are_asked_what_is_allowed_now(now, next_works, start_work
     assert works["/tdd resume"] or not now.halted
 
 
-def test_help_tells_what_is_allowed_now():
+def test_help_lists_what_is_allowed_now():
     rows = {row.usage: row.now for row in help_rows(MachineStates(ProjectState.SPRINT_ACTIVE, CycleState.CODE_GREEN))}
     assert len(rows) == len(COMMANDS)
     assert rows["/sprint pause"]
@@ -91,14 +91,14 @@ def test_help_about_one_command_or_a_family():
     assert len(family) == 5
 
 
-# --- where a command stands -------------------------------------------------------------------------------------------
+# --- position of a command --------------------------------------------------------------------------------------------
 
 PLAIN = [
     "/tdd next",
     "   /tdd next",
     "well then\n/tdd next",
     "well then\r\n/tdd next\r\n",
-    "well then\n      /tdd next",  # goes on with the paragraph, however far it is set in
+    "well then\n      /tdd next",  # continues the paragraph, however far it is indented
     "well then\\\n/tdd next",
     "well then  \n/tdd next",
     "> said before\n\n/tdd next",
@@ -120,7 +120,7 @@ PLAIN = [
 ]
 HIDDEN = [
     "> /tdd next",
-    "> said\n/tdd next",  # Markdown counts this line to the quote
+    "> said\n/tdd next",  # in Markdown this line belongs to the quote
     "> > /tdd next",
     "```\n/tdd next\n```",
     "~~~ text\n/tdd next",
@@ -172,12 +172,12 @@ def test_a_command_in_plain_text_is_found_once(body):
 
 
 @pytest.mark.parametrize("body", HIDDEN)
-def test_what_is_not_plain_text_of_a_paragraph_is_no_command(body):
+def test_only_plain_text_of_a_paragraph_is_a_command(body):
     assert parse_comment(body) == ()
 
 
 @given(body=st.sampled_from(HIDDEN), more=st.sampled_from(PLAIN))
-def test_hidden_ones_stay_hidden_beside_a_plain_one(body, more):
+def test_hidden_commands_stay_hidden_beside_a_plain_one(body, more):
     assert names(f"{more}\n\n{body}") == ["tdd next"]
 
 
@@ -192,7 +192,7 @@ def test_several_commands_are_read_in_order():
     assert names(body) == ["approve", "tdd next", "tdd status"]
 
 
-def test_a_comment_holds_at_most_twenty_and_says_so():
+def test_a_comment_holds_at_most_twenty_commands_and_reports_the_rest():
     parsed = parse_comment("/tdd next\n" * 6000)
     assert [each.name for each in parsed[:20] if isinstance(each, ParsedCommand)] == ["tdd next"] * 20
     assert parsed[20:] == (
@@ -270,11 +270,11 @@ def test_arguments(line, expected):
         ("/tdd help dance", "tdd help", "there is no command `dance`"),
     ],
 )
-def test_wrong_arguments_carry_nothing_out(line, name, problem):
+def test_a_command_with_wrong_arguments_is_not_executed(line, name, problem):
     assert parse_comment(line) == (BadArguments(name, problem, line[:200]),)
 
 
-def test_a_text_that_is_only_too_long_was_written_rightly():
+def test_a_text_that_is_only_too_long_is_otherwise_valid():
     line = "/epic " + "x" * 10_001
     problem, helps = "its text is longer than 10,000 characters", "Write it shorter in a new comment."
     assert parse_comment(line) == (BadArguments("epic", problem, line[:200], helps),)
@@ -294,7 +294,7 @@ def test_a_text_that_is_only_too_long_was_written_rightly():
         ("/state, please", "/state,", "/state"),
     ],
 )
-def test_an_unknown_one_among_our_words_is_answered_with_what_was_meant(line, written, meant):
+def test_an_unknown_subcommand_is_answered_with_a_suggestion(line, written, meant):
     assert parse_comment(line) == (UnknownCommand(written, meant),)
 
 
@@ -325,8 +325,8 @@ SHAPES = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("cut", [4_000, SIZE - 20])
-def test_hostile_text_of_full_length_is_read_quickly(shape, cut):
-    """A second, or forty times what the same length of honest text takes here: far from what is quadratic in it."""
+def test_hostile_text_of_full_length_is_parsed_quickly(shape, cut):
+    """A second, or forty times the time of ordinary text of that length: far below quadratic."""
     paragraphs = (SHAPES[shape][:cut] + "\n/tdd next\n\n") * (SIZE // (cut + 20))
     honest = seconds("some words\n\n/tdd status\n\n" * (SIZE // 26))
     assert seconds(paragraphs[:SIZE]) < max(1.0, 40 * honest)
@@ -338,7 +338,7 @@ def seconds(body: str) -> float:
     return time.process_time() - began
 
 
-def test_a_comment_longer_than_any_on_github_is_not_read():
+def test_a_comment_longer_than_githubs_limit_is_not_parsed():
     assert parse_comment("/tdd next\n\n" + "x" * SIZE) == ()
 
 
@@ -357,7 +357,7 @@ def test_a_draft_takes_advice(name):
 
 
 @pytest.mark.parametrize("line", ["/tdd status", "/tdd nxt", "/aprove", "/backlog prioritize"])
-def test_one_comment_brings_few_answers_and_the_last_says_that_the_rest_was_not_read(line):
+def test_one_comment_gets_few_answers_and_the_last_reports_the_rest(line):
     *accepted, last = parse_comment("\n\n".join([line] * 30))
     assert len(accepted) == 5
     assert isinstance(last, BadArguments) and "at most 5" in last.problem
@@ -365,13 +365,13 @@ def test_one_comment_brings_few_answers_and_the_last_says_that_the_rest_was_not_
 
 
 @pytest.mark.parametrize("line", ["/tdd-next", "/tdd_next", "/TDD-Next calc-1", "/tdd-nxt"])
-def test_words_that_are_joined_are_asked_back_about(line):
+def test_joined_words_get_a_suggestion(line):
     (asked,) = parse_comment(f"Well.\n\n{line}")
     assert isinstance(asked, UnknownCommand) and asked.did_you_mean == "/tdd next"
     assert not parse_comment("/tdd-kata is a repository of mine") and not parse_comment("see docs/tdd-next")
 
 
-def test_a_storys_id_may_stand_in_the_backticks_in_which_we_write_it():
+def test_a_story_id_may_be_in_backticks():
     (one,) = parse_comment("/tdd next `calc-1`")
     (several,) = parse_comment("/approve `calc-1`, calc-2")
     assert isinstance(one, ParsedCommand) and one.stories == ("calc-1",)

@@ -25,9 +25,9 @@ WRITTEN = {
     "backlog prioritize": "/backlog prioritize calc-2 1",
     "backlog remove": "/backlog remove calc-2",
 }
-# Legal, and there is nothing that it could be done to: stories are settled or given up there, or none is held up.
+# Legal, but without a target: the stories there are integrated or aborted, or none is blocked.
 POINTLESS = {("backlog remove", ProjectState.IDLE), ("skip_task", ProjectState.SPRINT_ACTIVE)}
-# One command is three of the table: whoever approves wants it begun.
+# One command is three of the table: approving also starts the sprint.
 AFTER = {"approve": ProjectState.SPRINT_ACTIVE}
 
 

@@ -1,4 +1,4 @@
-"""Reading commands: they answer from the branch, and leave it as it is."""
+"""Queries: they answer from the branch, and leave it unchanged."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_every_command_has_a_handler() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(READ_ONLY_COMMANDS - {"tdd verify", "tdd run_tests", REGISTER}))
-def test_reading_changes_nothing_and_can_be_shown(stage: Stage, name: str) -> None:
+def test_queries_change_nothing_and_can_be_rendered(stage: Stage, name: str) -> None:
     before = stage.head
     obeyed = stage.give("/tdd explain RED104" if name == "tdd explain" else f"/{name}")
     assert (obeyed.head, stage.head, obeyed.steps_wanted, obeyed.run) == (before, before, 0, False)
@@ -68,7 +68,7 @@ def test_reading_changes_nothing_and_can_be_shown(stage: Stage, name: str) -> No
     assert len(render_reply(obeyed.answer)) > 40
 
 
-def test_the_state_is_told_with_what_is_allowed(stage: Stage) -> None:
+def test_the_state_lists_what_is_allowed(stage: Stage) -> None:
     answer = stage.give("/state").answer
     assert isinstance(answer, StateReply)
     assert answer.status.state is ProjectState.SPRINT_ACTIVE
@@ -76,7 +76,7 @@ def test_the_state_is_told_with_what_is_allowed(stage: Stage) -> None:
     assert "/sprint start" not in answer.allowed
 
 
-def test_stories_are_told(stage: Stage) -> None:
+def test_stories_are_listed(stage: Stage) -> None:
     one = stage.give("/tdd status").answer
     assert isinstance(one, StoryStatusReply)
     assert (one.row.id, one.state, one.of) == ("calc-1", CycleState.REFACTOR, 4)
@@ -93,7 +93,7 @@ def test_stories_are_told(stage: Stage) -> None:
     assert [row.approved for row in backlog.rows] == [True, True]
 
 
-def test_logs_and_figures_are_told(stage: Stage) -> None:
+def test_logs_and_metrics_are_reported(stage: Stage) -> None:
     logs = stage.give("/tdd logs calc-1").answer
     assert isinstance(logs, LogsReply)
     assert any("calc-1 red passed at attempt 1" in line.text for line in logs.lines)
@@ -103,7 +103,7 @@ def test_logs_and_figures_are_told(stage: Stage) -> None:
     assert (metrics.attempts, metrics.refused) == (3, 0)
 
 
-def test_tests_and_proofs_are_made_anew(stage: Stage) -> None:
+def test_tests_and_proofs_are_run_again(stage: Stage) -> None:
     tests = stage.give("/tdd run_tests").answer
     assert isinstance(tests, TestRunReply)
     assert (tests.collected, tests.passed, tests.failed, tests.problems) == (3, 3, 0, ())
@@ -125,7 +125,7 @@ def test_codes_are_explained_or_guessed(stage: Stage) -> None:
     assert isinstance(stage.give("/tdd help").answer, HelpReply)
 
 
-def test_a_budget_that_is_used_up_stops_the_next_phase(stage: Stage) -> None:
+def test_an_exhausted_budget_stops_the_next_phase(stage: Stage) -> None:
     used = sum(step.seconds for step in stage.state.cycle("calc-1").steps) / 60
     assert used > 0
     for limits, word in (
@@ -153,7 +153,7 @@ def test_a_budget_that_is_used_up_stops_the_next_phase(stage: Stage) -> None:
     assert (row.scope, row.unit) == ("this story", "minutes")
 
 
-def test_failing_ci_blocks_and_advice_goes_on(stage: Stage) -> None:
+def test_failing_ci_blocks_and_advice_unblocks(stage: Stage) -> None:
     rest = block_sprint_for_ci(stage.session, "CI failed on 3 commits in a row: lint")
     assert not isinstance(rest, str)
     assert rest.outcome == "blocked"

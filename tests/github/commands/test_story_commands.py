@@ -1,4 +1,4 @@
-"""Every command of the story machine in every state of a cycle, on a branch whose phases were really proved."""
+"""Every command of the story machine in every state of a cycle, on a branch whose phases were really verified."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from prd2pr.state.cursors import get_cursor
 from world import World
 
 STATES: tuple[CycleState | None, ...] = (None, *CycleState)
-# What a person's work on the branch is about has its own tests; here, that the machine is asked.
+# Human commits have their own tests; here, that the machine is consulted.
 BY_HAND = ("design", "test", "commit-tests", "code", "commit-code", "refactor", "commit-refactor", "commit", "undo")
 SLOW = ("verify", "run_tests")
 MINE = [name for name in CYCLE_COMMANDS if name not in (*BY_HAND, *SLOW)]
@@ -39,7 +39,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
         yield made
 
 
-def written(name: str, story: str) -> str:
+def example_of(name: str, story: str) -> str:
     if name == "explain":
         return "/tdd explain RED104"
     return f"/tdd {name}" if name in TAKES_NO_STORY else f"/tdd {name} {story}"
@@ -53,7 +53,7 @@ def test_the_table_decides(stage: Stage, name: str, state: CycleState | None) ->
     cycle = stage.state.cycle(story)
     assert (cycle.state if cycle else None) is state
     before, known = stage.head, CYCLE_COMMANDS[name]
-    obeyed = stage.give(written(name, story))
+    obeyed = stage.give(example_of(name, story))
     if state not in known.allowed:
         assert stage.head == before == obeyed.head
         assert isinstance(obeyed.answer, IllegalReply | NotNow)
@@ -81,7 +81,7 @@ def allowed_effect(stage: Stage, obeyed_name: str, before: str, story: str) -> N
     assert stage.wrong() == []
 
 
-def test_a_pause_stops_the_next_phase_and_resuming_lets_it_go_on(stage: Stage) -> None:
+def test_a_pause_stops_the_next_phase_and_resume_continues(stage: Stage) -> None:
     stage.back_to(CycleState.CODE_GREEN)
     stage.give('/tdd pause calc-1 "the API is not there yet"')
     cycle = stage.state.cycle("calc-1")
@@ -100,7 +100,7 @@ def test_a_pause_stops_the_next_phase_and_resuming_lets_it_go_on(stage: Stage) -
     assert stage.wrong() == []
 
 
-def test_giving_a_story_up_takes_its_failing_tests_away(stage: Stage) -> None:
+def test_aborting_a_story_removes_its_failing_tests(stage: Stage) -> None:
     stage.back_to(CycleState.CODE_GREEN)
     test = "tests/tdd/calc-1/test_calc_1_add.py"
     assert stage.session.git.read(stage.head, test) is not None
@@ -112,14 +112,14 @@ def test_giving_a_story_up_takes_its_failing_tests_away(stage: Stage) -> None:
     assert stage.wrong() == []
 
 
-def test_what_was_proved_stays_when_its_story_is_given_up(stage: Stage) -> None:
+def test_verified_work_stays_when_its_story_is_aborted(stage: Stage) -> None:
     stage.back_to(CycleState.REFACTOR)
     code = stage.session.git.code_tree(stage.head)
     stage.give("/tdd abort")
     assert stage.session.git.code_tree(stage.head) == code
 
 
-def test_refactoring_can_be_left_out_and_is_said_to_be(stage: Stage) -> None:
+def test_a_skipped_refactoring_is_recorded(stage: Stage) -> None:
     stage.back_to(CycleState.REFACTOR)
     stage.give("/tdd skip_phase calc-1")
     stage.give("/tdd pause calc-1")
@@ -130,7 +130,7 @@ def test_refactoring_can_be_left_out_and_is_said_to_be(stage: Stage) -> None:
     assert stage.wrong() == []
 
 
-def test_the_design_can_be_left_out(stage: Stage) -> None:
+def test_the_design_can_be_skipped(stage: Stage) -> None:
     stage.back_to(CycleState.DESIGN)
     stage.give("/tdd skip_phase")
     cycle = stage.state.cycle("calc-1")
@@ -139,7 +139,7 @@ def test_the_design_can_be_left_out(stage: Stage) -> None:
     assert stage.wrong() == []
 
 
-def test_halting_stops_everything_and_only_resuming_ends_it(stage: Stage) -> None:
+def test_halt_stops_everything_and_only_resume_ends_it(stage: Stage) -> None:
     stage.back_to(CycleState.TEST_RED)
     stage.give('/tdd halt_all "lunch"')
     for text in ("/tdd next", "/tdd run", "/tdd test", "/tdd next calc-2"):
@@ -151,7 +151,7 @@ def test_halting_stops_everything_and_only_resuming_ends_it(stage: Stage) -> Non
     assert not stage.state.status.halted
 
 
-def test_an_order_about_one_story_ends_with_it(stage: Stage) -> None:
+def test_an_order_for_one_story_is_finished_with_it(stage: Stage) -> None:
     stage.back_to(CycleState.REFACTOR)
     obeyed = stage.give("/tdd run CALC-1")
     assert (obeyed.run, obeyed.steps_wanted, obeyed.story) == (True, None, "calc-1")

@@ -1,4 +1,4 @@
-"""`/tdd undo`: back by a commit, exactly one phase, and `verify` accepts exactly that."""
+"""`/tdd undo`: a commit takes back exactly one phase, and `verify` accepts exactly that."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def code(world: World, rev: str) -> str:
     return "\n".join(line for line in listing if "\t.orch-state/" not in line)
 
 
-def test_each_phase_is_taken_back_by_a_commit_and_can_be_done_again(world):
+def test_each_phase_is_undone_by_a_commit_and_can_be_repeated(world):
     plan, design, red, green = world.git("rev-list", "--reverse", f"main..{world.branch}").split()
     states = []
     for before in (red, design, plan):
@@ -62,7 +62,7 @@ def test_each_phase_is_taken_back_by_a_commit_and_can_be_done_again(world):
     assert verified.status == 0, verified.out
 
 
-def test_what_is_recorded(world):
+def test_the_record_of_an_undo(world):
     done = undone(
         world, CommandRequest(make_request("tdd undo").command, "ada", settles=Cursor(number=7, comment=99), why="no")
     )
@@ -79,7 +79,7 @@ def test_what_is_recorded(world):
     assert cycle(world)["tests"] == []
 
 
-def test_what_was_undone_is_not_shown_as_proved(world):
+def test_undone_work_is_not_shown_as_verified(world):
     undone(world)
     with session_of(world) as session:
         made = build_pull_request_view(session.store, session.target.branch, session.constraints.limits)
@@ -99,14 +99,14 @@ def test_nothing_is_left_to_undo(world):
     assert world.git("rev-parse", world.branch) == head
 
 
-def test_what_people_pushed_elsewhere_is_kept(world):
+def test_human_changes_elsewhere_are_kept(world):
     push(world, {"README.md": "# Calc\n"}, "Describe it")
     assert undone(world).answer
     assert {"README.md", TESTS} <= files(world)
     assert SOURCE not in files(world)
 
 
-def test_what_people_changed_on_top_is_not_thrown_away(world):
+def test_human_changes_on_top_are_not_discarded(world):
     push(world, {SOURCE: GREEN_ADD + "\n\nKEPT = 1\n"}, "Go on")
     head = world.git("rev-parse", world.branch)
     done = undone(world)
@@ -115,7 +115,7 @@ def test_what_people_changed_on_top_is_not_thrown_away(world):
     assert world.git("rev-parse", world.branch) == head
 
 
-def test_a_step_that_proved_a_persons_commits_is_undone_with_them(world):
+def test_a_step_that_proved_human_commits_is_undone_with_them(world):
     undone(world)
     push(world, {SOURCE: GREEN_ADD}, "By hand")
     assert without(world, "calc-1/green/builder/1/1").next().status == 0
@@ -128,7 +128,7 @@ def test_a_step_that_proved_a_persons_commits_is_undone_with_them(world):
     assert world.verify(world.branch).status == 0
 
 
-def test_another_story_that_was_built_upon_it_stands_in_the_way(tmp_path):
+def test_a_dependent_story_prevents_undo(tmp_path):
     world = World(tmp_path).start()
     plan = json.loads(json.dumps(PLAN))
     plan["stories"][1]["depends_on"] = []

@@ -1,4 +1,4 @@
-"""Decisions behind what is shown: where a finding stands, which label, which issues, which words."""
+"""Decisions behind the messages: where a finding is shown, which label, which issues, which wording."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_test_is_found_where_it_is_declared(test: str, line: int) -> None:
     assert find_test_line(TESTS, test) == line
 
 
-def test_source_that_is_no_python_has_no_tests() -> None:
+def test_source_that_is_not_python_has_no_tests() -> None:
     assert find_test_line("def broken(:", "t.py::test_x") == 0
     assert find_test_line("\x00", "t.py::test_x") == 0
 
@@ -90,7 +90,7 @@ def finding(**more: object) -> Finding:
     return Finding.model_validate({"code": "GRN201", "severity": "error", "message": "it is\nso", **more})
 
 
-def test_a_finding_stands_at_its_line() -> None:
+def test_a_finding_is_shown_at_its_line() -> None:
     found = (
         finding(path="src/a.py", line=3),
         finding(path="src/a.py"),
@@ -109,7 +109,7 @@ def test_a_finding_stands_at_its_line() -> None:
     assert placed[0].message == "it is so"
 
 
-def test_a_check_says_what_the_gate_said() -> None:
+def test_a_check_reports_the_gate_result() -> None:
     picture = sample().picture()
     checks = [phase_check("loyalty", story, step, "", ()) for story, step in steps_to_check(picture)]
     assert ("prd2pr / red(loyalty-1)", "success") in [(check.name, check.conclusion) for check in checks]
@@ -120,7 +120,7 @@ def test_a_check_says_what_the_gate_said() -> None:
     assert unproven.conclusion == "failure"
 
 
-def test_a_branch_with_a_commit_without_proof_is_not_green() -> None:
+def test_a_branch_with_an_unverified_commit_is_not_green() -> None:
     picture = replace(sample().picture(), tone="proven", state="Ready for review")
     assert whole_check(picture, "a" * 40, "").conclusion == "success"
     stranger = replace(picture, unproven=picture.commits[:1])
@@ -128,7 +128,7 @@ def test_a_branch_with_a_commit_without_proof_is_not_green() -> None:
     assert whole_check(stranger, "a" * 40, "").title.endswith(", 1 commit without proof")
 
 
-# --- where it stands --------------------------------------------------------------------------------------------------
+# --- headline and label -----------------------------------------------------------------------------------------------
 
 RUNNING = Status(state=ProjectState.SPRINT_ACTIVE, order="run")
 IDLE = Status(state=ProjectState.SPRINT_ACTIVE)
@@ -151,7 +151,7 @@ STEPPED = NoAction("stopped", "loyalty-4 is waiting for green", "prd2pr next prd
         (STUCK, NoAction("blocked", "out of attempts"), "blocked", "prd2pr:blocked", '/suggest_fix "what to try"'),
     ],
 )
-def test_one_word_one_label_one_command(
+def test_each_state_has_one_headline_label_and_command(
     status: Status, rest: NoAction | None, headline: str, label: str, command: str
 ) -> None:
     branch = sample()
@@ -163,13 +163,13 @@ def test_one_word_one_label_one_command(
     assert choose_next_step(picture, rest, None).command == command
 
 
-def test_a_problem_comes_before_all_else() -> None:
+def test_a_problem_comes_first() -> None:
     picture, problem = sample().picture(), ProblemReply("this run", "no key", remedy="add it")
     assert choose_headline(picture, RUNNING, None, problem) == "stopped"
     assert choose_next_step(picture, None, problem).sentence == "add it"
 
 
-def test_every_label_is_its_own() -> None:
+def test_every_label_is_distinct() -> None:
     assert len(set(state_label_names(Labels()))) == 4
 
 
@@ -192,7 +192,7 @@ def test_stories_get_issues_a_few_at_a_time() -> None:
     assert stories_without_issue(skipped, {}) == ()
 
 
-def test_story_issues_are_known_by_their_first_line() -> None:
+def test_story_issues_are_recognized_by_their_first_line() -> None:
     ours = Issue(5, "", f"{story_marker('loyalty', 'loyalty-1')}\ntext", ME)
     quoted = Issue(6, "", f"see {story_marker('loyalty', 'loyalty-2')}", ME)
     others = Issue(7, "", story_marker("other", "loyalty-3"), ME)
@@ -201,10 +201,10 @@ def test_story_issues_are_known_by_their_first_line() -> None:
     assert story_issues_by_id([forged, ours, quoted, others, again], "loyalty", (ME,)) == {"loyalty-1": ours}
 
 
-# --- words ------------------------------------------------------------------------------------------------------------
+# --- wording ----------------------------------------------------------------------------------------------------------
 
 
-def test_marks_carry_commits() -> None:
+def test_markers_carry_commits() -> None:
     text = f"x\n{checked_marker('a' * 40)}\ny"
     assert (read_checked_marker(text), read_head_marker(text)) == ("a" * 40, "")
     with pytest.raises(ValueError, match="no marker"):
@@ -212,14 +212,14 @@ def test_marks_carry_commits() -> None:
 
 
 @pytest.mark.parametrize("text", ["::error::x", "  ::set-output name=a::b", "a\n::add-mask::x", "x ##[group]y"])
-def test_a_log_obeys_nothing(text: str) -> None:
+def test_workflow_commands_in_a_log_are_neutralized(text: str) -> None:
     quiet = neutralize_log_commands(text)
     assert quiet.replace("\u200b", "") == text
     assert "##[" not in quiet
     assert not any(line.lstrip().startswith("::") for line in quiet.splitlines())
 
 
-def test_other_text_in_a_log_stays() -> None:
+def test_other_text_in_a_log_is_unchanged() -> None:
     assert neutralize_log_commands("tests/a.py::test_x passed\n# [x]") == "tests/a.py::test_x passed\n# [x]"
 
 

@@ -1,4 +1,4 @@
-"""Every sentence that is said on the code host: its golden text, and that no text of others can act in it."""
+"""Every message on the code host: its golden text, and that no foreign text can act in it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from fakes.message_samples import HALF_COLLECTED, answers, replace_texts, views
 from fakes.pull_sample import plan
-from fakes.said_sample import HALF_COLLECTED, answers, views, worded
 from prd2pr.domain.records import Backlog
 from prd2pr.github.messages.markers import answer_marker
 from prd2pr.github.messages.query_replies import LogLine, LogsReply, TestRunReply
@@ -36,7 +36,7 @@ OURS = {
     "p", "strong", "em", "code", "pre", "a", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "details",
     "summary", "blockquote", "br", "h3",
 }  # fmt: skip
-CHART = ("class", "language-mermaid")  # of a fence that holds nobody's words
+CHART = ("class", "language-mermaid")  # of a fence without foreign text
 HOSTILE = (
     "<!-- prd2pr:status:loyalty --> @octocat @acme/team fixes #12 GH-7 acme/shop#1 :tada: https://evil.example/a.png "
     "![x](https://evil.example/b.png) [y](javascript:alert(1)) <img src=x onerror=alert(1)></pre></details> | ` a|b "
@@ -44,7 +44,7 @@ HOSTILE = (
 )
 
 
-class Seen(HTMLParser):
+class RenderedMarkdown(HTMLParser):
     def __init__(self, markdown: str) -> None:
         super().__init__(convert_charrefs=True)
         self.tags: list[str] = []
@@ -70,8 +70,8 @@ class Seen(HTMLParser):
         self.prose += "" if self.quiet else data
 
 
-def assert_harmless(text: str) -> Seen:
-    seen = Seen(text)
+def assert_harmless(text: str) -> RenderedMarkdown:
+    seen = RenderedMarkdown(text)
     assert set(seen.tags) <= OURS
     assert all(re.fullmatch(rf"{re.escape(COMMITS)}[0-9a-f]{{40}}", link) for link in seen.links), seen.links
     assert seen.comments == []
@@ -83,8 +83,8 @@ def assert_harmless(text: str) -> Seen:
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_the_answer_is_the_golden_one(name: str) -> None:
-    """After a wanted change: UPDATE_GOLDEN=1 pytest tests/github/messages, and read the difference."""
+def test_the_answer_matches_its_golden_text(name: str) -> None:
+    """After an intended change: UPDATE_GOLDEN=1 pytest tests/github/messages, and read the difference."""
     made = render_reply(ANSWERS[name], commit_url=COMMITS)
     golden = GOLDEN / f"{name}.md"
     if os.environ.get("UPDATE_GOLDEN"):
@@ -95,39 +95,39 @@ def test_the_answer_is_the_golden_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_the_view_is_the_golden_one(name: str) -> None:
+def test_the_view_matches_its_golden_text(name: str) -> None:
     golden = GOLDEN / f"{name}.md"
     if os.environ.get("UPDATE_GOLDEN"):
         golden.write_text(VIEWS[name], encoding="utf-8")
     assert VIEWS[name] == golden.read_text(encoding="utf-8")
 
 
-def test_no_golden_text_is_left_over() -> None:
+def test_no_golden_text_is_unused() -> None:
     assert {path.stem for path in GOLDEN.iterdir()} == {*ANSWERS, *VIEWS}
 
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_a_hostile_answer_does_nothing(name: str) -> None:
-    honest = Seen(render_reply(ANSWERS[name], commit_url=COMMITS))
-    seen = assert_harmless(render_reply(worded(ANSWERS[name], lambda: HOSTILE), commit_url=COMMITS))
+    honest = RenderedMarkdown(render_reply(ANSWERS[name], commit_url=COMMITS))
+    seen = assert_harmless(render_reply(replace_texts(ANSWERS[name], lambda: HOSTILE), commit_url=COMMITS))
     for tag in ("td", "details", "pre"):
         assert seen.tags.count(tag) == honest.tags.count(tag)
 
 
 @given(data=st.data())
 @settings(max_examples=150, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # shrinking is slow
-def test_no_text_of_others_survives_as_anything_else(data: st.DataObject) -> None:
+def test_foreign_text_stays_text(data: st.DataObject) -> None:
     pieces = st.sampled_from(
         [*HOSTILE.split(" "), "<", ">", "-->", "<!--", "`", "``", "|", "\\", "\n", "&#64;", "*", "_"]
     )
     texts = st.one_of(st.text(max_size=40), st.lists(pieces, max_size=8).map("".join))
     name = data.draw(st.sampled_from(sorted(ANSWERS)))
     word = data.draw(texts)
-    assert_harmless(render_reply(worded(ANSWERS[name], lambda: word), commit_url=COMMITS))
+    assert_harmless(render_reply(replace_texts(ANSWERS[name], lambda: word), commit_url=COMMITS))
 
 
-def test_the_marker_stands_first_and_is_the_only_one() -> None:
-    hostile: CommandReply = worded(ANSWERS["logs"], lambda: HOSTILE)
+def test_the_marker_is_first_and_the_only_one() -> None:
+    hostile: CommandReply = replace_texts(ANSWERS["logs"], lambda: HOSTILE)
     text = render_reply(hostile, marker=answer_marker(77, 1))
     assert text.startswith("<!-- prd2pr:answer:77:1 -->\n")
     assert text.count("prd2pr:status") == text.count("&lt;!-- prd2pr:status")
@@ -137,9 +137,9 @@ def test_the_marker_stands_first_and_is_the_only_one() -> None:
 def test_no_answer_is_too_long() -> None:
     long = "@|<" * 30_000
     for name, answer in ANSWERS.items():
-        text = render_reply(worded(answer, lambda: long))
+        text = render_reply(replace_texts(answer, lambda: long))
         assert len(text) <= BODY_LIMIT, name
-        assert Seen(text).quiet == 0, name
+        assert RenderedMarkdown(text).quiet == 0, name
 
 
 def test_ten_thousand_stories_fit_everywhere() -> None:
@@ -161,15 +161,15 @@ def test_ten_thousand_stories_fit_everywhere() -> None:
         assert said in text
 
 
-def test_what_is_cut_is_closed_and_says_so() -> None:
+def test_truncated_text_is_closed_and_marked() -> None:
     lines = tuple(LogLine("2026", "<" * 150) for _ in range(60))
     text = cut_to_limit(render_reply(LogsReply(lines, 60)), 3000)
     assert len(text) <= 3000
     assert "cut for length" in text
-    assert Seen(text).quiet == 0
+    assert RenderedMarkdown(text).quiet == 0
 
 
-def test_every_command_that_changes_something_has_its_own_sentence() -> None:
+def test_every_changing_command_has_its_own_sentence() -> None:
     said = [render_reply(answer) for name, answer in ANSWERS.items() if name.startswith("carried_")]
     assert len(said) > 15
     assert not any("was executed" in text for text in said)

@@ -1,4 +1,4 @@
-"""Backup while somebody writes, restore, and what is refused: SQLite for real, PostgreSQL by words."""
+"""Backup during writes, restore, and what is refused: SQLite for real, PostgreSQL by a message."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def notes(path: Path) -> list[str]:
         return [row[0] for row in connection.execute("SELECT body FROM notes ORDER BY id")]
 
 
-def test_a_backup_is_whole_while_the_server_writes(tmp_path: Path) -> None:
+def test_a_backup_is_complete_while_the_server_writes(tmp_path: Path) -> None:
     place, target = tmp_path / "s.db", tmp_path / "backup.db"
     database = opened(place)
     write(database, "before")
     done = threading.Event()
 
-    def write_on() -> None:
+    def keep_writing() -> None:
         number = 0
         while not done.is_set():
             write(database, f"{number}")
             number += 1
 
-    writer = threading.Thread(target=write_on)
+    writer = threading.Thread(target=keep_writing)
     writer.start()
     try:
         size = back_up_database(f"sqlite:///{place}", target)
@@ -64,7 +64,7 @@ def test_a_backup_is_whole_while_the_server_writes(tmp_path: Path) -> None:
         back_up_database(f"sqlite:///{place}", target)
 
 
-def test_a_restore_puts_the_backup_into_its_place_and_keeps_what_was_there(tmp_path: Path) -> None:
+def test_a_restore_replaces_the_database_and_keeps_the_old_one(tmp_path: Path) -> None:
     place, target = tmp_path / "s.db", tmp_path / "backup.db"
     database = opened(place)
     write(database, "kept")
@@ -98,7 +98,7 @@ def test_an_older_backup_is_migrated_and_a_newer_one_refused(tmp_path: Path) -> 
     assert notes(old) == ["from before the upgrade"], "what is refused changes nothing"
 
 
-def test_the_commands_do_it_and_a_server_refuses_a_newer_database(
+def test_the_commands_work_and_a_server_refuses_a_newer_database(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place, target = tmp_path / "s.db", tmp_path / "backup.db"
@@ -116,7 +116,7 @@ def test_the_commands_do_it_and_a_server_refuses_a_newer_database(
     assert "newer prd2pr (migration 9999)" in said and "restore the backup" in said
 
 
-def test_what_is_no_backup_replaces_nothing(tmp_path: Path) -> None:
+def test_an_invalid_backup_replaces_nothing(tmp_path: Path) -> None:
     place = tmp_path / "s.db"
     database = opened(place)
     write(database, "mine")
@@ -137,8 +137,8 @@ def test_what_is_no_backup_replaces_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files for others")
 @pytest.mark.parametrize("is_there", [True, False])
-def test_what_root_restores_belongs_to_whom_the_directory_does(tmp_path: Path, is_there: bool) -> None:
-    """The service of docs/deploy.md has a user of its own, and who restores is root."""
+def test_files_restored_by_root_belong_to_the_owner_of_the_directory(tmp_path: Path, is_there: bool) -> None:
+    """The service of docs/deploy.md has its own user, and restores are done by root."""
     open_database(f"sqlite:///{tmp_path}/old.db").close()
     back_up_database(f"sqlite:///{tmp_path}/old.db", tmp_path / "backup.db")
     state = tmp_path / "state"
@@ -163,7 +163,7 @@ def test_nothing_is_restored_under_a_running_server(tmp_path: Path) -> None:
             restore_database(f"sqlite:///{place}", target, (FIRST,))
 
 
-def test_postgresql_is_told_of_its_own_tools() -> None:
+def test_postgresql_refers_to_its_own_tools() -> None:
     with pytest.raises(UsageProblem) as caught:
         back_up_database("postgresql://ada:s3cret@db/prd2pr", Path("backup"))
     assert "pg_dump" in caught.value.remedy and "s3cret" not in " ".join(caught.value.lines())

@@ -1,4 +1,4 @@
-"""`prd2pr serve --demo`: one command to a dashboard, on this machine alone, that ends cleanly on Ctrl-C."""
+"""`prd2pr serve --demo`: one command to a dashboard, on this machine only, that ends cleanly on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from prd2pr.errors import SetupProblem, UsageProblem
 from prd2pr.server.settings import ServerSettings
 from world import World
 
-# Everything but the playing, which takes longer than a test may: a repository that was driven already stands in for it.
+# Everything but the demo run, which takes longer than a test may: a finished repository replaces it.
 PLAYED = """
 import contextlib, sys
 from prd2pr.cli.verbs.serve_modes import demo
@@ -31,7 +31,7 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
-class Shown:
+class DemoServer:
     def __init__(self, log: Path, *command: str) -> None:
         self.log = log
         with log.open("wb") as out:
@@ -72,7 +72,7 @@ def look(address: str, story: str, seconds: float = 60) -> None:
 
 
 def order(address: str, said: str) -> None:
-    """With the token that the terminal shows, by the form of the story's page, until the page says what came of it."""
+    """With the token shown in the terminal, by the form of the story's page, until the page shows the result."""
     token = re.search(r"prd2pr_[0-9a-f]{12}_[A-Za-z0-9_-]{43}", said)
     story = f"/dashboard/projects/{demo.REPOSITORY}/stories/calc-1"
     with httpx.Client(base_url=address, follow_redirects=True, timeout=120) as browser:
@@ -96,7 +96,7 @@ def test_it_shows_the_board_and_ends_on_ctrl_c(tmp_path: Path) -> None:
     for _ in range(2):
         played = world.next()
         assert played.status == 0, played.err
-    shown = Shown(tmp_path / "log", "-c", PLAYED, "serve", "--demo", str(world.repo), "--port", "0")
+    shown = DemoServer(tmp_path / "log", "-c", PLAYED, "serve", "--demo", str(world.repo), "--port", "0")
     try:
         address = shown.address(250)
         look(address, "calc-1")
@@ -109,8 +109,8 @@ def test_it_shows_the_board_and_ends_on_ctrl_c(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_from_nothing_to_the_dashboard_by_one_command(tmp_path: Path) -> None:
-    shown = Shown(tmp_path / "log", "-m", "prd2pr", "serve", "--demo", str(tmp_path / "demo"), "--port", "0")
+def test_one_command_leads_from_nothing_to_the_dashboard(tmp_path: Path) -> None:
+    shown = DemoServer(tmp_path / "log", "-m", "prd2pr", "serve", "--demo", str(tmp_path / "demo"), "--port", "0")
     try:
         look(shown.address(60), "loyalty-1", seconds=220)
         assert shown.interrupt() == 0
@@ -118,13 +118,13 @@ def test_from_nothing_to_the_dashboard_by_one_command(tmp_path: Path) -> None:
         shown.end()
 
 
-def test_it_is_not_shown_to_others(tmp_path: Path) -> None:
+def test_it_listens_on_this_machine_only(tmp_path: Path) -> None:
     with pytest.raises(UsageProblem, match="only listen on this machine"):
         serve_demo(ServerSettings(host="0.0.0.0"), tmp_path / "demo")
     assert not (tmp_path / "demo").exists()
 
 
-def test_a_port_that_is_taken_is_said_before_anything_is_played(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_before_the_demo_runs(tmp_path: Path) -> None:
     taken = socket.create_server(("127.0.0.1", 0))
     with taken, pytest.raises(SetupProblem, match="cannot listen on port"):
         serve_demo(ServerSettings(port=taken.getsockname()[1]), tmp_path / "demo")

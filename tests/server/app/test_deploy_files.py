@@ -1,4 +1,4 @@
-"""The files of deploy/ say what the program understands; systemd itself looks at the unit where it is installed."""
+"""The files of deploy/ match what the program understands; systemd checks the unit if it is installed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def variables(text: str) -> set[str]:
     return used
 
 
-def test_the_unit_starts_the_server_as_it_is_called() -> None:
+def test_the_unit_starts_the_server_with_valid_options() -> None:
     [started] = re.findall(r"^ExecStart=\S+/prd2pr (.+)$", UNIT, re.MULTILINE)
     options = build_parser().parse_args(started.split())
     assert options.command == "serve" and options.config == "/etc/prd2pr/server.yml"
@@ -38,12 +38,12 @@ def test_the_unit_starts_the_server_as_it_is_called() -> None:
     assert stop > 20 + ServerSettings().drain_seconds, "longer than the server takes to finish"
 
 
-def test_the_settings_of_the_example_are_settings() -> None:
+def test_the_example_contains_only_known_settings() -> None:
     settings = read_settings({}, {}, DEPLOY / "server.yml")
     assert settings.public_url == "https://prd2pr.example.org" and settings.app_id
 
 
-def test_who_names_the_settings_means_the_database_of_the_unit() -> None:
+def test_the_settings_file_names_the_database_of_the_unit() -> None:
     """`serve --config … token create` and `--restore` of docs/deploy.md are called without the unit's environment."""
     assert "PRD2PR_DATABASE=" not in UNIT and "\nStateDirectory=prd2pr\n" in UNIT
     assert read_settings({}, {}, DEPLOY / "server.yml").database == "sqlite:////var/lib/prd2pr/server.db"
@@ -71,7 +71,7 @@ def test_the_container_starts_the_server_and_runs_nothing_as_root() -> None:
     compile(check[2], "healthcheck", "exec")
 
 
-def test_the_proxy_lets_through_what_the_server_takes() -> None:
+def test_the_proxy_passes_what_the_server_accepts() -> None:
     text = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
     assert ServerSettings().max_body_bytes == 25 * 1024 * 1024 and "client_max_body_size 25m;" in text
     assert text.count("{") == text.count("}") and "proxy_buffering off;" in text

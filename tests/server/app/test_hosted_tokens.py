@@ -1,4 +1,4 @@
-"""The repositories that the App is installed in, read with tokens that can do nothing else."""
+"""The repositories of the App's installations, read with tokens that permit nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from prd2pr.state.git import Git
 WHO = ("Ada", "ada@example.com", "2026-01-01T00:00:00Z")
 
 
-def test_each_is_listed_and_can_be_read_with_a_token_of_its_own(tmp_path: Path) -> None:
+def test_each_is_listed_and_can_be_read_with_its_own_token(tmp_path: Path) -> None:
     fake = FakeGitHub(tmp_path / "github")
     private, public = new_key_pair()
     for name in ("octo/calc", "octo/shop"):

@@ -1,4 +1,4 @@
-"""Tokens of installations: least permissions, only the repositories needed, minted once for whoever asks at once."""
+"""Installation tokens: least permissions, only the repositories needed, minted once for concurrent callers."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from prd2pr.server.work.hubs import HubPool
 keys = cache(new_key_pair)
 
 
-class Mint:
-    """Counts; slow enough that two at once would be seen."""
+class CountingMint:
+    """Counts the tokens; slow enough to notice two at once."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[int, tuple[str, ...], dict[str, str]]] = []
@@ -53,8 +53,8 @@ class Mint:
         pass
 
 
-def test_a_token_is_minted_for_one_job_kept_and_renewed_before_it_ends() -> None:
-    mint, heard = Mint(), list[str]()
+def test_a_token_is_minted_for_one_job_cached_and_renewed_before_it_expires() -> None:
+    mint, heard = CountingMint(), list[str]()
     installations = Installations(mint, heard.append, lambda: mint.now)
     read = installations.token(7, ["octo/calc"], app_permissions.READ_ACCESS)
     assert installations.token(7, ["octo/calc"], dict(reversed(app_permissions.READ_ACCESS.items()))) == read
@@ -79,8 +79,8 @@ def test_a_token_is_minted_for_one_job_kept_and_renewed_before_it_ends() -> None
     assert mint.looked_up == ["octo/calc"], "it is looked up once"
 
 
-def test_whoever_asks_at_once_waits_for_one_token() -> None:
-    mint = Mint()
+def test_concurrent_callers_wait_for_one_token() -> None:
+    mint = CountingMint()
     mint.gate = threading.Event()
     installations = Installations(mint, now=lambda: mint.now)
     got: list[str] = []
@@ -90,7 +90,7 @@ def test_whoever_asks_at_once_waits_for_one_token() -> None:
     ]
     for thread in threads:
         thread.start()
-    # Another repository does not wait for the one that is being minted.
+    # Another repository does not wait for this one.
     other = threading.Thread(target=installations.token, args=(7, ["octo/shop"], app_permissions.READ_ACCESS))
     other.start()
     mint.gate.set()
@@ -103,8 +103,8 @@ def test_whoever_asks_at_once_waits_for_one_token() -> None:
     ("repositories", "permissions"),
     [([], app_permissions.READ_ACCESS), (["octo/calc"], {}), (["octo/calc", "evil/calc"], app_permissions.READ_ACCESS)],
 )
-def test_a_token_for_everything_cannot_be_asked_for(repositories: list[str], permissions: dict[str, str]) -> None:
-    mint = Mint()
+def test_an_unrestricted_token_cannot_be_requested(repositories: list[str], permissions: dict[str, str]) -> None:
+    mint = CountingMint()
     with pytest.raises(UsageProblem):
         Installations(mint).token(7, repositories, permissions)
     with pytest.raises(UsageProblem):
@@ -112,15 +112,15 @@ def test_a_token_for_everything_cannot_be_asked_for(repositories: list[str], per
     assert not mint.asked
 
 
-def test_what_is_kept_is_bounded() -> None:
-    mint = Mint()
+def test_the_cache_is_bounded() -> None:
+    mint = CountingMint()
     installations = Installations(mint, now=lambda: mint.now)
     for number in range(MAX_TOKEN_SOURCES + 5):
         installations.source(number, ["octo/calc"], app_permissions.READ_ACCESS)
     assert len(installations._sources) == MAX_TOKEN_SOURCES
 
 
-def test_github_gives_what_was_asked_for_and_nothing_more(tmp_path: Path) -> None:
+def test_github_grants_what_was_requested_and_nothing_more(tmp_path: Path) -> None:
     fake = FakeGitHub(tmp_path)
     private, public = keys()
     for name in ("octo/calc", "octo/shop"):
@@ -146,7 +146,7 @@ def test_github_gives_what_was_asked_for_and_nothing_more(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("workers", "part"), [("actions", app_permissions.DISPATCH_ACCESS), ("local", app_permissions.WORK_ACCESS)]
 )
-def test_the_servers_work_has_a_token_for_its_repository_alone(
+def test_the_servers_work_has_a_token_for_its_repository_only(
     tmp_path: Path, workers: str, part: Mapping[str, str]
 ) -> None:
     fake = FakeGitHub(tmp_path)
@@ -166,13 +166,13 @@ def test_the_servers_work_has_a_token_for_its_repository_alone(
     assert len(fake.asked("POST */access_tokens")) == 1 and fake.violations == []
 
 
-def test_a_server_without_an_app_is_told_how_to_get_one() -> None:
+def test_a_server_without_an_app_says_how_to_create_one() -> None:
     with pytest.raises(TokenMissing) as caught:
         open_installations(ServerSettings(app_private_key=SecretStr("x")))
     assert "--setup" in caught.value.remedy
 
 
-def test_every_part_is_within_what_the_app_asks_for_and_every_event_is_read() -> None:
+def test_every_part_stays_within_the_permissions_of_the_app() -> None:
     for part in (
         app_permissions.READ_ACCESS,
         app_permissions.DISPATCH_ACCESS,

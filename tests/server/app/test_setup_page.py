@@ -1,4 +1,4 @@
-"""The page that creates the App: the manifest, who may use it, and that the one key is kept from its first moment."""
+"""The page that creates the App: the manifest, who may use it, and that its only key is kept from the start."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Flow:
         return convert_manifest(code, transport=transport(self.fake))
 
     def open(self) -> tuple[str, dict[str, Any]]:
-        """What the person's browser would post, and where."""
+        """The form that the person's browser would post, and its URL."""
         page = self.browser.get("/setup", params={"word": "the-word"})
         assert page.status_code == 200, page.text
         target = unescape(re.search(r'<form method="post" action="([^"]+)"', page.text)[1])
@@ -68,7 +68,7 @@ class Flow:
         return target, json.loads(value)
 
 
-def test_the_whole_way_from_the_page_to_a_key_that_works(tmp_path: Path) -> None:
+def test_the_whole_flow_from_the_page_to_a_working_key(tmp_path: Path) -> None:
     flow = Flow(tmp_path)
     target, asked = flow.open()
     assert target.startswith("https://github.com/settings/apps/new?state=")
@@ -95,7 +95,7 @@ def test_the_whole_way_from_the_page_to_a_key_that_works(tmp_path: Path) -> None
     assert flow.fake.violations == []
 
 
-def test_the_way_back_counts_once_for_this_browser_and_for_an_hour(tmp_path: Path) -> None:
+def test_the_redirect_is_valid_once_for_this_browser_and_for_an_hour(tmp_path: Path) -> None:
     flow = Flow(tmp_path)
     flow.fake.add_user("ada")
     target, asked = flow.open()
@@ -103,7 +103,7 @@ def test_the_way_back_counts_once_for_this_browser_and_for_an_hour(tmp_path: Pat
     code = create_app(flow.fake, asked, "ada")
     stranger = TestClient(flow.browser.app, base_url="http://127.0.0.1:8080")
     for browser, given in ((flow.browser, "made-up"), (stranger, state), (flow.browser, state)):
-        # The stranger's try has used the state up, so that the right browser begins again.
+        # The stranger's attempt has consumed the state, so the right browser starts again.
         assert browser.get("/setup/callback", params={"code": code, "state": given}).status_code == 403
     assert not flow.kept and not flow.fake.calls, "no code is exchanged for a way back that was not begun here"
     states = PendingStates(lambda: moment[0])
@@ -115,7 +115,7 @@ def test_the_way_back_counts_once_for_this_browser_and_for_an_hour(tmp_path: Pat
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8080", "localhost:8080", "[::1]:8080", "prd2pr.example.org"])
-def test_the_way_back_leads_to_the_address_that_the_browser_is_on(tmp_path: Path, host: str) -> None:
+def test_the_redirect_leads_to_the_address_of_the_browser(tmp_path: Path, host: str) -> None:
     flow = Flow(tmp_path)
     flow.browser.headers["Host"] = host
     _, asked = flow.open()
@@ -123,13 +123,13 @@ def test_the_way_back_leads_to_the_address_that_the_browser_is_on(tmp_path: Path
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0:8080", "machine:8080", "127.0.0.1:9000", ""])
-def test_where_no_way_leads_back_no_app_is_made(tmp_path: Path, host: str) -> None:
-    """Its key would be lost: GitHub gives it to whom it leads back, and the cookie is another host's."""
+def test_no_app_is_created_without_a_usable_redirect(tmp_path: Path, host: str) -> None:
+    """Its key would be lost: GitHub sends it to the redirect, and the cookie belongs to another host."""
     page = Flow(tmp_path).browser.get("/setup", params={"word": "the-word"}, headers={"Host": host})
     assert page.status_code == 403 and "<form" not in page.text and "ssh -L 8080:127.0.0.1:8080" in page.text
 
 
-def test_without_the_terminals_word_there_is_no_form(tmp_path: Path) -> None:
+def test_without_the_code_from_the_terminal_there_is_no_form(tmp_path: Path) -> None:
     flow = Flow(tmp_path)
     for word in ("", "another"):
         page = flow.browser.get("/setup", params={"word": word})
@@ -139,7 +139,7 @@ def test_without_the_terminals_word_there_is_no_form(tmp_path: Path) -> None:
     assert flow.browser.get("/setup/style.css").headers["content-type"].startswith("text/css")
 
 
-def test_a_code_that_github_does_not_know_is_said_on_the_page(tmp_path: Path) -> None:
+def test_a_code_unknown_to_github_is_reported_on_the_page(tmp_path: Path) -> None:
     flow = Flow(tmp_path)
     for code in ("never-given", "../../users/ada", ""):
         target, _ = flow.open()
@@ -151,7 +151,7 @@ def test_a_code_that_github_does_not_know_is_said_on_the_page(tmp_path: Path) ->
         convert_manifest("used-up", transport=transport(flow.fake))
 
 
-def test_an_app_that_is_kept_is_never_written_over(tmp_path: Path) -> None:
+def test_an_existing_app_is_never_overwritten(tmp_path: Path) -> None:
     place = tmp_path / "my app"
     prepare_credentials_directory(place)
     file = save_credentials(place, NewApp("7", "builder", "PEM", "hook"), public_url=PUBLIC)
@@ -172,13 +172,13 @@ def test_an_app_that_is_kept_is_never_written_over(tmp_path: Path) -> None:
         ({"github_api_url": "http://127.0.0.1:9", "github_url": "http://127.0.0.1:8"}, "http://127.0.0.1:8"),
     ],
 )
-def test_enterprise_follows_from_the_address_of_the_api(settings: dict[str, str], pages: str) -> None:
+def test_enterprise_urls_follow_from_the_api_url(settings: dict[str, str], pages: str) -> None:
     made = ServerSettings(**settings)
     assert github_web_url(made) == pages
     assert make_creation_url(made, "octo", "s/1") == f"{pages}/organizations/octo/settings/apps/new?state=s%2F1"
 
 
-def test_what_github_would_refuse_is_said_before() -> None:
+def test_a_manifest_that_github_would_refuse_is_reported_before() -> None:
     with pytest.raises(UsageProblem):
         make_creation_url(ServerSettings(), "octo/../evil", "s")
     assert "PRD2PR_PUBLIC_URL" in check_public_url(ServerSettings())
@@ -195,7 +195,7 @@ def test_the_fake_is_as_strict_about_manifests_as_github() -> None:
             check_manifest(bad)
 
 
-def test_the_command_ends_by_itself_once_the_app_is_there(tmp_path: Path) -> None:
+def test_the_command_ends_once_the_app_exists(tmp_path: Path) -> None:
     fake = FakeGitHub(tmp_path / "github")
     fake.add_user("ada")
     with serve(fake) as url:

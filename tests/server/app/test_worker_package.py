@@ -1,4 +1,4 @@
-"""The example package of docs/examples/worker-plugin, installed for real, does a phase that the gate accepts."""
+"""The example package of docs/examples/worker-plugin, really installed, does a phase that the gate accepts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).parents[3] / "docs/examples/worker-plugin"
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment of its own that sees the libraries of this one, and has the package installed."""
+    """A virtual environment that sees the libraries of this one, and has the package installed."""
     place = tmp_path_factory.mktemp("worker") / "env"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", place], check=True)
     made = place / "bin/python"

@@ -1,4 +1,4 @@
-"""A browser that takes down what goes wrong on a page: errors, refusals by the policy, dialogs, requests elsewhere."""
+"""A browser that records what goes wrong on a page: errors, policy violations, dialogs, foreign requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from prd2pr.verification.screenshots.camera import BROWSERS
 
 WIDE = {"width": 1360, "height": 900}
 PHONE = {"width": 400, "height": 800}
-# Without these Chromium asks the network for itself, or for a sandbox that it cannot have for root.
+# Without these Chromium makes requests of its own, or needs a sandbox that root cannot have.
 SWITCHES = ("--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-gpu")
 
 
@@ -23,7 +23,7 @@ def found() -> str:
 
 
 def missing() -> str:
-    """Why browser tests cannot be run here; empty: they can."""
+    """Why browser tests cannot run here; empty if they can."""
     try:
         import playwright.sync_api  # noqa: F401
     except ImportError:
@@ -63,7 +63,7 @@ def chromium() -> Iterator[Any]:
 
 @contextlib.contextmanager
 def tab(browser: Any, base: str, token: str = "", **options: Any) -> Iterator[Tab]:
-    """`token` is in its cookie."""
+    """Open a tab with `token` in its cookie."""
     context = browser.new_context(**({"viewport": WIDE} | options))
     if token:
         context.add_cookies([{"name": "prd2pr_session", "value": token, "url": base, "sameSite": "Strict"}])

@@ -1,4 +1,4 @@
-"""The dashboard alone, in an app of its own: what it reads, and who may look, is made up."""
+"""The dashboard alone, in its own app, with made-up data and tokens."""
 
 from __future__ import annotations
 

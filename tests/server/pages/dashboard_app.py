@@ -1,4 +1,4 @@
-"""The dashboard in an app of its own, with real server-sent events, and tokens that everybody knows."""
+"""The dashboard in its own app, with real server-sent events, and well-known tokens."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ VISITORS = {
 
 @dataclass
 class Events:
-    """Kept for good, so that whoever was away is told what he missed."""
+    """Kept forever, so that a client that reconnects gets what it missed."""
 
     told: list[tuple[str, str]] = field(default_factory=list)
     cuts: int = 0  # how often all connections were cut
-    resumed: bool = False  # somebody came back and said how far he had heard
+    resumed: bool = False  # a client reconnected with its last event id
 
     def tell(self, kind: str, repo: str) -> None:
         self.told.append((kind, json.dumps({"at": NOW, "repo": repo, "data": {}})))
@@ -51,18 +51,18 @@ class Events:
 
 
 class Shown:
-    """What the pages show; a test may change all of it while they are looked at."""
+    """What the pages show; a test may change all of it while they are open."""
 
     def __init__(self, *sources: PrdSource) -> None:
         self.reading = StillReading(*sources)
         self.events = Events()
         self.asked: list[tuple[str, str]] = []
         self.ordered: list[Asked] = []
-        self.refusal = ""  # why an order is not taken
+        self.refusal = ""  # why an order is refused
         self.guest: Visitor | None = None
 
     def cut(self) -> None:
-        """Every connection that listens."""
+        """Cut every listening connection."""
         self.events.cuts += 1
 
     def visitor(self, token: str) -> Visitor | None:
@@ -106,7 +106,7 @@ def dashboard_app(shown: Shown) -> FastAPI:
 
 @contextlib.contextmanager
 def served(shown: Shown) -> Iterator[str]:
-    """On a free port of this machine, until the block ends."""
+    """Serve on a free port of this machine, until the block ends."""
     listening = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(dashboard_app(shown), log_level="warning", timeout_graceful_shutdown=1, lifespan="off")
     server = uvicorn.Server(config)

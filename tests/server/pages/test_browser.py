@@ -1,4 +1,4 @@
-"""The dashboard in Chromium: hostile text, a thousand stories, phones, keyboards, updates that arrive by themselves.
+"""The dashboard in Chromium: hostile text, a thousand stories, phones, keyboards, live updates.
 
 `make test` runs a short form; `make test-all` tries every text on every page.
 """
@@ -23,7 +23,7 @@ from prd2pr.views.board.source import PrdSource
 pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]
 
 BOARD = "/dashboard/projects/acme/shop"
-# What would be seen of a script that ran: each of the texts tries to leave one of these behind.
+# Traces of a script that ran: each of the texts tries to leave one of these behind.
 OWNED = (
     "document.title === 'owned' || document.title === '1' || document.querySelector('main img, svg[onload]') !== null"
 )
@@ -61,7 +61,7 @@ def opened(browser: Any, site: tuple[Shown, str]) -> Iterator[Tab]:
 # --- hostile text -----------------------------------------------------------------------------------------------------
 
 
-def nothing_ran(it: Tab, path: str) -> None:
+def assert_nothing_ran(it: Tab, path: str) -> None:
     it.open(path)
     it.page.hover("main")
     assert it.page.evaluate(OWNED) is False
@@ -76,7 +76,7 @@ def test_no_hostile_text_runs_or_breaks_a_page(opened: Tab, site: tuple[Shown, s
     )
     opened.page.set_viewport_size(PHONE)
     for path in (*PAGES[:3], "/dashboard/projects/acme/long", "/dashboard/projects/acme/long/stories/loyalty-2"):
-        nothing_ran(opened, path)
+        assert_nothing_ran(opened, path)
 
 
 @pytest.mark.slow
@@ -89,11 +89,11 @@ def test_no_hostile_text_runs_on_any_page(
     shown.reading.show(source_of(hostile(text), circuits=broken()))
     with tab(browser, base, OWNER, viewport=size) as it:
         for path in PAGES:
-            nothing_ran(it, path)
+            assert_nothing_ran(it, path)
 
 
-def test_the_policy_would_stop_a_script_that_got_through(opened: Tab) -> None:
-    """So that an empty list of refusals means something."""
+def test_the_policy_would_block_an_injected_script(opened: Tab) -> None:
+    """So that an empty list of violations means something."""
     opened.open("/dashboard")
     opened.page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"document.title=1\">')")
     opened.page.evaluate(
@@ -140,14 +140,14 @@ def test_every_page_fits_a_phone_and_can_be_read(browser: Any, site: tuple[Shown
         assert it.wrong == []
 
 
-# Marks of one word that stand on two lines.
+# Marks of one word that are split over two lines.
 TORN = """() => [...document.querySelectorAll('.mark')]
   .filter((mark) => mark.checkVisibility() && !/\\s/.test(mark.textContent.trim()))
   .filter((mark) => mark.clientHeight > 1.9 * parseFloat(getComputedStyle(mark).lineHeight))
   .map((mark) => mark.textContent)"""
 
 
-# Text whose contrast with what lies behind it is below 4.5 (WCAG AA), of all that is shown.
+# Visible text whose contrast with its background is below 4.5 (WCAG AA).
 CONTRAST = """() => {
   const part = (v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
   const bright = (rgb) => rgb.reduce((sum, v, i) => sum + part(v / 255) * [0.2126, 0.7152, 0.0722][i], 0);
@@ -176,7 +176,7 @@ CONTRAST = """() => {
 }"""
 
 
-def test_the_keyboard_reaches_everything_and_is_seen(opened: Tab) -> None:
+def test_the_keyboard_reaches_everything_with_visible_focus(opened: Tab) -> None:
     page = opened.page
     for path in (BOARD, "/dashboard/circuits", "/dashboard/projects/acme/shop/stories/loyalty-2"):
         opened.open(path)
@@ -216,7 +216,7 @@ def test_the_skip_link_leads_past_the_navigation(opened: Tab) -> None:
     assert opened.page.evaluate("document.activeElement.id") == "main"
 
 
-def test_headings_never_leave_a_level_out(opened: Tab) -> None:
+def test_headings_skip_no_level(opened: Tab) -> None:
     for path in PAGES:
         opened.open(path)
         levels = opened.page.evaluate(
@@ -226,7 +226,7 @@ def test_headings_never_leave_a_level_out(opened: Tab) -> None:
         assert all(after <= before + 1 for before, after in pairwise(levels)), (path, levels)
 
 
-# --- by hand ----------------------------------------------------------------------------------------------------------
+# --- interaction ------------------------------------------------------------------------------------------------------
 
 
 def test_logging_in_resetting_and_logging_out(browser: Any, site: tuple[Shown, str]) -> None:
@@ -239,7 +239,7 @@ def test_logging_in_resetting_and_logging_out(browser: Any, site: tuple[Shown, s
         page.fill("#token", "not a token")
         page.keyboard.press("Enter")
         page.get_by_text("The token is invalid").wait_for()
-        it.wrong.clear()  # the browser says 401 itself
+        it.wrong.clear()  # the browser itself logs the 401
         page.fill("#token", OWNER)
         page.keyboard.press("Enter")
         page.wait_for_url(f"{base}/dashboard/circuits")
@@ -255,7 +255,7 @@ def test_logging_in_resetting_and_logging_out(browser: Any, site: tuple[Shown, s
         assert it.wrong == []
 
 
-def test_a_retry_by_keyboard_is_shown_and_told_as_it_goes(opened: Tab, site: tuple[Shown, str]) -> None:
+def test_a_retry_by_keyboard_is_shown_with_its_progress(opened: Tab, site: tuple[Shown, str]) -> None:
     shown, base = site
     shown.asked.clear()
     page, story = opened.page, f"{BOARD}/stories/loyalty-7"
@@ -286,7 +286,7 @@ TRIES = 3
 
 
 def quickest(there: Callable[[], None], back: Callable[[], None]) -> float:
-    """Of some tries, ending `there`: other work on this machine is not what is measured."""
+    """The fastest of some tries, ending `there`: other load on this machine is not measured."""
     took = []
     for left in range(TRIES, 0, -1):
         began = time.monotonic()
@@ -299,7 +299,7 @@ def quickest(there: Callable[[], None], back: Callable[[], None]) -> float:
 
 
 def moved_on() -> Branch:
-    """loyalty-4 has got through GREEN, and loyalty-5 was begun."""
+    """loyalty-4 has passed GREEN, and loyalty-5 has started."""
     branch = mixed()
     branch.cycles.pop("loyalty-4")
     to_green(branch, "loyalty-4", 5)
@@ -339,7 +339,7 @@ def test_a_card_moves_within_a_second_and_keeps_the_focus(opened: Tab, site: tup
     assert page.locator("[data-key]").count() == 7
 
 
-def test_what_happens_elsewhere_changes_nothing_here(opened: Tab, site: tuple[Shown, str]) -> None:
+def test_events_elsewhere_change_nothing_here(opened: Tab, site: tuple[Shown, str]) -> None:
     shown, _ = site
     opened.open(BOARD)
     opened.page.locator("#live.on").wait_for()
@@ -351,7 +351,7 @@ def test_what_happens_elsewhere_changes_nothing_here(opened: Tab, site: tuple[Sh
     assert looks == []
 
 
-def test_who_was_cut_off_is_told_what_was_missed(opened: Tab, site: tuple[Shown, str]) -> None:
+def test_a_reconnected_page_gets_what_it_missed(opened: Tab, site: tuple[Shown, str]) -> None:
     shown, _ = site
     opened.open(BOARD)
     opened.page.locator("#live.on").wait_for()

@@ -1,4 +1,4 @@
-"""Pages over HTTP: who sees what, which forms are taken, and which headers go with everything."""
+"""Pages over HTTP: access, accepted forms, and the headers of every response."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ HOSTILE = (
 )
 
 
-class Checked(HTMLParser):
-    """What a page holds, as a browser's parser takes it: every element that is opened, and every attribute."""
+class ParsedPage(HTMLParser):
+    """A page as a browser's parser sees it: every element and every attribute."""
 
     VOID = frozenset({"meta", "link", "input", "br", "img", "hr"})
 
@@ -73,14 +73,14 @@ def sign_in(client: TestClient, token: str = OWNER) -> None:
     client.cookies.set(COOKIE, token)
 
 
-def checked(text: str) -> Checked:
-    found = Checked(text)
+def parse_page(text: str) -> ParsedPage:
+    found = ParsedPage(text)
     assert found.wrong == [] and found.open == []
     assert len(found.ids) == len(set(found.ids))
     return found
 
 
-# --- who sees what ----------------------------------------------------------------------------------------------------
+# --- access -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -92,11 +92,11 @@ def test_without_a_token_every_page_leads_to_the_log_in(client: TestClient, path
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_every_page_is_sound_html_with_landmarks(client: TestClient, path: str) -> None:
+def test_every_page_is_valid_html_with_landmarks(client: TestClient, path: str) -> None:
     sign_in(client)
     answer = client.get(path)
     assert answer.status_code == 200
-    found = checked(answer.text)
+    found = parse_page(answer.text)
     for landmark in ("header", "nav", "main", "footer", "h1"):
         assert landmark in found.tags, landmark
     assert found.tags.count("h1") == found.tags.count("main") == 1
@@ -108,7 +108,7 @@ def test_every_page_is_sound_html_with_landmarks(client: TestClient, path: str) 
 @pytest.mark.parametrize(
     "path", [*PAGES, "/dashboard/log-in", "/dashboard/projects/no/such", "/dashboard/static/live.js"]
 )
-def test_the_strict_policy_goes_with_everything(client: TestClient, path: str) -> None:
+def test_the_strict_policy_is_on_every_response(client: TestClient, path: str) -> None:
     for token in ("", OWNER):
         client.cookies.clear()
         if token:
@@ -132,13 +132,13 @@ def test_a_token_for_one_repository_sees_nothing_of_another(client: TestClient, 
     assert "4 of 14" in unescape(client.get("/dashboard/metrics").text)
 
 
-def test_what_may_not_be_seen_is_answered_as_what_is_not_there(client: TestClient) -> None:
+def test_forbidden_looks_like_missing(client: TestClient) -> None:
     sign_in(client, OF_ONE)
     hidden, absent = (client.get(f"/dashboard/projects/acme/{name}") for name in ("other", "nothing"))
     assert (hidden.status_code, hidden.text) == (absent.status_code, absent.text)
 
 
-def test_a_guest_looks_without_a_token_and_resets_nothing(client: TestClient, shown: Shown) -> None:
+def test_a_guest_can_read_without_a_token_and_reset_nothing(client: TestClient, shown: Shown) -> None:
     shown.guest = EVERYBODY
     assert client.get("/dashboard").status_code == 200
     assert "<button" not in client.get("/dashboard/circuits").text
@@ -149,7 +149,7 @@ def test_a_guest_looks_without_a_token_and_resets_nothing(client: TestClient, sh
     assert shown.asked == []
 
 
-def test_another_servers_projects_are_shown_without_links_to_boards_that_are_not_here(
+def test_projects_of_other_servers_have_no_links_to_local_boards(
     client: TestClient, shown: Shown, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sign_in(client)
@@ -178,7 +178,7 @@ def test_logging_in_and_out(client: TestClient) -> None:
     assert client.get("/dashboard/costs").status_code == 303
 
 
-def test_by_https_the_cookie_never_goes_by_http(shown: Shown) -> None:
+def test_over_https_the_cookie_is_secure(shown: Shown) -> None:
     from dashboard_app import dashboard_app
 
     with TestClient(dashboard_app(shown), base_url="https://dashboard.test", follow_redirects=False) as client:
@@ -186,7 +186,7 @@ def test_by_https_the_cookie_never_goes_by_http(shown: Shown) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "wrong", "x" * 600, "token\u0000", "tökén"])
-def test_a_token_that_does_not_hold_is_said_so(client: TestClient, token: str) -> None:
+def test_an_invalid_token_is_reported(client: TestClient, token: str) -> None:
     sent = client.post("/dashboard/log-in", data={"token": token})
     assert sent.status_code == 401
     assert "invalid, expired or revoked" in sent.text
@@ -204,13 +204,13 @@ def test_a_token_that_does_not_hold_is_said_so(client: TestClient, token: str) -
         "javascript:alert(1)",
     ],
 )
-def test_after_logging_in_nobody_is_led_elsewhere(client: TestClient, wanted: str) -> None:
+def test_login_redirects_nowhere_else(client: TestClient, wanted: str) -> None:
     sent = client.post("/dashboard/log-in", data={"token": OWNER, "next": wanted})
     assert sent.headers["location"] == "/dashboard"
     assert not is_dashboard_path(wanted, "/dashboard")
 
 
-def test_who_follows_a_link_from_elsewhere_is_asked_once_more_by_ourselves(client: TestClient) -> None:
+def test_a_link_from_elsewhere_is_reloaded_once_from_our_own_site(client: TestClient) -> None:
     answer = client.get("/dashboard/costs", headers={"Sec-Fetch-Site": "cross-site"})
     assert answer.status_code == 200
     assert 'http-equiv="refresh" content="0"' in answer.text
@@ -222,7 +222,7 @@ def test_who_follows_a_link_from_elsewhere_is_asked_once_more_by_ourselves(clien
 GREEN = "acme/shop:loyalty:green"
 
 
-def test_a_reset_is_handed_on_with_whose_it_is(client: TestClient, shown: Shown) -> None:
+def test_a_reset_is_passed_on_with_its_token(client: TestClient, shown: Shown) -> None:
     sign_in(client)
     sent = client.post("/dashboard/circuits/reset", data={"circuit": GREEN, "csrf": make_csrf_token(OWNER)})
     assert (sent.status_code, sent.headers["location"]) == (303, "/dashboard/circuits#orders")
@@ -231,7 +231,7 @@ def test_a_reset_is_handed_on_with_whose_it_is(client: TestClient, shown: Shown)
     assert "<code>/tdd reset green</code>" in page and "waiting for a run" in page
 
 
-def test_a_reset_that_is_not_taken_says_why(client: TestClient, shown: Shown) -> None:
+def test_a_refused_reset_says_why(client: TestClient, shown: Shown) -> None:
     sign_in(client)
     shown.refusal = "`green` is closed: there is nothing to reset."
     sent = client.post("/dashboard/circuits/reset", data={"circuit": GREEN, "csrf": make_csrf_token(OWNER)})
@@ -252,7 +252,7 @@ def test_a_reset_that_is_not_taken_says_why(client: TestClient, shown: Shown) ->
         (OWNER, make_csrf_token(OWNER), {"Origin": "http://dashboard.test", "Sec-Fetch-Site": "same-origin"}, 303),
     ],
 )
-def test_only_our_own_form_of_who_may_is_taken(
+def test_only_our_own_form_with_permission_is_accepted(
     client: TestClient, shown: Shown, token: str, mark: str, headers: dict[str, str], status: int
 ) -> None:
     if token:
@@ -265,7 +265,7 @@ def test_only_our_own_form_of_who_may_is_taken(
     assert len(shown.asked) == (2 if status == 303 else 0)
 
 
-def test_a_circuit_of_a_repository_that_is_not_seen_cannot_be_reset(client: TestClient, shown: Shown) -> None:
+def test_a_circuit_of_a_hidden_repository_cannot_be_reset(client: TestClient, shown: Shown) -> None:
     sign_in(client, OF_ONE)
     sent = client.post(
         "/dashboard/circuits/reset", data={"circuit": "acme/other:loyalty:green", "csrf": make_csrf_token(OF_ONE)}
@@ -273,13 +273,13 @@ def test_a_circuit_of_a_repository_that_is_not_seen_cannot_be_reset(client: Test
     assert (sent.status_code, shown.asked) == (404, [])
 
 
-def test_a_story_of_a_repository_that_is_not_seen_cannot_be_retried(client: TestClient, shown: Shown) -> None:
+def test_a_story_of_a_hidden_repository_cannot_be_retried(client: TestClient, shown: Shown) -> None:
     sign_in(client, OF_ONE)
     told = {"repo": "acme/other", "story": "loyalty-4", "csrf": make_csrf_token(OF_ONE)}
     assert (client.post("/dashboard/stories/retry", data=told).status_code, shown.asked) == (404, [])
 
 
-def test_buttons_stand_only_where_they_would_be_taken(client: TestClient) -> None:
+def test_buttons_are_shown_only_if_they_would_work(client: TestClient) -> None:
     def retries(story: str) -> int:
         return client.get(f"/dashboard/projects/acme/shop/stories/{story}").text.count(">Retry<")
 
@@ -299,14 +299,14 @@ def test_a_huge_form_is_refused(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:12])
-def test_hostile_text_is_text(client: TestClient, shown: Shown, text: str) -> None:
+def test_hostile_text_stays_text(client: TestClient, shown: Shown, text: str) -> None:
     sign_in(client)
-    plain = {path: checked(client.get(path).text) for path in PAGES}
+    plain = {path: parse_page(client.get(path).text) for path in PAGES}
     shown.reading.show(source_of(hostile(text)))
     for path in PAGES:
         answer = client.get(path)
         assert answer.status_code == 200
-        found = checked(answer.text)
+        found = parse_page(answer.text)
         assert set(found.tags) <= set(plain[path].tags) | {"code", "bdi", "p", "ul", "details", "summary"}
         assert found.tags.count("script") == 1 and "img" not in found.tags
         assert not [name for name, _ in found.attributes if name.startswith("on") or name == "style"]
@@ -314,14 +314,14 @@ def test_hostile_text_is_text(client: TestClient, shown: Shown, text: str) -> No
         assert "\u202e" not in answer.text
 
 
-def test_what_looks_like_a_template_is_shown_as_it_was_written(client: TestClient, shown: Shown) -> None:
+def test_template_syntax_is_shown_verbatim(client: TestClient, shown: Shown) -> None:
     sign_in(client)
     shown.reading.show(source_of(hostile("{{ 7*7 }} {% raw %} ${7*7}")))
     for path in PAGES[:3]:
         assert "{{ 7*7 }} {% raw %} ${7*7}" in unescape(client.get(path).text), path
 
 
-def test_a_thousand_stories_are_one_page_of_bearable_size(client: TestClient, shown: Shown) -> None:
+def test_a_thousand_stories_fit_one_page_of_moderate_size(client: TestClient, shown: Shown) -> None:
     sign_in(client)
     shown.reading.show(source_of(thousand()))
     text = client.get("/dashboard/projects/acme/shop").text
@@ -334,22 +334,22 @@ def test_a_thousand_stories_are_one_page_of_bearable_size(client: TestClient, sh
 # --- small things -----------------------------------------------------------------------------------------------------
 
 
-def test_static_files_are_these_and_no_others(client: TestClient) -> None:
+def test_no_other_static_files_are_served(client: TestClient) -> None:
     assert client.get("/dashboard/static/style.css").headers["content-type"] == "text/css; charset=utf-8"
     assert client.get("/dashboard/static/..%2flayout.html.j2").status_code == 404
     assert client.get("/dashboard/static/layout.html.j2").status_code == 404
 
 
-def test_below_a_proxys_path_all_links_stay_there(shown: Shown) -> None:
+def test_all_links_stay_below_the_path_of_a_proxy(shown: Shown) -> None:
     from dashboard_app import dashboard_app
 
     with TestClient(dashboard_app(shown), root_path="/tools", cookies={COOKIE: OWNER}) as client:
-        found = checked(client.get("/dashboard/projects/acme/shop").text)
+        found = parse_page(client.get("/dashboard/projects/acme/shop").text)
     links = [value for name, value in found.attributes if name in ("href", "src", "action", "data-events")]
     assert [value for value in links if not value.startswith(("/tools/", "#"))] == []
 
 
-def test_pages_say_which_events_they_wait_for(client: TestClient) -> None:
+def test_pages_name_the_events_they_listen_to(client: TestClient) -> None:
     sign_in(client)
     text = client.get("/dashboard/projects/acme/shop").text
     assert 'data-events="/events" data-kinds="task_status_changed run_completed" data-repo="acme/shop"' in text

@@ -1,4 +1,4 @@
-"""The static site: the same pages, links that lead somewhere, and nothing of the server's libraries."""
+"""The static site: the same pages, working links, and no server libraries."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from test_dashboard_pages import Checked, checked
+from test_dashboard_pages import ParsedPage, parse_page
 
 from fakes.board_sample import NOW, StillReading, broken, hostile, mixed, source_of
 from prd2pr.errors import UsageProblem
 from prd2pr.server.static_site import render_site, write_site
 
 
-def links_of(found: Checked) -> list[str]:
+def links_of(found: ParsedPage) -> list[str]:
     return [value for name, value in found.attributes if name in ("href", "src")]
 
 
-def test_every_link_leads_to_a_file_and_to_a_place_in_it() -> None:
+def test_every_link_leads_to_a_file_and_an_anchor_in_it() -> None:
     reading = StillReading(source_of(mixed(), circuits=broken()), source_of(mixed(), repo="acme/other"))
     files = dict(render_site(reading, NOW))
-    pages = {name: checked(data.decode()) for name, data in files.items() if name.endswith(".html")}
+    pages = {name: parse_page(data.decode()) for name, data in files.items() if name.endswith(".html")}
     assert len(pages) == 6 + 2 * 8
     for name, found in pages.items():
         for link in links_of(found):
@@ -40,11 +40,11 @@ def test_odd_names_of_repositories_stay_below_the_site() -> None:
         files = dict(render_site(reading, NOW))
         assert all(posixpath.normpath(name) == name and not name.startswith((".", "/")) for name in files), repo
         boards = [name for name in files if name.startswith("projects/") and name.endswith("index.html")]
-        index = checked(files["index.html"].decode())
+        index = parse_page(files["index.html"].decode())
         assert next(unquote(link) for link in links_of(index) if link.startswith("projects/")) == boards[0]
 
 
-def test_a_site_is_written_again_and_what_is_gone_goes(tmp_path: Path) -> None:
+def test_a_rewritten_site_drops_old_files(tmp_path: Path) -> None:
     site = tmp_path / "site"
     assert write_site(StillReading(source_of(mixed())), site) == 14
     stale = site / "projects/acme/shop/story-loyalty-99.html"
@@ -54,7 +54,7 @@ def test_a_site_is_written_again_and_what_is_gone_goes(tmp_path: Path) -> None:
     assert (site / "static/style.css").exists()
 
 
-def test_somebody_elses_directory_is_left_alone(tmp_path: Path) -> None:
+def test_a_foreign_directory_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.html").write_text("mine")
     with pytest.raises(UsageProblem):
         write_site(StillReading(source_of(mixed())), tmp_path)

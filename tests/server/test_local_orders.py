@@ -1,0 +1,64 @@
+"""Orders for a repository on the server's own machine: the same workflow in a separate process, without a code host."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from prd2pr.cli.local_orders import run_orders
+from prd2pr.client import Client
+from prd2pr.server.api.authentication import utc_now
+from prd2pr.server.api.tokens import create_token
+from prd2pr.server.database import open_database
+from prd2pr.server.token_scopes import Scope
+from prd2pr.state.server_commands import ServerCommand
+from server.app_world import wait_until
+from server.server_process import running_server
+from world import World
+
+REPO = "demo/calc"
+
+
+def token_in(database: str) -> str:
+    opened = open_database(database)
+    try:
+        return create_token(opened, "demo", Scope.OPERATE, (REPO,), days=None, now=utc_now()).token
+    finally:
+        opened.close()
+
+
+def test_a_retry_is_committed_and_an_impossible_order_is_answered_like_a_comment(tmp_path: Path) -> None:
+    world, url = World(tmp_path).start(), f"sqlite:///{tmp_path}/s.db"
+    assert [world.next().status for _ in range(2)] == [0, 0]
+    token = token_in(url)
+    with (
+        running_server(url, repositories=f"{REPO}={world.repo}", orders_here=True) as server,
+        Client(server.url, token) as client,
+    ):
+        wait_until(lambda: any(True for _ in client.tasks()), 60)
+        order = client.retry(f"{REPO}:calc-1", why="once more")
+        wait_until(lambda: bool(client.order(order.id).settled_at), 60)
+        assert client.order(order.id).state == "done", server.log.read_text()
+        assert world.subjects()[-1].startswith("note(calc-1): /tdd retry calc-1 by the token demo through this server")
+        # As if the server had been killed before it recorded the result.
+        with sqlite3.connect(tmp_path / "s.db", timeout=30) as database:
+            database.execute("UPDATE asked SET outcome = '', settled_at = '', look_at = 0")
+        wait_until(lambda: bool(client.order(order.id).settled_at), 60)
+        assert client.order(order.id).state == "done" and len(world.subjects()) == 3
+        world.git("checkout", "-q", "prd2pr/calc")
+        second = client.retry(f"{REPO}:calc-1", idempotency_key="checked-out")
+        wait_until(lambda: bool(client.order(second.id).settled_at), 60)
+        refused = client.order(second.id)
+        assert refused.state == "refused" and "checked out" in refused.answer, refused
+        world.git("checkout", "-q", "main")
+    assert world.verify().status == 0
+
+
+def test_an_order_for_a_prd_without_a_branch_blocks_no_other(tmp_path: Path) -> None:
+    world, at = World(tmp_path).start(), utc_now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert world.next().status == 0
+    gone = ServerCommand(id="a" * 16, prd="gone", verb="tdd retry", story="gone-1", by="ops", at=at)
+    there = ServerCommand(id="b" * 16, prd="calc", verb="tdd retry", story="calc-1", by="ops", at=at)
+    told = {each.id: each for each in run_orders(str(world.repo), (gone, there))}
+    assert told[gone.id].outcome == "refused" and "PRD 'gone'" in told[gone.id].answer
+    assert there.id in told and "no branch" not in told[there.id].answer

@@ -1,0 +1,75 @@
+"""Recorded orders are tracked independently: none blocks another or loses its place to one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from prd2pr.server.api.change_requests import insert_request
+from prd2pr.server.api.tokens import format_utc
+from prd2pr.server.app import ServerContext
+from prd2pr.server.database import Database, open_database
+from prd2pr.server.orders.store import OrderRecord, find_order, list_open_orders, settle_order
+from prd2pr.server.orders.submission import InboxOrderQueue
+from prd2pr.server.settings import ServerSettings
+from prd2pr.server.work.order_tracking import MAX_RUNS, OrderTracker
+from prd2pr.state.server_commands import MAX_COMMANDS_PER_EVENT, ServerCommand
+
+REPO = "octo/calc"
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Iterator[ServerContext]:
+    opened = open_database(f"sqlite:///{tmp_path}/s.db")
+    yield ServerContext(ServerSettings(), opened)
+    opened.close()
+
+
+def add_order(parts: ServerContext, number: int) -> str:
+    at = format_utc(datetime.now(UTC))
+    order = ServerCommand(id=f"{number:016x}", prd="calc", verb="tdd retry", story=f"calc-{number}", by="ops", at=at)
+    row = {"key": str(number), "token": "t", "name": "ops", "subject": f"{REPO}:calc-{number}", "repo": REPO}
+    with parts.database.writing() as connection:
+        assert insert_request(connection, row, order)
+        InboxOrderQueue(parts).place(connection, REPO, order)
+    return order.id
+
+
+def finish_runs(database: Database) -> None:
+    """Let the runs of all waiting deliveries have ended by the next poll."""
+    with database.writing() as connection:
+        connection.execute(text("UPDATE deliveries SET state = 'done'"))
+        connection.execute(text("UPDATE asked SET look_at = 0"))
+
+
+def read_order(parts: ServerContext, order: str) -> OrderRecord:
+    with parts.database.reading() as connection:
+        found = find_order(connection, order)
+    assert found is not None
+    return found
+
+
+def test_an_unreadable_order_fails_and_the_next_one_is_tracked(parts: ServerContext) -> None:
+    unread, good = add_order(parts, 1), add_order(parts, 2)
+    with parts.database.writing() as connection:
+        asked = text('UPDATE asked SET ordered = \'{"of": "another version"}\' WHERE id = :id')
+        connection.execute(asked, {"id": unread})
+    finish_runs(parts.database)
+    assert OrderTracker(parts).poll() == 2
+    assert read_order(parts, unread).state == "failed" and "cannot be read" in read_order(parts, unread).answer
+    assert read_order(parts, good).tries == 2, "its run ended without it"
+
+
+def test_an_order_behind_a_full_run_is_not_given_up(parts: ServerContext) -> None:
+    orders = [add_order(parts, number) for number in range(1, MAX_COMMANDS_PER_EVENT * (MAX_RUNS + 2))]
+    while still := list_open_orders(parts.database, REPO):
+        finish_runs(parts.database)
+        for each in still:
+            settle_order(parts.database, each.id, "done")
+        while OrderTracker(parts).poll():
+            pass
+    assert {read_order(parts, each).state for each in orders} == {"done"}
