@@ -16,9 +16,12 @@ from prd2pr.error_table import ERROR_KINDS
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("name", sorted(reference_pages()))
+PAGES = reference_pages()
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
 def test_reference_pages_are_current(name):
-    assert (ROOT / name).read_text(encoding="utf-8") == reference_pages()[name], (
+    assert (ROOT / name).read_text(encoding="utf-8") == PAGES[name], (
         "stale: run .venv/bin/python -m prd2pr.cli.reference"
     )
 

@@ -108,6 +108,7 @@ def test_only_the_required_trigger_is_exempt_from_zizmor(workflows):
     assert lines == ["issue_comment: # zizmor: ignore[dangerous-triggers]"] * 2, "of the same workflow in two forms"
 
 
+@pytest.mark.slow
 def test_actionlint_finds_nothing(workflows, bad, actionlint, tmp_path):
     """All files in one call, since starting it takes seconds: every message must be about the bad file."""
     place = tmp_path / ".github/workflows"

@@ -43,6 +43,7 @@ def test_an_outsider_gets_neither_a_reaction_nor_a_worker(run_comment):
     assert reactions == []
 
 
+@pytest.mark.slow
 def test_a_command_is_acknowledged_and_reaches_the_worker(run_comment, source):
     done, reactions = run_comment("/tdd status", "wendy")
     assert done.jobs["gate"] == "success", done.log

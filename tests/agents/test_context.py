@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,6 +56,7 @@ def test_the_map_lists_signatures_of_source_and_only_paths_of_tests() -> None:
     assert build_repository_map(files).text == "README.md\nsrc/a.py\n  def f(x)\ntests/test_a.py"
 
 
+@pytest.mark.slow
 def test_map_of_a_huge_repository_is_bounded_and_states_omissions() -> None:
     files = {f"src/pkg{n % 40}/module_{n}.py": "def f(a, b, c): ...\n" * 5 for n in range(5000)}
     near = "src/pkg7/module_4967.py"

@@ -470,6 +470,7 @@ def test_verify_only_story_has_its_own_tester_prompt(task: RoleTask, story: Stor
     assert "Cases that are easily forgotten:\n- 0 EUR\n" in text
 
 
+@pytest.mark.slow
 def test_a_huge_repository_gives_a_small_prompt(task: RoleTask) -> None:
     files = {f"src/shop/m{n}.py": f"def f{n}(a: int) -> int:\n    return a\n" * 20 for n in range(3000)}
     text = render_prompt(TESTER, vary(task, codebase={"files": files}))

@@ -101,6 +101,7 @@ UNFELT = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "layers"), UNFELT)
 def test_without_mutation_the_cheat_is_accepted(name: str, layers: str, judged: Judge) -> None:
     cheat = BY_ID[name]

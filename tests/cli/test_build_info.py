@@ -54,6 +54,7 @@ def test_a_repository_around_the_installation_is_ignored(package, tmp_path):
     assert get_build_commit(package) == ""
 
 
+@pytest.mark.slow
 def test_version_names_the_commit(world):
     done = world.program("--version")
     assert done.status == 0

@@ -93,6 +93,7 @@ def test_a_workflow_without_the_configured_jobs():
 SETTINGS = ("github", "published", "pull requests", "secrets")
 
 
+@pytest.mark.slow
 def test_all_is_well(hosted):
     found = examine(hosted.world, **hosted.env())
     assert marks(found, *SETTINGS, "triggers", "model key") == ["ok"] * 6, found

@@ -38,6 +38,7 @@ def test_plan_as_json(world):
     assert done.json["requirements"] == ["FR-1", "FR-2"]
 
 
+@pytest.mark.slow
 def test_status_names_the_next_step(designed):
     done = designed.program("status")
     assert "calc-1 is waiting for red" in done.out
@@ -54,6 +55,7 @@ def test_status_of_a_repository_without_prds(world):
     assert world.program("status", "nothing").status == 2
 
 
+@pytest.mark.slow
 def test_logs_are_read_from_head_without_a_prd_branch(designed, tmp_path):
     designed.git("clone", "-q", str(designed.repo), str(tmp_path / "clone"))
     designed.git("-C", str(tmp_path / "clone"), "switch", "-q", "-c", "mine", f"origin/{designed.branch}")

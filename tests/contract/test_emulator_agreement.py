@@ -170,6 +170,7 @@ def ours(tmp_path: Path) -> Iterator[tuple[str, str]]:
         yield url, fake.user_token("ada")
 
 
+@pytest.mark.slow
 def test_both_give_the_same_answers(ours: tuple[str, str], theirs: str) -> None:
     us, them = Client(f"{ours[0]}/repos/ada/calc", ours[1]), Client(f"{theirs}/repos/ada/calc", TOKEN)
     found = [each for step in STEPS for each in compare(step, us.take(step), them.take(step))]

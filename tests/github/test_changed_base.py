@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 
+
+@pytest.mark.slow
 def test_a_pull_request_with_a_changed_base_waits_and_gets_no_duplicate(planned):
     planned.push({"x.txt": "x"}, "ada", branch="develop")
     planned.pending.clear()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import threading
 
+import pytest
+
 from fakes.github import ACTIONS_BOT
 from fakes.github.faults import Calls, Stale
 from fakes.github.on_issues import add_comment
@@ -56,6 +58,7 @@ def test_two_concurrent_runs_do_one_phase(started):
     assert started.status_comment().number == started.pull().number
 
 
+@pytest.mark.slow
 def test_two_concurrent_runs_answer_a_query_once_and_show_one_status(started):
     """One by a comment on the pull request, one on the tracking issue: no concurrency group separates them."""
     number = started.pull().number
@@ -80,6 +83,7 @@ def test_two_concurrent_runs_answer_a_query_once_and_show_one_status(started):
     assert started.status_comment(number)
 
 
+@pytest.mark.slow
 def test_plain_text_commands_of_one_comment_run_in_order(started):
     text = "\n".join(
         (
@@ -99,6 +103,7 @@ def test_plain_text_commands_of_one_comment_run_in_order(started):
     assert len(answers_to(started, said)) == 3
 
 
+@pytest.mark.slow
 def test_the_edited_text_is_ignored_and_the_original_counts(started):
     number = started.pull().number
     waiting = started.comment(number, "/tdd halt_all", by="wendy")
@@ -115,6 +120,7 @@ def test_the_edited_text_is_ignored_and_the_original_counts(started):
     assert "only new comments count" in edited.out
 
 
+@pytest.mark.slow
 def test_a_comment_deleted_meanwhile_still_counts(started):
     said = started.comment(started.pull().number, "/tdd next", by="wendy")
     event = started.pending.pop()
@@ -123,6 +129,7 @@ def test_a_comment_deleted_meanwhile_still_counts(started):
     assert started.phases() == [*START, "design(calc-1)"]
 
 
+@pytest.mark.slow
 def test_bots_outsiders_and_readers_get_no_answer_and_insiders_one(started):
     number = started.pull().number
     started.fake.add_user("helper[bot]", kind="Bot")
@@ -160,6 +167,7 @@ def test_a_pull_request_from_a_fork_is_ignored_whatever_its_branch_name(started)
     assert started.phases() == START
 
 
+@pytest.mark.slow
 def test_a_revoked_permission_is_checked_again(started):
     number = started.pull().number
     started.comment(number, "/tdd next", by="wendy")
@@ -174,6 +182,7 @@ def test_a_revoked_permission_is_checked_again(started):
     assert started.phases() == [*START, "design(calc-1)"]
 
 
+@pytest.mark.slow
 def test_an_order_for_one_story_ends_with_it(started):
     started.comment(started.pull().number, "/tdd run calc-1", by="wendy")
     acted = started.act()
@@ -185,6 +194,7 @@ def test_an_order_for_one_story_ends_with_it(started):
     assert started.phases()[-1] == "integrated(calc-1)"
 
 
+@pytest.mark.slow
 def test_a_pause_takes_effect_after_the_current_phase(started):
     number = started.pull().number
 
@@ -200,6 +210,7 @@ def test_a_pause_takes_effect_after_the_current_phase(started):
     assert "halted" in started.status_comment(number).body
 
 
+@pytest.mark.slow
 def test_an_order_from_before_the_plan_approves_nothing(planned):
     """Nobody can approve a plan that they have not seen."""
     planned.fake.skip(-3600)
@@ -211,6 +222,7 @@ def test_an_order_from_before_the_plan_approves_nothing(planned):
     assert "changed after this comment" in answers_to(planned, late)[0]
 
 
+@pytest.mark.slow
 def test_a_stale_comment_list_loses_no_earlier_command(started):
     number = started.pull().number
     started.comment(number, '/tdd halt_all "stop"', by="ada")
@@ -223,6 +235,7 @@ def test_a_stale_comment_list_loses_no_earlier_command(started):
     assert json.loads(started.show(".orch-state/prds/calc/status.json"))["halted"]
 
 
+@pytest.mark.slow
 def test_an_old_command_is_not_executed_for_a_new_collaborator(started):
     number, days = started.pull().number, 24 * 3600
     started.fake.skip(-4 * days)
@@ -243,6 +256,7 @@ def test_an_old_command_is_not_executed_for_a_new_collaborator(started):
     assert answers_to(started, silent) == []
 
 
+@pytest.mark.slow
 def test_a_pull_request_opened_by_an_outsider_takes_nothing_over(started):
     ours = started.pull().number
     started.push({"x.txt": "x"}, "ada", branch="release")
@@ -256,6 +270,7 @@ def test_a_pull_request_opened_by_an_outsider_takes_nothing_over(started):
     assert (foreign.body, started.comments(foreign.number)) == ("", [])
 
 
+@pytest.mark.slow
 def test_an_outsiders_earlier_pull_request_is_named_and_ours_opens_once_it_closes(new):
     world, foreign = new(), []
 
@@ -275,6 +290,7 @@ def test_an_outsiders_earlier_pull_request_is_named_and_ours_opens_once_it_close
     assert [each.user for each in world.pulls()] == ["nobody", ACTIONS_BOT]
 
 
+@pytest.mark.slow
 def test_one_comment_gets_few_answers_and_identical_ones_once_across_runs(started):
     number = started.pull().number
     forbidden = started.comment(number, "\n".join(["/tdd next"] * 20), by="tria")
@@ -291,6 +307,7 @@ def test_one_comment_gets_few_answers_and_identical_ones_once_across_runs(starte
     assert started.phases() == START
 
 
+@pytest.mark.slow
 def test_an_answered_order_is_not_executed_when_its_answer_is_deleted(started):
     number = started.pull().number
     order = started.comment(number, "/tdd next", by="wendy")

@@ -51,6 +51,7 @@ def test_an_order_is_executed_once_and_names_its_token(started: GitHubWorld, ver
     assert verify(started)["all_proved"]
 
 
+@pytest.mark.slow
 def test_an_impossible_order_is_answered_like_a_comment(started: GitHubWorld) -> None:
     started.comment(started.pull().number, "/tdd retry calc-9")
     started.act()
@@ -98,11 +99,13 @@ def test_orders_need_write_permission(started: GitHubWorld, by: str) -> None:
     assert started.bare.heads()[started.branch] == head and refusals(started) == []
 
 
+@pytest.mark.slow
 def test_the_sender_is_named_beside_the_claimed_token(started: GitHubWorld) -> None:
     assert run_with(started, retry(by="ada"), by="wendy").status == 0
     assert "by the token ada through wendy" in started.bare.git("log", "-1", "--format=%B", started.branch)
 
 
+@pytest.mark.slow
 def test_an_order_of_last_week_is_not_executed(started: GitHubWorld) -> None:
     head = started.bare.heads()[started.branch]
     run_with(started, retry(at=moment(timedelta(days=4))))
@@ -110,6 +113,7 @@ def test_an_order_of_last_week_is_not_executed(started: GitHubWorld) -> None:
     assert started.bare.heads()[started.branch] == head
 
 
+@pytest.mark.slow
 def test_an_order_of_next_week_is_not_executed_and_the_next_one_is(started: GitHubWorld) -> None:
     """Recorded with a future time, it would outlast all earlier records."""
     now = retry(2)
@@ -118,6 +122,7 @@ def test_an_order_of_next_week_is_not_executed_and_the_next_one_is(started: GitH
     assert [each["id"] for each in json.loads(started.show(STATUS))["orders"]] == [now.id]
 
 
+@pytest.mark.slow
 def test_removing_an_order_from_the_record_is_detected(started: GitHubWorld, verify) -> None:
     """A foreign commit removes it: work stops, so the order cannot be executed twice."""
     run_with(started, retry())

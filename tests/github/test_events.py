@@ -171,6 +171,7 @@ def payloads():
     return examples()
 
 
+@pytest.mark.slow
 def test_every_public_example_is_read_or_ignored_with_a_reason(payloads):
     assert len(payloads) == 329
     seen: Counter[tuple[str, str]] = Counter()

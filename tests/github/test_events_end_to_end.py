@@ -100,6 +100,7 @@ def test_a_label_makes_an_issue_a_prd_with_the_labelled_text(new, verify):
     assert verify(world)["all_proved"]
 
 
+@pytest.mark.slow
 def test_a_label_without_write_permission_starts_nothing_even_later(new):
     world = labelled(new)
     world.label(1, "prd2pr", by="tria")
@@ -111,6 +112,7 @@ def test_a_label_without_write_permission_starts_nothing_even_later(new):
     assert (world.pulls(), world.comments(), world.bare.heads().keys()) == ([], [], {"main"})
 
 
+@pytest.mark.slow
 def test_a_label_with_a_lost_event_is_found_by_the_schedule_if_its_text_is_trusted(new):
     world = labelled(new, author="nobody")
     world.answers_of_model |= answers_for("issue-2")
@@ -125,6 +127,7 @@ def test_a_label_with_a_lost_event_is_found_by_the_schedule_if_its_text_is_trust
     assert set(world.bare.heads()) == {"main", "prd2pr/issue-2"}
 
 
+@pytest.mark.slow
 def test_an_issue_without_text_is_answered_where_it_was_labelled(new):
     world = labelled(new, title=" ", body="---\nid: other\n---\n")
     world.label(1, "prd2pr")
@@ -137,6 +140,7 @@ def test_an_issue_without_text_is_answered_where_it_was_labelled(new):
     assert world.bare.heads().keys() == {"main"}
 
 
+@pytest.mark.slow
 def test_an_epic_under_a_plain_issue_starts_it_once(new):
     world = new(answers_of_model=answers_for("issue-1"), branch="prd2pr/issue-1")
     world.open_issue("A small calculator", "- **FR-1** Two numbers can be added.", by="rea")
@@ -157,6 +161,7 @@ def rewrite(world, number, title, body) -> None:
         world.repo.issues[number].title, world.repo.issues[number].body = title, body
 
 
+@pytest.mark.slow
 def test_an_epic_uses_the_issue_text_of_that_time_despite_later_edits(new):
     world = new(answers_of_model=answers_for("issue-1"), branch="prd2pr/issue-1")
     world.open_issue("A small calculator", "- **FR-1** Two numbers can be added.", by="nobody")
@@ -183,6 +188,7 @@ def test_an_epic_with_a_lost_event_ignores_later_edits_by_an_outsider(new):
     assert "is not known" in world.answers(1)[0].body and "label `prd2pr`" in world.answers(1)[0].body
 
 
+@pytest.mark.slow
 def test_commands_without_a_prd_are_answered_anywhere_and_others_say_how_to_start(new):
     world = new()
     issue = world.open_issue("A question", "How does it work?", by="rea")
@@ -198,6 +204,7 @@ def test_commands_without_a_prd_are_answered_anywhere_and_others_say_how_to_star
     assert "has no PRD" in second.body and "label `prd2pr`" in second.body
 
 
+@pytest.mark.slow
 def test_a_missing_prd_requested_by_name_fails(planned):
     planned.dispatch(by="ada", prd="clac")
     acted = planned.act()

@@ -97,6 +97,7 @@ def test_a_summary_is_cut_and_masks_are_one_per_line(job, capsys):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_notification_is_sent_when_a_person_is_needed(planned):
     planned.push({".prd2pr.yml": "notify: {events: [waiting], urls_from: MY_HOOK}\n"}, "ada")
     planned.pending.clear()
@@ -152,12 +153,14 @@ def test_no_secret_of_the_job_leaves_by_api_or_git(started):
                 assert form not in place, (secret, place[:300])
 
 
+@pytest.mark.slow
 def test_a_command_without_a_phase_names_none_in_the_outputs(started):
     started.comment(started.pull().number, "/sprint pause")
     acted = started.act()
     assert (acted.outputs["story"], acted.outputs["phase"]) == ("", "")
 
 
+@pytest.mark.slow
 def test_a_plan_is_no_story_and_a_failure_names_its_pull_request(new):
     world = new()
     world.push_prd("prds/calc.md", PRD)

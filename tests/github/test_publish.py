@@ -121,6 +121,7 @@ def stage(built: World, tmp_path: Path) -> Iterator[Stage]:
     assert fake.violations == []
 
 
+@pytest.mark.slow
 def test_a_plan_becomes_a_draft_that_asks_for_approval(stage: Stage) -> None:
     stage.at(0)
     links = stage.show(APPROVAL)
@@ -145,6 +146,7 @@ TRIPLE = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_changed_plan_is_shown_as_a_difference(stage: Stage) -> None:
     stage.show(DONE)
     world = stage.world
@@ -184,6 +186,7 @@ def test_commit_by_commit_each_object_exists_once(stage: Stage) -> None:
     assert set(list(whole.values())[:-1]) == {"neutral"}
 
 
+@pytest.mark.slow
 def test_progress_during_a_run_needs_few_requests(stage: Stage) -> None:
     stage.at(2)
     stage.show(None)
@@ -335,6 +338,7 @@ def test_a_copy_of_our_marker_is_not_ours(stage: Stage) -> None:
     assert [c.body for c in stage.repo.comments.values() if c.user == "ada"] == [f"{status_marker('calc')}\nAll done."]
 
 
+@pytest.mark.slow
 def test_a_problem_is_raised_once(stage: Stage) -> None:
     problem = SetupProblem("no model key is set", where="ANTHROPIC_API_KEY", remedy="add the secret, then `/tdd run`")
     stage.at(3)
@@ -397,6 +401,7 @@ def test_the_job_summary_states_the_outcome(stage: Stage) -> None:
     assert len(text.encode()) < 1_000_000
 
 
+@pytest.mark.slow
 def test_a_blocked_story_asks_a_person_once(tmp_path: Path, stage: Stage) -> None:
     answers = {**script(), "calc-1/green/builder/1/1": write("src/calc/sums.py", WRONG_ADD)}
     world = World(tmp_path / "stuck", answers).start({".prd2pr.yml": "attempts: 1\n"})

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from prd2pr.github.events.events import CommentRef, ServerDispatched, format_comment_refs, read_event, text_digest
 from world import script
 
@@ -39,6 +41,7 @@ def test_a_command_on_a_branch_is_found(planned):
     assert planned.reactions(said.id) == ["rocket"]
 
 
+@pytest.mark.slow
 def test_an_outsiders_labelled_issue_starts_with_the_text_seen(new):
     world = new(answers_of_model=answers_for("issue-1"), branch="prd2pr/issue-1")
     body = f"{BODY}\n- **FR-2** A number can be doubled."
@@ -65,6 +68,7 @@ def test_a_label_without_permission_starts_nothing(new):
     assert world.bare.heads().keys() == {"main"}
 
 
+@pytest.mark.slow
 def test_an_epic_under_an_unchanged_outsiders_issue_starts(new):
     world = new(answers_of_model=answers_for("issue-1"), branch="prd2pr/issue-1")
     world.open_issue(TITLE, BODY, by="nobody")

@@ -15,6 +15,7 @@ def annotations(acted) -> str:
     return "\n".join(line for line in acted.out.splitlines() if line.startswith("::error"))
 
 
+@pytest.mark.slow
 def test_actions_may_not_open_pull_requests(new):
     world = new(branch="prd2pr/issue-1")
     world.answers_of_model["issue-1/plan/planner/1/1"] = world.answers_of_model["calc/plan/planner/1/1"]
@@ -36,6 +37,7 @@ def test_actions_may_not_open_pull_requests(new):
     assert world.pull().pull.draft
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scope", "line", "visible"),
     [
@@ -62,6 +64,7 @@ def test_a_permission_is_missing(new, scope, line, visible):
     assert line not in world.status_comment().body
 
 
+@pytest.mark.slow
 def test_no_key_for_the_model(started):
     number = started.pull().number
     started.comment(number, "/tdd next", by="wendy")
@@ -78,6 +81,7 @@ def test_no_key_for_the_model(started):
     assert started.phases() == [*START, "design(calc-1)"]
 
 
+@pytest.mark.slow
 def test_a_missing_key_before_planning_is_reported_under_the_issue(new):
     world = new()
     world.open_issue("A small calculator", PRD.partition("# A small calculator\n")[2], labels=("prd2pr",))
@@ -89,6 +93,7 @@ def test_a_missing_key_before_planning_is_reported_under_the_issue(new):
     assert world.bare.heads().keys() == {"main"}
 
 
+@pytest.mark.slow
 def test_the_workflow_cannot_be_dispatched(new):
     world = new(files={".github/workflows/prd2pr.yml": "on: push\njobs: {}\n", ".prd2pr.yml": "approval: none\n"})
     world.push_prd("prds/calc.md", PRD)
@@ -103,6 +108,7 @@ def test_the_workflow_cannot_be_dispatched(new):
     assert world.bare.heads()[world.branch] != head  # each run makes progress and keeps it
 
 
+@pytest.mark.slow
 def test_files_that_the_token_may_not_write(new):
     """The plan's commit changes a PRD under .github/workflows, which no GITHUB_TOKEN may push."""
     path = ".github/workflows/calc.md"
@@ -133,6 +139,7 @@ def test_a_misconfigured_job(planned, env, words):
     assert words in annotations(acted)
 
 
+@pytest.mark.slow
 def test_a_protected_branch_is_named(planned):
     planned.repo.protected.append(planned.branch)
     planned.comment(planned.pull().number, "/approve")
@@ -143,6 +150,7 @@ def test_a_protected_branch_is_named(planned):
     assert planned.phases() == ["plan(calc)"]
 
 
+@pytest.mark.slow
 def test_a_broken_configuration_is_reported_per_command_and_the_fix_replays_none(started):
     number = started.pull().number
     started.push({".prd2pr.yml": "approval: plan\nbugdet: {}\n"}, "ada", message="Mistype")
@@ -166,6 +174,7 @@ def test_a_broken_configuration_is_reported_per_command_and_the_fix_replays_none
     assert started.phases() == [*START, "design(calc-1)"]
 
 
+@pytest.mark.slow
 def test_every_problem_of_a_labelled_issue_is_reported_once_with_its_line(new):
     world = new()
     world.open_issue("T", "")

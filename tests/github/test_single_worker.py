@@ -28,6 +28,7 @@ def run_both(world, event, *, skip: int, env=None):
     return acted, others[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("second", ["question", "schedule"])
 def test_a_query_or_the_schedule_does_not_work_beside_an_active_run(started, second):
     tracking = next(row.number for row in started.repo.issues.values() if "prd2pr:tracking:" in (row.body or ""))
@@ -46,6 +47,7 @@ def test_a_query_or_the_schedule_does_not_work_beside_an_active_run(started, sec
     assert pushes and "moved meanwhile" not in first.output + other.output
 
 
+@pytest.mark.slow
 def test_the_schedule_continues_when_active_runs_cannot_be_listed(started):
     started.comment(started.pull().number, "/tdd run calc-1", by="wendy")
     started.act(env=SHORT)
@@ -57,6 +59,7 @@ def test_the_schedule_continues_when_active_runs_cannot_be_listed(started):
     assert (acted.status, started.phases()[-1]) == (0, "integrated(calc-1)"), acted.output
 
 
+@pytest.mark.slow
 def test_a_query_starts_another_run_for_a_pending_order(started):
     started.comment(started.pull().number, "/tdd run calc-1", by="wendy")
     started.act(env=SHORT)
@@ -70,6 +73,7 @@ def test_a_query_starts_another_run_for_a_pending_order(started):
     assert started.phases()[-1] == "integrated(calc-1)"
 
 
+@pytest.mark.slow
 def test_the_loser_of_a_race_stops_and_records_its_spending(started):
     lines = [json.loads(line) for line in started.transcript().read_text().splitlines()]
     for line in lines[1:]:

@@ -101,6 +101,7 @@ def test_failed_call_is_no_measurement(tmp_path: Path) -> None:
         call(sys.executable, "-c", "raise SystemExit(3)", cwd=tmp_path)
 
 
+@pytest.mark.slow
 def test_a_plan_is_measured_against_its_requirements(tmp_path: Path) -> None:
     nobody = Built(tmp_path / "none", {}, {}, ())
     *_, found = measured(AXES["requirements"], tmp_path, nobody, (5, 15), 1)
@@ -109,6 +110,7 @@ def test_a_plan_is_measured_against_its_requirements(tmp_path: Path) -> None:
     assert curve(AXES["stories"], (1, 2), "bare: git", []).bare
 
 
+@pytest.mark.slow
 def test_repository_of_finished_stories_can_be_continued(tmp_path: Path) -> None:
     built = first_story(tmp_path / "built")
     world = finished_world(tmp_path / "world", built, 3)

@@ -96,6 +96,7 @@ def build_page(place: Path) -> PullRequestView:
         return build_pull_request_view(StateStore(git, "loyalty", BRANCH), BRANCH, UsageLimits())
 
 
+@pytest.mark.slow
 def test_page_costs_no_more_with_more_settled_stories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counts = {}
     for count in (SMALL, LARGE):

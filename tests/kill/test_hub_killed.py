@@ -62,6 +62,7 @@ def test_a_run_killed_at_any_route_is_completed_by_the_next_one(it, tmp_path):
     assert {where: differences for where, differences in found.items() if differences} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_real_kill_leaves_the_recorded_state(it, tmp_path):
     for number, point in enumerate(random.Random(SEED).sample(it.points, REAL_KILLS)):

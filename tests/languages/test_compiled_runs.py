@@ -40,6 +40,7 @@ def describe(report: RunReport) -> dict[str, str]:
 GO_TEST = 'package a\n\nimport "testing"\n\n'
 
 
+@pytest.mark.slow
 def test_go_runs_the_packages_that_build(tmp_path: Path) -> None:
     report = run(
         tmp_path,

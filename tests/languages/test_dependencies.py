@@ -45,6 +45,7 @@ def test_dependencies_are_installed_once_per_manifest_version(tmp_path: Path) ->
     assert log.read_text() == "xx"
 
 
+@pytest.mark.slow
 def test_concurrent_runs_install_once(tmp_path: Path) -> None:
     log = tmp_path / "log"
     stack = stack_with(COUNTING.format(log=str(log)))
@@ -61,6 +62,7 @@ def test_concurrent_runs_install_once(tmp_path: Path) -> None:
     assert log.read_text() == "x"
 
 
+@pytest.mark.slow
 def test_killed_run_leaves_no_usable_result_and_its_installer_is_awaited(tmp_path: Path) -> None:
     log = tmp_path / "log"
     stack = stack_with(COUNTING.format(log=str(log)).replace("0.5", "1.5"))

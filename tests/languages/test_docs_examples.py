@@ -21,7 +21,7 @@ from prd2pr.verification.verdict import GatePolicy
 
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "examples").glob("*.md"))
 NEEDED = {"javascript": "node", "typescript": "npm", "monorepo": "node", "go": "go", "rust": "cargo"}
-LONG = {"typescript"}  # vitest: its gates are tested elsewhere
+LONG = {"typescript", "go", "rust", "monorepo"}  # their gates are tested elsewhere
 COMPILED = ("go", "rust")
 FILE = re.compile(r"^`([^`\s]+)`\n\n```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

@@ -36,6 +36,7 @@ def test_each_stack_is_shown_with_root_set_up_and_missing_checks(tmp_path: Path)
     assert "stand-ins before the code" in web
 
 
+@pytest.mark.slow
 def test_json_has_every_stack(tmp_path: Path) -> None:
     done = mono_world(tmp_path).program("doctor", "--json")
     service, web = done.json["stacks"]

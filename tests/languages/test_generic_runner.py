@@ -191,6 +191,7 @@ def run_stack(tmp_path: Path, stack: Stack, files: dict[str, str]) -> RunReport:
         return LanguageRunner(git.export, stack, Dependencies(tmp_path / "installed")).run(RunRequest(tree))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stack", "noise"),
     [

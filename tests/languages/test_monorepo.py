@@ -21,6 +21,7 @@ from prd2pr.verification.verdict import GatePolicy
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="NOT TESTED: node is not installed")
 
 
+@pytest.mark.slow
 @needs_node
 def test_prd_with_a_story_in_each_stack_is_built_and_verified(tmp_path: Path) -> None:
     world = mono_world(tmp_path)
@@ -76,6 +77,7 @@ RED = {"service/tests/tdd/calc-1/test_calc_1_earn.py": RED_SERVICE}
 GREEN = {"service/src/shop/points.py": GREEN_SERVICE}
 
 
+@pytest.mark.slow
 def test_step_that_changes_another_stack_is_refused(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     both = stage.commit(stage.base, {**RED, "web/tests/tdd/calc-1/shown.test.js": RED_WEB})
@@ -87,6 +89,7 @@ def test_step_that_changes_another_stack_is_refused(tmp_path: Path) -> None:
     assert stage.codes(Phase.GREEN, red, stage.commit(red, GREEN)) == {}
 
 
+@pytest.mark.slow
 @needs_node
 def test_broken_tests_of_another_stack_prevent_integration(tmp_path: Path) -> None:
     """The page reads a file of the service, and the page's tests detect its change."""
@@ -109,6 +112,7 @@ def test_broken_tests_of_another_stack_prevent_integration(tmp_path: Path) -> No
     assert found["INT304"] == "web/tests/rates.test.js"
 
 
+@pytest.mark.slow
 def test_changes_to_tests_or_settings_of_another_stack_are_reported(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     red = stage.commit(stage.base, RED)
@@ -119,6 +123,7 @@ def test_changes_to_tests_or_settings_of_another_stack_are_reported(tmp_path: Pa
     assert set(found) == {"GRN101", "GRN102"}
 
 
+@pytest.mark.slow
 def test_policy_allows_dependency_changes_and_no_other_manifest_changes(tmp_path: Path) -> None:
     stage, policy = Stage(tmp_path), GatePolicy(allow_manifest=True)
     red = stage.commit(stage.base, RED)
@@ -130,6 +135,7 @@ def test_policy_allows_dependency_changes_and_no_other_manifest_changes(tmp_path
         assert {finding.code for finding in verdict.errors} == codes
 
 
+@pytest.mark.slow
 def test_paths_of_a_python_root_are_relative_to_the_repository(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     red = stage.commit(stage.base, RED)

@@ -32,6 +32,7 @@ FILES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("npm") is None, reason="NOT TESTED: npm is not installed")
 def test_package_uses_the_sibling_from_the_checkout(tmp_path: Path) -> None:
     """No registry is needed: all packages are in the workspace."""

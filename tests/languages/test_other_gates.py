@@ -11,7 +11,7 @@ from languages.corpus import DIALECTS, OtherCheat, OtherCycle, cheats, cycles
 from languages.corpus_judge import OtherStage, missing
 
 # `make test` runs one in this many cheats and cycles; 0: none.
-EVERY = {"node:test": (6, 6), "vitest": (80, 20), "jest": (0, 0), "go test": (16, 6), "cargo test": (22, 6)}
+EVERY = {"node:test": (16, 14), "vitest": (80, 0), "jest": (0, 0), "go test": (64, 12), "cargo test": (64, 12)}
 Staged = Callable[[str], OtherStage]
 
 

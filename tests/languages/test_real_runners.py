@@ -71,6 +71,7 @@ def run(runner: str, place: Path, files: dict[str, str], **request: object) -> R
             pytest.skip(f"NOT TESTED with {runner}: {problem.what}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runner", RUNNERS)
 def test_outcomes_and_reasons(runner: str, tmp_path: Path) -> None:
     path = "tests/points.test.js"
@@ -89,6 +90,7 @@ def test_outcomes_and_reasons(runner: str, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("runner", RUNNERS)
 def test_missing_names_and_broken_files(runner: str, tmp_path: Path) -> None:
     head = HEADS[runner]

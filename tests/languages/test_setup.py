@@ -44,6 +44,7 @@ def repository(place: Path, files: dict[str, str], root: str = "") -> Git:
     return git
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("root", ["", "service/"])
 def test_tests_run_with_the_environment_from_set_up(tmp_path: Path, root: str) -> None:
     git = repository(tmp_path, PROJECT, root)

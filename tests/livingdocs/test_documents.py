@@ -263,6 +263,7 @@ def test_links_unusual_modes_and_case_variants_are_not_touched(tree: LivingTree)
 # --- size -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_documents_stay_readable_for_three_thousand_files(tree: LivingTree) -> None:
     text = '"""Module {n}."""\nfrom p{p} import m{m}\n\n\ndef f{n}(a):\n    return a\n'
     tree.put({f"src/p{n % 60}/m{n}.py": text.format(n=n, p=(n + 1) % 60, m=(n + 1) % 3000) for n in range(3000)})

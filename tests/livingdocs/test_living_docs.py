@@ -81,6 +81,7 @@ def test_finished_story_updates_the_docs_and_keeps_hand_edits(world: World) -> N
     assert raw(world, "docs/ARCHITECTURE.md").startswith(b"before\r\n" + mine)
 
 
+@pytest.mark.slow
 def test_disabled_docs_are_not_written_and_the_gate_refuses_them(world: World) -> None:
     world.write({".prd2pr.yml": "docs:\n  enabled: false\n"})
     world.commit("no docs")
@@ -92,6 +93,7 @@ def test_disabled_docs_are_not_written_and_the_gate_refuses_them(world: World) -
     assert "Living docs" not in (world.repo / ".git/prd2pr/pr/calc.md").read_text()
 
 
+@pytest.mark.slow
 def test_other_directory_and_broken_markers(world: World) -> None:
     broken = f"# Mine\n\n{BEGIN}\nno end\n"
     world.write({".prd2pr.yml": "docs:\n  directory: handbook/made\n", "handbook/made/ARCHITECTURE.md": broken})
@@ -186,6 +188,7 @@ def test_trace_is_the_same_in_docs_pull_request_and_query(world: World) -> None:
         assert f"- Requirements: {', '.join(line['requirements'])}\n" in page
 
 
+@pytest.mark.slow
 def test_verify_renders_docs_again_and_refuses_other_text(world: World) -> None:
     """Anyone with push access can forge evidence with matching digests; verify compares the bytes anyway."""
     assert world.run("--story", "calc-1").status == 0
@@ -218,6 +221,7 @@ def test_verify_renders_docs_again_and_refuses_other_text(world: World) -> None:
     assert "docs/RUNBOOK.md" in warned, "and whoever reads it is told so"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("set_up", [refusals_and_hidden_examples, pre_implemented_story, story_without_tests])
 def test_docs_are_current_right_after_the_story(world: World, set_up: Callable[[World], None]) -> None:
     """Docs are rendered before the commit that they describe, and must match it afterwards."""

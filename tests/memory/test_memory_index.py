@@ -283,6 +283,7 @@ with Git.open(sys.argv[1]) as git:
 """
 
 
+@pytest.mark.slow
 def test_concurrent_processes_each_see_their_own_commit(library):
     commits = [f"{library.add(failure(f'f-{n}'))}:{n}" for n in range(1, 5)]
     command = [sys.executable, "-c", PROCESS, str(library.place)]

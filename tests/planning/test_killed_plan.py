@@ -6,6 +6,8 @@ import json
 import textwrap
 from pathlib import Path
 
+import pytest
+
 from planning.pass_samples import functional
 from planning.planning_harness import HEAD, LISTED
 from world import World
@@ -45,6 +47,7 @@ WORKER = """
 """
 
 
+@pytest.mark.slow
 def test_killed_plan_resumes_without_paying_again(tmp_path: Path) -> None:
     world = World(tmp_path, cold=True)
     world.write({"prds/shop.md": HEAD + functional(5) + LISTED, ".prd2pr.yml": "profile: full\n"})

@@ -81,6 +81,7 @@ def test_security_requirement_is_a_criterion_or_its_own_story(tmp_path: Path) ->
     assert following["criteria"][0]["text"].startswith("An address with a line break")
 
 
+@pytest.mark.slow
 def test_plan_that_names_its_gaps_is_committed_and_verified(tmp_path: Path) -> None:
     world = world_of(YAML, tmp_path)
     run = replayed(world, YAML, "run", "--max-steps", "1")

@@ -37,6 +37,7 @@ def world(tmp_path: Path) -> World:
     return world
 
 
+@pytest.mark.slow
 def test_built_story_is_verified_at_the_first_attempt(world: World) -> None:
     done = world.run()
     assert done.status == 0, done.out + done.err

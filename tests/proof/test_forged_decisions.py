@@ -122,6 +122,7 @@ def amend(stage: Stage, name: str, files: dict[str, bytes | None]) -> str:
     return stage.world.git("commit-tree", tree, "-p", f"{commit}^", "-m", message)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["status.json", "backlog.json", "tdd/cycles/calc-1.json", "sprints/s1.json"])
 def test_rewritten_but_unchanged_commit_is_accepted(stage: Stage, path: str) -> None:
     """So a forgery is refused for its content, not for its formatting."""
@@ -204,6 +205,7 @@ def test_approval_for_another_head_is_refused_despite_consistent_records(stage: 
     assert "VER104" in only and "other than the parent" in only
 
 
+@pytest.mark.slow
 def test_program_reports_the_refusal(stage: Stage) -> None:
     stage.back_to("aborted")
     honest = stage.world.verify(f"main..{stage.session.target.branch}", "--json")

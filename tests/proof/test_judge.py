@@ -83,6 +83,7 @@ def test_a_persons_red_and_green(repository: Repository) -> None:
     assert codes(repository, Phase.GREEN, {"shop/points.py": green}) == set()
 
 
+@pytest.mark.slow
 def test_story_provides_its_design_and_criteria(repository: Repository) -> None:
     repository.commit(state(planned="shop.points.something_else"))
     assert codes(repository, Phase.RED, RED, story="loyalty-1") == {"RED302"}
@@ -92,6 +93,7 @@ def test_story_provides_its_design_and_criteria(repository: Repository) -> None:
     assert codes(repository, Phase.RED, RED, story="loyalty-1") == set()
 
 
+@pytest.mark.slow
 def test_state_files_are_out_of_scope_in_human_commits_only(repository: Repository) -> None:
     repository.commit(state())
     touched = {".orch-state/prds/loyalty/status.json": str(state()[".orch-state/prds/loyalty/status.json"]) + "\n"}
@@ -107,6 +109,7 @@ def test_unknown_story_is_a_usage_error(repository: Repository) -> None:
     assert "loyalty-1" in other.value.remedy
 
 
+@pytest.mark.slow
 def test_without_any_plan_a_story_is_only_a_name(repository: Repository) -> None:
     assert codes(repository, Phase.RED, RED, story="loyalty-9") == set()
 

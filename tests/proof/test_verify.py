@@ -22,7 +22,7 @@ Edit = Callable[[Path], None]
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> World:
-    world = World(tmp_path_factory.mktemp("finished"), cold=True).start()
+    world = World(tmp_path_factory.mktemp("finished")).start()
     assert world.run("--story", "calc-1").status == 0
     return world
 
@@ -30,7 +30,7 @@ def finished(tmp_path_factory) -> World:
 @pytest.fixture
 def world(finished, tmp_path) -> World:
     shutil.copytree(finished.root, tmp_path / "copy", symlinks=True)
-    return World(tmp_path / "copy", cold=True)
+    return World(tmp_path / "copy")
 
 
 def commits(world: World) -> list[str]:
@@ -92,7 +92,7 @@ def codes(world: World) -> dict[str, set[str]]:
 
 
 def test_untouched_branch_is_proved(world):
-    done = world.verify(world.branch)
+    done = World(world.root, cold=True).verify(world.branch)
     assert done.status == 0
     assert "all proved: 5 of 5 steps" in done.out
 
@@ -102,12 +102,14 @@ def test_unchanged_rewritten_branch_is_proved(world):
     assert world.verify(world.branch).status == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phase", ["red", "green", "integrated"])
 def test_one_byte_of_a_test(world, phase):
     rewrite(world, {phase: replace("tests/*/calc-1/*.py", "add(1, 2) == 3", "add(1, 2) >= 3")})
     assert "VER102" in codes(world)[phase]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("phase", "name"), [("red", "2-red.json"), ("green", "3-green.json"), ("design", "1-design.json")]
 )
@@ -116,6 +118,7 @@ def test_one_byte_of_an_evidence_file(world, phase, name):
     assert "VER101" in codes(world)[phase]
 
 
+@pytest.mark.slow
 def test_evidence_changed_later_by_another_step(world):
     rewrite(world, {"green": replace(f"{EVIDENCE}/2-red.json", "calc-1", "calc-I")})
     assert "VER106" in codes(world)["green"]
@@ -209,6 +212,7 @@ def test_red_squashed_into_green(world):
     assert world.verify(world.branch).status == 1
 
 
+@pytest.mark.slow
 def test_commit_without_a_claim_is_named(world):
     world.git("switch", "-q", world.branch)
     world.write({"src/calc/extra.py": "EXTRA = 1\n"})
@@ -224,6 +228,7 @@ def test_code_in_a_design_commit(world):
     assert codes(world)["design"] & {"VER102", "VER108"}
 
 
+@pytest.mark.slow
 def test_plan_changed_midway(world):
     rewrite(world, {"green": replace(".orch-state/prds/calc/backlog.json", "1 and 2 give 3", "anything goes")})
     assert "VER106" in codes(world)["green"]
@@ -272,17 +277,20 @@ def forge_note(world: World, changes: dict[str, object]) -> None:
     world.git("switch", "-q", "main")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", [{"tests": []}, {"state": "COMMIT"}, {"state": "REFACTOR"}, {"design": None}])
 def test_note_cannot_pass_a_gate(world, changes):
     forge_note(world, changes)
     assert codes(world)["note"] == {"VER104"}
 
 
+@pytest.mark.slow
 def test_harmless_note_is_accepted(world):
     forge_note(world, {"blocked": ""})
     assert world.verify(world.branch).status == 0
 
 
+@pytest.mark.slow
 def test_numbers_in_evidence_are_compared_with_the_rerun(world, tmp_path):
     def lie(root: Path) -> None:
         path = root / EVIDENCE / "3-green.json"
@@ -303,6 +311,7 @@ def test_numbers_in_evidence_are_compared_with_the_rerun(world, tmp_path):
     assert codes(world)["green"] == {"VER107"}
 
 
+@pytest.mark.slow
 def test_story_is_not_done_without_steps(world):
     def all_done(backlog: dict) -> None:
         for story in backlog["stories"]:
@@ -312,6 +321,7 @@ def test_story_is_not_done_without_steps(world):
     assert "VER106" in codes(world)["green"]
 
 
+@pytest.mark.slow
 def test_plan_may_add_its_prd_and_no_other_file(world):
     def elsewhere(root: Path) -> None:
         (root / "src/calc/signs.py").write_text("def negate(number):\n    return number\n")
@@ -321,6 +331,7 @@ def test_plan_may_add_its_prd_and_no_other_file(world):
     assert codes(world)["plan"] & {"VER102", "VER108"}
 
 
+@pytest.mark.slow
 def test_plan_that_omits_requirements_is_refuted(world):
     rewrite(world, {"plan": edit_json(".orch-state/prds/calc/backlog.json", lambda backlog: backlog["stories"].pop())})
     assert "VER106" in codes(world)["plan"]
@@ -337,6 +348,7 @@ def test_commits_behind_a_second_parent_are_not_hidden(world):
     assert side[:10] in done.out
 
 
+@pytest.mark.slow
 def test_base_is_not_taken_from_the_branch(world):
     world.git("switch", "-q", world.branch)
     world.write({"src/calc/extra.py": "EXTRA = 1\n"})
@@ -362,6 +374,7 @@ def test_advanced_base_and_merged_branch_still_verify(world):
     assert "5 of 5 steps" in merged.out
 
 
+@pytest.mark.slow
 def test_invalid_step_id_is_one_finding_and_verify_continues(world):
     world.git("switch", "-q", world.branch)
     world.write({"x.txt": "x\n"})
@@ -395,6 +408,7 @@ def test_finished_story_adds_memory_and_role_logs(world):
     assert not any("retrospectives" in path for path in files), "calc-2 is not done"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("phase", "edit"),
     [
@@ -418,11 +432,13 @@ def test_step_may_only_add_its_own_records(world, phase, edit):
     assert "VER106" in codes(world)[phase]
 
 
+@pytest.mark.slow
 def test_blocked_story_may_add_memory_and_role_answers(world):
     rewrite(world, {"green": put(f"{PIPELINE}/calc-1/debugger.json", role="debugger", story="calc-1")})
     assert world.verify(world.branch).status == 0
 
 
+@pytest.mark.slow
 def test_existing_memory_is_never_changed(world):
     world.git("switch", "-q", "main")
     known = f"{MEMORY}/failures/old-1.4.json"
@@ -446,6 +462,7 @@ def put_log(root: Path, name: str, at: str) -> str:
     return path
 
 
+@pytest.mark.slow
 def test_plan_drops_exactly_the_expired_records(world):
     world.git("switch", "-q", "main")
     old, new = put_log(world.repo, "old", "2020-01-01T00:00:00Z"), put_log(world.repo, "new", "2099-01-01T00:00:00Z")
@@ -468,6 +485,7 @@ def test_plan_drops_exactly_the_expired_records(world):
         assert world.next().status == 0
 
 
+@pytest.mark.slow
 def test_duplicate_directory_in_a_commit(world: World) -> None:
     """A checkout has the files of both entries, but only one of them was proved."""
     head, message = commits(world)[-1], world.git("log", "-1", "--format=%B", world.branch)

@@ -56,6 +56,7 @@ def test_amended_code(world):
     assert codes(done) == {"integrated": {"VER102", "VER106"}}
 
 
+@pytest.mark.slow
 def test_amended_message_is_harmless(world):
     world.git("switch", "-q", world.branch)
     *_, last = commits(world)
@@ -64,6 +65,7 @@ def test_amended_message_is_harmless(world):
     assert world.verify().status == 0
 
 
+@pytest.mark.slow
 def test_red_and_green_squashed_by_git(world):
     _, design, _, green, integrated = commits(world)
     world.git("switch", "-q", "--detach", green)
@@ -85,6 +87,7 @@ def test_everything_squashed_into_one_commit_is_unproven(world):
     assert codes(done) == {"none": {"VER103"}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dropped", ["design", "green"])
 def test_a_step_dropped_by_rebase(world, dropped):
     shas = dict(zip(("plan", "design", "red", "green", "integrated"), commits(world), strict=True))
@@ -162,6 +165,7 @@ def test_the_report_as_markdown(world, tmp_path):
 # --- attested ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_statements_are_written_and_found_next_to_the_state(world):
     place = world.repo / "prd2pr-statements"
     done = world.verify(world.branch, "--attest", str(place))
@@ -189,6 +193,7 @@ def looked_at(world: World, place: Path) -> tuple[int, Any]:
     return done.status, done.json["statements"]
 
 
+@pytest.mark.slow
 def test_edited_statement_fails(world, tmp_path):
     _, green, _ = attest(world, tmp_path / "st")
     green.write_text(green.read_text().replace("test_adds_two_numbers", "test_adds_everything"))
@@ -197,6 +202,7 @@ def test_edited_statement_fails(world, tmp_path):
     assert {(finding["code"], finding["path"]) for finding in told["findings"]} == {("VER202", green.name)}
 
 
+@pytest.mark.slow
 def test_branch_amended_after_attestation_fails(world, tmp_path):
     attest(world, tmp_path / "st")
     world.git("switch", "-q", world.branch)
@@ -207,6 +213,7 @@ def test_branch_amended_after_attestation_fails(world, tmp_path):
     assert [finding["code"] for finding in told["findings"]] == ["VER201"]
 
 
+@pytest.mark.slow
 def test_bundle_must_match_its_files_and_its_signature_is_not_checked(world, tmp_path):
     files = attest(world, tmp_path / "st")
     subjects = [
@@ -261,6 +268,7 @@ def test_proved_pull_request(world, tmp_path):
     assert len(list((tmp_path / "st").glob("*.intoto.json"))) == 3
 
 
+@pytest.mark.slow
 def test_pull_request_with_a_refuted_step(world, tmp_path):
     world.git("switch", "-q", world.branch)
     world.write({"src/calc/sums.py": "def add(a, b):\n    return b + a\n"})

@@ -152,6 +152,7 @@ def test_hostile_body_is_inert() -> None:
     assert not re.search(r"@\w|#\d|https?://", outside_code)
 
 
+@pytest.mark.slow
 def test_three_hundred_stories_fit() -> None:
     text = render_body(many(300).picture(), commit_url=COMMITS)
     assert len(text) <= BODY_LIMIT
@@ -163,6 +164,7 @@ def test_three_hundred_stories_fit() -> None:
     assert text.endswith("Check it yourself: `prd2pr verify main..prd2pr/loyalty`\n")
 
 
+@pytest.mark.slow
 def test_board_of_a_thousand_stories_is_shortened_with_a_note() -> None:
     picture = many(1000).picture()
     text = render_body(picture, commit_url=COMMITS)
@@ -173,6 +175,7 @@ def test_board_of_a_thousand_stories_is_shortened_with_a_note() -> None:
     assert "100 of 1000 stories are shown" in render_page(picture)
 
 
+@pytest.mark.slow
 def test_tight_limit_shortens_the_board_with_a_note() -> None:
     text = render_body(many(300).picture(), commit_url=COMMITS, limit=20_000)
     assert 19_500 < len(text) <= 20_000
@@ -181,6 +184,7 @@ def test_tight_limit_shortens_the_board_with_a_note() -> None:
     assert all(words in text for words in OPTIONAL_PARTS.values())
 
 
+@pytest.mark.slow
 def test_shortest_body_fits_with_the_worst_texts() -> None:
     worst = "@" * 5000
     branch = sample()

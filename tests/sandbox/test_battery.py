@@ -36,6 +36,7 @@ def test_no_probe_escapes(jailed: str) -> None:
     assert list_missing_protections(found.sandbox) == ()
 
 
+@pytest.mark.slow
 def test_probes_escape_without_a_sandbox() -> None:
     found = battery.run_battery(sandboxed=False)
     assert found.sandbox == "none"
@@ -99,6 +100,7 @@ def small(jailed: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child_process, "MAX_BYTES_WRITTEN", 16 << 20)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_limits_on_processes_and_files() -> None:
     report = run_files(LIMITED)
@@ -109,6 +111,7 @@ def test_limits_on_processes_and_files() -> None:
     assert len(report.results) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_total_memory_of_all_processes_is_limited() -> None:
     hog = """
@@ -167,6 +170,7 @@ def test_signal_exit_status_is_reported(jailed: str) -> None:
     assert report.exit_status == -11
 
 
+@pytest.mark.slow
 def test_many_sequential_and_parallel_runs(jailed: str) -> None:
     """Each run has its own user, processes and directories, and none is left."""
     reports = [run_files({"test_a.py": "import os\n\ndef test_a():\n    assert os.getpid() == 2\n"}) for _ in range(3)]

@@ -24,6 +24,7 @@ def served(request, tmp_path_factory) -> Iterator[ApiServer]:
         yield server
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not api_schema_check.is_installed(), reason="schemathesis is not here: make .venv/.installed fetches it"
 )
@@ -131,6 +132,7 @@ def test_a_database_that_cannot_be_written_can_still_be_read(tmp_path):
         assert refused.headers["content-type"] == "application/problem+json" and "database" in refused.json()["detail"]
 
 
+@pytest.mark.slow
 def test_a_server_without_workers_says_so(tmp_path):
     shop = StateRepo(tmp_path / "shop")
     shop.put("shop", {"shop-2": "blocked"})

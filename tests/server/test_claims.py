@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import pytest
 from sqlalchemy import text
 
 from prd2pr.github.events.delivery import DeliverySummary
@@ -16,6 +17,7 @@ from server.app_world import states
 from server.inbox_steps import SETTINGS, add_deliveries, claim_delivery, end_backoff, open_claims
 
 
+@pytest.mark.slow
 def test_waiting_deliveries_of_a_repository_are_claimed_together_and_once(either_database):
     database = either_database
     add_deliveries(database, "b", "a", said="4@x.0")

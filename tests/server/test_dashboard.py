@@ -44,6 +44,7 @@ def signed_in(server: ApiServer, token: str) -> Iterator[httpx.Client]:
         yield client
 
 
+@pytest.mark.slow
 def test_the_root_page_redirects_to_the_dashboard(server: ApiServer) -> None:
     assert server.get("/").headers["location"] == "/dashboard"
 

@@ -66,6 +66,7 @@ def receive_events(client, wanted: int, **more) -> list[Event]:
     raise AssertionError("the stream ended")
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_or_repeated_over_cut_connections(served):
     token = served.token()
     with served.client(token) as client:
@@ -188,6 +189,7 @@ def test_an_early_disconnect_releases_the_connection(served):
         until(lambda: not served.app.state.connection_limit.open_by_token, seconds=20)
 
 
+@pytest.mark.slow
 def test_a_reader_that_does_not_read_is_disconnected(served, monkeypatch):
     from prd2pr.server.api import reads
     from prd2pr.server.api.stream import EventStream

@@ -22,6 +22,7 @@ def team(tmp_path_factory) -> Iterator[ApiServer]:
         yield server
 
 
+@pytest.mark.slow
 def test_an_aggregator_shows_all_and_marks_what_is_down_as_stale(team, tmp_path, monkeypatch):
     monkeypatch.setenv("TEAM_TOKEN", team.token("read", ["team/*"]))
     StateRepo(tmp_path / "own").put("q", {"q-1": "backlog"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from app_world import AppWorld, wait_until
 from state_repo import StateRepo
 
@@ -23,6 +24,7 @@ def push_branches(world: AppWorld, name: str, repo: StateRepo) -> None:
         bare.git("fetch", "-q", str(repo.path), f"+refs/heads/{branch}:refs/heads/{branch}")
 
 
+@pytest.mark.slow
 def test_installed_repositories_are_mirrored_and_followed(tmp_path):
     world = AppWorld(tmp_path, ("octo/calc", "octo/empty"))
     repo = StateRepo(tmp_path / "r")
@@ -54,6 +56,7 @@ def test_installed_repositories_are_mirrored_and_followed(tmp_path):
     database.close()
 
 
+@pytest.mark.slow
 def test_the_branch_prefix_of_a_repository_is_followed(tmp_path):
     world, repo = AppWorld(tmp_path, ("octo/calc",)), StateRepo(tmp_path / "r")
     repo.put("shop", {"shop-1": "in_progress"})

@@ -69,6 +69,7 @@ def take_over(database: Database, replica: str = "two") -> Lease:
 # --- a lost claim has no effect ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_claim_without_heartbeat_is_taken_over_once(either_database):
     database = either_database
     hold = claim_delivery(database, "a")

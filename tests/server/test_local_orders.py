@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from prd2pr.cli.local_orders import run_orders
 from prd2pr.client import Client
 from prd2pr.server.api.authentication import utc_now
@@ -27,6 +29,7 @@ def token_in(database: str) -> str:
         opened.close()
 
 
+@pytest.mark.slow
 def test_a_retry_is_committed_and_an_impossible_order_is_answered_like_a_comment(tmp_path: Path) -> None:
     world, url = World(tmp_path).start(), f"sqlite:///{tmp_path}/s.db"
     assert [world.next().status for _ in range(2)] == [0, 0]
@@ -54,6 +57,7 @@ def test_a_retry_is_committed_and_an_impossible_order_is_answered_like_a_comment
     assert world.verify().status == 0
 
 
+@pytest.mark.slow
 def test_an_order_for_a_prd_without_a_branch_blocks_no_other(tmp_path: Path) -> None:
     world, at = World(tmp_path).start(), utc_now().strftime("%Y-%m-%dT%H:%M:%SZ")
     assert world.next().status == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import httpx
+import pytest
 from sqlalchemy import text
 
 from github_world import GitHubWorld
@@ -15,6 +16,7 @@ from server.server_process import deliver, running_server
 from world import PRD
 
 
+@pytest.mark.slow
 def test_a_pushed_prd_is_planned_by_a_process_of_this_machine(tmp_path, monkeypatch):
     url = f"sqlite:///{tmp_path}/s.db"
     with GitHubWorld(tmp_path) as world, httpx.Client(timeout=20) as client:

@@ -55,6 +55,7 @@ def series(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
     }
 
 
+@pytest.mark.slow
 def test_ten_thousand_hostile_repositories_add_no_series(measures):
     found = series(measures.text().decode())
     assert len(found) < 40
@@ -64,6 +65,7 @@ def test_ten_thousand_hostile_repositories_add_no_series(measures):
     assert labels <= {"closed", "open", "half-open", "working", "idle", "gone", "not known", *Column}
 
 
+@pytest.mark.slow
 def test_paths_and_methods_of_requests_add_no_series(measures):
     inner = FastAPI()
     inner.add_api_route("/tasks/{key:path}", lambda key: key)

@@ -64,6 +64,7 @@ def test_an_unreadable_order_fails_and_the_next_one_is_tracked(parts: ServerCont
     assert read_order(parts, good).tries == 2, "its run ended without it"
 
 
+@pytest.mark.slow
 def test_an_order_behind_a_full_run_is_not_given_up(parts: ServerContext) -> None:
     orders = [add_order(parts, number) for number in range(1, MAX_COMMANDS_PER_EVENT * (MAX_RUNS + 2))]
     while still := list_open_orders(parts.database, REPO):

@@ -60,6 +60,7 @@ def everything(reading: Any) -> tuple[Any, ...]:
     return projects, boards, stories, figures
 
 
+@pytest.mark.slow
 def test_it_agrees_with_the_repository(database, shop):
     shop.put("other", {"other-1": "blocked"}, circuits=[OPEN])
     updater_for(database, shop=shop).refresh_all()
@@ -67,6 +68,7 @@ def test_it_agrees_with_the_repository(database, shop):
         assert everything(projection(database)) == everything(disk)
 
 
+@pytest.mark.slow
 def test_only_changes_are_read_and_announced(database, shop, monkeypatch):
     shop.put("other", {"other-1": "in_progress"})
     look = updater_for(database, shop=shop)
@@ -99,6 +101,7 @@ def test_it_is_rebuilt_identically(database, shop):
     assert announced(database) == []
 
 
+@pytest.mark.slow
 def test_a_deleted_branch_disappears(database, shop):
     shop.put("other", {"other-1": "backlog"})
     look = updater_for(database, shop=shop)
@@ -109,6 +112,7 @@ def test_a_deleted_branch_disappears(database, shop):
     assert projection(database).story("octo/shop", "other-1") is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("damage", "words"),
     [

@@ -36,6 +36,7 @@ def at_once(*tasks: object) -> None:
         each.join()
 
 
+@pytest.mark.slow
 def test_both_replicas_read_and_one_announces(replicas, tmp_path):
     repo = StateRepo(tmp_path / "r")
     repo.put("shop", {"shop-1": "in_progress"})

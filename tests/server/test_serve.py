@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import httpx
+import pytest
 
 
 def test_it_serves_and_stops_cleanly_on_request(tmp_path):
@@ -24,12 +25,14 @@ def test_it_serves_and_stops_cleanly_on_request(tmp_path):
     assert server.wait(20) == 0
 
 
+@pytest.mark.slow
 def test_missing_libraries_are_reported_with_the_install_command(tmp_path):
     code = "import sys; sys.modules['fastapi'] = None; from prd2pr.cli.main import main; sys.exit(main(['serve']))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 1 and "pip install 'prd2pr[server]'" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_port_in_use_is_reported_and_is_no_crash(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -40,6 +43,7 @@ def test_a_port_in_use_is_reported_and_is_no_crash(tmp_path):
     assert done.returncode == 1 and "address already in use" in done.stderr and "could not start" in done.stderr
 
 
+@pytest.mark.slow
 def test_late_imports_of_the_worker_leave_nothing_half_loaded():
     """dbos imports SQLAlchemy's ORM in a thread: a request that read the database meanwhile failed with 500."""
     code = (

@@ -51,6 +51,7 @@ class WebhookSender:
             self.attempt(row.guid, row.event, row.payload, redelivery=True)
 
 
+@pytest.mark.slow
 def test_the_sweep_recovers_a_fifth_of_all_deliveries(tmp_path):
     world, url, draw = AppWorld(tmp_path, NAMES), f"sqlite:///{tmp_path}/s.db", random.Random(7)
     settings = {"sweep_minutes": 0.01, "rate_per_minute": 1000}
@@ -109,6 +110,7 @@ def found(database) -> list[tuple[str, str, str]]:
         return [tuple(row) for row in connection.execute(text("SELECT guid, lane, state FROM deliveries"))]
 
 
+@pytest.mark.slow
 def test_a_stuck_branch_with_an_order_is_put_into_the_inbox_once(sweeping):
     world, sweep, database = sweeping
     state = {".orch-state/prds/calc/status.json": encode_document(ORDERED).decode()}
@@ -125,6 +127,7 @@ def test_a_stuck_branch_with_an_order_is_put_into_the_inbox_once(sweeping):
     assert [state for _, _, state in found(database)] == ["done"]
 
 
+@pytest.mark.slow
 def test_a_branch_with_an_active_run_is_left_alone(sweeping):
     world, sweep, database = sweeping
     world.write("octo/calc", {".orch-state/prds/calc/status.json": encode_document(ORDERED).decode()}, "prd2pr/calc")

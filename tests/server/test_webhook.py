@@ -176,6 +176,7 @@ def test_concurrent_bodies_share_one_limit():
     assert [each for each in statuses if each] == [503, 401] and webhook.arriving_bytes == 0
 
 
+@pytest.mark.slow
 def test_a_database_without_a_response_times_out(tmp_path):
     """GitHub would not wait either. The delivery is stored all the same, and counts until it is sent again."""
     database = open_database(f"sqlite:///{tmp_path}/s.db")
@@ -271,11 +272,13 @@ def test_a_push_triggers_a_refresh_even_by_a_bot():
     assert (taken.lane, taken.moves_branches, taken.ignored) == ("octo/calc", True, "prd2pr[bot] is a bot")
 
 
+@pytest.mark.slow
 def test_without_a_secret_nothing_is_accepted(tmp_path, client):
     with running_server(f"sqlite:///{tmp_path}/s.db", webhook_secret="") as server:
         assert deliver(client, server.url, "w-1", "issue_comment", ORDER, secret="").status_code == 401
 
 
+@pytest.mark.slow
 def test_concurrent_deliveries_share_transactions_and_are_answered_in_time(served):
     import threading
 

@@ -52,6 +52,7 @@ def test_a_command_starts_the_workflow_once_for_all_waiting_deliveries(tmp_path,
     assert world.fake.violations == []
 
 
+@pytest.mark.slow
 def test_a_server_killed_after_the_dispatch_does_not_dispatch_again(tmp_path, client):
     """The answer never arrives: GitHub hangs up after it has started the run, and the server is killed."""
     world, url = AppWorld(tmp_path), f"sqlite:///{tmp_path}/s.db"
@@ -75,6 +76,7 @@ def test_a_server_killed_after_the_dispatch_does_not_dispatch_again(tmp_path, cl
     assert world.fake.violations == []
 
 
+@pytest.mark.slow
 def test_a_server_killed_during_its_first_start_works_afterwards(tmp_path, client):
     """dbos had created some of its tables, and recorded none of them."""
     world, url = AppWorld(tmp_path), f"sqlite:///{tmp_path}/s.db"
@@ -89,6 +91,7 @@ def test_a_server_killed_during_its_first_start_works_afterwards(tmp_path, clien
         database.close()
 
 
+@pytest.mark.slow
 def test_a_lost_answer_is_looked_up(tmp_path, client):
     world, url = AppWorld(tmp_path), f"sqlite:///{tmp_path}/s.db"
     world.fake.faults.add(DropAfter(), DISPATCHES)
@@ -100,6 +103,7 @@ def test_a_lost_answer_is_looked_up(tmp_path, client):
         database.close()
 
 
+@pytest.mark.slow
 def test_an_older_workflow_is_started_with_the_inputs_it_knows(tmp_path, client):
     world, url = AppWorld(tmp_path, workflow=OLD_WORKFLOW), f"sqlite:///{tmp_path}/s.db"
     with serve(world.fake) as github, running_server(url, **world.settings(github)) as server:
@@ -110,6 +114,7 @@ def test_an_older_workflow_is_started_with_the_inputs_it_knows(tmp_path, client)
         database.close()
 
 
+@pytest.mark.slow
 def test_an_impossible_dispatch_becomes_a_dead_letter_that_can_be_replayed(tmp_path, client, capfd):
     world, url = AppWorld(tmp_path, workflow="name: other\non: push\n"), f"sqlite:///{tmp_path}/s.db"
     settings = {"attempts": 2, "backoff_seconds": 0.01}
@@ -130,6 +135,7 @@ def test_an_impossible_dispatch_becomes_a_dead_letter_that_can_be_replayed(tmp_p
         database.close()
 
 
+@pytest.mark.slow
 def test_a_second_server_on_the_same_file_is_refused(tmp_path):
     url = f"sqlite:///{tmp_path}/s.db"
     with (

@@ -133,6 +133,7 @@ def test_an_old_document_of_the_wrong_form_is_corrupted() -> None:
         decode_document(Backlog, b'{"stories": [7]}', "backlog.json")
 
 
+@pytest.mark.slow
 def test_ten_thousand_stories_round_trip() -> None:
     criteria = tuple(Criterion(id=f"AC-{n}", text="it holds " * 5) for n in range(3))
     stories = tuple(Story(id=f"s-{n}", epic="e", title=f"Story {n}", criteria=criteria) for n in range(10_000))

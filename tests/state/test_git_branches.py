@@ -254,6 +254,7 @@ def test_a_lock_left_by_a_killed_process_is_removed(git: Git, first: str) -> Non
     assert git.branch_head("prd2pr/a") == first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["refs/heads/prd2pr/a.lock", "packed-refs.lock"])
 def test_lock_left_by_a_killed_process_does_not_prevent_branch_deletion(git: Git, first: str, name: str) -> None:
     git.update_branch("prd2pr/a", first, None)

@@ -53,6 +53,7 @@ def test_malformed_orders_are_skipped_and_the_rest_is_read(wrong: dict[str, obje
     assert [each.id for each in parse_server_commands(json.dumps([{**RETRY, **wrong}, good]))] == ["1" * 16]
 
 
+@pytest.mark.slow
 @given(st.text(max_size=300) | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))
 def test_any_input_is_read_without_an_exception(text: str) -> None:
     assert all(isinstance(each, ServerCommand) for each in parse_server_commands(text))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -25,33 +26,47 @@ def codes_in(path: Path) -> tuple[set[str], set[str]]:
     nodes = list(ast.walk(ast.parse(path.read_text())))
     calls = [node for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
     entries = [call.args[0] for call in calls if call.func.id.startswith("define_") and call.args]  # type: ignore[attr-defined]
-    others = [node for node in nodes if isinstance(node, ast.Constant) and node not in entries]
+    known = {id(node) for node in entries}
+    others = [node for node in nodes if isinstance(node, ast.Constant) and id(node) not in known]
     defined = {str(node.value) for node in entries if isinstance(node, ast.Constant)}
     return defined, {node.value for node in others if isinstance(node.value, str) and CODE.fullmatch(node.value)}
 
 
-CODES = {path: codes_in(path) for path in SOURCE.rglob("*.py")}
-DEFINED = [code for defined, _ in CODES.values() for code in defined if CODE.fullmatch(code)]
-EMITTED = {code for _, named in CODES.values() for code in named}
+@cache
+def codes_by_module() -> dict[Path, tuple[set[str], set[str]]]:
+    return {path: codes_in(path) for path in SOURCE.rglob("*.py")}
+
+
+def emitted_codes() -> set[str]:
+    return {code for _, named in codes_by_module().values() for code in named}
+
+
+@cache
+def pages() -> tuple[dict[str, str], str]:
+    """The page of each finding, and the page that lists them."""
+    return render_finding_pages(), render_findings_page()
 
 
 def test_every_code_in_the_source_is_in_the_table() -> None:
-    assert sorted(EMITTED - set(FINDINGS)) == []
-    assert sorted(DEFINED) == sorted(FINDINGS)
+    defined = [code for codes, _ in codes_by_module().values() for code in codes if CODE.fullmatch(code)]
+    assert sorted(emitted_codes() - set(FINDINGS)) == []
+    assert sorted(defined) == sorted(FINDINGS)
 
 
 def test_every_finding_is_reported_by_some_rule() -> None:
     reserved = {code for code, kind in FINDINGS.items() if kind.reserved}
     assert reserved == set()
-    assert sorted(set(FINDINGS) - EMITTED - reserved) == []
+    assert sorted(set(FINDINGS) - emitted_codes() - reserved) == []
 
 
 def test_a_finding_is_defined_next_to_the_rule_that_reports_it() -> None:
     """Findings about runs and about `verify` have tables of their own."""
-    for path, (defined, _) in CODES.items():
+    named_in: dict[Path, set[str]] = {}
+    for path, (_, named) in codes_by_module().items():
+        named_in.setdefault(path.parent, set()).update(named)
+    for path, (defined, _) in codes_by_module().items():
         if path.parent != SOURCE / "verification" / "findings":
-            siblings = {code for other, (_, named) in CODES.items() if other.parent == path.parent for code in named}
-            assert sorted(defined - siblings) == [], path.name
+            assert sorted(defined - named_in[path.parent]) == [], path.name
 
 
 def test_the_table_is_sorted_by_area_and_code() -> None:
@@ -72,9 +87,10 @@ def test_a_finding_has_an_explanation_examples_and_a_hint(code: str) -> None:
     text = explain_finding(code)
     assert text.startswith(f"{code}  {kind.title}\n")
     assert kind.hint in text
+    page_by_code, list_page = pages()
     for part in (kind.explanation, kind.bad, kind.good, kind.hint):
-        assert part in render_finding_pages()[code]
-    assert f"[{code}](../findings/{code}.md)" in render_findings_page()
+        assert part in page_by_code[code]
+    assert f"[{code}](../findings/{code}.md)" in list_page
 
 
 def test_findings_essential_to_a_proof_cannot_be_disabled() -> None:

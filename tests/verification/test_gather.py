@@ -83,6 +83,7 @@ def test_red_of_a_story(repository: Repository) -> None:
     assert (evidence.prd, evidence.story) == ("p", "s-1")
 
 
+@pytest.mark.slow
 def test_red_of_a_person_edits_and_adds(repository: Repository) -> None:
     evidence = red(
         repository,
@@ -103,11 +104,13 @@ def test_red_of_a_person_edits_and_adds(repository: Repository) -> None:
     assert evidence.planned is None
 
 
+@pytest.mark.slow
 def test_docstring_change_is_not_a_new_test(repository: Repository) -> None:
     text = "from shop.points import earn\n\ndef test_earn():\n    '''Ten.'''\n    assert earn(10) == 1\n"
     assert red(repository, {"tests/test_points.py": text}).story_tests == ()
 
 
+@pytest.mark.slow
 def test_existing_tests_broken_by_a_planned_import_are_carried(repository: Repository) -> None:
     """They are no regression, but GREEN has to make them pass again."""
     evidence = red(
@@ -130,6 +133,7 @@ def test_existing_tests_broken_by_a_planned_import_are_carried(repository: Repos
     assert "shop.points.earn" in evidence.project_names
 
 
+@pytest.mark.slow
 def test_existing_test_that_fails_otherwise_is_a_regression(repository: Repository) -> None:
     evidence = red(repository, {"tests/conftest.py": "raise RuntimeError\n", PLACE: "def test_a(): assert 0\n"})
     assert evidence.comparison is not None
@@ -152,6 +156,7 @@ def test_green_restores_locked_files_and_reports_changes(repository: Repository)
     assert [result.outcome for result in evidence.head_run.story] == ["failed", "failed"]
 
 
+@pytest.mark.slow
 def test_deleted_locked_file_is_restored(repository: Repository) -> None:
     base = repository.head
     evidence = gather(repository.gathering, Phase.GREEN, base, repository.commit({"tests/test_points.py": None}))
@@ -160,6 +165,7 @@ def test_deleted_locked_file_is_restored(repository: Repository) -> None:
     assert evidence.head_run.passed == 1
 
 
+@pytest.mark.slow
 def test_human_green_covers_the_tests_failing_in_the_previous_commit(repository: Repository) -> None:
     repository.commit({"tests/test_old.py": "def test_old():\n    assert 1 == 2\n"})
     base = repository.commit({PLACE: REDEEM_TEST})
@@ -216,6 +222,7 @@ def test_context_from_records() -> None:
     assert context.note == "kind docs: no tests asked for"
 
 
+@pytest.mark.slow
 def test_state_files_count_as_changes_only_on_request(repository: Repository) -> None:
     base = repository.head
     head = repository.commit({".orch-state/prds/p/status.json": "{}"})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from fakes.pull_sample import Branch, many, sample
 from prd2pr.domain.evidence import TestResult
 from prd2pr.views.pull_request.facts import BranchFacts
@@ -32,6 +34,7 @@ def without(branch: Branch, names: set[str]) -> Branch:
     )
 
 
+@pytest.mark.slow
 def test_page_is_the_same_with_totals_instead_of_records() -> None:
     branch = done(many(LARGE))
     facts = facts_of(branch)
@@ -76,6 +79,7 @@ def test_unknown_price_stays_unknown_in_the_sum() -> None:
     assert found["red"].spend.usd is None and found["red"].spend.tokens == 18 and found["red"].seconds == 4.0
 
 
+@pytest.mark.slow
 def test_only_hidden_stories_use_totals() -> None:
     branch = done(many(LARGE))
     shown = {story.id for story in select_shown_stories(facts_of(branch)).stories}

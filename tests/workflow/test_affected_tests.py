@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from fakes.scripted_model import ScriptedModel, says
 from prd2pr.agents.models.base import Message, Reply, Request, Text, ToolResult
 from prd2pr.cli.wiring import open_session
@@ -46,6 +48,7 @@ class Unmarked(ScriptedModel):
         return super().reply(replace(request, messages=(Message(first.role, plain), *talk)))
 
 
+@pytest.mark.slow
 def test_builder_runs_affected_tests_and_the_gate_runs_all(tmp_path: Path) -> None:
     world = World(tmp_path).start({"prds/calc.md": PRD, **OTHERS})
     louder = "def shout(text):\n    return text.upper() + ''\n"

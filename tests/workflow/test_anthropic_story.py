@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from fakes.messages_api import OVERLOADED, Cut, MessagesApi, Status
 from world import script
 
@@ -35,6 +37,7 @@ def test_story_over_http_with_faults(world, tmp_path):
     assert run["spend"]["usd"] is None, "no price is invented"
 
 
+@pytest.mark.slow
 def test_a_recording_replays_to_the_same_code(world, tmp_path):
     recording = tmp_path / "recorded.jsonl"
     with MessagesApi([script()[key] for key in STORY]) as api:
@@ -48,6 +51,7 @@ def test_a_recording_replays_to_the_same_code(world, tmp_path):
     assert world.show("src/calc/sums.py") == first
 
 
+@pytest.mark.slow
 def test_a_dollar_limit_without_a_price_stops_before_the_first_call(world):
     world.write({".prd2pr.yml": "budget:\n  usd_per_run: 1.0\n"})
     world.commit("a limit")
@@ -59,6 +63,7 @@ def test_a_dollar_limit_without_a_price_stops_before_the_first_call(world):
     assert api.requests == []
 
 
+@pytest.mark.slow
 def test_token_limit_stops_between_calls_and_the_same_command_resumes(world):
     world.write({".prd2pr.yml": "budget:\n  tokens_per_run: 9000\n"})
     world.commit("a limit")

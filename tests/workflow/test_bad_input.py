@@ -36,6 +36,7 @@ def test_a_repository_without_commits(tmp_path):
     assert "no commit yet" in done.err
 
 
+@pytest.mark.slow
 def test_dirty_tree_is_unchanged(world):
     world.write({"src/calc/signs.py": "broken(", "notes.txt": "mine"})
     done = world.run("--max-steps", "1")
@@ -94,6 +95,7 @@ def test_missing_prd(world):
     assert "prds/nothing.md" in done.err
 
 
+@pytest.mark.slow
 def test_plan_with_a_dependency_cycle_is_refused(world):
     plan = copy.deepcopy(PLAN)
     plan["stories"][0]["depends_on"] = ["S2"]
@@ -141,6 +143,7 @@ def test_checked_out_branch_is_not_moved(world):
     assert world.git("rev-parse", "HEAD") == head
 
 
+@pytest.mark.slow
 def test_a_commit_by_a_person_is_kept_and_named_as_unproven(world):
     world.next()
     world.git("switch", "-q", world.branch)
@@ -156,6 +159,7 @@ def test_a_commit_by_a_person_is_kept_and_named_as_unproven(world):
     ]
 
 
+@pytest.mark.slow
 def test_a_locked_test_that_a_person_changed_is_named_before_any_attempt(world):
     for _ in range(3):
         world.next()

@@ -117,6 +117,7 @@ def open_ones(stage: Stage) -> set[str]:
     return {circuit.name for circuit in list_open_circuits(stage.state.circuits)}
 
 
+@pytest.mark.slow
 def test_after_three_failures_no_call_is_made_until_the_timeout(stage: Stage) -> None:
     model = failing(stage)
     fail(stage)
@@ -145,6 +146,7 @@ def test_next_commit_records_the_recovery(stage: Stage) -> None:
     assert stage.wrong() == []
 
 
+@pytest.mark.slow
 def test_ordinary_work_records_no_breakers(stage: Stage) -> None:
     stage.step(2)
     assert stage.state.read_bytes(CIRCUITS) is None
@@ -277,6 +279,7 @@ def test_reset_closes_only_the_chosen_breakers(stage: Stage) -> None:
     assert any("does not follow from the decision" in each for each in findings_of(stage, forged))
 
 
+@pytest.mark.slow
 def test_reset_at_a_terminal(tmp_path) -> None:
     world = World(tmp_path).start()
 
@@ -300,6 +303,7 @@ def test_reset_at_a_terminal(tmp_path) -> None:
     assert world.phases() == ["plan(calc)", "note(plan)", "note(plan)", "design(calc-1)"]
 
 
+@pytest.mark.slow
 def test_before_the_plan_failures_are_only_in_the_journal(tmp_path) -> None:
     world = World(tmp_path).start()
     for _ in range(3):

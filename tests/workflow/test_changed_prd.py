@@ -82,6 +82,7 @@ def verified(world: World, since: str = "~1") -> None:
     assert done.status == 0, done.out
 
 
+@pytest.mark.slow
 def test_a_new_requirement_becomes_a_story_and_finished_ones_stay(finished):
     world = finished
     before = backlog(world).stories
@@ -105,6 +106,7 @@ def test_a_new_requirement_becomes_a_story_and_finished_ones_stay(finished):
     assert len(world.phases()) == 16, "nothing is left to do, and nothing is planned twice"
 
 
+@pytest.mark.slow
 def test_reworded_requirement_of_a_finished_story_gets_a_follow_up_story(world):
     head = world.git("rev-parse", world.branch)
     change_prd(world, PRD.replace("Two numbers can be added", "Two or three numbers can be added"))
@@ -120,6 +122,7 @@ def test_reworded_requirement_of_a_finished_story_gets_a_follow_up_story(world):
     verified(world)
 
 
+@pytest.mark.slow
 def test_unstarted_story_is_replanned_under_its_id(world):
     change_prd(world, PRD.replace("A number can be doubled", "A number can be halved"))
     halve = {**PLAN["stories"][1], "key": "calc-2", "epic": "", "depends_on": ["calc-1"], "title": "Halve a number"}
@@ -134,6 +137,7 @@ def test_unstarted_story_is_replanned_under_its_id(world):
     verified(world)
 
 
+@pytest.mark.slow
 def test_planner_is_asked_only_about_the_change(world):
     change_prd(world, WITH_TRIPLE)
     rewritten = {**PLAN["stories"][0], "key": "calc-1", "epic": "", "title": "Add it all again"}
@@ -151,6 +155,7 @@ def test_planner_is_asked_only_about_the_change(world):
     assert backlog(world).stories[0].title == "Add two numbers"
 
 
+@pytest.mark.slow
 def test_changed_text_around_requirements_costs_no_call(world):
     change_prd(world, PRD.replace("# A small calculator", "# A small calculator\n\nFor everybody.\n"))
     world.answers = {}
@@ -159,6 +164,7 @@ def test_changed_text_around_requirements_costs_no_call(world):
     verified(world)
 
 
+@pytest.mark.slow
 def test_renumbered_requirements_are_the_same_ones(world):
     change_prd(world, PRD.replace("FR-2", "FR-7").replace("FR-1", "FR-2"))
     world.answers = {}
@@ -168,6 +174,7 @@ def test_renumbered_requirements_are_the_same_ones(world):
     verified(world)
 
 
+@pytest.mark.slow
 def test_locally_a_removed_requirement_removes_its_unstarted_story(world):
     change_prd(world, PRD.replace("- **FR-2** A number can be doubled.\n", ""))
     world.answers = {}
@@ -179,6 +186,7 @@ def test_locally_a_removed_requirement_removes_its_unstarted_story(world):
     verified(world)
 
 
+@pytest.mark.slow
 def test_removed_requirement_of_a_finished_story_becomes_a_question(finished):
     world = finished
     change_prd(world, PRD.replace("- **FR-2** A number can be doubled.\n", ""))
@@ -191,6 +199,7 @@ def test_removed_requirement_of_a_finished_story_becomes_a_question(finished):
     verified(world)
 
 
+@pytest.mark.slow
 def test_renamed_prd_continues(world):
     world.git("mv", "prds/calc.md", "prds/sums.md")
     world.commit("rename the PRD")
@@ -200,6 +209,7 @@ def test_renamed_prd_continues(world):
     assert statuses(world) == {"calc-1": "done", "calc-2": "done"}
 
 
+@pytest.mark.slow
 def test_renamed_and_changed_prd_exists_once(world):
     world.git("mv", "prds/calc.md", "prds/sums.md")
     change_prd(world, WITH_TRIPLE, "prds/sums.md")
@@ -210,6 +220,7 @@ def test_renamed_and_changed_prd_exists_once(world):
     verified(world)
 
 
+@pytest.mark.slow
 def test_two_prds_with_one_id_are_refused_naming_both(tmp_path):
     world = World(tmp_path).start()
     change_prd(world, PRD.replace("doubled", "halved"), "prds/other.md")
@@ -219,6 +230,7 @@ def test_two_prds_with_one_id_are_refused_naming_both(tmp_path):
     assert world.git("branch", "--list", world.branch) == ""
 
 
+@pytest.mark.slow
 def test_deleted_prd_stops_the_work_with_a_message(world):
     before = world.subjects()
     world.git("rm", "-q", "prds/calc.md")
@@ -229,6 +241,7 @@ def test_deleted_prd_stops_the_work_with_a_message(world):
     assert world.subjects() == before
 
 
+@pytest.mark.slow
 def test_human_commits_are_judged_before_the_plan_changes(world):
     for _ in range(2):  # the design and RED of calc-2
         assert world.next().status == 0
@@ -292,6 +305,7 @@ def test_a_plan_that_rewrites_a_finished_story_is_refused(replanned):
     assert "calc-1 differs" in forge(replanned, "backlog.json", rewrite)
 
 
+@pytest.mark.slow
 def test_a_plan_that_approves_itself_is_refused(replanned):
     def approve(record):
         record["approvals"] = [{"by": "eve", "at": "2026-01-01T00:00:00Z", "head": "1" * 40}]

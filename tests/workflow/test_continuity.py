@@ -73,6 +73,7 @@ def look(stage: Stage) -> object:
     return check_regressions(stage.session, load_position(stage.session, stage.head, stage.state, story))
 
 
+@pytest.mark.slow
 def test_code_already_seen_by_a_gate_is_not_tested_again(stage: Stage) -> None:
     stage.back_to("first is done")
     before = runs_made(stage)
@@ -100,6 +101,7 @@ def test_regression_by_people_becomes_a_bug_story_that_comes_first(stage: Stage)
     assert stage.wrong(since=stage.heads["broken"]) == []
 
 
+@pytest.mark.slow
 def test_no_new_story_starts_until_the_fix_is_approved(stage: Stage) -> None:
     stage.step()
     rest = run_prd(stage.session).rest
@@ -147,6 +149,7 @@ def test_ineffective_fix_requires_a_person(stage: Stage) -> None:
         assert "calc-2" not in again.state.started_stories
 
 
+@pytest.mark.slow
 def test_at_a_terminal_the_bug_is_fixed_at_once(tmp_path) -> None:
     world = World(tmp_path).start()
     add_fix_answers(world)

@@ -23,6 +23,7 @@ def remove(world: World, name: str) -> None:
     world.git("switch", "-q", "main")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["prds/calc/prd.json", "prds/calc/status.json", "project.json", "prds/calc/tdd/cycles/calc-1.json"]
 )
@@ -38,6 +39,7 @@ def test_missing_state_file_is_damage_and_not_a_new_start(world, name):
     assert world.phases() == before, "nothing was paid for or committed"
 
 
+@pytest.mark.slow
 def test_branch_deleted_during_a_run_stays_deleted(world, tmp_path):
     world.next()
     world.next()
@@ -57,6 +59,7 @@ def test_branch_deleted_during_a_run_stays_deleted(world, tmp_path):
     assert world.git("branch", "--list", world.branch) == ""
 
 
+@pytest.mark.slow
 def test_run_summary_counts_only_stories_that_are_still_proved(world):
     assert "9 of 9 steps proved" in world.run().out
     world.git("switch", "-q", world.branch)
@@ -68,6 +71,7 @@ def test_run_summary_counts_only_stories_that_are_still_proved(world):
     assert "1 of 10 commits are not proved steps" in again.out
 
 
+@pytest.mark.slow
 def test_interrupted_work_of_a_person_is_kept(world):
     world.next()
     world.next()
@@ -120,6 +124,7 @@ runpy.run_module("prd2pr", run_name="__main__")
 """
 
 
+@pytest.mark.slow
 def test_missing_sandbox_is_reported_before_any_paid_call(world):
     world.write({".prd2pr.yml": "sandbox: required\n"})
     world.commit("strict")
@@ -173,6 +178,7 @@ def test_garbage_from_the_model_is_not_reported_as_a_bug(world, tmp_path, answer
     assert "This is a bug" not in done.err
 
 
+@pytest.mark.slow
 def test_damaged_logs_are_named_and_the_rest_is_shown(world):
     world.next()
     world.git("switch", "-q", world.branch)
@@ -198,6 +204,7 @@ def test_a_link_out_of_the_checkout_is_never_written_through(world, tmp_path):
     assert list(outside.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_huge_or_endless_prd_is_not_read_completely(world):
     os.mkfifo(world.repo / "prds/pipe.md")
     for name in ("prds/pipe.md", "/dev/zero"):

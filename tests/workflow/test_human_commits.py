@@ -48,6 +48,7 @@ def unproven(world: World) -> list[str]:
     return [step["commit"] for step in steps if not step["proved"]]
 
 
+@pytest.mark.slow
 def test_tests_by_a_person_pass_red(at_red):
     sha = push(at_red, {TESTS: RED_ADD}, "Tests by hand")
     done = without(at_red, TESTER).next()
@@ -74,6 +75,7 @@ def test_code_by_a_person_passes_green_and_the_story_is_finished(at_green):
     assert at_green.verify(at_green.branch).status == 0
 
 
+@pytest.mark.slow
 def test_partial_work_is_reported_kept_and_continued(at_green):
     push(at_green, {SOURCE: WRONG_ADD, "src/calc/notes.py": "KEPT = 1\n"}, "Half of it")
     done = at_green.next()
@@ -88,6 +90,7 @@ def test_partial_work_is_reported_kept_and_continued(at_green):
     assert at_green.verify(at_green.branch).status == 0
 
 
+@pytest.mark.slow
 def test_refused_work_is_reported_once(at_green):
     push(at_green, {SOURCE: WRONG_ADD}, "Half of it")
     without(at_green, BUILDER).next()
@@ -96,6 +99,7 @@ def test_refused_work_is_reported_once(at_green):
     assert at_green.phases()[3:] == ["Half of it", "note(calc-1)"]
 
 
+@pytest.mark.slow
 def test_tests_and_code_in_one_commit_are_proved_red_first(at_red):
     push(at_red, {TESTS: RED_ADD, SOURCE: GREEN_ADD}, "The whole story")
     without(at_red, TESTER, BUILDER)
@@ -109,6 +113,7 @@ def test_tests_and_code_in_one_commit_are_proved_red_first(at_red):
     assert at_red.verify(at_red.branch).status == 0
 
 
+@pytest.mark.slow
 def test_wrong_code_with_good_tests_is_passed_to_the_builder(at_red):
     push(at_red, {TESTS: RED_ADD, SOURCE: WRONG_ADD, "src/calc/notes.py": "KEPT = 1\n"}, "The whole story")
     without(at_red, TESTER)
@@ -120,6 +125,7 @@ def test_wrong_code_with_good_tests_is_passed_to_the_builder(at_red):
     assert at_red.verify(at_red.branch).status == 0
 
 
+@pytest.mark.slow
 def test_unrelated_commit_is_built_upon_and_stays_unproven(at_red):
     sha = push(at_red, {"README.md": "# Calc\n"}, "Describe it")
     assert at_red.next().status == 0
@@ -149,6 +155,7 @@ LONG_ADD = """def add(a, b):
 """
 
 
+@pytest.mark.slow
 def test_refactoring_by_a_person_passes_and_is_integrated(at_green):
     at_green.answers[BUILDER] = write(SOURCE, LONG_ADD)
     assert at_green.next().status == 0
@@ -163,6 +170,7 @@ def test_refactoring_by_a_person_passes_and_is_integrated(at_green):
     assert at_green.verify(at_green.branch).status == 0, "what comes to nothing is proved by what follows"
 
 
+@pytest.mark.slow
 def test_tests_that_fail_again_are_no_longer_reported_as_passing(at_green):
     assert at_green.next().status == 0
     assert [file["status"] for file in cycle(at_green)["test_files"]] == ["passing"]
@@ -177,6 +185,7 @@ def test_tests_that_fail_again_are_no_longer_reported_as_passing(at_green):
     assert at_green.verify(at_green.branch).status == 0
 
 
+@pytest.mark.slow
 def test_hand_written_state_is_never_proved(at_red):
     text = at_red.show(CYCLE)
     sha = push(at_red, {TESTS: RED_ADD, CYCLE: text.replace("A function.", "Another function.")}, "Tests and state")
@@ -185,6 +194,7 @@ def test_hand_written_state_is_never_proved(at_red):
     assert unproven(at_red)[0] == sha
 
 
+@pytest.mark.slow
 def test_base_merge_after_red_is_built_upon_and_proved(at_green):
     at_green.write({"NOTES.md": "main goes on\n"})
     at_green.commit("On main")
@@ -201,6 +211,7 @@ def code_tree(world: World, rev: str) -> str:
     return world.git_input("mktree", "\n".join(listing) + "\n")
 
 
+@pytest.mark.slow
 def test_step_may_not_start_before_the_previous_step(at_green):
     """GREEN based on a commit before RED would count RED's tests as its own and lock nothing."""
     push(at_green, {SOURCE: GREEN_ADD}, "By hand")
@@ -211,6 +222,7 @@ def test_step_may_not_start_before_the_previous_step(at_green):
         assert "VER104" in forge_green(at_green, base)
 
 
+@pytest.mark.slow
 def test_step_does_not_prove_commits_before_its_base(at_green):
     push(at_green, {SOURCE: GREEN_ADD}, "By hand")
     assert without(at_green, BUILDER).next().status == 0
@@ -222,6 +234,7 @@ def forge_green(world: World, base: str) -> set[str]:
     return forge(world, {}, seen=lambda evidence: evidence.update(base_tree=base), others_proved=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flag", [{"draft": True}, {"undoes": 2}])
 def test_gated_step_is_neither_draft_nor_undo(at_green, flag):
     assert at_green.next().status == 0

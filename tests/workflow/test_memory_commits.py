@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from prd2pr.domain.memory_records import EstimateRecord, FailureRecord, Lesson
 from prd2pr.memory.commit import read_memory
 from prd2pr.state.git import Git
@@ -23,6 +25,7 @@ def test_a_finished_prd_has_estimates_and_a_retrospective(world):
     assert not known.of_kind(FailureRecord)
 
 
+@pytest.mark.slow
 def test_step_may_not_add_records_about_another_prd(world):
     world.run()
     path = ".orch-state/memory/estimates/other-1-4.json"

@@ -109,6 +109,7 @@ FOLLOWED = {"pattern": PATTERN.id, "followed": "mostly", "path": "src/calc/sums.
 REVIEW = {"criteria": [{"criterion": "calc-1.c1", "met": True, "evidence": "add"}], "summary": "fine"}
 
 
+@pytest.mark.slow
 def test_memory_reaches_why_research_and_builder_and_patterns_are_counted(tmp_path: Path) -> None:
     session, model = session_with(
         tmp_path, "full",
@@ -161,6 +162,7 @@ def test_learned_factors_change_the_next_plan(tmp_path: Path) -> None:
     assert (estimator.verdict, estimator.model) == ("times 2.00, learnt from 1 story", "by code")
 
 
+@pytest.mark.slow
 def test_memory_shown_to_a_role_is_capped(tmp_path: Path) -> None:
     many = tuple(
         each.model_copy(update={"id": f"old-9-{n}", "why_failed": f"{n} " + "the sum of two numbers was wrong " * 30})

@@ -235,6 +235,7 @@ def test_step_that_claims_to_be_a_merge(joined: Joined) -> None:
     assert "two parents" in joined.refused(forged)
 
 
+@pytest.mark.slow
 def test_test_that_passed_on_one_side_fails_on_the_merge(joined: Joined) -> None:
     """A clean merge whose sides are incompatible: only the tests show it."""
     git = joined.git
@@ -248,6 +249,7 @@ def test_test_that_passed_on_one_side_fails_on_the_merge(joined: Joined) -> None
     assert "test_calc_3_double" in joined.refused(made)
 
 
+@pytest.mark.slow
 def test_test_removed_by_neither_side_is_not_run_on_the_merge(joined: Joined) -> None:
     """It does not fail: it is no longer collected, although its file exists."""
     git = joined.git
@@ -342,6 +344,7 @@ class RecordingListener:
             self.notes.append(str(facts["text"]))
 
 
+@pytest.mark.slow
 def test_human_commit_during_integration_is_kept_on_another_branch(joined: Joined) -> None:
     git, branch, heard = joined.git, "prd2pr-stories/calc/calc-3", RecordingListener()
     by_hand = joined.with_step(joined.third, {"notes.md": b"meanwhile\n"})

@@ -61,6 +61,7 @@ def test_failed_call_is_reported_in_one_sentence():
     assert describe_log_entry(line) == "calc-1/red/tester/1/1: failed, ERR801"
 
 
+@pytest.mark.slow
 def test_every_call_of_a_real_run_is_timed(tmp_path):
     world = World(tmp_path).start()
     assert world.run("--max-steps", "1").status == 1

@@ -56,6 +56,7 @@ def test_run_interrupted_three_times_stops_until_a_person_resumes_it(stage: Stag
     assert stage.wrong() == []
 
 
+@pytest.mark.slow
 def test_no_step_of_an_honest_branch_raises_an_alarm(stage: Stage) -> None:
     stage.back_to("designed")
     assert run_prd(stage.session).rest.outcome == "done"

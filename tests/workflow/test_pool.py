@@ -39,6 +39,7 @@ def story_branches(world: World) -> list[str]:
     return world.git("for-each-ref", "--format=%(refname:short)", "refs/heads/prd2pr-stories").split()
 
 
+@pytest.mark.slow
 def test_run_budget_covers_all_workers(tmp_path: Path) -> None:
     """1,000 tokens per call, 3,500 for the run: the plan and three more calls by any worker."""
     world = start_parallel_world(tmp_path, 2, cold=True)
@@ -99,6 +100,7 @@ def test_one_worker_continues_the_work_of_several(tmp_path: Path) -> None:
     assert "all proved" in world.verify(world.branch).out
 
 
+@pytest.mark.slow
 def test_three_conflicting_stories_are_all_integrated(tmp_path: Path) -> None:
     """The plan does not show that they write to the same place. No two of them can be merged."""
     world = start_parallel_world(tmp_path, 3, cold=True)
@@ -132,6 +134,7 @@ def test_negates():
     return world.start(files)
 
 
+@pytest.mark.slow
 def test_without_a_sandbox_one_worker_proves_steps_in_sequence(tmp_path: Path) -> None:
     world = without_sandbox(tmp_path)
     done = world.run("--workers", "2")
@@ -145,6 +148,7 @@ def test_without_a_sandbox_one_worker_proves_steps_in_sequence(tmp_path: Path) -
     assert proved.out.count(ONE_WORKER_NOTE) == 1
 
 
+@pytest.mark.slow
 def test_workers_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left = tmp_path / "tmp"
     left.mkdir(mode=0o711)
@@ -179,6 +183,7 @@ def subjects(world: World) -> list[str]:
     return world.git("log", "--format=%s", "--branches=prd2pr-stories/*", check=False).splitlines()
 
 
+@pytest.mark.slow
 def test_single_worker_keeps_the_prd_budget_and_reports_the_cost(tmp_path: Path) -> None:
     """1,000 tokens per call. Three stories have their design, and six calls in total are allowed."""
     world = start_parallel_world(tmp_path, 3, cold=True)

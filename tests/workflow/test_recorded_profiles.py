@@ -37,6 +37,7 @@ def list_files(world: World, directory: str) -> list[str]:
     return world.git("ls-tree", "-r", "--name-only", world.branch, f"{directory}/").splitlines()
 
 
+@pytest.mark.slow
 def test_every_role_answered_and_every_answer_is_stored(full: tuple[World, Any]) -> None:
     world, done = full
     records = [RoleRecord.model_validate(read_json(world, path)) for path in list_files(world, PIPELINE)]
@@ -65,6 +66,7 @@ def test_answers_changed_the_result(full: tuple[World, Any]) -> None:
     assert any("test_a_title_cannot_bring_a_script" in test for test in cycle["tests"])
 
 
+@pytest.mark.slow
 def test_memory_is_stored_one_file_per_record(full: tuple[World, Any]) -> None:
     world, _ = full
     files = list_files(world, ".orch-state/memory")
@@ -90,6 +92,7 @@ def test_the_experiment_is_on_a_branch_of_its_own_and_never_merged(full: tuple[W
     assert world.program("status").status == 0, "no command takes it for the branch of a PRD"
 
 
+@pytest.mark.slow
 def test_everything_is_verified_and_shown(full: tuple[World, Any]) -> None:
     world, _ = full
     verified = world.verify("main..prd2pr/reading-list", "--json")
@@ -102,6 +105,7 @@ def test_everything_is_verified_and_shown(full: tuple[World, Any]) -> None:
         assert f"<td>{role}</td>" in page
 
 
+@pytest.mark.slow
 def test_quick_costs_at_most_a_quarter_of_full(full: tuple[World, Any], tmp_path: Path) -> None:
     world, quick = replayed(READING_LIST, tmp_path, "quick")
     assert world.verify("main..prd2pr/reading-list").status == 0

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 
+import pytest
+
 from world import World, write
 
 BRANCHING = (
@@ -44,12 +46,14 @@ def test_complex_code_gets_a_refactoring_call(world: World) -> None:
     assert integrated_note(world) == "refactor: nothing worth changing"
 
 
+@pytest.mark.slow
 def test_settings_can_always_request_a_refactoring(world: World) -> None:
     world.configure("refactoring: always\n")
     run_story(world)
     assert asked_of(world) == ["refactorer"]
 
 
+@pytest.mark.slow
 def test_other_clone_knows_the_code_before_the_story(world: World) -> None:
     """Each CI job has its own clone, which has no trees that are not in a commit."""
     for _ in range(4):

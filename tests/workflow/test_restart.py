@@ -31,6 +31,7 @@ def proved(session: Session) -> bool:
     return all_proved(verifier.verify(session.git.rev("main"), session.git.rev(session.target.branch)))
 
 
+@pytest.mark.slow
 def test_later_story_restarts_on_the_new_base_and_succeeds(tmp_path: Path) -> None:
     world = conflicting(tmp_path)
     with session_of(world) as session:

@@ -33,6 +33,7 @@ def test_pushed_prd_with_a_lost_run_is_started_until_it_is_merged(world):
     assert world.branch not in world.bare.heads()
 
 
+@pytest.mark.slow
 def test_prd_older_than_the_workflow_is_not_started(world):
     world.push({".github/workflows/prd2pr.yml": None}, by="ada")
     world.push_prd("prds/calc.md", PRD)

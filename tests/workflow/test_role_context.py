@@ -52,6 +52,7 @@ def sent_requests(world: World) -> list[dict[str, Any]]:
     return ask(world.configure("refactoring: always\n"), answers())
 
 
+@pytest.mark.slow
 def test_later_steps_get_assumptions_and_decisions(sent_requests: list[dict[str, Any]]) -> None:
     planner, *first = sent_requests[:5]
     second = sent_requests[5:]
@@ -63,6 +64,7 @@ def test_later_steps_get_assumptions_and_decisions(sent_requests: list[dict[str,
         assert "calc-1: Add two numbers" in "".join(blocks(request))
 
 
+@pytest.mark.slow
 def test_steps_of_a_story_and_stories_of_a_prd_share_a_prefix(sent_requests: list[dict[str, Any]]) -> None:
     architect, tester, builder, refactorer, next_architect = sent_requests[1:6]
     whole_story = shared(architect, tester)
@@ -93,6 +95,7 @@ def text_after(world: World, files: dict[str, str | None], reply: Blocks) -> str
     return blocks(request)[-1]
 
 
+@pytest.mark.slow
 def test_role_continuing_human_code_sees_the_test_results(world: World) -> None:
     for _ in range(3):
         assert world.next().status == 0
@@ -113,6 +116,7 @@ def test_role_continuing_human_tests_sees_the_refused_ones(world: World) -> None
     assert f"RED104 error: passes before any implementation [{directory}/test_calc_1_signs.py::test_negates]" in told
 
 
+@pytest.mark.slow
 def test_role_is_not_asked_to_fix_files_it_may_not_write(world: World) -> None:
     for _ in range(2):
         assert world.next().status == 0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from world import GREEN_ADD, PLAN, RED_ADD, WRONG_ADD, designed, say, submit, use, write
 
 ALL_PHASES = [
@@ -27,6 +29,7 @@ def test_a_prd_becomes_a_branch_of_proved_phases(world):
     assert verified.json["total"] == {"commits": 9, "steps": 9, "proved": 9, "unproven": 0}
 
 
+@pytest.mark.slow
 def test_next_does_one_phase_at_a_time(world):
     for number in range(1, len(ALL_PHASES) + 1):
         assert world.next().status == 0
@@ -61,6 +64,7 @@ def test_a_role_cannot_weaken_a_test(world):
     assert world.show("tests/unit/calc-1/test_calc_1_add.py").strip() == RED_ADD.strip()
 
 
+@pytest.mark.slow
 def test_story_out_of_attempts_is_blocked_and_can_be_retried(world):
     for attempt in range(1, 5):
         wrong = f"def add(a, b):\n    return {attempt * 10}\n"
@@ -79,6 +83,7 @@ def test_story_out_of_attempts_is_blocked_and_can_be_retried(world):
     assert world.verify().status == 0
 
 
+@pytest.mark.slow
 def test_repeated_attempts_stop_early(world):
     for attempt, value in enumerate((10, 20, 10, 30), start=1):
         world.answers[f"calc-1/green/builder/{attempt}/1"] = write(
@@ -91,6 +96,7 @@ def test_repeated_attempts_stop_early(world):
     assert len(cycle["refused"]) == 3
 
 
+@pytest.mark.slow
 def test_contradiction_requires_a_person(world):
     world.answers["calc-1/green/builder/1/1"] = [submit("contradiction", "The two tests exclude each other.")]
     stopped = world.run()

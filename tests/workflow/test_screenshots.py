@@ -56,6 +56,7 @@ def integrate(stage: Stage, pictures: Pictures) -> Camera:
     return camera
 
 
+@pytest.mark.slow
 def test_screenshots_are_in_the_commit_and_named_by_the_evidence(stage: Stage) -> None:
     camera = integrate(stage, Pictures((("/", png()), ("/sums", png(3, 3)))))
     assert camera.asked is not None
@@ -72,6 +73,7 @@ def test_screenshots_are_in_the_commit_and_named_by_the_evidence(stage: Stage) -
     assert stage.world.verify(f"main..{stage.session.target.branch}", "--json").json["all_proved"]
 
 
+@pytest.mark.slow
 def test_page_shows_screenshots_and_may_load_nothing_else(stage: Stage) -> None:
     integrate(stage, Pictures((("/", png()),)))
     session = stage.session
@@ -84,6 +86,7 @@ def test_page_shows_screenshots_and_may_load_nothing_else(stage: Stage) -> None:
     )
 
 
+@pytest.mark.slow
 def test_missing_screenshot_does_not_prevent_integration(stage: Stage) -> None:
     integrate(stage, Pictures(note="no picture of the page: there is no Chromium"))
     assert stage.state.backlog.stories[0].status == "done"

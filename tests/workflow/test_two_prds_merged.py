@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from prd2pr.memory.index import MemoryIndex
 from prd2pr.state.git import Git
 from world import Blocks, World, say, submit, use, write
@@ -65,6 +67,7 @@ def rows(git: Git, commit: str) -> dict[str, list[tuple[Any, ...]]]:
         return index.dump()
 
 
+@pytest.mark.slow
 def test_branches_of_two_prds_merge_and_keep_both_memories(world: World) -> None:
     """The living docs written by both then contain the lines of both, and are regenerated from both."""
     both_built(world)

@@ -122,6 +122,7 @@ def test_empty_output_without_a_workspace_is_no_answer(programs: ProgramDirector
         programs.model("pass").reply(a_request())
 
 
+@pytest.mark.slow
 def test_hanging_program_is_killed_with_its_children(programs: ProgramDirectory) -> None:
     model = programs.model(
         """

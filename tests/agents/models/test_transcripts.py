@@ -80,6 +80,7 @@ def test_recording_again_appends_and_the_later_answer_counts(tmp_path: Path) -> 
     assert path.read_text(encoding="utf-8").count('"transcript"') == 1
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_byte_loses_at_most_the_line_being_written(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     recorder = RecordingModel(Echo(), path)

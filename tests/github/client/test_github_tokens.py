@@ -135,6 +135,7 @@ def test_another_apps_key_is_reported(github: World):
         source.token()
 
 
+@pytest.mark.slow
 def test_githubkit_is_imported_only_when_a_hub_is_opened():
     code = """
 import sys

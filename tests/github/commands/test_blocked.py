@@ -42,6 +42,7 @@ def status_of(stage: Stage, story: str) -> str:
     return next(each.status for each in stage.state.backlog.stories if each.id == story)
 
 
+@pytest.mark.slow
 def test_the_evidence_and_three_accepted_ways_out_are_reported(stage: Stage) -> None:
     stuck = current_picture(stage.session).blocked
     assert stuck is not None
@@ -56,6 +57,7 @@ def test_the_evidence_and_three_accepted_ways_out_are_reported(stage: Stage) -> 
         assert stage.wrong(since=f"{stage.head}^") == []
 
 
+@pytest.mark.slow
 def test_they_are_reported_at_a_terminal_too(tmp_path) -> None:
     world = World(tmp_path).start({".prd2pr.yml": "attempts: 1\n"})
     world.answers["calc-1/green/builder/1/1"] = write("src/calc/sums.py", WRONG_ADD)
@@ -98,6 +100,7 @@ def test_retry_unblocks_it_without_advice(stage: Stage) -> None:
     assert stage.wrong() == []
 
 
+@pytest.mark.slow
 def test_a_skipped_story_is_recorded_and_the_others_continue_without_its_tests(stage: Stage) -> None:
     test = "tests/tdd/calc-1/test_calc_1_add.py"
     assert stage.session.git.read(stage.head, test) == RED_ADD.encode()
@@ -131,6 +134,7 @@ def test_a_skipped_story_is_recorded_and_the_others_continue_without_its_tests(s
     assert proved.json["all_proved"], proved.out
 
 
+@pytest.mark.slow
 def test_a_phase_at_which_three_stories_fail_trips_the_breaker(stage: Stage) -> None:
     for _ in range(2):
         stage.give("/tdd retry calc-1")

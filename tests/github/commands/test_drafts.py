@@ -58,6 +58,7 @@ def verified(world: World) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_a_whole_story_by_drafts(world):
     done = execute(world, "tdd design")
     assert isinstance(done.answer, replies.DraftReply)
@@ -103,6 +104,7 @@ def test_text_with_the_order_reaches_the_role_as_advice(world):
     assert "by ada: keep it in one" in world.subjects()[-1]
 
 
+@pytest.mark.slow
 def test_a_drafted_design_passes_without_asking_again(world):
     execute(world, "tdd design")
     assert without(world, "calc-1/design/architect/1/1").next().status == 0
@@ -111,6 +113,7 @@ def test_a_drafted_design_passes_without_asking_again(world):
     assert world.verify(world.branch).status == 0
 
 
+@pytest.mark.slow
 def test_a_refused_draft_changes_nothing_and_costs_no_attempt(world):
     world.next()
     world.next()
@@ -129,6 +132,7 @@ def test_a_refused_draft_changes_nothing_and_costs_no_attempt(world):
     assert verified(world) == {"proved": world.subjects(), "unproven": [], "wrong": []}
 
 
+@pytest.mark.slow
 def test_next_judges_a_draft_before_it_asks_anybody(world):
     world.next()
     execute(world, "tdd test")
@@ -137,6 +141,7 @@ def test_next_judges_a_draft_before_it_asks_anybody(world):
     assert world.verify(world.branch).status == 0
 
 
+@pytest.mark.slow
 def test_commit_proves_what_is_missing_and_integrates(world):
     world.next()
     world.next()
@@ -147,6 +152,7 @@ def test_commit_proves_what_is_missing_and_integrates(world):
     assert world.verify(world.branch).status == 0
 
 
+@pytest.mark.slow
 def test_a_drafted_refactoring_is_judged_as_one(world):
     long = "def add(a, b):\n    if a:\n        total = a\n    else:\n        total = 0\n    return total + b\n"
     world.answers[BUILDER] = write(SOURCE, long)
@@ -160,6 +166,7 @@ def test_a_drafted_refactoring_is_judged_as_one(world):
     assert verified(world) == {"proved": world.subjects(), "unproven": [], "wrong": []}
 
 
+@pytest.mark.slow
 def test_undo_removes_drafts_too(world):
     world.next()
     execute(world, "tdd test")
@@ -194,6 +201,7 @@ def test_without_work_there_is_nothing_to_judge(world, command, steps):
     assert world.git("rev-parse", world.branch) == head
 
 
+@pytest.mark.slow
 def test_a_docs_story_needs_no_tests(tmp_path):
     world = World(tmp_path).start()
     plan = json.loads(json.dumps(PLAN))
@@ -226,6 +234,7 @@ def test_a_forged_draft(world, edits, record):
     assert forge(world, dict(edits), lambda value: value.update(record)) & {"VER104", "VER108"}
 
 
+@pytest.mark.slow
 def test_drafted_tests_lock_nothing(world):
     world.next()
     execute(world, "tdd test")

@@ -103,6 +103,7 @@ def test_logs_and_metrics_are_reported(stage: Stage) -> None:
     assert (metrics.attempts, metrics.refused) == (3, 0)
 
 
+@pytest.mark.slow
 def test_tests_and_proofs_are_run_again(stage: Stage) -> None:
     tests = stage.give("/tdd run_tests").answer
     assert isinstance(tests, TestRunReply)

@@ -45,6 +45,7 @@ def code(world: World, rev: str) -> str:
     return "\n".join(line for line in listing if "\t.orch-state/" not in line)
 
 
+@pytest.mark.slow
 def test_each_phase_is_undone_by_a_commit_and_can_be_repeated(world):
     plan, design, red, green = world.git("rev-list", "--reverse", f"main..{world.branch}").split()
     states = []
@@ -62,6 +63,7 @@ def test_each_phase_is_undone_by_a_commit_and_can_be_repeated(world):
     assert verified.status == 0, verified.out
 
 
+@pytest.mark.slow
 def test_the_record_of_an_undo(world):
     done = undone(
         world, CommandRequest(make_request("tdd undo").command, "ada", settles=Cursor(number=7, comment=99), why="no")
@@ -115,6 +117,7 @@ def test_human_changes_on_top_are_not_discarded(world):
     assert world.git("rev-parse", world.branch) == head
 
 
+@pytest.mark.slow
 def test_a_step_that_proved_human_commits_is_undone_with_them(world):
     undone(world)
     push(world, {SOURCE: GREEN_ADD}, "By hand")
@@ -128,6 +131,7 @@ def test_a_step_that_proved_human_commits_is_undone_with_them(world):
     assert world.verify(world.branch).status == 0
 
 
+@pytest.mark.slow
 def test_a_dependent_story_prevents_undo(tmp_path):
     world = World(tmp_path).start()
     plan = json.loads(json.dumps(PLAN))
@@ -144,6 +148,7 @@ def test_a_dependent_story_prevents_undo(tmp_path):
 # --- forgeries --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("edits", "record", "code"),
     [

@@ -114,6 +114,7 @@ def test_a_hostile_answer_does_nothing(name: str) -> None:
         assert seen.tags.count(tag) == honest.tags.count(tag)
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(max_examples=150, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # shrinking is slow
 def test_foreign_text_stays_text(data: st.DataObject) -> None:
@@ -134,6 +135,7 @@ def test_the_marker_is_first_and_the_only_one() -> None:
     assert text.count("<!--") == 1
 
 
+@pytest.mark.slow
 def test_no_answer_is_too_long() -> None:
     long = "@|<" * 30_000
     for name, answer in ANSWERS.items():
@@ -142,6 +144,7 @@ def test_no_answer_is_too_long() -> None:
         assert RenderedMarkdown(text).quiet == 0, name
 
 
+@pytest.mark.slow
 def test_ten_thousand_stories_fit_everywhere() -> None:
     branch = plan()
     model = branch.backlog.stories[0]

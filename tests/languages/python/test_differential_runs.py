@@ -235,6 +235,7 @@ def test_a_dropped_check_is_found_by_its_missing_error(seen: DifferentialResult)
     assert {each.before for each in checked} == {"raises ValueError"}
 
 
+@pytest.mark.slow
 def test_an_equal_value_of_another_type_is_reported_as_not_grave(seen: DifferentialResult) -> None:
     listed = [each for each in seen.differences if each.function == "app.listed"]
     assert listed
@@ -270,6 +271,7 @@ def test_new_uncovered_code_is_found(seen: DifferentialResult) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_comparison_that_misses_the_control_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ControlModule, "new", property(lambda self: self.old))
     old, new = "def half(a):\n    return a // 2\n", "def half(a):\n    return a * 9\n"

@@ -140,6 +140,7 @@ def test_async_without_a_plugin_skips_and_unusual_parameters() -> None:
     assert (odd.kind, odd.stage) == (Kind.COLLECTION, "collect")
 
 
+@pytest.mark.slow
 def test_the_signature_is_the_same_in_another_order_and_with_another_seed() -> None:
     files = {
         **SHOP,

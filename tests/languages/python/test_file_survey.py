@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from small_projects import TARGET, exporter
 
 from prd2pr.languages.python.runner.pytest_runner import PytestRunner
@@ -24,6 +25,7 @@ SHOP = {
 }
 
 
+@pytest.mark.slow
 def test_a_test_file_reaches_what_it_imports_first_and_what_it_calls() -> None:
     surveyed = PytestRunner(exporter(SHOP), TARGET).survey(RunRequest("t"))
     assert surveyed.report.problems == ()

@@ -40,6 +40,7 @@ def failing_tests(app: str, test: str = TEST, **request: object) -> dict[str, tu
 FINE = dict.fromkeys(["clock", "hash_seed", "reversed", "twice", "zone"], "passed")
 
 
+@pytest.mark.slow
 def test_dependence_on_order_time_and_zone_is_reported() -> None:
     seen = failing_tests("""
         import datetime

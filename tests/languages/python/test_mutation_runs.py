@@ -177,6 +177,7 @@ def forms() -> MutationResult:
     return run_mutation(FORMS, most=100)
 
 
+@pytest.mark.slow
 def test_every_form_of_function_is_knocked_out(forms: MutationResult) -> None:
     assert forms.problems == ()
     assert {each.function: each.outcome for each in forms.knock_outs} == dict.fromkeys(
@@ -208,10 +209,12 @@ def test_every_expected_value_matters(forms: MutationResult) -> None:
     assert {"test_plain", "test_later", "ChildCase.test_small", "TestPoint.test_moved", "test_child"} <= tests
 
 
+@pytest.mark.slow
 def test_outcomes_are_reproducible(forms: MutationResult) -> None:
     assert run_mutation(FORMS, most=100).model_copy(update={"seconds": 0}) == forms.model_copy(update={"seconds": 0})
 
 
+@pytest.mark.slow
 def test_undetected_faults_survive() -> None:
     seen = run_mutation({
         "app.py": """
@@ -261,6 +264,7 @@ def test_undetected_faults_survive() -> None:
     assert not any(each.function == "idle" for each in seen.mutants)
 
 
+@pytest.mark.slow
 def test_code_in_another_process_is_mutated() -> None:
     seen = run_mutation({
         "app.py": """
@@ -341,6 +345,7 @@ def test_ending_the_process_fakes_no_kill() -> None:
     assert outcomes["step"][0] == "killed"
 
 
+@pytest.mark.slow
 def test_an_endless_loop_is_a_timeout() -> None:
     seen = run_mutation({
         "app.py": """

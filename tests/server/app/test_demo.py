@@ -90,6 +90,7 @@ def order(address: str, said: str) -> None:
             time.sleep(0.2)
 
 
+@pytest.mark.slow
 def test_it_shows_the_board_and_ends_on_ctrl_c(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.start()

@@ -195,6 +195,7 @@ def test_the_fake_is_as_strict_about_manifests_as_github() -> None:
             check_manifest(bad)
 
 
+@pytest.mark.slow
 def test_the_command_ends_once_the_app_exists(tmp_path: Path) -> None:
     fake = FakeGitHub(tmp_path / "github")
     fake.add_user("ada")

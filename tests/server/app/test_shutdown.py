@@ -101,6 +101,7 @@ def test_it_reports_not_ready_finishes_requests_in_flight_and_exits(tmp_path: Pa
         served.end()
 
 
+@pytest.mark.slow
 def test_the_server_disconnects_event_listeners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"sqlite:///{tmp_path}/s.db"
     with closing(open_database(url)) as database:
@@ -124,6 +125,7 @@ def test_the_server_disconnects_event_listeners(tmp_path: Path, monkeypatch: pyt
         served.end()
 
 
+@pytest.mark.slow
 def test_ctrl_c_does_not_wait(tmp_path: Path) -> None:
     served = Served(tmp_path, "-c", SERVER, "300")
     try:

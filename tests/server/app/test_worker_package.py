@@ -33,11 +33,13 @@ def run(python: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess
     return subprocess.run([python, "-m", *arguments], cwd=cwd, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_its_own_test_passes(python: Path, tmp_path: Path) -> None:
     done = run(python, "pytest", "-q", "-p", "no:cacheprovider", str(PACKAGE / "tests"), cwd=tmp_path)
     assert done.returncode == 0 and done.stdout.startswith(".. "), done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_it_does_the_green_phase(python: Path, tmp_path: Path) -> None:
     world = World(tmp_path)
     world.start()

@@ -61,6 +61,7 @@ def test_a_foreign_directory_is_left_alone(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["thesis.html"]
 
 
+@pytest.mark.slow
 def test_no_library_of_the_server_is_needed() -> None:
     code = (
         "import sys\n"
