@@ -52,8 +52,8 @@ def keep_runs_in(directory: Path) -> None:
         def expect(self, hash_seed: int = 0) -> None:
             """Most runs are known already: nothing is started in advance."""
 
-        def run_ahead(self, request: RunRequest, *, beside: bool) -> None:
-            """Nor begun."""
+        def run_ahead(self, request: RunRequest, *, in_parallel: bool) -> None:
+            """Nor started."""
 
     def runner(*arguments: Any, many: bool = False, **more: Any) -> Kept:
         """`many` asks for starts in advance."""

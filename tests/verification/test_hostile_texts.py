@@ -95,7 +95,7 @@ class MadeUpRuns:
     def expect(self, hash_seed: int = 0) -> None:
         """Nothing to prepare."""
 
-    def begin(self, request: RunRequest, *, beside: bool = False) -> None:
+    def begin(self, request: RunRequest, *, in_parallel: bool = False) -> None:
         """Nothing takes long enough."""
 
     def discard_early_runs(self) -> None:

@@ -46,8 +46,8 @@ class CountingRunner:
     def keeps_apart(self) -> bool:
         return False
 
-    def run_ahead(self, request: RunRequest, *, beside: bool) -> EarlyRun | None:
-        return None if beside else EarlyRun(lambda given_up: self.wait_and_run(request, given_up))
+    def run_ahead(self, request: RunRequest, *, in_parallel: bool) -> EarlyRun | None:
+        return None if in_parallel else EarlyRun(lambda given_up: self.wait_and_run(request, given_up))
 
     def wait_and_run(self, request: RunRequest, given_up: threading.Event) -> RunReport:
         if request.code_tree == "endless":
@@ -221,7 +221,7 @@ def test_what_nobody_asks_for_is_given_up_and_leaves_nothing(tmp_path: Path) -> 
 def test_what_may_not_go_on_beside_another_run_is_made_when_it_is_asked_for() -> None:
     inner = CountingRunner()
     runner = CachedRunner(inner)
-    runner.begin(RunRequest("a"), beside=True)
+    runner.begin(RunRequest("a"), in_parallel=True)
     assert inner.asked == 0
     assert runner.run(RunRequest("a")).code_tree == "a"
 

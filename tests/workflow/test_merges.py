@@ -294,7 +294,7 @@ def test_its_suite_is_begun_early_only_where_runs_are_kept_apart(
 ) -> None:
     """The suites of both its sides may be run meanwhile."""
     begun: list[bool] = []
-    monkeypatch.setattr(joined.session.services.runner, "begin", lambda _, beside=False: begun.append(beside))
+    monkeypatch.setattr(joined.session.services.runner, "begin", lambda _, in_parallel=False: begun.append(in_parallel))
     own = make_story_session(joined.session, "calc-3")
     base = StoryIntegration.at_heads(joined.session, own, "calc-3", "").find_base()
     assert isinstance(base, IntegrationBase)

@@ -124,7 +124,7 @@ class LanguageRunner:
     def keeps_apart(self) -> bool:
         return not list_missing_protections(self.sandbox().protections)
 
-    def run_ahead(self, request: RunRequest, *, beside: bool) -> None:
+    def run_ahead(self, request: RunRequest, *, in_parallel: bool) -> None:
         """Do nothing: these tools use all cores, and their caches do not support concurrent runs."""
 
     def run(self, request: RunRequest) -> RunReport:
@@ -361,8 +361,8 @@ def _parse_events(
             fact = json.loads(data)
         except ValueError:
             break  # truncated: the run was stopped, which is reported elsewhere
-        if "told" in fact:
-            texts[fact["program"]].append(fact["told"])
+        if "output" in fact:
+            texts[fact["program"]].append(fact["output"])
         elif "status" in fact:
             last[fact["program"]] = fact
         ended = ended or "end" in fact

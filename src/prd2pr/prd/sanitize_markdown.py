@@ -83,8 +83,8 @@ def _iter_blocks(text: str, lines: list[str]) -> Iterator[_Block]:
     start = 0
     for end in range(1, len(lines) + 1):
         if end == len(lines) or kinds[end] != kinds[start] or kinds[start][0] in ("other", "table"):
-            kind, begun, info = kinds[start]
-            yield _Block(kind, tuple(lines[start:end]), columns.get(begun, 0), info, cited)
+            kind, first, info = kinds[start]
+            yield _Block(kind, tuple(lines[start:end]), columns.get(first, 0), info, cited)
             start = end
 
 

@@ -171,8 +171,8 @@ class TreePair:
 
     def _classify_module_data(self, change: Change) -> Change:
         """Classify a data file at the root as source if a module names it: `countries.csv` next to its reader."""
-        beside = "/" not in change.path and change.path.endswith(_DATA_SUFFIXES) and self.head.flat
-        if change.kind is not PathKind.OTHER or not beside:
+        is_data = "/" not in change.path and change.path.endswith(_DATA_SUFFIXES) and self.head.flat
+        if change.kind is not PathKind.OTHER or not is_data:
             return change
         named = any(
             f'"{change.path}"' in text or f"'{change.path}'" in text for text in self.head.source_texts.values()

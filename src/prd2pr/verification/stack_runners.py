@@ -97,7 +97,7 @@ class MultiStackRunner:
         except SetupProblem:
             return True
 
-    def run_ahead(self, request: RunRequest, *, beside: bool) -> None:
+    def run_ahead(self, request: RunRequest, *, in_parallel: bool) -> None:
         """Start nothing early: the stack is only known when the run is requested."""
 
     def run(self, request: RunRequest) -> RunReport:

@@ -83,8 +83,8 @@ def run_job(job: ActionsJob) -> int:
             host = make_host(job, hub, tokens, git, progress, secrets=secrets)
         except ConfigInvalid as problem:
             remote = git.remote(job.git_url, tokens.token)
-            told = ConfigErrorContext(GuardedHub(hub, secrets), git, remote, SystemClock(), read_config_text(git))
-            report_config_error(told, event, problem)
+            context = ConfigErrorContext(GuardedHub(hub, secrets), git, remote, SystemClock(), read_config_text(git))
+            report_config_error(context, event, problem)
             raise
         endings = scrub_endings(run_mode(job, host, event), secrets)
         send_notices(host.config.notify, job.env, endings, progress)

@@ -94,8 +94,8 @@ def headline_reason(picture: PullRequestView, status: Status, headline: Headline
     """Return what the next step does not say."""
     if headline == "blocked":
         blocked = next((row for row in picture.board if row.tone == "blocked"), None)
-        told = f"`{blocked.id}`: {blocked.reason}" if blocked and blocked.reason else ""
-        return told or status.blocked_reason or "a story is out of attempts"
+        reason = f"`{blocked.id}`: {blocked.reason}" if blocked and blocked.reason else ""
+        return reason or status.blocked_reason or "a story is out of attempts"
     return rest.reason if rest and headline == "budget" else ""
 
 

@@ -58,9 +58,9 @@ def is_secret_name(name: str) -> bool:
 def find_risks(kinds: NodeKinds, names: Mapping[str, str]) -> tuple[CodeRisk, ...]:
     calls = kinds.of(ast.Call)
     found = [
-        CodeRisk(*told, call.lineno)
+        CodeRisk(*risk, call.lineno)
         for call in calls
-        for told in _classify_call(call, resolve_name(get_dotted_name(call.func), names))
+        for risk in _classify_call(call, resolve_name(get_dotted_name(call.func), names))
     ]
     found += [
         CodeRisk(f"{name} = …", "a secret in the code itself", line) for name, line in _find_hardcoded_secrets(kinds)
@@ -143,5 +143,5 @@ def _read_env_access(node: ast.Call | ast.Subscript, names: Mapping[str, str]) -
         return
     if node.args and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
         default = node.args[1] if len(node.args) > 1 else None
-        told = default.value if isinstance(default, ast.Constant) and isinstance(default.value, str) else ""
-        yield EnvRead(node.args[0].value, node.lineno, required=False, default=told)
+        fallback = default.value if isinstance(default, ast.Constant) and isinstance(default.value, str) else ""
+        yield EnvRead(node.args[0].value, node.lineno, required=False, default=fallback)

@@ -150,10 +150,10 @@ def is_first_status(status: Status) -> bool:
     if not status.transitions:
         return False
     by, at = status.transitions[0].by, status.transitions[0].at
-    begun = Status(issue=status.issue, cursors=status.cursors)
+    unstarted = Status(issue=status.issue, cursors=status.cursors)
     return status in (
-        phase_transitions.record_plan_ready(begun, by=by, at=at),
-        phase_transitions.start_planned_sprint(begun, (), by=by, at=at, goal="")[0],
+        phase_transitions.record_plan_ready(unstarted, by=by, at=at),
+        phase_transitions.start_planned_sprint(unstarted, (), by=by, at=at, goal="")[0],
     )
 
 

@@ -166,7 +166,7 @@ def wait_until_started(context: EngineContext, lease: Lease, mark: str) -> bool:
 
 def has_effect_started(effect: Effect, claim: WorkClaim, mark: str) -> bool:
     with raise_as_unclear("the work was started, but its state cannot be read"):
-        return effect.has_begun(claim, mark)
+        return effect.has_started(claim, mark)
 
 
 @contextmanager

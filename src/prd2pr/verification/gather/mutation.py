@@ -51,13 +51,13 @@ def start_mutation_trial(  # noqa: PLR0917 what a trial depends on
 
 def repeat_trial(trial: MutationTrial) -> MutationResult:
     """Repeat a trial that failed although the suite passes: another process interfered, or it is the hash seed."""
-    bite = trial.run_again()
-    if not bite.problems:
-        return bite
+    mutation = trial.run_again()
+    if not mutation.problems:
+        return mutation
     seeded = trial.run_with_suite_seed()
     if seeded.problems:
-        return bite
-    failed = tuple(test for test in trial.tests if any(test in problem for problem in bite.problems))
+        return mutation
+    failed = tuple(test for test in trial.tests if any(test in problem for problem in mutation.problems))
     way = TestVariation(name="hash_seed", outcome="failed", tests=failed)
     return seeded.model_copy(update={"ways": tuple(sorted([*seeded.ways, way], key=lambda each: each.name))})
 

@@ -136,7 +136,7 @@ class StoryIntegration:
         story = _find_story(state, self.story)
         assert story is not None, "the base contains the story"
         if story.status == "blocked":
-            return self.bring_blocked(base)
+            return self.integrate_blocked(base)
         return self.integrate(base, load_position(self.trunk_session, base.commit, state, story))
 
     @property
@@ -163,7 +163,7 @@ class StoryIntegration:
         what = f"{self.story} with what was integrated meanwhile"
         self.own.progress.say("working", phase="join", attempt=1, what=what)
         self.own.services.runner.begin(
-            whole_suite_request(git, commit), beside=True
+            whole_suite_request(git, commit), in_parallel=True
         )  # in parallel with the suites of its parents
         return IntegrationBase(commit, join)
 
@@ -215,7 +215,7 @@ class StoryIntegration:
             self.story, "blocked", self.session.git.rev(self.session.target.branch), rest.reason, joined=joined
         )
 
-    def bring_blocked(self, base: IntegrationBase) -> IntegrationResult:
+    def integrate_blocked(self, base: IntegrationBase) -> IntegrationResult:
         if failures := self.find_failures(base):
             self.own.services.journal.move_entries(base.commit, self.tip)
             return self.handle_refusal(NotJoinable(failures))

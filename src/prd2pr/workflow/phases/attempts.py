@@ -44,7 +44,7 @@ class Position:
     people: tuple[str, ...] = ()  # authors of these commits
     gate_feedback: str = ""  # the gate's findings about them
     failed_run_text: str = ""  # failures in the gate's run of them
-    told: str = ""  # text that a person gave with the command
+    request_text: str = ""  # text that a person gave with the command
 
     @property
     def base_tree(self) -> str:
@@ -52,7 +52,9 @@ class Position:
 
     @property
     def advice(self) -> str:
-        return "\n\n".join(filter(None, (get_advice(self.state.status, self.story.id), self.told, self.gate_feedback)))
+        return "\n\n".join(
+            filter(None, (get_advice(self.state.status, self.story.id), self.request_text, self.gate_feedback))
+        )
 
     @property
     def spent_story(self) -> Spend:

@@ -424,7 +424,7 @@ def start_integration_suite(session: Session, position: Position, tree: str) -> 
             str(PurePosixPath(path).parent) for path, blob in list_moved_tests(session, position).items() if blob
         }
         session.services.runner.begin(
-            RunRequest(tree, canary_dirs=tuple(sorted(directories)), followed_by=()), beside=True
+            RunRequest(tree, canary_dirs=tuple(sorted(directories)), followed_by=()), in_parallel=True
         )
 
 
