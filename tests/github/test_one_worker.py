@@ -53,7 +53,7 @@ def test_where_the_host_does_not_say_who_is_at_work_the_schedule_goes_on(started
     started.fake.faults.add(Refused(403, "Resource not accessible by integration"), "GET */workflows/*/runs*")
     started.tick()
     acted = started.act()
-    assert "cannot tell whether another run is active" in acted.out
+    assert "cannot find out whether another run is active" in acted.out
     assert (acted.status, started.phases()[-1]) == (0, "integrated(calc-1)"), acted.output
 
 

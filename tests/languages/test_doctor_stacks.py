@@ -33,7 +33,7 @@ def test_each_stack_is_shown_with_its_root_set_up_and_what_is_not_checked(tmp_pa
     assert "not checked" not in service
     assert "typescript by vitest in web/" in web
     assert "set up by npm: npm ci --ignore-scripts" in web
-    assert "stand-ins before the code" in web
+    assert "stubs before the code" in web
 
 
 def test_json_has_every_stack(tmp_path: Path) -> None:

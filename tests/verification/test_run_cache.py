@@ -142,11 +142,11 @@ def test_what_was_written_since_a_moment_is_not_believed(tmp_path: Path) -> None
     CachedRunner(inner, tmp_path).run(RunRequest("a"))
     (kept,) = tmp_path.iterdir()
     until = kept.stat().st_ctime_ns
-    assert CachedRunner(inner, tmp_path, believed_until=until).run(RunRequest("a")).exit_status == 1
+    assert CachedRunner(inner, tmp_path, trusted_until=until).run(RunRequest("a")).exit_status == 1
     assert inner.asked == 1
     kept.write_text(kept.read_text().replace('"exit_status":1', '"exit_status":0'))
     os.utime(kept, ns=(0, 0))  # a forger sets the time back, of the content: that of the inode stays
-    later = CachedRunner(inner, tmp_path, believed_until=until)
+    later = CachedRunner(inner, tmp_path, trusted_until=until)
     assert later.run(RunRequest("a")).exit_status == 1
     assert (inner.asked, later.found, later.made) == (2, 0, 1)
 

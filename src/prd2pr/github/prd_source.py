@@ -31,7 +31,7 @@ def open_current_session(found: RemotePrd) -> Session:
 def load_current_prd(found: RemotePrd) -> Prd:
     """Return what was pushed or labelled; else the file on the base branch; else what the branch was planned from.
 
-    An issue's author can edit it, so once it is planned only a new label brings its new text in.
+    An issue's author can edit it, so once it is planned, its new text counts only after a new label.
     """
     context, subject = found.context, found.subject
     if subject.prd is not None:
@@ -62,7 +62,7 @@ def reload_prd(found: RemotePrd, session: Session) -> Session:
 
 
 def load_issue_prd(found: RemotePrd, now: RemotePrd, session: Session) -> Prd:
-    """Keep what a label brought in, unless another run planned the issue since and no label came after that."""
+    """Keep the labelled text, unless another run planned the issue since and no label was added after that."""
     before, planned = prd_at_head(found), prd_at_head(now)
     assert planned is not None, "the caller checked it"
     if before is not None and before.blob == planned.blob:

@@ -118,7 +118,7 @@ _GO = Conventions(
     errors="compare the error itself (`errors.Is`, `errors.As`, or its text), not only with nil",
     refused="a name that another file of the package has already, `t.Skip`, build tags, no `t.Error` or\n"
     "  `t.Fatal`, conditions of constants alone, an assertion in a goroutine that is not awaited, `recover` that "
-    "swallows\n  panics, a `TestMain` of its own, replacing the subject, `math/rand`, the real clock, the network, "
+    "swallows\n  panics, its own `TestMain`, replacing the subject, `math/rand`, the real clock, the network, "
     "sleeping, `os.Exit`",
     imports="at the top of the file by the path in `go.mod`, or not at all where the test is in the same package",
     symbols="by its package and its name (`Earn` of the package `points` is\n  `points.Earn`, whatever the directory)",

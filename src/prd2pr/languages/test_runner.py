@@ -33,7 +33,7 @@ class RunRequest:
 OTHER_SEED = 1  # different from that of the whole suite's run
 
 
-RED_RERUN_SEEDS = (OTHER_SEED, OTHER_SEED)  # the runs after RED's own: its tests with stubs, and once more
+RED_RERUN_SEEDS = (OTHER_SEED, OTHER_SEED)  # the runs after RED's own: its tests with stubs, and repeated
 
 
 @dataclass(frozen=True)

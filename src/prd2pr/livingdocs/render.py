@@ -62,8 +62,8 @@ REGULAR = frozenset({"100644", "100755"})
 
 # The records as they will be once a story is integrated.
 #
-# The documents are part of the very commit that integrates the story, and are written before its gate judges. So they
-# tell what will be so if the commit comes about, and leave out what only the commit itself can say.
+# The documents are part of the commit that integrates the story, and are written before its gate judges it. So they
+# describe the state after that commit, without facts that only the commit itself contains.
 
 
 VIEWS: dict[str, Callable[[LivingFacts], object]] = {

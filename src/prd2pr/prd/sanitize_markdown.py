@@ -67,7 +67,9 @@ class _Block:
 
 
 def _iter_blocks(text: str, lines: list[str]) -> Iterator[_Block]:
-    kinds: list[tuple[str, int, str]] = [("other", -1, "")] * len(lines)  # what a line is of, and where that begins
+    kinds: list[tuple[str, int, str]] = [("other", -1, "")] * len(
+        lines
+    )  # kind, first line and info of each line's block
     columns: dict[int, int] = {}
     table = -1
     for token in MarkdownIt("commonmark").enable("table").disable("inline").parse(text):

@@ -225,7 +225,7 @@ class Verifier:
         return CommitCheck(commit.sha, commit.subject, base_merge=True), {each.sha for each in merges[:-1]}
 
     def check_join(self, commit: CommitInfo, join: Join | NotJoinable) -> CommitCheck:
-        """Check that a join adds nothing of its own and that the tests of both sides pass together."""
+        """Check that a join adds no changes and that the tests of both sides pass together."""
         try:
             wrong = find_join_error(self.git, commit, join)
         except (StateProblem, InputInvalid) as problem:

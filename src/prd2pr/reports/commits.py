@@ -27,7 +27,7 @@ class BranchCommit:
     subject: str
     has_single_parent: bool  # it has exactly one parent
     claimed_step: StepRef | None  # from its trailers
-    join: str = ""  # a merge of a story's branch: `exact` if it has no changes of its own
+    join: str = ""  # a merge of a story's branch: `exact` if it adds no changes
 
     @property
     def step(self) -> StepRef | None:

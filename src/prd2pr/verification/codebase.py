@@ -269,6 +269,6 @@ def _apply_test_settings(before: Codebase, after: Codebase) -> PathRules:
 
 
 def _count_common_suffix(old: str, new: str) -> int:
-    """Count the path components that two paths share at the end, to tell apart files with equal content."""
+    """Count the path components that two paths share at the end, to distinguish files with equal content."""
     pairs = zip(reversed(old.split("/")), reversed(new.split("/")), strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(old.count("/"), new.count("/")) + 1)

@@ -48,13 +48,13 @@ class CachedRunner:
     """A `TestRunner` that caches reports: in memory, and in `directory` if given."""
 
     def __init__(
-        self, inner: IdentifiedRunner, directory: Path | None = None, *, believed_until: int | None = None
+        self, inner: IdentifiedRunner, directory: Path | None = None, *, trusted_until: int | None = None
     ) -> None:
-        """`believed_until`, in nanoseconds: later files are ignored, since a test that ran meanwhile may have written
+        """`trusted_until`, in nanoseconds: later files are ignored, since a test that ran meanwhile may have written
         them."""
         self._inner = inner
         self._directory = directory
-        self._believed_until = believed_until
+        self._trusted_until = trusted_until
         self.found = 0  # reports read from the directory
         self.made = 0
         self._kept: dict[str, RunReport] = {}
@@ -189,7 +189,7 @@ class CachedRunner:
         try:
             with (self._directory / name).open("rb") as file:
                 # Only root can set the inode's change time back.
-                late = self._believed_until is not None and os.fstat(file.fileno()).st_ctime_ns > self._believed_until
+                late = self._trusted_until is not None and os.fstat(file.fileno()).st_ctime_ns > self._trusted_until
                 return None if late else file.read()
         except OSError:
             return None

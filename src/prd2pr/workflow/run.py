@@ -232,7 +232,7 @@ def run_step(session: Session) -> str | NoAction:
 
 
 def load_planned_state(session: Session) -> BranchState | str | NoAction:
-    """Return the state to work from, the new head if a plan was just committed, or the Rest it waits for."""
+    """Return the state to work from, the new head if a plan was just committed, or the NoAction it waits for."""
     head = current_head(session)
     state = session.store.load(head)
     plan_result = plan_if_needed(session, head, state)

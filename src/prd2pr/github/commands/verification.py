@@ -40,7 +40,7 @@ def show_verification(query: BranchQuery) -> CommandReply:
 
 
 def show_test_run(query: BranchQuery) -> CommandReply:
-    """Run the whole suite, or one story's tests while they have a place of their own."""
+    """Run the whole suite, or one story's tests while they are in their own directory."""
     cycle = query.state.cycle(query.command.story) if query.command.story in query.state.cycle_ids else None
     paths = tuple(file.promoted_to or file.path for file in cycle.test_files) if cycle else ()
     report = without_cache(query.session.services.runner).run(

@@ -1,6 +1,6 @@
 """Parallel stories on GitHub, as the planning and the integrating job see them.
 
-The story branches tell what other jobs did. A finished story is integrated into the PRD's branch, one at a time; an
+The story branches show what other jobs did. A finished story is integrated into the PRD's branch, one at a time; an
 unfinished one is handed on again, with others that can start. So any later run makes up for a lost or cancelled job,
 and a wave that starts twice does nothing twice.
 """
@@ -46,7 +46,7 @@ NO_PROGRESS = "no story job of this run made progress"
 CHECK_JOBS = "Check the jobs of the run; `/tdd run` tries again."
 
 
-# Commands while stories are worked on in parallel, each on a branch of its own: such a branch holds steps of its story
+# Commands while stories are worked on in parallel, each on its own branch: such a branch holds steps of its story
 # only. Commands that steer one story are therefore refused; those about all stories take effect between two phases.
 
 CYCLE_PREFIX = "tdd "
@@ -56,7 +56,7 @@ PAUSE, RESUME, HALT_ALL = "tdd pause", "tdd resume", "tdd halt_all"
 
 @dataclass(frozen=True)
 class ActiveStories:
-    """Stories that have a branch of their own now."""
+    """Stories that have their own branch now."""
 
     stories: tuple[str, ...] = ()
 

@@ -115,14 +115,14 @@ def choose_headline(
     if isinstance(following, NoAction) and following.outcome == "blocked":
         return "blocked"
     if rest is None or rest.outcome in RUN_HEADLINES:
-        return RUN_HEADLINES[rest.outcome if rest else "at work"]
+        return RUN_HEADLINES[rest.outcome if rest else "in progress"]
     if isinstance(following, PhaseAction):
         return "working" if status.order == "run" else "waiting"
     return "paused" if following.outcome == "paused" else "waiting"
 
 
 RUN_HEADLINES: dict[str, Headline] = {
-    "at work": "working",
+    "in progress": "working",
     "budget": "budget",
     "deadline": "deadline",
     "handed-on": "working",

@@ -29,7 +29,7 @@ from prd2pr.state.server_commands import ServerCommand
 
 @dataclass(frozen=True)
 class EffectsByLane:
-    """Selects the effect effect the claim's lane."""
+    """Selects the effect by the claim's lane."""
 
     repositories: Effect
     installations: Effect

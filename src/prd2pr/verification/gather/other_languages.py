@@ -333,7 +333,7 @@ def _start_trial(  # noqa: PLR0917 what a trial depends on
     step: LanguageStep, tests: tuple[str, ...], restore: Mapping[str, str], tree: str,
     old: Mapping[str, str], new: Mapping[str, str],
 ) -> Callable[[], MutationResult] | None:  # fmt: skip
-    """Start mutating what `new` has and `old` has not."""
+    """Start mutating the code that `new` adds to `old`."""
     case, language = step.case, step.language
     if not tests or (case.story and case.story.kind in UNTESTED_KINDS):
         return None

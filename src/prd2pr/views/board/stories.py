@@ -20,7 +20,7 @@ from prd2pr.views.pull_request.trace import build_requirement_rows, build_trace_
 MAX_TEXT = 2000
 MAX_CHANGE = 300
 MAX_FAULTS = 200
-# As `Bite.judged` counts them: a timeout says nothing about the tests.
+# The same as `MutationResult.judged`: a timeout says nothing about the tests.
 FAULT_LABELS: dict[FaultOutcome, FaultLabel] = {
     "killed": "noticed",
     "survived": "not noticed",

@@ -76,7 +76,7 @@ class TrunkWriter:
 
 
 def integrate_story(session: Session, story: str, own: Session | None = None, note: str = "") -> IntegrationResult:
-    """Integrate a ready story, or bring a blocked one to the PRD's branch, where people see it.
+    """Integrate a ready story, or record a blocked one on the PRD's branch, where people see it.
 
     `session`: the PRD's. `own` and `note`: the story's, if it was worked on in this process. If the PRD's branch moves
     meanwhile, it is done again from there.
@@ -204,7 +204,7 @@ class StoryIntegration:
         return IntegrationResult(story.id, "integrated", committed.head, joined=base.join is not None)
 
     def handle_stuck(self, position: Position, stuck: Stuck) -> IntegrationResult:
-        """Restart the story if it failed together with others; block it if it failed by itself."""
+        """Restart the story if it failed together with others; block it if it failed alone."""
         joined = position.head != self.tip
         if stuck.by_integration and joined:
             self.own.services.journal.move_entries(position.head, self.tip)

@@ -321,7 +321,7 @@ class StoryScheduler:
         self.stopped[story] = NoAction("stopped", reason, f"prd2pr run {self.session.prd.path}")
 
     def finish(self) -> RunOutcome:
-        """Bring one blocked story to the PRD's branch, where people see it, and return the outcome.
+        """Record one blocked story on the PRD's branch, where people see it, and return the outcome.
 
         Only one, since the tests of two could interfere.
         """

@@ -125,7 +125,7 @@ def make_work_assignment(
 
 
 def has_hidden_examples(session: Session, position: Position, role: Role[WorkReport]) -> bool:
-    """Return whether the role must write hidden examples (RED), or is told that there are some (GREEN)."""
+    """Return whether the role must write hidden examples (RED), or learns that there are some (GREEN)."""
     if role.phase is Phase.RED:
         return session.config.gates.held_out and not role.fused
     return role.phase is Phase.GREEN and bool(position.cycle.held_out and position.cycle.held_out.files)

@@ -212,7 +212,7 @@ def read_own_sources(session: Session, position: Position, commit: str) -> dict[
 
 
 def skip_refactoring(session: Session, position: Position, note: str) -> PhaseOutcome:
-    """Go on without a refactoring: integrate, or leave it to the merge queue on a story's branch."""
+    """Continue without a refactoring: integrate, or leave it to the merge queue on a story's branch."""
     return NotRefactored(note) if session.target.prd_branch else run_integration(session, position, note)
 
 
