@@ -51,7 +51,7 @@ extras=()
 if [[ -n "${PRD2PR_NOTIFY_URLS:-}" ]]; then
   extras=(--extra notify)
 fi
-# Only other languages than Python need parsers. The file names decide; their content is never read here.
+# Languages other than Python need parsers. Only file names are checked here, never their content.
 others=(-name package.json -o -name go.mod -o -name Cargo.toml)
 if [[ -n "$(find "${GITHUB_WORKSPACE:-$ACTION_PATH}" -maxdepth 4 -name node_modules -prune -o -type f \( "${others[@]}" \) -print -quit)" ]]; then
   extras+=(--extra languages)
