@@ -219,11 +219,11 @@ class TreePair:
         new = [change for change in self.changes if change.status == "added" and change.kind in LOCKED_KINDS]
         found: dict[str, str] = {}
         for change in gone:
-            twins = [
+            copies = [
                 other.path for other in new if other.new_blob == change.old_blob and other.path not in found.values()
             ]
-            if twins:
-                found[change.path] = max(twins, key=lambda path: _count_common_suffix(change.path, path))
+            if copies:
+                found[change.path] = max(copies, key=lambda path: _count_common_suffix(change.path, path))
         return found
 
 

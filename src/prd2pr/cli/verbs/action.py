@@ -137,7 +137,7 @@ def make_host(
     config = read_config(git, base)
     secrets.learn(job.env.get(config.notify.urls_from, ""))
     clock = SystemClock()
-    ground = RepositoryContext(git, config, base, base_branch, many=True)
+    opened = RepositoryContext(git, config, base, base_branch, many=True)
     selection = make_model_selection(config)
     select_model = make_model_opener(config, selection, progress)
     writer = make_writer(config.commit, hub, git, remote)
@@ -151,7 +151,7 @@ def make_host(
         base_branch=base_branch,
         base_commit=base,
         open_session=lambda prd, issue: make_session(
-            ground,
+            opened,
             prd,
             progress,
             selection=selection,

@@ -75,7 +75,7 @@ def render_step_docs(
             files.pop(path, None)
         else:
             files[path] = ref
-    ground = DocsSource(
+    source = DocsSource(
         session.git,
         files,
         position.head,
@@ -85,7 +85,7 @@ def render_step_docs(
         own,
     )
     refused = list_refused_attempts(session, position)
-    rendered = render_docs(ground, IntegratedStory(session.prd.id, position.story.id, position.cycle, refused))
+    rendered = render_docs(source, IntegratedStory(session.prd.id, position.story.id, position.cycle, refused))
     for problem in rendered.list_problems():
         session.progress.say("note", text=f"living docs: {problem}")
     return rendered.files
