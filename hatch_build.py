@@ -1,4 +1,4 @@
-"""Notes in wheel and sdist which commit they were built from: `prd2pr init` pins the Action to it."""
+"""Record in wheel and sdist the commit they were built from: `prd2pr init` pins the Action to it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-NOTE = "src/prd2pr/built_from.txt"  # where an sdist has it
+NOTE = "src/prd2pr/built_from.txt"  # its path in an sdist
 
 
 class BuiltFrom(BuildHookInterface):
@@ -32,11 +32,11 @@ class BuiltFrom(BuildHookInterface):
 
 
 def commit_of(root: Path) -> str:
-    """Of a clone by git; of an archive that git or GitHub made by the line that they fill in (`.gitattributes`)."""
+    """Return the commit from git or, in an archive, from the line that git fills in (`.gitattributes`)."""
     filled = re.search(r"\b[0-9a-f]{40}\b", (root / ".git_archival.txt").read_text(encoding="ascii"))
     if filled:
         return filled[0]
     if not (root / ".git").exists():
         return ""
-    asked = subprocess.run(["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    return asked.stdout.strip()
+    head = subprocess.run(["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    return head.stdout.strip()

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Makes a program `prd2pr` ready for the Action and says where it is (output `program`).
+# Installs prd2pr for the Action and outputs its path (output `program`).
 #
-# A runner that has prd2pr of exactly this commit on its PATH uses that one: nothing is installed. Otherwise the libraries
-# go into a directory of their own, so that they never meet those of the project, and prd2pr itself runs from the
-# Action's source: nothing is built. uv does this in a third of pip's time (docs/github.md has the figures). There is no
-# cache: what another workflow can write, it can poison.
+# If prd2pr of exactly this commit is on the PATH, it is used and nothing is installed. Otherwise the libraries go into a
+# separate directory, so that they cannot conflict with those of the project, and prd2pr itself runs from the Action's
+# source: nothing is built. uv does this in a third of pip's time (docs/github.md has the figures). There is no cache,
+# because another workflow could poison it.
 set -euo pipefail
-# The current directory is a checkout, and in `mode: verify` somebody else's: a `venv.py` or a `uv.toml` in it would be
-# obeyed by what is called here. So nothing is called there.
+# The current directory is a checkout, in `mode: verify` an untrusted one: a `venv.py` or `uv.toml` in it would affect the
+# programs that are called here. So nothing is called there.
 cd "${RUNNER_TEMP:-/tmp}"
 
-tell() {
+output_path() {
   echo "program=$1" >> "$GITHUB_OUTPUT"
 }
 
@@ -18,7 +18,7 @@ version="$(sed -n 's/^__version__ = "\(.*\)"$/\1/p' "$ACTION_PATH/src/prd2pr/__i
 if [[ "${ACTION_REF:-}" =~ ^[0-9a-f]{40}$ ]] && found="$(command -v prd2pr)" \
   && [[ "$("$found" --version 2>/dev/null)" == "prd2pr $version ($ACTION_REF)" ]]; then
   echo "prd2pr $version of this commit is on the PATH: $found"
-  tell "$found"
+  output_path "$found"
   exit 0
 fi
 
@@ -35,7 +35,7 @@ if [[ -z "$python" ]]; then
   exit 1
 fi
 
-# prd2pr is compiled while its libraries are fetched; else its first start would do that, one file after the other.
+# Compile prd2pr while its libraries are downloaded; otherwise its first start would compile it, one file at a time.
 "$python" -I -m compileall -q -j 0 -x '/(server|client)/' "$ACTION_PATH/src/prd2pr" > /dev/null 2>&1 &
 compiling=$!
 
@@ -46,12 +46,12 @@ if ! uv="$(command -v uv)"; then
     --constraint "$ACTION_PATH/constraints.txt" --target "$place/uv" uv
   uv="$place/uv/bin/uv"
 fi
-# What sends messages to other services takes time to install, so only who has an address for them gets it.
+# The libraries for notifications take time to install, so they are installed only if an address is configured.
 extras=()
 if [[ -n "${PRD2PR_NOTIFY_URLS:-}" ]]; then
   extras=(--extra notify)
 fi
-# Syntax trees are for languages beside Python alone. Only names are looked at here, never what stands in the files.
+# Languages other than Python need parsers. Only file names are checked here, never their content.
 others=(-name package.json -o -name go.mod -o -name Cargo.toml)
 if [[ -n "$(find "${GITHUB_WORKSPACE:-$ACTION_PATH}" -maxdepth 4 -name node_modules -prune -o -type f \( "${others[@]}" \) -print -quit)" ]]; then
   extras+=(--extra languages)
@@ -59,9 +59,9 @@ fi
 "$uv" pip install --quiet --no-build --python "$place/bin/python" ${extras[@]+"${extras[@]}"} \
   --constraint "$ACTION_PATH/constraints.txt" --requirement "$ACTION_PATH/pyproject.toml"
 
-# -I: neither a current directory nor PYTHONPATH may put a module in the place of ours.
+# -I: neither the current directory nor PYTHONPATH may shadow one of our modules.
 "$place/bin/python" -I -c 'import sys, sysconfig, pathlib as p; p.Path(sysconfig.get_path("purelib"), "prd2pr.pth").write_text(sys.argv[1] + "\n")' "$ACTION_PATH/src"
 printf '#!/usr/bin/env bash\nexec "%s" -I -m prd2pr "$@"\n' "$place/bin/python" > "$place/prd2pr"
 chmod +x "$place/prd2pr"
-wait "$compiling" || true # it may not write there: then it starts as it is
-tell "$place/prd2pr"
+wait "$compiling" || true # the directory may be read-only: then it starts uncompiled
+output_path "$place/prd2pr"

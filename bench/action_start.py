@@ -1,8 +1,8 @@
-"""How long the Action takes before it does anything: `make bench-action`. Medians; the network is part of the second.
+"""Start-up time of the Action: `make bench-action`. Prints medians; the set-up includes the network.
 
-The gate is run as the job does: the system's Python, the Action's source, no installation. `ready.sh` is run with an
-empty cache and a fresh copy of the Action, as on a fresh runner; its libraries come from the package index. The first
-start loads all that the worker does its work with, once with what `ready.sh` has compiled and once without.
+The gate runs as in the job: the system's Python, the Action's source, no installation. `ready.sh` runs with an empty
+cache and a fresh copy of the Action, as on a new runner; its libraries come from the package index. The first start
+loads all modules of the worker, once with the bytecode that `ready.sh` compiled and once without.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def gate(place: Path) -> tuple[float, float]:
 
 
 def ready(place: Path) -> tuple[float, float, float]:
-    """Until prd2pr can start; its first start; and that of a copy of which nothing is compiled."""
+    """Return the seconds of the set-up, of the first start, and of a first start without bytecode."""
     tools, action = place / "tools", place / "action"
     tools.mkdir()
     (tools / "python3").symlink_to(PYTHON)

@@ -1,8 +1,8 @@
 """The baseline of `cycle_vs_bare`: the same trees, the same pytest runs over the same paths, the same commits.
 
-And nothing else: no gate, no evidence, no fresh checkout, no canary. GREEN runs the story's tests by themselves with
-another hash seed, backwards, and with the clock moved, which are three runs here too. The calls that are made again
-outside, and the deliberate faults, for which the same tests run some dozens of times, count for nothing.
+There is no gate, evidence, fresh checkout or canary. GREEN runs the story's tests separately with another hash seed,
+in reverse order and with a shifted clock, so the baseline has these three runs too. It replays no calls and tests no
+mutants, for which the cycle runs the same tests dozens of times.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 BRANCH = "prd2pr/loyalty"
-# The cycle loads no plugin that the project does not name; nor does the leaner baseline.
+# The cycle loads only plugins that the project names; so does the lean baseline.
 LEAN = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 GIT = ("git", "-c", "user.name=b", "-c", "user.email=b@b", "-c", "gc.auto=0")
 
@@ -32,20 +32,20 @@ def git(repo: Path, *arguments: str) -> str:
 
 
 def count_runs(repo: Path) -> int:
-    """Each test run that really happened left one file in the cache; what was run beside GREEN's is told in its own."""
+    """Count the test runs: one cache file each, and the variations of GREEN's tests in the mutation results."""
     cache = repo / ".git/prd2pr/cache/runs"
-    return len(list(cache.glob("*.json"))) + sum(ways_in(path) for path in cache.glob("*.bite"))
+    return len(list(cache.glob("*.json"))) + sum(count_variations(path) for path in cache.glob("*.bite"))
 
 
-def ways_in(path: Path) -> int:
-    """Runs of the story's tests in other circumstances, as the trial itself tells them."""
+def count_variations(path: Path) -> int:
+    """Count the runs of the story's tests in other circumstances."""
     ways = {way["name"] for way in json.loads(path.read_text())["ways"] if way["outcome"] == "passed"}
     backwards, later = ways & {"reversed", "twice"}, ways & {"clock", "zone"}
-    return 1 + bool(backwards) + bool(later)  # one run is backwards and a second time, one is later and elsewhere
+    return 1 + bool(backwards) + bool(later)  # reversed and repeated are one run; so are clock and time zone
 
 
 def plan(repo: Path, story: str, before: str, runs: int) -> list[BareStep]:
-    """What the story's cycle did, read off its commits; `runs` is how many test runs it made."""
+    """Return the steps of the story's cycle, from its commits. `runs`: how many test runs it made."""
     lines = git(repo, "log", "--reverse", "--format=%H %s", f"{before}..{BRANCH}").splitlines()
     steps = []
     for line in lines:
@@ -54,13 +54,15 @@ def plan(repo: Path, story: str, before: str, runs: int) -> list[BareStep]:
         steps.append(BareStep(commit, subject, runs_of(phase, story)))
     counted = sum(len(step.runs) for step in steps)
     if counted != runs:
-        raise SystemExit(f"the baseline would do {counted} test runs, the cycle did {runs}: mend bench/bare.py")
+        raise SystemExit(f"the baseline would do {counted} test runs, the cycle did {runs}: update bench/bare.py")
     return steps
 
 
 def runs_of(phase: str, story: str) -> tuple[tuple[str, ...], ...]:
-    """RED looks at the base once, then at the new tests, at these again in another order, and with stand-ins for what
-    is missing; GREEN too."""
+    """Return the paths of each test run of a phase.
+
+    RED runs the base, the new tests, these again in another order, and with stubs for missing code.
+    """
     whole: tuple[str, ...] = ()
     own = (f"tests/tdd/{story}",)
     return {
@@ -71,13 +73,13 @@ def runs_of(phase: str, story: str) -> tuple[tuple[str, ...], ...]:
     }.get(phase, ())
 
 
-def without_aside(steps: list[BareStep]) -> list[BareStep]:
-    """The same, without the runs of the story's tests by themselves that GREEN makes beside that of the suite."""
+def without_variations(steps: list[BareStep]) -> list[BareStep]:
+    """Return the steps with only the run of the whole suite in GREEN."""
     return [replace(step, runs=step.runs[:1]) if step.subject.startswith("green(") else step for step in steps]
 
 
 def perform(steps: list[BareStep], clone: Path, start: str, *, lean: bool = False) -> None:
-    """`lean`: without the pytest plugins of this environment, which the cycle does not load either."""
+    """Do the same runs and commits. `lean`: without this environment's pytest plugins, as in the cycle."""
     git(clone, "checkout", "-q", "--detach", start)
     for step in steps:
         git(clone, "read-tree", "-u", "--reset", step.commit)

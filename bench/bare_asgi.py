@@ -1,6 +1,6 @@
-"""The baseline of `webhook_vs_bare_asgi`: takes a body, appends it to a file, waits for the disk, answers. No more.
+"""The baseline of `webhook_vs_bare_asgi`: append the body to a file, fsync and answer, with the same uvicorn.
 
-It checks no signature, reads nothing of what it stored, and would store a repeat twice. Run by the same uvicorn.
+It checks no signature, reads nothing back and stores duplicates.
 """
 
 from __future__ import annotations

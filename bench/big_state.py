@@ -1,4 +1,4 @@
-"""A branch whose plan has as many stories as wanted, written with the program's own store."""
+"""A branch with any number of planned stories, written with prd2pr's own store."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def grow_state(repo: Path, size: int) -> Path:
 
 
 def write_transcript(path: Path) -> Path:
-    """Answers for the first story's design, red and green."""
+    """Write answers for design, RED and GREEN of the first story."""
 
     def use(name: str, **arguments: object) -> dict[str, object]:
         return {"type": "tool_use", "id": name, "name": name, "input": arguments}

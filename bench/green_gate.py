@@ -1,4 +1,4 @@
-"""GREEN's gate, faults and all, against a plain run of the story's tests."""
+"""GREEN's gate, with mutation testing, compared with a plain run of the story's tests."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def labels(numbers):
 
 
 def green_gate_vs_story_tests(scratch: Path, rounds: int) -> dict[str, float]:
-    """Five functions. The base has been run, as it has been when a story gets there; nothing else is known.
+    """Measure a story of five functions. Only the run of the base is cached, as in a real cycle.
 
-    The gate starts its test processes itself, as the plain run does.
+    The gate starts its own test processes, and so does the plain run.
     """
     place = scratch / "green"
     subprocess.run(["git", "init", "-q", "-b", "main", str(place)], check=True)
@@ -96,7 +96,7 @@ def green_gate_vs_story_tests(scratch: Path, rounds: int) -> dict[str, float]:
             verdict = GATES[Phase.GREEN](evidence, GatePolicy())
             ours.append(time.perf_counter() - started)
             if not verdict.accepted or not evidence.bite or len(evidence.bite.knock_outs) != 5:
-                raise SystemExit(f"the gate did not measure what it should: {verdict.findings}")
+                raise SystemExit(f"the gate did not measure all five functions: {verdict.findings}")
             checkout = scratch / f"green-{number}"
             git.export(green, checkout)
             plain.append(plain_run(checkout))
@@ -110,7 +110,7 @@ def commit(git: Git, parent: str, files: dict[str, str]) -> str:
 
 
 def plain_run(checkout: Path) -> float:
-    """Lean: without the plugins of this environment, which the gate does not load either."""
+    """Run the tests without this environment's plugins, which the gate does not load either."""
     env = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(checkout / "src")}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", TESTS]
     started = time.perf_counter()

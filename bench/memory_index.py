@@ -1,4 +1,4 @@
-"""The memory of a long life: ten thousand failures, asked and added to. By words, which every installation can."""
+"""Query and extend a memory of ten thousand failures, with search by words, which every installation has."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TEXT = "Send the customer a message before loyalty points expire, with a queue t
 
 @cache
 def vocabulary() -> list[str]:
-    """Real words first, which many records share; then made-up ones, each rarer than the last."""
+    """Return real words, which many records share, then invented ones of falling frequency."""
     made = [f"{a}{b}{c}" for a in SYLLABLES for b in SYLLABLES for c in SYLLABLES]
     return [*dict.fromkeys(TEXT.lower().replace(",", "").split()), *made]
 
@@ -33,7 +33,7 @@ def failure(number: int) -> FailureRecord:
     words, draw = vocabulary(), random.Random(number)  # noqa: S311 - the same every time
 
     def sentence(length: int) -> str:
-        # Few words are common and most are rare, as in real texts; the commonest is in every third record.
+        # As in real texts, few words are common; the most common one is in every third record.
         ranks = (int(COMMON * (draw.paretovariate(0.8) - 1)) for _ in range(length))
         return " ".join(words[min(rank, len(words) - 1)] for rank in ranks)
 
@@ -53,19 +53,19 @@ def tree_with(git: Git, tree: str, numbers: range) -> str:
 
 
 def memory_times(short: Path, long: Path) -> dict[str, float]:
-    """Seconds: one more record, for both lengths of history in turn; and a question about the long one."""
+    """Return the seconds to index one more record, for both histories, and to query the long one."""
     with Git.open(short) as small, Git.open(long) as great:
-        shelves = [Shelf(small, HISTORY), Shelf(great, LONG_HISTORY)]
-        rounds = [[each.grow() for each in shelves] for _ in range(ROUNDS)]
+        memories = [GrowingMemory(small, HISTORY), GrowingMemory(great, LONG_HISTORY)]
+        rounds = [[each.grow() for each in memories] for _ in range(ROUNDS)]
         update, update_long = (min(times) for times in zip(*rounds, strict=True))
-        with MemoryIndex.open(great, shelves[1].tree, code=False) as index:
+        with MemoryIndex.open(great, memories[1].tree, code=False) as index:
             index.embedder = None
             asked = min(timed(lambda: find_similar_failures(index, TEXT, limit=50)) for _ in range(ROUNDS))
     return {"similar": asked, "update": update, "update_long": update_long}
 
 
-class Shelf:
-    """A memory that gets one record after the other, and its index."""
+class GrowingMemory:
+    """A memory that grows by one record at a time, with its index."""
 
     def __init__(self, git: Git, size: int) -> None:
         self.git, self.size = git, size
@@ -73,7 +73,7 @@ class Shelf:
         MemoryIndex.open(git, self.tree, code=False).close()
 
     def grow(self) -> float:
-        """From the moment that the tree with one more record is there to the index that knows it."""
+        """Add a record and return the seconds to index it."""
         self.tree = tree_with(self.git, self.tree, range(self.size, self.size + 1))
         self.size += 1
         return timed(lambda: MemoryIndex.open(self.git, self.tree, code=False).close())

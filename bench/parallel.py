@@ -1,11 +1,11 @@
-"""Eight stories that know nothing of each other, one after the other and by two workers: wall times of the same PRD.
+"""Eight independent stories, sequentially and by two workers: wall times of the same PRD.
 
-The model's words are scripted; git, pytest, sandbox and gates are real. A model takes time for each answer, seconds at
-least, and this one takes two (`paced/`). The same again with one that takes none tells what is left where nobody waits:
-one story by itself uses both cores nearly always then. Both runs of each must end with the same code, living docs
-included, but for those that tell when something was decided and how long it took.
+The model's answers are scripted; git, pytest, sandbox and gates are real. A real model takes seconds per answer, so
+this one takes two (`paced/`). A second measurement with no delay shows the gain without any waiting, when a single
+story already uses both cores most of the time. Both runs must end with the same code and living docs, except for
+documents that contain dates and durations.
 
-    python bench/parallel.py [SECONDS …]        prints one JSON object; SECONDS: what an answer takes
+    python bench/parallel.py [SECONDS …]        prints one JSON object; SECONDS: delay of each answer
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ ROOT = Path(__file__).resolve().parents[1]
 PACED = ROOT / "bench" / "paced"
 sys.path.insert(0, str(ROOT / "tests"))
 
-from parallel_world import start_parallel_world  # noqa: E402 - the tests' own world
+from parallel_world import start_parallel_world  # noqa: E402 - from the tests
 from world import World  # noqa: E402
 
 STORIES, WORKERS = 8, 2
 ANSWER_SECONDS = 2.0
-TIMED = ("docs/DECISIONS.md", "docs/ESTIMATES.md")  # dates and minutes of this very run
+TIMED = ("docs/DECISIONS.md", "docs/ESTIMATES.md")  # contain dates and durations of this run
 
 
 def timed(directory: Path, workers: int, pause: float) -> tuple[World, float]:
-    """The finished world, and the seconds that the run took."""
+    """Run the PRD; return the finished world and the seconds."""
     world = start_parallel_world(directory, STORIES, cold=True)
     model = f"plugin:paced:{pause}:{world.transcript()}" if pause else f"replay:{world.transcript()}"
     started = time.perf_counter()
@@ -44,17 +44,17 @@ def timed(directory: Path, workers: int, pause: float) -> tuple[World, float]:
 
 
 def code_of(world: World) -> list[str]:
-    """Every file of the branch with its blob, but for the state and for documents that tell how long work took."""
+    """List the branch's files with their blobs, except for the state and documents with dates or durations."""
     listed = world.git("ls-tree", "-r", world.branch).splitlines()
     return [line for line in listed if not line.partition("\t")[2].startswith((".orch-state/", *TIMED))]
 
 
 def parallel_vs_sequential(scratch: Path, pause: float = ANSWER_SECONDS) -> dict[str, float]:
-    """Seconds of both; it ends with an error where they end with other code."""
+    """Return the seconds of both runs; exit with an error if their code differs."""
     alone, one_by_one = timed(scratch / f"sequential-{pause}", 1, pause)
     together, side_by_side = timed(scratch / f"parallel-{pause}", WORKERS, pause)
     if code_of(alone) != code_of(together):
-        raise SystemExit(f"the two end with different code:\n{difference(alone, together)}")
+        raise SystemExit(f"the two runs end with different code:\n{difference(alone, together)}")
     return {"sequential": one_by_one, "parallel": side_by_side}
 
 
@@ -68,7 +68,7 @@ def main() -> None:
     pauses = [float(word) for word in sys.argv[1:]] or [ANSWER_SECONDS, 0.0]
     with tempfile.TemporaryDirectory() as scratch:
         took = {pause: parallel_vs_sequential(Path(scratch), pause) for pause in pauses}
-    told = {
+    report = {
         "parallel_vs_sequential": {
             f"{pause:g} s": round(each["parallel"] / each["sequential"], 3) for pause, each in took.items()
         },
@@ -77,7 +77,7 @@ def main() -> None:
             f"{pause:g} s": {name: round(value, 2) for name, value in each.items()} for pause, each in took.items()
         },
     }
-    sys.stdout.write(json.dumps(told) + "\n")
+    sys.stdout.write(json.dumps(report) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-// The baseline of `webhook_vs_probot`: probot as its own documentation sets it up, with a handler that does nothing.
-// It checks the signature and parses; it stores nothing.
+// The baseline of `webhook_vs_probot`: probot set up as in its documentation, with an empty handler.
+// It checks the signature and parses the body, but stores nothing.
 import { createServer } from "node:http";
 import { Probot, createNodeMiddleware } from "probot";
 

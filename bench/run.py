@@ -1,17 +1,17 @@
-"""Ratios of one run, against a bare baseline; raw seconds beside them. Prints one JSON object.
+"""Measure ratios to bare baselines. Prints one JSON object with the ratios and the raw seconds.
 
 cycle_vs_bare            a story's whole cycle ÷ a bare script that does the same pytest runs and the same commits
-cycle_vs_fewer_runs      the same, the script without the runs that GREEN makes of the story's tests by themselves
-cycle_vs_plugins         the same, the script's pytest with the plugins of this environment, which the cycle leaves out
-green_gate_vs_story_tests  GREEN's gate, deliberate faults and all ÷ a plain run of the story's tests
+cycle_vs_fewer_runs      the same, but the script omits GREEN's separate runs of the story's tests
+cycle_vs_plugins         the same, but the script's pytest loads this environment's plugins; the cycle does not
+green_gate_vs_story_tests  GREEN's gate, with mutation testing ÷ a plain run of the story's tests
 ignored_event_vs_python  the Action's entry on an irrelevant event ÷ `python -c pass`
 state_10k_vs_10          `prd2pr next` with 10,000 stories in the state ÷ with 10
-similar_failures_ms      milliseconds for the 50 nearest of 10,000 failures, by words, the index being open
-index_update_vs_history  one more record in the index with 10,000 failures ÷ with 1,000
-parallel_vs_sequential   8 independent stories by two workers ÷ one after the other, with a model that takes two seconds
-                         for an answer; both end with the same code
+similar_failures_ms      milliseconds to find the 50 nearest of 10,000 failures by words, with an open index
+index_update_vs_history  adding a record to an index of 10,000 failures ÷ of 1,000
+parallel_vs_sequential   8 independent stories by two workers ÷ sequentially, with a model that takes two seconds per
+                         answer; both end with the same code
 parallel_no_waiting      the same with a model that takes no time
-webhook_vs_bare_asgi …   the server's acknowledgements beside other servers', see `webhook.py`
+webhook_vs_bare_asgi …   the server's acknowledgements compared with other servers, see `webhook.py`
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def seconds(action: Callable[[], object]) -> float:
 
 
 def least(action: Callable[[], object], rounds: int) -> float:
-    """The least of several: what else the machine does can only add to it."""
+    """Return the minimum of several runs: other load on the machine can only add to it."""
     return min(seconds(action) for _ in range(rounds))
 
 
@@ -70,16 +70,16 @@ def sample_repository(directory: Path) -> Path:
     return directory
 
 
-def planned(directory: Path) -> Path:
-    """A repository whose PRD is planned: the next step is the first story's design."""
+def plan_demo(directory: Path) -> Path:
+    """Return a repository with a planned PRD: the next step is the first story's design."""
     repo = sample_repository(directory)
     call(*PRD2PR, "next", "prds/loyalty.md", "--model", f"replay:{TRANSCRIPT}", cwd=repo)
     return repo
 
 
 def cycle_vs_bare(scratch: Path) -> dict[str, float]:
-    """One story, from design to integrated, in one invocation; the bare script gets the same trees and run list."""
-    start = planned(scratch / "planned")
+    """Run one story from design to integrated in one call, then the bare script with the same trees and runs."""
+    start = plan_demo(scratch / "planned")
     before = bare.git(start, "rev-parse", bare.BRANCH)
     runs = bare.count_runs(start)
     ours, theirs, leaner, fewer = [], [], [], []
@@ -93,7 +93,7 @@ def cycle_vs_bare(scratch: Path) -> dict[str, float]:
         few = Path(shutil.copytree(clone, scratch / f"few-{number}", symlinks=True))
         theirs.append(seconds(lambda steps=steps, clone=clone: bare.perform(steps, clone, before)))
         leaner.append(seconds(lambda steps=steps, clone=lean: bare.perform(steps, clone, before, lean=True)))
-        less = bare.without_aside(steps)
+        less = bare.without_variations(steps)
         fewer.append(seconds(lambda steps=less, clone=few: bare.perform(steps, clone, before, lean=True)))
     return {"cycle": min(ours), "bare": min(leaner), "fewer_runs": min(fewer), "plugins": min(theirs)}
 
@@ -114,7 +114,7 @@ def ignored_event_vs_python(scratch: Path) -> dict[str, float]:
 
 
 def state_10k_vs_10(scratch: Path) -> dict[str, float]:
-    """`next` three times: design, red and green of the first story. The two sizes take turns."""
+    """Run `next` for design, RED and GREEN of the first story, alternating between the two sizes."""
     transcript = write_transcript(scratch / "state.jsonl")
     start = {size: grow_state(sample_repository(scratch / f"state-{size}"), size) for size in (10, 10_000)}
     found: dict[str, list[float]] = {str(size): [] for size in start}
@@ -138,8 +138,8 @@ def main() -> int:
         ignored = ignored_event_vs_python(scratch)
         state = state_10k_vs_10(scratch)
         memory = memory_times(sample_repository(scratch / "short"), sample_repository(scratch / "long"))
-        parallel = parallel_vs_sequential(scratch / "beside")
-        at_once = parallel_vs_sequential(scratch / "beside", pause=0)
+        parallel = parallel_vs_sequential(scratch / "parallel")
+        at_once = parallel_vs_sequential(scratch / "parallel", pause=0)
         webhook, acknowledged = webhook_ratios(scratch / "webhook")
     ratios = {
         "cycle_vs_bare": round(cycle["cycle"] / cycle["bare"], 3),

@@ -1,11 +1,11 @@
-"""The webhook beside others, on the same payloads, in turns: `make bench-webhook`, and part of `make bench`.
+"""The webhook compared with other servers on the same payloads: `make bench-webhook`, and part of `make bench`.
 
 webhook_vs_bare_asgi       seconds until all deliveries are acknowledged ÷ those of a bare ASGI app with an fsync
-webhook_p99_vs_bare_asgi   the same of the 99th percentile of one acknowledgement
-webhook_vs_probot          the same as the first, ÷ those of probot, which stores nothing
-webhook_p99_vs_probot      and as the second
+webhook_p99_vs_bare_asgi   the same for the 99th percentile of one acknowledgement
+webhook_vs_probot          as the first, ÷ probot, which stores nothing
+webhook_p99_vs_probot      as the second, ÷ probot
 
-Every delivery is a comment with a command, so that ours keeps its whole body. No work follows: no App is set.
+Every delivery is a comment with a command, so our server stores its whole body. No work follows: no App is configured.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ Payload = tuple[str, bytes]
 
 
 def payloads(number: int, prefix: str) -> list[Payload]:
-    """Head and body of each request; what changes is the delivery's id."""
+    """Return head and body of each request; only the delivery's id differs."""
     user = {"login": "ada", "id": 7, "type": "User"}
-    told = {
+    payload = {
         "action": "created",
         "issue": {"number": 5, "title": "A wish", "body": "x" * BYTES},
         "comment": {"id": 9, "user": user, "body": "/tdd next", "created_at": "2026-01-01T00:00:00Z"},
@@ -46,7 +46,7 @@ def payloads(number: int, prefix: str) -> list[Payload]:
         "sender": user,
         "installation": {"id": 1},
     }
-    body = json.dumps(told).encode()
+    body = json.dumps(payload).encode()
     signature = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
     fixed = (
         f"POST /webhook HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
@@ -65,12 +65,12 @@ async def deliver(port: int, waiting: list[Payload], waits: list[float]) -> None
         answer = (await reader.readuntil(b"\r\n\r\n")).lower()
         if answer[9:10] != b"2":
             raise SystemExit(f"a delivery was not acknowledged: {answer[:60]!r}")
-        await drained(answer, reader)
+        await read_body(answer, reader)
         waits.append(time.perf_counter() - began)
     writer.close()
 
 
-async def drained(answer: bytes, reader: asyncio.StreamReader) -> None:
+async def read_body(answer: bytes, reader: asyncio.StreamReader) -> None:
     if b"transfer-encoding: chunked" in answer:
         while size := int((await reader.readline()).strip(), 16):
             await reader.readexactly(size + 2)
@@ -79,15 +79,15 @@ async def drained(answer: bytes, reader: asyncio.StreamReader) -> None:
         await reader.readexactly(int(answer.partition(b"content-length: ")[2].partition(b"\r\n")[0] or 0))
 
 
-async def loaded(port: int, sent: list[Payload]) -> tuple[float, float]:
-    """Seconds for all, and the 99th percentile of one."""
+async def send_all(port: int, sent: list[Payload]) -> tuple[float, float]:
+    """Send all; return the total seconds and the 99th percentile of one."""
     waits: list[float] = []
     began = time.perf_counter()
     await asyncio.gather(*(deliver(port, sent, waits) for _ in range(CONNECTIONS)))
     return time.perf_counter() - began, sorted(waits)[int(len(waits) * 0.99)]
 
 
-# --- who is measured --------------------------------------------------------------------------------------------------
+# --- the servers ------------------------------------------------------------------------------------------------------
 
 
 def free_port() -> int:
@@ -97,19 +97,19 @@ def free_port() -> int:
 
 
 def is_listening(port: int) -> bool:
-    with socket.socket() as asked:
-        return asked.connect_ex(("127.0.0.1", port)) == 0
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @contextmanager
 def running(command: list[str], port: int, cwd: Path, **env: str) -> Iterator[int]:
-    with (cwd / "said.txt").open("ab") as said:
-        process = subprocess.Popen(command, cwd=cwd, env={**os.environ, **env}, stdout=said, stderr=said)
+    with (cwd / "output.txt").open("ab") as output:
+        process = subprocess.Popen(command, cwd=cwd, env={**os.environ, **env}, stdout=output, stderr=output)
     try:
         ends = time.monotonic() + START_SECONDS
         while not is_listening(port):
             if process.poll() is not None or time.monotonic() > ends:
-                raise SystemExit(f"{command} did not start: {(cwd / 'said.txt').read_text()[-2000:]}")
+                raise SystemExit(f"{command} did not start: {(cwd / 'output.txt').read_text()[-2000:]}")
             time.sleep(0.05)
         yield port
     finally:
@@ -134,32 +134,32 @@ def probot(scratch: Path, port: int) -> tuple[list[str], dict[str, str]]:
 
 
 def fetch_probot() -> str:
-    """Why it cannot be had; empty where it can. Kept in a cache of its own."""
+    """Install probot into a cache directory; return why that failed, or an empty string."""
     if (CACHE / "node_modules" / "probot").exists():
         return ""
     if not shutil.which("npm") or not shutil.which("node"):
-        return "node and npm are not on this machine"
+        return "node and npm are not installed"
     CACHE.mkdir(parents=True, exist_ok=True)
     command = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", str(CACHE), PROBOT]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     return "" if done.returncode == 0 else f"npm could not install {PROBOT}: {done.stderr.strip()[-300:]}"
 
 
-Who = Callable[[Path, int], tuple[list[str], dict[str, str]]]
+Server = Callable[[Path, int], tuple[list[str], dict[str, str]]]
 
 
-def measured(scratch: Path, who: dict[str, Who], rounds: int) -> dict[str, dict[str, float]]:
-    """Each by itself, in turns; of each the best round counts."""
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in who}
+def measure(scratch: Path, servers: dict[str, Server], rounds: int) -> dict[str, dict[str, float]]:
+    """Measure the servers alternately, one at a time, and return the best round of each."""
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in servers}
     for at in range(rounds):
-        for name, make in who.items():
+        for name, make in servers.items():
             port = free_port()
             place = scratch / f"{name}-{at}"
             place.mkdir(parents=True)
             command, env = make(place, port)
             with running(command, port, place, **env):
-                asyncio.run(loaded(port, payloads(200, "warm")))
-                found[name].append(asyncio.run(loaded(port, payloads(DELIVERIES, "d"))))
+                asyncio.run(send_all(port, payloads(200, "warm")))
+                found[name].append(asyncio.run(send_all(port, payloads(DELIVERIES, "d"))))
     return {
         name: {"seconds": min(each for each, _ in times), "p99": min(p99 for _, p99 in times)}
         for name, times in found.items()
@@ -167,13 +167,13 @@ def measured(scratch: Path, who: dict[str, Who], rounds: int) -> dict[str, dict[
 
 
 def webhook_ratios(scratch: Path, rounds: int = ROUNDS) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
-    who: dict[str, Who] = {"ours": ours, "bare": bare}
+    servers: dict[str, Server] = {"ours": ours, "bare": bare}
     missing = fetch_probot()
     if missing:
         sys.stderr.write(f"NOT MEASURED: webhook_vs_probot: {missing}\n")
     else:
-        who["probot"] = probot
-    found = measured(scratch, who, rounds)
+        servers["probot"] = probot
+    found = measure(scratch, servers, rounds)
     ratios = {}
     for name, word in (("bare", "bare_asgi"), ("probot", "probot")):
         if name in found:

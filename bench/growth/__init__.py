@@ -1,1 +1,1 @@
-"""`make bench-plots`: what each step costs against the size of what it works on, and the exponent of each curve."""
+"""`make bench-plots`: the cost of each step against the size of its input, with the exponent of each curve."""

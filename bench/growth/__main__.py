@@ -12,23 +12,23 @@ from pathlib import Path
 
 from growth.axes import AXES, BARE, FLAT, Axis
 from growth.curves import Curve, as_json
-from growth.measuring import Taken
+from growth.measure import Usage
+from growth.report import write_docs
 from growth.shop import Built, first_story
-from growth.telling import write_docs
 
 ROUNDS = 3
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="growth", description=__doc__)
-    parser.add_argument("--short", action="store_true", help="small sizes, to see whether the bench itself works")
+    parser.add_argument("--short", action="store_true", help="use small sizes, to check the benchmark itself")
+    parser.add_argument("--axis", action="append", choices=tuple(AXES), help="measure only this axis; may be repeated")
+    parser.add_argument("--most", metavar="N", type=int, help="largest size")
     parser.add_argument(
-        "--axis", action="append", choices=tuple(AXES), help="only this one; may be given several times"
+        "--rounds", metavar="N", type=int, default=ROUNDS, help="repeat each measurement and use the minimum"
     )
-    parser.add_argument("--most", metavar="N", type=int, help="no size beyond this")
-    parser.add_argument("--rounds", metavar="N", type=int, default=ROUNDS, help="the least of so many counts")
-    parser.add_argument("--docs", metavar="DIR", type=Path, help="bring charts and figures of these docs up to date")
-    parser.add_argument("--out", metavar="FILE", type=Path, help="write the figures there too")
+    parser.add_argument("--docs", metavar="DIR", type=Path, help="update the charts and figures in this directory")
+    parser.add_argument("--out", metavar="FILE", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     done: list[Curve] = []
     with tempfile.TemporaryDirectory(prefix="growth-") as made:
@@ -36,7 +36,7 @@ def main() -> int:
         built = first_story(scratch / "built")
         for axis in (AXES[name] for name in options.axis or AXES):
             sizes = tuple(n for n in (axis.short if options.short else axis.sizes) if n <= (options.most or n))
-            for found in measured(axis, scratch, built, sizes, 1 if options.short else options.rounds):
+            for found in measure(axis, scratch, built, sizes, 1 if options.short else options.rounds):
                 keep([*done, *found], options)
             done += found
     sys.stdout.write(as_text(done))
@@ -44,7 +44,7 @@ def main() -> int:
 
 
 def keep(curves: list[Curve], options: argparse.Namespace) -> None:
-    """After each size: whoever stops it has what was measured until then."""
+    """Save the curves after each size, so that an interrupted run keeps its results."""
     if options.out:
         options.out.write_text(as_text(curves))
     if options.docs:
@@ -55,22 +55,22 @@ def as_text(curves: list[Curve]) -> str:
     return json.dumps({"curves": [as_json(curve) for curve in curves]}, indent=1) + "\n"
 
 
-def measured(axis: Axis, scratch: Path, built: Built, sizes: tuple[int, ...], rounds: int) -> Iterator[list[Curve]]:
-    """All curves, up to each size in turn. One world at a time: the largest take a gigabyte each."""
-    found: dict[str, list[Taken]] = {}
+def measure(axis: Axis, scratch: Path, built: Built, sizes: tuple[int, ...], rounds: int) -> Iterator[list[Curve]]:
+    """Yield all curves after each size. Only one repository exists at a time: the largest take a gigabyte."""
+    found: dict[str, list[Usage]] = {}
     for count, size in enumerate(sizes, start=1):
         repo = axis.world(scratch / "world", built, size)
         for step, taken in axis.steps(repo, rounds):
             found.setdefault(step, []).append(taken)
-            told = f"{axis.name} {size}: {step}: {taken.processor:.2f} s, {taken.megabytes:.0f} MB"
-            sys.stderr.write(f"{told}\n")
+            line = f"{axis.name} {size}: {step}: {taken.processor:.2f} s, {taken.megabytes:.0f} MB"
+            sys.stderr.write(f"{line}\n")
         yield [curve(axis, sizes[:count], step, taken) for step, taken in found.items()]
         for leftover in scratch.iterdir():
             if leftover != built.repo:
                 shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
 
 
-def curve(axis: Axis, sizes: tuple[int, ...], step: str, taken: list[Taken]) -> Curve:
+def curve(axis: Axis, sizes: tuple[int, ...], step: str, taken: list[Usage]) -> Curve:
     flat, bare = step.endswith(FLAT), step.startswith(BARE)
     name = step.removesuffix(FLAT).removeprefix(BARE)
     return Curve(name, axis.name, sizes, tuple(taken), flat, bare)

@@ -1,7 +1,7 @@
-"""The axes: for each, a world of every size, and the steps that are measured in it.
+"""The axes: for each, a repository of every size and the steps to measure in it.
 
-The first call in a world fills what is kept under `.git/prd2pr/`; a step is measured after it unless its name says
-«first». What changes the world is measured on copies.
+The first call in a repository fills the caches under `.git/prd2pr/`; a step is measured after that unless its name
+says "first". Steps that change the repository are measured on copies.
 """
 
 from __future__ import annotations
@@ -11,36 +11,36 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from growth.crowded import GREEN, RED, many_files, many_tests
-from growth.finished import finished_world
-from growth.logged import logged_world
-from growth.measuring import Taken, call, least, prd2pr
+from growth.finished_stories import finished_world
+from growth.large_prd import PRD as LARGE_PRD
+from growth.large_prd import write_large_prd
+from growth.large_repository import GREEN, RED, many_files, many_tests
+from growth.log_records import log_records_world
+from growth.measure import Usage, call, least, prd2pr
 from growth.shop import BRANCH, PRD, TRANSCRIPT, Built, git, shop
-from growth.wished import PRD as WISHES
-from growth.wished import write_wishes
 
-FLAT = " (flat)"  # ends the name of a step that must not grow
-BARE = "bare: "  # begins the name of what is measured for comparison
-Measured = Iterator[tuple[str, Taken]]
+FLAT = " (flat)"  # suffix of steps whose cost must not grow
+BARE = "bare: "  # prefix of measurements for comparison
+Measured = Iterator[tuple[str, Usage]]
 
 
 @dataclass(frozen=True)
 class Axis:
     name: str
     sizes: tuple[int, ...]
-    short: tuple[int, ...]  # for a look whether the bench itself works
+    short: tuple[int, ...]  # to check the benchmark itself
     world: Callable[[Path, Built, int], Path]
     steps: Callable[[Path, int], Measured]
 
 
-def copied(repo: Path) -> Path:
+def copy_repository(repo: Path) -> Path:
     place = repo.with_name(f"{repo.name}-copy")
     shutil.rmtree(place, ignore_errors=True)
     return Path(shutil.copytree(repo, place, symlinks=True))
 
 
 def of_stories(repo: Path, rounds: int) -> Measured:
-    copy = copied(repo)
+    copy = copy_repository(repo)
     step = ("next", PRD, "--model", TRANSCRIPT)
     yield "the first `next` of a clone", prd2pr(*step, cwd=copy)  # design
     red = prd2pr(*step, cwd=copy)
@@ -90,7 +90,7 @@ def gates(repo: Path) -> Measured:
     yield "`gate green`", prd2pr("gate", "green", "--base", RED, "--head", GREEN, cwd=repo)
 
 
-def checkout(repo: Path) -> Taken:
+def checkout(repo: Path) -> Usage:
     place = repo.with_name("bare-checkout")
     taken = call("git", "worktree", "add", "-q", "-f", place, "main^0", cwd=repo)
     git(repo, "worktree", "remove", "--force", str(place))
@@ -99,10 +99,10 @@ def checkout(repo: Path) -> Taken:
 
 def of_requirements(repo: Path, rounds: int) -> Measured:
     answers = repo.with_suffix(".answers.jsonl")
-    plan = ("plan", WISHES, "--model", f"replay:{answers}")
+    plan = ("plan", LARGE_PRD, "--model", f"replay:{answers}")
     yield "`plan`", least(lambda: prd2pr(*plan, cwd=repo), rounds)
-    copy = copied(repo)
-    yield "`next`, a PLAN", prd2pr("next", WISHES, "--model", f"replay:{answers}", cwd=copy)
+    copy = copy_repository(repo)
+    yield "`next`, a PLAN", prd2pr("next", LARGE_PRD, "--model", f"replay:{answers}", cwd=copy)
     yield "`status`", least(lambda: prd2pr("status", cwd=copy), rounds)
     shutil.rmtree(copy)
 
@@ -113,14 +113,14 @@ def of_records(repo: Path, rounds: int) -> Measured:
     yield f"`status`{FLAT}", least(lambda: prd2pr("status", cwd=repo), rounds)
     yield "`query slow-agents`, first: the index is built", prd2pr("query", "slow-agents", cwd=repo)
     yield "`query slow-agents`", least(lambda: prd2pr("query", "slow-agents", cwd=repo), rounds)
-    copy = copied(repo)
+    copy = copy_repository(repo)
     yield f"`next`, a DESIGN{FLAT}", prd2pr("next", PRD, "--model", TRANSCRIPT, cwd=copy)
     shutil.rmtree(copy)
 
 
-def wished_world(directory: Path, _: Built, size: int) -> Path:
+def large_prd_world(directory: Path, _: Built, size: int) -> Path:
     repo = shop(directory)
-    write_wishes(repo, size)
+    write_large_prd(repo, size)
     git(repo, "add", "-A")
     git(repo, "commit", "-qm", "A PRD")
     return repo
@@ -138,7 +138,7 @@ AXES: Mapping[str, Axis] = {
             lambda place, _, size: many_files(place, size),
             of_files,
         ),
-        Axis("requirements", (5, 15, 50, 150, 500), (5, 15), wished_world, of_requirements),
-        Axis("log records", (1000, 10_000, 100_000, 1_000_000), (1000, 2000), logged_world, of_records),
+        Axis("requirements", (5, 15, 50, 150, 500), (5, 15), large_prd_world, of_requirements),
+        Axis("log records", (1000, 10_000, 100_000, 1_000_000), (1000, 2000), log_records_world, of_records),
     )
 }

@@ -1,4 +1,4 @@
-"""A curve: what a step took at each size, and by which power of the size it grows."""
+"""A curve: the cost of a step at each size, and the exponent of its growth."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from growth.measuring import Taken
+from growth.measure import Usage
 
-LINEAR = 1.15  # up to here, noise and caches considered
-FLAT = 2.0  # times what the smallest size takes
-LEAST_ADDED = 0.3  # seconds
-UPPER = 3  # points of the upper end: at the lower one the start of the program hides everything
+LINEAR = 1.15  # largest exponent that counts as linear: allows for noise and caches
+FLAT = 2.0  # largest ratio to the smallest size that counts as flat
+LEAST_ADDED = 0.3  # seconds; less than this is noise
+UPPER = 3  # largest sizes that are fitted: at small sizes the program's start-up dominates
 
 
 @dataclass(frozen=True)
@@ -20,19 +20,20 @@ class Curve:
     step: str
     axis: str
     sizes: tuple[int, ...]
-    taken: tuple[Taken, ...]
-    flat: bool = False  # it must not grow at all
-    bare: bool = False  # what git or pytest take by themselves: shown beside, and judged by nobody
+    taken: tuple[Usage, ...]
+    flat: bool = False  # must not grow
+    bare: bool = False  # git or pytest alone, for comparison only
 
     @property
     def exponent(self) -> float:
-        """By least squares through the logarithms of the upper points."""
+        """Fit the logarithms of the largest sizes by least squares."""
         return slope(self.sizes[-UPPER:], [each.processor for each in self.taken[-UPPER:]])
 
     @property
     def over_start(self) -> float | None:
-        """Of what the size adds to the smallest one's cost, from the last size but one to the last; None where that is
-        too little to tell. Nothing hides here, and noise is doubled."""
+        """Fit the cost added to that of the smallest size, over the last two sizes; None if too little was added.
+
+        Start-up cost cannot hide growth here, but noise is doubled."""
         added = [each.processor - self.taken[0].processor for each in self.taken[-2:]]
         return slope(self.sizes[-2:], added) if len(self.taken) > 2 and min(added) >= LEAST_ADDED else None
 
@@ -71,8 +72,8 @@ def as_json(curve: Curve) -> dict[str, Any]:
     }
 
 
-def from_json(told: dict[str, Any]) -> Curve:
-    taken = tuple(map(Taken, told["processor_seconds"], told["peak_mb"]))
-    verdict = told["verdict"]
+def from_json(data: dict[str, Any]) -> Curve:
+    taken = tuple(map(Usage, data["processor_seconds"], data["peak_mb"]))
+    verdict = data["verdict"]
     flat, bare = verdict in ("flat", "grows"), verdict == "baseline"
-    return Curve(told["step"], told["against"], tuple(told["sizes"]), taken, flat, bare)
+    return Curve(data["step"], data["against"], tuple(data["sizes"]), taken, flat, bare)

@@ -1,4 +1,4 @@
-"""The sample repository of the demo, and the records of one story of it that was really built."""
+"""The demo's sample repository, and the records of its first story, really built."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from growth.measuring import prd2pr
+from growth.measure import prd2pr
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates" / "demo"
 TRANSCRIPT = f"replay:{TEMPLATES / 'transcript.jsonl'}"
@@ -17,8 +17,8 @@ STORY = "loyalty-1"
 
 
 def git(repo: Path, *arguments: str) -> str:
-    who = ("-c", "user.name=b", "-c", "user.email=b@b")
-    done = subprocess.run(["git", *who, *arguments], cwd=repo, check=True, capture_output=True, text=True)
+    author = ("-c", "user.name=b", "-c", "user.email=b@b")
+    done = subprocess.run(["git", *author, *arguments], cwd=repo, check=True, capture_output=True, text=True)
     return done.stdout.strip()
 
 
@@ -32,12 +32,12 @@ def shop(directory: Path) -> Path:
 
 @dataclass(frozen=True)
 class Built:
-    """What the branch holds once its first story is integrated."""
+    """Content of the branch after its first story is integrated."""
 
     repo: Path
-    state: dict[str, bytes]  # path -> content of all that is below `.orch-state/`
-    code: dict[str, bytes]  # and of all else
-    messages: tuple[str, ...]  # of the commits, the plan's first
+    state: dict[str, bytes]  # path -> content, below `.orch-state/`
+    code: dict[str, bytes]  # path -> content of all other files
+    messages: tuple[str, ...]  # commit messages; the first is the plan's
 
 
 def first_story(directory: Path) -> Built:

@@ -1,4 +1,4 @@
-"""`plugin:paced:SECONDS:FILE`: the answers of a transcript, each after as many seconds: models take their time."""
+"""`plugin:paced:SECONDS:FILE`: the answers of a transcript, each after a delay like a real model's."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""aider's side: the same tests and the same code, as SEARCH/REPLACE blocks.
+"""aider: the same tests and code as SEARCH/REPLACE blocks.
 
 aider shows a map of the repository and the files in the chat. A story that only adds files is one answer. One that
-changes a file takes two: the first asks for that file by its name, as its prompt wants it, and `--yes-always` adds it.
-It makes no commits, since their messages would be calls of their own; its test run (`--auto-test`) passes at once.
+changes a file takes two: the first asks for that file by name, as aider's prompt requires, and `--yes-always` adds it.
+It makes no commits, because their messages would be extra calls; its test run (`--auto-test`) passes the first time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _says(text: str) -> list[Json]:
 
 
 def _block(path: str, before: str, after: str) -> str:
-    """A changed file as one block over the lines that differ; a new one with nothing to search for."""
+    """Return one block over the lines that differ; the search part of a new file is empty."""
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     start = 0
     while start < min(len(old), len(new)) and old[start] == new[start]:
@@ -45,7 +45,7 @@ def _block(path: str, before: str, after: str) -> str:
     end = 0
     while end < min(len(old), len(new)) - start and old[len(old) - 1 - end] == new[len(new) - 1 - end]:
         end += 1
-    start, end = max(0, start - 1), max(0, end - 1)  # a line around it, so that it is found once
+    start, end = max(0, start - 1), max(0, end - 1)  # a line of context, so that it matches once
     search = "".join(old[start : len(old) - end])
     replace = "".join(new[start : len(new) - end])
     return f"{path}\n```python\n<<<<<<< SEARCH\n{search}=======\n{replace}>>>>>>> REPLACE\n```\n"

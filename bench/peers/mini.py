@@ -1,9 +1,9 @@
-"""mini-swe-agent's side: the same tests and the same code, as bash commands.
+"""mini-swe-agent: the same tests and code as bash commands.
 
-Two scripts. `merged` joins all that can be joined: list and read the set-up, read modules and tests, write the tests
-and see them fail, write the code and run everything, hand in. `step_by_step` does one thing at a time, as its prompt
-recommends ("This workflow should be done step-by-step"): it reads modules and tests apart, and writes and runs apart.
-Neither reads a file that the work does not need, looks at anything twice, or makes a mistake.
+There are two scripts. `merged` combines commands where possible: list and read the set-up, read modules and tests,
+write the tests and see them fail, write the code and run everything, submit. `step_by_step` does one thing at a time,
+as its prompt recommends ("This workflow should be done step-by-step"): it separates reading modules from reading tests
+and writing from running. Neither reads an unneeded file, reads anything twice, or makes a mistake.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _bash(why: str, command: str) -> list[Json]:
 
 
 def _modules(story: Done) -> str:
-    """What tests and code import or change, of what is there: a reasonable reader opens these and no others."""
+    """Return the existing modules that tests and code import or change: those that an efficient agent would read."""
     trees = [ast.parse(text) for text in (*story.tests.values(), *story.green.values())]
     imported = {node.module for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     paths = (path for path in story.before if path.startswith("src/") and path.endswith(".py"))
@@ -72,7 +72,7 @@ def _module(path: str) -> str:
 
 
 def _written(files: dict[str, str]) -> str:
-    """New files whole, as its prompt shows it; changed ones too: its only other way is sed."""
+    """Return commands that write whole files, as its prompt shows; its only other way is sed."""
     commands = (
         f"mkdir -p {PurePosixPath(path).parent} && cat <<'EOF' > {path}\n{text.rstrip()}\nEOF\n"
         for path, text in files.items()

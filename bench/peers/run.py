@@ -1,14 +1,14 @@
-"""prd2pr beside mini-swe-agent and aider: the same stories, the same repository, the same scripted model on loopback.
+"""prd2pr compared with mini-swe-agent and aider: the same stories, repository and scripted model on loopback.
 
-`make bench-peers` installs the peers, each into an environment of its own, and prints one JSON object:
+`make bench-peers` installs each peer into its own environment and prints one JSON object:
 
-prompt_tokens            of all calls, over the bodies on the wire, by one rule for all: see tests/fakes/prompt_cache.py
-cached_share_later       of the prompts from a story's second call on: what a provider's cache would have served
-seconds_without_model    wall time of the program, without the time inside the model's server
-vs_mini                  prompt tokens ÷ those of mini-swe-agent, by each of its scripts
+prompt_tokens            of all request bodies, counted the same way for all: see tests/fakes/prompt_cache.py
+cached_share_later       share of the prompts from a story's second call on that a provider's cache would serve
+seconds_without_model    wall time of the program without the time in the model's server
+vs_mini                  prompt tokens ÷ those of mini-swe-agent, for each of its scripts
 
-The model is a script: it writes the tests and the code of the demo's transcript, in each agent's own way, and makes no
-mistakes (`mini.py`, `aider.py`, and the transcript's own answers). No provider is asked, nothing here is a live model.
+The model is a script: it writes the tests and code of the demo's transcript in each agent's format and makes no
+mistakes (`mini.py`, `aider.py`, and the transcript itself). No provider is called.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Any
 
 import aider
 import mini
-from story import DEMO, PRD, STORIES, Done, Json, built, git, recorded, told
+from story import DEMO, PRD, STORIES, Done, Json, built, describe_story, git, recorded
 
 from agents.demo_prompts import STRICT, Walk
 from fakes.messages_api import MessagesApi
@@ -37,16 +37,16 @@ from fakes.prompt_cache import Counted, PromptCache
 
 HERE = Path(__file__).resolve().parent
 PEERS = HERE.parents[1] / ".peers"
-VERSIONS = {"mini-swe-agent": "2.4.6", "aider-chat": "0.86.2"}  # the one place where they are pinned
+VERSIONS = {"mini-swe-agent": "2.4.6", "aider-chat": "0.86.2"}  # pinned only here
 VARIANTS = {"strict": ("standard", "strict"), "fused": ("standard", "fused"), "quick": ("quick", "strict")}
 MODEL = "anthropic:claude-sonnet-5-5"
 
 
 @dataclass
 class Measured:
-    """One agent's way through all stories."""
+    """Measurements of one agent over all stories."""
 
-    calls: list[list[Counted]] = field(default_factory=list)  # of each story
+    calls: list[list[Counted]] = field(default_factory=list)  # per story
     plan: int = 0  # prompt tokens of the plan, which only prd2pr makes
     seconds: float = 0.0
 
@@ -77,7 +77,7 @@ def share(calls: Sequence[Counted]) -> float | None:
 def perform(
     api: MessagesApi, command: list[str], where: Path, environment: dict[str, str], measured: Measured
 ) -> list[Counted]:
-    """Run it to its end; what it sent, and how long it took without the model."""
+    """Run the command; return its calls and add its time without the model to `measured`."""
     before, inside = len(api.counted), api.seconds
     began = time.perf_counter()
     done = subprocess.run(
@@ -94,12 +94,12 @@ def perform(
 
 @cache
 def asked_to_refactor() -> frozenset[str]:
-    """Where the code's measures give a reason; of the others nobody is asked."""
+    """Return the stories whose code measures give a reason to refactor; the model is not asked about others."""
     return frozenset(story for story, role, _ in Walk(STRICT).bodies() if role == "refactorer")
 
 
 def answers(story: str, variant: str) -> list[list[Json]]:
-    """The transcript's answers in the order in which this variant asks for them."""
+    """Return the transcript's answers in the order in which this variant requests them."""
     of, written = recorded().of, recorded().written
     tests = [block for block in written(story, "tester") if "_held_out" not in block["input"]["path"]]
     fused = [*tests, *of(story, "builder")]
@@ -163,10 +163,10 @@ def start(story: Done, where: Path) -> Path:
 
 
 def check(story: Done, where: Path) -> None:
-    """All have done the same work: the same files, and the whole suite passes."""
+    """Check that the agent wrote the expected files and that the whole suite passes."""
     for path, text in {**story.tests, **story.green}.items():
         if (where / path).read_text(encoding="utf-8").strip() != text.strip():
-            raise SystemExit(f"{story.id}: {path} is not what was asked for")
+            raise SystemExit(f"{story.id}: {path} has unexpected content")
     subprocess.run([sys.executable, "-m", "pytest", "-q"], cwd=where, check=True, capture_output=True)
 
 
@@ -178,7 +178,7 @@ def commit_all(repo: Path, *, init: bool = True) -> None:
 
 
 def installed(package: str, *more: str) -> Path:
-    """The `bin` of the package's own environment, made once for each version."""
+    """Return the `bin` directory of the package's own environment, created once for each version."""
     place = PEERS / f"{package}-{VERSIONS[package]}"
     if not (place / ".installed").exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(place)], check=True)
@@ -205,7 +205,7 @@ def all_measured(stories: Sequence[str], scratch: Path) -> dict[str, Any]:
             done,
             script,
             lambda url, story, where: mini.command(
-                mini_bin / "mini", url, story.told, where.parent / "trajectory.json"
+                mini_bin / "mini", url, story.text, where.parent / "trajectory.json"
             ),
             {**environment, **mini.ENVIRONMENT},
             scratch / f"mini-{name}",
@@ -215,7 +215,7 @@ def all_measured(stories: Sequence[str], scratch: Path) -> dict[str, Any]:
     aided = peer(
         done,
         aider.script,
-        lambda url, story, _: aider.command(aider_bin / "aider", url, story.told, python=sys.executable),
+        lambda url, story, _: aider.command(aider_bin / "aider", url, story.text, python=sys.executable),
         {**environment, **aider.ENVIRONMENT},
         scratch / "aider",
     )
@@ -231,13 +231,13 @@ def all_measured(stories: Sequence[str], scratch: Path) -> dict[str, Any]:
         },
         "mini_swe_agent": {name: each.json() for name, each in minis.items()},
         "aider": aided.json(),
-        "told": {"story": told(repo, stories[0])},
+        "told": {"story": describe_story(repo, stories[0])},
     }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="prd2pr beside mini-swe-agent and aider")
-    parser.add_argument("--stories", type=int, default=len(STORIES), help="how many of the demo's, from the first")
+    parser = argparse.ArgumentParser(description="prd2pr compared with mini-swe-agent and aider")
+    parser.add_argument("--stories", type=int, default=len(STORIES), help="number of stories of the demo")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         sys.stdout.write(json.dumps(all_measured(STORIES[: options.stories], Path(scratch)), indent=2) + "\n")

@@ -1,4 +1,4 @@
-"""The work that all agents do: the stories of the demo's PRD, with the tests and the code of its transcript."""
+"""The work of all agents: the stories of the demo's PRD with the tests and code of its transcript."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEMO = Path(__file__).resolve().parents[2] / "templates" / "demo"
 PRD = "prds/loyalty.md"
 BRANCH = "prd2pr/loyalty"
 FOR_ALL = (
-    "Only whole numbers: no float takes part in any amount of points or money. The day is always passed in; nothing "
+    "Only whole numbers: no float is used in any amount of points or money. The day is always passed in; nothing "
     "reads the clock."
 )
 STORIES = tuple(f"loyalty-{number}" for number in range(1, 7))
@@ -22,7 +22,7 @@ STORIES = tuple(f"loyalty-{number}" for number in range(1, 7))
 
 @dataclass(frozen=True)
 class Recorded:
-    """The transcript's answers: of each role the last one about a story, so that no detour is played by anybody."""
+    """The transcript's answers: the last one of each role for a story, so that no agent replays a failed attempt."""
 
     plan: list[Json]
     replies: dict[tuple[str, str], list[Json]]  # story and role → content blocks
@@ -44,17 +44,17 @@ def recorded() -> Recorded:
 
 
 def _block(block: Json) -> Json:
-    return {key: value for key, value in block.items() if key != "id"}  # ids are the server's to give
+    return {key: value for key, value in block.items() if key != "id"}  # the server assigns ids
 
 
 @dataclass(frozen=True)
 class Done:
-    """A story as prd2pr has built it: what the others start from, and what they have to end with."""
+    """A story as prd2pr built it: what the other agents start from and must end with."""
 
     id: str
-    told: str  # the story in words, as prd2pr's roles are told it
+    text: str  # the story as prd2pr's roles read it
     before: dict[str, str]
-    tests: dict[str, str]  # without the examples that were held out: nobody else has such a thing
+    tests: dict[str, str]  # without the hidden examples, which only prd2pr has
     green: dict[str, str]  # source files as GREEN left them
 
 
@@ -63,7 +63,7 @@ def git(repo: Path, *arguments: str) -> str:
 
 
 def files_at(repo: Path, revision: str) -> dict[str, str]:
-    """The code, without the state and the documents that prd2pr makes."""
+    """Return the code without prd2pr's state and documents."""
     listed = git(repo, "ls-tree", "-r", "--name-only", revision).splitlines()
     code = [path for path in listed if path.startswith(("src/", "tests/")) or "/" not in path]
     return {path: git(repo, "show", f"{revision}:{path}") for path in code}
@@ -79,11 +79,11 @@ def built(repo: Path, story: str) -> Done:
     new = {path: text for path, text in green.items() if before.get(path) != text}
     tests = {path: text for path, text in new.items() if path.startswith("tests/") and "_held_out" not in path}
     source = {path: text for path, text in new.items() if path.startswith("src/")}
-    return Done(story, told(repo, story), before, tests, source)
+    return Done(story, describe_story(repo, story), before, tests, source)
 
 
-def told(repo: Path, story: str) -> str:
-    """Title, description and criteria, with the PRD's summary and what it says of every story."""
+def describe_story(repo: Path, story: str) -> str:
+    """Return title, description and criteria, with the requirements that apply to every story."""
     listed = json.loads(git(repo, "show", f"{BRANCH}:.orch-state/prds/loyalty/backlog.json"))["stories"]
     wanted = next(each for each in listed if each["id"] == story)
     criteria = [

@@ -41,7 +41,7 @@ def template_root() -> Path:
 class TemplateCache(BytecodeCache):
     """Cache compiled templates in `__pycache__`, under the same conditions as Python's own bytecode.
 
-    Whoever can write there can change the program itself, so only the package's own templates are cached.
+    Anyone who can write there can change the program itself, so only the package's own templates are cached.
     """
 
     def get_cache_key(self, name: str, filename: str | None = None) -> str:

@@ -325,7 +325,7 @@ def test_a_role_is_shown_no_more_than_its_budget(task: RoleTask, story: Story) -
 @pytest.mark.parametrize("kind", ["docs", "config", "chore"])
 def test_stories_without_tests_are_stated_as_such(task: RoleTask, story: Story, kind: Any) -> None:
     open_story = replace(task, story=story.model_copy(update={"kind": kind, "criteria": ()}), design=None)
-    assert "needs no tests of its own" in render_prompt(BUILDER, open_story)
+    assert "needs no tests" in render_prompt(BUILDER, open_story)
     assert "`symbols` and `test_paths` are empty lists" in render_prompt(ARCHITECT, open_story)
 
 

@@ -47,5 +47,5 @@ def test_each_refusal_has_its_remedy() -> None:
         ["the user map: Operation not permitted"]
     )
     assert "chmod" in suggest_sandbox_remedy(["/opt/python cannot be read by another user"])
-    assert "SYS_ADMIN" in suggest_sandbox_remedy(["a process space of its own: Operation not permitted"])
+    assert "SYS_ADMIN" in suggest_sandbox_remedy(["a separate process namespace: Operation not permitted"])
     assert "on Linux" in suggest_sandbox_remedy([], linux=False)

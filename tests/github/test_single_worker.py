@@ -55,7 +55,7 @@ def test_the_schedule_continues_when_active_runs_cannot_be_listed(started):
     started.fake.faults.add(Refused(403, "Resource not accessible by integration"), "GET */workflows/*/runs*")
     started.tick()
     acted = started.act()
-    assert "cannot tell whether another run is active" in acted.out
+    assert "cannot find out whether another run is active" in acted.out
     assert (acted.status, started.phases()[-1]) == (0, "integrated(calc-1)"), acted.output
 
 

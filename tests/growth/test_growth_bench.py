@@ -10,14 +10,14 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from growth.__main__ import curve, measured
+from growth.__main__ import curve, measure
 from growth.axes import AXES
+from growth.chart import draw, render_chart
 from growth.curves import Curve, as_json, from_json, slope
-from growth.drawing import draw, picture
-from growth.finished import finished_world
-from growth.measuring import Taken, call
+from growth.finished_stories import finished_world
+from growth.measure import Usage, call
+from growth.report import BEGIN, END, read_figures, with_table, write_docs
 from growth.shop import Built, first_story, git
-from growth.telling import BEGIN, END, read_figures, with_table, write_docs
 
 ROOT = Path(__file__).resolve().parents[2]
 BENCH, DOCS = ROOT / "bench", ROOT / "docs"
@@ -25,7 +25,7 @@ SIZES = (10, 100, 1000, 10_000)
 
 
 def grown(power: float, *, flat: bool = False, bare: bool = False) -> Curve:
-    taken = tuple(Taken(round(size**power / 10, 3), 50.0) for size in SIZES)
+    taken = tuple(Usage(round(size**power / 10, 3), 50.0) for size in SIZES)
     return Curve("a `step`", "stories", SIZES, taken, flat, bare)
 
 
@@ -38,7 +38,7 @@ def test_exponent_is_fitted_and_judged(power: float, verdict: str) -> None:
 
 
 def test_start_up_time_does_not_hide_the_second_exponent() -> None:
-    taken = tuple(Taken(100 + size**2 / 1e5, 50.0) for size in SIZES)
+    taken = tuple(Usage(100 + size**2 / 1e5, 50.0) for size in SIZES)
     found = Curve("a step", "stories", SIZES, taken)
     assert found.exponent < 1 and found.over_start == pytest.approx(2.0, abs=0.01)
     assert grown(0.0).over_start is None
@@ -71,7 +71,7 @@ def test_docs_show_the_measured_figures_and_charts() -> None:
     assert with_table(page, curves) == page
     for axis in {each.axis for each in curves}:
         chart = figures.with_name(f"{axis.replace(' ', '-')}.svg").read_text()
-        assert chart == picture(axis, [each for each in curves if each.axis == axis])
+        assert chart == render_chart(axis, [each for each in curves if each.axis == axis])
 
 
 def test_axis_not_measured_again_is_kept(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_failed_call_is_no_measurement(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_plan_is_measured_against_its_requirements(tmp_path: Path) -> None:
     nobody = Built(tmp_path / "none", {}, {}, ())
-    *_, found = measured(AXES["requirements"], tmp_path, nobody, (5, 15), 1)
+    *_, found = measure(AXES["requirements"], tmp_path, nobody, (5, 15), 1)
     assert {each.step for each in found} == {"`plan`", "`next`, a PLAN", "`status`"}
     assert all(each.sizes == (5, 15) and min(t.processor for t in each.taken) > 0 for each in found)
     assert curve(AXES["stories"], (1, 2), "bare: git", []).bare

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from growth.importing import Importing
+from growth.fast_import import FastImport
 
 from fakes.pull_sample import Branch, many
 from prd2pr.domain.costs.budget import UsageLimits
@@ -36,14 +36,14 @@ def made(place: Path, count: int) -> Path:
     branch = many(count)
     stories = tuple(story.model_copy(update={"status": "done"}) for story in branch.backlog.stories)
     branch = replace(branch, backlog=branch.backlog.model_copy(update={"stories": stories}))
-    with Importing(place) as importing:
-        importing.commit("main", "Begin", {"README.md": b"A shop\n"})
+    with FastImport(place) as history:
+        history.commit("main", "Begin", {"README.md": b"A shop\n"})
         steps = [("plan", 1, Phase.PLAN), *steps_of(branch)]
         for number, (story, n, phase) in enumerate(steps):
             trailers = build_step_trailers(StepRef("loyalty", story, n, phase, EVIDENCE))
             files = {"src/shop.py": b"STEP = %d\n" % number} if number else records(branch)
             message = format_message(f"{phase.value}({story}): a step", "", trailers)
-            importing.commit(BRANCH, message, files, parent="" if number else "refs/heads/main")
+            history.commit(BRANCH, message, files, parent="" if number else "refs/heads/main")
     return place
 
 

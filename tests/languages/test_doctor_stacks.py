@@ -33,7 +33,7 @@ def test_each_stack_is_shown_with_root_set_up_and_missing_checks(tmp_path: Path)
     assert "not checked" not in service
     assert "typescript by vitest in web/" in web
     assert "set up by npm: npm ci --ignore-scripts" in web
-    assert "stand-ins before the code" in web
+    assert "stubs before the code" in web
 
 
 @pytest.mark.slow

@@ -52,7 +52,7 @@ class World:
         self.answered()
         return self.started[-1]
 
-    def has_begun(self, claim: WorkClaim, mark: str) -> bool:
+    def has_started(self, claim: WorkClaim, mark: str) -> bool:
         return mark in self.started
 
 

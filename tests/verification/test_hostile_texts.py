@@ -95,7 +95,7 @@ class FakeRuns:
     def expect(self, hash_seed: int = 0) -> None:
         """Nothing to prepare."""
 
-    def begin(self, request: RunRequest, *, beside: bool = False) -> None:
+    def begin(self, request: RunRequest, *, in_parallel: bool = False) -> None:
         """Nothing is started in advance."""
 
     def discard_early_runs(self) -> None:

@@ -46,8 +46,8 @@ class CountingRunner:
     def keeps_apart(self) -> bool:
         return False
 
-    def run_ahead(self, request: RunRequest, *, beside: bool) -> EarlyRun | None:
-        return None if beside else EarlyRun(lambda given_up: self.wait_and_run(request, given_up))
+    def run_ahead(self, request: RunRequest, *, in_parallel: bool) -> EarlyRun | None:
+        return None if in_parallel else EarlyRun(lambda given_up: self.wait_and_run(request, given_up))
 
     def wait_and_run(self, request: RunRequest, given_up: threading.Event) -> RunReport:
         if request.code_tree == "endless":
@@ -142,11 +142,11 @@ def test_entries_written_after_a_given_time_are_not_trusted(tmp_path: Path) -> N
     CachedRunner(inner, tmp_path).run(RunRequest("a"))
     (kept,) = tmp_path.iterdir()
     until = kept.stat().st_ctime_ns
-    assert CachedRunner(inner, tmp_path, believed_until=until).run(RunRequest("a")).exit_status == 1
+    assert CachedRunner(inner, tmp_path, trusted_until=until).run(RunRequest("a")).exit_status == 1
     assert inner.asked == 1
     kept.write_text(kept.read_text().replace('"exit_status":1', '"exit_status":0'))
     os.utime(kept, ns=(0, 0))  # a forger can set back mtime, but not ctime
-    later = CachedRunner(inner, tmp_path, believed_until=until)
+    later = CachedRunner(inner, tmp_path, trusted_until=until)
     assert later.run(RunRequest("a")).exit_status == 1
     assert (inner.asked, later.found, later.made) == (2, 0, 1)
 
@@ -221,7 +221,7 @@ def test_unused_early_run_is_cancelled_without_traces(tmp_path: Path) -> None:
 def test_exclusive_run_starts_only_when_requested() -> None:
     inner = CountingRunner()
     runner = CachedRunner(inner)
-    runner.begin(RunRequest("a"), beside=True)
+    runner.begin(RunRequest("a"), in_parallel=True)
     assert inner.asked == 0
     assert runner.run(RunRequest("a")).code_tree == "a"
 

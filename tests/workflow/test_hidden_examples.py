@@ -167,7 +167,7 @@ def test_story_without_hidden_examples_passes_with_a_note(world: World) -> None:
     proof = json.loads(world.show(".orch-state/prds/calc/tdd/evidence/calc-1/3-green.json"))
     assert proof["evidence"]["held_out"]["files"] == []
     assert "GRN309" in {finding["code"] for finding in proof["verdict"]["findings"]}
-    assert "Held-out examples: none." in world.git("log", "-1", "--format=%B", world.branch)
+    assert "Hidden examples: none." in world.git("log", "-1", "--format=%B", world.branch)
 
 
 @pytest.mark.slow

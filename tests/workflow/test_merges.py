@@ -296,11 +296,7 @@ def test_suite_of_the_merge_starts_early_only_if_runs_are_isolated(
 ) -> None:
     """The suites of both sides may be running at the same time."""
     begun: list[bool] = []
-    monkeypatch.setattr(
-        joined.session.services.runner,
-        "begin",
-        lambda _, beside=False: begun.append(beside),
-    )
+    monkeypatch.setattr(joined.session.services.runner, "begin", lambda _, in_parallel=False: begun.append(in_parallel))
     own = make_story_session(joined.session, "calc-3")
     base = StoryIntegration.at_heads(joined.session, own, "calc-3", "").find_base()
     assert isinstance(base, IntegrationBase)

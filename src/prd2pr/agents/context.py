@@ -18,7 +18,7 @@ MAX_BODY_TEXT = 120  # characters of a function's body that follow its signature
 
 FENCE = "material"
 _LOOKS_LIKE_FENCE = re.compile(rf"[<\uff1c\u2039\u3008]\s*(?=[/\uff0f]?\s*{FENCE})", re.IGNORECASE)
-# Control characters but for tab and newline, direction marks, zero-width and tag characters, lone surrogates.
+# Control characters except tab and newline, direction marks, zero-width and tag characters, lone surrogates.
 _HIDDEN_CHARACTERS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"

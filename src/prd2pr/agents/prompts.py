@@ -1,7 +1,7 @@
-"""Build the first message of a task, ordered for prompt caching: what more later calls share comes first.
+"""Build the first message of a task, ordered for prompt caching: the most widely shared parts come first.
 
 tools · system                the same for all roles that have tools, and all stories
-conventions, map, PRD         the same for all stories of a PRD: the map is that of the tree which its work began with
+conventions, map, PRD         the same for all stories of a PRD: the map shows the tree at the start of its work
 story, nearby files           the same for all phases of a story: its own files are not part of it
 files that it will change     the same until GREEN has changed them
 design                        the same for all phases after it

@@ -26,7 +26,7 @@ class ActivePrd:
     branch: str
     prd: Prd
     state: BranchState
-    story_states: Mapping[str, BranchState] = field(default_factory=dict)  # stories with a branch of their own
+    story_states: Mapping[str, BranchState] = field(default_factory=dict)  # stories that have their own branch
 
     @property
     def now(self) -> str:
@@ -40,7 +40,7 @@ class ActivePrd:
 
     @property
     def view(self) -> ActionContext:
-        """What is next, as far as the branch and this machine's journal tell."""
+        """The input for the next action, from the branch and this machine's journal."""
 
         def open_circuit(_: Story, phase: Phase) -> NoAction | None:
             return find_circuit_stop(

@@ -42,7 +42,7 @@ def machines_page() -> str:
         "## The project\n",
         _fenced(diagrams["project"]),
         _table("allowed in → result", (_project_row(command) for command in PROJECT_COMMANDS.values())),
-        "Events, which happen by themselves and cannot be typed:\n",
+        "Events, which happen automatically and are not commands:\n",
         "".join(
             f"- *{event.name}*: {_states(event.allowed, ProjectState)} → `{event.result}`. {event.help}\n"
             for event in PROJECT_EVENTS.values()

@@ -95,7 +95,7 @@ def make_verify_gatherings(
     runners = [make_runner(git, config, stacks, base, many=True)]
     if workers > 1 and runners[0].keeps_apart():
         runners += (make_runner(git, config, stacks, base, many=True) for _ in range(workers - 1))
-    return [_make_gathering(git, CachedRunner(each, store, believed_until=started), config, stacks) for each in runners]
+    return [_make_gathering(git, CachedRunner(each, store, trusted_until=started), config, stacks) for each in runners]
 
 
 def make_model_selection(config: Config, model: str | None = None) -> ModelSelection:

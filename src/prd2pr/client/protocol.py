@@ -121,7 +121,7 @@ def drop_empty(query: Mapping[str, str]) -> dict[str, str]:
 
 
 def quote_key(key: str) -> str:
-    """Quote a key but for the slash between owner and repository: proxies refuse or decode an encoded one."""
+    """Quote a key except for the slash between owner and repository: proxies refuse or decode an encoded one."""
     return quote(key, safe="/:")
 
 

@@ -31,7 +31,7 @@ class Comment:
     created_at: str = ""
     edited: bool = False
     url: str = ""
-    reactions: frozenset[str] = frozenset()  # by anybody, of the kinds that show the result of a command
+    reactions: frozenset[str] = frozenset()  # by any account, of the kinds that show the result of a command
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ REDACTED = "[redacted]"
 # Separators between characters, and entities for a character: a reader can still reconstruct the value.
 SEPARATORS = re.compile(r"(?P<nothing>[\s\\\u200b]+|&\#8203;)|&\#(?P<number>\d{1,7});|&(?P<name>amp|lt|gt);")
 ENTITIES = {"amp": "&", "lt": "<", "gt": ">"}
-MIN_KEY_LINE = 16  # lines of a private key are secrets of their own
+MIN_KEY_LINE = 16  # lines of a private key are separate secrets
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,15 @@ def find_near_word(word: str, known: Iterable[str]) -> str:
     words = tuple(known)
     if len(word) < MIN_WORD_LENGTH or word in words:
         return ""
-    return next((each for slips in (1, 2) for each in words if is_within_typos(word, each, slips)), "")
+    return next((each for typos in (1, 2) for each in words if is_within_typos(word, each, typos)), "")
 
 
-def is_within_typos(word: str, known: str, slips: int) -> bool:
-    """Whether a word differs by at most `slips` errors. With two, the first letter must match: `/improve`, a command of
+def is_within_typos(word: str, known: str, typos: int) -> bool:
+    """Whether a word differs by at most `typos` errors. With two, the first letter must match: `/improve`, a command of
     other bots, is not our `/approve`."""
-    if len(known) < (MIN_WORD_LENGTH if slips == 1 else LONG_WORD) or abs(len(word) - len(known)) > slips:
+    if len(known) < (MIN_WORD_LENGTH if typos == 1 else LONG_WORD) or abs(len(word) - len(known)) > typos:
         return False
-    return (slips == 1 or word[0] == known[0]) and compute_edit_distance(word, known) <= slips
+    return (typos == 1 or word[0] == known[0]) and compute_edit_distance(word, known) <= typos
 
 
 def compute_edit_distance(one: str, other: str) -> int:

@@ -72,12 +72,14 @@ def _iter_timeouts(seen: Evidence) -> Iterator[str]:
     runs = [*(getattr(seen, name) for name in RUN_FIELDS), *(each.head_run for each in seen.beside)]
     known = [run for run in runs if run]
     problems = [problem for run in known for problem in run.problems]
-    problems += [problem for name in MUTATION_FIELDS if (bite := getattr(seen, name)) for problem in bite.problems]
+    problems += [
+        problem for name in MUTATION_FIELDS if (mutation := getattr(seen, name)) for problem in mutation.problems
+    ]
     problems += seen.parity.problems if seen.parity else ()
     yield from (problem for problem in problems if has_timeout([problem]))
     yield from (f"{test} did not end in time" for run in known for test in sorted(_list_timed_out(_list_results(run))))
     for name in MUTATION_FIELDS:
-        if (bite := getattr(seen, name)) and _list_timed_out_mutants(bite):
+        if (mutation := getattr(seen, name)) and _list_timed_out_mutants(mutation):
             yield "the tests did not end in time for a mutant"
 
 
@@ -113,5 +115,9 @@ def _has_new_mutation_timeout(saved: MutationResult | None, seen: MutationResult
     )
 
 
-def _list_timed_out_mutants(bite: MutationResult) -> set[str]:
-    return {each.id for each in (*bite.knock_outs, *bite.mutants, *bite.perturbations) if each.outcome == "timeout"}
+def _list_timed_out_mutants(mutation: MutationResult) -> set[str]:
+    return {
+        each.id
+        for each in (*mutation.knock_outs, *mutation.mutants, *mutation.perturbations)
+        if each.outcome == "timeout"
+    }

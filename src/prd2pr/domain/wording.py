@@ -128,6 +128,30 @@ def format_token_count(used: int, limit: int | None = None) -> str:
     return f"{format_tokens(used)}{of} {inflect_noun(used if limit is None else limit, 'token')}"
 
 
+# States of the project and of a story, as a predicate: "the project is in progress", "the story is waiting for green".
+STATE_TEXTS = {
+    "IDLE": "idle",
+    "BACKLOG_READY": "planned",
+    "SPRINT_PLANNED": "ready to start",
+    "SPRINT_ACTIVE": "in progress",
+    "SPRINT_PAUSED": "paused",
+    "SPRINT_REVIEW": "ready for review",
+    "BLOCKED": "blocked",
+    "DESIGN": "waiting for design",
+    "TEST_RED": "waiting for red",
+    "CODE_GREEN": "waiting for green",
+    "REFACTOR": "waiting for refactoring or integration",
+    "COMMIT": "integrated",
+    "ABORTED": "aborted",
+    "no cycle": "not started",
+}
+
+
+def format_state(state: str) -> str:
+    """Return a state of one of the two state machines in plain words; other texts unchanged."""
+    return STATE_TEXTS.get(state, state)
+
+
 UTC_TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?Z")
 
 

@@ -109,7 +109,7 @@ def sync_branches(git: Git, remote: Remote, prefix: str) -> dict[str, str]:
 
 
 def delete_remote_branch(remote: Remote, branch: str, old: str) -> bool:
-    """Return whether the branch is gone from GitHub, whoever deleted it."""
+    """Return whether the branch no longer exists on GitHub, no matter who deleted it."""
     return remote.delete(branch, old).status == 0 or remote.head(branch) is None
 
 

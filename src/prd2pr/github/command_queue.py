@@ -214,7 +214,7 @@ class CommandQueue:
             self.replies.react(settled.comment, "rocket")
 
     def requeue(self, queued: QueuedCommand) -> None:
-        """Put a command back because the branch moved: the new branch tells whether it is still to be done."""
+        """Put a command back because the branch moved: the new branch shows whether it is still to be done."""
         if isinstance(queued.pending, PendingServerCommand):
             self.server_queue.requeue(queued.pending)
             return

@@ -44,7 +44,7 @@ def handle_without_prd(
 
 
 def is_current_command(event: CommentCreated | None, queued: QueuedCommand, unchanged_for: frozenset[int]) -> bool:
-    """Return whether someone still waits for the answer: earlier commands had runs of their own."""
+    """Return whether someone still waits for the answer: earlier commands had their own runs."""
     source = queued.request.settles
     current = unchanged_for | ({event.comment.id} if event else set())
     return not current or not isinstance(source, Cursor) or source.comment in current

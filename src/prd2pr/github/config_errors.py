@@ -116,6 +116,6 @@ def report_under_issue(hub: Hub, event: LabelAdded, problem: ConfigInvalid) -> N
 
 
 def may_be_trigger_label(event: LabelAdded, text: str) -> bool:
-    """Return whether this may be the trigger label, which an invalid configuration cannot tell."""
+    """Return whether this may be the trigger label. An invalid configuration does not name it."""
     label = event.label.casefold()
     return label == Labels().trigger or label in text.casefold()

@@ -82,7 +82,7 @@ class GitHubContext:
         try:
             return bool(self.job.workflow and self.hub.active_runs(self.job.workflow) - {self.job.run_number})
         except HubProblem as problem:
-            self.progress.say("note", text=f"cannot tell whether another run is active: {problem.what}")
+            self.progress.say("note", text=f"cannot find out whether another run is active: {problem.what}")
             return False
 
     def active_stories(self) -> frozenset[str]:
@@ -91,7 +91,7 @@ class GitHubContext:
         try:
             jobs = self.hub.active_jobs(job.workflow, besides=job.run_number) if job.workflow else frozenset()
         except HubProblem as problem:
-            self.progress.say("note", text=f"cannot tell whether another run is active: {problem.what}")
+            self.progress.say("note", text=f"cannot find out whether another run is active: {problem.what}")
             return frozenset()
         return frozenset(name.removeprefix(STORY_JOB_PREFIX) for name in jobs if name.startswith(STORY_JOB_PREFIX))
 

@@ -1,7 +1,7 @@
 """A failed plan is paid for once: the same text is planned again only on request, never by a schedule.
 
 The failure is marked below the pull request or the issue. A PRD file that has neither yet gets a check on the commit
-that brought its text.
+that added its text.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class IssueApi(Protocol):
 
 class LabelApi(Protocol):
     def last_labelling(self, number: int, label: str) -> LabelEvent | None:
-        """Return who added this label to the issue last, and when; None if GitHub does not tell."""
+        """Return who added this label to the issue last, and when; None if GitHub does not say."""
         ...
 
     def set_labels(self, number: int, wanted: tuple[Label, ...], among: tuple[str, ...]) -> None:

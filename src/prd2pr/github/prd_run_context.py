@@ -25,9 +25,9 @@ class RunActivity:
     changed: bool = False  # a command that needs no phase changed the branch
     error: Prd2prError | None = None  # of the last command that failed
     refusal: str = ""  # the last command that was not executed, and why
-    problem_reported: bool = False  # the problem already has a comment or check of its own
+    problem_reported: bool = False  # the problem already has its own comment or check
     blocked_before: bool = False  # an earlier run reported the block
-    not_wanted: PrdOutcome | None = None  # why no work starts by itself any more; a command lifts it
+    not_wanted: PrdOutcome | None = None  # why no work starts automatically any more; a command clears it
 
 
 @dataclass
@@ -40,10 +40,10 @@ class ProofCache:
 
 @dataclass
 class ParallelStories:
-    """Stories that are worked on in jobs and branches of their own."""
+    """Stories that are worked on in their own jobs and branches."""
 
     wave: Wave | None = None  # handed to other jobs after this one
-    may_exist: bool = True  # stories may have branches of their own; checked at least once
+    may_exist: bool = True  # stories may have their own branches; checked at least once
     set_aside: set[str] = field(default_factory=set)  # cannot be integrated now
 
 

@@ -17,13 +17,13 @@ from prd2pr.workflow.session import Outdated, Session
 
 
 def open_current_session(found: RemotePrd) -> Session:
-    anew = prd_after_relabel(found)
-    prd = anew if isinstance(anew, Prd) else load_current_prd(found)
+    relabelled = prd_after_relabel(found)
+    prd = relabelled if isinstance(relabelled, Prd) else load_current_prd(found)
     session = found.context.open_session(prd, found.subject.issue)
     session = replace(session, host=replace(session.host, reload_prd=lambda held: reload_prd(found, held)))
     return (
-        replace(session, host=replace(session.host, outdated_plan=Outdated(prd.blob, anew)))
-        if isinstance(anew, NoAction)
+        replace(session, host=replace(session.host, outdated_plan=Outdated(prd.blob, relabelled)))
+        if isinstance(relabelled, NoAction)
         else session
     )
 
@@ -31,13 +31,13 @@ def open_current_session(found: RemotePrd) -> Session:
 def load_current_prd(found: RemotePrd) -> Prd:
     """Return what was pushed or labelled; else the file on the base branch; else what the branch was planned from.
 
-    An issue's author can edit it, so once it is planned only a new label brings its new text in.
+    An issue's author can edit it, so once it is planned, its new text counts only after a new label.
     """
     context, subject = found.context, found.subject
     if subject.prd is not None:
         return subject.prd
     planned = prd_at_head(found)
-    assert planned is not None, "over_already has looked, and a PRD without a branch is begun by its text"
+    assert planned is not None, "check_preconditions requires a branch or a text"
     if subject.issue is not None:
         return planned
     here = context.git.read(context.base_commit, planned.path) is not None
@@ -62,15 +62,15 @@ def reload_prd(found: RemotePrd, session: Session) -> Session:
 
 
 def load_issue_prd(found: RemotePrd, now: RemotePrd, session: Session) -> Prd:
-    """Keep what a label brought in, unless another run planned the issue since and no label came after that."""
+    """Keep the labelled text, unless another run planned the issue since and no label was added after that."""
     before, planned = prd_at_head(found), prd_at_head(now)
-    assert planned is not None, "the caller has looked"
+    assert planned is not None, "the caller checked it"
     if before is not None and before.blob == planned.blob:
         return session.prd
-    anew = prd_after_relabel(now)
-    if anew is None:
+    relabelled = prd_after_relabel(now)
+    if relabelled is None:
         return planned
-    return found.subject.prd or (anew if isinstance(anew, Prd) else planned)
+    return found.subject.prd or (relabelled if isinstance(relabelled, Prd) else planned)
 
 
 def with_current_base(context: GitHubContext) -> GitHubContext:

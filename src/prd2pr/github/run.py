@@ -53,7 +53,7 @@ def handle_event(context: GitHubContext, event: Event) -> tuple[PrdOutcome, ...]
     if refusal is not None:
         return (refusal,)
     if isinstance(event, ScheduleTriggered) and context.has_other_active_runs():
-        # It looks for missed work and must not pay for work in progress; GitHub does not tell for which PRD that is.
+        # It looks for missed work and must not pay for work in progress; GitHub does not say for which PRD that is.
         return (PrdOutcome("nothing-to-do", "another run is active; the next scheduled run checks again"),)
     subjects = (
         tuple(subjects_of_server_dispatch(context, event))
@@ -66,7 +66,7 @@ def handle_event(context: GitHubContext, event: Event) -> tuple[PrdOutcome, ...]
 
 
 def continue_wave(context: GitHubContext, wave: Wave) -> tuple[PrdOutcome, ...]:
-    """Integrate a wave's stories and go on with its PRD. Permission was checked when the wave started."""
+    """Integrate a wave's stories and continue its PRD. Permission was checked when the wave started."""
     context = replace(context, job=replace(context.job, previous_wave=wave))
     return collect_outcomes([try_subject(context, WorkflowDispatched({"prd": wave.prd}), active_subject(wave.prd))])
 
@@ -149,7 +149,7 @@ def trigger_for(event: Event, subject: EventSubject) -> Trigger:
 
 
 def reply_under_story_issue(context: GitHubContext, subject: StoryIssue, trigger: Trigger) -> PrdOutcome:
-    """Tell where commands are read."""
+    """Reply with where commands are read."""
     pull = context.hub.pull_for_branch(context.branch_of(subject.prd), context.base_branch)
     place = f"#{pull.number}" if pull else "the pull request"
     reason = f"commands below #{subject.number}, the issue of one story, are not read"

@@ -1,7 +1,7 @@
 """Commands that the App's server sends with an event, for one PRD, each executed or answered once.
 
 The commit that executes a command records it on the branch. A command that is not executed is answered below the pull
-request; the marker of that answer tells later runs and the server.
+request; later runs and the server find the marker of that answer.
 """
 
 from __future__ import annotations

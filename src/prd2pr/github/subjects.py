@@ -43,7 +43,7 @@ WORKFLOWS = ".github/workflows"
 
 @dataclass(frozen=True)
 class Subject:
-    """A PRD. `prd` is None if only its branch tells what it is."""
+    """A PRD. `prd` is None if only its branch contains it."""
 
     id: str
     prd: Prd | None = None
@@ -122,7 +122,7 @@ def subjects_of_push(context: GitHubContext, event: BranchPushed) -> Iterator[Ev
     for path in touched.present:
         subject = read_prd_file(context, path)
         if isinstance(subject, Subject) and subject.id in touched.merged_ids and is_built(context, subject):
-            continue  # the merge of its own pull request brought it
+            continue  # added by the merge of its own pull request
         if isinstance(subject, Subject):
             if subject.id in seen:
                 yield UnreadablePrd(path, duplicate_id_error(subject.id, seen[subject.id], path))

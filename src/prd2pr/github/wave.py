@@ -1,6 +1,6 @@
 """Parallel stories on GitHub: what the planning job hands to the jobs that work on one story each.
 
-All of it is on the branches as well. The handoff only tells who starts, and what each may spend.
+All of it is on the branches as well. The handoff only says which stories start, and what each may spend.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ class DeclaredTestCase:
     id: str  # path::suite > title; numbered if the title occurs twice
     line: int
     last: int
-    body: str  # without comments and layout, to tell whether it was edited
+    body: str  # without comments and layout, to detect edits
     described: str  # its text with the comment above it and its suites' titles; names its criteria
     pattern: str = ""  # of a title with placeholders: matches the titles that the run reports
 

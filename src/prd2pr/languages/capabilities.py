@@ -69,7 +69,7 @@ LAYERS: tuple[CheckLayer, ...] = (
         _EVERY,
     ),
     CheckLayer(
-        "tests that ask for nothing",
+        "vacuous tests",
         "empty, skipped or focused tests and constant or swallowed assertions are refused",
         (Phase.RED,),
         _READ,
@@ -78,8 +78,8 @@ LAYERS: tuple[CheckLayer, ...] = (
     CheckLayer("measures", "REFACTOR improves at least one metric", (Phase.REFACTOR,), _READ),
     CheckLayer("knock-out", "if a new function is broken, a test of the story fails", _CODE, _READ),
     CheckLayer("expected values replaced", "if an expected value is changed, the test fails", _CODE, _READ),
-    CheckLayer("held-out examples", "tests hidden from the programmer pass too", (Phase.GREEN,), _READ),
-    CheckLayer("subject that knows of tests", "source that detects test runs is refused", _CODE, _READ),
+    CheckLayer("hidden examples", "tests hidden from the programmer pass too", (Phase.GREEN,), _READ),
+    CheckLayer("source that detects tests", "source that detects test runs is refused", _CODE, _READ),
     CheckLayer("literals of the tests", "source that repeats the tests' values is reported", _CODE, _READ),
     CheckLayer("repeated", "the new tests fail in the same way in a second run", (Phase.RED,), _EVERY),
     CheckLayer(
@@ -97,16 +97,19 @@ LAYERS: tuple[CheckLayer, ...] = (
         (("cargo test", "values that own memory, other than strings and vectors, are not replaced"),),
     ),
     CheckLayer(
-        "stand-ins before the code",
+        "stubs before the code",
         "tests that would pass whatever the new code returns are refused before it exists",
         (Phase.RED,),
         ("pytest",),
     ),
     CheckLayer("other circumstances", "order, clock, time zone and hash seed are changed", (Phase.GREEN,), ("pytest",)),
     CheckLayer(
-        "outside of the test run", "recorded calls return the same without a test runner", (Phase.GREEN,), ("pytest",)
+        "replay outside the test run",
+        "recorded calls return the same without a test runner",
+        (Phase.GREEN,),
+        ("pytest",),
     ),
-    CheckLayer("old code against new", "REFACTOR compares both with the same calls", (Phase.REFACTOR,), ("pytest",)),
+    CheckLayer("differential testing", "REFACTOR compares both with the same calls", (Phase.REFACTOR,), ("pytest",)),
     CheckLayer(
         "removal of dead code", "dead code may be removed together with its tests", (Phase.REFACTOR,), ("pytest",)
     ),

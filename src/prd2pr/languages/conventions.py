@@ -12,7 +12,7 @@ from prd2pr.domain.stack import Stack
 class Conventions:
     standard: str  # library
     tests: str  # what tests are called
-    beside: str  # which files may accompany a story's test file
+    support_files: str  # which files may accompany a story's test file
     criterion: str  # how a test names its criterion
     named: str  # the same as a template, with `{id}` for the criterion
     errors: str
@@ -45,7 +45,7 @@ class Conventions:
 _PYTHON = Conventions(
     standard="Python's standard library",
     tests="pytest tests",
-    beside="A `conftest.py` with fixtures and data files",
+    support_files="A `conftest.py` with fixtures and data files",
     criterion="docstring",
     named='`"""{id}: …"""`',
     errors="`with pytest.raises(TheExactError):` around the one call, never `Exception`",
@@ -89,7 +89,7 @@ def _javascript(runner: str, ending: str) -> Conventions:
     return Conventions(
         standard="Node's standard library",
         tests=f"{runner} tests",
-        beside="Helpers and data files",
+        support_files="Helpers and data files",
         criterion="title",
         named='`test("{id}: …", …)`',
         errors=f"{throws}, always with the class or the message of the expected error",
@@ -112,13 +112,13 @@ def _javascript(runner: str, ending: str) -> Conventions:
 _GO = Conventions(
     standard="Go's standard library",
     tests="Go tests",
-    beside="Helpers, and no data files,",
+    support_files="Helpers, and no data files,",
     criterion="comment",
     named="`// {id}: …` right above `func TestXxx(t *testing.T)`",
     errors="compare the error itself (`errors.Is`, `errors.As`, or its text), not only with nil",
     refused="a name that another file of the package has already, `t.Skip`, build tags, no `t.Error` or\n"
     "  `t.Fatal`, conditions of constants alone, an assertion in a goroutine that is not awaited, `recover` that "
-    "swallows\n  panics, a `TestMain` of its own, replacing the subject, `math/rand`, the real clock, the network, "
+    "swallows\n  panics, its own `TestMain`, replacing the subject, `math/rand`, the real clock, the network, "
     "sleeping, `os.Exit`",
     imports="at the top of the file by the path in `go.mod`, or not at all where the test is in the same package",
     symbols="by its package and its name (`Earn` of the package `points` is\n  `points.Earn`, whatever the directory)",
@@ -147,7 +147,7 @@ func TestEarnCountsFullTens(t *testing.T) {
 _RUST = Conventions(
     standard="Rust's standard library",
     tests="Rust integration tests",
-    beside="Nothing",
+    support_files="Nothing",
     criterion="doc comment",
     named="`/// {id}: …` right above `#[test]`",
     errors='compare the `Err` with the exact one (`assert_eq!(parse("x"), Err(Error::Empty))`);\n'
@@ -181,7 +181,7 @@ fn full_tens_earn_a_point_each() {
 _JAVA = Conventions(
     standard="Java's standard library",
     tests="JUnit tests",
-    beside="Helpers and data files",
+    support_files="Helpers and data files",
     criterion="comment",
     named="`// {id}: …` right above `@Test`",
     errors="`assertThrows(TheExactError.class, () -> …)` around the one call, never `Exception`",
@@ -216,7 +216,7 @@ class EarnTest {
 _ANY = Conventions(
     standard="The language's standard library",
     tests="tests",
-    beside="Data files",
+    support_files="Data files",
     criterion="title or comment",
     named="`{id}: …`",
     errors="name the exact expected error",

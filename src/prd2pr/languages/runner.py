@@ -52,7 +52,6 @@ Edits = Mapping[str, tuple[Edit, ...]]  # path → from, to, text: faults
 LAUNCHER = Path(__file__).with_name("programs") / "launcher.py"
 IGNORED_DIRECTORIES = frozenset({"node_modules", "vendor", "target", ".git"})
 _CANARY_NAMES = 6
-_OUTPUT_TOLD = 300
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ class LanguageRunner:
     def keeps_apart(self) -> bool:
         return not list_missing_protections(self.sandbox().protections)
 
-    def run_ahead(self, request: RunRequest, *, beside: bool) -> None:
+    def run_ahead(self, request: RunRequest, *, in_parallel: bool) -> None:
         """Do nothing: these tools use all cores, and their caches do not support concurrent runs."""
 
     def run(self, request: RunRequest) -> RunReport:
@@ -169,7 +168,7 @@ class LanguageRunner:
         selected = tuple(path for path in texts if not request.paths or _is_selected(path, request.paths))
         canaries = tuple(self._write_canaries(directories.checkout, {path: texts[path] for path in selected}))
         self._dependencies.link(self.stack, directories.checkout)
-        ground = RunnerContext(
+        context = RunnerContext(
             stack=self.stack,
             checkout=str(directories.checkout),
             secret=str(directories.secret),
@@ -182,9 +181,9 @@ class LanguageRunner:
             arguments=self._settings.args,
             built=str(self._built(directories.checkout) or ""),
         )
-        programs = self._kind.programs(ground, selected) if selected or not texts else ()
+        programs = self._kind.programs(context, selected) if selected or not texts else ()
         secret = tuple((each, secrets.token_hex(16)) for each in programs)
-        return PreparedRun(request, ground, secret, canaries, self._digests(directories.checkout))
+        return PreparedRun(request, context, secret, canaries, self._digests(directories.checkout))
 
     def _built(self, checkout: Path) -> Path | None:
         """Build Go's standard library, which newer versions do not ship built."""
@@ -361,8 +360,8 @@ def _parse_events(
             fact = json.loads(data)
         except ValueError:
             break  # truncated: the run was stopped, which is reported elsewhere
-        if "told" in fact:
-            texts[fact["program"]].append(fact["told"])
+        if "output" in fact:
+            texts[fact["program"]].append(fact["output"])
         elif "status" in fact:
             last[fact["program"]] = fact
         ended = ended or "end" in fact

@@ -33,7 +33,7 @@ class RunRequest:
 OTHER_SEED = 1  # different from that of the whole suite's run
 
 
-RED_RERUN_SEEDS = (OTHER_SEED, OTHER_SEED)  # the runs after RED's own: its tests with stubs, and once more
+RED_RERUN_SEEDS = (OTHER_SEED, OTHER_SEED)  # the runs after RED's own: its tests with stubs, and repeated
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,10 @@ class TestRunner(Protocol):
         """Prepare for a run that will be requested soon."""
         ...
 
-    def begin(self, request: RunRequest, *, beside: bool = False) -> None:
+    def begin(self, request: RunRequest, *, in_parallel: bool = False) -> None:
         """Start this run early; it will be requested soon.
 
-        `beside`: in parallel with other runs, so only if runs are isolated from each other."""
+        `in_parallel`: while other runs are in progress; only if runs are isolated from each other."""
         ...
 
     def discard_early_runs(self) -> None:

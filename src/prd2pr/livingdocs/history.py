@@ -59,7 +59,7 @@ class PrdHistory:
         return tuple(StoryHistory(self, story, cycle) for story, cycle in known if cycle)
 
     @cached_property
-    def begun(self) -> tuple[StoryHistory, ...]:
+    def started(self) -> tuple[StoryHistory, ...]:
         """Started stories, finished or not."""
         known = ((story, self.cycles.get(story.id)) for story in self.backlog.stories)
         return tuple(StoryHistory(self, story, cycle) for story, cycle in known if cycle and cycle.steps)
@@ -90,12 +90,12 @@ class StoryHistory:
         return tuple(step for step in drop_undone_steps(self.cycle.steps) if step.phase in GATED)
 
     @property
-    def begun_at(self) -> str:
+    def started_at(self) -> str:
         return self.cycle.steps[0].at if self.cycle.steps else ""
 
     @property
     def last_worked_at(self) -> str:
-        return self.worked[-1].at if self.worked else self.begun_at
+        return self.worked[-1].at if self.worked else self.started_at
 
     @property
     def minutes(self) -> float:

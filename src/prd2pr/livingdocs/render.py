@@ -62,8 +62,8 @@ REGULAR = frozenset({"100644", "100755"})
 
 # The records as they will be once a story is integrated.
 #
-# The documents are part of the very commit that integrates the story, and are written before its gate judges. So they
-# tell what will be so if the commit comes about, and leave out what only the commit itself can say.
+# The documents are part of the commit that integrates the story, and are written before its gate judges it. So they
+# describe the state after that commit, without facts that only the commit itself contains.
 
 
 VIEWS: dict[str, Callable[[LivingFacts], object]] = {
@@ -220,17 +220,17 @@ def list_code_files(git: Git, code_tree: str) -> dict[str, BlobRef]:
     return {entry.path: BlobRef(entry.blob, entry.mode) for entry in git.entries(git.code_tree(code_tree))}
 
 
-def render_docs(ground: DocsSource, integrating: IntegratedStory | None = None) -> RenderedDocs:
-    places = {document: get_document_path(ground.directory, document) for document in DOCUMENTS}
-    merging = get_attributes_path(ground.directory)
-    blocked = {} if ground.elsewhere else find_blocked_documents(places, ground)
-    existing = read_existing_documents(ground, [path for document, path in places.items() if document not in blocked])
-    cache = ground.cache or FactsCache(ground.git.private)
-    reader = StateReader(ground.git, ground.state_tree, cache, ground.known)
+def render_docs(source: DocsSource, integrating: IntegratedStory | None = None) -> RenderedDocs:
+    places = {document: get_document_path(source.directory, document) for document in DOCUMENTS}
+    merging = get_attributes_path(source.directory)
+    blocked = {} if source.elsewhere else find_blocked_documents(places, source)
+    existing = read_existing_documents(source, [path for document, path in places.items() if document not in blocked])
+    cache = source.cache or FactsCache(source.git.private)
+    reader = StateReader(source.git, source.state_tree, cache, source.known)
     facts = LivingFacts(
-        read_repository(ground, frozenset({*places.values(), merging}), cache),
+        read_repository(source, frozenset({*places.values(), merging}), cache),
         tuple(_apply_integrated_story(worked, integrating) for worked in reader.prds()),
-        reader.memories(ground.own),
+        reader.memories(source.own),
         {document.name: extract_human_text(document, existing.get(path)) for document, path in places.items()},
     )
     cache.save()
@@ -238,10 +238,10 @@ def render_docs(ground: DocsSource, integrating: IntegratedStory | None = None) 
     for document, path in places.items():
         woven = MergedDocument(None, blocked[document]) if document in blocked else None
         woven = woven or merge_document(
-            document, existing.get(path), render_document(document, facts, ground.directory)
+            document, existing.get(path), render_document(document, facts, source.directory)
         )
         states.append(DocumentState(document, path, woven.content, existing.get(path), woven.problem))
-    return RenderedDocs(tuple(states), tuple(reader.problems), "" if merging in ground.files else merging)
+    return RenderedDocs(tuple(states), tuple(reader.problems), "" if merging in source.files else merging)
 
 
 def _apply_integrated_story(worked: PrdHistory, integrating: IntegratedStory | None) -> PrdHistory:
@@ -276,76 +276,77 @@ def load_docs_templates() -> None:
 # --- where documents go -----------------------------------------------------------------------------------------------
 
 
-def find_blocked_documents(places: Mapping[LivingDocument, str], ground: DocsSource) -> dict[LivingDocument, str]:
+def find_blocked_documents(places: Mapping[LivingDocument, str], source: DocsSource) -> dict[LivingDocument, str]:
     """Return the documents that cannot be written, each with the reason."""
-    allowed = frozenset(list_living_paths(ground.directory, ground.rules))
+    allowed = frozenset(list_living_paths(source.directory, source.rules))
     wanted = {path.casefold(): path for path in places.values()}
-    twins = {wanted[folded]: path for path in ground.files if (folded := path.casefold()) in wanted}
+    same_name = {wanted[folded]: path for path in source.files if (folded := path.casefold()) in wanted}
     found = {
-        document: explain_blocked_path(path, ground, allowed, twins.get(path, "")) for document, path in places.items()
+        document: explain_blocked_path(path, source, allowed, same_name.get(path, ""))
+        for document, path in places.items()
     }
     return {document: why for document, why in found.items() if why}
 
 
-def explain_blocked_path(path: str, ground: DocsSource, allowed: frozenset[str], twin: str) -> str:
+def explain_blocked_path(path: str, source: DocsSource, allowed: frozenset[str], same_name: str) -> str:
     if path not in allowed:
         return "docs.directory points to a place of tests, tools or protected files"
-    there = ground.files.get(path)
+    there = source.files.get(path)
     if there is not None:
         return "" if there.mode == PLAIN_FILE else "it is not a regular file"
     parents = path.split("/")[:-1]
-    if any("/".join(parents[:end]) in ground.files for end in range(1, len(parents) + 1)):
+    if any("/".join(parents[:end]) in source.files for end in range(1, len(parents) + 1)):
         return "its directory is a file, a link or a submodule"
-    return f"{twin} differs only in case, and many file systems treat both as one file" if twin else ""
+    return f"{same_name} differs only in case, and many file systems treat both as one file" if same_name else ""
 
 
-def read_existing_documents(ground: DocsSource, paths: Sequence[str]) -> dict[str, bytes]:
-    there = {path: ground.files[path].blob for path in paths if ground.mode(path) == PLAIN_FILE}
-    contents = ground.git.read_blobs(there.values())
+def read_existing_documents(source: DocsSource, paths: Sequence[str]) -> dict[str, bytes]:
+    there = {path: source.files[path].blob for path in paths if source.mode(path) == PLAIN_FILE}
+    contents = source.git.read_blobs(there.values())
     return {path: contents[blob] for path, blob in there.items()}
 
 
 # --- what the code says -----------------------------------------------------------------------------------------------
 
 
-def read_repository(ground: DocsSource, living: frozenset[str], cache: FactsCache) -> Repository:
-    paths = tuple(sorted(path for path in ground.files if path not in living))
-    sources, unread = read_source_files(ground, paths, cache)
-    wanted = [path for path in paths if is_settings_file(path) and ground.files[path].mode in REGULAR]
-    texts = read_file_texts(ground, wanted)
-    ignored = read_file_texts(ground, [path for path in (".gitignore",) if path in ground.files])
+def read_repository(source: DocsSource, living: frozenset[str], cache: FactsCache) -> Repository:
+    paths = tuple(sorted(path for path in source.files if path not in living))
+    sources, unread = read_source_files(source, paths, cache)
+    wanted = [path for path in paths if is_settings_file(path) and source.files[path].mode in REGULAR]
+    texts = read_file_texts(source, wanted)
+    ignored = read_file_texts(source, [path for path in (".gitignore",) if path in source.files])
     lines = frozenset(line.strip() for text in ignored.values() for line in text.splitlines())
     return Repository(
         paths,
         sources,
         read_project_settings(texts, paths),
-        ground.rules,
+        source.rules,
         unread,
         lines,
         foreign=sum(bool(detect_file_language(path)) and is_vendored(path) for path in paths),
     )
 
 
-def read_file_texts(ground: DocsSource, paths: Sequence[str]) -> dict[str, str]:
-    blobs = ground.git.read_blobs(ground.files[path].blob for path in paths)
-    return {path: blobs[ground.files[path].blob].decode("utf-8", "replace") for path in paths}
+def read_file_texts(source: DocsSource, paths: Sequence[str]) -> dict[str, str]:
+    blobs = source.git.read_blobs(source.files[path].blob for path in paths)
+    return {path: blobs[source.files[path].blob].decode("utf-8", "replace") for path in paths}
 
 
-def read_source_files(ground: DocsSource, paths: Sequence[str], cache: FactsCache) -> tuple[dict[str, SourceFile], int]:
+def read_source_files(source: DocsSource, paths: Sequence[str], cache: FactsCache) -> tuple[dict[str, SourceFile], int]:
     """Read the facts of each source file, from the cache if known; also return how many were not read."""
     own = [
         path
         for path in paths
-        if detect_file_language(path) and not is_vendored(path) and ground.files[path].mode in REGULAR
+        if detect_file_language(path) and not is_vendored(path) and source.files[path].mode in REGULAR
     ]
     chosen = own[:MOST_SOURCES]
-    keys = {path: f"{detect_file_language(path)}:{ground.files[path].blob}".replace(" ", "") for path in chosen}
+    keys = {path: f"{detect_file_language(path)}:{source.files[path].blob}".replace(" ", "") for path in chosen}
     found = {path: source_file_from_json(line) for path in chosen if (line := cache.get(keys[path])) is not None}
     unknown = [path for path in chosen if found.get(path) is None]
-    contents = ground.git.read_blobs(ground.files[path].blob for path in unknown)
+    contents = source.git.read_blobs(source.files[path].blob for path in unknown)
     with pause_garbage_collection():
         for path in unknown:
-            data = contents[ground.files[path].blob]
+            data = contents[source.files[path].blob]
             read = read_source_file(path, data.decode("utf-8", "replace")) if len(data) <= LARGEST_SOURCE else None
             found[path] = read
             if read is not None:

@@ -82,8 +82,8 @@ class StateReader:
         backlog = own.backlog if own else self._read(Backlog, f"{root}/backlog.json")
         if prd is None or backlog is None:
             return None
-        begun = [story.id for story in backlog.stories if story.status not in ("backlog", "sprint")]
-        cycles = self._cycles(root, begun[-MOST_STORIES:], own)
+        started = [story.id for story in backlog.stories if story.status not in ("backlog", "sprint")]
+        cycles = self._cycles(root, started[-MOST_STORIES:], own)
         notes = [*self._security(name)]
         return PrdHistory(
             prd,
@@ -92,7 +92,7 @@ class StateReader:
             self._proofs(root, cycles.values()),
             tuple(note for raw, about in notes for note in read_risks(raw, about)),
             reviewed=bool(notes),
-            partial=len(begun) > MOST_STORIES,
+            partial=len(started) > MOST_STORIES,
             replayed=self._replayed(root),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 MAX_SEARCH_WORDS = 12  # in one search
-MAX_CONSIDERED_WORDS = 120  # of which the rarest are searched
+MAX_CONSIDERED_WORDS = 120  # words considered; the rarest of them are searched
 MAX_SEARCH_TEXT = 20_000  # characters: the subject of a longer text is at its beginning
 MIN_WORD_LENGTH = 3
 CHARS_PER_TOKEN = 4  # approximately, for English prose and code; used for limits only

@@ -52,20 +52,20 @@ def compute_plan_change(
     before: Prd,
     backlog: Backlog,
     after: Prd,
-    begun: frozenset[str],
+    started: frozenset[str],
     earlier: Mapping[str, Requirement] = MappingProxyType({}),
 ) -> PlanChange:
     """Compute what a changed PRD means for the plan.
 
-    `begun`: ids of stories that have steps. `earlier`: last text, by key, of requirements that are in `after` but not
+    `started`: ids of stories that have steps. `earlier`: last text, by key, of requirements that are in `after` but not
     in `before`.
     """
-    change, wanted_again = apply_restored(diff_requirements(before, after), backlog, begun, earlier)
+    change, wanted_again = apply_restored(diff_requirements(before, after), backlog, started, earlier)
     outdated, removed = change.list_outdated_keys(), {get_requirement_key(each.id) for each in change.removed}
     kept, old, again, unwanted = [], [], [], []
     for story in backlog.stories:
         named = {get_requirement_key(name) for name in story.requirements}
-        if story.id in begun or story.status in SETTLED or not named & outdated:
+        if story.id in started or story.status in SETTLED or not named & outdated:
             kept.append(update_requirement_ids(story, change))
             old += [story] if named & outdated else []
         elif named <= removed:

@@ -34,7 +34,7 @@ _KINDS = (
     PlanProblemKind(
         "PLN102",
         "key missing or used twice",
-        "Each story and each epic has a key of its own; dependencies point to stories by it.",
+        "Each story and each epic has a unique key; dependencies point to stories by it.",
     ),
     PlanProblemKind("PLN103", "unknown epic", "A story belongs to an epic of the same plan, or the plan has no epics."),
     PlanProblemKind("PLN104", "unknown dependency", "`depends_on` names a key that no story of the plan has."),

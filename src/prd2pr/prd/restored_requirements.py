@@ -22,7 +22,7 @@ def find_reappeared_keys(before: Prd, backlog: Backlog, after: Prd) -> frozenset
 
 
 def apply_restored(
-    change: RequirementChange, backlog: Backlog, begun: frozenset[str], earlier: Mapping[str, Requirement]
+    change: RequirementChange, backlog: Backlog, started: frozenset[str], earlier: Mapping[str, Requirement]
 ) -> tuple[RequirementChange, tuple[str, ...]]:
     """Count requirements with their earlier wording as unchanged; return the change and the stories that cover them."""
     skipped = (story for story in backlog.stories if story.status == "skipped")
@@ -36,7 +36,7 @@ def apply_restored(
 
     def serves(story: Story) -> bool:
         named = {get_requirement_key(name) for name in story.requirements}
-        whole = story.id in begun or named <= there  # else it was planned for more than there is
+        whole = story.id in started or named <= there  # else it was planned for more than there is
         return whole and bool(named & alike.keys())
 
     stories = [story for story in backlog.stories if serves(story)]

@@ -67,7 +67,9 @@ class _Block:
 
 
 def _iter_blocks(text: str, lines: list[str]) -> Iterator[_Block]:
-    kinds: list[tuple[str, int, str]] = [("other", -1, "")] * len(lines)  # what a line is of, and where that begins
+    kinds: list[tuple[str, int, str]] = [("other", -1, "")] * len(
+        lines
+    )  # kind, first line and info of each line's block
     columns: dict[int, int] = {}
     table = -1
     for token in MarkdownIt("commonmark").enable("table").disable("inline").parse(text):
@@ -83,8 +85,8 @@ def _iter_blocks(text: str, lines: list[str]) -> Iterator[_Block]:
     start = 0
     for end in range(1, len(lines) + 1):
         if end == len(lines) or kinds[end] != kinds[start] or kinds[start][0] in ("other", "table"):
-            kind, begun, info = kinds[start]
-            yield _Block(kind, tuple(lines[start:end]), columns.get(begun, 0), info, cited)
+            kind, first, info = kinds[start]
+            yield _Block(kind, tuple(lines[start:end]), columns.get(first, 0), info, cited)
             start = end
 
 

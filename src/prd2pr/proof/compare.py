@@ -115,14 +115,14 @@ def compare_differential(saved: DifferentialResult | None, seen: DifferentialRes
         yield "parity: other new code is not run by any test"
 
 
-def _fault_outcomes(bite: MutationResult) -> dict[str, str]:
-    tried = (*bite.knock_outs, *bite.mutants, *bite.perturbations)
+def _fault_outcomes(mutation: MutationResult) -> dict[str, str]:
+    tried = (*mutation.knock_outs, *mutation.mutants, *mutation.perturbations)
     return {each.id: each.outcome for each in tried if each.outcome in {"killed", "survived"}}
 
 
-def _circumstance_failures(bite: MutationResult) -> dict[str, tuple[str, ...]]:
+def _circumstance_failures(mutation: MutationResult) -> dict[str, tuple[str, ...]]:
     """Return circumstance → failing tests; a failure in only one repetition is chance and left out."""
-    return {way.name: way.tests for way in bite.ways if way.outcome != "not_judged" and way.name != "once_more"}
+    return {way.name: way.tests for way in mutation.ways if way.outcome != "not_judged" and way.name != "once_more"}
 
 
 def compare_runs(name: str, saved: RunSummary | None, seen: RunSummary | None) -> Iterator[str]:

@@ -90,14 +90,14 @@ def build_gate_report(evidence: Evidence, verdict: Verdict) -> dict[str, Any]:
     return report if evidence.bite is None else {**report, "bite": _format_mutation(evidence.bite)}
 
 
-def _format_mutation(bite: MutationResult) -> dict[str, Any]:
+def _format_mutation(mutation: MutationResult) -> dict[str, Any]:
     """Return how many mutants were tried and killed, by kind."""
-    tried = {"knock_outs": bite.knock_outs, "mutants": bite.mutants, "perturbations": bite.perturbations}
+    tried = {"knock_outs": mutation.knock_outs, "mutants": mutation.mutants, "perturbations": mutation.perturbations}
     counts = {
         name: {"tried": len(faults), "noticed": sum(each.outcome == "killed" for each in faults)}
         for name, faults in tried.items()
     }
-    return {**counts, "score": bite.score, "problems": list(bite.problems)}
+    return {**counts, "score": mutation.score, "problems": list(mutation.problems)}
 
 
 def _format_finding(finding: Finding) -> dict[str, Any]:

@@ -163,11 +163,11 @@ class Verifier:
 
     def verify(self, base: str, head: str) -> list[CommitCheck]:
         """Check every commit of the range: steps along first parents, a joined story's steps before its join, and
-        commits that other merges brought in."""
+        commits that came in through other merges."""
         line = list_branch_commits(self.git, base, head)
         named = {commit.sha for commit in line}
-        brought = [commit for commit in self.git.log_all(f"{base}..{head}") if commit.sha not in named]
-        done = [make_unproven_check(commit, "brought in by a merge and not proved") for commit in brought]
+        merged = [commit for commit in self.git.log_all(f"{base}..{head}") if commit.sha not in named]
+        done = [make_unproven_check(commit, "merged in and not proved") for commit in merged]
         for each in done:
             self.on_checked(each)
         held: list[CommitCheck] = []  # reported once it is known whether a later step judged them too
@@ -225,7 +225,7 @@ class Verifier:
         return CommitCheck(commit.sha, commit.subject, base_merge=True), {each.sha for each in merges[:-1]}
 
     def check_join(self, commit: CommitInfo, join: Join | NotJoinable) -> CommitCheck:
-        """Check that a join adds nothing of its own and that the tests of both sides pass together."""
+        """Check that a join adds no changes and that the tests of both sides pass together."""
         try:
             wrong = find_join_error(self.git, commit, join)
         except (StateProblem, InputInvalid) as problem:
@@ -345,7 +345,7 @@ class Verifier:
         assert after is not None, "guaranteed by check_records"
         assert claim.story is not None, "guaranteed by check_records"
         entries = find_story_entries(self.git, claim.head_tree, claim.step.story)
-        crossed = PassedPhase(
+        passed = PassedPhase(
             step=after.steps[-1],
             verdict=verdict,
             evidence=evidence,
@@ -354,7 +354,7 @@ class Verifier:
             test_blobs=tuple((entry.path, entry.blob) for entry in entries),
         )
         try:
-            expected = advance_cycle(claim.cycle_before, crossed)
+            expected = advance_cycle(claim.cycle_before, passed)
         except IllegalCommand as refused:
             yield make_claim_error("VER104", refused.what)
             return

@@ -27,7 +27,7 @@ class BranchCommit:
     subject: str
     has_single_parent: bool  # it has exactly one parent
     claimed_step: StepRef | None  # from its trailers
-    join: str = ""  # a merge of a story's branch: `exact` if it has no changes of its own
+    join: str = ""  # a merge of a story's branch: `exact` if it adds no changes
 
     @property
     def step(self) -> StepRef | None:
@@ -48,7 +48,7 @@ def read_branch_commits(git: Git, base: str, head: str) -> tuple[BranchCommit, .
         else ()
     )
     if made:
-        _write_cache(place, made, anew=not known)
+        _write_cache(place, made, overwrite=not known)
     return (*known, *made)
 
 
@@ -84,15 +84,15 @@ def _parse_fields(fields: list[str]) -> BranchCommit:
     return BranchCommit(sha, at, subject, single == "1", named, joining)
 
 
-def _write_cache(place: Path, line: Iterable[BranchCommit], *, anew: bool) -> None:
+def _write_cache(place: Path, line: Iterable[BranchCommit], *, overwrite: bool) -> None:
     text = "".join(map(_format_fields, line))
     place.parent.mkdir(parents=True, exist_ok=True)
-    with place.open("w" if anew else "a", encoding="utf-8", errors="replace", newline="") as file:
+    with place.open("w" if overwrite else "a", encoding="utf-8", errors="replace", newline="") as file:
         file.write(text)
 
 
 def _format_fields(each: BranchCommit) -> str:
     step = each.claimed_step
     named = (step.prd, step.story, str(step.n), step.phase.value) if step else ("", "", "0", "")
-    told = f"{step.evidence if step else ''} {each.subject}"
-    return "\t".join((each.sha, each.at, str(int(each.has_single_parent)), each.join, *named, told)) + "\n"
+    last_field = f"{step.evidence if step else ''} {each.subject}"
+    return "\t".join((each.sha, each.at, str(int(each.has_single_parent)), each.join, *named, last_field)) + "\n"

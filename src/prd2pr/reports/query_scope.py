@@ -20,7 +20,7 @@ SHORT_SHA = 7
 
 @dataclass(frozen=True)
 class TraceLine:
-    """Without a story: what the PRD asks for and nobody builds."""
+    """One line of the trace. Without a story: a requirement that no story builds."""
 
     prd: str
     requirements: tuple[str, ...]
@@ -71,7 +71,7 @@ def find_query_scope(git: Git, prefix: str) -> QueryScope:
         return QueryScope(
             git.join_state(git.tree(head), heads[0]), dict.fromkeys(list_prd_ids(git, heads[0]), heads[0])
         )
-    heads.sort(key=lambda sha: (git.commit_info(sha).at, sha))  # what two of them have, the newest says
+    heads.sort(key=lambda sha: (git.commit_info(sha).at, sha))  # the newest branch wins where two have the same file
     files = {
         entry.path: BlobRef(entry.blob, entry.mode)
         for sha in heads

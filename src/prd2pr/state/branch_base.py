@@ -53,7 +53,7 @@ def is_started_after_merge(git: Git, head: str, base: str, pull: Pull) -> bool:
     """Whether the branch left the base after the merge of the pull request, which had a branch of the same name.
 
     First parents decide: a squash or rebase leaves a branch's own commits out of the base, and a merge of the base
-    brings in the pull request's merge.
+    contains the pull request's merge.
     """
     own = git.log(f"{base}..{head}")
     if not own or not own[0].parents or not pull.merge_sha or not git.has_commit(pull.merge_sha):

@@ -171,8 +171,8 @@ class TreePair:
 
     def _classify_module_data(self, change: Change) -> Change:
         """Classify a data file at the root as source if a module names it: `countries.csv` next to its reader."""
-        beside = "/" not in change.path and change.path.endswith(_DATA_SUFFIXES) and self.head.flat
-        if change.kind is not PathKind.OTHER or not beside:
+        is_data = "/" not in change.path and change.path.endswith(_DATA_SUFFIXES) and self.head.flat
+        if change.kind is not PathKind.OTHER or not is_data:
             return change
         named = any(
             f'"{change.path}"' in text or f"'{change.path}'" in text for text in self.head.source_texts.values()
@@ -219,11 +219,11 @@ class TreePair:
         new = [change for change in self.changes if change.status == "added" and change.kind in LOCKED_KINDS]
         found: dict[str, str] = {}
         for change in gone:
-            twins = [
+            copies = [
                 other.path for other in new if other.new_blob == change.old_blob and other.path not in found.values()
             ]
-            if twins:
-                found[change.path] = max(twins, key=lambda path: _count_common_suffix(change.path, path))
+            if copies:
+                found[change.path] = max(copies, key=lambda path: _count_common_suffix(change.path, path))
         return found
 
 
@@ -269,6 +269,6 @@ def _apply_test_settings(before: Codebase, after: Codebase) -> PathRules:
 
 
 def _count_common_suffix(old: str, new: str) -> int:
-    """Count the path components that two paths share at the end, to tell apart files with equal content."""
+    """Count the path components that two paths share at the end, to distinguish files with equal content."""
     pairs = zip(reversed(old.split("/")), reversed(new.split("/")), strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(old.count("/"), new.count("/")) + 1)

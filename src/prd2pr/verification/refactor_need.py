@@ -1,7 +1,7 @@
 """Decide by measures alone whether a model should be asked to refactor. Pure.
 
-For short, plain functions, 30 of 30 recorded model answers were "nothing worth changing", which counting tells for
-free. A model is asked only if a measure reaches one of the thresholds below.
+For short, plain functions, 30 of 30 recorded model answers were "nothing worth changing", which counting shows at
+no cost. A model is asked only if a measure reaches one of the thresholds below.
 """
 
 from __future__ import annotations

@@ -33,8 +33,10 @@ class IdentifiedRunner(Protocol):
         """Whether runs at the same time cannot affect each other."""
         ...
 
-    def run_ahead(self, request: RunRequest, *, beside: bool) -> EarlyRun | None:
-        """`beside`: another run will go on meanwhile. None: it is not begun before it is asked for."""
+    def run_ahead(self, request: RunRequest, *, in_parallel: bool) -> EarlyRun | None:
+        """Start a run early, or return None if it must wait until it is requested.
+
+        `in_parallel`: while other runs are in progress."""
         ...
 
     def identity(self) -> str:
@@ -46,17 +48,17 @@ class CachedRunner:
     """A `TestRunner` that caches reports: in memory, and in `directory` if given."""
 
     def __init__(
-        self, inner: IdentifiedRunner, directory: Path | None = None, *, believed_until: int | None = None
+        self, inner: IdentifiedRunner, directory: Path | None = None, *, trusted_until: int | None = None
     ) -> None:
-        """`believed_until`, in nanoseconds: later files are ignored, since a test that ran meanwhile may have written
+        """`trusted_until`, in nanoseconds: later files are ignored, since a test that ran meanwhile may have written
         them."""
         self._inner = inner
         self._directory = directory
-        self._believed_until = believed_until
+        self._trusted_until = trusted_until
         self.found = 0  # reports read from the directory
         self.made = 0
         self._kept: dict[str, RunReport] = {}
-        self._bites: dict[str, MutationResult] = {}
+        self._mutations: dict[str, MutationResult] = {}
         self._parities: dict[str, DifferentialResult] = {}
         self._ahead: dict[str, EarlyRun] = {}
 
@@ -76,11 +78,11 @@ class CachedRunner:
             self._write(f"{key}.json", report.model_dump_json())
         return report
 
-    def begin(self, request: RunRequest, *, beside: bool = False) -> None:
+    def begin(self, request: RunRequest, *, in_parallel: bool = False) -> None:
         key = self._key(request)
         if key in self._ahead or self._kept.get(key) or self._read(key, counted=False):
             return
-        ahead = self._inner.run_ahead(request, beside=beside)
+        ahead = self._inner.run_ahead(request, in_parallel=in_parallel)
         if ahead is not None:
             self._ahead[key] = ahead
 
@@ -92,18 +94,18 @@ class CachedRunner:
             self._ahead.popitem()[1].cancel()
 
     def start_mutation_run(self, request: MutationRequest) -> Callable[[], MutationResult]:
-        key = self._bite_key(request)
-        known = self._bites.get(key) or self._read_bite(key)
+        key = self._mutation_key(request)
+        known = self._mutations.get(key) or self._read_mutation(key)
         if known is not None:
             return lambda: known
         wait = self._inner.start_mutation_run(request)
 
         def result() -> MutationResult:
-            bite = wait()
-            if not bite.problems:
-                self._bites[key] = bite
-                self._write(f"{key}.bite", bite.model_dump_json())
-            return bite
+            mutation = wait()
+            if not mutation.problems:
+                self._mutations[key] = mutation
+                self._write(f"{key}.bite", mutation.model_dump_json())
+            return mutation
 
         return result
 
@@ -143,7 +145,7 @@ class CachedRunner:
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
-    def _bite_key(self, request: MutationRequest) -> str:
+    def _mutation_key(self, request: MutationRequest) -> str:
         faults = asdict(request.plan)
         parts = [request.code_tree, sorted(request.restore.items()), sorted(request.tests), faults, request.most]
         parts += [request.ways, request.hash_seed, self._inner.identity()]
@@ -162,13 +164,13 @@ class CachedRunner:
             return None
         return None if parity is None or parity.problems else parity
 
-    def _read_bite(self, key: str) -> MutationResult | None:
+    def _read_mutation(self, key: str) -> MutationResult | None:
         content = self._content(f"{key}.bite")
         try:
-            bite = MutationResult.model_validate_json(content) if content is not None else None
+            mutation = MutationResult.model_validate_json(content) if content is not None else None
         except ValidationError:
             return None
-        return None if bite is None or bite.problems else bite
+        return None if mutation is None or mutation.problems else mutation
 
     def _read(self, key: str, *, counted: bool = True) -> RunReport | None:
         content = self._content(f"{key}.json")
@@ -187,7 +189,7 @@ class CachedRunner:
         try:
             with (self._directory / name).open("rb") as file:
                 # Only root can set the inode's change time back.
-                late = self._believed_until is not None and os.fstat(file.fileno()).st_ctime_ns > self._believed_until
+                late = self._trusted_until is not None and os.fstat(file.fileno()).st_ctime_ns > self._trusted_until
                 return None if late else file.read()
         except OSError:
             return None

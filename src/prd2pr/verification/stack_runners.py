@@ -50,10 +50,10 @@ def prepare_python(cache: Path, stack: Stack, given: Mapping[str, bytes]) -> Pat
 
 
 class MultiStackRunner:
-    """Implements `ports.TestRunner`. A runner is opened when its stack is first asked for.
+    """Implements `TestRunner`. Opens a stack's runner at its first request.
 
-    `subtree`: the tree of a directory. A stack that is judged inside of its root is run there; whoever names that stack
-    in his request as it is seen from inside gives the root's own tree.
+    `subtree`: the tree of a directory. A stack below the repository's root is run in its own directory; a request that
+    names the stack relative to that directory contains the directory's tree.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class MultiStackRunner:
         except SetupProblem:
             return True
 
-    def run_ahead(self, request: RunRequest, *, beside: bool) -> None:
+    def run_ahead(self, request: RunRequest, *, in_parallel: bool) -> None:
         """Start nothing early: the stack is only known when the run is requested."""
 
     def run(self, request: RunRequest) -> RunReport:

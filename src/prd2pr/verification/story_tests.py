@@ -193,7 +193,7 @@ class UnprovedTests:
     """For GREEN: the tests that do not pass at base."""
 
     claimed: tuple[str, ...]  # tests that the base commit added, changed or broke
-    doubtful: tuple[str, ...]  # only a run of the previous commit can tell whether they failed before
+    doubtful: tuple[str, ...]  # only a run of the previous commit can show whether they failed before
 
 
 def find_unproved_tests(

@@ -109,7 +109,7 @@ def list_comment_options(story: Story) -> tuple[UnblockOption, ...]:
     return (
         UnblockOption(SUGGEST_FIX_COMMAND, "passes your advice to the next attempt"),
         UnblockOption(format_retry_command(story.id, "", local=False), "retries unchanged, with new attempts"),
-        UnblockOption(format_skip_command(story), "skips the story for good; the other stories continue"),
+        UnblockOption(format_skip_command(story), "skips the story permanently; the other stories continue"),
     )
 
 

@@ -5,25 +5,27 @@ from __future__ import annotations
 from prd2pr.domain.results.mutation import MutantResult, MutationResult, VariationName
 
 
-def format_mutation_score(bite: MutationResult) -> str:
-    if bite.problems:
+def format_mutation_score(mutation: MutationResult) -> str:
+    if mutation.problems:
         return "not measured"
-    if bite.judged:
-        return f"{bite.killed} of {len(bite.judged)} mutants killed"
-    detected = sum(each.outcome == "killed" for each in bite.knock_outs)
+    if mutation.judged:
+        return f"{mutation.killed} of {len(mutation.judged)} mutants killed"
+    detected = sum(each.outcome == "killed" for each in mutation.knock_outs)
     return (
-        f"{detected} of {len(bite.knock_outs)} removed functions detected" if bite.knock_outs else "no code to mutate"
+        f"{detected} of {len(mutation.knock_outs)} removed functions detected"
+        if mutation.knock_outs
+        else "no code to mutate"
     )
 
 
-def format_mutation_summary(bite: MutationResult) -> str:
+def format_mutation_summary(mutation: MutationResult) -> str:
     """Summarize mutation testing for the page of a step."""
-    if bite.problems:
-        return f"Mutation testing was not possible: {bite.problems[0]}."
+    if mutation.problems:
+        return f"Mutation testing was not possible: {mutation.problems[0]}."
     parts = [
-        ("mutants", bite.mutants),
-        ("functions replaced by an exception", bite.knock_outs),
-        ("wrong expected values", bite.perturbations),
+        ("mutants", mutation.mutants),
+        ("functions replaced by an exception", mutation.knock_outs),
+        ("wrong expected values", mutation.perturbations),
     ]
     detected = [f"{_format_killed(faults)} {what}" for what, faults in parts if faults]
     return f"Detected by the story's tests: {', '.join(detected)}." if detected else "There was no code to mutate."
@@ -39,20 +41,20 @@ CIRCUMSTANCES: dict[VariationName, str] = {
 }
 
 
-def format_flakiness_summary(bite: MutationResult) -> str:
+def format_flakiness_summary(mutation: MutationResult) -> str:
     """Summarize test runs under varied circumstances; empty if there were none."""
-    passed = [CIRCUMSTANCES[way.name] for way in bite.ways if way.outcome == "passed"]
-    failed = [CIRCUMSTANCES[way.name] for way in bite.ways if way.outcome == "failed"]
-    unjudged = [f"{CIRCUMSTANCES[way.name]} ({way.why})" for way in bite.ways if way.outcome == "not_judged"]
+    passed = [CIRCUMSTANCES[way.name] for way in mutation.ways if way.outcome == "passed"]
+    failed = [CIRCUMSTANCES[way.name] for way in mutation.ways if way.outcome == "failed"]
+    unjudged = [f"{CIRCUMSTANCES[way.name]} ({way.why})" for way in mutation.ways if way.outcome == "not_judged"]
     parts = [f"pass {', '.join(passed)}"] if passed else []
     parts += [f"fail {', '.join(failed)}"] if failed else []
     parts += [f"could not be judged {', '.join(unjudged)}"] if unjudged else []
     return f"Run alone, the story's tests {'; '.join(parts)}." if parts else ""
 
 
-def format_replay_summary(bite: MutationResult) -> str:
+def format_replay_summary(mutation: MutationResult) -> str:
     """Summarize the replay of recorded calls outside of a test run; empty if there was none."""
-    replay = bite.replay
+    replay = mutation.replay
     if replay is None or not (replay.same or replay.not_judged or replay.differing):
         return ""
     different = f", {len(replay.differing)} with a different result" if replay.differing else ""

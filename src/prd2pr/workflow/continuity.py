@@ -37,7 +37,7 @@ BY_HAND = "Fix or revert it in a commit of your own"
 
 
 def check_regressions(session: Session, position: Position) -> str | NoAction | None:
-    """Return None to go on, a new head if a story with the fix was added, or a Rest if a person must act."""
+    """Return None to continue, a new head if a story with the fix was added, or a NoAction if a person must act."""
     if position.cycle.steps or position.story.kind == "bug":
         return None
     regression_found = find_regression(session, position)
@@ -153,7 +153,7 @@ def wait_for_fix(session: Session, position: Position, found: Regression, fix: S
 
 
 def stop_for_regression(session: Session, position: Position, reason: str) -> NoAction:
-    """Return the reason as a Rest, and keep it as the next action while the code stays the same."""
+    """Return the reason as a NoAction, and keep it as the next action while the code stays the same."""
     session.log.landings.regression = (position.code_tree, reason)
     return NoAction("waiting", reason)
 

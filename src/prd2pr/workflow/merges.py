@@ -1,4 +1,4 @@
-"""Joins: commits with two parents that merge a story's branch into the PRD's and add nothing of their own.
+"""Joins: commits with two parents that merge a story's branch into the PRD's and add no other changes.
 
 The content of a join follows from its parents: the workflow computes it to make one, and `verify` to compare.
 """

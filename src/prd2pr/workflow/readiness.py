@@ -1,4 +1,4 @@
-"""Start a sprint if nobody has to approve it, and ask for approval if somebody has to."""
+"""Start a sprint if it needs no approval; otherwise ask for approval."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Merge the records of a story's branch and the PRD's branch.
 
-A join adds nothing of its own: its code is git's merge, and its state is a function of both sides and their fork
+A join adds no changes: its code is git's merge, and its state is a function of both sides and their fork
 point, defined here. The workflow makes joins with it, and `verify` expects exactly the same result.
 """
 
@@ -48,7 +48,7 @@ def list_shared_paths(layout: PrdLayout) -> frozenset[str]:
 
 
 def is_own_path(layout: PrdLayout, story: str, path: str) -> bool:
-    """Return whether the story's branch may bring this file: its records, and those of runs that worked on it."""
+    """Return whether the story's branch may change this file: its records, and those of runs that worked on it."""
     roots = {
         f"{layout.evidence_root}/{story}/": ".json",
         f"{layout.held_out(story)}/": "",

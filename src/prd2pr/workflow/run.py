@@ -99,17 +99,17 @@ class RunOutcome:
     session: Session  # with the PRD as last read
 
 
-def run_prd(session: Session, max_steps: int | None = None, *, told: bool = False) -> RunOutcome:
+def run_prd(session: Session, max_steps: int | None = None, *, is_reported: bool = False) -> RunOutcome:
     """Run steps until there is nothing to do or `max_steps` are done. The caller publishes.
 
-    `told`: the caller has already reported where the run resumes.
+    `is_reported`: the caller has already reported where the run resumes.
     """
     with session.git.lock(f"branch-{session.prd.id}"), release_runner(session):
         refuse_checked_out(session)
         clean_up_leftovers(session)
         session.log.landings.last = session.git.branch_head(session.target.branch) or ""
         move_journal_to_head(session)
-        if not told:
+        if not is_reported:
             report_resumed(session)
         steps = races = 0
         while max_steps is None or steps < max_steps:
@@ -232,7 +232,7 @@ def run_step(session: Session) -> str | NoAction:
 
 
 def load_planned_state(session: Session) -> BranchState | str | NoAction:
-    """Return the state to work from, the new head if a plan was just committed, or the Rest it waits for."""
+    """Return the state to work from, the new head if a plan was just committed, or the NoAction it waits for."""
     head = current_head(session)
     state = session.store.load(head)
     plan_result = plan_if_needed(session, head, state)

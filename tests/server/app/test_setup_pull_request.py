@@ -187,7 +187,7 @@ def test_a_claim_on_an_installation_is_processed_from_the_inbox(world: World, tm
     claim = WorkClaim("c-1", "installation:7", ())
     effect = OnboardingEffect(database, world.installations, lambda *_: world.offer())
     assert effect.begin(claim, 1, ask) == f"{REPOSITORY}: opened #1"
-    assert effect.begin(claim, 1, ask) == f"{REPOSITORY}: open already #1" and effect.has_begun(claim, "")
+    assert effect.begin(claim, 1, ask) == f"{REPOSITORY}: open already #1" and effect.has_started(claim, "")
     assert effect.find(claim, 1) is None and len(asked) == 2
     gone = OnboardingEffect(database, world.installations, failing(NotFoundThere("it is gone")))
     assert gone.begin(claim, 1, ask) == "nothing to offer"

@@ -49,7 +49,7 @@ def test_it_does_the_green_phase(python: Path, tmp_path: Path) -> None:
     world.run("--max-steps", "3")
     assert world.phases()[-1] == "red(calc-1)"
     missing = run(python, "prd2pr", "run", "prds/calc.md", "--max-steps", "1", cwd=world.repo)
-    assert "there is no such shelf" in missing.stderr and missing.returncode == 1, missing.stdout
+    assert "the directory does not exist" in missing.stderr and missing.returncode == 1, missing.stdout
     lies = tmp_path / "shelf/calc-1/green/src/calc"
     lies.mkdir(parents=True)
     (lies / "sums.py").write_text(GREEN_ADD)

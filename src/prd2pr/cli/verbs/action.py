@@ -83,8 +83,8 @@ def run_job(job: ActionsJob) -> int:
             host = make_host(job, hub, tokens, git, progress, secrets=secrets)
         except ConfigInvalid as problem:
             remote = git.remote(job.git_url, tokens.token)
-            told = ConfigErrorContext(GuardedHub(hub, secrets), git, remote, SystemClock(), read_config_text(git))
-            report_config_error(told, event, problem)
+            context = ConfigErrorContext(GuardedHub(hub, secrets), git, remote, SystemClock(), read_config_text(git))
+            report_config_error(context, event, problem)
             raise
         endings = scrub_endings(run_mode(job, host, event), secrets)
         send_notices(host.config.notify, job.env, endings, progress)
@@ -137,7 +137,7 @@ def make_host(
     config = read_config(git, base)
     secrets.learn(job.env.get(config.notify.urls_from, ""))
     clock = SystemClock()
-    ground = RepositoryContext(git, config, base, base_branch, many=True)
+    opened = RepositoryContext(git, config, base, base_branch, many=True)
     selection = make_model_selection(config)
     select_model = make_model_opener(config, selection, progress)
     writer = make_writer(config.commit, hub, git, remote)
@@ -151,7 +151,7 @@ def make_host(
         base_branch=base_branch,
         base_commit=base,
         open_session=lambda prd, issue: make_session(
-            ground,
+            opened,
             prd,
             progress,
             selection=selection,

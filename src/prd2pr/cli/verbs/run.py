@@ -117,9 +117,9 @@ def can_run_in_parallel(context: RunContext, progress: Terminal) -> bool:
     return is_isolated
 
 
-def uses_human(crew: ModelSelection) -> bool:
+def uses_human(models: ModelSelection) -> bool:
     """Return whether a person does the work of any role, who can only do one thing at a time."""
-    return any(crew.select_model(role, strong=strong) == "human" for role in MODEL_ROLES for strong in (False, True))
+    return any(models.select_model(role, strong=strong) == "human" for role in MODEL_ROLES for strong in (False, True))
 
 
 def run_in_parallel(session: Session, forkserver: ForkServer, workers: int, progress: Terminal) -> RunOutcome:

@@ -13,11 +13,20 @@ from prd2pr.domain.breaker_text import describe_open_circuits
 from prd2pr.domain.machines.next_action import PhaseAction, find_next_action
 from prd2pr.domain.moderation import describe_alarms
 from prd2pr.domain.records import Story
-from prd2pr.domain.wording import clean_line
+from prd2pr.domain.wording import clean_line, format_state
 from prd2pr.views.burndown import compute_burndown, format_burndown
 from prd2pr.views.pull_request.next_step import rest_after_step_limit
 from prd2pr.views.pull_request.story_reader import read_cycles
 from prd2pr.workflow.moderation import find_branch_alarms
+
+STATUS_TEXTS = {"backlog": "waiting", "sprint": "waiting", "in_progress": "in progress", "done": "integrated"}
+PHASE_TEXTS = {
+    "DESIGN": "design",
+    "TEST_RED": "red",
+    "CODE_GREEN": "green",
+    "REFACTOR": "refactor",
+    "ABORTED": "aborted",
+}
 
 
 def main(options: argparse.Namespace) -> int:
@@ -88,7 +97,14 @@ def next_action_facts(each: ActivePrd) -> dict[str, object]:
 
 def story_progress_row(story: Mapping[str, object], branch: str) -> str:
     location = f"  (on {story['branch']})" if story["branch"] != branch else ""
-    return f"  {story['id']:<16} {story['status']:<12} {story['phase'] or '':<11} {story['title']}{location}\n"
+    return f"  {story['id']:<16} {story_progress_text(story):<22} {story['title']}{location}\n"
+
+
+def story_progress_text(story: Mapping[str, object]) -> str:
+    """Return `integrated`, `waiting`, `skipped`, or the status with the phase that is next: `in progress, green`."""
+    status = STATUS_TEXTS.get(str(story["status"]), str(story["status"]))
+    phase = PHASE_TEXTS.get(str(story["phase"]), "")
+    return f"{status}, {phase}" if phase and status in ("in progress", "blocked") else status
 
 
 def prd_status_text(facts: dict[str, object]) -> str:
@@ -106,6 +122,6 @@ def prd_status_text(facts: dict[str, object]) -> str:
     next_line = f"Next: {facts['next']}\n" if facts["next"] else ""
     return (
         f"{facts['title']}  ({facts['path']}, branch {facts['branch']})\n"
-        f"{facts['done']} of {len(stories)} stories integrated, state {facts['state']}\n{rows}"
+        f"{facts['done']} of {len(stories)} stories integrated; {format_state(str(facts['state']))}\n{rows}"
         f"{sprint_line}{alarm_lines}{breaker_lines}{facts['why']}\n{next_line}"
     )

@@ -97,49 +97,49 @@ def _is_still_open_by_hand(circuit: Circuit | None) -> bool:
     return circuit is not None and circuit.by_hand and bool(circuit.opened_at)
 
 
-def _record_failure(circuits: Circuits, trouble: OperationFailure) -> Circuits:
-    circuits = _count_failure(circuits, trouble.stage, "stage", trouble)
-    if trouble.worker:
-        circuits = _count_failure(circuits, trouble.worker, "worker", trouble)
-    return _update_system_circuit(circuits, trouble)
+def _record_failure(circuits: Circuits, failure: OperationFailure) -> Circuits:
+    circuits = _count_failure(circuits, failure.stage, "stage", failure)
+    if failure.worker:
+        circuits = _count_failure(circuits, failure.worker, "worker", failure)
+    return _update_system_circuit(circuits, failure)
 
 
-def _count_failure(circuits: Circuits, name: str, level: CircuitLevel, trouble: OperationFailure) -> Circuits:
+def _count_failure(circuits: Circuits, name: str, level: CircuitLevel, failure: OperationFailure) -> Circuits:
     circuit = circuits.find_circuit(name) or Circuit(name=name, level=level)
     stale = (
-        circuit.last and not circuit.opened_at and _parse_time(trouble.at) - _parse_time(circuit.last) > FORGOTTEN_AFTER
+        circuit.last and not circuit.opened_at and _parse_time(failure.at) - _parse_time(circuit.last) > FORGOTTEN_AFTER
     )
     failures = 1 if stale else circuit.failures + 1
     circuit = circuit.model_copy(
         update={
             "failures": failures,
-            "since": circuit.since if circuit.since and failures > 1 else trouble.at,
-            "last": trouble.at,
-            "why": clip(clean_line(trouble.why), LONGEST_WHY),
+            "since": circuit.since if circuit.since and failures > 1 else failure.at,
+            "last": failure.at,
+            "why": clip(clean_line(failure.why), LONGEST_WHY),
         }
     )
-    probed = get_circuit_state(circuit, trouble.at) == "half-open"
+    probed = get_circuit_state(circuit, failure.at) == "half-open"
     opens = probed or (not circuit.opened_at and failures >= FAILURES_TO_OPEN)
-    return _put_circuit(circuits, _open_circuit(circuit, trouble.at) if opens else circuit)
+    return _put_circuit(circuits, _open_circuit(circuit, failure.at) if opens else circuit)
 
 
-def _update_system_circuit(circuits: Circuits, trouble: OperationFailure) -> Circuits:
+def _update_system_circuit(circuits: Circuits, failure: OperationFailure) -> Circuits:
     """Open the system circuit if half of the workers opened within the window, or if its probe failed."""
     opened = [
         each
         for each in circuits.circuits
         if each.level == "worker"
         and each.opened_at
-        and _parse_time(trouble.at) - _parse_time(each.opened_at) <= SYSTEM_WINDOW
+        and _parse_time(failure.at) - _parse_time(each.opened_at) <= SYSTEM_WINDOW
     ]
     system = circuits.find_circuit(SYSTEM) or Circuit(name=SYSTEM, level="system")
-    if get_circuit_state(system, trouble.at) == "open" or 2 * len(opened) < trouble.workers or not opened:
+    if get_circuit_state(system, failure.at) == "open" or 2 * len(opened) < failure.workers or not opened:
         return circuits
     names = ", ".join(each.name for each in opened)
-    why = f"{len(opened)} of {trouble.workers} models opened: {names}; {trouble.why}"
-    facts = {"failures": len(opened), "last": trouble.at, "why": clip(clean_line(why), LONGEST_WHY)}
+    why = f"{len(opened)} of {failure.workers} models opened: {names}; {failure.why}"
+    facts = {"failures": len(opened), "last": failure.at, "why": clip(clean_line(why), LONGEST_WHY)}
     facts["since"] = min(each.since for each in opened)
-    return _put_circuit(circuits, _open_circuit(system.model_copy(update=facts), trouble.at))
+    return _put_circuit(circuits, _open_circuit(system.model_copy(update=facts), failure.at))
 
 
 def _record_success(circuits: Circuits, success: OperationSuccess) -> Circuits:

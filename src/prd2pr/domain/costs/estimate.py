@@ -100,7 +100,7 @@ class Estimate(Record):
 def estimate_backlog(
     backlog: Backlog,
     prices: Mapping[str, Price],
-    crew: ModelSelection,
+    models: ModelSelection,
     *,
     profile: Profile = "standard",
     fused: bool = False,
@@ -110,12 +110,12 @@ def estimate_backlog(
     verdict."""
     stories = list_open_stories(backlog)
     was_learnt = any(story.guessed_minutes is not None for story in stories)
-    staff = _ProfileRoles(profile, fused=fused or profile == "quick")
-    low = _estimate_by_role(stories, staff)
+    profile_roles = _ProfileRoles(profile, fused=fused or profile == "quick")
+    low = _estimate_by_role(stories, profile_roles)
     high = {role: _scale(spend, HIGH_FACTOR) for role, spend in low.items()}
-    working = {role: crew.select_model(role, strong=role in STRONG_ROLES) for role in low}
-    last = {role: crew.select_model(role, strong=True) for role in low}
-    phases = sum(len(staff.list_story_roles(story)) for story in stories)
+    working = {role: models.select_model(role, strong=role in STRONG_ROLES) for role in low}
+    last = {role: models.select_model(role, strong=True) for role in low}
+    phases = sum(len(profile_roles.list_story_roles(story)) for story in stories)
     all_low, all_high = sum(low.values(), Spend()), sum(high.values(), Spend())
     usd_low, usd_last = _sum_cost(prices, working, low), _sum_cost(prices, last, high)
     usd_high = _sum_cost(prices, working, high)
@@ -221,15 +221,18 @@ class _ProfileRoles:
         return tuple(role for role in roles if uses_model(role, self.profile))
 
 
-def _estimate_by_role(stories: Sequence[Story], staff: _ProfileRoles) -> dict[str, Spend]:
+def _estimate_by_role(stories: Sequence[Story], profile_roles: _ProfileRoles) -> dict[str, Spend]:
     """Estimate each role in the order of work: planning first, then the roles of all stories."""
     if not stories:
         return {}
-    written = PLAN_OUTPUT_TOKENS_PER_STORY * len(stories) // len(staff.plan_roles)
+    written = PLAN_OUTPUT_TOKENS_PER_STORY * len(stories) // len(profile_roles.plan_roles)
     plan = Spend(calls=1, input_tokens=PLAN_INPUT_TOKENS, output_tokens=written)
-    spends = {**dict.fromkeys(staff.plan_roles, plan), **{role: _estimate_prose_call() for role in staff.prd_roles}}
+    spends = {
+        **dict.fromkeys(profile_roles.plan_roles, plan),
+        **{role: _estimate_prose_call() for role in profile_roles.prd_roles},
+    }
     for story in stories:
-        for role in staff.list_story_roles(story):
+        for role in profile_roles.list_story_roles(story):
             spends[role] = spends.get(role, Spend()) + _estimate_call(story, role)
     return spends
 

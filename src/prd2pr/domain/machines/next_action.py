@@ -255,7 +255,7 @@ def describe_blocked_wait(view: ActionContext) -> NoAction:
         return NoAction("waiting", f"{stuck.id} is blocked{others}", suggest_retry_command(view, stuck))
     if view.is_local or view.records.status.state is not ProjectState.SPRINT_ACTIVE:
         return NoAction("waiting", f"{stuck.id} was aborted{others}", suggest_retry_command(view, stuck))
-    choice = f"`{suggest_retry_command(view, stuck)}` restarts it, `{format_skip_command(stuck)}` skips it for good"
+    choice = f"`{suggest_retry_command(view, stuck)}` restarts it, `{format_skip_command(stuck)}` skips it permanently"
     return NoAction("waiting", f"{stuck.id} was aborted{others}; {choice}", format_skip_command(stuck))
 
 

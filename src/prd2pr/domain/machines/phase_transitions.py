@@ -45,66 +45,66 @@ class PassedPhase:
     test_blobs: tuple[tuple[str, str], ...] = ()  # path, blob: the story's files under tests/tdd
 
 
-def advance_cycle(cycle: Cycle, crossed: PassedPhase) -> Cycle:
+def advance_cycle(cycle: Cycle, passed: PassedPhase) -> Cycle:
     """Return the cycle after the phase. Raises IllegalCommand if the state machine does not allow it."""
     return cycle.model_copy(
         update={
-            "state": compute_next_state(cycle, crossed),
-            "steps": (*cycle.steps, crossed.step),
-            "refused": (*cycle.refused, *crossed.refused),
-            "refused_writes": (*cycle.refused_writes, *crossed.refused_writes),
-            "design": crossed.design or cycle.design,
-            "test_files": update_test_files(cycle, crossed),
-            "tests": list_tests_after(cycle, crossed),
-            "held_out": get_hidden_examples_after(cycle, crossed),
+            "state": compute_next_state(cycle, passed),
+            "steps": (*cycle.steps, passed.step),
+            "refused": (*cycle.refused, *passed.refused),
+            "refused_writes": (*cycle.refused_writes, *passed.refused_writes),
+            "design": passed.design or cycle.design,
+            "test_files": update_test_files(cycle, passed),
+            "tests": list_tests_after(cycle, passed),
+            "held_out": get_hidden_examples_after(cycle, passed),
             "blocked": "",
-            "pre_implemented": cycle.pre_implemented or crossed.evidence.pre_implemented,
+            "pre_implemented": cycle.pre_implemented or passed.evidence.pre_implemented,
         }
     )
 
 
-def replaces_story_tests(crossed: PassedPhase) -> bool:
+def replaces_story_tests(passed: PassedPhase) -> bool:
     """Whether the phase sets the story's tests: RED adds them, INTEGRATED renames them, and GREEN of existing code adds
     them too."""
-    return crossed.step.phase in (Phase.RED, Phase.INTEGRATED) or crossed.evidence.pre_implemented
+    return passed.step.phase in (Phase.RED, Phase.INTEGRATED) or passed.evidence.pre_implemented
 
 
-def list_tests_after(cycle: Cycle, crossed: PassedPhase) -> tuple[str, ...]:
+def list_tests_after(cycle: Cycle, passed: PassedPhase) -> tuple[str, ...]:
     """Return the story's tests after the phase; from GREEN on, hidden examples are ordinary tests."""
-    if replaces_story_tests(crossed):
-        return crossed.evidence.story_tests
-    opened = cycle.held_out.tests if cycle.held_out and crossed.step.phase is Phase.GREEN else ()
+    if replaces_story_tests(passed):
+        return passed.evidence.story_tests
+    opened = cycle.held_out.tests if cycle.held_out and passed.step.phase is Phase.GREEN else ()
     return (*cycle.tests, *opened)
 
 
-def get_hidden_examples_after(cycle: Cycle, crossed: PassedPhase) -> HiddenExamples | None:
-    seen = crossed.evidence.held_out
-    if crossed.step.phase is not Phase.RED:
+def get_hidden_examples_after(cycle: Cycle, passed: PassedPhase) -> HiddenExamples | None:
+    seen = passed.evidence.held_out
+    if passed.step.phase is not Phase.RED:
         return cycle.held_out
     return HiddenExamples(files=seen.files, tests=seen.tests) if seen else None
 
 
-def compute_next_state(cycle: Cycle, crossed: PassedPhase) -> CycleState:
-    phase = crossed.step.phase
-    after: CycleState | CommandRefusal = pass_phase(cycle.state, phase, crossed.verdict)
-    if phase is Phase.DESIGN and crossed.story.kind in UNTESTED_KINDS:
-        after = pass_untested(cycle.state, crossed.story.kind, f"kind {crossed.story.kind}: no tests asked for")
-    elif phase is Phase.GREEN and crossed.evidence.pre_implemented:
-        after = pass_pre_implemented(cycle.state, crossed.verdict)
+def compute_next_state(cycle: Cycle, passed: PassedPhase) -> CycleState:
+    phase = passed.step.phase
+    after: CycleState | CommandRefusal = pass_phase(cycle.state, phase, passed.verdict)
+    if phase is Phase.DESIGN and passed.story.kind in UNTESTED_KINDS:
+        after = pass_untested(cycle.state, passed.story.kind, f"kind {passed.story.kind}: no tests asked for")
+    elif phase is Phase.GREEN and passed.evidence.pre_implemented:
+        after = pass_pre_implemented(cycle.state, passed.verdict)
     if isinstance(after, CommandRefusal):
         raise after.to_error()
     return after
 
 
-def update_test_files(cycle: Cycle, crossed: PassedPhase) -> tuple[TestFile, ...]:
+def update_test_files(cycle: Cycle, passed: PassedPhase) -> tuple[TestFile, ...]:
     """Return the test files after the phase: draft → committed (RED) → passing (GREEN) → integrated."""
-    built_before = crossed.evidence.pre_implemented
-    match crossed.step.phase:
-        case Phase.RED | Phase.GREEN if built_before or crossed.step.phase is Phase.RED:
+    built_before = passed.evidence.pre_implemented
+    match passed.step.phase:
+        case Phase.RED | Phase.GREEN if built_before or passed.step.phase is Phase.RED:
             status: TestFileStatus = "passing" if built_before else "committed"
-            return tuple(TestFile(path=path, blob=blob, status=status) for path, blob in crossed.test_blobs)
+            return tuple(TestFile(path=path, blob=blob, status=status) for path, blob in passed.test_blobs)
         case Phase.GREEN | Phase.REFACTOR:
-            opened = cycle.held_out.files if cycle.held_out and crossed.step.phase is Phase.GREEN else ()
+            opened = cycle.held_out.files if cycle.held_out and passed.step.phase is Phase.GREEN else ()
             return (
                 *(file.model_copy(update={"status": "passing"}) for file in cycle.test_files),
                 *(TestFile(path=file.path, blob=file.blob, status="passing") for file in opened),

@@ -166,7 +166,7 @@ CYCLE_COMMANDS: dict[str, CycleCommand] = {
 def pass_phase(state: CycleState, phase: Phase, verdict: Verdict | None) -> CycleState | CommandRefusal:
     after = PHASE_TRANSITIONS.get((state, phase))
     if after is None:
-        starts = tuple(source for source, crossed in PHASE_TRANSITIONS if crossed == phase)
+        starts = tuple(source for source, passed in PHASE_TRANSITIONS if passed == phase)
         return _refuse_phase(
             phase.value, state, starts, f"from {state} the phases {_join_phases(list_phases_from(state))} lead on"
         )

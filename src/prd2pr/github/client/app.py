@@ -18,7 +18,7 @@ MANIFEST_CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 
 class AppApi:
-    """The connection is kept until `close`."""
+    """Calls as the App, over one connection that is kept until `close`."""
 
     def __init__(self, key: AppKey, api_url: str = API_URL, transport: httpx.BaseTransport | None = None) -> None:
         from githubkit import AppAuthStrategy

@@ -79,7 +79,7 @@ def open_delivery_log(key: AppKey, api_url: str, policy: RetryPolicy) -> Abstrac
 
 
 class ConnectedDeliveryLog(DeliveryLog):
-    """With a connection of its own, kept until `close`."""
+    """A delivery log with its own connection, kept until `close`."""
 
     def __init__(self, key: AppKey, api_url: str, policy: RetryPolicy) -> None:
         from githubkit import AppAuthStrategy

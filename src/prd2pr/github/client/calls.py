@@ -53,7 +53,7 @@ class RepositoryApi:
     def pages(self, address: str, key: str = "", **params: str | int) -> Iterator[dict[str, Any]]:
         """Yield every item. `key`: where the items are, in responses that are not a plain list.
 
-        The path of the next page is built here: the `link` header only tells whether there is one.
+        The path of the next page is built here: the `link` header only says whether there is one.
         """
         number, more = 1, True
         while more:

@@ -48,7 +48,7 @@ def list_issue_labels(api: RepositoryApi, number: int) -> set[str]:
 
 
 def remove_label(api: RepositoryApi, number: int, name: str) -> None:
-    """A person may have removed it meanwhile."""
+    """Remove the label; it may be gone already."""
     call = RestCall("DELETE", api.path("issues", number, "labels", name))
     done = api.send_checked(call, lambda: None if name in list_issue_labels(api, number) else True)
     if isinstance(done, ApiResponse) and done.status != 404:

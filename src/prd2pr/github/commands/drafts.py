@@ -108,22 +108,22 @@ def write_draft(session: Session, request: CommandRequest, story: str) -> Comman
         if phase is Phase.RED and position.story.kind in UNTESTED_KINDS:
             reason = f"{story} has the kind {position.story.kind}, which needs no tests"
             return CommandResult(position.head, not_now_with_next_step(session, position.state, request, reason))
-        position = replace(position, told=request.command.text)
-        deed = draft_design(session, position) if phase is Phase.DESIGN else draft_work(session, position, request)
-        if isinstance(deed, Stuck):
-            return CommandResult(position.head, not_now_with_next_step(session, position.state, request, deed.reason))
+        position = replace(position, request_text=request.command.text)
+        note = draft_design(session, position) if phase is Phase.DESIGN else draft_work(session, position, request)
+        if isinstance(note, Stuck):
+            return CommandResult(position.head, not_now_with_next_step(session, position.state, request, note.reason))
         session.log.landings.pending = request.settles
-        head, _ = commit_work_note(session, position, sign_draft(deed, request))
-    paths = tuple(change.path for change in session.git.diff(position.code_tree, deed.code_tree))
+        head, _ = commit_work_note(session, position, sign_draft(note, request))
+    paths = tuple(change.path for change in session.git.diff(position.code_tree, note.code_tree))
     then = find_next_step(session, session.store.load(head))
     return CommandResult(head, replies.DraftReply(story, paths, head, then))
 
 
-def sign_draft(deed: WorkNote, request: CommandRequest) -> WorkNote:
+def sign_draft(note: WorkNote, request: CommandRequest) -> WorkNote:
     reason = request.command.text or request.why
     why = f": {reason}" if reason else ""
-    text = f"{deed.text}, requested by {request.by}{why}"
-    return replace(deed, text=text, by=request.by)
+    text = f"{note.text}, requested by {request.by}{why}"
+    return replace(note, text=text, by=request.by)
 
 
 def draft_design(session: Session, position: Position) -> WorkNote | Stuck:
@@ -139,7 +139,9 @@ def draft_work(session: Session, position: Position, request: CommandRequest) ->
     role = DRAFT_ROLES[request.command.name]
     assignment = make_work_assignment(session, position, role, (), 1)
     if role is TESTER:
-        assignment = replace(assignment, hidden_examples=False)  # a draft is open: nothing in it could be hidden
+        assignment = replace(
+            assignment, hidden_examples=False
+        )  # everyone can read a draft, so it has no hidden examples
     work = work_once(session, assignment)
     if work.result.stop == "contradiction":
         return Stuck(f"the {role.title} found a contradiction: {work.result.explanation}")
@@ -174,20 +176,20 @@ def judge_and_commit(
 ) -> CommandResult:
     """Judge one phase. The last gate's commit records the command, so a killed run finds it again."""
     started = session.clock.monotonic()
-    crossed = judge_phase(session, position, phase)
-    if isinstance(crossed, Stuck):
+    result = judge_phase(session, position, phase)
+    if isinstance(result, Stuck):
         written = DRAFT_WRITERS.get(phase, "")
         return not_now_result(
-            position.head, request, crossed.reason, f"{written} {position.story.id}" if written else ""
+            position.head, request, result.reason, f"{written} {position.story.id}" if written else ""
         )
-    at, crossing = crossed
-    if isinstance(crossing, JudgedAttempt):
-        return CommandResult(position.head, build_gate_reply(at, crossing, fix_step(at, crossing)))
+    at, outcome = result
+    if isinstance(outcome, JudgedAttempt):
+        return CommandResult(position.head, build_gate_reply(at, outcome, fix_step(at, outcome)))
     if last:
         session.log.landings.pending = request.settles
-    head = commit_accepted_phase(session, at, crossing, session.clock.monotonic() - started)
+    head = commit_accepted_phase(session, at, outcome, session.clock.monotonic() - started)
     then = find_next_step(session, session.store.load(head))
-    return CommandResult(head, build_gate_reply(at, crossing.judged, then, head, crossing.note))
+    return CommandResult(head, build_gate_reply(at, outcome.judged, then, head, outcome.note))
 
 
 def phases_to_judge(session: Session, command: str, position: Position) -> tuple[Phase, ...]:
@@ -205,8 +207,8 @@ def judge_phase(
 ) -> tuple[Position, AcceptedPhase | JudgedAttempt] | Stuck:
     if phase is Phase.INTEGRATED:
         refactored = any(step.phase is Phase.REFACTOR for step in drop_undone_steps(position.cycle.steps))
-        crossed = run_integration(session, position, "" if refactored else NOTHING_TO_REFACTOR)
-        return crossed if isinstance(crossed, Stuck) else (position, crossed)
+        result = run_integration(session, position, "" if refactored else NOTHING_TO_REFACTOR)
+        return result if isinstance(result, Stuck) else (position, result)
     work = find_work_to_judge(session, position, phase)
     if work is None:
         return Stuck(f"there is no work since the last step for {phase.value.upper()} to judge")

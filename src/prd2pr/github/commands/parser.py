@@ -115,8 +115,8 @@ _CLOSING_QUOTES = {'"': '"”', "“": "”“\"", "„": "“”\"", "«": "»"
 
 
 def parse_comment(body: str) -> tuple[ParsedLine, ...]:
-    begun = _OWN_COMMAND.search(body) or _JOINED_COMMAND.search(body)
-    if not begun and not any(_nearest_word(word) for word in _ANY_COMMAND.findall(body[:MAX_COMMENT_LENGTH])):
+    match = _OWN_COMMAND.search(body) or _JOINED_COMMAND.search(body)
+    if not match and not any(_nearest_word(word) for word in _ANY_COMMAND.findall(body[:MAX_COMMENT_LENGTH])):
         return ()  # most comments; their Markdown is not parsed
     found: list[ParsedLine] = []
     for line in plain_text_lines(body):
@@ -190,8 +190,8 @@ def _unknown_command(words: list[str]) -> UnknownCommand:
 
 
 def _guess_word(word: str, known: list[str]) -> str:
-    begun = [name for name in known if _fold_word(name).startswith(_fold_word(word))]
-    return begun[0] if len(begun) == 1 else find_closest_command(word, known)
+    matching = [name for name in known if _fold_word(name).startswith(_fold_word(word))]
+    return matching[0] if len(matching) == 1 else find_closest_command(word, known)
 
 
 def _needs_reply(parsed: ParsedLine) -> bool:

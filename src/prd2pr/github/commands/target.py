@@ -43,8 +43,8 @@ def blocked_story(state: BranchState, *, out_of_attempts: bool = False) -> Story
 
 
 def paused_story(state: BranchState) -> Story | None:
-    begun = set(state.cycle_ids)
-    stories = (story for story in state.backlog.stories if story.id in begun and story.status not in SETTLED)
+    started = set(state.cycle_ids)
+    stories = (story for story in state.backlog.stories if story.id in started and story.status not in SETTLED)
     return next((story for story in stories if (cycle := state.cycle(story.id)) and cycle.paused), None)
 
 

@@ -28,7 +28,7 @@ def undo_phase(session: Session, request: CommandRequest, story: str) -> Command
         return not_now_result(position.head, request, f"undo refused: {found.reason}", f"/tdd status {story}")
     reason = request.command.text or request.why
     why = f": {reason}" if reason else ""
-    deed = WorkNote(
+    note = WorkNote(
         text=f"{found.step.phase.value} (step {found.step.n}) undone by {request.by}{why}",
         cycle=apply_undo(position.cycle, found.earlier),
         code_tree=found.tree,
@@ -37,7 +37,7 @@ def undo_phase(session: Session, request: CommandRequest, story: str) -> Command
         by=request.by,
     )
     session.log.landings.pending = request.settles
-    head, cycle = commit_work_note(session, position, deed)
+    head, cycle = commit_work_note(session, position, note)
     answer = replies.CommandDone(
         "tdd undo",
         request.by,

@@ -25,22 +25,22 @@ def show_verification(query: BranchQuery) -> CommandReply:
     verifier = Verifier(query.session.git, gathering, query.session.constraints.gate_policy, seen.append, keeping=days)
     verifier.verify(find_branch_start(query.session.git, query.state.commit).commit, query.state.commit)
     only = query.command.story
-    told = [each for each in seen if not only or f"/{only.lower()}/" in each.step.lower()]
-    steps = [each for each in told if each.step and not each.draft]
-    bad = [each for each in told if not each.proved]
+    selected = [each for each in seen if not only or f"/{only.lower()}/" in each.step.lower()]
+    steps = [each for each in selected if each.step and not each.draft]
+    bad = [each for each in selected if not each.proved]
     return VerifyReply(
         steps=len(steps),
         proved=sum(each.proved for each in steps),
         # What a step has proved besides itself, a merge of the base or a join is not unproven; it is no step either.
-        commits=sum(not (each.proved_with or each.base_merge or (each.join and each.proved)) for each in told),
+        commits=sum(not (each.proved_with or each.base_merge or (each.join and each.proved)) for each in selected),
         not_proved=tuple(UnprovedRow(each.commit, each.subject, each.step, each.findings) for each in bad[:MAX_SHOWN]),
         head=query.state.commit,
-        warnings=sum(finding.severity == "warning" for each in told for finding in each.findings),
+        warnings=sum(finding.severity == "warning" for each in selected for finding in each.findings),
     )
 
 
 def show_test_run(query: BranchQuery) -> CommandReply:
-    """Run the whole suite, or one story's tests while they have a place of their own."""
+    """Run the whole suite, or one story's tests while they are in their own directory."""
     cycle = query.state.cycle(query.command.story) if query.command.story in query.state.cycle_ids else None
     paths = tuple(file.promoted_to or file.path for file in cycle.test_files) if cycle else ()
     report = without_cache(query.session.services.runner).run(

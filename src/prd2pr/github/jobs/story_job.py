@@ -1,7 +1,7 @@
 """One job for one story: it works on the story's own branch and pushes each phase there, nothing else.
 
 Publishing is left to the integrating job. The PRD's branch is read again between two phases, so a pause or a changed
-plan takes effect. The planning job decided which story; the branches tell whether anything is left to do.
+plan takes effect. The planning job decided which story; the branches show whether anything is left to do.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Parallel stories on GitHub, as the planning and the integrating job see them.
 
-The story branches tell what other jobs did. A finished story is integrated into the PRD's branch, one at a time; an
+The story branches show what other jobs did. A finished story is integrated into the PRD's branch, one at a time; an
 unfinished one is handed on again, with others that can start. So any later run makes up for a lost or cancelled job,
 and a wave that starts twice does nothing twice.
 """
@@ -46,7 +46,7 @@ NO_PROGRESS = "no story job of this run made progress"
 CHECK_JOBS = "Check the jobs of the run; `/tdd run` tries again."
 
 
-# Commands while stories are worked on in parallel, each on a branch of its own: such a branch holds steps of its story
+# Commands while stories are worked on in parallel, each on its own branch: such a branch holds steps of its story
 # only. Commands that steer one story are therefore refused; those about all stories take effect between two phases.
 
 CYCLE_PREFIX = "tdd "
@@ -56,7 +56,7 @@ PAUSE, RESUME, HALT_ALL = "tdd pause", "tdd resume", "tdd halt_all"
 
 @dataclass(frozen=True)
 class ActiveStories:
-    """Stories that have a branch of their own now."""
+    """Stories that have their own branch now."""
 
     stories: tuple[str, ...] = ()
 
@@ -155,19 +155,19 @@ def integrate_one(run: PrdRun, stories: tuple[StartedStory, ...]) -> Integration
     for each in sorted(stories, key=lambda each: (not each.is_settled, not each.was_restarted)):
         if each.story in run.parallel.set_aside or not (each.is_settled or each.has_ended):
             continue
-        brought = integrate_story(run.session, each.story, each.session)
-        clean_up_branch(run, each, brought)
-        if brought.outcome != "waiting":
-            return brought
+        result = integrate_story(run.session, each.story, each.session)
+        clean_up_branch(run, each, result)
+        if result.outcome != "waiting":
+            return result
         run.parallel.set_aside.add(each.story)
-        run.context.progress.say("note", text=f"{each.story} is not integrated now: {brought.reason}")
+        run.context.progress.say("note", text=f"{each.story} is not integrated now: {result.reason}")
     return None
 
 
-def clean_up_branch(run: PrdRun, each: StartedStory, brought: IntegrationResult) -> None:
+def clean_up_branch(run: PrdRun, each: StartedStory, result: IntegrationResult) -> None:
     """Delete the branch on GitHub if it was deleted here. What was set aside is kept under a ref."""
     context, branch = run.context, story_branch_name(run.session, each.story)
-    if brought.outcome == "again" or (brought.outcome == "over" and brought.reason):
+    if result.outcome == "again" or (result.outcome == "over" and result.reason):
         context.remote.push_ref(f"refs/prd2pr/aside/{run.session.prd.id}/{each.story}/{each.head[:12]}", each.head)
     if context.git.branch_head(branch) is None and not delete_remote_branch(context.remote, branch, each.head):
         context.progress.say("note", text=f"{branch} could not be deleted; it is not needed any more")
@@ -202,8 +202,8 @@ def plan_next_wave(run: PrdRun, view: ActionContext, stories: tuple[StartedStory
     head = current_head(session)
     going = {each.story: each.head for each in keep_one_restarted(stories)}
     most = session.config.story_jobs
-    begun = frozenset(each.story for each in stories)
-    new = () if view.only_story else select_new_stories(view, begun, most - len(going))
+    started = frozenset(each.story for each in stories)
+    new = () if view.only_story else select_new_stories(view, started, most - len(going))
     wanted = dict([*going.items(), *((name, head) for name in new)][:most])
     if not going and len(wanted) < 2:
         return None

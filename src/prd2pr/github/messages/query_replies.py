@@ -189,7 +189,7 @@ class TestRunReply:
     def of(cls, sha: str, report: RunReport, shown: int) -> TestRunReply:
         """Count each test once. Tests of a module that could not be collected are among the results already."""
         outcomes = [result.outcome for result in report.results]
-        told = {result.failure for result in report.results}
+        listed = {result.failure for result in report.results}
         return cls(
             sha=sha,
             collected=len(outcomes),
@@ -200,7 +200,7 @@ class TestRunReply:
             seconds=report.seconds,
             problems=report.problems,
             not_passed=tuple(each for each in report.results if each.outcome in NOT_PASSED)[:shown],
-            uncollected=tuple(failure for failure in report.collect_errors if failure not in told),
+            uncollected=tuple(failure for failure in report.collect_errors if failure not in listed),
         )
 
 

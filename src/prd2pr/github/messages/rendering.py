@@ -21,6 +21,7 @@ from prd2pr.domain.wording import (
     format_duration,
     format_models,
     format_pass_count,
+    format_state,
     format_time,
     format_tokens,
     inflect_noun,
@@ -82,6 +83,7 @@ FILTERS: Filters = {
     "neutral": lambda text: escape_line(clip(text, MAX_SENTENCE_LENGTH)),
     "passing": format_pass_count,
     "paragraphs": lambda text: escape_paragraphs(clip(text, MAX_BLOCK_LENGTH)),
+    "state_text": format_state,
     "stopped": end_sentence,
     "prose": lambda text: escape_prose(clip(text, MAX_SENTENCE_LENGTH)),
     "tokens": format_tokens,
@@ -100,7 +102,7 @@ def render_reply(answer: CommandReply, *, marker: str = "", commit_url: str = ""
 
 
 def status_text(view: StatusView, *, marks: Sequence[str]) -> str:
-    """Render the status comment. `marks`: the markers to find it and to tell what it shows."""
+    """Render the status comment. `marks`: the markers by which later runs find it and know what it shows."""
     return add_marker(cut_to_limit(render_message("status", it=view)), "\n".join(marks))
 
 

@@ -94,8 +94,8 @@ def headline_reason(picture: PullRequestView, status: Status, headline: Headline
     """Return what the next step does not say."""
     if headline == "blocked":
         blocked = next((row for row in picture.board if row.tone == "blocked"), None)
-        told = f"`{blocked.id}`: {blocked.reason}" if blocked and blocked.reason else ""
-        return told or status.blocked_reason or "a story is out of attempts"
+        reason = f"`{blocked.id}`: {blocked.reason}" if blocked and blocked.reason else ""
+        return reason or status.blocked_reason or "a story is out of attempts"
     return rest.reason if rest and headline == "budget" else ""
 
 
@@ -115,14 +115,14 @@ def choose_headline(
     if isinstance(following, NoAction) and following.outcome == "blocked":
         return "blocked"
     if rest is None or rest.outcome in RUN_HEADLINES:
-        return RUN_HEADLINES[rest.outcome if rest else "at work"]
+        return RUN_HEADLINES[rest.outcome if rest else "in progress"]
     if isinstance(following, PhaseAction):
         return "working" if status.order == "run" else "waiting"
     return "paused" if following.outcome == "paused" else "waiting"
 
 
 RUN_HEADLINES: dict[str, Headline] = {
-    "at work": "working",
+    "in progress": "working",
     "budget": "budget",
     "deadline": "deadline",
     "handed-on": "working",

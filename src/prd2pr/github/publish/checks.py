@@ -55,7 +55,7 @@ def publish_checks(publication: Publication, checked: str) -> str:
 def commits_after(publication: Publication, checked: str) -> dict[str, int]:
     """Return the branch's commits after `checked` in order; all if that one is gone.
 
-    The order is that in which they reached the branch: a story's own branch may bring older ones.
+    The order is that in which they reached the branch: a story's own branch may contain older ones.
     """
     git, head = publication.git, publication.head
     order = {

@@ -114,7 +114,7 @@ class PublishRequest:
     passing_merges: Callable[[str], frozenset[str]] = lambda _: (
         frozenset()
     )  # merges of the base after which the tests pass
-    problem_reported: bool = False  # the problem has a comment of its own
+    problem_reported: bool = False  # the problem has its own comment
     unrequested: bool = False  # nothing was requested of this run, and it did nothing
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def request_approval(publication: Publication, number: int) -> bool:
-    """Post a comment of its own because someone must act. False if approval is not the next step."""
+    """Post a separate comment because someone must act. False if approval is not the next step."""
     session, backlog = publication.request.session, publication.state.backlog
     following = publication.picture.ahead
     if not isinstance(following, NoAction) or not following.next.startswith("/approve"):
@@ -66,7 +66,7 @@ def ask_about_removed(publication: Publication, number: int) -> None:
 
 
 def step_after_removal(publication: Publication, diff: PlanDiff | None) -> NextStep:
-    """Once everything is built, taking something out is a story of its own."""
+    """Suggest a separate story for the removal once everything is built."""
     if diff is None or not diff.asked:
         return NextStep("")
     finished = publication.state.status.state is ProjectState.SPRINT_REVIEW

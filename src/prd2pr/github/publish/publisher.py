@@ -276,12 +276,12 @@ def strip_run_link(text: str) -> str:
 def notify_person(publication: Publication, pull: Pull) -> None:
     """Post a new comment once for each thing that a person must do: an edited comment notifies no one."""
     view = publication.view(pull)
-    told = False
+    posted = False
     if publication.request.session.constraints.approval == "none" and (publication.just_planned or publication.at_rest):
-        told = publish_plan(publication, pull.number)
+        posted = publish_plan(publication, pull.number)
     if view.headline == "waiting":
-        told = request_approval(publication, pull.number) or told
-    if publication.just_planned and not told:
+        posted = request_approval(publication, pull.number) or posted
+    if publication.just_planned and not posted:
         ask_about_removed(publication, pull.number)
     if view.headline == "waiting":
         return

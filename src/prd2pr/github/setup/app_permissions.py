@@ -31,7 +31,7 @@ PERMISSIONS: tuple[Permission, ...] = (
     Permission("checks", "Checks", "write", "a check for each proven commit"),
     Permission("contents", "Contents", "write", "the branch of a PRD, and the setup branch"),
     Permission("issues", "Issues", "write", "status, labels, the tracking issue, replies to commands"),
-    Permission("metadata", "Metadata", "read", "GitHub grants it to every App; it tells who has write permission"),
+    Permission("metadata", "Metadata", "read", "GitHub grants it to every App; it shows who has write permission"),
     Permission("pull_requests", "Pull requests", "write", "the pull request of a PRD, and of the setup"),
     Permission("workflows", "Workflows", "write", "the setup pull request adds a workflow file"),
 )

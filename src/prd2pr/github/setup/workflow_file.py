@@ -25,7 +25,7 @@ def workflow_text(config: Config, branch: str, action: str = "") -> str:
 
 
 def push_paths(config: Config) -> tuple[str, ...]:
-    """Return the paths whose push starts a run: PRDs, and the state that a merge brings."""
+    """Return the paths whose push starts a run: PRDs, and the state that a merge adds."""
     return (*config.prds, f"{PRDS}/**")
 
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
-_BEGUN = re.compile(r"=== (RUN|CONT|NAME|PAUSE)\s+(\S+)$")
+_STARTED = re.compile(r"=== (RUN|CONT|NAME|PAUSE)\s+(\S+)$")
 _ENDED = re.compile(r"--- (PASS|FAIL|SKIP): (\S+) \((\d+\.\d+)s\)$")
 _LOGGED = re.compile(r"^\s*(\S+\.go):(\d+): ?(.*)$")
 _FATAL = re.compile(r"^(panic: |fatal error: |unexpected fault address )")
@@ -17,7 +17,7 @@ _WORDS = frozenset({"PASS", "FAIL"})
 class BinaryOutput:
     """The parsed output of one process."""
 
-    begun: list[str] = field(default_factory=list)
+    started: list[str] = field(default_factory=list)
     ended: dict[str, str] = field(default_factory=dict)  # name → PASS, FAIL, SKIP: as first reported
     times: Counter[str] = field(default_factory=Counter)  # how often its end was reported
     seconds: dict[str, float] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class BinaryOutput:
 
     @property
     def unfinished(self) -> list[str]:
-        return [name for name in self.begun if name not in self.ended]
+        return [name for name in self.started if name not in self.ended]
 
     @property
     def failed(self) -> list[str]:
@@ -42,8 +42,8 @@ def parse_output(output: str) -> BinaryOutput:
         if _FATAL.match(line):
             found.fatal = "\n".join(lines[at:])
             break
-        if begun := _BEGUN.search(line):
-            _record_start(found, begun[1], begun[2])
+        if started := _STARTED.search(line):
+            _record_start(found, started[1], started[2])
         elif ended := _ENDED.search(line):
             _record_end(found, ended[1], ended[2], float(ended[3]))
         elif line in _WORDS:
@@ -54,8 +54,8 @@ def parse_output(output: str) -> BinaryOutput:
 
 
 def _record_start(found: BinaryOutput, what: str, name: str) -> None:
-    if what == "RUN" and name not in found.begun:
-        found.begun.append(name)
+    if what == "RUN" and name not in found.started:
+        found.started.append(name)
     if what != "PAUSE":
         found.running = name
 

@@ -142,7 +142,7 @@ def _judge_packages(packages: dict[str, _PackageRuns], context: RunnerContext) -
             name: [context.stack.to_repository_path(path) for path in paths] for name, paths in package.names.items()
         }
         for number, ran in enumerate(package.first):
-            later = {name for other in package.first[number + 1 :] for name in other.words.begun}
+            later = {name for other in package.first[number + 1 :] for name in other.words.started}
             problems += _check_first_run(directory, ran, files, later)
             ended += _list_finished(ran, files)
         for ran in package.again:
@@ -186,7 +186,7 @@ def _check_rerun(directory: str, ran: _BinaryRun) -> tuple[frozenset[str], list[
 
 def _list_finished(ran: _BinaryRun, files: dict[str, list[str]]) -> Iterator[FinishedTest]:
     words = ran.words
-    for name in words.begun:
+    for name in words.started:
         top = name.partition("/")[0]
         if top not in ran.names or top not in files:
             continue
@@ -206,7 +206,7 @@ def _list_finished(ran: _BinaryRun, files: dict[str, list[str]]) -> Iterator[Fin
 def _make_failure(name: str, ran: _BinaryRun, path: str) -> tuple[ThrownError | None, FailureCause]:
     words = ran.words
     ended = name in words.ended
-    below = [each for each in words.begun if each.startswith(f"{name}/")]
+    below = [each for each in words.started if each.startswith(f"{name}/")]
     if words.fatal and (name == words.running or not (ended or below)):
         return ThrownError(PANIC, words.fatal.partition("\n\n")[0], stack=words.fatal), _CODE
     if not ended and ran.hung:

@@ -117,8 +117,10 @@ def _is_whole(node: Node) -> bool:
 
 
 def _decides_by(node: Node, path: str) -> bool:
-    """Return whether code branches on the value in a function or under a name; at the top level a file may check
-    whether it is the program itself."""
+    """Return whether a function, or code through a variable, branches on the value.
+
+    At the top level a file may check whether it is the program itself.
+    """
     file = path.rpartition("/")[2]
     top, compared, inside = node, False, False
     for parent in _ancestors(node):

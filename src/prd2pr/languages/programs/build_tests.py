@@ -21,27 +21,27 @@ ERROR = re.compile(r"^(?:\[ERROR\] )?(\S*?[^\s/]+\.java):(?:\[\d+,\d+\] |\d+: er
 
 
 def main() -> None:
-    tell = ResultPipe()
-    order, here = tell.order, str(Path.cwd())
+    pipe = ResultPipe()
+    order, here = pipe.order, str(Path.cwd())
     left_out: dict[str, bytes] = {}
     try:
         for _ in range(MAX_ROUNDS):
             _delete_results(order["results"])
             ran = run_process(
-                list(order["command"]), here, dict(os.environ), quiet=QUIET_SECONDS, still=tell.report_building
+                list(order["command"]), here, dict(os.environ), quiet=QUIET_SECONDS, still=pipe.report_building
             )
             texts = _read_results(order["results"])
             wrong = [] if texts or ran.status == 0 else _find_broken_files(ran.output, here, order["files"])
             if not wrong:
                 break
-            tell(event="broken", files=wrong, output=ran.output)
+            pipe(event="broken", files=wrong, output=ran.output)
             for path in wrong:
                 left_out[path] = Path(path).read_bytes()
                 Path(path).unlink()
     finally:
         for path, data in left_out.items():
             Path(path).write_bytes(data)
-    tell(event="end", texts=texts, status=ran.status, output=ran.output[-MAX_OUTPUT:])
+    pipe(event="end", texts=texts, status=ran.status, output=ran.output[-MAX_OUTPUT:])
 
 
 def _find_broken_files(output: str, here: str, files: list[str]) -> list[str]:

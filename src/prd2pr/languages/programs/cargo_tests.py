@@ -30,52 +30,52 @@ UNIT_KINDS = frozenset({"lib", "rlib", "bin", "proc-macro", "cdylib", "staticlib
 
 
 def main() -> None:
-    tell = ResultPipe()
-    built = _build(tell)
+    pipe = ResultPipe()
+    built = _build(pipe)
     binaries = BinaryDigests()
     for each in built:
         binaries.keep(each.path)
     for each in built:
         each.run(binaries)
     for path in binaries.changed():
-        tell(event="problem", what=f"the test program {Path(path).name} changed while tests ran")
-    tell(event="end")
+        pipe(event="problem", what=f"the test program {Path(path).name} changed while tests ran")
+    pipe(event="end")
 
 
-def _build(tell: ResultPipe) -> list[CargoTestProgram]:
-    order, here = tell.order, str(Path.cwd())
+def _build(pipe: ResultPipe) -> list[CargoTestProgram]:
+    order, here = pipe.order, str(Path.cwd())
     argv = ["cargo", "build", "--offline", "--keep-going", "--message-format=json", *order["arguments"]]
     argv += ["--tests"] if order["whole"] else [word for name in order["targets"] for word in ("--test", name)]
     if order["workspace"]:
         argv.append("--workspace")
     ran = run_process(
-        argv, here, dict(os.environ), quiet=BUILD_SECONDS, head=MAX_BUILD_OUTPUT, still=tell.report_building
+        argv, here, dict(os.environ), quiet=BUILD_SECONDS, head=MAX_BUILD_OUTPUT, still=pipe.report_building
     )
     facts = [json.loads(line) for line in ran.output.splitlines() if line.startswith('{"reason":')]
     programs, errors = [], dict[str, list[dict[str, Any]]]()
     for fact in facts:
         if fact["reason"] == "compiler-artifact" and fact.get("executable") and fact["profile"]["test"]:
-            programs.append(CargoTestProgram(tell, fact, here))
+            programs.append(CargoTestProgram(pipe, fact, here))
         elif fact["reason"] == "compiler-message" and fact["message"]["level"] == "error":
             errors.setdefault(_relativize(fact["target"]["src_path"], here), []).append(_make_error(fact["message"]))
-    tell(event="crates", names=sorted({*_list_own_crates(facts), *_read_crate_names()}))
-    _report_errors(tell, {each.source for each in programs}, errors, ran)
+    pipe(event="crates", names=sorted({*_list_own_crates(facts), *_read_crate_names()}))
+    _report_errors(pipe, {each.source for each in programs}, errors, ran)
     return programs
 
 
 def _report_errors(
-    tell: ResultPipe, built: set[str], errors: dict[str, list[dict[str, Any]]], ran: ProcessResult
+    pipe: ResultPipe, built: set[str], errors: dict[str, list[dict[str, Any]]], ran: ProcessResult
 ) -> None:
     """Report programs that were not built, with their own errors or else those of their dependencies."""
-    files = [path for path in tell.order["files"] if path not in built]
-    other = [error for path, found in errors.items() if path not in tell.order["files"] for error in found]
+    files = [path for path in pipe.order["files"] if path not in built]
+    other = [error for path, found in errors.items() if path not in pipe.order["files"] for error in found]
     if ran.status == 0 and not files:
         return
     for path in files:
         found = errors.get(path) or other
-        tell(event="broken", files=[path], errors=found[:50], output="" if found else ran.output[-4000:])
+        pipe(event="broken", files=[path], errors=found[:50], output="" if found else ran.output[-4000:])
     if not files:
-        tell(event="broken", files=[], errors=other[:50], output="" if other else ran.output[-4000:])
+        pipe(event="broken", files=[], errors=other[:50], output="" if other else ran.output[-4000:])
 
 
 def _list_own_crates(facts: list[dict[str, Any]]) -> list[str]:
@@ -128,14 +128,14 @@ def _relativize(path: str, here: str) -> str:
 
 
 class CargoTestProgram:
-    def __init__(self, tell: ResultPipe, artifact: dict[str, Any], here: str) -> None:
-        self._tell = tell
+    def __init__(self, pipe: ResultPipe, artifact: dict[str, Any], here: str) -> None:
+        self._pipe = pipe
         self.path: str = artifact["executable"]
         self.source = _relativize(artifact["target"]["src_path"], here)
         self._is_unit = bool(UNIT_KINDS & set(artifact["target"]["kind"]))
         self._home = str(Path(artifact["manifest_path"]).parent)
         self._package = artifact["package_id"].rpartition("#")[2].partition("@")[0]
-        self._backwards: bool = tell.order["backwards"]
+        self._backwards: bool = pipe.order["backwards"]
 
     def run(self, binaries: BinaryDigests) -> None:
         names = self._list_tests()
@@ -143,7 +143,7 @@ class CargoTestProgram:
         for _ in range(MAX_PROCESSES):
             requested = pending[:MAX_NAMES]
             ran = self._run(requested if len(requested) < len(names) else [], binaries)
-            self._tell(event="ran", source=self.source, part="first", names=requested, **ran.facts())
+            self._pipe(event="ran", source=self.source, part="first", names=requested, **ran.facts())
             events = _parse_events(ran.output)
             passed += [each["name"] for each in events if each.get("event") == "ok" and each["name"] in pending]
             reported_names = {each["name"] for each in events}
@@ -153,9 +153,9 @@ class CargoTestProgram:
         for at in range(0, len(passed), MAX_NAMES):
             requested = passed[at : at + MAX_NAMES]
             ran = self._run(requested, binaries)
-            self._tell(event="ran", source=self.source, part="again", names=requested, **ran.facts())
+            self._pipe(event="ran", source=self.source, part="again", names=requested, **ran.facts())
         places = {name: self._locate_test(name) for name in names}
-        self._tell(event="finished", source=self.source, unit=self._is_unit, places=places)
+        self._pipe(event="finished", source=self.source, unit=self._is_unit, places=places)
 
     def _list_tests(self) -> list[str]:
         ran = run_process(
@@ -165,7 +165,7 @@ class CargoTestProgram:
 
     def _run(self, names: list[str], binaries: BinaryDigests) -> ProcessResult:
         if binaries.changed(self.path):
-            self._tell(event="problem", what=f"the test program of {self.source} changed while tests ran")
+            self._pipe(event="problem", what=f"the test program of {self.source} changed while tests ran")
         argv = [self.path, "-Z", "unstable-options", "--format", "json", "--report-time", "--test-threads=1"]
         argv += ["--shuffle-seed", "1"] if self._backwards else []
         argv += ["--exact", *names] if names else []

@@ -28,15 +28,15 @@ MAX_ARGUMENT_LENGTH = 90_000  # characters of an argument
 ERROR_PATTERN = re.compile(r"^(?:vet: )?(?:\./)?([^\s:]+\.go):\d+(?::\d+)?: ", re.MULTILINE)
 FUNCTION_PATTERN = re.compile(r"^func ((?:Test|Example|Fuzz)\w*)\s*\(", re.MULTILINE)
 ENDED_PATTERN = re.compile(r"^.*?--- (PASS|FAIL|SKIP): ((?:Test|Example|Fuzz)[^\s/]*) \(\d+\.\d+s\)$", re.MULTILINE)
-BEGUN_PATTERN = re.compile(r"=== RUN   ((?:Test|Example|Fuzz)[^\s/]*)$", re.MULTILINE)
+STARTED_PATTERN = re.compile(r"=== RUN   ((?:Test|Example|Fuzz)[^\s/]*)$", re.MULTILINE)
 
 
 def main() -> None:
-    tell = ResultPipe()
-    tell(event="module", path=_read_module_path())
-    _link_standard_library(tell.order["built"], os.environ["GOCACHE"])
+    pipe = ResultPipe()
+    pipe(event="module", path=_read_module_path())
+    _link_standard_library(pipe.order["built"], os.environ["GOCACHE"])
     packages = [
-        GoTestPackage(tell, each) for each in tell.order["packages"] if not _is_in_other_module(each["directory"])
+        GoTestPackage(pipe, each) for each in pipe.order["packages"] if not _is_in_other_module(each["directory"])
     ]
     binaries = BinaryDigests()
     for each in packages:
@@ -44,13 +44,13 @@ def main() -> None:
     for each in packages:
         each.run(binaries)
     for path in binaries.changed():
-        tell(event="problem", what=f"the test binary {Path(path).name} changed while tests ran")
-    tell(event="end")
+        pipe(event="problem", what=f"the test binary {Path(path).name} changed while tests ran")
+    pipe(event="end")
 
 
 class GoTestPackage:
-    def __init__(self, tell: ResultPipe, order: dict[str, Any]) -> None:
-        self._tell, self._order = tell, tell.order
+    def __init__(self, pipe: ResultPipe, order: dict[str, Any]) -> None:
+        self._pipe, self._order = pipe, pipe.order
         self._directory: str = order["directory"]
         self._files: list[str] = order["files"]  # requested
         self._all_files: list[str] = order["beside"]  # all test files of the package
@@ -66,7 +66,7 @@ class GoTestPackage:
                 break
             wrong = self._find_broken_files(ran.output, left_out)
             left = [path for path in self._all_files if path not in left_out]
-            self._tell(event="broken", package=self._directory, files=wrong or left, output=ran.output)
+            self._pipe(event="broken", package=self._directory, files=wrong or left, output=ran.output)
             left_out += wrong or left
             if len(left_out) == len(self._all_files):
                 return
@@ -85,7 +85,7 @@ class GoTestPackage:
         overlay.write_text(json.dumps({"Replace": {str(here / path): "" for path in left_out}}))
         argv = ["go", "test", "-c", "-vet=off", "-gcflags=-e", f"-overlay={overlay}", *self._order["arguments"]]
         argv += ["-o", self._binary, "./" + self._directory]
-        return run_process(argv, str(here), dict(os.environ), quiet=BUILD_SECONDS, still=self._tell.report_building)
+        return run_process(argv, str(here), dict(os.environ), quiet=BUILD_SECONDS, still=self._pipe.report_building)
 
     def _find_broken_files(self, output: str, left_out: list[str]) -> list[str]:
         """Return the test files that do not compile, if nothing else is broken."""
@@ -95,11 +95,11 @@ class GoTestPackage:
 
     def run(self, binaries: BinaryDigests) -> None:
         if not self._built or not self._names:
-            self._tell(event="finished", package=self._directory, names=self._names)
+            self._pipe(event="finished", package=self._directory, names=self._names)
             return
         passed = self._run_all(binaries)
         self._rerun_passed(sorted(passed), binaries)
-        self._tell(event="finished", package=self._directory, names=self._names)
+        self._pipe(event="finished", package=self._directory, names=self._names)
 
     def _run_all(self, binaries: BinaryDigests) -> set[str]:
         """Run all tests, in as many processes as needed until each has a result."""
@@ -108,10 +108,10 @@ class GoTestPackage:
         for _ in range(MAX_PROCESSES):
             for names in _split_names(pending):
                 ran = self._run([] if whole and names == list(self._names) else names, binaries)
-                self._tell(event="ran", package=self._directory, part="first", names=names, **ran.facts())
+                self._pipe(event="ran", package=self._directory, part="first", names=names, **ran.facts())
                 ended = ENDED_PATTERN.findall(ran.output)
                 passed |= {name for outcome, name in ended if outcome == "PASS" and name in self._names}
-                reported_names = {name for _, name in ended} | set(BEGUN_PATTERN.findall(ran.output))
+                reported_names = {name for _, name in ended} | set(STARTED_PATTERN.findall(ran.output))
                 pending = [name for name in pending if name not in reported_names]
                 if not reported_names & set(names):
                     return passed  # it ends before any test
@@ -122,11 +122,11 @@ class GoTestPackage:
     def _rerun_passed(self, names: list[str], binaries: BinaryDigests) -> None:
         for each in _split_names(names):
             ran = self._run(each, binaries)
-            self._tell(event="ran", package=self._directory, part="again", names=each, **ran.facts())
+            self._pipe(event="ran", package=self._directory, part="again", names=each, **ran.facts())
 
     def _run(self, names: list[str], binaries: BinaryDigests) -> ProcessResult:
         if binaries.changed(self._binary):
-            self._tell(event="problem", what=f"the test binary of {self._directory} changed while tests ran")
+            self._pipe(event="problem", what=f"the test binary of {self._directory} changed while tests ran")
         argv = [self._binary, "-test.v", "-test.paniconexit0", "-test.timeout=0"]
         if names:
             argv.append(f"-test.run=^({'|'.join(names)})$")

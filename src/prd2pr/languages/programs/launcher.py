@@ -30,20 +30,20 @@ def main() -> None:
     order = json.load(sys.stdin)
     events, nonce = order["events"], order["nonce"]
 
-    def tell(**facts: Any) -> None:
+    def send(**facts: Any) -> None:
         data = f"{nonce} {json.dumps(facts)}\n".encode()
         while data:
             data = data[os.write(events, data) :]
 
     for number, program in enumerate(order["programs"]):
-        tell(begin=number)
-        status, printed, whole = run_program(program, lambda text, number=number: tell(program=number, told=text))
+        send(begin=number)
+        status, printed, whole = run_program(program, lambda text, number=number: send(program=number, output=text))
         left = read_result_files(program) if whole else None
-        tell(program=number, status=status, printed=printed, file=left or "", flooded=left is None)
-    tell(end=len(order["programs"]))
+        send(program=number, status=status, printed=printed, file=left or "", flooded=left is None)
+    send(end=len(order["programs"]))
 
 
-def run_program(program: dict[str, Any], tell: Any) -> tuple[int, str, bool]:
+def run_program(program: dict[str, Any], send: Any) -> tuple[int, str, bool]:
     """Run a program; return its status, the end of its output, and whether all results were forwarded."""
     ours, theirs = os.pipe()
     stdin = json.dumps({**program["parameters"], "secret": program["secret"], "pipe": theirs}).encode()
@@ -59,7 +59,7 @@ def run_program(program: dict[str, Any], tell: Any) -> tuple[int, str, bool]:
     ) as process:
         os.close(theirs)
         write_input(process, stdin)
-        printed, whole = forward_output(process, ours, tell, spoken=program["results"] == "stdout")
+        printed, whole = forward_output(process, ours, send, from_stdout=program["results"] == "stdout")
         if not whole:
             kill_group(process.pid)
         ended = process.wait()
@@ -73,11 +73,11 @@ def write_input(process: subprocess.Popen[bytes], data: bytes) -> None:
         process.stdin.write(data)  # type: ignore[union-attr]
         process.stdin.close()  # type: ignore[union-attr]
     except BrokenPipeError:
-        return  # it ended immediately; its status tells
+        return  # it ended immediately; its status shows why
 
 
-def forward_output(process: subprocess.Popen[bytes], pipe: int, tell: Any, *, spoken: bool) -> tuple[str, bool]:
-    """Forward the results from the pipe (or from stdout if `spoken`) and return the end of the output.
+def forward_output(process: subprocess.Popen[bytes], pipe: int, send: Any, *, from_stdout: bool) -> tuple[str, bool]:
+    """Forward the results from the pipe (or from stdout if `from_stdout`) and return the end of the output.
 
     Reading stops if a program produces too many results: the second value is then False.
     """
@@ -94,11 +94,11 @@ def forward_output(process: subprocess.Popen[bytes], pipe: int, tell: Any, *, sp
                 data = os.read(key.fd, CHUNK)
                 if not data:
                     selector.unregister(key.fd)
-                elif key.fd == pipe or (spoken and key.fd == output):
-                    received += len(data) if spoken else 0  # data of the pipe is limited by its reader
+                elif key.fd == pipe or (from_stdout and key.fd == output):
+                    received += len(data) if from_stdout else 0  # data of the pipe is limited by its reader
                     if received > MAX_RESULT_BYTES:
                         return printed.decode("utf-8", "replace"), False
-                    tell(decode(data))
+                    send(decode(data))
                 if key.fd != pipe:
                     printed += data
                     del printed[:-MAX_PRINTED_BYTES]

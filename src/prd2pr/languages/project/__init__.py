@@ -1,4 +1,4 @@
 """How a project is set up: detect its stacks, read its manifests, install its dependencies, find its tools.
 
-It imports `domain`, `state` and `sandbox`, and the language tables beside it.
+It imports `domain`, `state` and `sandbox`, and the shared language tables.
 """

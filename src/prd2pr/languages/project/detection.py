@@ -220,7 +220,7 @@ def is_package_manifest(path: str) -> bool:
 
 
 def find_workspace(home: str, homes: Mapping[str, str], paths: list[str], lists: Mapping[str, str]) -> str:
-    """Return the workspace root (npm, pnpm, yarn) that a package is installed with; empty: by itself."""
+    """Return the workspace root (npm, pnpm, yarn) that a package is installed with; empty if it is installed alone."""
     for root in homes:
         outer = Stack(root=root)
         if root == home:

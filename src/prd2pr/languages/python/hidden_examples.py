@@ -181,8 +181,8 @@ def describe_hidden_examples(evidence: Evidence) -> str:
     if hidden is None:
         return ""
     if not hidden.files:
-        return "Held-out examples: none."
+        return "Hidden examples: none."
     if evidence.phase is Phase.RED:
-        return f"Held out from the programmer: {len(hidden.results)} more, which must fail now and pass in GREEN."
+        return f"Hidden from the programmer: {len(hidden.results)} more, which must fail now and pass in GREEN."
     passed = sum(result.outcome == "passed" for result in hidden.results)
-    return f"Held-out examples, which the programmer was not shown: {passed} of {len(hidden.results)} pass."
+    return f"Hidden examples, which the programmer did not see: {passed} of {len(hidden.results)} pass."

@@ -265,7 +265,7 @@ def find_masked_failures(
 def _find_consistent_failures(
     copies: Copies, results: Iterable[TestResult], explain_foreign: Callable[[str], str]
 ) -> dict[str, tuple[str, str]]:
-    """Tests that break with every variant for the same reason of their own: code and message."""
+    """Tests that break with every variant for the same reason in the test itself: code and message."""
     reasons: dict[str, list[tuple[str, str] | None]] = {}
     for result in results:
         path, _, name = result.id.partition("::")

@@ -1,4 +1,4 @@
-"""What is a test here: the names by which a project's own pytest knows its test files, functions and classes."""
+"""Test naming: the patterns by which a project's pytest finds test files, functions and classes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class TestNaming:
 
     @property
     def matches_any_file(self) -> bool:
-        """Whether a pattern is like `*.py`: then names do not tell tests from support files."""
+        """Whether a pattern is like `*.py`: then names do not distinguish tests from support files."""
         return any(not pattern.removesuffix(".py").strip("*/") for pattern in self.files)
 
     @property

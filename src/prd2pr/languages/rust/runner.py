@@ -77,7 +77,7 @@ class _ProgramRun:
     closed: bool  # the suite's result was reported
 
     @property
-    def begun(self) -> list[str]:
+    def started(self) -> list[str]:
         return [each["name"] for each in self.tests if each.get("event") == "started"]
 
     @property
@@ -102,7 +102,7 @@ class _ProgramRun:
 
     @property
     def unfinished(self) -> list[str]:
-        return [name for name in self.begun if name not in self.ended]
+        return [name for name in self.started if name not in self.ended]
 
 
 @dataclass
@@ -228,7 +228,7 @@ def _check_rerun(source: str, ran: _ProgramRun) -> tuple[frozenset[str], list[st
 
 
 def _list_finished(program: _ProgramRuns, ran: _ProgramRun, context: RunnerContext) -> Iterator[FinishedTest]:
-    for name in dict.fromkeys((*ran.begun, *ran.ended)):
+    for name in dict.fromkeys((*ran.started, *ran.ended)):
         if name not in ran.names or name not in program.places:
             continue
         local, inner = program.places[name]

@@ -47,7 +47,7 @@ def build_decisions_view(facts: LivingFacts) -> DecisionsView:
     for record in facts.memory.decisions:
         by_story.setdefault((record.prd, record.story), []).append(record)
     found = [
-        (each.begun_at, list_story_decisions(each, by_story.pop((each.history.prd.id, each.id), [])))
+        (each.started_at, list_story_decisions(each, by_story.pop((each.history.prd.id, each.id), [])))
         for each in facts.done()
     ]
     found += [(records[0].at, list_remembered_decisions(records)) for records in by_story.values()]
@@ -77,7 +77,7 @@ def list_story_decisions(done: StoryHistory, remembered: list[DecisionRecord]) -
         done.title,
         done.history.title,
         done.history.prd.path,
-        done.begun_at[:10],
+        done.started_at[:10],
         first_sentences(done.story.description.strip() or (design.summary if design else ""), LONGEST_CONTEXT),
         tuple(DecisionRow(f"{done.id}.{number}", text, why) for number, (text, why) in enumerate(rows, 1)),
     )

@@ -60,11 +60,11 @@ def draw_estimates(rows: Sequence[EstimateRow], unit: str) -> tuple[str, ...]:
 def list_estimate_rows(facts: LivingFacts) -> Iterator[EstimateRow]:
     """Yield a row per finished story, from memory or, if not recorded there, from its own records."""
     titles = {(each.history.prd.id, each.id): each.title for each in facts.done()}
-    told = {(record.prd, record.story): record for record in facts.memory.estimates}
-    for key, record in told.items():
+    remembered = {(record.prd, record.story): record for record in facts.memory.estimates}
+    for key, record in remembered.items():
         yield build_remembered_row(record, titles.get(key, record.feature))
     for each in facts.done():
-        if (each.history.prd.id, each.id) not in told:
+        if (each.history.prd.id, each.id) not in remembered:
             yield build_recorded_row(each)
 
 

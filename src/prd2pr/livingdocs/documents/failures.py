@@ -60,28 +60,28 @@ class FailuresView(NamedTuple):
 
 
 def build_failures_view(facts: LivingFacts) -> FailuresView:
-    begun = [each for worked in facts.prds for each in worked.begun]
-    told = [*list_failed_stories(facts, begun)]
-    counted = Counter(code for each in begun for attempt in each.cycle.refused for code in attempt.codes)
+    started = [each for worked in facts.prds for each in worked.started]
+    failed = [*list_failed_stories(facts, started)]
+    counted = Counter(code for each in started for attempt in each.cycle.refused for code in attempt.codes)
     looked_back = [collect_lessons(lesson, facts.memory.failures) for lesson in reversed(facts.memory.lessons)]
     return FailuresView(
-        failures=tuple(told[:MOST_FAILURES]),
-        more_failures=max(0, len(told) - MOST_FAILURES),
+        failures=tuple(failed[:MOST_FAILURES]),
+        more_failures=max(0, len(failed) - MOST_FAILURES),
         codes=tuple(
             CodeRow(code, FINDINGS[code].title, FINDINGS[code].hint, counted[code])
             for code in sorted(counted, key=lambda code: (-counted[code], code))
             if code in FINDINGS
         ),
         lessons=tuple(each for each in looked_back if each.surprises or each.would_change),
-        stories=len(begun),
-        smooth=sum(not each.cycle.refused for each in begun),
+        stories=len(started),
+        smooth=sum(not each.cycle.refused for each in started),
     )
 
 
-def list_failed_stories(facts: LivingFacts, begun: list[StoryHistory]) -> Iterator[FailedStory]:
+def list_failed_stories(facts: LivingFacts, started: list[StoryHistory]) -> Iterator[FailedStory]:
     """Yield failed stories, newest first: the story's own records with the latest failure from memory."""
     remembered = {(each.prd, each.story or each.id): each for each in facts.memory.failures}
-    known = {(each.history.prd.id, each.id): each for each in begun if each.cycle.refused}
+    known = {(each.history.prd.id, each.id): each for each in started if each.cycle.refused}
     for key, each in reversed(known.items()):
         if key not in remembered:
             yield describe_failed_story(each, None)
@@ -110,10 +110,10 @@ def describe_remembered_failure(failure: FailureRecord) -> FailedStory:
     )
 
 
-def collect_lessons(lesson: Lesson, told: tuple[FailureRecord, ...]) -> LessonGroup:
+def collect_lessons(lesson: Lesson, known: tuple[FailureRecord, ...]) -> LessonGroup:
     """Return a retrospective's lessons without those already listed with the failures."""
-    stories = tuple(f"{each.story}: " for each in told if each.story)
-    lessons = {each.lesson for each in told}
+    stories = tuple(f"{each.story}: " for each in known if each.story)
+    lessons = {each.lesson for each in known}
     return LessonGroup(
         lesson.feature,
         tuple(text for text in lesson.surprises if not text.startswith(stories)),

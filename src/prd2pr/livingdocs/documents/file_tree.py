@@ -61,8 +61,8 @@ def _draw_directory(directory: _Directory, indent: str, *, depth: int, files: bo
             continue
         inner, joined = _join_single_directories(directory.directories[name], name)
         deeper = depth > 1 and (inner.directories or files)
-        told = "" if files else f"  ({count(inner.size, 'file')})"
-        yield f"{indent}{branch}{escape_invisible(joined)}/{told}"
+        size_note = "" if files else f"  ({count(inner.size, 'file')})"
+        yield f"{indent}{branch}{escape_invisible(joined)}/{size_note}"
         if deeper:
             yield from _draw_directory(inner, indent + bar, depth=depth - 1, files=files)
     if not files and directory.files:

@@ -58,12 +58,12 @@ class TracedPrd(NamedTuple):
 
 class TraceView(NamedTuple):
     prds: tuple[TracedPrd, ...]
-    untold: tuple[str, ...]  # PRDs with too many stories to trace
+    not_traced: tuple[str, ...]  # PRDs with too many stories to trace
     example: str  # the name of an existing step
 
 
 def build_trace_view(facts: LivingFacts) -> TraceView:
-    prds = tuple(trace_prd(worked) for worked in facts.prds if worked.begun and not worked.partial)
+    prds = tuple(trace_prd(worked) for worked in facts.prds if worked.started and not worked.partial)
     names = (f"{prd.id}/{step.name}" for prd in prds for each in prd.stories for step in each.steps)
     return TraceView(prds, tuple(worked.title for worked in facts.prds if worked.partial), next(names, ""))
 
@@ -86,11 +86,11 @@ def trace_prd(worked: PrdHistory) -> TracedPrd:
 
 
 def trace_stories(worked: PrdHistory, rows: tuple[TraceRow, ...]) -> Iterator[TracedStory]:
-    begun = {each.id: each for each in worked.begun}
+    started = {each.id: each for each in worked.started}
     titles = {clean_line(story.id): clip(clean_line(story.title), 160) for story in worked.backlog.stories}
     for story, of_story in groupby(rows, key=lambda row: row.story):
         own = tuple(of_story)
-        steps = list_step_names(begun[story]) if story in begun else ()
+        steps = list_step_names(started[story]) if story in started else ()
         criteria = tuple(TracedCriterion(row, group_tests_by_file(row.tests)) for row in own)
         files = dict.fromkeys(group.path for each in criteria for group in each.groups)
         yield TracedStory(story, titles.get(story, ""), own[0].requirements, steps, tuple(files), criteria)

@@ -167,10 +167,10 @@ def list_libraries(files: Mapping[str, SourceFile]) -> dict[str, tuple[str, ...]
         neighbours.setdefault(posixpath.dirname(path), set()).add(posixpath.basename(path).removesuffix(".py"))
     found: dict[str, set[str]] = {}
     for path, file in files.items():
-        beside = neighbours[posixpath.dirname(path)]  # a script can import its neighbours
+        siblings = neighbours[posixpath.dirname(path)]  # a script can import its neighbours
         for written in file.imports:
             top = written.partition(":")[0].partition(".")[0]
-            if top and top not in tops and top not in beside and top not in _STANDARD:
+            if top and top not in tops and top not in siblings and top not in _STANDARD:
                 found.setdefault(top, set()).add(get_module_name(path))
     return {name: tuple(sorted(found[name])) for name in sorted(found, key=str.lower)}
 

@@ -65,15 +65,15 @@ def _find_decorator_routes(mark: ast.expr, handler: str, prefixes: dict[str, str
 def _find_call_routes(call: ast.Call, prefixes: dict[str, str]) -> Iterator[HttpRoute]:
     name = get_dotted_name(call.func)
     owner, _, last = name.rpartition(".")
-    told = _ADDERS.get(last) if owner else _ROUTE_CLASSES.get(last)
+    kind = _ADDERS.get(last) if owner else _ROUTE_CLASSES.get(last)
     if owner in {"web", "aiohttp.web"} and last in _METHODS:
-        told = last
+        kind = last
     path = _read_path(call)
-    if not told or path is None or not path.startswith("/"):
+    if not kind or path is None or not path.startswith("/"):
         return
     handlers = [each.value for each in call.keywords if each.arg in {"endpoint", "handler", "view_func"}]
     given = [*handlers, *(each for each in reversed(call.args[1:]) if get_dotted_name(each))]
-    for method in _list_methods(call, told):
+    for method in _list_methods(call, kind):
         yield HttpRoute(
             method, f"{prefixes.get(owner, '')}{path}", get_dotted_name(given[0]) if given else "", call.lineno
         )
@@ -108,13 +108,13 @@ def _read_path(call: ast.Call) -> str | None:
     return _read_string(first[0]) if first else None
 
 
-def _list_methods(call: ast.Call, told: str) -> list[str]:
-    if told not in {"route", "api_route", "any"}:
-        return [told.upper() if told in _METHODS else told]
+def _list_methods(call: ast.Call, kind: str) -> list[str]:
+    if kind not in {"route", "api_route", "any"}:
+        return [kind.upper() if kind in _METHODS else kind]
     for each in call.keywords:
         if each.arg == "methods" and isinstance(each.value, ast.List | ast.Tuple | ast.Set):
             return [text.upper() for item in each.value.elts if (text := _read_string(item))]
-    return ["GET"] if told == "route" else ["any"]
+    return ["GET"] if kind == "route" else ["any"]
 
 
 def _read_string(node: ast.expr) -> str | None:

@@ -10,9 +10,9 @@ from prd2pr.languages.python.test_model.module import get_dotted_name, resolve_n
 from prd2pr.livingdocs.readers.node_kinds import NodeKinds
 from prd2pr.livingdocs.readers.source_file import CodeRisk, EnvRead
 
-_RUNS_TEXT = "runs text as code"
-_UNPACKS = "unpacks bytes that can run anything"
-_SHELL = "hands a line to the shell"
+_RUNS_TEXT = "executes text as code"
+_UNPACKS = "deserializes bytes that can execute any code"
+_SHELL = "passes a string to the shell"
 _WEAK = "a hash that is broken for signatures and passwords"
 
 # Full name of the called function -> why it is listed.
@@ -33,9 +33,9 @@ RISKY_CALLS: dict[str, str] = {
     "os.popen": _SHELL,
     "subprocess.getoutput": _SHELL,
     "subprocess.getstatusoutput": _SHELL,
-    "yaml.unsafe_load": "makes any object that the text asks for",
-    "yaml.full_load": "makes objects that the text asks for",
-    "tempfile.mktemp": "names a file that somebody else may make first",
+    "yaml.unsafe_load": "creates any object that the text names",
+    "yaml.full_load": "creates objects that the text names",
+    "tempfile.mktemp": "returns a name that another process may use first",
     "hashlib.md5": _WEAK,
     "hashlib.sha1": _WEAK,
     "ssl._create_unverified_context": "trusts any certificate",
@@ -58,9 +58,9 @@ def is_secret_name(name: str) -> bool:
 def find_risks(kinds: NodeKinds, names: Mapping[str, str]) -> tuple[CodeRisk, ...]:
     calls = kinds.of(ast.Call)
     found = [
-        CodeRisk(*told, call.lineno)
+        CodeRisk(*risk, call.lineno)
         for call in calls
-        for told in _classify_call(call, resolve_name(get_dotted_name(call.func), names))
+        for risk in _classify_call(call, resolve_name(get_dotted_name(call.func), names))
     ]
     found += [
         CodeRisk(f"{name} = …", "a secret in the code itself", line) for name, line in _find_hardcoded_secrets(kinds)
@@ -75,13 +75,13 @@ def _classify_call(call: ast.Call, name: str) -> Iterator[tuple[str, str]]:
     elif name.startswith("subprocess.") and method in _STARTERS and _has_flag(call, "shell", value=True):
         yield f"{name}(shell=True)", _SHELL
     elif name == "yaml.load" and not _has_safe_loader(call):
-        yield "yaml.load()", "makes any object that the text asks for, unless a safe loader is named"
+        yield "yaml.load()", "creates any object that the text names, unless a safe loader is used"
     elif name.partition(".")[0] in {"requests", "httpx"} and _has_flag(call, "verify", value=False):
         yield f"{name}(verify=False)", "trusts any certificate"
     elif method == "run" and _has_flag(call, "debug", value=True):
-        yield f"{name}(debug=True)", "opens the debugger to whoever can reach it"
+        yield f"{name}(debug=True)", "opens the debugger to anyone who can reach it"
     elif method in {"execute", "executemany"} and call.args and _is_built_from_parts(call.args[0]):
-        yield f"{name or method}(…)", "SQL put together from text"
+        yield f"{name or method}(…)", "SQL built from strings"
 
 
 def _has_flag(call: ast.Call, name: str, *, value: bool) -> bool:
@@ -143,5 +143,5 @@ def _read_env_access(node: ast.Call | ast.Subscript, names: Mapping[str, str]) -
         return
     if node.args and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
         default = node.args[1] if len(node.args) > 1 else None
-        told = default.value if isinstance(default, ast.Constant) and isinstance(default.value, str) else ""
-        yield EnvRead(node.args[0].value, node.lineno, required=False, default=told)
+        fallback = default.value if isinstance(default, ast.Constant) and isinstance(default.value, str) else ""
+        yield EnvRead(node.args[0].value, node.lineno, required=False, default=fallback)

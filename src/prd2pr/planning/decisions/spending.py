@@ -1,4 +1,4 @@
-"""Record spending that led to no step, so that the next run knows of it."""
+"""Record spending that led to no step, so that the next run counts it."""
 
 from __future__ import annotations
 

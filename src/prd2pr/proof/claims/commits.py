@@ -150,10 +150,10 @@ def is_first_status(status: Status) -> bool:
     if not status.transitions:
         return False
     by, at = status.transitions[0].by, status.transitions[0].at
-    begun = Status(issue=status.issue, cursors=status.cursors)
+    unstarted = Status(issue=status.issue, cursors=status.cursors)
     return status in (
-        phase_transitions.record_plan_ready(begun, by=by, at=at),
-        phase_transitions.start_planned_sprint(begun, (), by=by, at=at, goal="")[0],
+        phase_transitions.record_plan_ready(unstarted, by=by, at=at),
+        phase_transitions.start_planned_sprint(unstarted, (), by=by, at=at, goal="")[0],
     )
 
 
@@ -227,7 +227,9 @@ def check_note(claim: StepClaim, after: Cycle) -> Iterator[Finding]:
         note.startswith(NO_REFACTORING) and before.state is CycleState.REFACTOR
     ):
         yield make_claim_error(
-            "VER104", "this cannot be said of a refactoring now", claim.state.paths.cycle(after.story)
+            "VER104",
+            "the note about a refactoring does not fit the state of the story",
+            claim.state.paths.cycle(after.story),
         )
     noted = {name: getattr(after, name) for name in NOTED_FIELDS}
     if is_only_demotion(claim.cycle_before.test_files, after.test_files):

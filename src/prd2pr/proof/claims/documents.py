@@ -31,7 +31,7 @@ def render_claimed_docs(gather_context: GatherContext, claim: StepClaim, cache: 
         return accept_docs_of_version(gather_context, changed, claim.proof.evidence.made_by)
     before, after = claim.cycle_before, claim.state.cycle(claim.step.story)
     refused = after.refused[len(before.refused) :] if after else ()
-    ground = DocsSource(
+    source = DocsSource(
         gather_context.git,
         overlay_earlier_docs(gather_context, claim.judged_from, claim.head_tree),
         claim.parent.commit,
@@ -41,7 +41,7 @@ def render_claimed_docs(gather_context: GatherContext, claim: StepClaim, cache: 
         tuple(read_step_memories(claim)),
         cache=cache,
     )
-    rendered = render_docs(ground, IntegratedStory(claim.step.prd, claim.step.story, before, refused))
+    rendered = render_docs(source, IntegratedStory(claim.step.prd, claim.step.story, before, refused))
     return ExpectedDocs(map_doc_blobs(gather_context, rendered, changed))
 
 
@@ -51,10 +51,10 @@ def render_docs_between(gather_context: GatherContext, base: str, head: str) -> 
     if not changed:
         return NO_DOCS
     files = overlay_earlier_docs(gather_context, base, head)
-    ground = DocsSource(
+    source = DocsSource(
         gather_context.git, files, head, gather_context.docs_directory, gather_context.rules, cache=FactsCache()
     )
-    return ExpectedDocs(map_doc_blobs(gather_context, render_docs(ground), changed))
+    return ExpectedDocs(map_doc_blobs(gather_context, render_docs(source), changed))
 
 
 def list_doc_changes(gather_context: GatherContext, base: str, head: str) -> dict[str, RawChange]:

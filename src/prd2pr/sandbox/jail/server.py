@@ -67,7 +67,7 @@ def _supervise(plan: SandboxPlan, ends: list[int], control: socket.socket) -> No
     outer_namespaces = inside.list_namespaces()
     if plan["privilege"] != "root":
         _enter_user_namespace(plan)
-    syscalls.unshare(syscalls.NEWPID, "a process space of its own")
+    syscalls.unshare(syscalls.NEWPID, "a separate process namespace")
     _write("/proc/self/oom_score_adj", "1000")  # if memory runs out, the kernel kills the tests first
     syscalls.prctl(syscalls.DUMPABLE, 0, "dumpable 0")
     report, report_end = os.pipe()
@@ -131,7 +131,7 @@ def _run_init(
 ) -> NoReturn:
     try:
         syscalls.prctl(syscalls.PDEATHSIG, signal.SIGKILL, "parent death signal")
-        syscalls.unshare(_NEW_NAMESPACES, "network, mounts and names of its own")
+        syscalls.unshare(_NEW_NAMESPACES, "separate network, mount and host name namespaces")
         socket.sethostname("sandbox")
         inside.enable_loopback()
         view.build_root(plan)

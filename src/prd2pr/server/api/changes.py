@@ -1,4 +1,4 @@
-"""Routes that request a change. They only submit it: `/orders` tells the outcome."""
+"""Routes that request a change. They only submit it: `/orders` shows the outcome."""
 
 from __future__ import annotations
 

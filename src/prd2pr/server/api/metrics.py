@@ -28,7 +28,7 @@ WORKER_STATES = ("working", "idle", "gone", "not known")
 
 
 class MetricsRegistry:
-    """Metrics in a registry of their own, so that two servers in one process count separately."""
+    """Metrics in a separate registry, so that two servers in one process count separately."""
 
     def __init__(self, reader: ViewReader, feed: EventFeed) -> None:
         self.registry = CollectorRegistry()

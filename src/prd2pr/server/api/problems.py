@@ -29,7 +29,7 @@ MEANINGS: dict[int, str] = {
     409: "There is nothing to do in the current state, or the key was used for another request.",
     413: "The body is too large.",
     422: "The request is invalid; `errors` lists the fields.",
-    429: "Too many requests; `Retry-After` tells when to retry.",
+    429: "Too many requests; `Retry-After` says when to retry.",
     503: "The server is not ready, or its database failed.",
 }
 REMEDIES: dict[int, str] = {

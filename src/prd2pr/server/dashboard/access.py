@@ -52,7 +52,7 @@ PUBLIC_VISITOR = Visitor("everybody", allow_all, allow_none, sees_all=True)
 
 @dataclass(frozen=True)
 class PublicAccess:
-    """Everybody may read and nobody may give orders: for the demo on one's own machine."""
+    """Access for everybody to read and for nobody to give orders: for the demo on a local machine."""
 
     guest: Visitor | None = field(default=PUBLIC_VISITOR)
 

@@ -263,7 +263,7 @@ def make_overview_figures(projects: tuple[ProjectView, ...]) -> tuple[Figure, ..
 
 
 def make_metrics_figures(metrics: MetricsView) -> tuple[Figure, ...]:
-    crossed = sum(each.crossed for each in metrics.phases)
+    passed = sum(each.crossed for each in metrics.phases)
     at_first = sum(each.at_first for each in metrics.phases)
     found = (
         Figure(f"{metrics.proven:,} of {metrics.stories:,}", f"{inflect_noun(metrics.stories, 'story')} proven"),
@@ -271,7 +271,7 @@ def make_metrics_figures(metrics: MetricsView) -> tuple[Figure, ...]:
             f"{metrics.tests:,} of {metrics.tests_in_all:,}", f"added {inflect_noun(metrics.tests_in_all, 'test')} pass"
         ),
         Figure(f"{metrics.faults:,} of {metrics.faults_in_all:,}", "mutants killed"),
-        Figure(f"{at_first:,} of {crossed:,}", "phases passed at the first attempt"),
+        Figure(f"{at_first:,} of {passed:,}", "phases passed at the first attempt"),
     )
     return tuple(each for each in found if not each.value.endswith(" of 0"))
 

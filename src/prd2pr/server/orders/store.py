@@ -1,6 +1,6 @@
 """Orders in the database: who requested what, and its state.
 
-The order's delivery in the inbox tells whether a run has it. Its outcome is written once, by the first to learn it.
+The order's delivery in the inbox shows whether a run has it. Its outcome is written once, by the first to learn it.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class InboxOrderQueue:
 
 
 def submit_order(connection: Connection, repo: str, order: ServerCommand, turn: int) -> None:
-    """Queue an order. Each turn has its own delivery; the branch tells by the order's id what an earlier turn did."""
+    """Queue an order. Each turn has its own delivery; the branch shows by the order's id what an earlier turn did."""
     name, now = f"order-{order.id}.{turn}", read_database_time(connection)
     insert_deliveries(connection, [make_own_delivery(name, repo, now, orders=format_server_commands([order]))])
     connection.execute(

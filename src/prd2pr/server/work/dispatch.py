@@ -59,7 +59,7 @@ class WorkflowDispatch:
             return str(old) if old else UNTRACKED_RUN
         return str(run) if run else mark
 
-    def has_begun(self, claim: WorkClaim, mark: str) -> bool:
+    def has_started(self, claim: WorkClaim, mark: str) -> bool:
         """Return whether the run exists: GitHub may accept a dispatch without creating one."""
         if mark == UNTRACKED_RUN:
             return True

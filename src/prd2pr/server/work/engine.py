@@ -108,7 +108,7 @@ def process_claim(context: EngineContext, lease: Lease) -> str:
 
 
 def ensure_started(context: EngineContext, lease: Lease) -> str:
-    """Return the mark of work that has begun, starting it if needed."""
+    """Return the mark of the started work; start it if needed."""
     request = claims.read_claim(context.database, lease.claim).request
     mark = request.mark or (find_earlier_start(context, lease) if request.turn else None)
     for turn in range(max(1, request.turn), MAX_STARTS + 1):
@@ -127,7 +127,7 @@ def find_earlier_start(context: EngineContext, lease: Lease) -> str | None:
     while True:
         claim = claims.read_claim(context.database, lease.claim)
         effect = context.effects.select(claim)
-        with raise_as_unclear("cannot tell whether the work was started"):
+        with raise_as_unclear("it is unknown whether the work was started"):
             mark = effect.find(claim, claim.request.turn)
         if mark is not None or claim.request.seconds_ago >= effect.settles_in:
             return mark
@@ -166,7 +166,7 @@ def wait_until_started(context: EngineContext, lease: Lease, mark: str) -> bool:
 
 def has_effect_started(effect: Effect, claim: WorkClaim, mark: str) -> bool:
     with raise_as_unclear("the work was started, but its state cannot be read"):
-        return effect.has_begun(claim, mark)
+        return effect.has_started(claim, mark)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Leases on claims, with an epoch as fencing token.
 
-A lease tells when another replica may take a claim over. It does not stop the former holder, which may only have been
+A lease says when another replica may take a claim over. It does not stop the former holder, which may only have been
 slow, so correctness never depends on time: each takeover increments the claim's epoch, and every change by a holder is
 one transaction conditional on replica and epoch. Of two replicas that believe they hold a claim, one changes nothing.
 External requests are recorded in the same way before they are sent, so that a later holder looks for their result.

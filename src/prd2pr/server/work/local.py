@@ -83,7 +83,7 @@ class LocalEffect:
                 outcomes.append(self._run_action(place, claim.lane, tokens, event, add_missing_sender(body, me)))
         return f"{len(outcomes)} run here: {', '.join(dict.fromkeys(outcomes))}"
 
-    def has_begun(self, claim: WorkClaim, mark: str) -> bool:
+    def has_started(self, claim: WorkClaim, mark: str) -> bool:
         del claim, mark
         return True
 

@@ -46,7 +46,7 @@ class LocalOrderEffect:
             settle_order(self.database, str(result["id"]), result["outcome"], str(result["answer"]))
         return f"{len(orders)} orders carried out here"
 
-    def has_begun(self, claim: WorkClaim, mark: str) -> bool:
+    def has_started(self, claim: WorkClaim, mark: str) -> bool:
         del claim, mark
         return True
 

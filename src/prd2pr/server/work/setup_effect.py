@@ -47,7 +47,7 @@ class OnboardingEffect:
             raise problems[0]
         return "; ".join(summaries) or "nothing to offer"
 
-    def has_begun(self, claim: WorkClaim, mark: str) -> bool:
+    def has_started(self, claim: WorkClaim, mark: str) -> bool:
         """Return True: everything is done when `begin` returns."""
         del claim, mark
         return True

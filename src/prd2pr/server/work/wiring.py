@@ -29,7 +29,7 @@ from prd2pr.state.server_commands import ServerCommand
 
 @dataclass(frozen=True)
 class EffectsByLane:
-    """Selects the effect effect the claim's lane."""
+    """Selects the effect by the claim's lane."""
 
     repositories: Effect
     installations: Effect
@@ -54,7 +54,7 @@ class NoEffect:
         del turn, ask
         raise TokenMissing("no GitHub App is configured", where=claim.lane, remedy="set PRD2PR_APP_ID and its key")
 
-    def has_begun(self, claim: WorkClaim, mark: str) -> bool:
+    def has_started(self, claim: WorkClaim, mark: str) -> bool:
         del claim, mark
         return True
 

@@ -78,7 +78,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "some layers of the gate do not exist for this language",
         "Every language can pass the gates, but Python has the most layers. The layers named in the message were "
         "not checked in this step; docs/languages.md has the full table.",
-        bad="not checked for go test: other circumstances, old code against new",
+        bad="not checked for go test: other circumstances, differential testing",
         good="every layer of the gate was checked",
         hint="no action is needed; reviewers may check these points themselves.",
     ),

@@ -128,23 +128,23 @@ MORE_SURVIVORS = 3
 def check_mutation(evidence: Evidence, policy: GatePolicy) -> Iterator[Finding]:
     if not _is_mutation_required(evidence):
         return
-    bite = evidence.bite
-    if bite is None or bite.problems:
-        yield from _report_problems(bite)
+    mutation = evidence.bite
+    if mutation is None or mutation.problems:
+        yield from _report_problems(mutation)
         return
-    for each in bite.knock_outs:
+    for each in mutation.knock_outs:
         if each.outcome == "survived":
             message = f"`{each.function}` can be replaced with a `raise` and no test fails"
             yield make_finding("GRN301", message, path=each.path, line=each.line)
-    for each in bite.perturbations:
+    for each in mutation.perturbations:
         if each.outcome == "survived":
             message = f"`{each.function}` still passes with {each.change}"
             yield make_finding("GRN503", message, path=each.path, line=each.line)
-    yield from _check_indifferent_tests(evidence, bite)
-    yield from _check_kill_ratio(bite, policy.mutation_ratio)
-    yield from _report_survivors(bite)
-    yield from _report_unjudged(bite)
-    yield from _report_untried(evidence, bite)
+    yield from _check_indifferent_tests(evidence, mutation)
+    yield from _check_kill_ratio(mutation, policy.mutation_ratio)
+    yield from _report_survivors(mutation)
+    yield from _report_unjudged(mutation)
+    yield from _report_untried(evidence, mutation)
 
 
 def _is_mutation_required(evidence: Evidence) -> bool:
@@ -169,18 +169,18 @@ def _list_mutable_suffixes(evidence: Evidence) -> tuple[str, ...]:
     return ENDINGS.get(evidence.stack.language, ()) if evidence.stack else (".py",)
 
 
-def _report_problems(bite: MutationResult | None) -> Iterator[Finding]:
-    if bite is None:
+def _report_problems(mutation: MutationResult | None) -> Iterator[Finding]:
+    if mutation is None:
         yield make_finding("GRN504", "no mutation was tried on the story's tests")
         return
-    for problem in bite.problems:
+    for problem in mutation.problems:
         yield make_finding("GRN504", problem)
 
 
-def _check_indifferent_tests(evidence: Evidence, bite: MutationResult) -> Iterator[Finding]:
+def _check_indifferent_tests(evidence: Evidence, mutation: MutationResult) -> Iterator[Finding]:
     """Check for tests that pass whatever the code returns. One may check something else; most may not."""
     tests = {strip_test_parameters(test) for test in evidence.story_tests}
-    found = [test for test in bite.indifferent if not _has_asserted_before(evidence, test)]
+    found = [test for test in mutation.indifferent if not _has_asserted_before(evidence, test)]
     code = "GRN506" if 2 * len(found) > len(tests) else "GRN507"
     for test in found:
         yield make_test_finding(code, test, "still passes when the code that it calls returns something else")
@@ -195,33 +195,37 @@ def _has_asserted_before(evidence: Evidence, test: str) -> bool:
     )
 
 
-def _check_kill_ratio(bite: MutationResult, asked: float | None) -> Iterator[Finding]:
-    if asked is None or bite.score is None or len(bite.judged) < FEWEST_MUTANTS or bite.score >= asked:
+def _check_kill_ratio(mutation: MutationResult, asked: float | None) -> Iterator[Finding]:
+    if asked is None or mutation.score is None or len(mutation.judged) < FEWEST_MUTANTS or mutation.score >= asked:
         return
-    yield make_finding("GRN501", f"{bite.killed} of {len(bite.judged)} mutants killed; {asked:.0%} are required")
+    yield make_finding(
+        "GRN501", f"{mutation.killed} of {len(mutation.judged)} mutants killed; {asked:.0%} are required"
+    )
 
 
-def _report_survivors(bite: MutationResult) -> Iterator[Finding]:
-    for each in bite.survivors:
+def _report_survivors(mutation: MutationResult) -> Iterator[Finding]:
+    for each in mutation.survivors:
         yield make_finding("GRN502", f"no test detects {each.change}", path=each.path, line=each.line)
 
 
-def _report_unjudged(bite: MutationResult) -> Iterator[Finding]:
-    left = [each for each in (*bite.knock_outs, *bite.perturbations) if each.outcome in {"timeout", "not_judged"}]
+def _report_unjudged(mutation: MutationResult) -> Iterator[Finding]:
+    left = [
+        each for each in (*mutation.knock_outs, *mutation.perturbations) if each.outcome in {"timeout", "not_judged"}
+    ]
     for each in left:
         why = "the tests timed out" if each.outcome == "timeout" else each.why
         yield make_finding("GRN505", f"`{each.function}`, {each.change}: {why}", path=each.path, line=each.line)
 
 
-def _report_untried(evidence: Evidence, bite: MutationResult) -> Iterator[Finding]:
+def _report_untried(evidence: Evidence, mutation: MutationResult) -> Iterator[Finding]:
     """Other languages: report the mutation layers that found nothing to try."""
     if evidence.stack is None:
         return
     tried = {
-        "knock-out": bool(bite.knock_outs),
-        "mutants": bool(bite.judged),
-        "expected values replaced": any(each.outcome in {"killed", "survived"} for each in bite.perturbations),
-        "other answers": bool(bite.answers),
+        "knock-out": bool(mutation.knock_outs),
+        "mutants": bool(mutation.judged),
+        "expected values replaced": any(each.outcome in {"killed", "survived"} for each in mutation.perturbations),
+        "other answers": bool(mutation.answers),
     }
     untried = [name for name, was in tried.items() if not was and name not in evidence.stack.not_checked]
     if untried:
@@ -282,5 +286,5 @@ def _check_new_survivors(before: MutationResult, after: MutationResult) -> Itera
             yield make_finding("RFC409", message, path=each.path, line=each.line)
 
 
-def _format_kills(bite: MutationResult) -> str:
-    return f"{bite.killed} of {len(bite.judged)}"
+def _format_kills(mutation: MutationResult) -> str:
+    return f"{mutation.killed} of {len(mutation.judged)}"

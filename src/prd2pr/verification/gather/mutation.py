@@ -18,9 +18,10 @@ MUTANTS = 40
 
 @dataclass(frozen=True)
 class MutationTrial:
-    """`wait` for what came of it; `again`, alone, where something else may have been in its way.
+    """Mutation testing in progress. `wait` returns the result.
 
-    `as_the_suite`: with the hash seed that the whole suite was run with."""
+    `run_again` repeats it after interference by another process; `run_with_suite_seed` with the hash seed of the suite.
+    """
 
     tests: tuple[str, ...]
     wait: Callable[[], MutationResult]
@@ -32,7 +33,7 @@ def start_mutation_trial(  # noqa: PLR0917 what a trial depends on
     runner: TestRunner, new: Codebase, old: Codebase, pair: TreePair, tests: tuple[str, ...],
     restore: Mapping[str, str], most: int, *, ways: bool = True,
 ) -> MutationTrial | None:  # fmt: skip
-    """Start mutating what `new` has and `old` has not; None without tests.
+    """Start mutating the code that `new` adds to `old`; None without tests.
 
     `ways`: also run the tests in other circumstances.
     """
@@ -43,21 +44,21 @@ def start_mutation_trial(  # noqa: PLR0917 what a trial depends on
         return MutationTrial(tests, MutationResult, MutationResult, MutationResult)
     request = MutationRequest(new.tree, tests, plan, most, restore, ways, OTHER_SEED if ways else 0)
 
-    def again(hash_seed: int = request.hash_seed) -> MutationResult:
+    def run_again(hash_seed: int = request.hash_seed) -> MutationResult:
         return runner.start_mutation_run(replace(request, hash_seed=hash_seed))()
 
-    return MutationTrial(tests, runner.start_mutation_run(request), again, partial(again, 0))
+    return MutationTrial(tests, runner.start_mutation_run(request), run_again, partial(run_again, 0))
 
 
 def repeat_trial(trial: MutationTrial) -> MutationResult:
     """Repeat a trial that failed although the suite passes: another process interfered, or it is the hash seed."""
-    bite = trial.run_again()
-    if not bite.problems:
-        return bite
+    mutation = trial.run_again()
+    if not mutation.problems:
+        return mutation
     seeded = trial.run_with_suite_seed()
     if seeded.problems:
-        return bite
-    failed = tuple(test for test in trial.tests if any(test in problem for problem in bite.problems))
+        return mutation
+    failed = tuple(test for test in trial.tests if any(test in problem for problem in mutation.problems))
     way = TestVariation(name="hash_seed", outcome="failed", tests=failed)
     return seeded.model_copy(update={"ways": tuple(sorted([*seeded.ways, way], key=lambda each: each.name))})
 

@@ -278,7 +278,7 @@ def _gather_locked(case: GatherCase) -> Evidence:
     asked = shown or (_list_passing_tests(step, base) if refactor else ())
     trial = _start_trial(step, asked, restore, pair.head.tree, step.source_before, step.source_after)
     head = case.head_report(find_parent_directories(own), restore)
-    bite = trial() if trial else None
+    mutation = trial() if trial else None
     if not is_green(claimed, base, head):
         head = case.head_report(
             find_parent_directories(own), restore, afresh=True
@@ -308,7 +308,7 @@ def _gather_locked(case: GatherCase) -> Evidence:
         signatures_before=_list_signatures(step, step.source_before, changed) if refactor else (),
         signatures_after=_list_signatures(step, step.source_after, changed) if refactor else (),
         improvement=_measure_improvement(step, changed) if refactor else {},
-        bite=bite if green else None,
+        bite=mutation if green else None,
         bite_before=before,
     )
 
@@ -333,7 +333,7 @@ def _start_trial(  # noqa: PLR0917 what a trial depends on
     step: LanguageStep, tests: tuple[str, ...], restore: Mapping[str, str], tree: str,
     old: Mapping[str, str], new: Mapping[str, str],
 ) -> Callable[[], MutationResult] | None:  # fmt: skip
-    """Start mutating what `new` has and `old` has not."""
+    """Start mutating the code that `new` adds to `old`."""
     case, language = step.case, step.language
     if not tests or (case.story and case.story.kind in UNTESTED_KINDS):
         return None

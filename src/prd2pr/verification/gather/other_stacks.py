@@ -37,8 +37,8 @@ class SingleStackRunner:
     def expect(self, hash_seed: int = 0) -> None:
         self.runner.expect(hash_seed)
 
-    def begin(self, request: RunRequest, *, beside: bool = False) -> None:
-        self.runner.begin(replace(request, stack=self.stack), beside=beside)
+    def begin(self, request: RunRequest, *, in_parallel: bool = False) -> None:
+        self.runner.begin(replace(request, stack=self.stack), in_parallel=in_parallel)
 
     def discard_early_runs(self) -> None:
         self.runner.discard_early_runs()

@@ -113,7 +113,7 @@ def _gather_red(case: GatherCase) -> Evidence:
     touched = tuple(change.path for change in pair.python_changes(*LOCKED_KINDS))
     modules = tuple(path for path in touched if pair.naming.is_module(path))
     if modules:  # usually the files of the new tests; otherwise this early run is not used
-        case.context.runner.begin(_build_repeat_request(case, modules), beside=True)
+        case.context.runner.begin(_build_repeat_request(case, modules), in_parallel=True)
     head = case.head_report(find_parent_directories(modules), followed_by=(OTHER_SEED,))
     moved = find_dependent_tests(pair.base.test_texts, pair.head.test_texts, find_changed_samples(pair), pair.naming)
     before, after = _pick_texts(pair.base.test_texts, modules), _pick_texts(pair.head.test_texts, modules)
@@ -194,13 +194,13 @@ def _gather_locked(case: GatherCase) -> Evidence:
     comparison = _start_comparison(case, shown, list_restored_blobs(locked)) if refactor else None
     head = case.head_report(find_parent_directories(own), list_restored_blobs(locked))
     parity = comparison() if comparison else None
-    bite = trial.wait() if trial else None
+    mutation = trial.wait() if trial else None
     before = earlier.wait() if earlier else None
-    if bite and not bite.problems and not is_green(claimed, base, head):
+    if mutation and not mutation.problems and not is_green(claimed, base, head):
         # Concurrent runs may compete for a port or file. A failure only then is not the code's fault.
         head = case.head_report(find_parent_directories(own), list_restored_blobs(locked), afresh=True)
-    if trial and bite and bite.problems and is_green(claimed, base, head):
-        bite = repeat_trial(trial)
+    if trial and mutation and mutation.problems and is_green(claimed, base, head):
+        mutation = repeat_trial(trial)
     tests = expand_test_ids(claimed, head)
     compared = compare_base_with_head(base, head)
     if is_passing(claimed, head):
@@ -225,8 +225,8 @@ def _gather_locked(case: GatherCase) -> Evidence:
         signatures_before=list_changed_signatures(pair.base, pair) if refactor else (),
         signatures_after=list_changed_signatures(pair.head, pair) if refactor else (),
         improvement=_measure_improvement(pair) if refactor else {},
-        bite=drop_registration_differences(bite, pair.base.test_texts, pair.head.source_texts)
-        if bite and green
+        bite=drop_registration_differences(mutation, pair.base.test_texts, pair.head.source_texts)
+        if mutation and green
         else None,
         bite_before=before,
         removal=removal,

@@ -70,7 +70,7 @@ def start_stub_runs(
     texts = {path: text for path, text in pair.head.test_texts.items() if path in _list_files(asked)}
     trial = _StubTrial(runner, pair, texts, own, missing)
     made, request = trial.request(asked, FIRST_VARIANTS)
-    runner.begin(request, beside=True)
+    runner.begin(request, in_parallel=True)
     return lambda: _find_indifferent_tests(trial, asked, made, runner.run(request))
 
 

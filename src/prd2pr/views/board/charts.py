@@ -42,7 +42,7 @@ class BarChart:
     bars: tuple[Bar, ...]
     lines: tuple[Tick, ...]
     labels: tuple[Tick, ...]
-    told: str
+    title: str
     width: float = WIDTH
     height: float = HEIGHT
     left: float = LEFT
@@ -58,7 +58,7 @@ class LineChart:
     dots: tuple[Bar, ...]
     lines: tuple[Tick, ...]
     labels: tuple[Tick, ...]
-    told: str
+    title: str
     width: float = WIDTH
     height: float = HEIGHT
     left: float = LEFT
@@ -86,7 +86,7 @@ class ChartValue:
 
 
 def build_bar_chart(
-    measured: Sequence[ChartValue], told: str, *, whole: bool = False, unit: str = ""
+    measured: Sequence[ChartValue], title: str, *, whole: bool = False, unit: str = ""
 ) -> BarChart | None:
     """Build a bar chart; None if there is nothing to draw. `whole`: values are whole numbers."""
     top = round_up_axis(max((each.value for each in measured), default=0), whole=whole)
@@ -110,10 +110,10 @@ def build_bar_chart(
         )
     middles = [LEFT + room * (number + 0.5) for number in range(len(measured))]
     labels = [each.label for each in measured]
-    return BarChart(tuple(bars), build_grid_lines(top, unit), thin_labels(middles, labels), told)
+    return BarChart(tuple(bars), build_grid_lines(top, unit), thin_labels(middles, labels), title)
 
 
-def build_line_chart(points: Sequence[ChartValue], told: str) -> LineChart | None:
+def build_line_chart(points: Sequence[ChartValue], title: str) -> LineChart | None:
     """Build a line chart of `points` at equal distances; None for fewer than two points."""
     if len(points) < 2:
         return None
@@ -128,7 +128,7 @@ def build_line_chart(points: Sequence[ChartValue], told: str) -> LineChart | Non
         for x, y, each in zip(xs, ys, points, strict=True)
     )
     return LineChart(
-        "".join(way), dots, build_grid_lines(top, ""), thin_labels(xs, [each.label for each in points]), told
+        "".join(way), dots, build_grid_lines(top, ""), thin_labels(xs, [each.label for each in points]), title
     )
 
 

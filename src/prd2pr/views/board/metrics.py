@@ -21,15 +21,15 @@ def compute_prd_metrics(source: PrdSource, counts: tuple[ColumnCount, ...]) -> M
     facts = source.facts
     stories = facts.backlog.stories
     tests = [test for story in stories for test in facts.tests(story.id)]
-    bites = [bite for story in stories if (bite := find_mutation_result(facts, story)) is not None]
+    mutations = [mutation for story in stories if (mutation := find_mutation_result(facts, story)) is not None]
     return MetricsView(
         stories=len(stories),
         proven=sum(facts.standing(story) is PROVEN for story in stories),
         counts=counts,
         tests=sum(test.outcome == "passes" for test in tests),
         tests_in_all=len(tests),
-        faults=sum(bite.killed for bite in bites),
-        faults_in_all=sum(len(bite.judged) for bite in bites),
+        faults=sum(mutation.killed for mutation in mutations),
+        faults_in_all=sum(len(mutation.judged) for mutation in mutations),
         phases=tuple(measure_phase(facts, phase) for phase in BOARD_PHASES),
         codes=rank_codes(
             Counter(clean_line(code) for each in iter_refused_attempts(facts) for code in set(each.codes))
@@ -66,7 +66,7 @@ def find_mutation_result(facts: BranchFacts, story: Story) -> MutationResult | N
     """Return the mutation result of the last step that measured it."""
     steps = (facts.last_step(story.id, phase) for phase in (Phase.REFACTOR, Phase.GREEN))
     proofs = (facts.proof(story.id, step) for step in steps if step)
-    return next((bite for proof in proofs if proof and (bite := proof.evidence.bite) and bite.judged), None)
+    return next((mutation for proof in proofs if proof and (mutation := proof.evidence.bite) and mutation.judged), None)
 
 
 def find_settled_day(facts: BranchFacts, story: Story) -> str:

@@ -20,7 +20,7 @@ from prd2pr.views.pull_request.trace import build_requirement_rows, build_trace_
 MAX_TEXT = 2000
 MAX_CHANGE = 300
 MAX_FAULTS = 200
-# As `Bite.judged` counts them: a timeout says nothing about the tests.
+# The same as `MutationResult.judged`: a timeout says nothing about the tests.
 FAULT_LABELS: dict[FaultOutcome, FaultLabel] = {
     "killed": "noticed",
     "survived": "not noticed",
@@ -70,14 +70,18 @@ def restrict_to_story(facts: BranchFacts, story: Story) -> BranchFacts:
 
 def build_notebook_step(facts: BranchFacts, story: Story, step: Step) -> NotebookStep:
     proof = facts.proof(story.id, step)
-    bite = proof.evidence.bite if proof else None
+    mutation = proof.evidence.bite if proof else None
     view = build_step_view(facts, story.id, step)
-    return NotebookStep(view, build_fault_views(bite), format_mutation_score(bite)) if bite else NotebookStep(view)
+    return (
+        NotebookStep(view, build_fault_views(mutation), format_mutation_score(mutation))
+        if mutation
+        else NotebookStep(view)
+    )
 
 
-def build_fault_views(bite: MutationResult) -> tuple[FaultView, ...]:
+def build_fault_views(mutation: MutationResult) -> tuple[FaultView, ...]:
     """Build the list of mutants, surviving ones first."""
-    tried = [build_fault_view(each) for each in (*bite.mutants, *bite.knock_outs)]
+    tried = [build_fault_view(each) for each in (*mutation.mutants, *mutation.knock_outs)]
     return tuple(sorted(tried, key=lambda each: FAULT_ORDER.index(each.outcome)))[:MAX_FAULTS]
 
 

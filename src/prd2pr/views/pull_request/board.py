@@ -139,8 +139,8 @@ def format_story_mutation_score(facts: BranchFacts, story: Story) -> str:
         return ""
     later = facts.last_step(story.id, Phase.REFACTOR)
     proofs = [facts.proof(story.id, each) for each in (later, step) if each]
-    bites = [proof.evidence.bite for proof in proofs if proof and proof.evidence.bite]
-    measured = [bite for bite in bites if bite.judged] or bites
+    mutations = [proof.evidence.bite for proof in proofs if proof and proof.evidence.bite]
+    measured = [mutation for mutation in mutations if mutation.judged] or mutations
     return format_mutation_score(measured[0]) if measured else NOT_MEASURED
 
 

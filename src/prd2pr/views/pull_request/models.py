@@ -36,7 +36,7 @@ class CommitFacts:
     files: tuple[str, ...] = ()
     proved_with: str = ""  # the step whose gate checked it together with its own commit: calc-1/2
     base_merge: bool = False  # an unmodified merge of the base with which the suite passes
-    join: bool = False  # merges a story's branch, without changes of its own
+    join: bool = False  # merges a story's branch without other changes
 
 
 @dataclass(frozen=True)

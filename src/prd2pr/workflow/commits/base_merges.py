@@ -21,7 +21,7 @@ Merges = tuple[CommitInfo, ...]
 
 
 def is_base_merge(git: Git, commit: CommitInfo, base: str, docs: frozenset[str] = frozenset()) -> bool:
-    """Return whether a commit merges the base exactly as git does, without changes of its own.
+    """Return whether a commit merges the base exactly as git does, without other changes.
 
     `docs`: living docs, where a person may resolve conflicts between two branches that both wrote them.
     """

@@ -104,7 +104,7 @@ def land(session: Session, landing: Landing, change: StateChange) -> str:
 
 
 def report_to_workers(session: Session, shared: SharedLedger, landing: Landing) -> None:
-    """Tell the other workers of the run that the stages of this phase work."""
+    """Report to the other workers of the run that the stages of this phase work."""
     shared.record_seconds(session.clock.monotonic() - (session.log.landings.last_at or session.log.started))
     if landing.phase is not Phase.NOTE:
         for stage in successful_stages(landing.phase):

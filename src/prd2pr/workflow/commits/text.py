@@ -101,8 +101,8 @@ def phase_outcome(evidence: Evidence, note: str) -> str:
         case Phase.REFACTOR:
             return ", ".join(part for part in (improvement_text(evidence), passing_summary(evidence)) if part)
         case Phase.GREEN if evidence.bite and evidence.bite.judged:
-            bite = evidence.bite
-            killed = f"{bite.killed} of {len(bite.judged)} mutants killed"
+            mutation = evidence.bite
+            killed = f"{mutation.killed} of {len(mutation.judged)} mutants killed"
             return f"{passing_summary(evidence)}, {killed}{hidden_examples_text(evidence)}"
         case _:
             return passing_summary(evidence)

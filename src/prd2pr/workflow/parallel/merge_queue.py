@@ -76,7 +76,7 @@ class TrunkWriter:
 
 
 def integrate_story(session: Session, story: str, own: Session | None = None, note: str = "") -> IntegrationResult:
-    """Integrate a ready story, or bring a blocked one to the PRD's branch, where people see it.
+    """Integrate a ready story, or record a blocked one on the PRD's branch, where people see it.
 
     `session`: the PRD's. `own` and `note`: the story's, if it was worked on in this process. If the PRD's branch moves
     meanwhile, it is done again from there.
@@ -136,7 +136,7 @@ class StoryIntegration:
         story = _find_story(state, self.story)
         assert story is not None, "the base contains the story"
         if story.status == "blocked":
-            return self.bring_blocked(base)
+            return self.integrate_blocked(base)
         return self.integrate(base, load_position(self.trunk_session, base.commit, state, story))
 
     @property
@@ -163,7 +163,7 @@ class StoryIntegration:
         what = f"{self.story} with what was integrated meanwhile"
         self.own.progress.say("working", phase="join", attempt=1, what=what)
         self.own.services.runner.begin(
-            whole_suite_request(git, commit), beside=True
+            whole_suite_request(git, commit), in_parallel=True
         )  # in parallel with the suites of its parents
         return IntegrationBase(commit, join)
 
@@ -204,7 +204,7 @@ class StoryIntegration:
         return IntegrationResult(story.id, "integrated", committed.head, joined=base.join is not None)
 
     def handle_stuck(self, position: Position, stuck: Stuck) -> IntegrationResult:
-        """Restart the story if it failed together with others; block it if it failed by itself."""
+        """Restart the story if it failed together with others; block it if it failed alone."""
         joined = position.head != self.tip
         if stuck.by_integration and joined:
             self.own.services.journal.move_entries(position.head, self.tip)
@@ -215,7 +215,7 @@ class StoryIntegration:
             self.story, "blocked", self.session.git.rev(self.session.target.branch), rest.reason, joined=joined
         )
 
-    def bring_blocked(self, base: IntegrationBase) -> IntegrationResult:
+    def integrate_blocked(self, base: IntegrationBase) -> IntegrationResult:
         if failures := self.find_failures(base):
             self.own.services.journal.move_entries(base.commit, self.tip)
             return self.handle_refusal(NotJoinable(failures))

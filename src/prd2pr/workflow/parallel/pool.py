@@ -256,7 +256,7 @@ class StoryScheduler:
 
     def run_in_process(self, story: Story) -> bool:
         """Work on the story in this process, on the PRD's branch; return whether it was finished."""
-        outcome = run_prd(replace(self.session, target=replace(self.session.target, story=story.id)), told=True)
+        outcome = run_prd(replace(self.session, target=replace(self.session.target, story=story.id)), is_reported=True)
         self.session = replace(outcome.session, target=replace(outcome.session.target, story=""))
         self.steps += outcome.steps
         if outcome.rest.outcome != "done":
@@ -321,7 +321,7 @@ class StoryScheduler:
         self.stopped[story] = NoAction("stopped", reason, f"prd2pr run {self.session.prd.path}")
 
     def finish(self) -> RunOutcome:
-        """Bring one blocked story to the PRD's branch, where people see it, and return the outcome.
+        """Record one blocked story on the PRD's branch, where people see it, and return the outcome.
 
         Only one, since the tests of two could interfere.
         """
@@ -336,7 +336,7 @@ class StoryScheduler:
         if self.rest is None and self.stopped:
             self.rest = self.stopped[find_first_in_plan(self.stopped, order)]
         if self.rest is None:
-            outcome = run_prd(self.session, told=True)
+            outcome = run_prd(self.session, is_reported=True)
             return replace(outcome, steps=outcome.steps + self.steps)
         return make_outcome(self.session, self.steps, self.rest)
 

@@ -44,7 +44,7 @@ class Position:
     people: tuple[str, ...] = ()  # authors of these commits
     gate_feedback: str = ""  # the gate's findings about them
     failed_run_text: str = ""  # failures in the gate's run of them
-    told: str = ""  # text that a person gave with the command
+    request_text: str = ""  # text that a person gave with the command
 
     @property
     def base_tree(self) -> str:
@@ -52,7 +52,9 @@ class Position:
 
     @property
     def advice(self) -> str:
-        return "\n\n".join(filter(None, (get_advice(self.state.status, self.story.id), self.told, self.gate_feedback)))
+        return "\n\n".join(
+            filter(None, (get_advice(self.state.status, self.story.id), self.request_text, self.gate_feedback))
+        )
 
     @property
     def branch_spend(self) -> BranchSpend:
@@ -123,7 +125,7 @@ def make_work_assignment(
 
 
 def has_hidden_examples(session: Session, position: Position, role: Role[WorkReport]) -> bool:
-    """Return whether the role must write hidden examples (RED), or is told that there are some (GREEN)."""
+    """Return whether the role must write hidden examples (RED), or learns that there are some (GREEN)."""
     if role.phase is Phase.RED:
         return session.config.gates.held_out and not role.fused
     return role.phase is Phase.GREEN and bool(position.cycle.held_out and position.cycle.held_out.files)

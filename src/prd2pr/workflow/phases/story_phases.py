@@ -75,7 +75,7 @@ def render_step_docs(
             files.pop(path, None)
         else:
             files[path] = ref
-    ground = DocsSource(
+    source = DocsSource(
         session.git,
         files,
         position.head,
@@ -85,7 +85,7 @@ def render_step_docs(
         own,
     )
     refused = list_refused_attempts(session, position)
-    rendered = render_docs(ground, IntegratedStory(session.prd.id, position.story.id, position.cycle, refused))
+    rendered = render_docs(source, IntegratedStory(session.prd.id, position.story.id, position.cycle, refused))
     for problem in rendered.list_problems():
         session.progress.say("note", text=f"living docs: {problem}")
     return rendered.files
@@ -213,7 +213,7 @@ def read_own_sources(session: Session, position: Position, commit: str) -> dict[
 
 
 def skip_refactoring(session: Session, position: Position, note: str) -> PhaseOutcome:
-    """Go on without a refactoring: integrate, or leave it to the merge queue on a story's branch."""
+    """Continue without a refactoring: integrate, or leave it to the merge queue on a story's branch."""
     return NotRefactored(note) if session.target.prd_branch else run_integration(session, position, note)
 
 
@@ -426,7 +426,7 @@ def start_integration_suite(session: Session, position: Position, tree: str) -> 
             str(PurePosixPath(path).parent) for path, blob in list_moved_tests(session, position).items() if blob
         }
         session.services.runner.begin(
-            RunRequest(tree, canary_dirs=tuple(sorted(directories)), followed_by=()), beside=True
+            RunRequest(tree, canary_dirs=tuple(sorted(directories)), followed_by=()), in_parallel=True
         )
 
 

@@ -169,7 +169,7 @@ def check_patterns(session: Session, position: Position) -> None:
 
 
 def review_story(session: Session, position: Position) -> Stuck | None:
-    """Ask for a review. The same code is stopped only once: whoever continues has seen the review."""
+    """Ask for a review. The same code is stopped only once: a person who continues has seen the review."""
     if not uses_model(REVIEW.name, session.config.profile) or position.story.kind in UNTESTED_KINDS:
         return None
     previous = position.state.role(REVIEW.name, position.story.id)

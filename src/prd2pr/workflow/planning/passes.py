@@ -148,7 +148,7 @@ def make_tasks_question(context: PlanningContext, grouping: Grouping, cycle: Pla
         named = ((task.key.strip(), task.kind, tuple(task.files)) for task in draft.tasks)
         return (
             *cut.check_tasks(scope, draft),
-            *(problem for told in named for problem in check_single_stack(*told, stacks)),
+            *(problem for task in named for problem in check_single_stack(*task, stacks)),
         )
 
     return PassQuestion(part, check, cut.is_soft_tasks_problem)

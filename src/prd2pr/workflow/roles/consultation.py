@@ -30,7 +30,7 @@ from prd2pr.workflow.spending import entry_subject
 
 JOURNAL_KIND = "role"  # journal entries of answers that are not committed yet
 MAX_RECORDS = 1_000  # answers on one page
-TRIES = 2  # an invalid answer is asked for once more
+TRIES = 2  # an invalid answer is requested once more
 
 
 def _find_no_problems(_: object) -> tuple[str, ...]:

@@ -96,7 +96,7 @@ class DifferentialSession:
         })  # fmt: skip
 
     def _is_known(self, module: str) -> bool:
-        """Of the project's own modules only its source: test modules are not available when calls are replayed."""
+        """Whether a module can be imported when calls are replayed: test modules of the project cannot."""
         place = getattr(sys.modules.get(module), "__file__", None) or ""
         if not place.startswith(self._order["checkout"] + os.sep):
             return True

@@ -1,6 +1,6 @@
 """Canaries: test modules added to the project's own, with a test that must fail and one that must pass.
 
-A run that reports them differently was tampered with. Nothing in the checkout may tell canaries from real tests:
+A run that reports them differently was tampered with. Nothing in the checkout may distinguish canaries from real tests:
 names are composed of ordinary words and words of the neighbouring tests and follow the project's patterns; number,
 imports and style of the tests vary; and neighbouring files are rewritten together with them, so that neither
 timestamps nor inode numbers show which came last.

@@ -117,8 +117,8 @@ class PytestRunner:
         """Whether each run has its own network, processes and files."""
         return not list_missing_protections(self.sandbox())
 
-    def run_ahead(self, request: RunRequest, *, beside: bool) -> EarlyRun | None:
-        if beside and not self.keeps_apart():
+    def run_ahead(self, request: RunRequest, *, in_parallel: bool) -> EarlyRun | None:
+        if in_parallel and not self.keeps_apart():
             return None
         return EarlyRun(lambda given_up: self.run(request, given_up))
 

@@ -109,7 +109,7 @@ _PROCESS_STARTS = frozenset(
 _PROCESS_WAITS = frozenset({"os.wait", "os.waitpid", "os.wait3", "os.wait4", "os.waitid"})
 
 
-# --- GRN403: reads who calls ------------------------------------------------------------------------------------------
+# --- GRN403: inspects its caller --------------------------------------------------------------------------------------
 
 
 def check_frame_inspection(module: SourceModule) -> Iterator[SourceFault]:

@@ -61,7 +61,7 @@ _PROC_FILES = tuple(f"/proc/self/{name}" for name in ("cmdline", "environ", "com
 _COLLECTING_CALLS = frozenset({"len", "list", "sorted", "tuple", "set", "str", "repr", "frozenset"})
 _PYTEST_VARIABLES = "PYTEST_CURRENT_TEST PYTEST_DISABLE_PLUGIN_AUTOLOAD PYTEST_VERSION"
 _MIN_WORD_LENGTH = 3  # letters of a searched word
-# Variables that tell a program that it runs in CI or under test.
+# Variables that show a program that it runs in CI or under test.
 _CI_NAMES = ("CI", "GITHUB_ACTIONS", "GITLAB_CI", "TRAVIS", "CIRCLECI", "JENKINS_URL", "BUILDKITE", "TF_BUILD")
 _TEST_NAMES = ("TESTING", "TEST", "TEST_MODE", "TEST_ENV", "IS_TEST", "UNITTEST", "RUNNING_TESTS", "UNDER_TEST")
 _HANDLER_CHANGES = "addHandler removeHandler basicConfig dictConfig fileConfig clear append remove extend"

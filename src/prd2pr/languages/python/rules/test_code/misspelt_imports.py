@@ -122,9 +122,13 @@ def _find_intended_name(
         known = {each.name for each in public_signatures(path, sources[path])} if path else set()
         known |= {each for each in modules if each.rpartition(".")[0] == parent}
         siblings = sorted(each for each in known if each.rpartition(".")[0] == parent)
-        slips = [each for each in siblings if is_misspelling(parts[end - 1], each.rpartition(".")[2])]
+        candidates = [each for each in siblings if is_misspelling(parts[end - 1], each.rpartition(".")[2])]
         modules_with_source = [each for each in siblings if each in places]
-        return slips[0] if slips else _find_in_similar_module(parts[end - 1 :], modules_with_source, places, sources)
+        return (
+            candidates[0]
+            if candidates
+            else _find_in_similar_module(parts[end - 1 :], modules_with_source, places, sources)
+        )
     return ""
 
 

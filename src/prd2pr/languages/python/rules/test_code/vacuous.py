@@ -41,7 +41,7 @@ FINDINGS: tuple[FindingKind, ...] = (
         "comparisons without `assert`. It passes as soon as the name exists.",
         bad="def test_earn():\n    earn(5)\n    assert True",
         good="def test_earn():\n    assert earn(5) == 1",
-        hint="assert on the result of the call; compare it with a value that you worked out by hand.",
+        hint="assert on the result of the call; compare it with a value that you derived by hand.",
     ),
     define_error(
         "RED410",

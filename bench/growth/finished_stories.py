@@ -1,7 +1,7 @@
-"""A branch on which as many stories as wanted are integrated: the records of one that really was, again and again.
+"""A branch with any number of integrated stories: copies of the records of one that was really built.
 
-All records come with the plan's commit, and the steps after it change the code alone: a directory of ten thousand
-records, written anew by each of forty thousand commits, would take git minutes and show nothing else.
+The plan's commit contains all records, and the steps after it change only code: forty thousand commits that each write
+a directory of ten thousand records would take git minutes and measure nothing else.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from growth.importing import Importing
+from growth.fast_import import FastImport
 from growth.shop import BRANCH, STORY, Built, shop
 
 CODE = "src/shop/grown.py"
@@ -20,21 +20,21 @@ BACKLOG = ".orch-state/prds/loyalty/backlog.json"
 SPRINT = ".orch-state/prds/loyalty/sprints/s1.json"
 RUNS = ".orch-state/prds/loyalty/runs/"
 LOGS = ".orch-state/logs/"
-FIRST = 1001  # ids of the copies; those of the demo's own stories stay free
+FIRST = 1001  # first id of the copies; lower ids are the demo's own stories
 STEPS_A_RUN = 200
 
 
 def finished_world(directory: Path, built: Built, size: int) -> Path:
-    """`size` stories integrated, and those of the demo that are left: the next step is the design of its second."""
+    """Build a branch with `size` integrated stories. The next step is the design of the demo's second story."""
     repo = shop(directory)
-    with Importing(repo) as importing:
+    with FastImport(repo) as history:
         plan, *steps = built.messages
-        importing.commit(BRANCH, plan, {**built.code, **state(built, size)}, parent="refs/heads/main")
+        history.commit(BRANCH, plan, {**built.code, **make_state(built, size)}, parent="refs/heads/main")
         count = 0
         for name in names(size):
             for message in steps:
                 count += 1
-                importing.commit(BRANCH, renamed(message, name), {CODE: b"STEP = %d\n" % count})
+                history.commit(BRANCH, rename_story(message, name), {CODE: b"STEP = %d\n" % count})
     return repo
 
 
@@ -42,16 +42,16 @@ def names(size: int) -> Iterator[str]:
     return (f"loyalty-{FIRST + number}" for number in range(size - 1))
 
 
-def renamed(text: str, name: str) -> str:
-    """Under another story's name; a digest of evidence is another one then, and is not looked at here."""
+def rename_story(text: str, name: str) -> str:
+    """Replace the story's id. Digests of evidence become invalid, which this benchmark does not check."""
     return re.sub(rf"\b{STORY}\b", name, text)
 
 
-def state(built: Built, size: int) -> dict[str, bytes]:
+def make_state(built: Built, size: int) -> dict[str, bytes]:
     own = {path: text.decode() for path, text in built.state.items() if f"/{STORY}" in path}
     made = dict(built.state)
     for name in names(size):
-        made |= {renamed(path, name): renamed(text, name).encode() for path, text in own.items()}
+        made |= {rename_story(path, name): rename_story(text, name).encode() for path, text in own.items()}
     made[BACKLOG] = backlog(built.state[BACKLOG], size)
     made[SPRINT] = sprint(built.state[SPRINT], size)
     return made | runs(built, size)
@@ -60,7 +60,7 @@ def state(built: Built, size: int) -> dict[str, bytes]:
 def backlog(data: bytes, size: int) -> bytes:
     found = json.loads(data)
     done, *others = found["stories"]
-    copies = [json.loads(renamed(json.dumps(done), name)) for name in names(size)]
+    copies = [json.loads(rename_story(json.dumps(done), name)) for name in names(size)]
     return json.dumps({**found, "stories": [done, *copies, *others]}, indent=2).encode() + b"\n"
 
 
@@ -70,7 +70,7 @@ def sprint(data: bytes, size: int) -> bytes:
 
 
 def runs(built: Built, size: int) -> dict[str, bytes]:
-    """One run, with its log, for every so many stories."""
+    """Make one run with its log for every `STEPS_A_RUN` stories."""
     record = next(text for path, text in built.state.items() if path.startswith(RUNS))
     log = next(text for path, text in built.state.items() if path.startswith(LOGS))
     known = json.loads(record)

@@ -1,4 +1,4 @@
-"""A chart of one axis: both scales logarithmic, so that a power of the size is a straight line."""
+"""A chart of one axis with two logarithmic scales, so that a power of the size is a straight line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from growth.curves import Curve
 
 LEFT, TOP, WIDE, HIGH = 74.0, 58.0, 470.0, 380.0
 LEGEND = LEFT + WIDE + 22
-LINE = 34.0  # of the legend
+LINE = 34.0  # height of a line in the legend
 NICE = (1, 2, 5)
 
 
@@ -24,26 +24,26 @@ class Tick:
 
 
 @dataclass(frozen=True)
-class Drawn:
-    kind: str  # class of the line: its colour
+class PlacedCurve:
+    kind: str  # CSS class of the line, which sets its colour
     path: str
     dots: tuple[tuple[float, float], ...]
     end: float  # height of the last dot
     label_at: float
     name: str
-    told: str
+    summary: str
 
 
 def draw(axis: str, curves: Sequence[Curve], directory: Path) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     place = directory / f"{axis.replace(' ', '-')}.svg"
-    place.write_text(picture(axis, curves))
+    place.write_text(render_chart(axis, curves))
     return place
 
 
-def picture(axis: str, curves: Sequence[Curve]) -> str:
+def render_chart(axis: str, curves: Sequence[Curve]) -> str:
     scale = Scale.of(curves)
-    drawn = legend([drawn_curve(scale, curve, f"c{n}") for n, curve in enumerate(curves)])
+    drawn = legend([place_curve(scale, curve, f"c{n}") for n, curve in enumerate(curves)])
     bottom = max(TOP + HIGH + 46, max((each.label_at for each in drawn), default=0) + 20)
     page = Environment(
         loader=FileSystemLoader(Path(__file__).parent), undefined=StrictUndefined, autoescape=True, trim_blocks=True
@@ -61,7 +61,7 @@ def picture(axis: str, curves: Sequence[Curve]) -> str:
         legend=LEGEND,
         width=LEGEND + 340,
         height=bottom,
-        told=f"Processor seconds against {axis}: " + "; ".join(f"{each.name}, {each.told}" for each in drawn),
+        summary=f"Processor seconds against {axis}: " + "; ".join(f"{each.name}, {each.summary}" for each in drawn),
     )
 
 
@@ -98,7 +98,7 @@ class Scale:
         return tuple(Tick(self.y(each), f"{each:g} s") for each in inside)
 
     def linear(self) -> str:
-        """What grows with the size itself, to compare by eye: it ends in the upper right corner."""
+        """Return the reference line of linear growth, which ends in the upper right corner."""
         start = self.seconds[1] * self.sizes[0] / self.sizes[1]
         if start >= self.seconds[0]:
             return f"M{self.x(self.sizes[0])} {self.y(start)}L{self.x(self.sizes[1])} {self.y(self.seconds[1])}"
@@ -111,7 +111,7 @@ def share(value: float, ends: tuple[float, float]) -> float:
 
 
 def down(value: float, *, flip: bool = False) -> float:
-    """The next round number below; flipped, what belongs to the one above."""
+    """Round down to a round number; with `flip`, round up and negate."""
     if flip:
         above = -1 / value
         power = 10.0 ** math.floor(math.log10(above))
@@ -120,29 +120,29 @@ def down(value: float, *, flip: bool = False) -> float:
     return max(step * power for step in NICE if step * power <= value * 1.001)
 
 
-def drawn_curve(scale: Scale, curve: Curve, kind: str) -> Drawn:
+def place_curve(scale: Scale, curve: Curve, kind: str) -> PlacedCurve:
     dots = tuple(
         (scale.x(size), scale.y(taken.processor)) for size, taken in zip(curve.sizes, curve.taken, strict=True)
     )
     path = "M" + "L".join(f"{x} {y}" for x, y in dots)
     growth = f"× {curve.ratio:.2g}" if curve.flat else f"n^{curve.exponent:.2f}"
-    told = f"{growth}, {seconds(curve.taken[-1].processor)}"
+    summary = f"{growth}, {seconds(curve.taken[-1].processor)}"
     name = curve.step.replace("`", "") + (", bare" if curve.bare else "")
-    return Drawn("bare" if curve.bare else kind, path, dots, dots[-1][1], 0, name, told)
+    return PlacedCurve("bare" if curve.bare else kind, path, dots, dots[-1][1], 0, name, summary)
 
 
 def seconds(value: float) -> str:
     return f"{value:.0f} s" if value >= 10 else f"{value:.1f} s" if value >= 1 else f"{value * 1000:.0f} ms"
 
 
-def legend(drawn: Sequence[Drawn]) -> list[Drawn]:
-    """Names stand beside the ends of their lines, as near as the others let them."""
-    placed: list[Drawn] = []
+def legend(drawn: Sequence[PlacedCurve]) -> list[PlacedCurve]:
+    """Place each name next to the end of its line, as close as the others allow."""
+    placed: list[PlacedCurve] = []
     room = TOP + 4
     for each in sorted(drawn, key=lambda each: each.end):
         left = len(drawn) - len(placed)
         lowest = TOP + HIGH + 24 - LINE * left
         at = max(room, min(each.end, max(lowest, room)))
-        placed.append(Drawn(each.kind, each.path, each.dots, each.end, at, each.name, each.told))
+        placed.append(PlacedCurve(each.kind, each.path, each.dots, each.end, at, each.name, each.summary))
         room = at + LINE
     return placed

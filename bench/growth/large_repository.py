@@ -1,11 +1,11 @@
-"""The shop among as many files, or as many tests, as wanted; and a person's RED and GREEN on top of it."""
+"""The demo's shop with any number of files or tests, and a person's RED and GREEN commits on top."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from growth.importing import Importing
+from growth.fast_import import FastImport
 from growth.shop import shop
 
 RED, GREEN = "mine-red", "mine-green"
@@ -25,8 +25,8 @@ A_MODULE = 100  # tests
 
 
 def many_files(directory: Path, size: int) -> Path:
-    """Modules of some lines, each other than the others; every fourth imports its neighbour."""
-    return crowded(directory, {path: text.encode() for path, text in modules(size)})
+    """Add distinct short modules; every fourth imports its neighbour."""
+    return build_repository(directory, {path: text.encode() for path, text in modules(size)})
 
 
 def modules(size: int) -> Iterator[tuple[str, str]]:
@@ -48,7 +48,7 @@ def module_text(number: int, package: int, module: int) -> str:
 
 
 def many_tests(directory: Path, size: int) -> Path:
-    return crowded(directory, {path: text.encode() for path, text in suites(size)})
+    return build_repository(directory, {path: text.encode() for path, text in suites(size)})
 
 
 def suites(size: int) -> Iterator[tuple[str, str]]:
@@ -62,10 +62,10 @@ def test_text(number: int) -> str:
     return f"\n\ndef test_number_{number}():\n    assert Catalog is not None and {number} + 1 == {number + 1}\n"
 
 
-def crowded(directory: Path, files: dict[str, bytes]) -> Path:
+def build_repository(directory: Path, files: dict[str, bytes]) -> Path:
     repo = shop(directory)
-    with Importing(repo) as importing:
-        importing.commit("main", "Many more", files, parent="refs/heads/main^0")
-        importing.commit(RED, "Gifts, tested", {"tests/test_gifts.py": TEST.encode()}, parent="refs/heads/main")
-        importing.commit(GREEN, "Gifts", {"src/shop/gifts.py": CODE.encode()}, parent=f"refs/heads/{RED}")
+    with FastImport(repo) as history:
+        history.commit("main", "Many more", files, parent="refs/heads/main^0")
+        history.commit(RED, "Gifts, tested", {"tests/test_gifts.py": TEST.encode()}, parent="refs/heads/main")
+        history.commit(GREEN, "Gifts", {"src/shop/gifts.py": CODE.encode()}, parent=f"refs/heads/{RED}")
     return repo

@@ -1,4 +1,4 @@
-"""Commits of any size by one `git fast-import`: a hundred thousand files are written in a second or two."""
+"""Create commits with one `git fast-import`: a hundred thousand files take a second or two."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Self
 
 IDENTITY = b"b <b@b>"
-START = 1_767_225_600  # a moment that stays the same, so that the same world has the same commits
+START = 1_767_225_600  # a fixed time, so that the same repository has the same commits
 
 
 @dataclass
-class Importing:
-    """Used as a context: git reads what is written, and is done when it ends."""
+class FastImport:
+    """A `git fast-import` process as a context manager."""
 
     repo: Path
     made: int = 0
@@ -46,7 +46,7 @@ class Importing:
         return self.process.stdin
 
     def commit(self, branch: str, message: str, files: Mapping[str, bytes | None], parent: str = "") -> None:
-        """On the branch as it is, or on `parent`; None takes a file away."""
+        """Commit to the branch, on its head or on `parent`. Content None deletes a file."""
         self.made += 1
         when = START + self.made
         text = message.encode()

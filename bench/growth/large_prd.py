@@ -1,4 +1,4 @@
-"""A PRD with as many requirements as wanted, and scripted answers by which it is planned in four passes."""
+"""A PRD with any number of requirements, and scripted answers that plan it in four passes."""
 
 from __future__ import annotations
 
@@ -9,31 +9,33 @@ from pathlib import Path
 from prd2pr.agents.models.transcript import header_line
 from prd2pr.planning.passes.part import MAX_STORIES_PER_CALL
 
-NAME = "wished"
+NAME = "large"
 PRD = f"prds/{NAME}.md"
 A_STORY = 3  # requirements
 MOST_CYCLES = 40
 
 
 def prd_text(size: int) -> str:
-    wishes = "\n".join(
-        f"- **FR-{n}** The shop counts how often product number {n} was sold on a day, and tells it on request."
+    requirements = "\n".join(
+        f"- **FR-{n}** The shop counts how often product number {n} was sold on a day, and shows it on request."
         for n in range(1, size + 1)
     )
-    title = "What is sold how often"
-    return f"---\nid: {NAME}\ntitle: {title}\n---\n\n# {title}\n\n## Functional requirements\n\n{wishes}\n"
+    title = "Sales counts"
+    return f"---\nid: {NAME}\ntitle: {title}\n---\n\n# {title}\n\n## Functional requirements\n\n{requirements}\n"
 
 
-def write_wishes(repo: Path, size: int) -> Path:
-    """The PRD into the checkout; the answers beside the repository."""
+def write_large_prd(repo: Path, size: int) -> Path:
+    """Write the PRD into the checkout and the answers next to the repository."""
     (repo / PRD).write_text(prd_text(size))
     place = repo.with_suffix(".answers.jsonl")
-    lines = [json.dumps({"key": key, "model": "scripted", "content": said(value)}) for key, value in answers(size)]
+    lines = [
+        json.dumps({"key": key, "model": "scripted", "content": as_content(value)}) for key, value in answers(size)
+    ]
     place.write_text(header_line(NAME, "scripted") + "\n".join(lines) + "\n")
     return place
 
 
-def said(value: object) -> list[dict[str, str]]:
+def as_content(value: object) -> list[dict[str, str]]:
     return [{"type": "text", "text": json.dumps(value)}]
 
 
@@ -48,13 +50,13 @@ def answers(size: int) -> Iterator[tuple[str, object]]:
             f"{NAME}/plan-tasks-cycle-{n}/decomposer_tasks/1/1",
             {"tasks": [task(n, k, ids) for k, ids in enumerate(group, 1)]},
         )
-    for names in bundled([[f"cycle-{n}/s{k}" for k in range(1, len(group) + 1)] for n, group in enumerate(groups, 1)]):
+    for names in bundle([[f"cycle-{n}/s{k}" for k in range(1, len(group) + 1)] for n, group in enumerate(groups, 1)]):
         key = f"{NAME}/plan-criteria-{names[0].partition('/')[0]}/decomposer_criteria/1/1"
         yield key, {"stories": [{"story": name, "criteria": [criterion(name, k) for k in (1, 2)]} for name in names]}
 
 
-def bundled(cycles: list[list[str]]) -> list[list[str]]:
-    """As the third pass asks for them."""
+def bundle(cycles: list[list[str]]) -> list[list[str]]:
+    """Group stories as the third pass does."""
     made: list[list[str]] = []
     for names in cycles:
         if made and len(made[-1]) + len(names) <= MAX_STORIES_PER_CALL:
@@ -65,7 +67,7 @@ def bundled(cycles: list[list[str]]) -> list[list[str]]:
 
 
 def cycle(number: int, group: list[list[int]]) -> dict[str, object]:
-    ids = [f"FR-{n}" for wishes in group for n in wishes]
+    ids = [f"FR-{n}" for requirements in group for n in requirements]
     before = [f"c{number - 1}"] if number > 1 else []
     return {"key": f"c{number}", "title": f"Counts of group {number}", "requirements": ids, "depends_on": before}
 
@@ -74,7 +76,7 @@ def task(group: int, number: int, ids: list[int]) -> dict[str, object]:
     return {
         "key": f"s{number}",
         "title": f"Products {ids[0]} to {ids[-1]} are counted",
-        "description": f"How often products {ids[0]} to {ids[-1]} were sold on a day is kept, and told on request.",
+        "description": f"How often products {ids[0]} to {ids[-1]} were sold on a day is kept, and shown on request.",
         "requirements": [f"FR-{n}" for n in ids],
         "files": [f"src/shop/counts_{group}.py"],
         "complexity": 2,

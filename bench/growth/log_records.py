@@ -1,11 +1,11 @@
-"""A branch whose runs have left as many log records as wanted: the lines of a run that really was, again and again."""
+"""A branch with any number of log records: copies of the lines of one real run."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
-from growth.importing import Importing
+from growth.fast_import import FastImport
 from growth.shop import BRANCH, Built, shop
 
 RUNS = ".orch-state/prds/loyalty/runs/"
@@ -13,12 +13,12 @@ LOGS = ".orch-state/logs/"
 A_RUN = 1000  # lines
 
 
-def logged_world(directory: Path, built: Built, size: int) -> Path:
+def log_records_world(directory: Path, built: Built, size: int) -> Path:
     repo = shop(directory)
-    with Importing(repo) as importing:
+    with FastImport(repo) as history:
         for number, message in enumerate(built.messages):
             files = {**built.code, **built.state, **logs(built, size)} if not number else {}
-            importing.commit(BRANCH, message, files, parent="" if number else "refs/heads/main")
+            history.commit(BRANCH, message, files, parent="" if number else "refs/heads/main")
     return repo
 
 

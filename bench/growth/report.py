@@ -1,4 +1,4 @@
-"""The figures in the docs: one table, made from `figures.json` beside the charts, and put between two marks."""
+"""Write the table in the docs, between two markers, from `figures.json` next to the charts."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from growth.chart import draw, seconds
 from growth.curves import Curve, as_json, from_json
-from growth.drawing import draw, seconds
 
 BEGIN, END = "<!-- growth: made by `make bench-plots` -->", "<!-- /growth -->"
 
 
 def write_docs(docs: Path, curves: Sequence[Curve]) -> None:
-    """Axes that were not measured this time stay as they were."""
+    """Update table and charts. Axes that were not measured this time keep their figures."""
     figures = docs / "growth" / "figures.json"
     figures.parent.mkdir(parents=True, exist_ok=True)
     fresh = {curve.axis for curve in curves}
@@ -34,13 +34,13 @@ def read_figures(figures: Path) -> list[Curve]:
 def with_table(text: str, curves: Sequence[Curve]) -> str:
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{''.join(told(curves))}{END}{after}"
+    return f"{before}{BEGIN}\n{''.join(table_lines(curves))}{END}{after}"
 
 
-def told(curves: Sequence[Curve]) -> Iterator[str]:
+def table_lines(curves: Sequence[Curve]) -> Iterator[str]:
     for axis in dict.fromkeys(curve.axis for curve in curves):
         own = [curve for curve in curves if curve.axis == axis]
-        yield f"\n![What each step costs against {axis}](growth/{axis.replace(' ', '-')}.svg)\n\n"
+        yield f"\n![Cost of each step against {axis}](growth/{axis.replace(' ', '-')}.svg)\n\n"
         yield f"| against {axis} | sizes | processor | memory | exponent | over start | |\n"
         yield "|---|---|---|---|---|---|---|\n"
         for curve in own:
