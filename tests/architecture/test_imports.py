@@ -26,3 +26,11 @@ def test_an_ignored_event_imports_no_library(tmp_path):
     said, ended = done.stdout.splitlines()
     assert said.startswith("prd2pr: nothing to do: ")
     assert ended == "0 []"
+
+
+def test_run_loads_the_workflow_while_the_first_test_run_is_in_progress():
+    code = "import sys, prd2pr.cli.verbs.run; print(*(name for name in sys.modules if name.startswith('prd2pr.')))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    packages = {name.split(".")[1] for name in done.stdout.split()}
+    assert "cli" in packages
+    assert not {"workflow", "agents", "views", "reports", "livingdocs"} & packages

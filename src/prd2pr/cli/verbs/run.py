@@ -6,32 +6,11 @@ It imports little: the rest of the program is loaded while the first test run is
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import sys
-import threading
-from contextlib import ExitStack
-from dataclasses import asdict, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
-from prd2pr.agents.roles import MODEL_ROLES
-from prd2pr.cli.active_prds import find_active_prd
-from prd2pr.cli.context import RunContext, open_context, open_repository, read_config
-from prd2pr.cli.forkserver import ForkServer, Workers
+from prd2pr.cli.context import open_context
 from prd2pr.cli.imports import suspend_gc
-from prd2pr.cli.story_worker import serve_stories
-from prd2pr.cli.terminal import Terminal
-from prd2pr.cli.wiring import make_local_session, make_model_selection
-from prd2pr.domain.costs.model_selection import ModelSelection
-from prd2pr.domain.costs.role_costs import dump_role_costs, format_cost_lines, sum_role_costs
-from prd2pr.domain.machines.next_phase import NoAction
-from prd2pr.domain.scheduling import MAX_WORKERS, ONE_WORKER_NOTE, compute_pool_size
 from prd2pr.errors import UsageProblem
-from prd2pr.views.blocked import BlockedView, build_blocked_view
-from prd2pr.workflow.parallel.pool import open_shared_ledger, run_parallel, run_sequentially
-from prd2pr.workflow.run import RunOutcome
-from prd2pr.workflow.session import Session
 
 if TYPE_CHECKING:
     from prd2pr.workflow.run import RunOutcome
@@ -55,13 +34,13 @@ def run_one_phase(options: argparse.Namespace) -> int:
 def run_with_options(options: argparse.Namespace, max_steps: int | None) -> RunOutcome:
     if not is_sequential(options, max_steps):
         with suspend_gc():
-            pass  # forking comes next, so no thread may be running
+            from prd2pr.cli.local_run import run_and_publish  # it forks, so no thread may be running
 
         return run_and_publish(options, max_steps)
     context = open_context(options.repo, options.prd, many=max_steps != 1)
     with context.start_suite() as wait:
         with suspend_gc():
-            pass
+            from prd2pr.cli.local_run import run_and_publish
 
         wait()
         return run_and_publish(options, max_steps, context)
@@ -70,138 +49,3 @@ def run_with_options(options: argparse.Namespace, max_steps: int | None) -> RunO
 def is_sequential(options: argparse.Namespace, max_steps: int | None) -> bool:
     """Return whether stories run one after the other: with a step limit, a transcript or a named story."""
     return max_steps is not None or bool(options.record) or bool(getattr(options, "story", None))
-
-
-def run_and_publish(options: argparse.Namespace, max_steps: int | None, opened: RunContext | None = None) -> RunOutcome:
-    """Run the PRD and write its PR page. `opened`: the context, if it was opened already."""
-    # With --json, standard output is for programs; progress goes to standard error.
-    with Terminal(sys.stderr if options.json else sys.stdout) as progress, ExitStack() as resources:
-        workers = count_workers(options, max_steps)
-        forkserver = resources.enter_context(ForkServer(partial(serve_stories, options))) if workers > 1 else None
-        opened = opened or open_context(options.repo, options.prd, many=max_steps != 1)
-        session = make_local_session(
-            opened.repository, opened.prd or find_active_prd(opened.repository.git), options, progress
-        )
-        with session.git, session.git.lock(f"run-{session.prd.id}", what=session.prd.path):
-            threading.Thread(target=preload_publishing, daemon=True).start()
-            if forkserver is None or not can_run_in_parallel(opened, progress):
-                outcome = run_sequentially(session, max_steps)
-            else:
-                outcome = run_in_parallel(session, forkserver, workers, progress)
-            page = publish_local_page(session)
-            report_run(session, outcome, page)
-    if options.json:
-        sys.stdout.write(json.dumps(run_json(session, outcome, page)) + "\n")
-    return outcome
-
-
-def count_workers(options: argparse.Namespace, max_steps: int | None) -> int:
-    """Return how many stories may be worked on in parallel."""
-    requested: int | None = getattr(options, "workers", None)
-    if requested is not None and not 0 <= requested <= MAX_WORKERS:
-        raise UsageProblem(f"--workers must be between 0 and {MAX_WORKERS}", where=f"--workers {requested}")
-    if is_sequential(options, max_steps):
-        return 1
-    with open_repository(options.repo) as git:
-        config = read_config(git, git.rev("HEAD"))
-    if uses_human(make_model_selection(config, options.model)):
-        return 1
-    return compute_pool_size(config.workers if requested is None else requested, os.cpu_count() or 1)
-
-
-def can_run_in_parallel(context: RunContext, progress: Terminal) -> bool:
-    """Return whether several workers can run tests at the same time on this machine."""
-    is_isolated = context.repository.runner.keeps_apart()
-    if not is_isolated:
-        progress.say("note", text=ONE_WORKER_NOTE)
-    return is_isolated
-
-
-def uses_human(models: ModelSelection) -> bool:
-    """Return whether a person does the work of any role, who can only do one thing at a time."""
-    return any(models.select_model(role, strong=strong) == "human" for role in MODEL_ROLES for strong in (False, True))
-
-
-def run_in_parallel(session: Session, forkserver: ForkServer, workers: int, progress: Terminal) -> RunOutcome:
-    shared = open_shared_ledger(session)
-    common = {"prd": session.prd.id, "branch": session.target.branch, "ledger": str(shared.path)}
-    with Workers(forkserver, workers, common, progress) as story_workers:
-        return run_parallel(replace(session, shared=shared), story_workers)
-
-
-def preload_publishing() -> None:
-    """Import what the end of the run needs, while models and tests are in progress."""
-    from prd2pr.livingdocs import render
-    from prd2pr.proof import verify  # noqa: F401
-    from prd2pr.reports.rendering import compile_pr_templates
-
-    render.load_docs_templates()
-    compile_pr_templates()
-
-
-def publish_local_page(session: Session) -> str:
-    from prd2pr.reports.local_forge import LocalForge
-    from prd2pr.reports.pull_request import publish_pull_request
-    from prd2pr.workflow.next_action import find_branch_action
-
-    if session.git.branch_head(session.target.branch) is None:
-        return ""
-    next_action = find_branch_action(session, session.store.load(session.git.rev(session.target.branch)))
-    forge, docs = LocalForge(session.git.private), session.services.gathering.living_docs
-    return publish_pull_request(
-        forge, session.store, session.target.branch, session.constraints.limits, next_action, living_docs=docs
-    )
-
-
-def report_run(session: Session, outcome: RunOutcome, page: str) -> None:
-    from prd2pr.memory.commit import make_retention_policy
-    from prd2pr.proof.verify import count_intact_commits
-    from prd2pr.state.branch_base import find_branch_start
-
-    rest = outcome.rest
-    session.progress.say(
-        "costs", lines=format_cost_lines(sum_role_costs((*session.log.lines, *session.log.workers.lines)))
-    )
-    if rest.outcome == "done" and page:
-        base, days = (
-            find_branch_start(session.git, outcome.head).commit,
-            make_retention_policy(session.config.retention),
-        )
-        proved, commits = count_intact_commits(session.git, base, outcome.head, days)
-        session.progress.say("done", page=page, branch=session.target.branch, proved=proved, steps=commits)
-        if proved < commits:
-            text = f"{commits - proved} of {commits} commits are not proved steps; `prd2pr verify` lists them"
-            session.progress.say("note", text=text)
-    elif rest.outcome == "done":
-        session.progress.say("note", text=f"nothing to do: {session.prd.id} is done and merged")
-    else:
-        blocked_story = find_blocked(session) if rest.outcome == "blocked" else None
-        session.progress.say(
-            "stopped", reason=rest.reason, next="" if blocked_story else rest.next, blocked=blocked_story
-        )
-        if page:
-            session.progress.say("note", text=f"PR page: {page}")
-
-
-def find_blocked(session: Session) -> BlockedView | None:
-    from prd2pr.workflow.next_action import load_situation
-
-    state = session.store.load(session.git.rev(session.target.branch))
-    return build_blocked_view(load_situation(session, state), session.target.branch)
-
-
-def run_json(session: Session, outcome: RunOutcome, page: str) -> dict[str, object]:
-    rest: NoAction = outcome.rest
-    blocked_story = find_blocked(session) if rest.outcome == "blocked" else None
-    return {
-        "outcome": rest.outcome,
-        "reason": rest.reason,
-        "next": rest.next,
-        "steps": outcome.steps,
-        "branch": session.target.branch,
-        "head": outcome.head,
-        "page": page,
-        "spend": (session.log.spend + session.log.workers.spend).model_dump(),
-        "blocked": asdict(blocked_story) if blocked_story else None,
-        "roles": dump_role_costs(sum_role_costs((*session.log.lines, *session.log.workers.lines))),
-    }
