@@ -34,6 +34,7 @@ DATA_CLASSES: dict[str, str] = {
 STANDALONE: dict[str, str] = {
     "agents/models/replay.py": "one module per model adapter",
     "cli/main.py": "the entry point imports nothing heavy",
+    "cli/verbs/run.py": "it loads the rest of the program while the first test run is in progress",
     "cli/verify_cache.py": "the rules by which cached results are trusted",
     "github/commands/undo.py": "one module per command family",
     "languages/golang/canary.py": "the same role as in the sibling languages",

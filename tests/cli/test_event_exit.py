@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from prd2pr.cli.event_exit import find_ignore_reason
+from prd2pr.cli.ignored_events import find_ignore_reason
 
 
 def comment_on(issue: dict[str, object], body: str) -> dict[str, object]:

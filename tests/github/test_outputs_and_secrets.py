@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from github_runner import read_outputs
-from prd2pr.cli.actions import ActionsJob, mask_secret, write_workflow_command
+from prd2pr.cli.actions_job import ActionsJob, mask_secret, write_workflow_command
 from prd2pr.cli.verbs.action import report_endings
 from prd2pr.github.outcome import PrdOutcome
 from world import PRD, write

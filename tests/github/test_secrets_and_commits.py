@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from prd2pr.cli.actions import ActionsJob
+from prd2pr.cli.actions_job import ActionsJob
 from prd2pr.cli.verbs.action import hide_token
 from prd2pr.domain.secrets import Secrets
 from prd2pr.sandbox.detection import find_sandbox

@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from github_world import GitHubWorld
 from prd2pr.server.database import open_database
-from prd2pr.server.work.local import read_outcomes, strip_server_settings
+from prd2pr.server.work.local_runs import read_outcomes, strip_server_settings
 from server.app_world import is_settled, keys, states, wait_until
 from server.server_process import deliver, running_server
 from world import PRD

@@ -11,8 +11,8 @@ from branch_work import push
 from prd2pr.domain.records import ProjectState, Story
 from prd2pr.planning.regression_rules import STORIES_PER_TURN, select_turn
 from prd2pr.verification.run_cache import CachedRunner
-from prd2pr.workflow.continuity import check_regressions
 from prd2pr.workflow.next_action import find_next_step
+from prd2pr.workflow.regression_check import check_regressions
 from prd2pr.workflow.run import load_position, run_prd
 from world import GREEN_ADD, World, designed, submit, write
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 if __name__ == "__main__":  # -I leaves neither the directory of the script nor the current one on the path
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from prd2pr.cli.event_exit import find_ignore_reason
+from prd2pr.cli.ignored_events import find_ignore_reason
 from prd2pr.domain.forge import LEVELS
 from prd2pr.github.messages.markers import read_prd_marker
 from prd2pr.prd.issue_ids import issue_prd_id

@@ -21,7 +21,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def dispatch(arguments: list[str]) -> int:
     if arguments[:1] == ["action"]:
-        from prd2pr.cli.event_exit import find_ignore_reason
+        from prd2pr.cli.ignored_events import find_ignore_reason
 
         if reason := find_ignore_reason():
             sys.stdout.write(f"prd2pr: nothing to do: {reason}\n")

@@ -449,7 +449,7 @@ def report_error(error: Prd2prError) -> int:
     # A message may quote untrusted files.
     sys.stderr.write("".join(f"{neutralize_log_commands(clean_line(line))}\n" for line in error.lines()))
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        from prd2pr.cli.actions import write_workflow_command
+        from prd2pr.cli.actions_job import write_workflow_command
 
         write_workflow_command("error", clean_line(" ".join((error.what, error.remedy))), error.where)
     return error.exit_status

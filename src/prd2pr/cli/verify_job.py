@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from prd2pr.cli.actions import ActionsJob, write_workflow_command
+from prd2pr.cli.actions_job import ActionsJob, write_workflow_command
 from prd2pr.cli.context import read_config
 from prd2pr.errors import SetupProblem
 from prd2pr.state.commit_message import read_step

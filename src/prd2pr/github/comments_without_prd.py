@@ -8,12 +8,12 @@ from prd2pr.domain.forge import Issue
 from prd2pr.domain.records import Cursor, Prd, Status
 from prd2pr.github.command_queue import CommandQueue, QueuedCommand
 from prd2pr.github.context import GitHubContext
+from prd2pr.github.event_prds import Subject, UnreadablePrd, can_label, read_issue_prd
 from prd2pr.github.events.events import CommentCreated
 from prd2pr.github.messages.replies import NotNow, ProblemReply, refusal_reason
 from prd2pr.github.outcome import PrdOutcome
 from prd2pr.github.server_commands import Trigger
 from prd2pr.github.setup.onboarding import execute_on_github
-from prd2pr.github.subjects import Subject, UnreadablePrd, can_label, read_issue_prd
 from prd2pr.prd.issue_ids import issue_prd_id, issue_prd_path
 from prd2pr.views.pull_request.models import NextStep
 

@@ -33,9 +33,9 @@ from prd2pr.views.pull_request.models import NextStep
 from prd2pr.workflow.commits.hand_edits import refuse_hand_edits
 from prd2pr.workflow.human_commits import read_commit_step, walk_first_parents
 from prd2pr.workflow.planning.replan import is_prd_changed, reload_changed_prd
-from prd2pr.workflow.readiness import block_sprint_for_ci, prepare_sprint
 from prd2pr.workflow.run import current_head, describe_stop, refuse_lost_steps, run_prd
 from prd2pr.workflow.session import Session
+from prd2pr.workflow.sprint_start import block_sprint_for_ci, prepare_sprint
 
 # Not RED: there the tests fail, and CI with them.
 PHASES_WITH_PASSING_CI = frozenset({Phase.GREEN, Phase.REFACTOR, Phase.INTEGRATED})

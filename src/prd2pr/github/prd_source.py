@@ -10,9 +10,9 @@ from dataclasses import replace
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import Prd
 from prd2pr.github.context import GitHubContext
+from prd2pr.github.event_prds import Subject, find_prd_by_id, read_prd_file
 from prd2pr.github.preconditions import RemotePrd
 from prd2pr.github.relabelled_issue import prd_after_relabel
-from prd2pr.github.subjects import Subject, find_prd_by_id, read_prd_file
 from prd2pr.workflow.session import Outdated, Session
 
 

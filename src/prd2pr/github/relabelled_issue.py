@@ -12,8 +12,8 @@ from prd2pr.domain.forge import Issue
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.records import Phase, Prd
 from prd2pr.github.context import GitHubContext
+from prd2pr.github.event_prds import Subject, UnreadablePrd, can_label, read_issue_prd, reason_not_wanted
 from prd2pr.github.preconditions import RemotePrd
-from prd2pr.github.subjects import Subject, UnreadablePrd, can_label, read_issue_prd, reason_not_wanted
 from prd2pr.state.store import BranchState
 from prd2pr.workflow.human_commits import read_commit_step, walk_first_parents
 

@@ -15,6 +15,17 @@ from prd2pr.errors import Prd2prError, SpendLimit, Stopped
 from prd2pr.github.comment_once import post_problem
 from prd2pr.github.comments_without_prd import handle_without_prd
 from prd2pr.github.context import GitHubContext
+from prd2pr.github.event_prds import (
+    EventSubject,
+    IssueWithoutPrd,
+    NoPrd,
+    StoryIssue,
+    Subject,
+    UnreadablePrd,
+    active_subject,
+    find_subjects,
+    subjects_of_server_dispatch,
+)
 from prd2pr.github.events.events import (
     BranchPushed,
     CommentCreated,
@@ -30,17 +41,6 @@ from prd2pr.github.outcome import PrdOutcome, RunStatus
 from prd2pr.github.permissions import Denied, check_event_permission
 from prd2pr.github.prd_run import run_prd_on_github
 from prd2pr.github.server_commands import Trigger
-from prd2pr.github.subjects import (
-    EventSubject,
-    IssueWithoutPrd,
-    NoPrd,
-    StoryIssue,
-    Subject,
-    UnreadablePrd,
-    active_subject,
-    find_subjects,
-    subjects_of_server_dispatch,
-)
 from prd2pr.github.unhandled_commands import reply_to_trigger
 from prd2pr.github.wave import Wave
 from prd2pr.prd.issue_ids import issue_prd_id

@@ -19,14 +19,13 @@ from prd2pr.views.pull_request.next_step import rest_after_step_limit
 from prd2pr.workflow.breakers import find_tripped_breaker, record_failures, record_stuck_story
 from prd2pr.workflow.commits.hand_edits import refuse_hand_edits
 from prd2pr.workflow.commits.human_steps import judge_human_work
-from prd2pr.workflow.commits.landing import (
+from prd2pr.workflow.commits.phase_commit import (
     commit_accepted_phase,
     commit_block,
     commit_no_refactoring,
     commit_plan,
     commit_retry,
 )
-from prd2pr.workflow.continuity import check_regressions
 from prd2pr.workflow.duplicate_ids import refuse_duplicate_ids
 from prd2pr.workflow.human_commits import read_commit_step
 from prd2pr.workflow.next_action import load_ordered_situation, load_situation, reset_command
@@ -46,9 +45,10 @@ from prd2pr.workflow.planning.replan import (
     reload_changed_prd,
     replan,
 )
-from prd2pr.workflow.readiness import is_carried_out_elsewhere, prepare_sprint
+from prd2pr.workflow.regression_check import check_regressions
 from prd2pr.workflow.roles.role_runner import clean_up_leftovers
 from prd2pr.workflow.session import Session
+from prd2pr.workflow.sprint_start import is_carried_out_elsewhere, prepare_sprint
 
 RETRYABLE_PHASES = (Phase.RED, Phase.GREEN, Phase.REFACTOR)  # written by a role, which can try again
 MAX_RACES = 3  # lost compare-and-swaps in a row before giving up

@@ -12,7 +12,7 @@ from prd2pr.github.commands.parser import COMMANDS, ParsedCommand, parse_comment
 from prd2pr.github.messages.replies import IllegalReply, NotNow, is_refusal
 from prd2pr.github.setup.onboarding import REGISTER
 from prd2pr.workflow.next_action import find_branch_action
-from prd2pr.workflow.readiness import prepare_sprint
+from prd2pr.workflow.sprint_start import prepare_sprint
 from world import World
 
 # They run roles, tests or the whole proof, and have their own tests.

@@ -17,8 +17,8 @@ from prd2pr.github.commands.parser import ParsedCommand, parse_comment
 from prd2pr.github.messages.replies import CommandDone, NotNow, ProblemReply
 from prd2pr.state.cursors import get_cursor
 from prd2pr.workflow.commits.decisions import apply_decision
-from prd2pr.workflow.readiness import is_carried_out_elsewhere
 from prd2pr.workflow.run import run_prd
+from prd2pr.workflow.sprint_start import is_carried_out_elsewhere
 from world import World, say
 from world_session import session_of
 

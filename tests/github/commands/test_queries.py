@@ -32,7 +32,7 @@ from prd2pr.github.messages.rendering import render_reply
 from prd2pr.github.messages.replies import NotNow
 from prd2pr.github.setup.onboarding import REGISTER
 from prd2pr.planning.decisions import EFFECTS
-from prd2pr.workflow.readiness import block_sprint_for_ci
+from prd2pr.workflow.sprint_start import block_sprint_for_ci
 from world import World
 
 

@@ -6,7 +6,7 @@ import ast
 
 from prd2pr.domain.evidence import Failure, FailureKind, TestResult
 from prd2pr.languages.python.probes import stubs
-from prd2pr.languages.python.stubs import (
+from prd2pr.languages.python.stub_trials import (
     FIRST_VARIANTS,
     OTHER_VARIANTS,
     RETURN_KINDS,

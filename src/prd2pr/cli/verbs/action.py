@@ -1,4 +1,4 @@
-"""`prd2pr action`: entry point of the GitHub Action. Irrelevant events end earlier, in `cli/event_exit.py`."""
+"""`prd2pr action`: entry point of the GitHub Action. Irrelevant events end earlier, in `cli/ignored_events.py`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 
-from prd2pr.cli.actions import ActionsJob, Mode, mask_secret, read_job, write_workflow_command
+from prd2pr.cli.actions_job import ActionsJob, Mode, mask_secret, read_job, write_workflow_command
 from prd2pr.cli.context import RepositoryContext, SystemClock, open_repository, read_config
 from prd2pr.cli.process_hardening import hide_process
 from prd2pr.cli.terminal import Terminal

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from prd2pr.cli.actions import read_job
+from prd2pr.cli.actions_job import read_job
 from prd2pr.cli.active_prds import iter_active_prds
 from prd2pr.cli.context import read_config
 from prd2pr.cli.verify_cache import find_results_store, prune_results

@@ -20,8 +20,8 @@ from prd2pr.workflow.commits.decisions import AppliedDecision, apply_decision, r
 from prd2pr.workflow.human_commits import read_commit_step, walk_first_parents
 from prd2pr.workflow.merges import is_exact_join
 from prd2pr.workflow.next_action import find_branch_action, find_next_step
-from prd2pr.workflow.readiness import load_approved_stories
 from prd2pr.workflow.session import Session
+from prd2pr.workflow.sprint_start import load_approved_stories
 
 
 def check_approval_is_current(session: Session, state: BranchState, request: CommandRequest) -> NotNow | None:

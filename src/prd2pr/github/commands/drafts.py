@@ -25,8 +25,8 @@ from prd2pr.views.pull_request.next_step import DRAFT_COMMANDS
 from prd2pr.workflow.breakers import record_failures
 from prd2pr.workflow.commits.decisions import read_decision_input
 from prd2pr.workflow.commits.human_steps import find_work_to_judge, judge_from_base
-from prd2pr.workflow.commits.landing import commit_accepted_phase
 from prd2pr.workflow.commits.notes import WorkNote, commit_work_note
+from prd2pr.workflow.commits.phase_commit import commit_accepted_phase
 from prd2pr.workflow.commits.text import phase_outcome
 from prd2pr.workflow.next_action import find_branch_action, find_next_step
 from prd2pr.workflow.phases.attempts import JudgedAttempt, Position, Stuck, make_work_assignment, work_once

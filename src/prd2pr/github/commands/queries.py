@@ -46,10 +46,10 @@ from prd2pr.views.pull_request.page import PullRequestView
 from prd2pr.workflow.breakers import list_tripped_breakers
 from prd2pr.workflow.commits.decisions import read_decision_input
 from prd2pr.workflow.next_action import find_next_step
-from prd2pr.workflow.readiness import load_approved_stories
 from prd2pr.workflow.run import current_head
 from prd2pr.workflow.session import Session
 from prd2pr.workflow.spending import current_budget
+from prd2pr.workflow.sprint_start import load_approved_stories
 
 MAX_LOG_LINES = 40  # lines of the log in one answer
 

@@ -34,9 +34,9 @@ from prd2pr.workflow.next_action import load_ordered_situation, load_situation
 from prd2pr.workflow.parallel.restart import count_restarts
 from prd2pr.workflow.parallel.story_branches import IntegrationResult, find_trunk_stop, integrate_story, work_on_story
 from prd2pr.workflow.parallel.story_session import make_story_session, story_branch_name, story_branch_prefix
-from prd2pr.workflow.readiness import prepare_sprint
 from prd2pr.workflow.run import current_head, describe_stop, refuse_lost_steps
 from prd2pr.workflow.session import Session
+from prd2pr.workflow.sprint_start import prepare_sprint
 
 if TYPE_CHECKING:
     from prd2pr.github.commands.parser import ParsedCommand

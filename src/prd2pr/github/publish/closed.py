@@ -5,6 +5,7 @@ from __future__ import annotations
 from prd2pr.domain.forge import Comment, Pull, is_same_text
 from prd2pr.errors import HubProblem
 from prd2pr.github.context import GitHubContext
+from prd2pr.github.event_prds import Subject, find_prd_by_id
 from prd2pr.github.messages.closed import ClosedView, HaltedView, count_settled
 from prd2pr.github.messages.markers import (
     checked_marker,
@@ -17,7 +18,6 @@ from prd2pr.github.messages.markers import (
 from prd2pr.github.messages.rendering import closed_text, halted_text
 from prd2pr.github.messages.status import state_label, state_label_names
 from prd2pr.github.outcome import PrdOutcome
-from prd2pr.github.subjects import Subject, find_prd_by_id
 from prd2pr.state.store import BranchState, StateStore
 
 

@@ -17,7 +17,7 @@ from prd2pr.server.orders.store import list_open_orders, settle_order
 from prd2pr.server.settings import ServerSettings
 from prd2pr.server.work.claims import WorkClaim
 from prd2pr.server.work.effects import RecordRequest
-from prd2pr.server.work.local import CHILD_LAUNCHER, strip_server_settings
+from prd2pr.server.work.local_runs import CHILD_LAUNCHER, strip_server_settings
 from prd2pr.state.server_commands import format_server_commands
 
 TIMEOUT_SECONDS = 120

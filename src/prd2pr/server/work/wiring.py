@@ -19,8 +19,8 @@ from prd2pr.server.work.dispatch import WorkflowDispatch
 from prd2pr.server.work.effects import Effect, RecordRequest
 from prd2pr.server.work.engine import EngineContext, WorkEngine
 from prd2pr.server.work.hubs import HubPool
-from prd2pr.server.work.local import LocalEffect
 from prd2pr.server.work.local_orders import LocalOrderEffect
+from prd2pr.server.work.local_runs import LocalEffect
 from prd2pr.server.work.order_tracking import OrderTracker
 from prd2pr.server.work.setup_effect import OnboardingEffect
 from prd2pr.server.work.sweep import Sweeper

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from prd2pr.domain.results.finding_kind import FindingKind, is_python_example
-from prd2pr.languages.python import (
-    stubs,
-)
+from prd2pr.languages.python import stub_trials
 from prd2pr.languages.python.rules.source_code import (
     data_files,
     doctests,
@@ -79,7 +77,7 @@ def _build_table(kinds: Iterable[FindingKind]) -> dict[str, FindingKind]:
 
 FINDINGS: dict[str, FindingKind] = _build_table(
     (
-        *stubs.FINDINGS,
+        *stub_trials.FINDINGS,
         *data_files.FINDINGS,
         *doctests.FINDINGS,
         *equality.FINDINGS,

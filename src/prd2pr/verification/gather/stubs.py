@@ -10,7 +10,7 @@ from pathlib import Path
 from prd2pr.domain.evidence import Fact, FailureKind, RunReport
 from prd2pr.domain.test_runs import strip_test_parameters
 from prd2pr.languages.python.probes import stubs
-from prd2pr.languages.python.stubs import (
+from prd2pr.languages.python.stub_trials import (
     FIRST_VARIANTS,
     OTHER_VARIANTS,
     StubFiles,

@@ -17,7 +17,7 @@ from prd2pr.state.commit_message import format_subject
 from prd2pr.state.layout import PLAN_STORY, build_memory_path
 from prd2pr.state.store import BranchState, StateChange
 from prd2pr.views.progress import render_progress
-from prd2pr.workflow.commits.landing import Landing, encode_ungated_proof, land
+from prd2pr.workflow.commits.phase_commit import Landing, encode_ungated_proof, land
 from prd2pr.workflow.phases.attempts import (
     Position,
     collect_refused_writes,

@@ -12,7 +12,7 @@ from prd2pr.domain.records import Cycle, Phase, ProjectState, RefusedAttempt, St
 from prd2pr.state.commit_message import format_subject
 from prd2pr.state.store import StateChange
 from prd2pr.views.progress import render_progress
-from prd2pr.workflow.commits.landing import Landing, encode_ungated_proof, land
+from prd2pr.workflow.commits.phase_commit import Landing, encode_ungated_proof, land
 from prd2pr.workflow.phases.attempts import (
     JudgedAttempt,
     Position,

@@ -19,7 +19,6 @@ from prd2pr.domain.scheduling import find_first_in_plan, find_startable_stories
 from prd2pr.errors import BranchMoved, Prd2prError
 from prd2pr.state.store import BranchState, StateStore
 from prd2pr.workflow.breakers import current_circuits
-from prd2pr.workflow.continuity import check_regressions
 from prd2pr.workflow.human_commits import find_unproven_work
 from prd2pr.workflow.ledger import LedgerStart, SharedLedger
 from prd2pr.workflow.next_action import load_situation
@@ -33,6 +32,7 @@ from prd2pr.workflow.parallel.story_branches import (
     work_on_story,
 )
 from prd2pr.workflow.planning.replan import reload_changed_prd
+from prd2pr.workflow.regression_check import check_regressions
 from prd2pr.workflow.roles.role_runner import clean_up_leftovers
 from prd2pr.workflow.run import (
     RunOutcome,

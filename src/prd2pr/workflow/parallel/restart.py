@@ -16,7 +16,7 @@ from prd2pr.state.commit_message import format_subject
 from prd2pr.state.layout import LOGS
 from prd2pr.state.store import StateChange
 from prd2pr.views.progress import render_progress
-from prd2pr.workflow.commits.landing import Landing, encode_ungated_proof, land
+from prd2pr.workflow.commits.phase_commit import Landing, encode_ungated_proof, land
 from prd2pr.workflow.interfaces import BranchWriter
 from prd2pr.workflow.phases.attempts import Position, collect_refused_writes, list_refused_attempts, sum_step_spend
 from prd2pr.workflow.run import load_position

@@ -16,7 +16,7 @@ from prd2pr.planning.plan_diff import (
 from prd2pr.state.layout import PLAN_STORY
 from prd2pr.state.store import BranchState, StateChange
 from prd2pr.views.progress import render_progress
-from prd2pr.workflow.commits.landing import Landing, add_prd_to_tree, encode_ungated_proof, land
+from prd2pr.workflow.commits.phase_commit import Landing, add_prd_to_tree, encode_ungated_proof, land
 from prd2pr.workflow.commits.text import replan_message
 from prd2pr.workflow.duplicate_ids import refuse_duplicate_ids
 from prd2pr.workflow.human_commits import find_unproven_work

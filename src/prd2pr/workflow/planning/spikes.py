@@ -14,7 +14,7 @@ from prd2pr.domain.role_record import RoleRecord
 from prd2pr.domain.write_policy import build_write_policy
 from prd2pr.errors import BranchMoved, BranchProblem, HubProblem, ModelRefused, TranscriptEnded
 from prd2pr.state.commit_message import format_message, format_subject
-from prd2pr.workflow.commits.landing import refuse_secrets
+from prd2pr.workflow.commits.phase_commit import refuse_secrets
 from prd2pr.workflow.roles.consultation import find_kept_record, keep_role_record
 from prd2pr.workflow.roles.role_runner import Assignment, RoleWork, run_assignment
 from prd2pr.workflow.session import Session

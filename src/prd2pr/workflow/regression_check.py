@@ -29,8 +29,8 @@ from prd2pr.workflow.commits.decisions import AppliedDecision, apply_decision
 from prd2pr.workflow.human_commits import find_last_step, read_commit_step, walk_first_parents
 from prd2pr.workflow.next_action import load_situation
 from prd2pr.workflow.phases.attempts import Position
-from prd2pr.workflow.readiness import WAITS_FOR_APPROVAL, apply_command
 from prd2pr.workflow.session import Session
+from prd2pr.workflow.sprint_start import WAITS_FOR_APPROVAL, apply_command
 
 SHOWN_COMMITS = 3
 BY_HAND = "Fix or revert it in a commit of your own"
