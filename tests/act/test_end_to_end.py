@@ -19,8 +19,8 @@ PHASES = ("design", "red", "green", "refactor", "integrated")
 
 @pytest.fixture
 def ready(source, world):
-    def with_approval(approval: str) -> None:
-        set_up(source, world, CONFIG.format(approval=approval, transcript=world.transcript()))
+    def with_approval(approval: str, more: str = "") -> None:
+        set_up(source, world, CONFIG.format(approval=approval, transcript=world.transcript()) + more)
 
     return with_approval
 
@@ -105,7 +105,7 @@ TEN = [f"{phase}({story})" for story in ("calc-1", "calc-2") for phase in PHASES
 @pytest.mark.slow
 def test_ten_next_commands_run_one_phase_each(source, world, ready, tmp_path):
     world.answers_of_model = {**script(), **REFACTORED}
-    ready("plan")
+    ready("plan", "refactoring: always\n")
     world.push_prd("prds/calc.md", PRD)
     assert act(source, world).outputs["outcome"] == "waiting"
     number = world.pull().number

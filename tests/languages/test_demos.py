@@ -21,7 +21,7 @@ def test_javascript_demo_is_proved(tmp_path: Path, capfd: pytest.CaptureFixture[
         pytest.skip(f"NOT TESTED: {why}")
     assert run_demo("javascript", tmp_path / "demo") == 0
     told = capfd.readouterr().out
-    assert "replayed transcript" in told
+    assert "The model is replayed from a transcript" in told
     assert "all proved: 10 of 10 steps" in told
 
 
