@@ -7,8 +7,6 @@ import pytest
 from fakes.github.events import pushed
 from world import PRD
 
-pytestmark = pytest.mark.slow
-
 
 def written(world, before) -> list[str]:
     calls = world.fake.calls[before:]

@@ -9,8 +9,6 @@ import pytest
 
 from world import write
 
-pytestmark = pytest.mark.slow
-
 PATCHED = """
 import sys
 import prd2pr.verification.verdict as gates

@@ -8,8 +8,6 @@ import pytest
 
 from fakes.github.faults import Calls
 
-pytestmark = pytest.mark.slow
-
 ROOT = ".orch-state/prds/calc"
 STATUS = f"{ROOT}/status.json"
 START = ["plan(calc)", "note(plan)", "note(plan)"]

@@ -10,8 +10,6 @@ import pytest
 from fakes.github.faults import Broken, BrokenAfter, DropAfter, DropBefore, Refused, SecondaryLimit, Stale
 from world import PRD
 
-pytestmark = pytest.mark.slow
-
 ROUGH = [
     [
         (Broken(502), "GET /repos/octo/calc"),

@@ -7,8 +7,6 @@ import pytest
 from github_world import GitHubWorld
 from world import PRD, RED_ADD
 
-pytestmark = pytest.mark.slow
-
 NEXT = "**Next:**"
 LOCKED = "tests/tdd/calc-1/test_calc_1_add.py"
 
@@ -28,6 +26,7 @@ def answer_to(world: GitHubWorld, comment: int) -> str:
     return found
 
 
+@pytest.mark.slow
 def test_status_description_and_loop_agree_and_each_command_gets_a_reaction(started):
     skipped = do(started, "/tdd skip_phase calc-1")
     assert started.reactions(skipped) == ["rocket"]
@@ -56,6 +55,7 @@ def test_status_description_and_loop_agree_and_each_command_gets_a_reaction(star
     assert started.phases()[-1] == "green(calc-1)", "put back, what was told is accepted"
 
 
+@pytest.mark.slow
 def test_the_plan_asks_for_an_accepted_command_and_only_then(planned):
     def asked() -> list[str]:
         return [row.body for row in planned.comments(planned.pull().number) if "prd2pr:plan:" in row.body]

@@ -7,8 +7,6 @@ import pytest
 from fakes.github.on_issues import set_state
 from world import PRD, say
 
-pytestmark = pytest.mark.slow
-
 START = ["plan(calc)", "note(plan)", "note(plan)"]
 TRIPLE = {
     "key": "S9", "epic": "", "title": "Triple a number", "description": "As a user I triple numbers.",
@@ -69,6 +67,7 @@ def test_an_approval_is_for_the_published_head(planned):
     assert planned.phases()[-1] == "design(calc-1)"
 
 
+@pytest.mark.slow
 def test_a_branch_forced_back_is_left_alone_and_reported_once(started):
     number = started.pull().number
     last = started.bare.heads()[started.branch]
@@ -87,6 +86,7 @@ def test_a_branch_forced_back_is_left_alone_and_reported_once(started):
     assert started.phases() == [*START, "design(calc-1)"]
 
 
+@pytest.mark.slow
 def test_closed_or_deleted_stays_so_until_reopened(started):
     pull = started.pull()
     head = started.bare.heads()[started.branch]
@@ -109,6 +109,7 @@ def test_closed_or_deleted_stays_so_until_reopened(started):
     assert started.phases() == [*START, "design(calc-1)"]
 
 
+@pytest.mark.slow
 def test_a_merged_prd_is_finished_and_a_changed_prd_says_what_to_do(started):
     number = started.pull().number
     (tracking,) = [row for row in started.repo.issues.values() if row.sub_issues]
@@ -179,6 +180,7 @@ def test_a_changed_prd_changes_the_plan_and_shows_the_difference(planned):
     assert len(planned.subjects()) == 2
 
 
+@pytest.mark.slow
 def test_a_deleted_prd_waits_and_a_renamed_one_continues(started):
     number = started.pull().number
     started.push({"prds/calc.md": None}, "wendy", message="Not wanted")

@@ -8,8 +8,6 @@ import pytest
 
 from world import PRD
 
-pytestmark = pytest.mark.slow
-
 NO_FR2 = PRD.replace("- **FR-2** A number can be doubled.\n", "")
 
 
@@ -19,6 +17,7 @@ def do(world, text) -> None:
     assert acted.status == 0, acted.output
 
 
+@pytest.mark.slow
 def test_uncovered_requirements_reused_ids_and_titles_follow_the_prd(planned):
     (issue,) = (row for row in planned.repo.issues.values() if row.title.startswith("calc-2:"))
     (tracking,) = (row for row in planned.repo.issues.values() if row.sub_issues)

@@ -6,8 +6,6 @@ import pytest
 
 from world import PLAN, PRD, say
 
-pytestmark = pytest.mark.slow
-
 TRIPLE = {
     "key": "S9", "epic": "", "title": "Triple a number", "description": "As a user I triple numbers.",
     "kind": "feature", "criteria": [{"text": "4 gives 12", "example": "triple(4) == 12"}],
@@ -58,6 +56,7 @@ def test_a_failed_issue_plan_is_reported_once_and_retried_on_relabelling(new):
     assert world.phases() == ["plan(issue-1)"]
 
 
+@pytest.mark.slow
 def test_a_failed_replan_builds_nothing_and_an_order_plans_again(started):
     number = started.pull().number
     before = started.phases()

@@ -8,8 +8,6 @@ import pytest
 
 from world import PRD
 
-pytestmark = pytest.mark.slow
-
 README = "# Our PRDs\n\nEach file here is one feature. A number must be given to each.\n"
 
 
@@ -50,6 +48,7 @@ def test_fixing_two_prds_with_one_id_starts_both(new):
     assert set(world.bare.heads()) == {"main", "prd2pr/calc", "prd2pr/too"}
 
 
+@pytest.mark.slow
 def test_a_prd_with_a_new_id_starts_over_and_its_old_branch_waits(planned):
     old, head = planned.pull(), planned.bare.heads()["prd2pr/calc"]
     plans_for(planned, "sums")

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import threading
 
-import pytest
-
 from fakes.github.faults import Calls
 from world import PLAN, PRD, say
-
-pytestmark = pytest.mark.slow
 
 PUSH = "POST */git-receive-pack"
 TRIPLE = {

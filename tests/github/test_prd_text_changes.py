@@ -7,13 +7,12 @@ import pytest
 from github_world import GitHubWorld
 from world import PRD
 
-pytestmark = pytest.mark.slow
-
 BROKEN = PRD.replace("id: calc", "id: [calc")
 TEXT = PRD.partition("# A small calculator\n")[2]
 NEW_TEXT = f"{TEXT}\nThe same, in other words.\n"  # no requirement changed, so the planner is not asked
 
 
+@pytest.mark.slow
 def test_an_unreadable_prd_is_reported_and_nothing_is_built_until_it_is_fixed(started):
     number = started.pull().number
     before = started.phases()

@@ -8,8 +8,6 @@ import pytest
 
 from github_world import GitHubWorld
 
-pytestmark = pytest.mark.slow
-
 LOOKED_UP = re.compile(r"/check-runs$|/sub_issues$")
 
 

@@ -9,8 +9,6 @@ import pytest
 from github_world import GitHubWorld
 from prd2pr.github.setup.onboarding import SETUP_BRANCH
 
-pytestmark = pytest.mark.slow
-
 New = Callable[..., GitHubWorld]
 
 ALL = {".prd2pr.yml": "approval: plan\n", "prds/_template.md": "# A template\n"}

@@ -6,8 +6,6 @@ import pytest
 
 from world import PRD
 
-pytestmark = pytest.mark.slow
-
 LIVE = ("closes #7", "[skip ci]", "@octo/team")
 
 
@@ -24,6 +22,7 @@ def test_a_title_triggers_nothing_in_the_merge_message(new):
     assert not any(live in text for text in texts for live in LIVE), texts
 
 
+@pytest.mark.slow
 def test_an_unjudged_commit_after_the_last_step_is_not_ready(started):
     number = started.pull().number
     started.comment(number, "/tdd run")
@@ -71,6 +70,7 @@ def test_text_that_people_add_around_the_description_stays(started):
     assert "/tdd next" in text.partition("**Next:**")[2], "ours is written anew"
 
 
+@pytest.mark.slow
 def test_the_issue_of_a_restarted_story_is_reopened(started):
     def issue():
         return next(row for row in started.repo.issues.values() if row.title.startswith("calc-1"))

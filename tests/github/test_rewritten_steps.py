@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from fakes.github.events import pushed
-
-pytestmark = pytest.mark.slow
 
 
 def rebase(world) -> str:

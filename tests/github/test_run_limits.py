@@ -13,13 +13,12 @@ from fakes.github.state import Token
 from github_runner import Ending
 from world import PRD, write
 
-pytestmark = pytest.mark.slow
-
 START = ["plan(calc)", "note(plan)", "note(plan)"]
 FIRST = ["design(calc-1)", "red(calc-1)", "green(calc-1)", "integrated(calc-1)"]
 A_MINUTE = {"PRD2PR_MAX_MINUTES": "1"}  # too little time for a second phase
 
 
+@pytest.mark.slow
 def test_the_next_run_is_started_before_the_deadline_and_finishes(started):
     number = started.pull().number
     started.comment(number, "/tdd run calc-1", by="wendy")
@@ -50,6 +49,7 @@ def test_commands_left_at_the_deadline_are_for_the_next_run(started):
     assert started.pending == []
 
 
+@pytest.mark.slow
 def test_a_cancelled_run_keeps_what_it_has(started):
     started.comment(started.pull().number, "/tdd run calc-1", by="wendy")
     acted = started.act(ending=Ending(40, by=signal.SIGTERM))
@@ -90,6 +90,7 @@ def test_no_answer_promises_more_work_when_out_of_budget(started, limit):
     assert started.phases() == phases
 
 
+@pytest.mark.slow
 def test_an_exhausted_budget_ends_the_run_and_names_the_command_to_continue(started):
     number = started.pull().number
     started.push({".prd2pr.yml": "budget:\n  tokens_per_run: 60000\n"}, "ada")
@@ -123,6 +124,7 @@ def test_an_exhausted_budget_before_the_plan_names_the_remedy(new):
     assert "run the workflow with `prd` set to `calc`" in of_file.output
 
 
+@pytest.mark.slow
 def test_a_command_without_budget_is_answered_and_not_retried_by_the_schedule(started):
     """The first attempt is refused, and a second one would cost more than the run may."""
     number = started.pull().number
@@ -191,6 +193,7 @@ def test_an_app_token_is_renewed_before_it_expires_and_each_is_masked(new):
     assert world.pull().user == "prd2pr-bot[bot]"
 
 
+@pytest.mark.slow
 def test_commits_through_the_api_are_signed_and_verified(new, verify):
     world = new(files={".prd2pr.yml": "approval: none\ncommit: api\n"})
     world.push_prd("prds/calc.md", PRD)

@@ -16,8 +16,6 @@ from prd2pr.domain.secrets import Secrets
 from prd2pr.sandbox.detection import find_sandbox
 from world import PLAN, PRD, say, script, write
 
-pytestmark = pytest.mark.slow
-
 KEY = "sk-canary-Zq8vWn31LkPd7TyR"
 TEST_FILE = "tests/tdd/calc-1/test_calc_1_add.py"
 LOOKS_AROUND = '''from pathlib import Path

@@ -14,8 +14,6 @@ from fakes.github.faults import Calls
 from github_runner import Ending
 from world import write
 
-pytestmark = pytest.mark.slow
-
 MESSAGES = "notify: {events: [waiting, blocked, done, budget]}\n"
 
 
@@ -56,6 +54,7 @@ def test_a_schedule_with_nothing_new_sends_nothing(started, inbox, how):
     assert len(got) == 1
 
 
+@pytest.mark.slow
 def test_a_blocked_story_fails_the_run_that_blocked_it_and_is_reported(started, inbox):
     env, got = inbox
     started.push({".prd2pr.yml": f"attempts: 1\n{MESSAGES}"}, "ada")

@@ -8,8 +8,6 @@ import pytest
 
 from world import SCENARIOS_PRD, planned_in_passes, say
 
-pytestmark = pytest.mark.slow
-
 WHY: dict[str, Any] = {"purpose": "People can add.", "reasoning": "Nothing adds yet."}
 EXISTS = {"what": "src/calc/signs.py", "share": "all", "evidence": "negate() does it"}
 WAY = {"name": "a module", "how": "calc.sums", "gains": "small", "risks": "none"}
@@ -50,6 +48,7 @@ def test_a_rejected_prd_is_reported_with_the_next_step_and_paid_for_once(new):
     assert world.phases() == ["plan(calc)"]
 
 
+@pytest.mark.slow
 def test_a_critical_risk_waits_for_a_person_even_without_approvals(new):
     world = full(new, "none", security={"risks": [RISK], "summary": "s"})
     world.push_prd("prds/calc.md", SCENARIOS_PRD)

@@ -8,8 +8,6 @@ from github_runner import Acted
 from github_world import GitHubWorld
 from world import PRD
 
-pytestmark = pytest.mark.slow
-
 NO_KEY = {"PRD2PR_MODEL": "anthropic:claude-sonnet-5-5", "ANTHROPIC_API_KEY": ""}
 
 
@@ -41,6 +39,7 @@ def test_a_prd_changed_in_an_active_sprint_can_be_approved(started, verify):
     assert not any("calc-2" in phase for phase in started.phases()), "nobody asked for it any more"
 
 
+@pytest.mark.slow
 def test_undo_works_in_a_clone_that_did_not_make_the_phase(started):
     do(started, "/tdd next")
     do(started, "/tdd next")
@@ -54,6 +53,7 @@ def test_undo_works_in_a_clone_that_did_not_make_the_phase(started):
     assert "tests/tdd" not in started.bare.git("ls-tree", "-r", "--name-only", started.branch)
 
 
+@pytest.mark.slow
 def test_a_failed_command_is_answered_and_blocks_no_other(started):
     failed = do(started, "/tdd next", env=NO_KEY)
     assert (failed.status, failed.outputs["outcome"]) == (1, "error"), failed.output
@@ -69,6 +69,7 @@ def test_a_failed_command_is_answered_and_blocks_no_other(started):
     assert crossed == ["design(calc-1)"], "one comment, one phase"
 
 
+@pytest.mark.slow
 def test_an_order_that_fails_again_is_answered_again(started):
     do(started, "/tdd run", env=NO_KEY)
     answers = len(started.answers())

@@ -12,8 +12,6 @@ import pytest
 from github_runner import Ending
 from github_waves import code_of, push_stories, run_wave, settle_waves, story_job
 
-pytestmark = pytest.mark.slow
-
 OWN = "prd2pr-stories/calc/"
 
 
@@ -37,6 +35,7 @@ def expect_all_done(world, count: int, verify) -> None:
     verify(world)
 
 
+@pytest.mark.slow
 def test_work_of_two_jobs_is_integrated_and_shown(new):
     world = push_stories(new(), 3, {3: (1,)})
     (run,) = settle_waves(world)
@@ -53,6 +52,7 @@ def test_work_of_two_jobs_is_integrated_and_shown(new):
     assert code_of(world) == code_of(alone), "as one job makes it, one story after the other"
 
 
+@pytest.mark.slow
 def test_commits_made_by_the_api_are_integrated_too(new, verify):
     world = push_stories(new(), 2, more="commit: api\n")
     (run,) = settle_waves(world)
@@ -62,6 +62,7 @@ def test_commits_made_by_the_api_are_integrated_too(new, verify):
     assert len(joins) == 1 and joins[0] in world.repo.signed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", [9, 12, 15])
 def test_a_killed_story_job_loses_and_duplicates_nothing(new, verify, call):
     world = push_stories(new(), 2)
@@ -69,6 +70,7 @@ def test_a_killed_story_job_loses_and_duplicates_nothing(new, verify, call):
     expect_all_done(world, 2, verify)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", [12, 20, 28, 40])
 def test_a_killed_integration_job_loses_and_duplicates_nothing(new, verify, call):
     world = push_stories(new(), 2)
@@ -78,6 +80,7 @@ def test_a_killed_integration_job_loses_and_duplicates_nothing(new, verify, call
     expect_all_done(world, 2, verify)
 
 
+@pytest.mark.slow
 def test_lost_jobs_are_repeated_by_the_next_wave(new):
     world = push_stories(new(), 3)
     first, second = settle_waves(world, [lambda name, job: None if name in ("calc-2", "calc-3") else job()])
@@ -105,6 +108,7 @@ def test_a_lost_integration_job_is_repeated_by_the_schedule(new):
     assert story_branches(world) == [] and commit_subjects(world).count("join(calc-2)") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way_out", ["pushed again", "deleted"])
 def test_a_rewritten_step_on_a_story_branch_is_not_integrated(new, verify, way_out):
     world = push_stories(new(), 2)
@@ -140,6 +144,7 @@ def test_a_rewritten_step_on_a_story_branch_is_not_integrated(new, verify, way_o
     expect_all_done(world, 2, verify)
 
 
+@pytest.mark.slow
 def test_a_wave_started_twice_does_nothing_twice(new):
     world = push_stories(new(), 2)
     twin = world.dispatch(prd="calc")
@@ -158,6 +163,7 @@ def test_a_wave_started_twice_does_nothing_twice(new):
     assert story_branches(world) == [] and world.pending == []
 
 
+@pytest.mark.slow
 def test_work_of_another_active_run_is_left_to_it(new):
     world = push_stories(new(), 2)
     world.repo.at_work.add(4711)
@@ -168,6 +174,7 @@ def test_work_of_another_active_run_is_left_to_it(new):
     assert run_wave(world, world.dispatch(prd="calc")).stories == ["calc-2"]
 
 
+@pytest.mark.slow
 def test_a_pause_is_respected_by_running_jobs(new):
     world = push_stories(new(), 2)
 
@@ -191,6 +198,7 @@ def test_a_pause_is_respected_by_running_jobs(new):
     assert story_branches(world) == [] and "2 of 2 stories" in world.pull().body
 
 
+@pytest.mark.slow
 def test_a_story_removed_meanwhile_is_not_integrated(new):
     world = push_stories(new(), 3)
 
@@ -206,6 +214,7 @@ def test_a_story_removed_meanwhile_is_not_integrated(new):
     assert commit_subjects(world).count("integrated(calc-3)") == 1
 
 
+@pytest.mark.slow
 def test_a_job_without_budget_says_so_and_the_next_wave_waits_for_a_person(new):
     world = push_stories(new(), 2)
 
@@ -222,6 +231,7 @@ def test_a_job_without_budget_says_so_and_the_next_wave_waits_for_a_person(new):
     assert world.repo.dispatches == [] and run.integrated.outputs["outcome"] == "waiting", run.integrated.output
 
 
+@pytest.mark.slow
 def test_one_job_finishes_what_several_started(new):
     world = push_stories(new(), 2)
     run_wave(world, around=lambda name, job: job() if name == "calc-1" else None)

@@ -8,8 +8,6 @@ import pytest
 
 from world import PRD, script
 
-pytestmark = pytest.mark.slow
-
 BODY = PRD.partition("calculator\n\n")[2]
 FOR_AN_ISSUE = (
     ("tests/tdd/calc-", "tests/tdd/issue-1-"),
@@ -29,6 +27,7 @@ def of_an_issue(new):
     return world
 
 
+@pytest.mark.slow
 def test_an_unlabelled_issue_waits_until_it_is_labelled_again(new):
     world = of_an_issue(new)
     world.label(1, "prd2pr")
@@ -47,6 +46,7 @@ def test_an_unlabelled_issue_waits_until_it_is_labelled_again(new):
     assert len(world.phases()) > len(before)
 
 
+@pytest.mark.slow
 def test_a_user_without_permission_cannot_restore_a_removed_label(new):
     world = of_an_issue(new)
     world.label(1, "prd2pr")
@@ -68,6 +68,7 @@ def test_a_user_without_permission_cannot_restore_a_removed_label(new):
     assert "@tria" not in told
 
 
+@pytest.mark.slow
 def test_a_closed_issue_waits_until_a_person_continues_it(new):
     world = of_an_issue(new)
     world.label(1, "prd2pr")
@@ -96,6 +97,7 @@ def test_a_command_under_a_labelled_issue_starts_it_after_a_lost_run(new):
     assert world.pulls() and acted.outputs["outcome"] == "waiting", acted.output
 
 
+@pytest.mark.slow
 def test_an_issue_started_by_epic_needs_no_label(new):
     world = of_an_issue(new)
     world.comment(1, "/epic as it says")
@@ -105,6 +107,7 @@ def test_an_issue_started_by_epic_needs_no_label(new):
     assert "was removed" not in world.status_comment().body
 
 
+@pytest.mark.slow
 def test_a_reverted_merge_is_not_restarted_by_the_schedule(new):
     world = new(files={".prd2pr.yml": "approval: none\n"})
     world.push_prd("prds/calc.md", PRD)

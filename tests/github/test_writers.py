@@ -12,8 +12,6 @@ from prd2pr.errors import BranchMoved, BranchProblem, ScopeMissing
 from prd2pr.github.branch_writer import GitPushWriter, sync_branch
 from prd2pr.state.git import Git
 
-pytestmark = pytest.mark.slow
-
 BRANCH = "prd2pr/calc"
 
 

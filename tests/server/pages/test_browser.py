@@ -260,7 +260,7 @@ def test_a_retry_by_keyboard_is_shown_with_its_progress(opened: Tab, site: tuple
     shown.asked.clear()
     page, story = opened.page, f"{BOARD}/stories/loyalty-7"
     opened.open(story)
-    page.get_by_label("Why").focus()
+    page.get_by_label("Reason").focus()
     page.keyboard.type('the library was fixed </p><script>document.title = "owned"</script>')
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Retry loyalty-7"
@@ -268,14 +268,14 @@ def test_a_retry_by_keyboard_is_shown_with_its_progress(opened: Tab, site: tuple
     page.wait_for_url(f"{base}{story}#orders")
     assert shown.asked == [("owner", "acme/shop:loyalty-7")]
     orders = page.locator("#orders")
-    orders.get_by_text("waits to be handed on").wait_for()
+    orders.get_by_text("waiting for a run").wait_for()
     page.locator("#live.on").wait_for()
-    page.get_by_label("Why").fill("half a sentence")
-    for state, words in (("given", "a run has it"), ("refused", "not carried out")):
+    page.get_by_label("Reason").fill("half a sentence")
+    for state, words in (("given", "given to a run"), ("refused", "refused")):
         shown.ordered[-1] = shown.ordered[-1].model_copy(update={"state": state, "answer": ATTACKS})
         shown.events.tell("order_state_changed", "acme/shop")
         orders.get_by_text(words).wait_for(timeout=5000)
-    assert page.get_by_label("Why").input_value() == "half a sentence", "what is being written stays"
+    assert page.get_by_label("Reason").input_value() == "half a sentence", "what is being written stays"
     assert page.evaluate(OWNED) is False and opened.too_wide <= 0
 
 
