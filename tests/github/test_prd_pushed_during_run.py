@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from fakes.github.faults import Calls
 from world import PLAN, PRD, say
 
@@ -50,6 +52,7 @@ def test_the_later_of_two_texts_is_planned_whichever_run_is_slower(planned):
     assert planned.phases() == ["plan(calc)", "plan(calc)"]
 
 
+@pytest.mark.slow
 def test_a_command_overtaken_by_a_new_text_leaves_the_new_plan_alone(started):
     started.comment(started.pull().number, "/tdd next", by="wendy")
     acted = with_push_during_run(started, TRIPLED)
