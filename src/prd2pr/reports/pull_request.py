@@ -30,8 +30,10 @@ from prd2pr.state.story_records import read_runs
 from prd2pr.views.pull_request.facts import BranchFacts, StepKey
 from prd2pr.views.pull_request.page import (
     NO_ACCOUNTS,
+    BranchChanges,
     ChangedDoc,
     CommitFacts,
+    ModelUsage,
     PlanningCost,
     PullRequestView,
     RefusedWriteView,
@@ -97,29 +99,27 @@ def build_pull_request_view(
         )
         steps = steps | add_patches(git, {story.id for story in shown.stories}, steps, made)
     runs = read_runs(state)
+    files = read_screenshots(state, proofs) if patches else {}
     return assemble_pull_request_view(
-        state.prd,
-        state.backlog,
-        state.status,
-        cycles,
-        proofs=proofs,
-        commits=steps,
-        limits=SpendLimits.of(limits),
-        model=runs[-1].model if runs else "",
-        replayed=any(run.replayed for run in runs),
-        head=branch,
+        BranchFacts(state.prd, state.backlog, state.status, cycles, proofs, steps, files, records.accounts),
+        BranchChanges(
+            head=branch,
+            base=state.project.base_branch or base[:10],
+            strangers=tuple(strangers),
+            unjudged=sum(commit.sha not in held for commit in list_unjudged_commits(git, head, rules)),
+            docs=list_changed_docs(git, base, head, made),
+            refused_writes=list_refused_writes(cycles),
+        ),
+        ModelUsage(
+            model=runs[-1].model if runs else "",
+            replayed=any(run.replayed for run in runs),
+            limits=SpendLimits.of(limits),
+            planning=compute_planning_cost(runs, cycles, records.accounts),
+            role_costs=build_role_rows(sum_spend_by_role(runs)),
+        ),
         mode=mode,
         following=following,
-        base=state.project.base_branch or base[:10],
-        strangers=strangers,
-        refused_writes=list_refused_writes(cycles),
-        planning=compute_planning_cost(runs, cycles, records.accounts),
-        files=read_screenshots(state, proofs) if patches else {},
-        unjudged=sum(commit.sha not in held for commit in list_unjudged_commits(git, head, rules)),
-        docs=list_changed_docs(git, base, head, made),
-        role_costs=build_role_rows(sum_spend_by_role(runs)),
         remarks=collect_remarks(load_role_records(state)),
-        accounts=records.accounts,
     )
 
 
