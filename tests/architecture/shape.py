@@ -70,6 +70,17 @@ class Module:
             yield node
             pending += ast.iter_child_nodes(node)
 
+    @cached_property
+    def imported_names(self) -> dict[str, str]:
+        """Name in this module → full name of what it was imported from."""
+        found: dict[str, str] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Import):
+                found |= {alias.asname or alias.name: alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                found |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+        return found
+
     @property
     def imports(self) -> Iterator[str]:
         for node in self.nodes:
@@ -151,6 +162,55 @@ class Shape:
             reverse=True,
         )
 
+    def parameter_counts(self) -> list[tuple[int, str]]:
+        """Count the parameters of public functions and methods without self, the most first."""
+        return sorted(
+            (
+                (count_parameters(node), f"{module.path}:{node.name}")
+                for module in self.modules
+                for node in module.functions
+                if not node.name.startswith("_")
+            ),
+            reverse=True,
+        )
+
+    @cached_property
+    def class_places(self) -> dict[str, tuple[Module, ast.ClassDef]]:
+        """`module.Class` → where it is defined. Only classes at the top of a module."""
+        return {
+            f"{module.name}.{node.name}": (module, node)
+            for module in self.modules
+            for node in module.definitions
+            if isinstance(node, ast.ClassDef)
+        }
+
+    def bases(self, module: Module, node: ast.ClassDef) -> Iterator[tuple[Module, ast.ClassDef]]:
+        """Find the direct base classes that are defined in the source."""
+        for base in node.bases:
+            name = ast.unparse(base).partition("[")[0]
+            first, _, rest = name.partition(".")
+            full = module.imported_names.get(first, f"{module.name}.{first}")
+            found = self.class_places.get(f"{full}.{rest}" if rest else full)
+            if found:
+                yield found
+
+    def fields(self, module: Module, node: ast.ClassDef) -> set[str]:
+        """List the fields of a class, including inherited ones and what `__init__` assigns to self."""
+        inherited = (self.fields(*base) for base in self.bases(module, node))
+        return set().union(own_fields(node), *inherited)
+
+    def methods(self, module: Module, node: ast.ClassDef) -> set[str]:
+        """List the methods of a class, including inherited ones."""
+        own = {each.name for each in node.body if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))}
+        return own.union(*(self.methods(*base) for base in self.bases(module, node)))
+
+    def is_data(self, module: Module, node: ast.ClassDef) -> bool:
+        """Return whether it is a pydantic model: those are records and settings."""
+        names = {ast.unparse(base).partition("[")[0] for base in node.bases}
+        return bool(names & {"BaseModel", "pydantic.BaseModel"}) or any(
+            self.is_data(*base) for base in self.bases(module, node)
+        )
+
     def classes(self) -> Iterator[tuple[Module, ast.ClassDef]]:
         for module in self.modules:
             for node in module.nodes:
@@ -163,8 +223,6 @@ def role_of(name: str, path: str) -> str:
     parts = path.split("/")
     if name == "main":
         return "entry point"
-    if name == "add_to" and parts[0] == "server":
-        return "part of the server"
     if parts[0] == "languages" and parts[1] in LANGUAGES:
         return "a language"
     return path
@@ -225,13 +283,29 @@ def read_shape(source: Path = SOURCE) -> Shape:
     return Shape(tuple(Module(path.relative_to(source).as_posix(), text, ast.parse(text)) for path, text in texts))
 
 
-def field_count(node: ast.ClassDef) -> int:
-    return sum(isinstance(each, ast.AnnAssign) for each in node.body)
+def own_fields(node: ast.ClassDef) -> set[str]:
+    """List annotated fields, without class variables, and the attributes that `__init__` assigns to self."""
+    found = {
+        ast.unparse(each.target)
+        for each in node.body
+        if isinstance(each, ast.AnnAssign) and "ClassVar" not in ast.unparse(each.annotation)
+    }
+    for method in node.body:
+        if isinstance(method, ast.FunctionDef) and method.name == "__init__":
+            found |= {
+                each.attr
+                for each in ast.walk(method)
+                if isinstance(each, ast.Attribute)
+                and isinstance(each.ctx, ast.Store)
+                and ast.unparse(each.value) == "self"
+            }
+    return found
+
+
+def count_parameters(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    named = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+    return sum(each.arg not in {"self", "cls"} for each in named)
 
 
 def is_protocol(node: ast.ClassDef) -> bool:
     return any(ast.unparse(base).split("[")[0] in {"Protocol", "typing.Protocol"} for base in node.bases)
-
-
-def method_count(node: ast.ClassDef) -> int:
-    return sum(isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)) for each in node.body)

@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 
 from importlinter.cli import lint_imports
+from shape import read_shape
+
+# Method → the modules that may call it. Everyone else uses a BranchWriter, which moves by compare-and-swap.
+BRANCH_WRITES = {
+    "update_branch": {"cli/wiring.py", "state/git.py"},
+    "set_branch": {
+        "github/branch_writer.py",
+        "server/projection/mirrors.py",
+        "server/work/local_runs.py",
+        "state/git.py",
+    },
+    "delete_branch": {"state/git.py", "workflow/parallel/merge_queue.py"},
+    "push": {"github/branch_writer.py"},
+    "push_ref": {"github/jobs/wave_scheduler.py"},
+}
 
 
 def test_the_import_contract_holds(monkeypatch, request):
     monkeypatch.chdir(request.config.rootpath)
     assert lint_imports(no_cache=True) == 0
+
+
+def test_only_the_branch_writers_move_branches():
+    callers: dict[str, set[str]] = {name: set() for name in BRANCH_WRITES}
+    for module in read_shape().modules:
+        for node in module.nodes:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in callers:
+                callers[node.func.attr].add(module.path)
+    assert callers == BRANCH_WRITES
 
 
 def test_an_ignored_event_imports_no_library(tmp_path):

@@ -5,7 +5,7 @@ Story 1 is verified, 2 was refused once and is verified, 3 is documentation, 4 i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from hashlib import sha1
 from typing import Any
 
@@ -39,8 +39,11 @@ from prd2pr.domain.records import (
     Story,
     TestFile,
 )
+from prd2pr.views.pull_request.facts import BranchFacts
 from prd2pr.views.pull_request.page import (
+    BranchChanges,
     CommitFacts,
+    ModelUsage,
     PlanningCost,
     PullRequestView,
     RefusedWriteView,
@@ -162,15 +165,16 @@ class Branch:
             "base": "main",
             "planning": PlanningCost(spend(6000, 0.03), 9.0),
         }
-        return assemble_pull_request_view(
-            self.prd,
-            self.backlog,
-            self.status,
-            self.cycles,
-            proofs=self.proofs,
-            commits=self.commits,
-            **(settings | options),
+        settings |= options
+
+        def take(kind: type[Any]) -> dict[str, Any]:
+            return {each.name: settings.pop(each.name) for each in fields(kind) if each.name in settings}
+
+        facts = BranchFacts(
+            self.prd, self.backlog, self.status, self.cycles, self.proofs, self.commits, **take(BranchFacts)
         )
+        changes, usage = BranchChanges(**take(BranchChanges)), ModelUsage(**take(ModelUsage))
+        return assemble_pull_request_view(facts, changes, usage, **settings)
 
     def cross(self, story: str, phase: Phase, proven: Proof | None, **step: Any) -> None:
         cycle = self.cycles.get(story, Cycle(story=story))

@@ -31,7 +31,7 @@ VOID = {"meta", "br", "img", "link", "input", "hr"}
 
 def sample_view(**options: object) -> PullRequestView:
     stranger = CommitFacts(sha("stranger"), "quick fix", "2026-11-16T09:09:00Z")
-    return sample().picture(replayed=True, refused_writes=[refused_write()], strangers=[stranger], **options)
+    return sample().picture(replayed=True, refused_writes=[refused_write()], strangers=(stranger,), **options)
 
 
 def test_changed_living_docs_are_listed_in_a_fold() -> None:
@@ -64,7 +64,7 @@ def hostile() -> PullRequestView:
         refused = tuple(attempt.model_copy(update={"summary": HOSTILE}) for attempt in cycle.refused)
         branch.update(story, refused=refused, blocked=HOSTILE if story == "loyalty-4" else "")
     branch.status = Status(state=ProjectState.BLOCKED, blocked_reason=HOSTILE)
-    return branch.picture(model=HOSTILE, head=f"prd2pr/{HOSTILE}", strangers=[CommitFacts(sha("s"), HOSTILE)])
+    return branch.picture(model=HOSTILE, head=f"prd2pr/{HOSTILE}", strangers=(CommitFacts(sha("s"), HOSTILE),))
 
 
 class Parsed(HTMLParser):
@@ -193,7 +193,7 @@ def test_shortest_body_fits_with_the_worst_texts() -> None:
     branch.backlog = branch.backlog.model_copy(update={"stories": stories * 50, "questions": (worst,) * 500})
     branch.update("loyalty-4", blocked=worst)
     branch.status = Status(state=ProjectState.BLOCKED, blocked_reason=worst)
-    strangers = [CommitFacts(f"{n:040x}", worst) for n in range(500)]
+    strangers = tuple(CommitFacts(f"{n:040x}", worst) for n in range(500))
     text = render_body(branch.picture(strangers=strangers, head=worst, base=worst, model=worst))
     assert len(text) <= BODY_LIMIT
     assert "and 480 more" in text

@@ -278,7 +278,7 @@ def test_an_untested_kind_needs_its_accepted_gate_too() -> None:
 
 def test_commits_by_people_are_shown_as_unproven() -> None:
     stranger = CommitFacts("f" * 40, "quick fix", "2026-11-16T09:02:00Z")
-    picture = sample().picture(strangers=[stranger])
+    picture = sample().picture(strangers=(stranger,))
     assert [(row.sha, row.proof) for row in picture.unproven] == [("f" * 40, "no step: not made by prd2pr")]
     assert len(picture.commits) == 14
     assert picture.commits == tuple(sorted(picture.commits, key=lambda row: row.at))

@@ -25,8 +25,8 @@ from prd2pr.state.codec import decode_document
 from prd2pr.state.git import Git, TreeEntry
 from prd2pr.state.layout import MEMORY, PRDS, STATE
 from prd2pr.state.store import BranchState
+from prd2pr.state.story_records import read_cycles
 from prd2pr.views.pull_request.facts import StepKey
-from prd2pr.views.pull_request.story_reader import read_cycles
 
 D = TypeVar("D", bound=Document)
 

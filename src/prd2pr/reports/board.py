@@ -17,10 +17,10 @@ from prd2pr.state.codec import decode_document
 from prd2pr.state.git import Git
 from prd2pr.state.journal import Journal
 from prd2pr.state.store import BranchState, StateStore
+from prd2pr.state.story_records import read_cycles, read_runs
 from prd2pr.views.board.source import PrdSource
 from prd2pr.views.pull_request.facts import BranchFacts, StepKey
 from prd2pr.views.pull_request.models import SpendLimits
-from prd2pr.views.pull_request.story_reader import read_cycles, read_runs
 from prd2pr.workflow.breakers import current_circuits
 from prd2pr.workflow.human_commits import list_unjudged_commits
 from prd2pr.workflow.roles.consultation import load_role_records

@@ -19,17 +19,21 @@ from prd2pr.proof.verify import find_covered_commits, load_claim
 from prd2pr.reports.commits import EXACT, BranchCommit, read_branch_commits
 from prd2pr.reports.forge import Forge, PullRequest
 from prd2pr.reports.rendering import render_body, render_page
+from prd2pr.reports.story_reader import read_page_records
 from prd2pr.state.branch_base import find_branch_start
 from prd2pr.state.commit_message import read_step
 from prd2pr.state.git import CommitInfo, Git
 from prd2pr.state.layout import STATE
 from prd2pr.state.screenshots import compute_image_digest, find_image_problem
 from prd2pr.state.store import BranchState, StateStore
+from prd2pr.state.story_records import read_runs
 from prd2pr.views.pull_request.facts import BranchFacts, StepKey
 from prd2pr.views.pull_request.page import (
     NO_ACCOUNTS,
+    BranchChanges,
     ChangedDoc,
     CommitFacts,
+    ModelUsage,
     PlanningCost,
     PullRequestView,
     RefusedWriteView,
@@ -37,7 +41,6 @@ from prd2pr.views.pull_request.page import (
     assemble_pull_request_view,
     select_shown_stories,
 )
-from prd2pr.views.pull_request.story_reader import read_runs, read_story_records
 from prd2pr.views.pull_request.story_totals import StoryAccount, sum_by_phase
 from prd2pr.workflow.human_commits import list_unjudged_commits
 from prd2pr.workflow.roles.consultation import load_role_records
@@ -87,7 +90,7 @@ def build_pull_request_view(
     base = find_branch_start(git, head).commit
     made = frozenset(living_docs)
     steps, strangers = read_step_commits(git, base, head, store.prd_id, held=held)
-    records = read_story_records(state, steps, {key[0] for key, commit in steps.items() if commit.sha in refuted})
+    records = read_page_records(state, steps, {key[0] for key, commit in steps.items() if commit.sha in refuted})
     cycles = records.cycles
     proofs = {key: proof for key, proof in records.proofs.items() if key not in steps or steps[key].sha not in refuted}
     if patches:
@@ -96,29 +99,27 @@ def build_pull_request_view(
         )
         steps = steps | add_patches(git, {story.id for story in shown.stories}, steps, made)
     runs = read_runs(state)
+    files = read_screenshots(state, proofs) if patches else {}
     return assemble_pull_request_view(
-        state.prd,
-        state.backlog,
-        state.status,
-        cycles,
-        proofs=proofs,
-        commits=steps,
-        limits=SpendLimits.of(limits),
-        model=runs[-1].model if runs else "",
-        replayed=any(run.replayed for run in runs),
-        head=branch,
+        BranchFacts(state.prd, state.backlog, state.status, cycles, proofs, steps, files, records.accounts),
+        BranchChanges(
+            head=branch,
+            base=state.project.base_branch or base[:10],
+            strangers=tuple(strangers),
+            unjudged=sum(commit.sha not in held for commit in list_unjudged_commits(git, head, rules)),
+            docs=list_changed_docs(git, base, head, made),
+            refused_writes=list_refused_writes(cycles),
+        ),
+        ModelUsage(
+            model=runs[-1].model if runs else "",
+            replayed=any(run.replayed for run in runs),
+            limits=SpendLimits.of(limits),
+            planning=compute_planning_cost(runs, cycles, records.accounts),
+            role_costs=build_role_rows(sum_spend_by_role(runs)),
+        ),
         mode=mode,
         following=following,
-        base=state.project.base_branch or base[:10],
-        strangers=strangers,
-        refused_writes=list_refused_writes(cycles),
-        planning=compute_planning_cost(runs, cycles, records.accounts),
-        files=read_screenshots(state, proofs) if patches else {},
-        unjudged=sum(commit.sha not in held for commit in list_unjudged_commits(git, head, rules)),
-        docs=list_changed_docs(git, base, head, made),
-        role_costs=build_role_rows(sum_spend_by_role(runs)),
         remarks=collect_remarks(load_role_records(state)),
-        accounts=records.accounts,
     )
 
 

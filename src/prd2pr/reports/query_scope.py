@@ -10,9 +10,9 @@ from prd2pr.state.commit_message import read_step
 from prd2pr.state.git import BlobRef, Git
 from prd2pr.state.layout import PRDS, STATE
 from prd2pr.state.store import StateStore
+from prd2pr.state.story_records import read_full_records
 from prd2pr.views.pull_request.facts import BranchFacts, StepKey
 from prd2pr.views.pull_request.models import CommitFacts
-from prd2pr.views.pull_request.story_reader import read_full_records
 from prd2pr.views.pull_request.trace import build_requirement_rows, build_trace_rows
 
 SHORT_SHA = 7

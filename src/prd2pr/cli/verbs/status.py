@@ -14,9 +14,9 @@ from prd2pr.domain.machines.next_action import PhaseAction, find_next_action
 from prd2pr.domain.moderation import describe_alarms
 from prd2pr.domain.records import Story
 from prd2pr.domain.wording import clean_line, format_state
+from prd2pr.state.story_records import read_cycles
 from prd2pr.views.burndown import compute_burndown, format_burndown
 from prd2pr.views.pull_request.next_step import rest_after_step_limit
-from prd2pr.views.pull_request.story_reader import read_cycles
 from prd2pr.workflow.moderation import find_branch_alarms
 
 STATUS_TEXTS = {"backlog": "waiting", "sprint": "waiting", "in_progress": "in progress", "done": "integrated"}

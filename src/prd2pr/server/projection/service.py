@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Self
 
 from fastapi import FastAPI
@@ -47,13 +48,11 @@ class ProjectionUpdater:
         every: float = POLL_SECONDS,
     ) -> None:
         self._writer = ProjectionWriter(database)
-        self._database = database
         self._local, self._mirrors, self._hosted = local, mirrors, hosted
         self._every, self._hosted_every = every, hosted_every
         self._shelves: dict[str, RepositoryShelf] = {}
         self._found: dict[str, HostedRepository] = {}  # as listed last
-        self._requested: set[str] = set()
-        self._lock = threading.Lock()
+        self._requested = SimpleQueue[str]()
         self._woken, self._stopping = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._work, name="projection", daemon=True)
 
@@ -68,8 +67,7 @@ class ProjectionUpdater:
 
     def request_refresh(self, repo: str) -> None:
         """Refresh a repository soon. Does not wait; callable from any thread."""
-        with self._lock:
-            self._requested.add(repo)
+        self._requested.put(repo)
         self._woken.set()
 
     def refresh_all(self) -> None:
@@ -99,9 +97,7 @@ class ProjectionUpdater:
             shelf.git.close()
 
     def _take_requests(self) -> set[str]:
-        with self._lock:
-            requested, self._requested = self._requested, set()
-        return requested
+        return {self._requested.get() for _ in range(self._requested.qsize())}  # no other thread takes from it
 
     def _refresh_local(self) -> None:
         for repo, path in self._local.items():
@@ -148,9 +144,7 @@ class ProjectionUpdater:
             self._writer.record_problem(hosted.name, problem)
 
     def _delete_others(self, known: set[str]) -> None:
-        with self._database.reading() as connection:
-            projected = set(rows.read_repo_problems(connection))
-        for repo in projected - known:
+        for repo in self._writer.list_repos() - known:
             self._writer.remove_repo(repo)
 
 

@@ -53,6 +53,10 @@ class ProjectionWriter:
         with self.database.writing() as connection:
             rows.upsert_repo(connection, repo, describe_problem(problem), self.clock())
 
+    def list_repos(self) -> set[str]:
+        with self.database.reading() as connection:
+            return set(rows.read_repo_problems(connection))
+
     def remove_repo(self, repo: str) -> None:
         with self.database.writing() as connection:
             rows.delete_repo(connection, repo)

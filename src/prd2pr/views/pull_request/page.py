@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from prd2pr.domain.costs.role_costs import RoleRow
-from prd2pr.domain.evidence import Proof
 from prd2pr.domain.machines.approval import ApprovalMode
 from prd2pr.domain.machines.branch_records import BranchRecords
 from prd2pr.domain.machines.next_action import ActionContext, NextAction, find_next_action, get_ordered_story
 from prd2pr.domain.machines.story_machine import GATED
 from prd2pr.domain.moderation import describe_alarms, find_alarms
-from prd2pr.domain.records import Backlog, Cycle, Prd, Spend, Status
+from prd2pr.domain.records import Backlog, Spend
 from prd2pr.domain.remarks import RoleRemark
 from prd2pr.domain.wording import (
     clean_line,
@@ -36,7 +35,6 @@ from prd2pr.views.pull_request.facts import (
     UNTESTED,
     WAITING,
     BranchFacts,
-    StepKey,
 )
 from prd2pr.views.pull_request.models import (
     BOARD_PHASES,
@@ -59,8 +57,10 @@ from prd2pr.views.pull_request.story_totals import PhaseTotal, StoryAccount
 from prd2pr.views.pull_request.trace import build_requirement_rows, build_trace_rows, list_uncovered_requirements
 
 __all__ = [
+    "BranchChanges",
     "ChangedDoc",
     "CommitFacts",
+    "ModelUsage",
     "NextStep",
     "PlanningCost",
     "PullRequestView",
@@ -70,7 +70,6 @@ __all__ = [
 ]
 
 NO_PLANNING = PlanningCost()
-NO_FILES: Mapping[str, bytes] = {}
 NO_ACCOUNTS: Mapping[str, StoryAccount] = {}
 
 MAX_STORIES = 400
@@ -78,45 +77,46 @@ MAX_DONE_STORIES = 100
 MAX_WAITING_STORIES = 50
 
 
-def assemble_pull_request_view(
-    prd: Prd,
-    backlog: Backlog,
-    status: Status,
-    cycles: Mapping[str, Cycle],
-    *,
-    proofs: Mapping[StepKey, Proof],
-    commits: Mapping[StepKey, CommitFacts],
-    limits: SpendLimits = NO_LIMITS,
-    model: str = "",
-    replayed: bool = False,
-    head: str = "",
-    base: str = "main",
-    mode: ApprovalMode = "given",
-    strangers: Iterable[CommitFacts] = (),
-    refused_writes: Iterable[RefusedWriteView] = (),
-    planning: PlanningCost = NO_PLANNING,
-    following: NextAction | None = None,
-    unjudged: int = 0,
-    files: Mapping[str, bytes] = NO_FILES,
-    docs: Iterable[ChangedDoc] = (),
-    role_costs: tuple[RoleRow, ...] = (),
-    remarks: tuple[RoleRemark, ...] = (),
-    accounts: Mapping[str, StoryAccount] = NO_ACCOUNTS,
-) -> PullRequestView:
-    """Assemble the view from the records of a branch.
+@dataclass(frozen=True)
+class BranchChanges:
+    """What a branch holds besides the steps: names of head and base, commits by people, documents."""
 
-    `commits` and `proofs` are by story and step; `strangers` are commits by people, without a step. `following` is the
-    next action if the caller knows more than the records. `unjudged` counts commits since the last step that change
-    more than docs. `files` are screenshots by digest. `accounts` sum up settled stories that are not shown.
-    """
-    facts = BranchFacts(prd, backlog, status, cycles, proofs, commits, files, accounts)
+    head: str = ""  # empty: the usual name of the PRD's branch
+    base: str = "main"
+    strangers: tuple[CommitFacts, ...] = ()  # commits by people, without a step
+    unjudged: int = 0  # commits since the last step that change more than docs
+    docs: Iterable[ChangedDoc] = ()
+    refused_writes: Iterable[RefusedWriteView] = ()
+
+
+@dataclass(frozen=True)
+class ModelUsage:
+    """Which model worked, what it cost and what it was allowed to cost."""
+
+    model: str = ""
+    replayed: bool = False
+    limits: SpendLimits = NO_LIMITS
+    planning: PlanningCost = NO_PLANNING
+    role_costs: tuple[RoleRow, ...] = ()
+
+
+def assemble_pull_request_view(
+    facts: BranchFacts,
+    changes: BranchChanges,
+    usage: ModelUsage,
+    *,
+    mode: ApprovalMode = "given",
+    following: NextAction | None = None,
+    remarks: tuple[RoleRemark, ...] = (),
+) -> PullRequestView:
+    """Assemble the view. `following` is the next action if the caller knows more than the records."""
+    prd, backlog, status, cycles = facts.prd, facts.backlog, facts.status, facts.cycles
     near = replace(facts, backlog=select_shown_stories(facts))
-    head = head or f"prd2pr/{prd.id}"
+    head, base, unjudged = changes.head or f"prd2pr/{prd.id}", changes.base, changes.unjudged
     view = ActionContext(BranchRecords(prd, status, backlog, cycles.get), mode, get_ordered_story(status, mode))
     following = following or find_next_action(view)
     requirements = build_requirement_rows(facts)
-    strangers = tuple(strangers)
-    commit_list = build_commit_rows(facts, strangers)
+    commit_list = build_commit_rows(facts, changes.strangers)
     unproven = tuple(row for row in commit_list if row.tone == "unproven")
     whole = BranchSummary(facts, view, following, head, base, unjudged, len(unproven))
     state, tone = whole.state
@@ -128,9 +128,9 @@ def assemble_pull_request_view(
         base=clip(escape_invisible(base), 200),
         state=state,
         tone=tone,
-        model=clip(clean_line(model), 120),
-        replayed=replayed,
-        figures=build_figures(facts, planning, limits, unjudged),
+        model=clip(clean_line(usage.model), 120),
+        replayed=usage.replayed,
+        figures=build_figures(facts, usage.planning, usage.limits, unjudged),
         next=whole.next,
         ahead=following,
         check=verify_command(base, head),
@@ -138,22 +138,22 @@ def assemble_pull_request_view(
         board=build_story_rows(near),
         stories_in_all=len(backlog.stories),
         refusals=build_refusal_views(near),
-        refused_writes=tuple(map(sanitize_refused_write, refused_writes)),
+        refused_writes=tuple(map(sanitize_refused_write, changes.refused_writes)),
         questions=tuple(clip(clean_line(question), 400) for question in backlog.questions),
         assumptions=tuple(clip(clean_line(assumption), 400) for assumption in backlog.assumptions),
         requirements=requirements,
         uncovered=list_uncovered_requirements(requirements),
         trace=build_trace_rows(near),
-        costs=build_cost_rows(facts, planning),
+        costs=build_cost_rows(facts, usage.planning),
         stories=build_story_evidence_views(near),
         commits=commit_list,
-        commits_in_all=len(commits) + len(strangers),
+        commits_in_all=len(facts.commits) + len(changes.strangers),
         unproven=unproven,
         unjudged=unjudged,
         blocked=build_blocked_view(view, head),
         alarms=tuple(describe_alarms((alarm,)) for alarm in find_alarms(backlog.stories, cycles.get, facts.warnings)),
-        docs=tuple(ChangedDoc(escape_invisible(doc.path), doc.word) for doc in docs),
-        role_costs=role_costs,
+        docs=tuple(ChangedDoc(escape_invisible(doc.path), doc.word) for doc in changes.docs),
+        role_costs=usage.role_costs,
         remarks=remarks,
     )
 

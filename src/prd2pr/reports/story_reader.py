@@ -7,64 +7,35 @@ A plan of ten thousand stories has forty thousand evidence files. The totals of 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TypeVar
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from prd2pr.domain.evidence import Proof
 from prd2pr.domain.machines.story_machine import GATED
-from prd2pr.domain.records import SETTLED, Cycle, Document, RunRecord, Story
-from prd2pr.errors import StateCorrupted
-from prd2pr.state.codec import decode_document
+from prd2pr.domain.records import SETTLED, Cycle, Story
 from prd2pr.state.line_cache import LineCache
 from prd2pr.state.store import BranchState
+from prd2pr.state.story_records import StoryRecords, read_full_records
 from prd2pr.views.pull_request.commits import build_step_commit_row
 from prd2pr.views.pull_request.facts import ACCOUNTED_STANDINGS, BranchFacts, StepKey
 from prd2pr.views.pull_request.models import CommitFacts
 from prd2pr.views.pull_request.page import MAX_DONE_STORIES, MAX_STORIES
 from prd2pr.views.pull_request.story_totals import StoryAccount, account_from_line, account_to_line, step_cost
 
-D = TypeVar("D", bound=Document)
-K = TypeVar("K", bound=Hashable)
-
 BATCH_SIZE = 100  # stories whose records are in memory at a time
 NO_ACCOUNT = "-"  # a story that has to be read in full
 
 
-def build_story_account(facts: BranchFacts, story: Story) -> StoryAccount | None:
-    """Return the story's totals; None if a page has to show it: unproven work or a failing test."""
-    steps, tests, standing = facts.steps(story.id), facts.tests(story.id), facts.standing(story)
-    rows = [
-        build_step_commit_row(facts, key, commit)
-        for step in steps
-        if (commit := facts.commits.get(key := (story.id, step.n)))
-    ]
-    sound = standing.word in ACCOUNTED_STANDINGS and not any(row.tone == "unproven" for row in rows)
-    if not sound or any(test.outcome != "passes" for test in tests):
-        return None
-    if any(facts.is_unproven(story.id, step) for step in steps):
-        return None
-    cycle = facts.cycles.get(story.id)
-    return StoryAccount(
-        standing.word,
-        tests=len(tests),
-        gates=sum(step.phase in GATED and facts.is_proved(story.id, step) for step in steps),
-        files=tuple(sorted({test.partition("::")[0] for test in cycle.tests})) if cycle else (),
-        last_run=max((at for at, _ in facts.runs(story.id)), default=""),
-        costs=tuple(map(step_cost, steps)),
-    )
-
-
 @dataclass(frozen=True)
-class StoryRecords:
-    cycles: Mapping[str, Cycle]
-    proofs: Mapping[StepKey, Proof]
-    accounts: Mapping[str, StoryAccount] = field(default_factory=dict)
+class PageRecords(StoryRecords):
+    """The records of the shown stories, and the totals of the hidden ones."""
+
+    accounts: Mapping[str, StoryAccount]
 
 
-def read_story_records(
+def read_page_records(
     state: BranchState, commits: Mapping[StepKey, CommitFacts], read: Collection[str] = ()
-) -> StoryRecords:
+) -> PageRecords:
     """Read all records. `read`: stories to read in full, settled or not."""
     far = {story.id: story for story in list_hidden_stories(state.backlog.stories) if story.id not in read}
     accounts = load_accounts(state, far, commits) if far else {}
@@ -74,7 +45,7 @@ def read_story_records(
         more = read_full_records(state, again)
         full = StoryRecords({**full.cycles, **more.cycles}, {**full.proofs, **more.proofs})
     rest = {name: account for name, account in accounts.items() if name not in full.cycles}
-    return StoryRecords(full.cycles, full.proofs, rest)
+    return PageRecords(full.cycles, full.proofs, rest)
 
 
 def list_hidden_stories(stories: Sequence[Story]) -> tuple[Story, ...]:
@@ -105,6 +76,30 @@ def build_branch_facts(
 
 
 # --- accounts ---------------------------------------------------------------------------------------------------------
+
+
+def build_story_account(facts: BranchFacts, story: Story) -> StoryAccount | None:
+    """Return the story's totals; None if a page has to show it: unproven work or a failing test."""
+    steps, tests, standing = facts.steps(story.id), facts.tests(story.id), facts.standing(story)
+    rows = [
+        build_step_commit_row(facts, key, commit)
+        for step in steps
+        if (commit := facts.commits.get(key := (story.id, step.n)))
+    ]
+    sound = standing.word in ACCOUNTED_STANDINGS and not any(row.tone == "unproven" for row in rows)
+    if not sound or any(test.outcome != "passes" for test in tests):
+        return None
+    if any(facts.is_unproven(story.id, step) for step in steps):
+        return None
+    cycle = facts.cycles.get(story.id)
+    return StoryAccount(
+        standing.word,
+        tests=len(tests),
+        gates=sum(step.phase in GATED and facts.is_proved(story.id, step) for step in steps),
+        files=tuple(sorted({test.partition("::")[0] for test in cycle.tests})) if cycle else (),
+        last_run=max((at for at, _ in facts.runs(story.id)), default=""),
+        costs=tuple(map(step_cost, steps)),
+    )
 
 
 def load_accounts(
@@ -142,50 +137,3 @@ def compute_account_keys(
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     return {name: digest(name, story) for name, story in far.items()}
-
-
-# --- reading in bulk --------------------------------------------------------------------------------------------------
-
-
-def read_full_records(state: BranchState, names: Iterable[str]) -> StoryRecords:
-    """Read by blob: git needs longer to look up a path among ten thousand files than to read the file."""
-    git, paths = state.store.git, state.paths
-    cycles = read_cycles(state, names)
-    trees = git.names(state.commit, paths.evidence_root)
-    with_evidence = [name for name in cycles if name in trees]
-    listed = dict(zip(with_evidence, git.list_names_in(trees[name] for name in with_evidence), strict=True))
-    there = {
-        paths.evidence(name, step.n, step.phase): ((name, step.n), blob)
-        for name, files in listed.items()
-        for step in cycles[name].steps
-        if (blob := files.get(f"{step.n}-{step.phase.value}.json"))
-    }
-    return StoryRecords(cycles, _decode_blobs(state, Proof, there))
-
-
-def read_cycles(state: BranchState, names: Iterable[str]) -> dict[str, Cycle]:
-    blobs = state.store.git.names(state.commit, state.paths.cycles)
-    wanted = {name: blob for name in names if (blob := blobs.get(f"{name}.json"))}
-    return _decode_blobs(state, Cycle, {state.paths.cycle(name): (name, blob) for name, blob in wanted.items()})
-
-
-def read_runs(state: BranchState) -> tuple[RunRecord, ...]:
-    """Read all run records in the order of their start."""
-    blobs = state.store.git.names(state.commit, state.paths.runs)
-    names = sorted(name.removesuffix(".json") for name in blobs)
-    wanted = {state.paths.run(name): (name, blobs[f"{name}.json"]) for name in names}
-    return tuple(_decode_blobs(state, RunRecord, wanted).values())
-
-
-def _decode_blobs(state: BranchState, kind: type[D], wanted: Mapping[str, tuple[K, str]]) -> dict[K, D]:
-    """Decode records. `wanted`: path → key of the result and blob."""
-    contents = state.store.git.read_blobs(blob for _, blob in wanted.values())
-    found = {}
-    for path, (key, blob) in wanted.items():
-        try:
-            found[key] = decode_document(kind, contents[blob], path)
-        except StateCorrupted:
-            document = state.store.read(state.commit, kind, path)  # raises an error that names the last valid version
-            assert document is not None, "it is in the listing"
-            found[key] = document
-    return found
