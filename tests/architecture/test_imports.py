@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 
@@ -36,6 +37,30 @@ def test_only_the_branch_writers_move_branches():
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in callers:
                 callers[node.func.attr].add(module.path)
     assert callers == BRANCH_WRITES
+
+
+def test_packages_say_truly_what_they_may_import():
+    """`May import ...` in a top-level package names the other top-level packages that it imports: all, and no others.
+
+    The modules beside the packages (`errors`, `config`, `templating` ...) are not named.
+    """
+    modules = read_shape().modules
+    packages = {each.package: each for each in modules if each.is_package and each.package.count("/") == 0}
+    del packages["."]
+    stated = {name: read_stated_imports(ast.get_docstring(each.tree) or "") for name, each in packages.items()}
+    found: dict[str, set[str]] = {name: set() for name in packages}
+    for module in modules:
+        own = module.path.partition("/")[0]
+        if own in packages:
+            names = {name.split(".")[1] for name in module.imports if name.startswith("prd2pr.")}
+            found[own] |= (names & packages.keys()) - {own}
+    assert stated == found
+
+
+def read_stated_imports(docstring: str) -> set[str] | None:
+    """Read the packages from the sentence; None: there is no such sentence."""
+    sentence = re.search(r"^May import (no other package|[^.]+)\.", docstring, re.MULTILINE)
+    return set(re.findall(r"`(\w+)`", sentence[1])) if sentence else None
 
 
 def test_an_ignored_event_imports_no_library(tmp_path):

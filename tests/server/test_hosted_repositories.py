@@ -89,6 +89,6 @@ def test_the_list_is_requested_on_schedule_only(tmp_path):
     with look:
         for number in range(5):
             look.request_refresh(f"octo/unknown-{number}")
-            wait_until(lambda: not look._requested)
+            wait_until(look._requested.empty)
     assert listed == [1]
     database.close()

@@ -1,4 +1,6 @@
-"""A client for the server's API, blocking and asynchronous. It imports httpx and pydantic, and nothing else of prd2pr.
+"""A client for the server's API, blocking and asynchronous. It needs httpx and pydantic.
+
+May import no other package.
 
 with Client("https://prd2pr.example.org", token="prd2pr_…") as client:
     for task in client.tasks(column="BLOCKED"):

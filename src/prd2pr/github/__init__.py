@@ -3,6 +3,8 @@
 Offers `run.handle_event` (one workflow run) and `run.continue_wave` (the end of parallel stories). `hub.Hub` is the
 interface to a repository; `client` implements it with githubkit. `events` reads payloads, `commands` executes slash
 commands, `publish` writes what people see, `messages` holds its texts, `jobs` runs stories in parallel, `setup`
-registers a repository. May import workflow, proof, verification, planning, memory, views, state, prd and domain; not
-server or cli.
+registers a repository.
+
+May import `reports`, `proof`, `workflow`, `agents`, `planning`, `views`, `memory`, `verification`, `languages`,
+`state`, `prd` and `domain`.
 """

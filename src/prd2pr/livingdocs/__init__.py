@@ -5,4 +5,6 @@ merges the result with hand-written text (`merge`). Nothing reads a clock, so th
 
 The wording of the documents may only change together with the version: `verify` renders documents of its own version
 again and compares them byte for byte. Records are `NamedTuple`s because data classes load seven times slower.
+
+May import `views`, `memory`, `verification`, `languages`, `state` and `domain`.
 """

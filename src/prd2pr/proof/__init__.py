@@ -2,5 +2,7 @@
 
 `verify` proves every step, `claims` checks the records of a commit, `compare` compares saved and new evidence, `judge`
 judges any two commits, `attestation` and `statement_files` build and check in-toto statements.
-May import `workflow`, `livingdocs`, `planning`, `verification` and everything below.
+
+May import `workflow`, `livingdocs`, `agents`, `planning`, `views`, `memory`, `verification`, `state`, `prd` and
+`domain`.
 """

@@ -1,5 +1,7 @@
 """Isolated test processes: detect what the machine allows, start a process in it, limit it and clean up.
 
 It offers `detection` (which sandbox is available), `process` and `child_process` (start and watch), and `jail` (the
-inside). It imports `config`, `state` and `domain` only.
+inside).
+
+May import `domain`.
 """

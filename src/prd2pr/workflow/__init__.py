@@ -2,6 +2,8 @@
 
 `run` is the main loop; `phases` runs the phases of a story, `roles` runs a model in a workspace, `planning` makes and
 changes plans, `commits` writes steps and decisions, `parallel` works on several stories at once. `session` holds what
-they all work with. May import planning, verification, memory, livingdocs, views and everything below them; only
-`github`, `proof`, `reports`, `server` and `cli` import it.
+they all work with.
+
+May import `livingdocs`, `agents`, `planning`, `views`, `memory`, `verification`, `languages`, `state`, `prd` and
+`domain`.
 """
