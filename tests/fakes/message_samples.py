@@ -19,7 +19,7 @@ from prd2pr.domain.machines.refusal import CommandRefusal
 from prd2pr.domain.records import ProjectState, RunRecord, Sprint, Status, Transition
 from prd2pr.errors import SetupProblem
 from prd2pr.github.messages.checks import CheckView
-from prd2pr.github.messages.closed import ClosedView, HaltedView
+from prd2pr.github.messages.closed_pull_text import ClosedView, HaltedView
 from prd2pr.github.messages.markers import status_marker, story_marker, tracking_marker, waiting_marker
 from prd2pr.github.messages.query_replies import (
     BacklogReply,

@@ -23,7 +23,7 @@ from prd2pr.domain.costs.role_costs import dump_role_costs, format_cost_lines, s
 from prd2pr.domain.machines.next_phase import NoAction
 from prd2pr.domain.scheduling import MAX_WORKERS, ONE_WORKER_NOTE, compute_pool_size
 from prd2pr.errors import UsageProblem
-from prd2pr.views.blocked import BlockedView, build_blocked_view
+from prd2pr.views.blocked_story import BlockedView, build_blocked_view
 from prd2pr.workflow.parallel.pool import open_shared_ledger, run_parallel, run_sequentially
 from prd2pr.workflow.run import RunOutcome
 from prd2pr.workflow.session import Session

@@ -12,7 +12,7 @@ from prd2pr.domain.records import Prd
 from prd2pr.github.context import GitHubContext
 from prd2pr.github.event_prds import Subject, find_prd_by_id, read_prd_file
 from prd2pr.github.preconditions import RemotePrd
-from prd2pr.github.relabelled_issue import prd_after_relabel
+from prd2pr.github.issue_relabel import prd_after_relabel
 from prd2pr.workflow.session import Outdated, Session
 
 

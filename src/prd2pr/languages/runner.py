@@ -28,7 +28,7 @@ from prd2pr.languages.mutation_runs import MutationRun
 from prd2pr.languages.project.dependencies import Dependencies
 from prd2pr.languages.project.toolchain import Toolchain, locate_toolchain
 from prd2pr.languages.python.runner.canary_text import ASPECTS, SUBJECTS
-from prd2pr.languages.python.runner.prewarmed import RunDirectories, make_run_directories
+from prd2pr.languages.python.runner.prewarmed_process import RunDirectories, make_run_directories
 from prd2pr.languages.registry import get_language, get_runner_kind
 from prd2pr.languages.results import CompletedRun, judge_run
 from prd2pr.languages.runner_kinds import CanaryTests, ProgramOutput, RunnerContext, RunnerKind, RunnerProgram

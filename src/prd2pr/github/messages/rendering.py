@@ -27,7 +27,7 @@ from prd2pr.domain.wording import (
     inflect_noun,
 )
 from prd2pr.github.messages.checks import CheckView
-from prd2pr.github.messages.closed import ClosedView, HaltedView
+from prd2pr.github.messages.closed_pull_text import ClosedView, HaltedView
 from prd2pr.github.messages.markers import add_marker
 from prd2pr.github.messages.query_replies import LogLine, VerifyReport
 from prd2pr.github.messages.replies import CommandReply, PlanReply

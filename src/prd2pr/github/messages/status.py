@@ -13,7 +13,7 @@ from prd2pr.domain.wording import capitalize_first, end_sentence
 from prd2pr.errors import Stopped
 from prd2pr.github.messages.replies import ProblemReply
 from prd2pr.verification.commit_check import BranchRefutation
-from prd2pr.views.blocked import BlockedView
+from prd2pr.views.blocked_story import BlockedView
 from prd2pr.views.pull_request.models import Figure, NextStep, PullRequestView, RefusalView
 from prd2pr.views.pull_request.next_step import build_budget_step
 

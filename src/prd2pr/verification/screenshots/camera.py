@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from prd2pr.domain.wording import clean_line, clip
-from prd2pr.languages.python.runner.prewarmed import SYSTEM_PATH
+from prd2pr.languages.python.runner.prewarmed_process import SYSTEM_PATH
 from prd2pr.sandbox.child_process import PipeEnds
 from prd2pr.sandbox.cleanup import remove_tree
 from prd2pr.sandbox.detection import (

@@ -24,7 +24,7 @@ from prd2pr.domain.wording import (
     format_token_count,
     inflect_noun,
 )
-from prd2pr.views.blocked import build_blocked_view
+from prd2pr.views.blocked_story import build_blocked_view
 from prd2pr.views.pull_request.board import build_refusal_views, build_story_rows, format_planned_failures
 from prd2pr.views.pull_request.commits import build_commit_rows
 from prd2pr.views.pull_request.facts import (

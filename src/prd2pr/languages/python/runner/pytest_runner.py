@@ -32,7 +32,7 @@ from prd2pr.languages.python.runner.mutation_protocol import (
     build_mutation_parameters,
     read_mutation_result,
 )
-from prd2pr.languages.python.runner.prewarmed import PrewarmedPool, PrewarmedProcess, RunDirectories
+from prd2pr.languages.python.runner.prewarmed_process import PrewarmedPool, PrewarmedProcess, RunDirectories
 from prd2pr.languages.python.runner.project import PytestProject, load_pytest_project
 from prd2pr.languages.python.runner.results import ResultContext, collect_results
 from prd2pr.languages.python.test_naming import TestNaming
