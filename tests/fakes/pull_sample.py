@@ -155,7 +155,7 @@ class Branch:
     proofs: dict[tuple[str, int], Proof] = field(default_factory=dict)
     commits: dict[tuple[str, int], CommitFacts] = field(default_factory=dict)
 
-    def picture(self, **options: Any) -> PullRequestView:
+    def pull_view(self, **options: Any) -> PullRequestView:
         settings: dict[str, Any] = {
             "limits": SpendLimits(usd=5.0),
             "model": "replay of Loyalty points",

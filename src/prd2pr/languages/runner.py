@@ -120,10 +120,10 @@ class LanguageRunner:
     def expect(self, hash_seed: int = 0) -> None:
         """Do nothing: processes of these languages cannot be started before their parameters are known."""
 
-    def keeps_apart(self) -> bool:
+    def isolates_runs(self) -> bool:
         return not list_missing_protections(self.sandbox().protections)
 
-    def run_ahead(self, request: RunRequest, *, in_parallel: bool) -> None:
+    def start_early_run(self, request: RunRequest, *, in_parallel: bool) -> None:
         """Do nothing: these tools use all cores, and their caches do not support concurrent runs."""
 
     def run(self, request: RunRequest) -> RunReport:

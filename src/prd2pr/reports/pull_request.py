@@ -25,7 +25,7 @@ from prd2pr.state.git import CommitInfo, Git
 from prd2pr.state.layout import STATE
 from prd2pr.state.screenshots import compute_image_digest, find_image_problem
 from prd2pr.state.store import BranchState, StateStore
-from prd2pr.views.pull_request.facts import BranchFacts, StepKey
+from prd2pr.views.pull_request.facts import PrdFacts, StepKey
 from prd2pr.views.pull_request.page import (
     NO_ACCOUNTS,
     ChangedDoc,
@@ -86,13 +86,13 @@ def build_pull_request_view(
     assert state.prd is not None, "only a planned PRD is published"
     base = find_branch_start(git, head).commit
     made = frozenset(living_docs)
-    steps, strangers = read_step_commits(git, base, head, store.prd_id, held=held)
+    steps, unclaimed_commits = read_step_commits(git, base, head, store.prd_id, held=held)
     records = read_story_records(state, steps, {key[0] for key, commit in steps.items() if commit.sha in refuted})
     cycles = records.cycles
     proofs = {key: proof for key, proof in records.proofs.items() if key not in steps or steps[key].sha not in refuted}
     if patches:
         shown = select_shown_stories(
-            BranchFacts(state.prd, state.backlog, state.status, cycles, proofs, steps, {}, records.accounts)
+            PrdFacts(state.prd, state.backlog, state.status, cycles, proofs, steps, {}, records.accounts)
         )
         steps = steps | add_patches(git, {story.id for story in shown.stories}, steps, made)
     runs = read_runs(state)
@@ -110,7 +110,7 @@ def build_pull_request_view(
         mode=mode,
         following=following,
         base=state.project.base_branch or base[:10],
-        strangers=strangers,
+        unclaimed_commits=unclaimed_commits,
         refused_writes=list_refused_writes(cycles),
         planning=compute_planning_cost(runs, cycles, records.accounts),
         files=read_screenshots(state, proofs) if patches else {},
@@ -139,7 +139,7 @@ def read_step_commits(
 ) -> tuple[dict[StepKey, CommitFacts], tuple[CommitFacts, ...]]:
     """Return the steps of a PRD and all other commits of the branch, without diffs."""
     steps: dict[StepKey, CommitFacts] = {}
-    strangers = []
+    unclaimed_commits = []
     line = read_branch_commits(git, base, head)
     proved_with = find_joint_proofs(git, line)
     for commit in line:
@@ -154,8 +154,8 @@ def read_step_commits(
         if commit.claimed_step and commit.claimed_step.prd == prd and commit.sha not in held:
             steps[commit.claimed_step.story, commit.claimed_step.n] = facts
         else:
-            strangers.append(facts)
-    return steps, tuple(strangers)
+            unclaimed_commits.append(facts)
+    return steps, tuple(unclaimed_commits)
 
 
 def find_joint_proofs(git: Git, line: tuple[BranchCommit, ...]) -> dict[str, str]:

@@ -132,8 +132,8 @@ def check_text(view: CheckView) -> str:
     return cut_to_limit(render_message("check", it=view))
 
 
-def whole_check_text(picture: PullRequestView) -> str:
-    return cut_to_limit(render_message("whole_check", it=picture))
+def whole_check_text(pull_view: PullRequestView) -> str:
+    return cut_to_limit(render_message("whole_check", it=pull_view))
 
 
 def tracking_text(view: TrackingView, *, marker: str) -> str:

@@ -279,7 +279,7 @@ class PullRequestView:
     replayed: bool
     figures: tuple[Figure, ...]
     next: NextStep
-    ahead: NextAction  # the action behind `next`
+    next_action: NextAction  # the action behind `next`
     check: str  # the command that verifies the branch
     built: tuple[str, ...]
     board: tuple[StoryRow, ...]

@@ -113,12 +113,12 @@ class PytestRunner:
         """Start loading pytest for a coming run."""
         self._pool.start(hash_seed)
 
-    def keeps_apart(self) -> bool:
+    def isolates_runs(self) -> bool:
         """Whether each run has its own network, processes and files."""
         return not list_missing_protections(self.sandbox())
 
-    def run_ahead(self, request: RunRequest, *, in_parallel: bool) -> EarlyRun | None:
-        if in_parallel and not self.keeps_apart():
+    def start_early_run(self, request: RunRequest, *, in_parallel: bool) -> EarlyRun | None:
+        if in_parallel and not self.isolates_runs():
             return None
         return EarlyRun(lambda given_up: self.run(request, given_up))
 
