@@ -50,7 +50,7 @@ def test_later_story_restarts_on_the_new_base_and_succeeds(tmp_path: Path) -> No
         assert cycle is not None
         assert before is not None
         (note,) = cycle.steps
-        assert note.note.startswith("begun again: ")
+        assert note.note.startswith("restarted: ")
         assert note.spend == sum((step.spend for step in before.steps[1:]), before.steps[0].spend), (
             "nothing is forgotten"
         )

@@ -38,7 +38,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chro
 SIZE = (1280, 800)
 SHOT_SECONDS = 60
 SETTLE_MS = 3000  # of the page's virtual time, for late loading
-LONGEST_NOTE = 300
+MAX_NOTE = 300
 
 
 class SandboxCamera:
@@ -132,7 +132,7 @@ def collect_screenshots(out: Path, paths: tuple[str, ...], failure: str) -> Scre
             taken.append((path, data))
         elif not failure:
             notes.append(f"{path}: no screenshot was written")
-    note = clip(clean_line("; ".join(notes)), LONGEST_NOTE)
+    note = clip(clean_line("; ".join(notes)), MAX_NOTE)
     return Screenshots(tuple(taken), f"some screenshots are missing: {note}" if note else "")
 
 

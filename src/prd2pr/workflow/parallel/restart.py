@@ -22,12 +22,13 @@ from prd2pr.workflow.phases.attempts import Position, collect_refused_writes, li
 from prd2pr.workflow.run import load_position
 from prd2pr.workflow.session import Session
 
-RESTART_NOTE = "begun again"
+RESTART_NOTE = "restarted"
+RESTART_NOTES = (RESTART_NOTE, "begun again")  # the second one is on branches of older versions
 MAX_REASON = 300
 
 
 def count_restarts(cycle: Cycle | None) -> int:
-    return sum(step.note.startswith(RESTART_NOTE) for step in cycle.steps) if cycle else 0
+    return sum(step.note.startswith(RESTART_NOTES) for step in cycle.steps) if cycle else 0
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,11 @@ def rebase_restarted_story(own: Session, story: str, tip: str) -> None:
     planned_story = next((each for each in own.store.load(trunk).backlog.stories if each.id == story), None)
     if (
         new_steps
-        and all(step.note.startswith(RESTART_NOTE) for step in new_steps)
+        and all(step.note.startswith(RESTART_NOTES) for step in new_steps)
         and planned_story
         and planned_story.status not in SETTLED
     ):
-        restart_story(own, story, trunk, tip, new_steps[-1].note.removeprefix(f"{RESTART_NOTE}: "))
+        restart_story(own, story, trunk, tip, new_steps[-1].note.partition(": ")[2])
 
 
 def load_story_position(own: Session, head: str, story: str) -> Position:
